@@ -14,7 +14,7 @@ use hyper::header::{
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, StatusCode, Version};
 
-use crate::agent::http::AskHealth;
+use crate::agent::http::{AskHealth, Health};
 use crate::identity::{Authenticate, Challenge};
 use crate::inward::{self, Misframed, named_host};
 
@@ -33,6 +33,7 @@ pub(super) struct Desk {
     pub(super) settings: Settings,
     pub(super) metrics: Arc<Metrics>,
     health: AskHealth,
+    restart: Box<dyn Fn() -> Vec<String> + Send + Sync>,
     figures: Box<dyn Fn() -> Figures + Send + Sync>,
     approvals: Option<Approvals>,
     hosts: Vec<String>,
@@ -76,6 +77,7 @@ impl Desk {
             settings,
             metrics: sources.metrics,
             health: sources.health,
+            restart: sources.restart,
             figures: sources.figures,
             approvals: sources.approvals,
             hosts,
@@ -131,11 +133,8 @@ impl Desk {
         }
         if path == "/health" {
             let health = (self.health)();
-            return Ok(response(
-                health.status(),
-                "application/json",
-                health.document(),
-            ));
+            let document = document(health, &(self.restart)());
+            return Ok(response(health.status(), "application/json", document));
         }
         self.check_token(&parts.headers, peer.ip()).await?;
         let text =
@@ -267,6 +266,19 @@ impl Refused {
             Self::Approvals(refused) => refused.code(),
         }
     }
+}
+
+/// What operators are told of health: the word that everybody is told, and what is not in force.
+fn document(health: Health, restart: &[String]) -> String {
+    if restart.is_empty() {
+        return health.document();
+    }
+    // INVARIANT: strings, which serde_json always writes.
+    let keys = serde_json::to_string(restart).unwrap_or_default();
+    format!(
+        r#"{{"status":"{}","restart_needed":{keys}}}"#,
+        health.word()
+    )
 }
 
 fn response(status: u16, media_type: &'static str, text: String) -> Response {

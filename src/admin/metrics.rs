@@ -72,6 +72,8 @@ pub struct Figures {
     pub health: Health,
     /// Of the policies in force.
     pub revision: Arc<str>,
+    /// Keys of the configuration that need a restart.
+    pub restart: usize,
     pub sessions: Sessions,
     /// Sessions that are kept beyond their conversations, where there is an end to them.
     pub kept: Option<Places>,

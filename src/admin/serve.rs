@@ -33,6 +33,8 @@ pub struct Listener {
 /// Where answers come from.
 pub struct Sources {
     pub health: AskHealth,
+    /// Keys of the configuration that need a restart, for `GET /health` here.
+    pub restart: Box<dyn Fn() -> Vec<String> + Send + Sync>,
     pub metrics: Arc<Metrics>,
     /// Asked for each `GET /metrics`.
     pub figures: Box<dyn Fn() -> Figures + Send + Sync>,

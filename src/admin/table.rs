@@ -53,7 +53,7 @@ const fn row(
     Row { described, read }
 }
 
-pub(super) const ROWS: [Row; 24] = [
+pub(super) const ROWS: [Row; 25] = [
     row(
         "mcp_protector_ready",
         Type::Gauge,
@@ -97,6 +97,13 @@ pub(super) const ROWS: [Row; 24] = [
                 Sample::new(["rejected"], counts.rejected),
             ])
         },
+    ),
+    row(
+        "mcp_protector_restart_needed",
+        Type::Gauge,
+        &[],
+        "Whether the configuration says what only a restart brings into force",
+        |it| Reading::one(u64::from(it.figures.restart > 0)),
     ),
     row(
         "mcp_protector_decisions",

@@ -21,6 +21,7 @@ fn figures() -> Figures {
     Figures {
         health: Health::Ready,
         revision: "9b1c\"7a".into(),
+        restart: 2,
         sessions: Sessions {
             up: 2,
             in_flight: 3,
@@ -38,6 +39,11 @@ fn figures() -> Figures {
 }
 
 fn rig(metrics: Arc<Metrics>) -> Rig {
+    rig_beside(metrics, &[])
+}
+
+/// Where these keys need a restart.
+fn rig_beside(metrics: Arc<Metrics>, restart: &'static [&str]) -> Rig {
     let tokens = StaticTokens::new(vec![StaticToken {
         token: TOKEN.to_owned().into(),
         identity: Identity::named("operator"),
@@ -54,6 +60,7 @@ fn rig(metrics: Arc<Metrics>) -> Rig {
     let address = listener.address();
     let serving = listener.start(Sources {
         health: Arc::new(|| Health::Starting),
+        restart: Box::new(|| restart.iter().map(ToString::to_string).collect()),
         metrics,
         figures: Box::new(figures),
         approvals: None,
@@ -267,6 +274,17 @@ async fn of_all_kinds() -> Arc<Metrics> {
     }
     metrics.refused(Listening::Agents, 403, "host");
     metrics
+}
+
+#[tokio::test]
+async fn health_names_what_needs_a_restart_beside_its_word() {
+    let rig = rig_beside(Arc::default(), &["listen.port", "audit.file"]);
+    let answer = rig
+        .ask("GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        .await;
+    assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+    let document = r#"{"status":"starting","restart_needed":["listen.port","audit.file"]}"#;
+    assert!(answer.ends_with(document), "{answer}");
 }
 
 #[tokio::test]

@@ -15,7 +15,7 @@ use super::pace::Pace;
 use super::queue::{Acked, Closing, Queue};
 use super::record::Record;
 use super::redact::Redactor;
-use super::settings::{OnFault, Settings, Stream};
+use super::settings::{Durability, OnFault, Settings, Stream};
 use super::sink::{Lane, Sink, StreamSink};
 use super::writer::{Diagnostics, Writer};
 use crate::clock::Clock;
@@ -141,6 +141,14 @@ impl Audit {
         let known = self.observers.iter().cloned();
         self.observers = known.chain([observer]).collect();
         self
+    }
+
+    /// What records mean from now on. Where they go stays as it was opened.
+    pub fn hold_to(&self, durability: Durability, on_fault: OnFault) {
+        match &self.to {
+            To::Log(handle) => handle.queue.hold_to(durability, on_fault),
+            To::Memory(_) => {}
+        }
     }
 
     /// How the log is doing. Nothing is counted of records that are kept in memory.
@@ -291,7 +299,7 @@ impl Handle {
 
     /// What a fault means for the caller.
     fn without_record(&self, fault: AuditFault) -> Result<(), AuditFault> {
-        match (self.queue.on_fault, fault) {
+        match (self.queue.on_fault(), fault) {
             (_, AuditFault::Closed) => Err(AuditFault::Closed),
             (OnFault::Deny, fault) => Err(fault),
             (OnFault::Warn, _) => Ok(()),

@@ -40,8 +40,6 @@ pub(super) struct Queue {
     /// Wakes callers that wait for room when they would wait in vain.
     pub(super) broken: Notify,
     pub(super) pace: Pace,
-    pub(super) durability: Durability,
-    pub(super) on_fault: OnFault,
     clock: Arc<dyn Clock>,
 }
 
@@ -62,6 +60,8 @@ struct State {
     urgent: bool,
     closing: bool,
     abandoned: bool,
+    durability: Durability,
+    on_fault: OnFault,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -89,16 +89,34 @@ impl Queue {
         clock: Arc<dyn Clock>,
         pace: Pace,
     ) -> Self {
+        let state = State {
+            durability,
+            on_fault,
+            ..State::default()
+        };
         Self {
-            state: Mutex::default(),
+            state: Mutex::new(state),
             work: Condvar::new(),
             room: Semaphore::new(usize::try_from(pace.queue_bytes).unwrap_or(usize::MAX)),
             broken: Notify::new(),
             pace,
-            durability,
-            on_fault,
             clock,
         }
+    }
+
+    /// What records mean from now on.
+    pub(super) fn hold_to(&self, durability: Durability, on_fault: OnFault) {
+        let mut state = self.lock();
+        state.durability = durability;
+        state.on_fault = on_fault;
+    }
+
+    pub(super) fn durability(&self) -> Durability {
+        self.lock().durability
+    }
+
+    pub(super) fn on_fault(&self) -> OnFault {
+        self.lock().on_fault
     }
 
     // ── callers ──
@@ -109,7 +127,7 @@ impl Queue {
         if state.closing || state.writer == WriterState::Gone {
             return Err(AuditFault::Closed);
         }
-        let (ack, acked) = match (&state.fault, self.on_fault, self.durability) {
+        let (ack, acked) = match (&state.fault, state.on_fault, state.durability) {
             (Some(fault), OnFault::Deny, _) => {
                 let fault = fault.clone();
                 state.lose();
@@ -193,7 +211,7 @@ impl Queue {
             written: state.written,
             lost: state.ever_lost,
             faults: state.faults,
-            state: match (is_faulty, self.on_fault) {
+            state: match (is_faulty, state.on_fault) {
                 (false, _) => LogState::Working,
                 (true, OnFault::Warn) => LogState::Faulty,
                 (true, OnFault::Deny) => LogState::Denying,
@@ -230,7 +248,7 @@ impl Queue {
     /// empty.
     pub(super) fn take(&self, taken: &mut VecDeque<Entry>) -> Option<()> {
         let mut state = self.lock();
-        if self.durability == Durability::Async {
+        if state.durability == Durability::Async {
             state.writer = WriterState::Napping;
             // Waking a sleeping thread costs the caller more than everything else it does here:
             // while it naps, it gathers what comes and nobody has to wake it.

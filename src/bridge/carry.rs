@@ -4,12 +4,13 @@ use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
 use crate::clock::Clock;
 use crate::gate::{
-    Agent, AgentGone, Carried, Gate, Lends, Permit, Refusal, Settled, Source, Talk, Upstream,
+    Agent, AgentGone, Carried, Gate, Lends, Permit, Refusal, Settled, Source, Talk, Terms, Upstream,
 };
 use crate::wire::{Id, Message};
 
@@ -30,7 +31,7 @@ struct Shared {
     /// There is something to do, or nothing any more.
     changed: Notify,
     ready: Notify,
-    settings: Settings,
+    settings: ArcSwap<Settings>,
     clock: Arc<dyn Clock>,
 }
 
@@ -52,15 +53,21 @@ impl Bridge {
             state: Mutex::default(),
             changed: Notify::new(),
             ready: Notify::new(),
-            settings,
+            settings: ArcSwap::from_pointee(settings),
             clock,
         }))
+    }
+
+    /// What the gate's terms say of bridges holds from now on.
+    pub fn renew(&self, terms: &Terms) {
+        let settings = self.0.settings.load_full();
+        self.0.settings.store(Arc::new(settings.under(terms)));
     }
 
     /// Looks at a frame of the agent's. To be called only when [`Self::ready`] has resolved.
     pub fn take(&self, source: Source, frame: &[u8]) -> Taken {
         let now = self.0.clock.elapsed();
-        let taken = self.state().take(source, frame, &self.0.settings, now);
+        let taken = self.state().take(source, frame, &self.settings(), now);
         if taken == Taken::Yes {
             self.0.changed.notify_one();
         }
@@ -89,7 +96,7 @@ impl Bridge {
                 let mut state = self.state();
                 state.in_hand = Doing::Nothing;
                 let now = self.0.clock.elapsed();
-                state.expire(&self.0.settings, now);
+                state.expire(&self.settings(), now);
                 if let Some(step) = state.steps.pop_front() {
                     state.in_hand = Doing::Something;
                     return step;
@@ -157,8 +164,8 @@ impl Bridge {
                 refusal,
             } => {
                 if matches!(refusal, Refusal::ReusedId) {
-                    let limits = &self.0.settings.from_agent;
-                    let message = Message::decode(&frame, limits).ok();
+                    let limits = self.settings().from_agent;
+                    let message = Message::decode(&frame, &limits).ok();
                     let id = message.and_then(|message| message.id().cloned());
                     self.state().aside = id.map(Aside);
                 }
@@ -230,7 +237,7 @@ impl Bridge {
         if matches!(state.phase, Phase::Apart | Phase::Sessions) {
             return Outward::AsItIs(permit);
         }
-        let outward = state.translate(permit, &self.0.settings, now);
+        let outward = state.translate(permit, &self.settings(), now);
         drop(state);
         self.0.changed.notify_one();
         self.0.ready.notify_one();
@@ -267,6 +274,10 @@ impl Bridge {
         if let Phase::Bridged(session) = phase {
             session.close(id, steps);
         }
+    }
+
+    fn settings(&self) -> Arc<Settings> {
+        self.0.settings.load_full()
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {

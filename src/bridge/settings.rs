@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::gate::Terms;
 use crate::wire::Limits;
 
 /// Bounds of one bridge, all of them the gate's own.
@@ -21,6 +22,16 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// The same under the gate's own terms.
+    #[must_use]
+    pub fn under(&self, terms: &Terms) -> Self {
+        Self {
+            max_in_flight: terms.max_in_flight,
+            request_timeout: terms.request_timeout,
+            ..self.clone()
+        }
+    }
+
     /// Limits of what the gate has permitted: its edits may have made it longer.
     pub(super) fn permitted(&self) -> Limits {
         Limits {

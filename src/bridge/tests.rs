@@ -65,6 +65,19 @@ fn open(_: &Facts<'_>) -> bool {
     true
 }
 
+/// So many requests may wait.
+fn terms(max_in_flight: usize) -> gate::Terms {
+    gate::Terms {
+        progress_extends: None,
+        request_timeout: LONG,
+        tool_timeouts: HashMap::new(),
+        max_in_flight,
+        rates: gate::Rates::default(),
+        denial: DenialForm::Error,
+        guards: Guards::default(),
+    }
+}
+
 impl Bench {
     fn new(rule: Rule) -> Self {
         let clock = Arc::new(HandClock::default());
@@ -82,13 +95,7 @@ impl Bench {
         let settings = gate::Settings {
             from_agent: Limits::default(),
             from_upstream: Limits::default(),
-            progress_extends: None,
-            request_timeout: LONG,
-            tool_timeouts: HashMap::new(),
-            max_in_flight: 4,
-            rates: crate::gate::Rates::default(),
-            denial: DenialForm::Error,
-            guards: Guards::default(),
+            terms: terms(4),
             secrets: Redactor::default(),
             tracing: crate::gate::Tracing::Off,
             isolate_from: None,

@@ -2,6 +2,7 @@
 
 mod absence;
 mod agents;
+mod configured;
 mod confinement;
 mod conversations;
 mod converse;
@@ -18,6 +19,7 @@ mod outbox;
 mod pulse;
 mod reading;
 mod renew;
+mod restart;
 mod servers;
 mod service;
 mod settings;
@@ -58,6 +60,7 @@ use conversations::Conversations;
 use converse::End;
 use open::{Entrance, Opened, open};
 use renew::Renewal;
+use restart::Restart;
 use servers::Upstreams;
 use trials::{Trials, Tried};
 
@@ -76,36 +79,29 @@ pub fn policy_settings(policy: &config::Policy) -> loading::Settings {
 /// What `[limits]`, `[guards]` and the form of a denial mean to a gate that judges one message: how
 /// often others come makes no difference to it.
 pub fn gate_settings(config: &Config) -> gate::Settings {
-    let isolated = config.upstream.isolated.as_ref();
-    let mut told = settings::gate(&config.limits, config.policy.denial, &config.guards);
-    told.guards.links = settings::links(config);
-    gate::Settings {
-        isolate_from: isolated.map(|isolated| isolated.at),
-        rates: gate::Rates::default(),
-        extensions: config.extensions.clone(),
-        ..told
-    }
+    let mut settings = limited_gate_settings(config);
+    settings.terms.rates = gate::Rates::default();
+    settings
 }
 
 /// The same with its rates and budgets.
 pub fn limited_gate_settings(config: &Config) -> gate::Settings {
+    let isolated = config.upstream.isolated.as_ref();
     gate::Settings {
-        rates: config.limits.rates.clone(),
-        ..gate_settings(config)
+        isolate_from: isolated.map(|isolated| isolated.at),
+        extensions: config.extensions.clone(),
+        ..settings::gate(&config.limits, settings::terms(config))
     }
 }
 
 /// The same without a configuration.
 pub fn default_gate_settings() -> gate::Settings {
     let denial = config::Policy::default().denial;
-    let mut settings = settings::gate(
-        &config::Limits::default(),
-        denial,
-        &config::Guards::default(),
-    );
+    let (limits, guards) = (config::Limits::default(), config::Guards::default());
+    let mut terms = settings::terms_of(&limits, denial, &guards);
     // Which hosts a configuration will name is not known: what policies say of them is to be seen.
-    settings.guards.asking.pages = gate::Pages::Any;
-    settings
+    terms.guards.asking.pages = gate::Pages::Any;
+    settings::gate(&limits, terms)
 }
 
 /// What the server may reach, if that is limited, with these roots.
@@ -128,7 +124,7 @@ pub(super) fn upstream_settings(config: &Config) -> Result<crate::upstream::Sett
         confinement::sandbox(confinement, &policy::Roots::default())
     };
     let sandbox = sandbox.map_err(|nested| format!("`upstream.sandbox.roots`: {nested}"))?;
-    let concealing = settings::concealing(&gate_settings(config).guards);
+    let concealing = settings::concealing(&gate_settings(config).terms.guards);
     let server = &config.upstream;
     Ok(settings::upstream(config, server, sandbox, concealing))
 }
@@ -232,6 +228,8 @@ struct Parts {
     bridging: Option<bridge::Settings>,
     /// Whether somebody is to name the sessions of agents.
     names: reading::Names,
+    /// What of the configuration is not in force.
+    restart: Restart,
     clock: Arc<dyn Clock>,
 }
 
@@ -257,7 +255,10 @@ impl Parts {
 
     /// A bridge for one conversation.
     fn bridge(&self) -> Option<Bridge> {
-        let settings = self.bridging.clone()?;
+        let mut settings = self.bridging.clone()?;
+        if let Some(terms) = self.gate.policies().terms() {
+            settings = settings.under(terms);
+        }
         Some(Bridge::new(settings, Arc::clone(&self.clock)))
     }
 }
@@ -345,7 +346,7 @@ async fn serve(
     match entrance {
         Entrance::Stdio(ends) => {
             let (session, server, events) = *ends;
-            single::serve(&parts, session, server, events, renewal).await
+            Box::pin(single::serve(&parts, session, server, events, renewal)).await
         }
         Entrance::Http {
             listener,

@@ -90,6 +90,9 @@ pub enum Reason {
     /// Valid, and probably not what its author meant.
     #[error("{0}")]
     Suspicious(&'static str),
+    /// A file that is read again says less than what is in force.
+    #[error("{0}")]
+    Missed(&'static str),
 }
 
 impl ConfigErrors {
@@ -202,6 +205,7 @@ impl Reason {
             Self::UnusableFile(_) => "config::file",
             Self::NoEffect(_) => "config::no-effect",
             Self::Suspicious(_) => "config::suspicious",
+            Self::Missed(_) => "config::removed",
         }
     }
 

@@ -1,17 +1,17 @@
 //! From a file to a checked configuration, or to everything that is wrong with it.
 
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 use miette::Severity;
-use sha2::{Digest as _, Sha256};
 
 use super::conceal::{Snippets, Visible};
 use super::errors::{ConfigError, ConfigErrors, Reason};
 use super::file::{self, Written, join};
 use super::reading::{Known, Reading, Unknown, Unset};
 use super::resolve::resolve;
-use super::settings::{Config, ConfigFile};
+use super::settings::{Config, ConfigFile, ConfigText};
 use super::suggest;
 use super::variables::Variables;
 
@@ -33,7 +33,7 @@ impl Config {
         let mut config = Self::of_text(&text, path, unset)?;
         config.file = Some(ConfigFile {
             path: path.to_owned(),
-            digest: Sha256::digest(&text).into(),
+            text: ConfigText::new(text),
         });
         Ok(config)
     }
@@ -95,35 +95,35 @@ impl Config {
     }
 }
 
-/// What a file of a configuration has become.
-#[derive(Debug)]
-pub enum Look {
-    /// What it was.
-    Same,
-    /// Another configuration.
-    Changed,
-    /// None.
-    Invalid(ConfigErrors),
-}
-
 impl ConfigFile {
     pub fn path(&self) -> &Path {
         &self.path
     }
 
+    /// What was read.
+    pub fn text(&self) -> &ConfigText {
+        &self.text
+    }
+
+    /// Whether it is a file that can be read more than once: a pipe is not.
+    pub fn stays(&self) -> bool {
+        fs::metadata(&self.path).is_ok_and(|found| found.is_file())
+    }
+
     /// Reads it again.
-    pub fn look(&self) -> Look {
-        let text = match file::read(&self.path) {
-            Ok(text) => text,
-            Err(errors) => return Look::Invalid(errors),
-        };
-        if self.digest == <[u8; 32]>::from(Sha256::digest(&text)) {
-            return Look::Same;
+    pub fn read(&self) -> Result<ConfigText, ConfigErrors> {
+        // Whoever reads a pipe waits for ever.
+        if fs::metadata(&self.path).is_ok_and(|found| !found.is_file()) {
+            let reason = Reason::Unreadable("it is not a file any more".to_owned());
+            let help = "put a file in its place";
+            return Err(ConfigErrors::about_file(&self.path, reason, help));
         }
-        match Config::of_text(&text, &self.path, Unset::Refused) {
-            Ok(_) => Look::Changed,
-            Err(errors) => Look::Invalid(errors),
-        }
+        file::read(&self.path).map(ConfigText::new)
+    }
+
+    /// What such a text means in its place.
+    pub fn parse(&self, text: &ConfigText) -> Result<Config, ConfigErrors> {
+        Config::of_text(text.text(), &self.path, Unset::Refused)
     }
 }
 

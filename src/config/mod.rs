@@ -6,6 +6,7 @@
 
 mod admin;
 mod authentication;
+mod changes;
 mod client;
 mod command_line;
 mod conceal;
@@ -21,6 +22,7 @@ mod ratchet;
 mod rates;
 mod reading;
 mod resolve;
+mod said;
 mod sandbox;
 mod secret_rules;
 mod section;
@@ -33,16 +35,16 @@ mod upstream;
 mod values;
 mod variables;
 
+pub use changes::Changes;
 pub use command_line::CommandLine;
 pub use errors::{ConfigError, ConfigErrors, Reason};
-pub use load::Look;
 pub use sandbox::{Confinement, SandboxedRoots};
 pub use settings::{
-    Admin, Anonymous, Audit, Bearer, Bridging, Cleaning, Config, ConfigFile, Denial, Durability,
-    ExcerptPreset, Excerpts, Guards, HttpListen, HttpUpstream, Isolated, Jwks, Jwt, JwtAlgorithm,
-    Limits, Links, Listen, ListenAuth, LockMode, OnFault, OnRemoval, OtherMethods, Parents,
-    PlainHttp, Policy, Protocol, Ratchet, Redaction, Reload, ServerAuth, Strictness, Telemetry,
-    ToolNames, Trial, Upstream, Warnings,
+    Admin, Anonymous, Audit, Bearer, Bridging, Cleaning, Config, ConfigFile, ConfigText, Denial,
+    Durability, ExcerptPreset, Excerpts, Guards, HttpListen, HttpUpstream, Isolated, Jwks, Jwt,
+    JwtAlgorithm, Limits, Links, Listen, ListenAuth, LockMode, OnFault, OnRemoval, OtherMethods,
+    Parents, PlainHttp, Policy, Protocol, Ratchet, Redaction, Reload, ServerAuth, Strictness,
+    Telemetry, ToolNames, Trial, Upstream, Warnings,
 };
 pub(crate) use suggest::nearest;
 pub use upstream::INHERITED;

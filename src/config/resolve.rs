@@ -186,19 +186,11 @@ fn policy(mut section: Section<'_, '_>, base: &Path) -> Policy {
         let reason = Reason::NoEffect("beside `dir`, where policies alone decide");
         section.refuse("other_methods", reason, Some("remove it"));
     }
-    if !section.has("dir") {
-        let is_read_again = section.has("shadow");
-        if policy.lock == LockMode::Enforce {
-            let reason = Reason::RequiredWhen("lock is 'enforce'");
-            section.require("dir", reason, "`tools.lock` lies among the policies");
-        }
-        for key in ["reload", "on_removal"] {
-            if section.has(key) && !is_read_again {
-                let reason = Reason::NoEffect("without `dir`: only a directory is read again");
-                section.refuse(key, reason, Some("remove it"));
-            }
-        }
-    } else if policy.reload == Reload::Off && section.has("on_removal") {
+    if !section.has("dir") && policy.lock == LockMode::Enforce {
+        let reason = Reason::RequiredWhen("lock is 'enforce'");
+        section.require("dir", reason, "`tools.lock` lies among the policies");
+    }
+    if policy.reload == Reload::Off && section.has("on_removal") {
         let reason = Reason::NoEffect("where nothing is watched: a signal takes what is there");
         section.refuse("on_removal", reason, Some("remove it"));
     }

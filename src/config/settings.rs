@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 
 use super::errors::ConfigError;
 use super::sandbox::Confinement;
@@ -27,7 +27,7 @@ pub use ratchet::Ratchet;
 pub use telemetry::{Parents, Telemetry};
 
 /// Everything the gate was told: by `gate.toml`, or by the command line.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Config {
     pub upstream: Upstream,
     pub listen: Listen,
@@ -52,14 +52,19 @@ pub struct Config {
 }
 
 /// The file of a configuration, and what it held.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct ConfigFile {
     pub(super) path: PathBuf,
-    pub(super) digest: [u8; 32],
+    pub(super) text: ConfigText,
 }
+
+/// The text of a configuration, which may hold secrets.
+#[derive(Debug, Clone)]
+pub struct ConfigText(SecretString);
 
 /// The one protected server: a child process that speaks MCP on its standard streams, or one that
 /// is reached over HTTP.
+#[derive(Clone)]
 pub struct Upstream {
     /// A label for records and logs; 1 to 64 letters, digits, `-`, `_`, `.`.
     pub name: String,
@@ -91,7 +96,7 @@ pub enum Trial {
 }
 
 /// The server a second time, in a narrower place.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Isolated {
     /// The level from which on sessions speak to it: 1 internal, 2 confidential, 3 secret.
     pub at: i64,
@@ -325,6 +330,22 @@ pub enum OnFault {
     Deny,
     /// They pass, with a warning in the log.
     Warn,
+}
+
+impl ConfigText {
+    pub(super) fn new(text: String) -> Self {
+        Self(SecretString::from(text))
+    }
+
+    pub(super) fn text(&self) -> &str {
+        self.0.expose_secret()
+    }
+}
+
+impl PartialEq for ConfigText {
+    fn eq(&self, other: &Self) -> bool {
+        self.text() == other.text()
+    }
 }
 
 impl Upstream {

@@ -1,6 +1,7 @@
 //! The whole way from text to settings, as authors meet it.
 
 mod annotated;
+mod changes;
 mod extensions;
 mod files;
 mod isolated;

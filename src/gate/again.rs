@@ -49,7 +49,8 @@ impl Gate {
         if kept.saturating_add(frame.len()) > PARKED_FRAMES * self.settings.from_agent.max_bytes {
             return;
         }
-        let deadline = trail.started.saturating_add(self.timeout(&trail.target));
+        let timeout = self.timeout(&trail.target, &self.policy.current());
+        let deadline = trail.started.saturating_add(timeout);
         trail.again = Some(Arc::new(Parked {
             attempt: Attempt::Second,
             agreed: trail.agreed.clone(),

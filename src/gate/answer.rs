@@ -64,6 +64,7 @@ impl Gate {
         };
         // A refusal may quote the other side: a name, or what a schema says.
         answer.message = self.without_credentials(answer.message);
+        let denial = self.terms(&self.policy.current()).denial;
         // What is wrong with arguments is for the model to read (MCP 2025-11-25, server/tools).
         let for_models = matches!(refusal, Refusal::Unfit(Unfit::Arguments(_)))
             || matches!(
@@ -72,7 +73,7 @@ impl Gate {
                     | Refusal::Unconsented { .. }
                     | Refusal::TooOften { .. }
                     | Refusal::Spent { .. }
-            ) && self.settings.denial == DenialForm::ToolResult;
+            ) && denial == DenialForm::ToolResult;
         let readable = for_models && trail.method == Some(KnownMethod::ToolsCall);
         let message = if readable {
             let stateless = match talk.session.state().lifecycle {

@@ -200,7 +200,7 @@ impl Gate {
         let recalled = self.tasks.recall(&identified, session, elapsed);
         let mut understood = understand::understand(identified, &recalled, self.look(&snapshot))?;
         trail.understood(&understood);
-        let pins = self.pins(session);
+        let pins = self.pins(session, &snapshot);
         Box::pin(self.admit(&mut understood, &snapshot, pins, now, trail)).await?;
         let record = trail.settled(self.clock.elapsed());
         self.audit.record(self.concealed(record)).await?;

@@ -162,7 +162,7 @@ impl Gate {
             let pages = &mut talk.session.state().pages;
             Shape::TOOLS.read(listed, pages, reading)
         };
-        let pins = self.pins(&talk.session);
+        let pins = self.pins(&talk.session, &snapshot);
         let drifts = drift::drifts(listed, ListKind::Tools, page.items.iter(), &snapshot, pins);
         Box::pin(self.tell_of(talk, &snapshot, &drifts)).await?;
         let is_awaited = {
@@ -271,7 +271,8 @@ impl Gate {
             Origin::Catalogue | Origin::Peer(_) | Origin::Consent(_) => Occasion::Catalogue,
         };
         let reference = self.record_own(talk, occasion, Side::Upstream).await?;
-        let started = self.clock.elapsed();
+        let (started, snapshot) = (self.clock.elapsed(), self.policy.current());
+        let timeout = self.terms(&snapshot).request_timeout;
         let exchange = Exchange {
             origin,
             stream: Stream::MAIN,
@@ -282,7 +283,7 @@ impl Gate {
             method: occasion.method(),
             offered: None,
             target: Target::Server,
-            snapshot: self.policy.current(),
+            snapshot,
             progress_token: None,
             cursor: None,
             news: News::default(),
@@ -292,7 +293,7 @@ impl Gate {
             brings: Arc::default(),
             agreed: None,
             started,
-            deadline: Some(started.saturating_add(self.settings.request_timeout)),
+            deadline: Some(started.saturating_add(timeout)),
             reference,
             correlation: Vec::new(),
             again: None,

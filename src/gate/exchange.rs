@@ -23,7 +23,7 @@ impl Gate {
         snapshot: &Arc<PolicySnapshot>,
         trail: &Trail,
     ) -> Exchange {
-        let timeout = self.timeout(&understood.target);
+        let timeout = self.timeout(&understood.target, snapshot);
         let message = understood.identified.message;
         let token = message.meta().and_then(|meta| meta.get("progressToken"));
         let cursor = message.params().and_then(|params| params.get("cursor"));
@@ -58,9 +58,6 @@ impl Gate {
 
     /// The server tells of progress: what it works at may take longer.
     pub(super) fn extend(&self, understood: &Understood<'_>, session: &Session) {
-        let Some(most) = self.settings.progress_extends else {
-            return;
-        };
         let identified = &understood.identified;
         let tells = matches!(
             identified.role,
@@ -73,19 +70,24 @@ impl Gate {
         let Some(token) = token else { return };
         let now = self.clock.elapsed();
         session.state().to_upstream.extend(&token, |exchange| {
-            let timeout = self.timeout(&exchange.target);
+            let snapshot = &exchange.snapshot;
+            let Some(most) = self.terms(snapshot).progress_extends else {
+                return Duration::ZERO;
+            };
+            let timeout = self.timeout(&exchange.target, snapshot);
             let last = exchange.started.saturating_add(most.max(timeout));
             now.saturating_add(timeout).min(last)
         });
     }
 
     /// How long a request may take without a sign of progress.
-    pub(super) fn timeout(&self, target: &Target) -> Duration {
+    pub(super) fn timeout(&self, target: &Target, snapshot: &PolicySnapshot) -> Duration {
+        let terms = self.terms(snapshot);
         let of_its_own = match target {
-            Target::Tool(name) => self.settings.tool_timeouts.get(name),
+            Target::Tool(name) => terms.tool_timeouts.get(name),
             Target::Resource(_) | Target::Prompt(_) | Target::Method(_) | Target::Server => None,
         };
-        of_its_own.copied().unwrap_or(self.settings.request_timeout)
+        of_its_own.copied().unwrap_or(terms.request_timeout)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::audit::ErrorClass;
 use crate::guard::text::{What, clean};
+use crate::policy::PolicySnapshot;
 use crate::session::{Session, Target, Whose};
 use crate::wire::{Side, Value};
 
@@ -62,13 +63,15 @@ impl Gate {
         &self,
         understood: &Understood<'_>,
         session: &Session,
+        snapshot: &PolicySnapshot,
         trail: &mut Trail,
     ) -> Result<(), Refusal> {
         let Some(class) = class(understood) else {
             return Ok(());
         };
         trail.is_error(class);
-        let ends = class == ErrorClass::Fatal && self.settings.guards.fatal == OnFatal::EndSession;
+        let ends =
+            class == ErrorClass::Fatal && self.terms(snapshot).guards.fatal == OnFatal::EndSession;
         let Some(tool) = understood.target.name().filter(|_| ends) else {
             return Ok(());
         };

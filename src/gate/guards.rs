@@ -23,7 +23,7 @@ impl Gate {
         snapshot: &PolicySnapshot,
     ) -> Result<Vec<String>, Refusal> {
         let (message, from) = (understood.identified.message, understood.identified.from);
-        let guards = &self.settings.guards;
+        let guards = &self.terms(snapshot).guards;
         let secrets = guards.secrets.as_ref();
         let mut findings = asking::check(understood, &guards.asking)?;
         findings.extend(resources::check(
@@ -51,9 +51,10 @@ impl Gate {
     pub(super) fn still_fits(
         &self,
         understood: &Understood<'_>,
+        snapshot: &PolicySnapshot,
         mut obliged: Obliged,
     ) -> Result<Obliged, Refusal> {
-        let (line, guards) = (obliged.permit.line(), &self.settings.guards);
+        let (line, guards) = (obliged.permit.line(), &self.terms(snapshot).guards);
         if !(obliged.redactions.is_empty() && obliged.edits.is_empty()) {
             let limits = self.limits(understood.identified.from);
             let findings = schemas::check_edited(understood, line, limits, guards)?;

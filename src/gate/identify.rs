@@ -17,7 +17,6 @@ use super::extensions;
 use super::record::{Came, Waited};
 use super::refuse::{Modern, Refusal};
 use super::remember::client;
-use super::settings::Settings;
 use super::tasks::EXTENSION;
 
 /// The `_meta` key by which a message of the `2026-07-28` era says what it speaks.
@@ -93,7 +92,7 @@ pub(super) fn identify<'m>(
     came: Came,
     session: &Session,
     kept: Kept,
-    settings: &Settings,
+    (extensions, max_in_flight): (&Extensions, usize),
 ) -> Result<Identified<'m>, Refusal> {
     let Came {
         from,
@@ -102,11 +101,10 @@ pub(super) fn identify<'m>(
         waited,
         ..
     } = came;
-    let max_in_flight = settings.max_in_flight;
     let mut state = session.state();
     let (role, spoken) = match message.shape() {
         Shape::Request { id, method } => {
-            let known = known(method, from, &settings.extensions)?;
+            let known = known(method, from, extensions)?;
             if !known.is_request() {
                 return Err(wrong_shape(known, "notification", "request"));
             }
@@ -125,7 +123,7 @@ pub(super) fn identify<'m>(
             )
         }
         Shape::Notification { method } => {
-            let known = known(method, from, &settings.extensions)?;
+            let known = known(method, from, extensions)?;
             if known.is_request() {
                 return Err(wrong_shape(known, "request", "notification"));
             }
@@ -176,7 +174,7 @@ pub(super) fn identify<'m>(
             (Side::Upstream, None) => {}
         }
     }
-    let of_listed_type = extensions::is_of_listed_type(&role, message, &settings.extensions);
+    let of_listed_type = extensions::is_of_listed_type(&role, message, extensions);
     Ok(Identified {
         message,
         from,

@@ -148,6 +148,15 @@ impl Kept {
         Self(Ledger::holding(excerpts.keep, all))
     }
 
+    /// From now on; what is kept already goes when something else comes. Where nothing is shortened any
+    /// more, what is kept stays as long as it would have.
+    pub(super) fn hold(&self, excerpts: Option<&Excerpts>) {
+        if let Some(excerpts) = excerpts {
+            let all = excerpts.keep.saturating_mul(AGENTS);
+            self.0.hold(excerpts.keep, all);
+        }
+    }
+
     /// Keeps a text, and says where it can be read; `None` where it cannot be kept.
     pub(super) fn keep(&self, owner: &str, whole: Whole, now: Duration) -> Option<String> {
         let mut random = [0; 16];
@@ -237,7 +246,8 @@ impl Gate {
         };
         trail.understood(&understood);
         Box::pin(self.follow(&mut understood, &talk.session, snapshot, trail)).await?;
-        let (pins, at) = (self.pins(&talk.session), self.circumstances(&talk.session));
+        let pins = self.pins(&talk.session, snapshot);
+        let at = self.circumstances(&talk.session);
         pin::pin(&mut understood, snapshot, pins)?;
         trail.shadowed(shadow::shadow(&understood, snapshot, pins, at));
         // Whoever reads on may do so in another session than that of the call.
@@ -265,12 +275,9 @@ impl Gate {
         trail.allowed(&allowed);
         let record = trail.kept(now);
         self.audit.record(self.concealed(record)).await?;
-        let most = self
-            .settings
-            .guards
-            .excerpts
-            .as_ref()
-            .map_or(0, |it| it.over);
+        // Where nothing is shortened any more, neither is this.
+        let excerpts = self.terms(snapshot).guards.excerpts.as_ref();
+        let most = excerpts.map_or(usize::MAX, |it| it.over);
         let text = whole.piece(asked, most);
         let id = message
             .id()

@@ -72,9 +72,9 @@ impl Look<'_> {
 }
 
 impl Gate {
-    pub(super) fn look(&self, snapshot: &PolicySnapshot) -> Look<'_> {
+    pub(super) fn look<'s>(&'s self, snapshot: &'s PolicySnapshot) -> Look<'s> {
         let credentials = snapshot.looks_for().secrets.then(|| {
-            let configured = self.settings.guards.secrets.as_ref();
+            let configured = self.terms(snapshot).guards.secrets.as_ref();
             configured.map_or(&*BUILTIN, |secrets| &*secrets.rules)
         });
         let words = if snapshot.looks_for().flags {
@@ -282,13 +282,15 @@ fn named(rules: impl Iterator<Item = RuleId>) -> Vec<String> {
 }
 
 impl Gate {
-    /// A record without the credentials that peers wrote, where those are looked for.
+    /// A record without the credentials that peers wrote, where those are looked for when it is written.
     pub(super) fn concealed(&self, record: Record) -> Record {
-        concealed(record, self.settings.guards.secrets.as_ref())
+        let current = self.policy.current();
+        concealed(record, self.terms(&current).guards.secrets.as_ref())
     }
 
     /// The same for what is told.
     pub(super) fn without_credentials(&self, text: String) -> String {
-        without(text, self.settings.guards.secrets.as_ref())
+        let current = self.policy.current();
+        without(text, self.terms(&current).guards.secrets.as_ref())
     }
 }

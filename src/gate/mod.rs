@@ -66,6 +66,7 @@ mod shortening;
 mod stage;
 mod talk;
 mod tasks;
+mod terms;
 mod text;
 mod tracing;
 mod trial;
@@ -114,12 +115,12 @@ pub use names::Misleading;
 pub use passage::{Carried, Passage};
 pub use rates::{Limit, Rate, Rates};
 pub use refuse::{DENIED, HIDDEN, RATE_LIMITED, Refusal, UNCONSENTED, Unbridged};
-pub use reload::Published;
+pub use reload::{Besides, Published};
 pub use route::META_SUBSCRIPTION;
 pub use schemas::Unfit;
 pub use settings::{
     Asking, Cleaning, DenialForm, Excerpts, Guards, Level, Links, OnFatal, OverHttp, Pages,
-    Secrets, Settings, Texts, ToolNames, Treatment, Unconfined,
+    Secrets, Settings, Terms, Texts, ToolNames, Treatment, Unconfined,
 };
 pub use stage::Stage;
 pub use talk::Talk;
@@ -155,8 +156,8 @@ impl Gate {
         clock: Arc<dyn Clock>,
         settings: Settings,
     ) -> Self {
-        let kept = Kept::holding(settings.guards.excerpts.as_ref());
-        let pace = Pace::new(&settings.rates, &clock);
+        let kept = Kept::holding(settings.terms.guards.excerpts.as_ref());
+        let pace = Pace::new(&clock);
         Self {
             policy,
             audit,

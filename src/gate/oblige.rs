@@ -8,7 +8,6 @@ use crate::audit::{self, Redactor};
 use crate::policy::{Held, Obligation, PolicySnapshot, Roots, Uncanonical};
 use crate::wire::{Edits, Fragment, Limits, Message, Side, Value};
 
-use super::Settings;
 use super::canonical::{self, Respelled, value_at};
 use super::decide::{Allowed, Permit};
 use super::excerpts;
@@ -21,6 +20,7 @@ use super::passage::Passage;
 use super::ratchet;
 use super::refuse::Refusal;
 use super::route::Route;
+use super::settings::Secrets;
 use super::shortening::Shortening;
 use super::text::Cleaned;
 
@@ -98,9 +98,8 @@ pub(super) fn oblige<'m>(
     wanted: Wanted<'m>,
     route: &mut Route<'m>,
     mut passage: Passage,
-    settings: &Settings,
+    (secrets, others): (&Redactor, Option<&Secrets>),
 ) -> Result<Obliged, Refusal> {
-    let secrets = &settings.secrets;
     let mut edits: Edits<'m> = message.edits();
     let mut notes = Vec::with_capacity(wanted.removals.len());
     let mut brings = ratchet::obliged(&allowed);
@@ -144,7 +143,7 @@ pub(super) fn oblige<'m>(
     }
     let mut texts = cleaned(wanted.texts, &gone, &own, &mut notes);
     texts.extend(links);
-    let (from, others) = (allowed.from(), settings.guards.secrets.as_ref());
+    let from = allowed.from();
     // What is hidden in a credential may not hide it.
     let found = leaks::received(message, from, &own, &wanted.handles, &texts, others)?;
     brings = brings.join(&ratchet::shown(&found));

@@ -312,7 +312,7 @@ impl Definitions<'_> {
 impl Gate {
     /// What is looked at in the lists of a session.
     pub(super) fn reading(&self, session: &Session, snapshot: &PolicySnapshot) -> Reading<'_> {
-        let guards = &self.settings.guards;
+        let guards = &self.terms(snapshot).guards;
         let is_off = guards.texts.definitions == Cleaning::Off;
         Reading {
             schemas: Some(&self.schemas),

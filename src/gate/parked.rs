@@ -57,11 +57,15 @@ impl Gate {
         };
         let agreed_to = self.put_by(trail);
         let version = trail.stateless_version(&talk.session);
-        let deadline = trail.started.saturating_add(self.timeout(&trail.target));
+        let current = self.policy.current();
+        let most = self.terms(&current).max_in_flight;
+        let deadline = trail
+            .started
+            .saturating_add(self.timeout(&trail.target, &current));
         let full = {
             let mut state = talk.session.state();
             let waiting: usize = state.parked.iter().map(|parked| parked.frame.len()).sum();
-            let full = state.parked.len() >= self.settings.max_in_flight
+            let full = state.parked.len() >= most
                 || waiting > PARKED_FRAMES * self.settings.from_agent.max_bytes;
             if let (false, Some(asker)) = (full, trail.asker()) {
                 let parked = Parked {
@@ -77,9 +81,7 @@ impl Gate {
         };
         if full {
             self.settle_rates(trail).await;
-            return self
-                .refuse(talk, trail, Refusal::TooMany(self.settings.max_in_flight))
-                .await;
+            return self.refuse(talk, trail, Refusal::TooMany(most)).await;
         }
         match awaited {
             None => self.let_go_on(talk),

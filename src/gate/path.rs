@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use crate::policy::{Held, PolicySnapshot};
-use crate::session::{Asker, Page, Place, Session};
+use crate::session::{Asker, Kept, Page, Place, Session};
 use crate::wire::{Message, Side};
 
 use super::asking::lending;
 use super::decide::{Permit, Stop};
 use super::drift::Drift;
 use super::forward::{Agent, Upstream};
+use super::identify::Identified;
 use super::isolate::{has_left_since, leads_nowhere};
 use super::listing::Listing;
 use super::oblige::Wanted;
@@ -49,14 +50,14 @@ impl Gate {
     ) -> Result<(), Stop> {
         let from = came.from;
         let session = &talk.session;
-        let (now, pins) = (self.circumstances(session), self.pins(session));
+        let now = self.circumstances(session);
         let begun = self.place(talk, from);
 
         let current = self.policy.current();
         let message = self.decode(talk, from, frame, trail)?;
         let message = self.inward(message, from, &current, trail)?;
         let (kept, fault) = self.held_by(talk, from, &message, trail).await?;
-        let identified = identify::identify(&message, came, session, kept, &self.settings)?;
+        let identified = self.identify(&message, came, session, kept, &current)?;
         trail.identified(&identified, from);
         let identified = match identified.asked_by_peer() {
             Ok(identified) => identified,
@@ -69,6 +70,7 @@ impl Gate {
         lending::heard(&identified, session, self.clock.elapsed());
         let snapshot = decide::revision(&identified.role, current);
         trail.judged_under(&snapshot);
+        let (terms, pins) = (self.terms(&snapshot), self.pins(session, &snapshot));
 
         let recalled = self
             .tasks
@@ -79,7 +81,8 @@ impl Gate {
         }
         let mut understood = understand::understand(identified, &recalled, self.look(&snapshot))?;
         trail.understood(&understood);
-        self.classify(&understood, session, trail).await?;
+        self.classify(&understood, session, &snapshot, trail)
+            .await?;
         pin::pin(&mut understood, &snapshot, pins)?;
         // Before anybody is asked about it.
         self.leads_on(&understood, session)?;
@@ -109,8 +112,7 @@ impl Gate {
         } = listing::listing(&understood, &snapshot, pins, now, reading).await?;
         removals.extend(standing.unasked.into_iter().chain(unheard));
         removals.extend(self.tasks_removals(&understood, &snapshot, pins, now)?);
-        let texts = &self.settings.guards.texts;
-        let found = text::cleaned(&understood.identified, page.as_deref(), texts);
+        let found = text::cleaned(&understood.identified, page.as_deref(), &terms.guards.texts);
         trail.found(found.findings);
         let wanted = Wanted {
             removals,
@@ -124,10 +126,10 @@ impl Gate {
             self.exchange(asker, method, standing.turn, &understood, &snapshot, trail)
         };
         let mut route = route::route(&understood, session, exchange)?;
-        let settings = &self.settings;
+        let secrets = (&self.settings.secrets, terms.guards.secrets.as_ref());
         let passage = route.passage(&understood, trail.onward());
-        let mut obliged = oblige::oblige(&message, allowed, wanted, &mut route, passage, settings)
-            .and_then(|obliged| self.still_fits(&understood, obliged))
+        let mut obliged = oblige::oblige(&message, allowed, wanted, &mut route, passage, secrets)
+            .and_then(|obliged| self.still_fits(&understood, &snapshot, obliged))
             .inspect_err(|_| {
                 let _ = route.undo(from, &mut session.state());
             })?;
@@ -215,7 +217,7 @@ impl Gate {
         // While it was recorded, the session may have left the server that says it.
         if !has_left_since(talk, trail.run) {
             if let Some(round) = self.rounds.note(understood, at) {
-                let timeout = self.settings.request_timeout;
+                let timeout = self.terms(snapshot).request_timeout;
                 lending::asked_within(understood, session, round, at, timeout);
             }
             let over_http = self.settings.over_http;
@@ -224,6 +226,24 @@ impl Gate {
         self.extend(understood, session);
         Self::is_still_there(talk, begun, &permit, trail)?;
         self.send(talk, permit).await
+    }
+
+    fn identify<'m>(
+        &self,
+        message: &'m Message,
+        came: Came,
+        session: &Session,
+        kept: Kept,
+        current: &PolicySnapshot,
+    ) -> Result<Identified<'m>, Refusal> {
+        let most = self.terms(current).max_in_flight;
+        identify::identify(
+            message,
+            came,
+            session,
+            kept,
+            (&self.settings.extensions, most),
+        )
     }
 
     /// Bytes to one strict message.
@@ -252,12 +272,13 @@ impl Gate {
         Ok(message)
     }
 
-    pub(super) fn pins<'p>(&'p self, session: &'p Session) -> Pins<'p> {
+    pub(super) fn pins<'p>(&'p self, session: &'p Session, snapshot: &PolicySnapshot) -> Pins<'p> {
+        let guards = &self.terms(snapshot).guards;
         Pins {
             session,
             seen: &self.seen,
-            names: self.settings.guards.names,
-            uris: self.settings.guards.uris,
+            names: guards.names,
+            uris: guards.uris,
         }
     }
 

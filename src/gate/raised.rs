@@ -96,7 +96,8 @@ impl Gate {
         let looks = looks(ActionName::ListTool);
         let mut earlier = after.clone();
         earlier.held = Arc::clone(before);
-        let (now, pins) = (self.circumstances(&talk.session), self.pins(&talk.session));
+        let now = self.circumstances(&talk.session);
+        let pins = self.pins(&talk.session, snapshot);
         let differs = |name: &String| {
             let closes = |level| snapshot.labels().closes(name, level);
             let is_shown = |scene: &super::identify::Scene| {

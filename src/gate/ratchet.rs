@@ -229,7 +229,7 @@ impl Gate {
         }
         trail.allowed(&judged.allowed);
         trail.found(judged.findings);
-        trail.offered = schemas::offered(&understood.target, session, &self.settings.guards);
+        trail.offered = schemas::offered(&understood.target, session, &self.terms(snapshot).guards);
         Ok(judged.allowed)
     }
 

@@ -11,6 +11,7 @@ use super::decide::sees;
 use super::forward::{Agent, AgentGone, Upstream};
 use super::hearers::{Hearer, Shown, shown};
 use super::own::Occasion;
+use super::settings::Terms;
 use super::talk::Talk;
 
 /// The step that records of new policies name.
@@ -19,32 +20,80 @@ const STAGE: &str = "reload";
 /// What records call a candidate that is asked from now on.
 const CANDIDATE: &str = "candidate";
 
-/// What of the policies is new.
+/// What they call other terms beside the same policies.
+const CONFIGURATION: &str = "configuration";
+
+/// What is new.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Published {
+    /// Policies, and perhaps terms.
     Policies(Replaced),
-    /// Only what is asked beside them, or no longer is.
+    /// Of the policies only what is asked beside them, or no longer is.
     Candidate,
+    /// Terms alone.
+    Terms,
     Nothing,
 }
 
+/// What is to be said with new policies.
+#[derive(Debug, Default)]
+pub struct Besides {
+    /// Why a candidate that should be asked beside them is none.
+    pub refused: Option<audit::Reason>,
+    /// What of their terms is new, in words.
+    pub terms: Option<String>,
+}
+
 impl Published {
-    fn of(old: &PolicySnapshot, new: &PolicySnapshot) -> Self {
+    fn of(old: &PolicySnapshot, new: &PolicySnapshot, terms: Option<&str>) -> Self {
         let candidate = |of: &PolicySnapshot| of.candidate().map(|it| it.revision().clone());
         if old.revision() != new.revision() {
             Self::Policies(Replaced::of(old, new))
         } else if candidate(old) != candidate(new) {
             Self::Candidate
+        } else if terms.is_some() {
+            Self::Terms
         } else {
             Self::Nothing
+        }
+    }
+
+    /// How it is recorded.
+    fn reason(
+        &self,
+        old: &PolicySnapshot,
+        new: &PolicySnapshot,
+        terms: Option<&str>,
+    ) -> Option<audit::Reason> {
+        let with_terms = |text: String| match terms {
+            Some(terms) => format!("{text}; {terms}"),
+            None => text,
+        };
+        match self {
+            Self::Policies(replaced) => {
+                let text = format!("in place of {}: {replaced}", old.revision().as_str());
+                Some(audit::Reason::text(with_terms(text)))
+            }
+            Self::Candidate => {
+                let asked = match new.candidate() {
+                    Some(candidate) => {
+                        format!("asked from now on: {}", candidate.revision().as_str())
+                    }
+                    None if terms.is_none() => return None,
+                    None => "none is asked any more".to_owned(),
+                };
+                Some(audit::Reason::code(CANDIDATE).with_text(with_terms(asked)))
+            }
+            Self::Terms => Some(audit::Reason::code(CONFIGURATION).with_text(terms?)),
+            Self::Nothing => None,
         }
     }
 }
 
 impl Gate {
-    /// Puts new policies in force, in every session, for every message that begins from now on.
-    /// Whoever keeps a session going then calls [`Self::renewed`]. `refused` is why a candidate that
-    /// should be asked beside them is none. What is the same as before is not recorded.
+    /// Puts new policies in force, in every session, for every message that begins from now on, with
+    /// the [`Terms`] that they bring or those of the ones that they replace. Whoever keeps a session
+    /// going then calls [`Self::renewed`]. What is the same as before is not recorded.
     ///
     /// # Errors
     /// [`AuditFault`] when it cannot be recorded: then the old ones stay.
@@ -52,22 +101,16 @@ impl Gate {
         &self,
         upstream: &str,
         snapshot: PolicySnapshot,
-        refused: Option<audit::Reason>,
+        besides: Besides,
     ) -> Result<Published, AuditFault> {
+        let Besides { refused, terms } = besides;
         let old = self.policy.current();
-        let published = Published::of(&old, &snapshot);
-        let reason = match &published {
-            Published::Policies(replaced) => {
-                let text = format!("in place of {}: {replaced}", old.revision().as_str());
-                Some(audit::Reason::text(text))
-            }
-            Published::Candidate => snapshot.candidate().map(|candidate| {
-                let text = format!("asked from now on: {}", candidate.revision().as_str());
-                audit::Reason::code(CANDIDATE).with_text(text)
-            }),
-            Published::Nothing => None,
+        let snapshot = match snapshot.terms::<Terms>() {
+            Some(_) => snapshot,
+            None => snapshot.with_terms_of(&old),
         };
-        if let Some(reason) = reason {
+        let published = Published::of(&old, &snapshot, terms.as_deref());
+        if let Some(reason) = published.reason(&old, &snapshot, terms.as_deref()) {
             let record = of_policies(upstream, audit::Event::Published)
                 .decision(audit::Decision::Allow, STAGE)
                 .revision(snapshot.revision().as_str())
@@ -81,7 +124,12 @@ impl Gate {
                 .reason(reason);
             self.audit.record(record).await?;
         }
+        self.kept
+            .hold(self.terms(&snapshot).guards.excerpts.as_ref());
         self.policy.publish(snapshot);
+        if terms.is_some() {
+            self.unlisted.look_again();
+        }
         // After the new ones are in force: whoever asks looks behind itself for them.
         if let (Published::Policies(_), Some(desk)) = (&published, &self.desk) {
             desk.retire(old.revision().as_str());
@@ -128,8 +176,8 @@ impl Gate {
         let (scene, mut lists) = (&hearer.scene, hearer.lists.clone());
         // Only the names of tools are kept: of other lists it is not known what they showed.
         let new = self.policy.current();
-        let pins = self.pins(&talk.session);
         let seen = |name: &String, under: &PolicySnapshot| {
+            let pins = self.pins(&talk.session, under);
             !under.labels().closes(name, scene.held.level)
                 && sees(&pins.tool(name, under), scene, under, now)
         };

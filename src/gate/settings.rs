@@ -21,6 +21,25 @@ pub struct Settings {
     pub from_agent: Limits,
     /// Limits of a frame from the upstream.
     pub from_upstream: Limits,
+    /// What holds until other terms are published.
+    pub terms: Terms,
+    /// What the configuration itself holds and nobody may see.
+    pub secrets: Redactor,
+    /// Whether messages have a place in a trace.
+    pub tracing: Tracing,
+    /// From which level on sessions speak to the isolated server, if there is one.
+    pub isolate_from: Option<i64>,
+    pub unconfined: Unconfined,
+    pub eras: Eras,
+    pub over_http: OverHttp,
+    /// Methods of extensions that are asked of policy; every other one is unknown.
+    pub extensions: Extensions,
+}
+
+/// What may become otherwise while the gate runs: it comes into force with policies, and one message is
+/// judged by one revision of both.
+#[derive(Debug, Clone)]
+pub struct Terms {
     /// How long a request may wait for its reply.
     pub request_timeout: Duration,
     /// Whether that counts from the last progress, and up to how long in all.
@@ -35,17 +54,6 @@ pub struct Settings {
     pub denial: DenialForm,
     /// What is asked of the content of messages.
     pub guards: Guards,
-    /// What the configuration itself holds and nobody may see.
-    pub secrets: Redactor,
-    /// Whether messages have a place in a trace.
-    pub tracing: Tracing,
-    /// From which level on sessions speak to the isolated server, if there is one.
-    pub isolate_from: Option<i64>,
-    pub unconfined: Unconfined,
-    pub eras: Eras,
-    pub over_http: OverHttp,
-    /// Methods of extensions that are asked of policy; every other one is unknown.
-    pub extensions: Extensions,
 }
 
 /// Which instances of the server are reached over HTTP, where headers repeat what messages say.

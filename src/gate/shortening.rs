@@ -198,9 +198,9 @@ impl Gate {
     pub(super) fn shortening<'g>(
         &'g self,
         understood: &'g Understood<'_>,
-        snapshot: &PolicySnapshot,
+        snapshot: &'g PolicySnapshot,
     ) -> Option<Shortening<'g>> {
-        let excerpts = self.settings.guards.excerpts.as_ref()?;
+        let excerpts = self.terms(snapshot).guards.excerpts.as_ref()?;
         let of = Of::answer(understood, excerpts)?;
         let mut questions = understood.questions.iter();
         let received = questions.find_map(|question| {

@@ -69,6 +69,7 @@ mod schemas;
 mod shadow;
 mod streams;
 mod tasks;
+mod terms;
 mod text;
 mod trace_ids;
 mod trial;
@@ -158,13 +159,15 @@ impl Bench {
         let mut settings = Settings {
             from_agent: Limits::default(),
             from_upstream: Limits::default(),
-            request_timeout: Duration::from_mins(1),
-            progress_extends: Some(Duration::from_mins(10)),
-            tool_timeouts: HashMap::new(),
-            max_in_flight: 8,
-            rates: Rates::default(),
-            denial: DenialForm::Error,
-            guards: Guards::default(),
+            terms: Terms {
+                request_timeout: Duration::from_mins(1),
+                progress_extends: Some(Duration::from_mins(10)),
+                tool_timeouts: HashMap::new(),
+                max_in_flight: 8,
+                rates: Rates::default(),
+                denial: DenialForm::Error,
+                guards: Guards::default(),
+            },
             secrets: Redactor::default(),
             tracing: super::Tracing::Off,
             isolate_from: None,

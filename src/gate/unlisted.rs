@@ -12,7 +12,7 @@ use crate::policy::PolicySnapshot;
 use crate::session::Catalogue;
 
 use super::Gate;
-use super::settings::Settings;
+use super::settings::Terms;
 
 /// Names that are told of in one line; of more it is said how many there are.
 const FEW: usize = 8;
@@ -30,6 +30,13 @@ const LETTER: usize = 4;
 #[derive(Debug, Default)]
 pub(super) struct Unlisted(AtomicBool);
 
+impl Unlisted {
+    /// Others may be named now.
+    pub(super) fn look_again(&self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
 impl Gate {
     /// Called when a page of the tool list has come: the first list that is whole tells.
     pub(super) fn tell_of_unlisted(&self, snapshot: &PolicySnapshot, tools: &Catalogue) {
@@ -38,7 +45,7 @@ impl Gate {
             return;
         }
         if !looked.swap(true, Ordering::Relaxed)
-            && let Some(unlisted) = unlisted(named(snapshot, &self.settings), tools)
+            && let Some(unlisted) = unlisted(named(snapshot, self.terms(snapshot)), tools)
         {
             warn!("the server lists no usable tool called {unlisted}");
         }
@@ -46,19 +53,16 @@ impl Gate {
 }
 
 /// Each name, with the first key that has it.
-fn named<'n>(
-    snapshot: &'n PolicySnapshot,
-    settings: &'n Settings,
-) -> BTreeMap<&'n str, &'static str> {
-    let excerpts = settings.guards.excerpts.as_ref();
+fn named<'n>(snapshot: &'n PolicySnapshot, terms: &'n Terms) -> BTreeMap<&'n str, &'static str> {
+    let excerpts = terms.guards.excerpts.as_ref();
     let excerpts = excerpts.into_iter().flat_map(|it| it.tools.keys());
     let keys = |names: &mut dyn Iterator<Item = &'n String>, key| -> Vec<_> {
         names.map(|name| (name.as_str(), key)).collect()
     };
     let all = [
         keys(&mut snapshot.labels().allowed.iter(), "policy.allow"),
-        keys(&mut settings.tool_timeouts.keys(), "limits.tool_timeouts"),
-        keys(&mut settings.rates.tools.keys(), "limits.rates.tools"),
+        keys(&mut terms.tool_timeouts.keys(), "limits.tool_timeouts"),
+        keys(&mut terms.rates.tools.keys(), "limits.rates.tools"),
         keys(&mut { excerpts }, "guards.excerpts.tools"),
     ];
     let mut named = BTreeMap::new();
@@ -145,17 +149,20 @@ mod tests {
             keep: 1,
         };
         let bench = Bench::with(open, |settings| {
-            settings.tool_timeouts.insert("slow".to_owned(), minute);
-            settings.rates.tools.insert("rated".to_owned(), rate);
-            settings.rates.tools.insert("slow".to_owned(), rate);
-            settings.guards.excerpts = Some(excerpts);
+            settings
+                .terms
+                .tool_timeouts
+                .insert("slow".to_owned(), minute);
+            settings.terms.rates.tools.insert("rated".to_owned(), rate);
+            settings.terms.rates.tools.insert("slow".to_owned(), rate);
+            settings.terms.guards.excerpts = Some(excerpts);
         });
         let policies = loading::Settings {
             allow: Some(["allowed".to_owned()].into()),
             ..loading::Settings::default()
         };
         let snapshot = loading::load(&policies).unwrap().snapshot;
-        let named = named(&snapshot, &bench.gate.settings);
+        let named = named(&snapshot, &bench.gate.settings.terms);
         assert_eq!(
             named.into_iter().collect::<Vec<_>>(),
             [

@@ -29,7 +29,10 @@ pub use self::lock::{FILE as LOCK_FILE, LockFile, Locked, Unfit, pretty, push_qu
 pub use self::manifest::FILE as MANIFEST_FILE;
 pub use self::network::{Network, Reach};
 pub use crate::policy::{LockMode, Warnings};
-pub use watch::{Cause, Changes, OnRemoval, Reload, Taken, Turn, Waker, Watch, Woken};
+pub use watch::{
+    Cause, Changes, Found, Meant, NoSource, OnRemoval, Refused, Reload, Source, Taken, Turn, Waker,
+    Watch, Woken,
+};
 
 use self::directory::Directory;
 use self::engines::Kinds;

@@ -1,4 +1,5 @@
-//! Reads the policy directory again while a gate runs, on a thread of its own.
+//! Reads the policies again while a gate runs, and the file that says which they are, on a thread of its
+//! own.
 //!
 //! A writer may be at work at any moment. What counts is what two readings, some time apart, agree
 //! on; and what lacks policies that are in force counts only when somebody says that it is meant.
@@ -8,7 +9,9 @@
 mod changes;
 mod events;
 mod fingerprint;
+mod reading;
 mod removals;
+mod source;
 #[cfg(test)]
 mod tests;
 
@@ -24,12 +27,12 @@ use tokio::sync::{mpsc, oneshot};
 
 pub use self::changes::{Changes, Waker, Woken};
 use self::events::Events;
-use self::fingerprint::Fingerprint;
-use super::directory::Directory;
+use self::reading::{Reading, Seen, Told, borrowed, directories, file_seen};
+pub use self::source::{Found, Meant, NoSource, Refused, Source};
 use super::{Loaded, Settings};
 use crate::policy::{PolicyErrors, PolicyProblem, PolicySnapshot, PolicyStore};
 
-/// How often the directory is looked at, whatever the operating system tells of it.
+/// How often everything is looked at, whatever the operating system tells of it.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// How long nothing may change before what is there counts.
@@ -41,17 +44,17 @@ const READINGS: u32 = 20;
 /// How often there may be no two such readings before it is told.
 const PATIENCE: u32 = 3;
 
-/// When the directory is read again.
+/// When policies are read again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reload {
-    /// When something in it changes, and when somebody asks for it.
+    /// When something of it changes, and when somebody asks for it.
     #[default]
     Watch,
     /// When somebody asks for it.
     Off,
 }
 
-/// What happens when a changed directory lacks policies that are in force.
+/// What happens when what changed lacks policies that are in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnRemoval {
     /// It is refused: a file that is half written looks the same.
@@ -61,10 +64,10 @@ pub enum OnRemoval {
     Accept,
 }
 
-/// Why the directory was read.
+/// Why policies were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// It changed.
+    /// Something changed.
     Changed,
     /// Somebody asked, and means what is there.
     Asked,
@@ -72,9 +75,9 @@ pub enum Cause {
 
 /// What a reading came to. The thread waits until it knows what became of it.
 #[derive(Debug)]
-pub struct Turn {
+pub struct Turn<S: Source = NoSource> {
     pub cause: Cause,
-    pub found: Result<Loaded, PolicyErrors>,
+    pub found: Result<Found<S>, Refused<S::Error>>,
     /// Takes what became of it.
     pub done: oneshot::Sender<Taken>,
 }
@@ -82,56 +85,64 @@ pub struct Turn {
 /// What became of a reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taken {
-    /// It was published, or its refusal told.
-    Yes,
+    /// It is in force.
+    InForce,
+    /// It is not, and that was told.
+    Refused,
     /// It could not be: it is to be tried again.
     No,
 }
 
 /// The thread that reads, seen from the gate.
 #[derive(Debug)]
-pub struct Watch {
+pub struct Watch<S: Source = NoSource> {
     asked: Arc<AtomicBool>,
     wake: SyncSender<()>,
-    turns: mpsc::Receiver<Turn>,
+    turns: mpsc::Receiver<Turn<S>>,
 }
 
 /// What the thread knows.
 #[derive(Debug)]
-struct Watcher {
+struct Watcher<S: Source> {
+    /// Those in force.
     settings: Settings,
+    source: Option<S>,
     store: Arc<PolicyStore>,
-    turns: mpsc::Sender<Turn>,
+    turns: mpsc::Sender<Turn<S>>,
     /// Somebody has asked and was not served yet.
     asked: Arc<AtomicBool>,
-    /// For whoever reports changes, if they are wanted.
-    wake: Option<SyncSender<()>>,
+    /// For whoever reports changes.
+    wake: SyncSender<()>,
     events: Option<Events>,
-    /// What the directory looked like when it was last read.
-    seen: Option<Fingerprint>,
+    /// What everything looked like when it was last read.
+    seen: Option<Seen>,
     /// What was read last and led to a turn.
-    told: Option<Directory>,
+    told: Option<Told<S>>,
     /// How often in a row it did not come to rest.
     restless: u32,
 }
 
-impl Watch {
+impl<S: Source> Watch<S> {
     /// Starts the thread. It ends after this is dropped.
     ///
     /// # Errors
     /// When the operating system gives no thread.
-    pub fn start(settings: Settings, store: Arc<PolicyStore>) -> io::Result<Self> {
+    pub fn start(
+        settings: Settings,
+        source: Option<S>,
+        store: Arc<PolicyStore>,
+    ) -> io::Result<Self> {
         // One that waits is enough: it is for everything that came before.
         let (wake, wakes) = sync_channel(1);
         let asked = Arc::new(AtomicBool::new(false));
         let (turns, taken) = mpsc::channel(1);
-        let reports = settings.reload == Reload::Watch;
         let watcher = Watcher {
             settings,
+            source,
             store,
             turns,
             asked: Arc::clone(&asked),
-            wake: reports.then(|| wake.clone()),
+            wake: wake.clone(),
             events: None,
             seen: None,
             told: None,
@@ -147,19 +158,19 @@ impl Watch {
         })
     }
 
-    /// Has the directory read now. False when the thread has ended.
+    /// Has everything read now. False when the thread has ended.
     pub fn ask(&self) -> bool {
         self.asked.store(true, Ordering::Release);
         !matches!(self.wake.try_send(()), Err(TrySendError::Disconnected(())))
     }
 
-    /// The next policies to publish, or to refuse; `None` when the thread has ended.
-    pub async fn next(&mut self) -> Option<Turn> {
+    /// What is to be published next, or to be refused; `None` when the thread has ended.
+    pub async fn next(&mut self) -> Option<Turn<S>> {
         self.turns.recv().await
     }
 }
 
-impl Watcher {
+impl<S: Source> Watcher<S> {
     fn run(mut self, wakes: &Receiver<()>) {
         // The first look finds what changed since the start, if anything.
         while self.wait(wakes) != Err(Gone) {
@@ -190,7 +201,7 @@ impl Watcher {
 
     fn looks_changed(&self) -> bool {
         let seen = self.seen.as_ref();
-        seen.is_none_or(|seen| *seen != Fingerprint::of(&self.directories()))
+        seen.is_none_or(|seen| *seen != Seen::again(self.file(), &seen.directories))
     }
 
     /// Reads, and tells what it came to if that is news.
@@ -198,51 +209,86 @@ impl Watcher {
     /// # Errors
     /// [`Gone`] when nobody is left to be told.
     fn look(&mut self, cause: Cause) -> Result<(), Gone> {
-        if let Some(wake) = &self.wake {
+        if self.settings.reload == Reload::Watch {
             // Anew each time, for what has come or was exchanged; before the reading, so that no
             // later change escapes.
-            self.events = Some(Events::of(&self.directories(), wake));
+            let directories = directories(&self.settings);
+            self.events = Some(Events::of(&borrowed(&directories), self.file(), &self.wake));
+        } else {
+            self.events = None;
         }
         let current = self.store.current();
-        let first = self.reading();
+        let first = self.reading(cause);
         let (rested, ahead) = thread::scope(|scope| {
-            let compile = || self.compile(cause, &current, &first.directory);
-            let ahead = self.is_news(cause, &current, &first.directory).then(|| {
+            let compile = || self.compile(cause, &current, &first);
+            let ahead = self.is_news(cause, &current, &first).then(|| {
                 let thread = thread::Builder::new().name("policies ahead".to_owned());
                 thread.spawn_scoped(scope, compile)
             });
-            let rested = self.at_rest(&first);
+            let rested = self.at_rest(cause, &first);
             let ahead = ahead.and_then(Result::ok);
             (rested, ahead.and_then(|thread| thread.join().ok()))
         });
-        let Some(Reading { seen, directory }) = rested else {
+        let Some(rested) = rested else {
             return self.restless(cause);
         };
         self.restless = 0;
-        self.seen = Some(seen);
-        if !self.is_news(cause, &current, &directory) {
-            if directory.is_in_force(&current) {
+        let is_news = self.is_news(cause, &current, &rested);
+        let is_in_force = rested.is_in_force(&current);
+        self.seen = Some(rested.seen.clone());
+        if !is_news {
+            if is_in_force {
                 self.told = None;
             }
             return Ok(());
         }
-        let found = ahead
-            .filter(|_| directory.is_same_as(&first.directory))
-            .unwrap_or_else(|| self.compile(cause, &current, &directory));
+        let loaded = ahead
+            .filter(|_| rested.is_same_as(&first))
+            .unwrap_or_else(|| self.compile(cause, &current, &rested));
+        self.publish(cause, loaded, rested)
+    }
+
+    /// Tells what was read, and takes over what has come into force of it.
+    fn publish(
+        &mut self,
+        cause: Cause,
+        loaded: Result<Loaded, PolicyErrors>,
+        read: Reading<S>,
+    ) -> Result<(), Gone> {
+        let Reading {
+            text,
+            meant,
+            directory,
+            ..
+        } = read;
+        let (found, settings) = match (meant, loaded) {
+            (Err(errors), _) => (Err(Refused::Source(errors)), None),
+            (Ok(_), Err(errors)) => (Err(Refused::Policies(errors)), None),
+            (Ok(None), Ok(loaded)) => (Ok(Found { loaded, more: None }), None),
+            (Ok(Some(Meant { settings, more })), Ok(loaded)) => {
+                let more = Some(more);
+                (Ok(Found { loaded, more }), Some(settings))
+            }
+        };
         match self.tell(cause, found)? {
-            Taken::Yes => self.told = Some(directory),
+            Taken::InForce => {
+                if let (Some(settings), Some(source), Some(text)) =
+                    (settings, &mut self.source, text.clone())
+                {
+                    self.settings = settings;
+                    source.takes(text);
+                }
+                self.told = Some(Told { text, directory });
+            }
+            Taken::Refused => self.told = Some(Told { text, directory }),
             Taken::No => self.seen = None,
         }
         Ok(())
     }
 
-    /// Whether there is something to compile: neither in force nor told already, or asked for.
-    fn is_news(&self, cause: Cause, current: &PolicySnapshot, found: &Directory) -> bool {
-        let is_told = || {
-            self.told
-                .as_ref()
-                .is_some_and(|told| told.is_same_as(found))
-        };
+    /// Whether there is something to do: neither in force nor told already, or asked for.
+    fn is_news(&self, cause: Cause, current: &PolicySnapshot, found: &Reading<S>) -> bool {
+        let is_told = || self.told.as_ref().is_some_and(|told| told.is(found));
         cause == Cause::Asked || !(found.is_in_force(current) || is_told())
     }
 
@@ -250,14 +296,11 @@ impl Watcher {
         &self,
         cause: Cause,
         current: &PolicySnapshot,
-        found: &Directory,
+        found: &Reading<S>,
     ) -> Result<Loaded, PolicyErrors> {
-        let mut loaded = super::compile(&self.settings, found.clone(), Some(current))?;
-        let on_removal = match cause {
-            Cause::Asked => OnRemoval::Accept,
-            Cause::Changed => self.settings.on_removal,
-        };
-        match removals::problems(current, &loaded.snapshot, on_removal) {
+        let settings = found.settings().unwrap_or(&self.settings);
+        let mut loaded = super::compile(settings, found.directory.clone(), Some(current))?;
+        match removals::problems(current, &loaded.snapshot, self.on_removal(cause)) {
             problems if problems.is_empty() => {
                 let meant = removals::meant(current, &loaded.snapshot);
                 loaded.notices.extend(meant);
@@ -267,28 +310,36 @@ impl Watcher {
         }
     }
 
+    /// As is in force, and not as the new text says: it may be cut.
+    fn on_removal(&self, cause: Cause) -> OnRemoval {
+        match cause {
+            Cause::Asked => OnRemoval::Accept,
+            Cause::Changed => self.settings.on_removal,
+        }
+    }
+
     /// Nothing counts while it changes; whoever asked learns it at once, others when it goes on.
     fn restless(&mut self, cause: Cause) -> Result<(), Gone> {
         self.restless = self.restless.saturating_add(1);
         if cause == Cause::Changed && self.restless != PATIENCE {
             return Ok(());
         }
-        let all = self.directories();
-        let all: Vec<String> = all
-            .iter()
-            .map(|dir| format!("`{}`", dir.display()))
-            .collect();
+        let directories = directories(&self.settings);
+        let all = self.file().into_iter();
+        let all = all.chain(directories.iter().map(PathBuf::as_path));
+        let all: Vec<String> = all.map(|path| format!("`{}`", path.display())).collect();
         let message = format!("{} keeps changing", all.join(" or "));
         let problem = PolicyProblem::error("policy::restless", message);
-        self.tell(cause, Err(problem.into())).map(drop)
+        self.tell(cause, Err(Refused::Policies(problem.into())))
+            .map(drop)
     }
 
     /// What two readings in a row agree on.
-    fn at_rest(&self, first: &Reading) -> Option<Reading> {
+    fn at_rest(&self, cause: Cause, first: &Reading<S>) -> Option<Reading<S>> {
         let mut before = None;
         for _ in 0..READINGS {
             thread::sleep(QUIET);
-            let now = self.reading();
+            let now = self.reading(cause);
             if now.is_same_as(before.as_ref().unwrap_or(first)) {
                 return Some(now);
             }
@@ -297,36 +348,45 @@ impl Watcher {
         None
     }
 
-    fn reading(&self) -> Reading {
-        // In this order, so that what changes in between shows at the next look.
-        let seen = Fingerprint::of(&self.directories());
-        let directory = super::read(&self.settings);
-        Reading { seen, directory }
+    /// Everything, each after the look at it, so that what changes in between shows at the next look.
+    fn reading(&self, cause: Cause) -> Reading<S> {
+        let file = file_seen(self.file());
+        let (text, meant) = match &self.source {
+            None => (None, Ok(None)),
+            Some(source) => match source.read() {
+                Err(errors) => (None, Err(errors)),
+                Ok(text) if text == *source.in_force() => (Some(text), Ok(None)),
+                Ok(text) => {
+                    let meant = source.means(&text, self.on_removal(cause));
+                    (Some(text), meant.map(Some))
+                }
+            },
+        };
+        let settings = meant.as_ref().ok().and_then(Option::as_ref);
+        let settings = settings.map_or(&self.settings, |meant| &meant.settings);
+        let seen = Seen::of(file, directories(settings));
+        let directory = super::read(settings);
+        Reading {
+            seen,
+            text,
+            meant,
+            directory,
+        }
     }
 
-    /// The policies', and the candidate's if there is one.
-    fn directories(&self) -> Vec<&Path> {
-        let all = [&self.settings.dir, &self.settings.shadow];
-        all.into_iter().flatten().map(PathBuf::as_path).collect()
+    fn file(&self) -> Option<&Path> {
+        self.source.as_ref().map(Source::path)
     }
 
-    fn tell(&self, cause: Cause, found: Result<Loaded, PolicyErrors>) -> Result<Taken, Gone> {
+    fn tell(
+        &self,
+        cause: Cause,
+        found: Result<Found<S>, Refused<S::Error>>,
+    ) -> Result<Taken, Gone> {
         let (done, taken) = oneshot::channel();
         let turn = Turn { cause, found, done };
         self.turns.blocking_send(turn).map_err(|_| Gone)?;
         taken.blocking_recv().map_err(|_| Gone)
-    }
-}
-
-/// What was read, and what the directory looked like before.
-struct Reading {
-    seen: Fingerprint,
-    directory: Directory,
-}
-
-impl Reading {
-    fn is_same_as(&self, other: &Self) -> bool {
-        self.seen == other.seen && self.directory.is_same_as(&other.directory)
     }
 }
 

@@ -1,5 +1,6 @@
 //! All rules in force, frozen.
 
+use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -33,6 +34,8 @@ pub struct PolicySnapshot {
     has_manifest: bool,
     /// What may come after it, asked beside it and never instead.
     candidate: Option<Box<PolicySnapshot>>,
+    /// What came into force with it and is no policy; only whoever put it there knows what it is.
+    terms: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// The SHA-256 digest over the names and texts of all sources, in lower-case hexadecimal.
@@ -89,6 +92,7 @@ impl PolicySnapshot {
             lock: Arc::default(),
             has_manifest: false,
             candidate: None,
+            terms: None,
         }
     }
 
@@ -142,6 +146,32 @@ impl PolicySnapshot {
 
     pub fn candidate(&self) -> Option<&Self> {
         self.candidate.as_deref()
+    }
+
+    /// With what is in force as long as these policies are, so that a message that holds the one holds
+    /// the other. The candidate has the same.
+    #[must_use]
+    pub fn with_terms<T: Any + Send + Sync>(self, terms: Arc<T>) -> Self {
+        self.beside(Some(&(terms as Arc<dyn Any + Send + Sync>)))
+    }
+
+    /// With those that another one was in force with.
+    #[must_use]
+    pub fn with_terms_of(self, other: &Self) -> Self {
+        self.beside(other.terms.as_ref())
+    }
+
+    fn beside(mut self, terms: Option<&Arc<dyn Any + Send + Sync>>) -> Self {
+        self.terms = terms.cloned();
+        self.candidate = self
+            .candidate
+            .map(|candidate| Box::new(candidate.beside(terms)));
+        self
+    }
+
+    /// What came into force with it, if that is of this type.
+    pub fn terms<T: Any>(&self) -> Option<&T> {
+        self.terms.as_deref()?.downcast_ref()
     }
 
     /// What must be looked for in a message before it is judged, by the candidate as well.

@@ -124,7 +124,7 @@ impl<'s> Conversation<'s> {
         let policies = Arc::clone(&bench.policies);
         let mut settings = bench.settings.clone();
         if let Some(links) = &test.start.links {
-            settings.guards.links = gate::Links::Said(Arc::clone(links));
+            settings.terms.guards.links = gate::Links::Said(Arc::clone(links));
         }
         settings.extensions = settings.extensions.with(bench.extensions);
         let gate = Gate::new(policies, audit, Arc::<MovedClock>::clone(&clock), settings);

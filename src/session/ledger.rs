@@ -76,6 +76,13 @@ impl<K, V> Ledger<K, V> {
             pages: Mutex::new(pages),
         }
     }
+
+    /// Has other room from now on. What is too much goes when its owner, or all, are given more.
+    pub fn hold(&self, of_each: usize, of_all: usize) {
+        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        pages.of_each = of_each;
+        pages.of_all = of_all;
+    }
 }
 
 impl<K: Clone + Eq + Hash, V: Clone> Ledger<K, V> {

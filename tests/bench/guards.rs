@@ -218,7 +218,7 @@ fn links(runtime: &tokio::runtime::Runtime) -> Vec<(&'static str, Case)> {
             r#"{{"path":"{}","content":"x"}}"#,
             place.join("plan.txt").display()
         );
-        let change = |settings: &mut Settings| settings.guards.links = links;
+        let change = |settings: &mut Settings| settings.terms.guards.links = links;
         let exchange = call(&arguments, OK);
         let known = case(
             runtime,
@@ -302,7 +302,7 @@ fn names(runtime: &tokio::runtime::Runtime) -> Vec<(&'static str, Case)> {
             request: r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#.to_owned(),
             answer: format!(r#"{{"tools":[{}]}}"#, list(foreign)),
         };
-        let change = |settings: &mut Settings| settings.guards.names = names;
+        let change = |settings: &mut Settings| settings.terms.guards.names = names;
         let mode = LockMode::Known;
         case(runtime, dir.path(), mode, change, WRITES, exchange).in_dir(dir)
     };
@@ -318,7 +318,7 @@ fn excerpts(runtime: &tokio::runtime::Runtime) -> Vec<(&'static str, Case)> {
     let with = |over: Option<usize>, bytes| {
         let dir = policies(ALL, &[]);
         let change = |settings: &mut Settings| {
-            settings.guards.excerpts = over.map(|over| Excerpts {
+            settings.terms.guards.excerpts = over.map(|over| Excerpts {
                 over,
                 keep: 16 << 20,
                 tools: [].into(),
@@ -351,7 +351,7 @@ fn questions(runtime: &tokio::runtime::Runtime) -> Vec<(&'static str, Case)> {
     let with = |level| {
         let dir = policies(ALL, &[]);
         let change = |settings: &mut Settings| {
-            settings.guards.asking = Asking {
+            settings.terms.guards.asking = Asking {
                 secrets: level,
                 ..Asking::default()
             };

@@ -27,8 +27,8 @@ use std::time::{Duration, Instant};
 
 use mcp_protector::audit::{Audit, Decision, Kept, Kind};
 use mcp_protector::clock::SystemClock;
-use mcp_protector::gate::{Gate, Rates, Talk};
-use mcp_protector::loading::{self, Taken, Watch};
+use mcp_protector::gate::{Besides, Gate, Rates, Talk};
+use mcp_protector::loading::{self, NoSource, Taken, Watch};
 use mcp_protector::policy::PolicyStore;
 use mcp_protector::wire::{Side, Stream};
 
@@ -64,7 +64,7 @@ async fn run(calls: u64) {
     };
     let loaded = loading::load(&settings).expect("policies");
     let store = Arc::new(PolicyStore::new(loaded.snapshot));
-    let mut watch = Watch::start(settings, Arc::clone(&store)).expect("a thread");
+    let mut watch = Watch::<NoSource>::start(settings, None, Arc::clone(&store)).expect("a thread");
     let (audit, kept) = Audit::keeping();
     let settings = rig::settings(Rates::default());
     let gate = Gate::new(store, audit, Arc::new(SystemClock::new()), settings);
@@ -93,13 +93,13 @@ async fn run(calls: u64) {
         if id % 16 == 0
             && let Ok(Some(turn)) = turn.await
         {
-            let loaded = turn.found.expect("both directories are valid");
+            let found = turn.found.expect("both directories are valid");
             let start = Instant::now();
-            gate.publish("fixture", loaded.snapshot, None)
+            gate.publish("fixture", found.loaded.snapshot, Besides::default())
                 .await
                 .expect("an audit");
             paused.push(start.elapsed());
-            let _ = turn.done.send(Taken::Yes);
+            let _ = turn.done.send(Taken::InForce);
             in_force.push(changed_at.elapsed());
             told.revision(&gate, number);
             (changed_at, waiting) = (Instant::now(), false);

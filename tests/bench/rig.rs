@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use mcp_protector::audit::Redactor;
 use mcp_protector::gate::{
-    Agent, AgentGone, DenialForm, Gate, Guards, Level, Permit, Rates, Settings, Talk, Upstream,
-    UpstreamFault,
+    Agent, AgentGone, DenialForm, Gate, Guards, Level, Permit, Rates, Settings, Talk, Terms,
+    Upstream, UpstreamFault,
 };
 use mcp_protector::policy::Server;
 use mcp_protector::session::{Session, SessionId};
@@ -18,16 +18,18 @@ pub(crate) fn settings(rates: Rates) -> Settings {
     Settings {
         from_agent: Limits::default(),
         from_upstream: Limits::default(),
-        progress_extends: None,
-        request_timeout: Duration::from_mins(1),
-        tool_timeouts: HashMap::new(),
-        max_in_flight: 8,
-        rates,
-        denial: DenialForm::Error,
-        guards: Guards {
-            arguments: Level::Warn,
-            results: Level::Off,
-            ..Guards::default()
+        terms: Terms {
+            progress_extends: None,
+            request_timeout: Duration::from_mins(1),
+            tool_timeouts: HashMap::new(),
+            max_in_flight: 8,
+            rates,
+            denial: DenialForm::Error,
+            guards: Guards {
+                arguments: Level::Warn,
+                results: Level::Off,
+                ..Guards::default()
+            },
         },
         secrets: Redactor::default(),
         tracing: mcp_protector::gate::Tracing::Off,

@@ -425,29 +425,28 @@ fn policies() -> tempfile::TempDir {
 }
 
 fn settings() -> Settings {
-    Settings {
-        guards: Guards {
-            arguments: Level::Strict,
-            results: Level::Strict,
-            secrets: Some(Secrets {
-                sent: Level::Warn,
-                received: Treatment::Redact,
-                rules: Arc::new(Rules::builtin()),
-            }),
-            texts: Texts {
-                definitions: Cleaning::Clean,
-                content: Cleaning::Clean,
-                longest: 4096,
-            },
-            asking: Asking {
-                secrets: Level::Strict,
-                ..Asking::default()
-            },
-            uris: Level::Strict,
-            ..Guards::default()
+    let mut settings = rig::settings(Rates::default());
+    settings.terms.guards = Guards {
+        arguments: Level::Strict,
+        results: Level::Strict,
+        secrets: Some(Secrets {
+            sent: Level::Warn,
+            received: Treatment::Redact,
+            rules: Arc::new(Rules::builtin()),
+        }),
+        texts: Texts {
+            definitions: Cleaning::Clean,
+            content: Cleaning::Clean,
+            longest: 4096,
         },
-        ..rig::settings(Rates::default())
-    }
+        asking: Asking {
+            secrets: Level::Strict,
+            ..Asking::default()
+        },
+        uris: Level::Strict,
+        ..Guards::default()
+    };
+    settings
 }
 
 const TOOLS: &str = r#"{"name":"write_file","inputSchema":{"type":"object","properties":{"path":{},"content":{},"url":{}}},"outputSchema":{"type":"object"}},{"name":"denied","inputSchema":{"type":"object"}}"#;

@@ -344,6 +344,33 @@ fn an_agent_is_told_when_it_may_see_other_tools() {
     assert_eq!(own.count(), 1);
 }
 
+#[test]
+fn a_list_that_becomes_shorter_holds_for_the_agent_on_standard_streams_and_it_is_told() {
+    let setup = Setup::of([&fixture("hostile-server"), "proper"]).allow(&["safe", "evil"]);
+    let file = setup.path("gate.toml");
+    let mut talk = Talk::through(setup);
+    talk.open();
+    talk.ask("\"list\"", r#""tools/list""#);
+    talk.call("\"1\"", "safe", "x");
+    assert!(talk.answer("\"1\"").contains("safe ran"));
+    let text = fs::read_to_string(&file).unwrap();
+    let listed = r#"allow = ["safe", "evil"]"#;
+    assert!(text.contains(listed), "{text}");
+    fs::write(&file, text.replace(listed, r#"allow = ["evil"]"#)).unwrap();
+    let told = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+    assert_eq!(talk.gate.receive(), Some(told));
+    talk.call("\"2\"", "safe", "x");
+    assert!(!talk.answer("\"2\"").contains("safe ran"));
+    let listed = talk.ask("\"again\"", r#""tools/list""#);
+    assert!(!listed.contains(r#""name":"safe""#), "{listed}");
+    let past = talk.end();
+    let reloads: Vec<_> = past.of_kind("policy_reload").collect();
+    assert_eq!(reloads.len(), 1, "{reloads:?}");
+    let calls: Vec<_> = past.of_kind("tool_call").collect();
+    assert_eq!(calls[1]["revision"], reloads[0]["revision"]);
+    assert_ne!(calls[0]["revision"], calls[1]["revision"]);
+}
+
 /// Writes a revision of two files as a mounted `ConfigMap` is: `..data` leads to all of them.
 fn project(dir: &Path, revision: &str) {
     let version = dir.join(format!("..{revision}"));

@@ -8,6 +8,8 @@ mod agents;
 #[cfg(test)]
 mod bombs;
 #[cfg(test)]
+mod configuration;
+#[cfg(test)]
 mod credentials;
 #[cfg(test)]
 mod crowd;

@@ -10,14 +10,14 @@ use crate::processes::eventually;
 use crate::serving::Serving;
 use crate::setup::{ALLOW_ALL, Setup};
 
-fn hang_up(gate: &Serving) {
+pub(crate) fn hang_up(gate: &Serving) {
     let pid = Pid::from_raw(i32::try_from(gate.child.id()).unwrap()).unwrap();
     kill_process(pid, Signal::HUP).unwrap();
 }
 
 /// Waits until standard error has all of these words.
 #[track_caller]
-fn says(gate: &Serving, words: &[&str]) {
+pub(crate) fn says(gate: &Serving, words: &[&str]) {
     eventually(|| {
         let said = gate.said.lock().unwrap().clone();
         let all = words.iter().all(|words| said.contains(words));
@@ -26,7 +26,7 @@ fn says(gate: &Serving, words: &[&str]) {
 }
 
 /// The records of new policies so far.
-fn reloads(gate: &Serving) -> Vec<Value> {
+pub(crate) fn reloads(gate: &Serving) -> Vec<Value> {
     let text = gate.setup().audit_text();
     // The last one may still be on its way to the disk.
     let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
@@ -36,7 +36,7 @@ fn reloads(gate: &Serving) -> Vec<Value> {
         .collect()
 }
 
-fn reload(gate: &Serving, number: usize) -> Value {
+pub(crate) fn reload(gate: &Serving, number: usize) -> Value {
     eventually(|| {
         let mut all = reloads(gate);
         if all.len() == number {
@@ -45,26 +45,6 @@ fn reload(gate: &Serving, number: usize) -> Value {
             Err(format!("{all:?}"))
         }
     })
-}
-
-#[test]
-fn who_asks_is_told_that_nothing_changed_and_what_needs_a_restart() {
-    let setup = Setup::of([fixture("everything-server")]).policies(ALLOW_ALL);
-    let gate = Serving::start(setup.over_http());
-    hang_up(&gate);
-    says(&gate, &["nothing changed"]);
-    let file = gate.setup().path("gate.toml");
-    let text = fs::read_to_string(&file).unwrap();
-    fs::write(&file, format!("{text}# more\n")).unwrap();
-    hang_up(&gate);
-    let restart = "has changed since the start, and is not read again: a restart is needed";
-    says(&gate, &[restart, "gate.toml"]);
-    assert!(!gate.said.lock().unwrap().contains("would fail"));
-    fs::write(&file, format!("{text}[polcy]\n")).unwrap();
-    hang_up(&gate);
-    says(&gate, &["a restart is needed, and would fail", "polcy"]);
-    has_no_new_policies(&gate);
-    assert_eq!(reloads(&gate), Vec::<Value>::new());
 }
 
 fn has_no_new_policies(gate: &Serving) {

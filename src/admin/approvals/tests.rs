@@ -46,6 +46,7 @@ fn rig() -> Rig {
     let figures = || Figures {
         health: Health::Ready,
         revision: "r".into(),
+        restart: 0,
         sessions: super::super::Sessions::default(),
         kept: None,
         connections: None,
@@ -55,6 +56,7 @@ fn rig() -> Rig {
     };
     let serving = listener.start(Sources {
         health: Arc::new(|| Health::Ready),
+        restart: Box::new(Vec::new),
         metrics: Arc::default(),
         figures: Box::new(figures),
         approvals: Some(approvals),

@@ -240,3 +240,33 @@ async fn a_log_that_nobody_holds_any_more_writes_what_it_can_and_ends() {
     // The thread holds the other clone; it ends though its batch cannot be written.
     until(|| full.is_alone()).await;
 }
+
+#[tokio::test]
+async fn what_a_record_means_may_become_otherwise_while_records_are_written() {
+    let sink = Faulty::with_space(0);
+    let audit = log(Durability::Async, OnFault::Deny, sink.clone(), quick());
+    audit.record(call("one")).await.unwrap();
+    until(|| sink.failures() > 0).await;
+    audit.record(call("two")).await.unwrap_err();
+    assert_eq!(audit.figures().state, LogState::Denying);
+    audit.hold_to(Durability::Async, OnFault::Warn);
+    audit.record(call("three")).await.unwrap();
+    assert_eq!(audit.figures().state, LogState::Faulty);
+    sink.with_unlimited_space();
+    audit.flush(FOREVER).await.unwrap();
+    audit.hold_to(Durability::Strict, OnFault::Deny);
+    audit.record(call("four")).await.unwrap();
+    assert!(sink.text().contains("four"), "it is there when it is taken");
+    sink.fail_to_sync();
+    audit.record(call("five")).await.unwrap_err();
+    sink.sync_again();
+    audit.flush(FOREVER).await.unwrap();
+    // Whoever waits gets what was promised, whatever holds by then.
+    sink.hold();
+    let mut waiting = Box::pin(audit.record(call("six")));
+    assert!(poll_once(waiting.as_mut()).is_pending());
+    audit.hold_to(Durability::Async, OnFault::Deny);
+    sink.fail_to_sync();
+    sink.release();
+    waiting.await.unwrap_err();
+}

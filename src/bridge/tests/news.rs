@@ -310,7 +310,7 @@ async fn new_policies_are_told_of_as_in_any_session() {
     let old = bench.gate.policies();
     bench
         .gate
-        .publish("fixture", snapshot(open), None)
+        .publish("fixture", snapshot(open), crate::gate::Besides::default())
         .await
         .unwrap();
     let renewed = bench.gate.renewed(&bench.talk, &old);

@@ -292,6 +292,21 @@ async fn ids_belong_to_one_request_at_a_time() {
 }
 
 #[tokio::test]
+async fn how_many_may_wait_is_as_the_gates_terms_say_from_then_on() {
+    let bench = Bench::listed(open).await;
+    let call = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t"}}"#;
+    bench.bridge.renew(&terms(1));
+    bench.agent(call).await;
+    assert_eq!(bench.to_agent(), [""; 0]);
+    bench.agent(&call.replace('7', "8")).await;
+    let told = bench.to_agent();
+    assert!(told[0].contains("at most 1"), "{told:?}");
+    bench.bridge.renew(&terms(2));
+    bench.agent(&call.replace('7', "9")).await;
+    assert_eq!(bench.to_agent(), [""; 0]);
+}
+
+#[tokio::test]
 async fn a_cancelled_request_is_cancelled_at_the_server_and_its_late_result_is_dropped() {
     let bench = Bench::listed(open).await;
     bench

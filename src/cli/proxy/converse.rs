@@ -377,11 +377,18 @@ async fn go_on<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, A>) -> End {
 }
 
 /// Tells the agent what new policies may have changed.
-async fn follow<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, A>, mut news: News) -> End {
+async fn follow<U: Upstream, A: Agent>(
+    gate: &Gate,
+    talk: &Talk<U, Bridged<A>>,
+    mut news: News,
+) -> End {
     let mut known = gate.policies();
     loop {
         news.come().await;
         let replaced = std::mem::replace(&mut known, gate.policies());
+        if let (Some(bridge), Some(terms)) = (talk.agent.bridge(), known.terms()) {
+            bridge.renew(terms);
+        }
         if gate.renewed(talk, &replaced).await == Err(AgentGone) {
             return End::Stopped(Cause::AgentGone);
         }

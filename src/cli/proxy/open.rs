@@ -20,16 +20,18 @@ use crate::upstream::open_files;
 
 use super::super::exit::Exit;
 use super::super::unmet::Expected;
+use super::configured::Configured;
 use super::conversations::Conversations;
 use super::decisions::Decisions;
 use super::isolated::{self, Placed, PlacedEvents};
 use super::pulse::{self, Serves};
 use super::renew::Renewal;
+use super::restart::Restart;
 use super::servers::Upstreams;
 use super::trials::Trials;
 use super::{
-    Parts, broken, exposed, gate_settings, invalid, lines, network, operators, policy_settings,
-    reading, session, settings, traces,
+    Parts, broken, exposed, invalid, limited_gate_settings, lines, network, operators,
+    policy_settings, reading, session, settings, traces,
 };
 
 /// Where agents come from, opened.
@@ -90,19 +92,22 @@ pub(super) async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit
         // Before servers are told what they may have.
         open_files::ask_for_all();
     }
-    let roots = &loaded.snapshot.labels().roots;
+    let judging = limited_gate_settings(config);
+    let terms = Arc::new(judging.terms.clone());
+    let store = Arc::new(PolicyStore::new(loaded.snapshot.with_terms(terms)));
+    let policies = store.current();
+    let roots = &policies.labels().roots;
     if let Some(told) = exposed::files(config, roots).first() {
         return Err(invalid(told));
     }
-    let judging = gate_settings(config);
-    let concealing = settings::concealing(&judging.guards);
+    let concealing = settings::concealing_by(&store);
     let (upstreams, isolated) = Upstreams::both(config, roots, &secrets, &concealing, &clock)
         .map_err(|cause| invalid(&cause))?;
-    let missing = Expected::by(config).missing_in(&loaded.snapshot);
+    let missing = Expected::by(config).missing_in(&policies);
     let shutdown = Shutdown::listen(config.limits.drain_deadline)
         .map_err(|cause| broken("cannot listen for signals", &cause))?;
-    let store = Arc::new(PolicyStore::new(loaded.snapshot));
-    let renewal = renewal(config, &store)
+    let restart = Restart::default();
+    let renewal = renewal(config, &store, &audit, &restart)
         .map_err(|cause| broken("cannot read policies again while the gate runs", &cause))?;
     let unconfined = gate::Unconfined {
         open: upstreams.unconfined(),
@@ -141,6 +146,7 @@ pub(super) async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit
         shutdown,
         bridging: settings::bridge(config),
         names: reading::Names::of(&config.ratchet),
+        restart,
         clock,
     };
     let health = pulse::health(&parts, serves, authenticate);
@@ -218,7 +224,6 @@ fn trials(
 fn serving(config: &Config, judging: gate::Settings) -> gate::Settings {
     gate::Settings {
         tracing: traces::tracing(config),
-        rates: config.limits.rates.clone(),
         eras: gate::Eras::Asked,
         over_http: settings::over_http(config),
         ..judging
@@ -286,11 +291,17 @@ async fn enter(
 }
 
 /// Reading files and compiling policies takes longer than a message may wait: a thread does it.
-fn renewal(config: &Config, store: &Arc<PolicyStore>) -> std::io::Result<Renewal> {
+fn renewal(
+    config: &Config,
+    store: &Arc<PolicyStore>,
+    audit: &Audit,
+    restart: &Restart,
+) -> std::io::Result<Renewal> {
     let settings = policy_settings(&config.policy);
-    let reads = settings.dir.is_some() || settings.shadow.is_some();
+    let configured = Configured::by(config);
+    let reads = configured.is_some() || settings.dir.is_some() || settings.shadow.is_some();
     let watch = reads
-        .then(|| Watch::start(settings, Arc::clone(store)))
+        .then(|| Watch::start(settings, configured, Arc::clone(store)))
         .transpose()?;
-    Renewal::of(watch, config)
+    Renewal::of(watch, config, audit.clone(), restart.clone())
 }

@@ -117,9 +117,11 @@ pub(super) fn serve(
     let (gate, audit) = (Arc::clone(&parts.gate), parts.audit.clone());
     let conversations = parts.conversations.clone();
     let asked = Arc::clone(&health);
+    let (restart, needed) = (parts.restart.clone(), parts.restart.clone());
     let figures = move || Figures {
         health: asked(),
         revision: gate.revision(),
+        restart: needed.keys().len(),
         sessions: conversations.count(),
         kept: gate.places().map(|it| Places {
             taken: it.taken,
@@ -135,6 +137,7 @@ pub(super) fn serve(
     };
     listener.start(Sources {
         health,
+        restart: Box::new(move || restart.keys()),
         metrics,
         figures: Box::new(figures),
         approvals,

@@ -1,32 +1,39 @@
-//! New policies while the gate runs: when the directory changes, and at a signal.
+//! New policies and another configuration while the gate runs: when their files change, and at a signal.
 
 use std::convert::Infallible;
 use std::future::pending;
 use std::io;
-use std::thread;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use crate::audit::Reason;
-use crate::config::{Config, ConfigFile, Look};
-use crate::gate::{Gate, Published};
-use crate::loading::{Loaded, Taken, Turn, Watch};
+use crate::audit::{Audit, Reason};
+use crate::config::{Config, ConfigErrors, ConfigFile};
+use crate::gate::{Besides, Gate, Published};
+use crate::loading::{Cause, Found, Loaded, Refused, Taken, Turn, Watch};
 use crate::policy::{PolicyErrors, PolicyProblem};
 
 use super::super::report;
+use super::super::unmet::Expected;
+use super::configured::{Configured, Fresh};
 use super::exposed::Exposed;
+use super::restart::Restart;
+use super::settings;
 
 /// Where new policies come from.
 pub(super) struct Renewal {
-    /// None without a policy directory.
-    watch: Option<Watch>,
+    /// None where nothing is ever read again.
+    watch: Option<Watch<Configured>>,
     /// None where everything was said on the command line.
-    file: Option<ConfigFile>,
+    file: Option<PathBuf>,
+    audit: Audit,
     /// What new roots must not let the server write to.
     exposed: Exposed,
+    restart: Restart,
     signal: Signal,
-    /// How often policies were replaced.
+    /// How often policies or terms were replaced.
     news: watch::Sender<u64>,
 }
 
@@ -47,11 +54,19 @@ impl News {
 impl Renewal {
     /// Listens for the signal from now on: before, it ends the gate. Must be called inside a tokio
     /// runtime.
-    pub(super) fn of(watch: Option<Watch>, config: &Config) -> io::Result<Self> {
+    pub(super) fn of(
+        watch: Option<Watch<Configured>>,
+        config: &Config,
+        audit: Audit,
+        restart: Restart,
+    ) -> io::Result<Self> {
+        let file = config.file.as_ref().map(ConfigFile::path);
         Ok(Self {
             watch,
-            file: config.file.clone(),
+            file: file.map(ToOwned::to_owned),
+            audit,
             exposed: Exposed::by(config),
+            restart,
             signal: Signal::new()?,
             news: watch::Sender::new(0),
         })
@@ -71,14 +86,17 @@ impl Renewal {
                 }
                 turn = next(&mut self.watch) => turn,
             };
-            let Some(Turn { found, done, .. }) = turn else {
-                warn!("policies are not read again: their thread has ended");
+            let Some(Turn { cause, found, done }) = turn else {
+                warn!("nothing is read again any more: the thread that does it has ended");
                 self.watch = None;
                 continue;
             };
-            let taken = match found.and_then(|loaded| self.unexposed(loaded)) {
-                Ok(loaded) => self.publish(gate, upstream, loaded).await,
-                Err(errors) => refuse(gate, upstream, &errors).await,
+            let taken = match found {
+                Ok(found) => match self.exposed_by(&found) {
+                    None => self.publish(gate, upstream, cause, found).await,
+                    Some(errors) => refuse(gate, upstream, &Refused::Policies(errors)).await,
+                },
+                Err(refused) => refuse(gate, upstream, &refused).await,
             };
             // It is gone only if the gate is about to go as well.
             let _ = done.send(taken);
@@ -86,71 +104,112 @@ impl Renewal {
     }
 
     /// Refused like what cannot be compiled, where the server could write to what judges it.
-    fn unexposed(&self, loaded: Loaded) -> Result<Loaded, PolicyErrors> {
-        let told = self.exposed.with(&loaded.snapshot.labels().roots);
-        if told.is_empty() {
-            return Ok(loaded);
-        }
+    fn exposed_by(&self, found: &Found<Configured>) -> Option<PolicyErrors> {
+        let roots = &found.loaded.snapshot.labels().roots;
+        let told = match &found.more {
+            Some(fresh) => Exposed::by(&fresh.config).with(roots),
+            None => self.exposed.with(roots),
+        };
         let problem = |told| PolicyProblem::error("policy::exposed", told);
-        Err(PolicyErrors::of(told.into_iter().map(problem).collect()))
+        (!told.is_empty()).then(|| PolicyErrors::of(told.into_iter().map(problem).collect()))
     }
 
-    async fn publish(&self, gate: &Gate, upstream: &str, loaded: Loaded) -> Taken {
+    async fn publish(
+        &mut self,
+        gate: &Gate,
+        upstream: &str,
+        cause: Cause,
+        found: Found<Configured>,
+    ) -> Taken {
+        let Found { mut loaded, more } = found;
         for notice in &loaded.notices {
             warn!("{notice}");
         }
-        let refused = (!loaded.candidate.is_empty()).then(|| PolicyErrors::of(loaded.candidate));
-        if let Some(errors) = &refused {
-            warn!(
-                "the candidate in `policy.shadow` is refused, and not asked any more\n{}",
-                report::text(errors)
-            );
+        let refused = told_of_candidate(&mut loaded);
+        let mut told = None;
+        if let Some(fresh) = &more {
+            for warning in &fresh.config.warnings {
+                warn!("{warning}");
+            }
+            for notice in Expected::by(&fresh.config).missing_in(&loaded.snapshot) {
+                warn!("{notice}");
+            }
+            told = fresh.changes.told();
+            let terms = Arc::new(fresh.terms.clone());
+            loaded.snapshot = loaded.snapshot.with_terms(terms);
         }
-        let reason = refused.map(|errors| {
-            let code = errors.problems.first().map_or("", |first| first.code);
-            Reason::code(CANDIDATE_REFUSED).with_text(format!("{code}: {}", first(&errors)))
-        });
-        let published = match gate.publish(upstream, loaded.snapshot, reason).await {
+        let besides = Besides {
+            refused,
+            terms: told.clone(),
+        };
+        let published = match gate.publish(upstream, loaded.snapshot, besides).await {
             Ok(published) => published,
             Err(fault) => {
-                warn!("new policies could not be recorded, and are not in force: {fault}");
+                warn!("what is new could not be recorded, and is not in force: {fault}");
                 return Taken::No;
             }
         };
+        match more {
+            Some(fresh) => self.take(fresh),
+            // Who asks is told what has been told before.
+            None if cause == Cause::Asked => self.tell_what_needs_a_restart(),
+            None => {}
+        }
+        let terms_are_new = told.is_some();
+        let with_terms = told.map(|told| format!("; {told}")).unwrap_or_default();
         let revision = &*gate.revision();
-        match published {
-            Published::Policies(replaced) => {
-                info!(
-                    revision,
-                    "new policies are in force: {}; {replaced}", loaded.surfaces
-                );
-                self.news
-                    .send_modify(|times| *times = times.wrapping_add(1));
-            }
+        match &published {
+            Published::Policies(replaced) => info!(
+                revision,
+                "new policies are in force: {}; {replaced}{with_terms}", loaded.surfaces
+            ),
             Published::Candidate => info!(
                 revision,
-                "the policies in force stay as they are, only the candidate has changed"
+                "the policies in force stay as they are, only the candidate has changed{with_terms}"
+            ),
+            Published::Terms => info!(
+                revision,
+                "the policies in force stay as they are{with_terms}"
             ),
             Published::Nothing => info!(
                 revision,
-                "nothing changed: the policies of the directory are those in force"
+                "nothing changed: what would come into force is in force"
             ),
         }
-        Taken::Yes
+        if matches!(published, Published::Policies(_)) || terms_are_new {
+            self.news
+                .send_modify(|times| *times = times.wrapping_add(1));
+        }
+        Taken::InForce
+    }
+
+    fn tell_what_needs_a_restart(&self) {
+        if let Some(file) = &self.file {
+            self.restart.tell(file);
+        }
+    }
+
+    /// What does not come into force with policies.
+    fn take(&mut self, fresh: Fresh) {
+        let Fresh {
+            config, changes, ..
+        } = fresh;
+        let audit = &config.audit;
+        self.audit
+            .hold_to(settings::durability(audit), settings::on_fault(audit));
+        self.exposed = Exposed::by(&config);
+        if let Some(file) = &self.file {
+            self.restart.needed_for(&changes.restart, file);
+        }
     }
 
     fn ask(&self) {
         match &self.watch {
-            Some(watch) if watch.ask() => info!("SIGHUP: the policies are read again"),
-            Some(_) => warn!("SIGHUP: the policies cannot be read again"),
-            None => info!("SIGHUP: there is no policy directory to read again"),
-        }
-        if let Some(file) = self.file.clone() {
-            // Nothing waits for it: a file may lie where reading takes its time.
-            let looking = thread::Builder::new().name("configuration".to_owned());
-            if let Err(error) = looking.spawn(move || look_again(&file)) {
-                warn!("SIGHUP: the configuration cannot be looked at: {error}");
+            Some(watch) if watch.ask() => {
+                info!("SIGHUP: the configuration and the policies are read again");
             }
+            Some(_) => warn!("SIGHUP: nothing can be read again"),
+            None => info!("SIGHUP: there is nothing to read again"),
         }
     }
 }
@@ -158,50 +217,72 @@ impl Renewal {
 /// The code of records that say that a candidate was refused.
 const CANDIDATE_REFUSED: &str = "candidate-refused";
 
-/// Says whether the configuration is still the one that the gate was started with.
-fn look_again(file: &ConfigFile) {
-    let shown = file.path().display();
-    match file.look() {
-        Look::Same => {}
-        Look::Changed => warn!(
-            "SIGHUP: `{shown}` has changed since the start, and is not read again: a restart is needed"
-        ),
-        Look::Invalid(errors) => warn!(
-            "SIGHUP: `{shown}` has changed since the start, and is not read again: a restart is \
-             needed, and would fail\n{}",
-            report::text(&errors)
-        ),
+/// Why the candidate is left out, if it is.
+fn told_of_candidate(loaded: &mut Loaded) -> Option<Reason> {
+    let problems = std::mem::take(&mut loaded.candidate);
+    if problems.is_empty() {
+        return None;
     }
+    let errors = PolicyErrors::of(problems);
+    warn!(
+        "the candidate in `policy.shadow` is refused, and not asked any more\n{}",
+        report::text(&errors)
+    );
+    let code = errors.problems.first().map_or("", |first| first.code);
+    Some(Reason::code(CANDIDATE_REFUSED).with_text(format!("{code}: {}", first(&errors))))
 }
 
-async fn next(watch: &mut Option<Watch>) -> Option<Turn> {
+async fn next(watch: &mut Option<Watch<Configured>>) -> Option<Turn<Configured>> {
     match watch {
         Some(watch) => watch.next().await,
         None => pending().await,
     }
 }
 
-async fn refuse(gate: &Gate, upstream: &str, errors: &PolicyErrors) -> Taken {
-    warn!(
-        revision = &*gate.revision(),
-        "new policies are refused, the last good ones stay in force\n{}",
-        report::text(errors)
-    );
-    let code = errors.problems.first().map(|first| first.code);
-    let reason = code.map_or_else(Reason::default, |code| {
-        Reason::code(code).with_text(first(errors))
-    });
+async fn refuse(gate: &Gate, upstream: &str, refused: &Refused<ConfigErrors>) -> Taken {
+    let revision = &*gate.revision();
+    let (code, text) = match refused {
+        Refused::Policies(errors) => {
+            warn!(
+                revision,
+                "new policies are refused, the last good ones stay in force\n{}",
+                report::text(errors)
+            );
+            let code = errors.problems.first().map(|first| first.code);
+            (code, first(errors))
+        }
+        Refused::Source(errors) => {
+            warn!(
+                revision,
+                "the configuration is refused, what was last good stays in force\n{}",
+                report::text(errors)
+            );
+            let code = errors.problems().first().map(|it| it.reason().code());
+            (code, first_of(errors))
+        }
+    };
+    let reason = code.map_or_else(Reason::default, |code| Reason::code(code).with_text(text));
     if let Err(fault) = gate.keep(upstream, reason).await {
-        warn!("that new policies are refused could not be recorded: {fault}");
+        warn!("that something is refused could not be recorded: {fault}");
     }
-    Taken::Yes
+    Taken::Refused
 }
 
 /// The first problem, and how many there are.
 fn first(errors: &PolicyErrors) -> String {
     let first = errors.problems.first();
     let message = first.map(|first| first.message.clone()).unwrap_or_default();
-    match errors.problems.len() {
+    one_of(message, errors.problems.len())
+}
+
+fn first_of(errors: &ConfigErrors) -> String {
+    let first = errors.problems().first();
+    let message = first.map(ToString::to_string).unwrap_or_default();
+    one_of(message, errors.problems().len())
+}
+
+fn one_of(message: String, all: usize) -> String {
+    match all {
         0 | 1 => message,
         all => format!("{message} (1 of {all} problems)"),
     }

@@ -14,6 +14,7 @@ use crate::gate;
 use crate::guard::Preset;
 use crate::guard::secrets::Rules;
 use crate::loading;
+use crate::policy::PolicyStore;
 use crate::secret;
 use crate::upstream::http::ClientSecret;
 use crate::upstream::sandbox::Sandbox;
@@ -85,16 +86,24 @@ pub(super) fn audit(
             Listen::Stdio => audit::Stream::Stderr,
             Listen::Http(_) => audit::Stream::Stdout,
         },
-        durability: match config.audit.durability {
-            config::Durability::Async => audit::Durability::Async,
-            config::Durability::Strict => audit::Durability::Strict,
-        },
-        on_fault: match config.audit.on_fault {
-            config::OnFault::Deny => audit::OnFault::Deny,
-            config::OnFault::Warn => audit::OnFault::Warn,
-        },
+        durability: durability(&config.audit),
+        on_fault: on_fault(&config.audit),
     };
     Audit::open(&settings, clock, secrets)
+}
+
+pub(super) fn durability(audit: &config::Audit) -> audit::Durability {
+    match audit.durability {
+        config::Durability::Async => audit::Durability::Async,
+        config::Durability::Strict => audit::Durability::Strict,
+    }
+}
+
+pub(super) fn on_fault(audit: &config::Audit) -> audit::OnFault {
+    match audit.on_fault {
+        config::OnFault::Deny => audit::OnFault::Deny,
+        config::OnFault::Warn => audit::OnFault::Warn,
+    }
 }
 
 /// What the configuration holds and nobody may see: tokens of both sides, and variables whose name
@@ -202,14 +211,35 @@ fn within(limits: &config::Limits, max_bytes: usize) -> Limits {
     }
 }
 
-pub(super) fn gate(
-    limits: &config::Limits,
-    denial: config::Denial,
-    guards: &config::Guards,
-) -> gate::Settings {
+pub(super) fn gate(limits: &config::Limits, terms: gate::Terms) -> gate::Settings {
     gate::Settings {
         from_agent: from_agent(limits),
         from_upstream: from_upstream(limits),
+        terms,
+        secrets: Redactor::default(),
+        tracing: gate::Tracing::Off,
+        isolate_from: None,
+        unconfined: gate::Unconfined::default(),
+        eras: gate::Eras::Unasked,
+        over_http: gate::OverHttp::default(),
+        extensions: Extensions::default(),
+    }
+}
+
+/// What holds until another configuration is in force.
+pub(super) fn terms(config: &Config) -> gate::Terms {
+    let mut terms = terms_of(&config.limits, config.policy.denial, &config.guards);
+    terms.guards.links = links(config);
+    terms
+}
+
+/// The same where nothing is known of servers.
+pub(super) fn terms_of(
+    limits: &config::Limits,
+    denial: config::Denial,
+    guards: &config::Guards,
+) -> gate::Terms {
+    gate::Terms {
         request_timeout: limits.request_timeout,
         progress_extends: limits
             .progress_extends
@@ -246,13 +276,6 @@ pub(super) fn gate(
             uris: level(guards.uris),
             links: gate::Links::AsWritten,
         },
-        secrets: Redactor::default(),
-        tracing: gate::Tracing::Off,
-        isolate_from: None,
-        unconfined: gate::Unconfined::default(),
-        eras: gate::Eras::Unasked,
-        over_http: gate::OverHttp::default(),
-        extensions: Extensions::default(),
     }
 }
 
@@ -329,12 +352,30 @@ fn of_others(guards: &config::Guards) -> Option<gate::Secrets> {
 
 /// What is done to a line that the server writes to its stderr, where credentials are taken out.
 pub(super) fn concealing(guards: &gate::Guards) -> Concealing {
+    let guards = guards.clone();
+    Concealing::by(move |line| without_credentials(line, &guards))
+}
+
+/// The same by the terms that are in force when it is written.
+pub(super) fn concealing_by(policies: &Arc<PolicyStore>) -> Concealing {
+    let policies = Arc::clone(policies);
+    Concealing::by(move |line| {
+        let current = policies.current();
+        let terms = current.terms::<gate::Terms>();
+        terms.map_or_else(
+            || line.to_owned(),
+            |terms| without_credentials(line, &terms.guards),
+        )
+    })
+}
+
+fn without_credentials(line: &str, guards: &gate::Guards) -> String {
     let secrets = guards.secrets.as_ref();
     let secrets = secrets.filter(|it| it.received == gate::Treatment::Redact);
-    secrets.map_or_else(Concealing::default, |secrets| {
-        let rules = Arc::clone(&secrets.rules);
-        Concealing::by(move |line| rules.redact(line).text.into_owned())
-    })
+    secrets.map_or_else(
+        || line.to_owned(),
+        |secrets| secrets.rules.redact(line).text.into_owned(),
+    )
 }
 
 fn level(strictness: config::Strictness) -> gate::Level {
@@ -387,6 +428,19 @@ mod tests {
         let text = "token-12345 hidden-12345 /home/somebody";
         let secrets = secrets(&config, None).unwrap();
         assert_eq!(secrets.redact(text), "[redacted] [redacted] /home/somebody");
+    }
+
+    #[test]
+    fn a_gate_that_serves_has_the_rates_of_the_file_and_their_pause() {
+        let text = "upstream.command = ['server']\nlimits.calls_per_session = 5\n\
+                    listen = { transport = 'http', port = 0 }\nlimits.session_idle = '7s'\n";
+        let path = std::path::Path::new("/gate.toml");
+        let config = Config::parse(text, path, path, &|_| None).unwrap();
+        let rates = terms(&config).rates;
+        assert_eq!(rates.calls_per_session, Some(5));
+        assert_eq!(rates.rest, Some(std::time::Duration::from_secs(7)));
+        let serving = super::super::limited_gate_settings(&config);
+        assert_eq!(serving.terms.rates, rates);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use url::Url;
 use crate::upstream::http::ClientCredentials;
 
 /// A server that is reached over HTTP.
+#[derive(Clone)]
 pub struct HttpUpstream {
     /// `https`, or `http` where [`HttpUpstream::plain_http`] permits it; without credentials and
     /// fragment. Its path and query may be secrets of the operator.

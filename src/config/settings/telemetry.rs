@@ -11,6 +11,7 @@ use url::Url;
 use super::PlainHttp;
 
 /// Where traces go.
+#[derive(Clone)]
 pub struct Telemetry {
     /// The collector, without `/v1/traces`; no traces without it. Its path may be a secret of the
     /// operator's.

@@ -51,3 +51,26 @@ fn paths_start_at_the_directory_of_the_file() {
     assert_eq!(config.policy.dir, Some(dir.path().join("p")));
     assert_eq!(config.audit.file.as_deref(), Some(Path::new("/x")));
 }
+
+#[test]
+fn what_is_read_again_is_a_file_and_another_text_only_if_it_says_another() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("gate.toml");
+    std::fs::write(&path, "upstream.command = [\"a\"]\n").expect("written");
+    let file = Config::load(&path).expect("valid").file.expect("a file");
+    assert!(file.stays());
+    assert_eq!(&file.read().expect("there"), file.text());
+    std::fs::write(&path, "upstream.command = [\"b\"]\n").expect("written");
+    let text = file.read().expect("there");
+    assert_ne!(&text, file.text());
+    assert_eq!(file.parse(&text).expect("valid").upstream.command, ["b"]);
+    assert!(!format!("{file:?} {text:?}").contains("command"));
+    std::fs::remove_file(&path).expect("removed");
+    assert!(file.read().is_err());
+    // A pipe would hold up whoever reads it.
+    std::fs::create_dir(&path).expect("made");
+    assert!(!file.stays());
+    let errors = file.read().expect_err("refused");
+    let told = errors.problems()[0].reason().to_string();
+    assert_eq!(told, "cannot be read: it is not a file any more");
+}

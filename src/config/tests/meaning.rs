@@ -319,11 +319,8 @@ fn what_is_valid_but_odd_is_a_warning() {
             &["policy.other_methods: has no effect beside `dir`, where policies alone decide"],
         ),
         (
-            "policy = { allow = [\"a\"], reload = \"off\", on_removal = \"keep\" }",
-            &[
-                "policy.reload: has no effect without `dir`: only a directory is read again",
-                "policy.on_removal: has no effect without `dir`: only a directory is read again",
-            ],
+            "policy = { allow = [\"a\"], reload = \"watch\", on_removal = \"keep\" }",
+            &[],
         ),
         (
             "policy = { dir = \"p\", reload = \"off\", on_removal = \"accept\" }",

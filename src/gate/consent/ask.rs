@@ -53,10 +53,6 @@ pub(super) struct Put {
     pub(super) reply: Option<Reply>,
 }
 
-/// Too many requests wait for people already, or too large ones.
-#[derive(Debug, Clone, Copy)]
-struct NoRoom;
-
 /// What became of a request while its question was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Begun {
@@ -175,9 +171,8 @@ impl Gate {
             run: trail.run,
         };
         // Before it is recorded, or a cancellation that comes meanwhile would be one of nothing.
-        if self.wait(talk, waiting, reply.as_ref()).is_err() {
+        if let Err(refusal) = self.wait(talk, waiting, reply.as_ref()) {
             desk.withdraw(&ticket);
-            let refusal = Refusal::TooMany(self.settings.max_in_flight);
             return self.refuse(talk, trail, refusal).await;
         }
         let record = trail.consent(Event::Asked, &ticket, &denial, &snapshot);
@@ -295,25 +290,29 @@ impl Gate {
         self.refuse(talk, trail, Refusal::Cancelled).await
     }
 
-    /// Takes a request among those that wait for a person, if there is room.
+    /// Takes a request among those that wait for a person.
+    ///
+    /// # Errors
+    /// [`Refusal::TooMany`] where too many wait already, or too large ones.
     fn wait<U, A>(
         &self,
         talk: &Talk<U, A>,
         asked: Asked,
         reply: Option<&Reply>,
-    ) -> Result<(), NoRoom> {
+    ) -> Result<(), Refusal> {
+        let most = self.terms(&asked.snapshot).max_in_flight;
         let mut state = talk.session.state();
         let parked: usize = state.parked.iter().map(|parked| parked.frame.len()).sum();
         let bytes = parked.saturating_add(state.asking.bytes());
-        if state.asking.waiting.len() >= self.settings.max_in_flight
+        if state.asking.waiting.len() >= most
             || bytes > PARKED_FRAMES * self.settings.from_agent.max_bytes
         {
-            return Err(NoRoom);
+            return Err(Refusal::TooMany(most));
         }
         if let Some(reply) = reply {
             let (minted, exchange) = (reply.replied().minted, reply.exchange.clone());
             let waits = state.to_upstream.wait_replied(minted, exchange);
-            waits.map_err(|_| NoRoom)?;
+            waits.map_err(|_| Refusal::TooMany(most))?;
         }
         state.asking.waiting.push(asked);
         Ok(())

@@ -3,6 +3,7 @@
 use crate::gate::Gate;
 use crate::gate::decide::called_tool;
 use crate::gate::extensions;
+use crate::gate::rates::Rates;
 use crate::gate::record::Trail;
 use crate::gate::refuse::Refusal;
 use crate::gate::understand::Understood;
@@ -21,11 +22,13 @@ impl Gate {
         let identified = &understood.identified;
         let calls = called_tool(understood).is_some()
             || identified.from == Side::Agent && extensions::method(&identified.role).is_some();
-        let (Some(most), true) = (self.pace.rates.calls_per_session, calls) else {
+        let current = self.policy.current();
+        let rates = &self.terms(&current).rates;
+        let (Some(most), true) = (rates.calls_per_session, calls) else {
             return Ok(());
         };
         let kept = &identified.scene.kept;
-        let budget = self.budget(most);
+        let budget = self.budget(rates, most);
         let made = Calls::made(session.state().calls);
         let (budget, made) = match &session.whose {
             Whose::Own | Whose::OwnAnd(_) => (budget.without_rest(), made),
@@ -51,9 +54,8 @@ impl Gate {
     }
 
     /// What a session may make, and how long a pause ends one that has no other end.
-    fn budget(&self, most: i64) -> Budget {
-        let lasts = self.pace.rates.rest;
-        let rest = lasts.map(|lasts| Rest {
+    fn budget(&self, rates: &Rates, most: i64) -> Budget {
+        let rest = rates.rest.map(|lasts| Rest {
             lasts_ms: i64::try_from(lasts.as_millis()).unwrap_or(i64::MAX),
             now_ms: self.clock.now().as_millisecond(),
         });
@@ -68,11 +70,12 @@ impl Gate {
         session: &Session,
         trail: &mut Trail,
     ) -> Result<(), Refusal> {
-        let (Some(most), Attempt::First) = (self.pace.rates.calls_per_session, trail.attempt)
-        else {
+        let current = self.policy.current();
+        let rates = &self.terms(&current).rates;
+        let (Some(most), Attempt::First) = (rates.calls_per_session, trail.attempt) else {
             return Ok(());
         };
-        let budget = self.budget(most);
+        let budget = self.budget(rates, most);
         let refusal = match self.ratchet.count(session, budget).await {
             Ok(Counted::Yes) => return Ok(()),
             // By somebody else, just now.

@@ -41,10 +41,9 @@ pub struct Rates {
     pub rest: Option<Duration>,
 }
 
-/// Asks before a message goes on; with no limits it does nothing.
+/// What was taken so far. A bucket is a point in time, so that it goes on under another rate.
 #[derive(Debug)]
 pub(super) struct Pace {
-    rates: Rates,
     tokens: Arc<dyn TokenStore>,
 }
 
@@ -58,10 +57,24 @@ pub(super) enum Counted {
     Owed(String),
 }
 
+impl Rates {
+    fn are_limits(&self) -> bool {
+        self.global.is_some() || self.principal.is_some() || !self.tools.is_empty()
+    }
+
+    fn buckets<'b>(&'b self, principal: &'b str, tool: Option<&str>) -> Buckets<'b> {
+        let tool = tool.and_then(|tool| self.tools.get_key_value(tool));
+        Buckets {
+            global: self.global.as_ref(),
+            principal: self.principal.as_ref().map(|rate| (principal, rate)),
+            tool: tool.map(|(name, rate)| (name.as_str(), rate)),
+        }
+    }
+}
+
 impl Pace {
-    pub(super) fn new(rates: &Rates, clock: &Arc<dyn Clock>) -> Self {
+    pub(super) fn new(clock: &Arc<dyn Clock>) -> Self {
         Self {
-            rates: rates.clone(),
             tokens: Arc::new(Tokens::new(Arc::clone(clock))),
         }
     }
@@ -71,27 +84,12 @@ impl Pace {
         self.tokens = tokens;
     }
 
-    fn is_limited(&self) -> bool {
-        let rates = &self.rates;
-        rates.global.is_some() || rates.principal.is_some() || !rates.tools.is_empty()
-    }
-
-    fn buckets<'b>(&'b self, principal: &'b str, tool: Option<&str>) -> Buckets<'b> {
-        let rates = &self.rates;
-        let tool = tool.and_then(|tool| rates.tools.get_key_value(tool));
-        Buckets {
-            global: rates.global.as_ref(),
-            principal: rates.principal.as_ref().map(|rate| (principal, rate)),
-            tool: tool.map(|(name, rate)| (name.as_str(), rate)),
-        }
-    }
-
     /// A request cost the gate its work, and came to nothing: it is charged to each bucket in which there
     /// is something, so that nobody is ever in debt.
-    async fn charge(&self, principal: &str) {
+    async fn charge(&self, rates: &Rates, principal: &str) {
         let Buckets {
             global, principal, ..
-        } = self.buckets(principal, None);
+        } = rates.buckets(principal, None);
         let of_all = Buckets {
             global,
             ..Buckets::default()
@@ -116,7 +114,9 @@ impl Gate {
         identified: &Identified<'_>,
         trail: &mut Trail,
     ) -> Result<(), Refusal> {
-        if !self.pace.is_limited() {
+        let current = self.policy.current();
+        let rates = &self.terms(&current).rates;
+        if !rates.are_limits() {
             return Ok(());
         }
         let is_counted = matches!(identified.role, Role::Request { .. })
@@ -124,7 +124,7 @@ impl Gate {
         // What was sent before was paid for then.
         if trail.attempt == Attempt::First && identified.from == Side::Agent && is_counted {
             let principal = owner(&identified.scene.agent);
-            self.pace.tokens.look(self.pace.buckets(principal, None))?;
+            self.pace.tokens.look(rates.buckets(principal, None))?;
             trail.counted = Counted::Owed(principal.to_owned());
         }
         Ok(())
@@ -139,7 +139,9 @@ impl Gate {
         let Counted::Owed(principal) = std::mem::take(&mut trail.counted) else {
             return Ok(());
         };
-        let buckets = self.pace.buckets(&principal, called_tool(understood));
+        let current = self.policy.current();
+        let rates = &self.terms(&current).rates;
+        let buckets = rates.buckets(&principal, called_tool(understood));
         let refusal = match self.pace.tokens.take(buckets).get().await {
             Ok(Ok(())) => return Ok(()),
             Ok(Err(empty)) => empty.into(),
@@ -151,16 +153,20 @@ impl Gate {
 
     /// A request of a session's comes to nothing that was not paid for when it came.
     pub(super) async fn charge_for(&self, session: &Session) {
-        if self.pace.is_limited() {
+        let current = self.policy.current();
+        let rates = &self.terms(&current).rates;
+        if rates.are_limits() {
             let agent = Arc::clone(&session.state().agent);
-            self.pace.charge(owner(&agent)).await;
+            self.pace.charge(rates, owner(&agent)).await;
         }
     }
 
     /// A message is through with the path: what it still owes is paid.
     pub(super) async fn settle_rates(&self, trail: &mut Trail) {
         if let Counted::Owed(principal) = std::mem::take(&mut trail.counted) {
-            self.pace.charge(&principal).await;
+            let current = self.policy.current();
+            let rates = &self.terms(&current).rates;
+            self.pace.charge(rates, &principal).await;
         }
     }
 }

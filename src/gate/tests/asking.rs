@@ -67,7 +67,7 @@ async fn asked_in_result(bench: &Bench, method: &str, params: &str) -> String {
 
 #[tokio::test]
 async fn a_form_that_asks_for_a_secret_is_refused_whatever_policies_permit() {
-    let strict = |settings: &mut Settings| settings.guards.asking.secrets = Level::Strict;
+    let strict = |settings: &mut Settings| settings.terms.guards.asking.secrets = Level::Strict;
     let bench = with(r#"{"elicitation":{}}"#, strict).await;
     for (fields, told) in [
         (r#""name":{"type":"string"}"#, None),
@@ -106,7 +106,7 @@ async fn a_form_that_asks_for_a_secret_is_refused_whatever_policies_permit() {
 
 #[tokio::test]
 async fn what_forms_ask_for_can_be_recorded_only() {
-    let warn = |settings: &mut Settings| settings.guards.asking.secrets = Level::Warn;
+    let warn = |settings: &mut Settings| settings.terms.guards.asking.secrets = Level::Warn;
     let bench = with(r#"{"elicitation":{}}"#, warn).await;
     let params = FORM.replace('$', r#""pin":{"type":"string"}"#);
     assert_eq!(asked(&bench, "elicitation/create", &params).await, None);
@@ -117,7 +117,7 @@ async fn what_forms_ask_for_can_be_recorded_only() {
 #[tokio::test]
 async fn a_user_is_sent_only_to_pages_of_listed_hosts() {
     let listed = |settings: &mut Settings| {
-        settings.guards.asking.pages = Pages::Only(vec!["login.example.com".to_owned()]);
+        settings.terms.guards.asking.pages = Pages::Only(vec!["login.example.com".to_owned()]);
     };
     let bench = with(r#"{"elicitation":{"url":{}}}"#, listed).await;
     for (url, told) in [

@@ -137,7 +137,7 @@ async fn guards_look_at_a_path_as_it_will_be_sent() {
         ("/srv/x/../a", None),
     ] {
         let bench = Bench::with(on_condition, |settings| {
-            settings.guards.arguments = Level::Strict;
+            settings.terms.guards.arguments = Level::Strict;
         });
         let tool = ToolLabels {
             paths: Some(vec!["/path".to_owned()]),

@@ -11,8 +11,8 @@ const OVER: usize = 300;
 
 async fn shortening(rule: Rule, secrets: Option<Secrets>) -> Bench {
     let bench = Bench::with(rule, |settings| {
-        settings.guards.secrets = secrets;
-        settings.guards.excerpts = Some(Excerpts {
+        settings.terms.guards.secrets = secrets;
+        settings.terms.guards.excerpts = Some(Excerpts {
             over: OVER,
             tools: HashMap::from([
                 ("log".to_owned(), Preset::LogSearch),
@@ -371,7 +371,7 @@ async fn what_shows_a_secret_of_the_gates_own_is_not_kept_to_be_read_by_halves()
     let secret = secrecy::SecretString::from("s3cret-value-ABCDEFGH-0123456789");
     let bench = Bench::with(open, |settings| {
         settings.secrets = Redactor::new([&secret]).unwrap();
-        settings.guards.excerpts = Some(Excerpts {
+        settings.terms.guards.excerpts = Some(Excerpts {
             over: OVER,
             tools: HashMap::new(),
             resources: BTreeMap::new(),
@@ -640,7 +640,11 @@ async fn what_is_kept_is_judged_by_what_policies_of_today_look_for() {
     let snapshot =
         |looks_for| PolicySnapshot::new(vec![Box::new(Looking(looks_for))], Vec::new(), Vec::new());
     let bench = shortening(open, None).await;
-    let publish = |looks_for| bench.gate.publish("test", snapshot(looks_for), None);
+    let publish = |looks_for| {
+        bench
+            .gate
+            .publish("test", snapshot(looks_for), Besides::default())
+    };
     publish(LooksFor::NOTHING).await.unwrap();
     let token = ["gh", "p_", "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"].concat();
     let whole = format!("{}it is {token}.\n{}", lines(100), lines(100));

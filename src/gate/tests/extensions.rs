@@ -231,7 +231,7 @@ async fn what_params_name_by_uri_is_judged_as_read() {
 
 #[tokio::test]
 async fn a_uri_that_is_no_one_resource_is_refused_where_uris_are_guarded() {
-    let strict = |settings: &mut Settings| settings.guards.uris = Level::Strict;
+    let strict = |settings: &mut Settings| settings.terms.guards.uris = Level::Strict;
     let bench = session(open, strict).await;
     for params in [r#"{"uri":"memo://a/../b"}"#, r#"{"x":["memo://a\u0000b"]}"#] {
         bench.agent(&request(1, "vendor/do", params)).await;
@@ -332,7 +332,7 @@ async fn methods_and_notifications_count_for_rates_and_for_the_budget_of_a_sessi
     let rate = Rate::new(times, Duration::from_mins(1), times);
     let tell = notification("notifications/vendor/tell", "{}");
     // The handshake is one.
-    let bench = session(open, |settings| settings.rates.principal = Some(rate)).await;
+    let bench = session(open, |settings| settings.terms.rates.principal = Some(rate)).await;
     bench.agent(&request(1, "vendor/do", "{}")).await;
     bench.agent(&tell).await;
     assert_eq!(bench.to_upstream().len(), 2);
@@ -341,7 +341,10 @@ async fn methods_and_notifications_count_for_rates_and_for_the_budget_of_a_sessi
     assert!(bench.to_upstream().is_empty());
     assert_eq!(code(&bench.to_agent()), Some(RATE_LIMITED));
 
-    let bench = session(open, |settings| settings.rates.calls_per_session = Some(2)).await;
+    let bench = session(open, |settings| {
+        settings.terms.rates.calls_per_session = Some(2);
+    })
+    .await;
     bench.agent(&request(1, "vendor/do", "{}")).await;
     bench.agent(&tell).await;
     assert_eq!(bench.to_upstream().len(), 2);

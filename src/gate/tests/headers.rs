@@ -13,7 +13,7 @@ const MISMATCH: &str =
 fn over_http(rule: Rule) -> Bench {
     Bench::with(rule, |settings| {
         settings.over_http.open = true;
-        settings.request_timeout = Duration::from_mins(1);
+        settings.terms.request_timeout = Duration::from_mins(1);
     })
 }
 
@@ -262,7 +262,11 @@ async fn a_second_attempt_is_judged_anew_and_refused_as_an_outcome() {
         let id = asked(&bench, "tools/list");
         if let Some(rule) = rule {
             let snapshot = snapshot("other", rule);
-            bench.gate.publish("fixture", snapshot, None).await.unwrap();
+            bench
+                .gate
+                .publish("fixture", snapshot, Besides::default())
+                .await
+                .unwrap();
         }
         bench.upstream(&list(&id, &tools)).await;
         assert!(bench.to_upstream().is_empty(), "{code}");
@@ -352,7 +356,7 @@ async fn a_second_attempt_costs_nothing_and_is_no_second_call() {
 async fn costs_one_call(whose: Whose) {
     let mut bench = Bench::with(open, |settings| {
         settings.over_http.open = true;
-        settings.rates.calls_per_session = Some(1);
+        settings.terms.rates.calls_per_session = Some(1);
     });
     let session = Arc::into_inner(bench.talk.session).unwrap();
     bench.talk.session = Arc::new(session.reading_as(whose));

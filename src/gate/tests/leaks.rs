@@ -10,7 +10,7 @@ fn token() -> String {
 
 async fn guarded(sent: Level, received: Treatment) -> Bench {
     let bench = Bench::with(open, |settings| {
-        settings.guards.secrets = Some(Secrets {
+        settings.terms.guards.secrets = Some(Secrets {
             sent,
             received,
             rules: Arc::new(Rules::builtin()),
@@ -47,7 +47,7 @@ async fn a_kind_that_only_the_configuration_knows_is_treated_like_any_other() {
     let with = |sent, received| {
         Bench::with(open, |settings| {
             let rules = rules();
-            settings.guards.secrets = Some(Secrets {
+            settings.terms.guards.secrets = Some(Secrets {
                 sent,
                 received,
                 rules,
@@ -144,7 +144,7 @@ async fn what_a_server_says_unasked_is_without_credentials_too() {
 #[tokio::test]
 async fn what_an_agent_calls_itself_is_recorded_without_credentials() {
     let bench = Bench::with(open, |settings| {
-        settings.guards.secrets = Some(Secrets {
+        settings.terms.guards.secrets = Some(Secrets {
             sent: Level::Off,
             received: Treatment::Redact,
             rules: Arc::new(Rules::builtin()),
@@ -315,7 +315,7 @@ async fn the_log_names_a_resource_without_its_password() {
 #[tokio::test]
 async fn what_the_gate_quotes_of_a_definition_is_without_credentials_too() {
     let bench = Bench::with(open, |settings| {
-        settings.guards = Guards {
+        settings.terms.guards = Guards {
             arguments: Level::Strict,
             results: Level::Off,
             secrets: Some(Secrets {

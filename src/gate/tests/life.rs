@@ -105,6 +105,7 @@ async fn a_request_that_waits_too_long_is_answered_once_and_cancelled_upstream()
 async fn a_single_tool_may_have_its_own_timeout() {
     let bench = Bench::with(open, |settings| {
         settings
+            .terms
             .tool_timeouts
             .insert("slow".to_owned(), Duration::from_mins(5));
     });

@@ -3,7 +3,7 @@
 use super::*;
 
 fn any(settings: &mut Settings) {
-    settings.guards.names = ToolNames::Any;
+    settings.terms.guards.names = ToolNames::Any;
 }
 
 /// What the agent sees of a list of one page with these names.

@@ -56,7 +56,11 @@ async fn listed(bench: &Bench, names: &[&str]) {
 async fn renew(bench: &Bench, rule: Rule) {
     let old = bench.gate.policies();
     let new = snapshot("other words", rule);
-    bench.gate.publish("fixture", new, None).await.unwrap();
+    bench
+        .gate
+        .publish("fixture", new, Besides::default())
+        .await
+        .unwrap();
     bench.gate.renewed(&bench.talk, &old).await.unwrap();
 }
 
@@ -146,7 +150,11 @@ async fn tools_that_are_known_and_shown_as_before_are_no_news() {
         bench.to_agent();
         let old = bench.gate.policies();
         let new = PolicySnapshot::new(vec![Box::new(Withholding)], vec![], vec![]);
-        bench.gate.publish("fixture", new, None).await.unwrap();
+        bench
+            .gate
+            .publish("fixture", new, Besides::default())
+            .await
+            .unwrap();
         bench.gate.renewed(&bench.talk, &old).await.unwrap();
         assert_eq!(bench.to_agent().len(), told, "{names:?}");
     }

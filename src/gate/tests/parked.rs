@@ -22,7 +22,7 @@ fn listed(id: &str) -> String {
 async fn a_call_that_waits_for_a_list_runs_out_of_its_tools_time_and_is_answered_once() {
     let (bench, asked) = waiting(|settings| {
         let tool = ("echo".to_owned(), Duration::from_secs(5));
-        settings.tool_timeouts.extend([tool]);
+        settings.terms.tool_timeouts.extend([tool]);
     })
     .await;
     let until = bench
@@ -74,7 +74,7 @@ async fn the_time_that_a_call_waited_for_a_list_is_part_of_its_own() {
 async fn a_call_whose_time_is_over_when_the_list_comes_is_not_sent() {
     let (bench, asked) = waiting(|settings| {
         let tool = ("echo".to_owned(), Duration::from_secs(5));
-        settings.tool_timeouts.extend([tool]);
+        settings.terms.tool_timeouts.extend([tool]);
     })
     .await;
     bench.clock.advance(Duration::from_secs(5));
@@ -102,7 +102,7 @@ async fn a_call_that_was_cancelled_while_it_waited_gets_no_answer_when_its_time_
 async fn when_nobody_waits_any_more_no_further_page_is_asked_for() {
     let (bench, asked) = waiting(|settings| {
         let tool = ("echo".to_owned(), Duration::from_secs(5));
-        settings.tool_timeouts.extend([tool]);
+        settings.terms.tool_timeouts.extend([tool]);
     })
     .await;
     bench.clock.advance(Duration::from_secs(5));

@@ -45,14 +45,17 @@ async fn lasts(change: impl FnOnce(&mut Settings), tool: &str) -> usize {
 async fn progress_extends_a_request_up_to_the_most_that_it_may_take() {
     // A minute each time, ten in all.
     assert_eq!(lasts(|_| {}, "slow").await, 14);
-    assert_eq!(lasts(|it| it.progress_extends = None, "slow").await, 1);
-    let five = |it: &mut Settings| it.progress_extends = Some(Duration::from_mins(5));
+    assert_eq!(
+        lasts(|it| it.terms.progress_extends = None, "slow").await,
+        1
+    );
+    let five = |it: &mut Settings| it.terms.progress_extends = Some(Duration::from_mins(5));
     assert_eq!(lasts(five, "slow").await, 7);
     // Never less than without.
-    let none = |it: &mut Settings| it.progress_extends = Some(Duration::ZERO);
+    let none = |it: &mut Settings| it.terms.progress_extends = Some(Duration::ZERO);
     assert_eq!(lasts(none, "slow").await, 1);
     let of_its_own = |it: &mut Settings| {
-        it.tool_timeouts = [("quick".to_owned(), Duration::from_secs(39))].into();
+        it.terms.tool_timeouts = [("quick".to_owned(), Duration::from_secs(39))].into();
     };
     assert_eq!(lasts(of_its_own, "quick").await, 0);
 }

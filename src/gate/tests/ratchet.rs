@@ -310,7 +310,7 @@ async fn policies_raise_it_by_what_they_oblige_to() {
 
 fn looking(received: Treatment) -> Bench {
     Bench::with(open, |settings| {
-        settings.guards.secrets = Some(Secrets {
+        settings.terms.guards.secrets = Some(Secrets {
             sent: super::super::Level::Off,
             received,
             rules: Arc::new(crate::guard::secrets::Rules::builtin()),

@@ -15,7 +15,7 @@ fn a_minute(times: u32) -> Option<Rate> {
 }
 
 async fn limited(rule: Rule, rates: Rates, tools: &[&str]) -> Bench {
-    let bench = Bench::with(rule, |settings| settings.rates = rates);
+    let bench = Bench::with(rule, |settings| settings.terms.rates = rates);
     bench.shake_hands().await;
     bench.list(tools).await;
     bench
@@ -133,7 +133,7 @@ async fn a_call_that_waits_for_the_list_is_counted_once() {
         principal: a_minute(2),
         ..Rates::default()
     };
-    let bench = Bench::with(open, |settings| settings.rates = rates);
+    let bench = Bench::with(open, |settings| settings.terms.rates = rates);
     bench.shake_hands().await;
     bench.agent(&call("1", "safe")).await;
     let id = id_of(&bench.to_upstream()[0]);
@@ -152,11 +152,11 @@ async fn a_call_that_waits_for_the_list_in_vain_costs_its_principal() {
     let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
     for cancelled in [false, true] {
         let bench = Bench::with(open, |settings| {
-            settings.rates = Rates {
+            settings.terms.rates = Rates {
                 principal: a_minute(2),
                 ..Rates::default()
             };
-            settings.request_timeout = Duration::from_secs(1);
+            settings.terms.request_timeout = Duration::from_secs(1);
         });
         bench.shake_hands().await;
         bench.agent(&call("1", "safe")).await;
@@ -220,8 +220,8 @@ async fn who_asks_for_denials_as_results_gets_limits_so_too() {
         ..Rates::default()
     };
     let bench = Bench::with(open, |settings| {
-        settings.rates = rates;
-        settings.denial = DenialForm::ToolResult;
+        settings.terms.rates = rates;
+        settings.terms.denial = DenialForm::ToolResult;
     });
     bench.shake_hands().await;
     bench.list(&["mail"]).await;
@@ -235,7 +235,7 @@ async fn who_asks_for_denials_as_results_gets_limits_so_too() {
 /// One of several sessions that share what is kept, with a budget of three calls.
 async fn sharing(store: &Arc<dyn SessionStore>, whose: Whose) -> Bench {
     let mut bench = Bench::with(open, |settings| {
-        settings.rates.calls_per_session = Some(3);
+        settings.terms.rates.calls_per_session = Some(3);
     });
     bench.gate = bench.gate.remembering(Arc::clone(store));
     let session = Arc::into_inner(bench.talk.session).unwrap();
@@ -297,8 +297,8 @@ async fn what_a_principal_does_without_a_session_has_a_new_budget_after_a_pause(
     let check = async |whose: Whose, ids, passes_again: [usize; 2]| {
         let store: Arc<dyn SessionStore> = Arc::new(InMemory::default());
         let mut bench = Bench::with(open, |settings| {
-            settings.rates.calls_per_session = Some(2);
-            settings.rates.rest = Some(rest);
+            settings.terms.rates.calls_per_session = Some(2);
+            settings.terms.rates.rest = Some(rest);
         })
         .with_ids(ids);
         bench.gate = bench.gate.remembering(Arc::clone(&store));
@@ -460,7 +460,7 @@ async fn two_gates(rates: &Rates) -> (Arc<Shared>, [Bench; 2]) {
         }),
     });
     let gate = || async {
-        let mut bench = Bench::with(open, |settings| settings.rates = rates.clone());
+        let mut bench = Bench::with(open, |settings| settings.terms.rates = rates.clone());
         bench.gate = bench.gate.remembering(store.clone());
         bench.shake_hands().await;
         bench.list(&["mail", "safe"]).await;

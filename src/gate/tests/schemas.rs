@@ -9,7 +9,7 @@ const BROKEN: &str =
 
 /// A session that has seen one tool, defined like this.
 async fn offered(tool: &str, guards: Guards) -> Bench {
-    let bench = Bench::with(open, |settings| settings.guards = guards);
+    let bench = Bench::with(open, |settings| settings.terms.guards = guards);
     offer(&bench, tool).await;
     bench
 }
@@ -192,7 +192,7 @@ async fn policies_speak_before_definitions_do() {
         })
     }
     let bench = Bench::with(closed, |settings| {
-        settings.guards = arguments(Level::Strict);
+        settings.terms.guards = arguments(Level::Strict);
     });
     bench.shake_hands().await;
     bench.list(&["t"]).await;
@@ -203,7 +203,7 @@ async fn policies_speak_before_definitions_do() {
 #[tokio::test]
 async fn a_model_can_read_what_was_wrong_with_its_arguments() {
     let bench = Bench::with(open, |settings| {
-        settings.guards = arguments(Level::Strict);
+        settings.terms.guards = arguments(Level::Strict);
     });
     offer(&bench, TOOL).await;
     bench.agent(&call(r#","arguments":{"path":1}"#)).await;

@@ -30,7 +30,11 @@ async fn check(in_force: Rule, candidate: Rule, tool: &str, decision: &str, woul
     let candidate = snapshot("candidate", candidate);
     let revision = candidate.revision().to_string();
     let new = snapshot("new", in_force).with_candidate(candidate);
-    bench.gate.publish("fixture", new, None).await.unwrap();
+    bench
+        .gate
+        .publish("fixture", new, Besides::default())
+        .await
+        .unwrap();
     bench.agent(&call("1", tool)).await;
     assert_eq!(bench.to_upstream().len(), usize::from(decision == "ALLOW"));
     let called = bench.records_of("tool_call").await.remove(0);

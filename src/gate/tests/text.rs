@@ -9,8 +9,8 @@ const ZERO: &str = r"\u200b";
 
 fn looking(definitions: Cleaning, content: Cleaning) -> impl FnOnce(&mut Settings) {
     move |settings| {
-        settings.guards.names = ToolNames::Any;
-        settings.guards.texts = Texts {
+        settings.terms.guards.names = ToolNames::Any;
+        settings.terms.guards.texts = Texts {
             definitions,
             content,
             longest: 500,
@@ -213,7 +213,7 @@ async fn what_is_hidden_in_a_credential_does_not_hide_it() {
     let own = "the-gates-own-secret";
     let bench = Bench::with(open, |settings| {
         looking(Cleaning::Off, Cleaning::Clean)(settings);
-        settings.guards.secrets = Some(Secrets {
+        settings.terms.guards.secrets = Some(Secrets {
             sent: Level::Off,
             received: Treatment::Redact,
             rules: Arc::new(Rules::builtin()),

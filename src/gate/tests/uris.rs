@@ -34,7 +34,7 @@ fn nothing_of_the_secret(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
 }
 
 async fn ready(rule: Rule, level: Level) -> Bench {
-    let bench = Bench::with(rule, |settings| settings.guards.uris = level);
+    let bench = Bench::with(rule, |settings| settings.terms.guards.uris = level);
     bench.shake_hands().await;
     bench
 }
@@ -465,7 +465,7 @@ async fn a_stream_is_asked_for_news_of_those_resources_only_that_the_agent_may_h
         (r#""notes://team/a""#, r#"["notes://team/a"]"#),
     ] {
         let bench = Bench::with(in_one_spelling, |settings| {
-            settings.guards.uris = Level::Off;
+            settings.terms.guards.uris = Level::Off;
         });
         bench.agent(&listen(asked)).await;
         let sent = bench.to_upstream().remove(0);
@@ -495,7 +495,11 @@ async fn the_record_tells_of_what_a_candidate_would_not_take_out_of_a_stream() {
         let bench = Bench::new(in_one_spelling);
         let candidate = snapshot("candidate", candidate);
         let new = snapshot("new", in_one_spelling).with_candidate(candidate);
-        bench.gate.publish("fixture", new, None).await.unwrap();
+        bench
+            .gate
+            .publish("fixture", new, Besides::default())
+            .await
+            .unwrap();
         bench.agent(r#"{"jsonrpc":"2.0","id":"sub","method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["notes://team/a","notes://team/secret"]},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#).await;
         assert!(!bench.to_upstream()[0].contains("secret"));
         let records = bench.records().await;

@@ -1,12 +1,12 @@
 //! Whether anything below some paths has changed, for whoever reads them again then.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 
 use super::events::Events;
 use super::fingerprint::Fingerprint;
-use super::{LOOK, QUIET, READINGS};
+use super::{LOOK, QUIET, READINGS, borrowed};
 
 /// What some paths looked like, and whoever tells when they do no more.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl Changes {
         let (wake, wakes) = sync_channel(1);
         Self {
             // Before the look, so that no later change escapes.
-            _events: Events::of(&borrowed(&paths), &wake),
+            _events: Events::of(&borrowed(&paths), None, &wake),
             seen: look(&paths),
             paths,
             wakes,
@@ -91,10 +91,6 @@ impl Waker {
 
 fn look(paths: &[PathBuf]) -> Fingerprint {
     Fingerprint::of(&borrowed(paths))
-}
-
-fn borrowed(paths: &[PathBuf]) -> Vec<&Path> {
-    paths.iter().map(PathBuf::as_path).collect()
 }
 
 #[cfg(test)]

@@ -16,17 +16,19 @@ const MOST_LINKS: usize = 40;
 /// Reports until it is dropped.
 #[derive(Debug)]
 pub(super) struct Events {
-    /// Of what lies in the directories, and of links to them.
-    _watchers: [Option<RecommendedWatcher>; 2],
+    /// Of what lies in the directories, of the file, and of links to them.
+    _watchers: [Option<RecommendedWatcher>; 3],
 }
 
 impl Events {
     /// Where nothing can be reported, the next look finds what there is.
-    pub(super) fn of(dirs: &[&Path], wake: &SyncSender<()>) -> Self {
+    pub(super) fn of(dirs: &[&Path], file: Option<&Path>, wake: &SyncSender<()>) -> Self {
         let inside = watcher(wake, |_| true, dirs, RecursiveMode::Recursive);
+        // Not what lies beside it: that may be a log, which changes with every message.
+        let file_itself = watcher(wake, |_| true, file.as_slice(), RecursiveMode::NonRecursive);
         // A link reports what happens to its target. That it leads elsewhere now, which is how whole
         // directories are deployed, is reported where it lies, among much else.
-        let links: Vec<PathBuf> = dirs.iter().flat_map(|dir| links(dir)).collect();
+        let links: Vec<PathBuf> = dirs.iter().copied().chain(file).flat_map(links).collect();
         let mut around: Vec<&Path> = links.iter().filter_map(|link| link.parent()).collect();
         around.sort_unstable();
         around.dedup();
@@ -40,7 +42,7 @@ impl Events {
         };
         let links = watcher(wake, is_link, &around, RecursiveMode::NonRecursive);
         Self {
-            _watchers: [inside, links],
+            _watchers: [inside, file_itself, links],
         }
     }
 }
@@ -69,7 +71,7 @@ fn watcher(
         Ok(watcher)
     });
     watcher
-        .inspect_err(|cause| debug!("changes of the policy directory are not reported: {cause}"))
+        .inspect_err(|cause| debug!("changes of the policies are not reported: {cause}"))
         .ok()
 }
 
@@ -130,7 +132,7 @@ mod tests {
         symlink(&one, &link).unwrap();
         symlink(&other, &new).unwrap();
         let (wake, wakes) = std::sync::mpsc::sync_channel(1);
-        let _events = Events::of(&[&link], &wake);
+        let _events = Events::of(&[&link], None, &wake);
         fs::rename(&new, &link).unwrap();
         wakes
             .recv_timeout(std::time::Duration::from_mins(1))

@@ -41,15 +41,26 @@ impl Bucket {
 
     /// How long until one can be taken; `None` if one can be taken now.
     pub(super) fn wait(self, rate: &Rate, now: Duration) -> Option<Duration> {
-        let earliest = self.full_at.saturating_sub(rate.room());
+        let earliest = self.within(rate, now).saturating_sub(rate.room());
         let left = earliest.saturating_sub(nanoseconds(now));
         (left > 0).then(|| Duration::from_nanos(left))
     }
 
     /// Takes one, whether one is there or not.
     pub(super) fn take(&mut self, rate: &Rate, now: Duration) {
-        let begins = self.full_at.max(nanoseconds(now));
+        let begins = self.within(rate, now).max(nanoseconds(now));
         self.full_at = begins.saturating_add(rate.each);
+    }
+
+    /// When it is full again. What was taken at another rate may be more than there is at this one: then
+    /// it has one, and the rate begins with that. Nobody waits for what the other rate would have taken.
+    fn within(self, rate: &Rate, now: Duration) -> u64 {
+        let has_one = nanoseconds(now).saturating_add(rate.room());
+        if self.full_at > has_one.saturating_add(rate.each) {
+            has_one
+        } else {
+            self.full_at
+        }
     }
 
     /// Whether it is as one that nothing was ever taken from.
@@ -84,6 +95,28 @@ mod tests {
                 bucket.take(&rate, now);
             }
         }
+    }
+
+    #[test]
+    fn a_bucket_goes_on_at_another_rate_with_no_more_than_one_of_its_own() {
+        let (slow, fast) = (
+            rate(2, Duration::from_hours(2), 2),
+            rate(10, Duration::from_secs(10), 10),
+        );
+        let mut bucket = Bucket::default();
+        for _ in 0..2 {
+            assert_eq!(bucket.wait(&slow, Duration::ZERO), None);
+            bucket.take(&slow, Duration::ZERO);
+        }
+        // Nobody waits for what the other rate would take.
+        let second = Duration::from_secs(1);
+        assert_eq!(bucket.wait(&slow, second), Some(3599 * second));
+        assert_eq!(bucket.wait(&fast, second), None);
+        bucket.take(&fast, second);
+        assert_eq!(bucket.wait(&fast, second), Some(second));
+        assert_eq!(bucket.wait(&fast, 2 * second), None);
+        // At the slow one it lacks next to nothing.
+        assert_eq!(bucket.wait(&slow, second), None);
     }
 
     #[test]

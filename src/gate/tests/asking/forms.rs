@@ -12,7 +12,7 @@ async fn code_of(bench: &Bench, params: &str) -> String {
 }
 
 async fn check(expected: &str, params: &[String]) {
-    let strict = |settings: &mut Settings| settings.guards.asking.secrets = Level::Strict;
+    let strict = |settings: &mut Settings| settings.terms.guards.asking.secrets = Level::Strict;
     let bench = with(r#"{"elicitation":{"form":{},"url":{}}}"#, strict).await;
     for params in params {
         assert_eq!(code_of(&bench, params).await, expected, "{params}");

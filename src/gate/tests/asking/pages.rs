@@ -24,7 +24,7 @@ fn sending_to(pages: &str) -> String {
 }
 
 fn listed(settings: &mut Settings) {
-    settings.guards.asking.pages = Pages::Only(vec!["login.example.com".to_owned()]);
+    settings.terms.guards.asking.pages = Pages::Only(vec!["login.example.com".to_owned()]);
 }
 
 #[tokio::test]

@@ -87,7 +87,7 @@ async fn calls_of_tools_that_sample_are_all_made_one_after_the_other() {
 async fn a_call_waits_for_the_model_as_long_as_it_may_take_and_is_then_refused_with_the_reason() {
     let (bench, _) = waiting(|settings| {
         let tool = ("write".to_owned(), Duration::from_secs(5));
-        settings.tool_timeouts.extend([tool]);
+        settings.terms.tool_timeouts.extend([tool]);
     })
     .await;
     bench.clock.advance(Duration::from_secs(5));
@@ -130,7 +130,7 @@ async fn what_waited_for_the_model_is_judged_by_the_policies_of_then() {
 
 #[tokio::test]
 async fn not_more_calls_wait_for_the_model_than_may_be_in_flight() {
-    let (bench, _) = waiting(|settings| settings.max_in_flight = 2).await;
+    let (bench, _) = waiting(|settings| settings.terms.max_in_flight = 2).await;
     bench.agent(&call("2", "write")).await;
     assert_eq!(bench.to_agent(), [""; 0]);
     bench.agent(&call("3", "write")).await;
@@ -145,7 +145,7 @@ async fn not_more_calls_wait_for_the_model_than_may_be_in_flight() {
 async fn a_call_goes_on_when_the_model_counts_as_done_though_nothing_is_said() {
     let (bench, _) = waiting(|settings| {
         let tool = ("write".to_owned(), Duration::from_mins(5));
-        settings.tool_timeouts.extend([tool]);
+        settings.terms.tool_timeouts.extend([tool]);
     })
     .await;
     let next = || {
@@ -171,7 +171,7 @@ async fn a_call_goes_on_when_the_model_counts_as_done_though_nothing_is_said() {
 async fn a_server_that_takes_its_question_back_holds_calls_until_its_time_is_over() {
     let (bench, _) = waiting(|settings| {
         let tool = ("write".to_owned(), Duration::from_mins(5));
-        settings.tool_timeouts.extend([tool]);
+        settings.terms.tool_timeouts.extend([tool]);
     })
     .await;
     bench

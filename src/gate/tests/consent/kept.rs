@@ -25,7 +25,8 @@ impl Asked {
     /// From now on requests are limited.
     fn limit(&mut self, rates: &Rates) {
         let clock: Arc<dyn crate::clock::Clock> = self.bench.clock.clone();
-        self.bench.gate.pace = Pace::new(rates, &clock);
+        self.bench.gate.pace = Pace::new(&clock);
+        self.bench.gate.settings.terms.rates = rates.clone();
     }
 
     /// The server lists its tools to the gate, which has asked it to.
@@ -293,7 +294,7 @@ async fn a_round_whose_tool_becomes_unknown_meanwhile_goes_on_with_its_consent()
 #[tokio::test]
 async fn a_yes_outlives_a_call_that_has_waited_too_long_for_the_list() {
     let mut asked = Asked::session(with_consent, &[Way::Page]).await;
-    asked.bench.gate.settings.request_timeout = TIMEOUT / 4;
+    asked.bench.gate.settings.terms.request_timeout = TIMEOUT / 4;
     let ticket = asked.call("1", "ask").await;
     asked.bench.upstream(NEWS).await;
     asked.bench.to_agent();

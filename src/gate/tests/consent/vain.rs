@@ -72,7 +72,7 @@ async fn whoever_could_agree_is_asked_and_nobody_else_is_awaited() {
 #[tokio::test]
 async fn nobody_is_asked_about_a_form_that_no_policy_can_permit() {
     let bench = Bench::with(servers::of_servers, |settings| {
-        settings.guards.asking.secrets = Level::Strict;
+        settings.terms.guards.asking.secrets = Level::Strict;
     });
     let asked = capable(Asked::before(bench, &[Way::Page], |_| {})).await;
     let form = r#"{"jsonrpc":"2.0","id":"s","method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":{"password":{"type":"string"}}}}}"#;

@@ -22,7 +22,9 @@ impl Void {
             Self::Stops => gate.stop_asking(),
             Self::Reloads => {
                 let other = snapshot("another revision", rule);
-                gate.publish("test", other, None).await.unwrap();
+                gate.publish("test", other, Besides::default())
+                    .await
+                    .unwrap();
             }
         }
     }
@@ -165,7 +167,12 @@ async fn policies_that_are_what_they_were_leave_questions_as_they_are() {
     let same = snapshot("test", with_consent);
     let revision = same.revision().as_str().to_owned();
     assert_eq!(*asked.bench.gate.revision(), *revision);
-    asked.bench.gate.publish("test", same, None).await.unwrap();
+    asked
+        .bench
+        .gate
+        .publish("test", same, Besides::default())
+        .await
+        .unwrap();
     asked.answer(&ticket, Answer::Approve).await;
     assert_eq!(asked.bench.to_upstream().len(), 1);
 }

@@ -313,7 +313,7 @@ async fn a_yes_to_a_call_is_none_to_what_the_server_asks_in_return() {
 #[tokio::test]
 async fn the_time_that_a_person_takes_is_none_of_the_calls_and_nothing_else_answers_it() {
     let mut asked = ready(&[Way::Page]).await;
-    asked.bench.gate.settings.request_timeout = TIMEOUT / 4;
+    asked.bench.gate.settings.terms.request_timeout = TIMEOUT / 4;
     let minted = asked_within(&asked, MODEL, &[SAMPLE]).await;
     asked.wait(TIMEOUT / 2).await;
     asked.assert_nothing_passed();

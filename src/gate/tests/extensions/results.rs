@@ -16,7 +16,7 @@ async fn answered(bench: &Bench, member: &str) -> String {
 
 #[tokio::test]
 async fn text_that_nobody_sees_is_taken_out_of_results_errors_and_notifications() {
-    let clean = |settings: &mut Settings| settings.guards.texts.content = Cleaning::Clean;
+    let clean = |settings: &mut Settings| settings.terms.guards.texts.content = Cleaning::Clean;
     for member in [
         r#""result":{"x":{"y":["see\u200b this"]}}"#,
         r#""error":{"code":1,"message":"see\u200b this","data":{"z":"a\u202eb"}}"#,
@@ -250,7 +250,7 @@ async fn a_result_of_a_listed_type_is_judged_and_searched_like_every_other() {
     }
     let call = r#""name":"slow","arguments":{},"#;
     let with = |member: &str| DEFERRED.replace(r#""ticket""#, &format!(r#"{member},"ticket""#));
-    let clean = |settings: &mut Settings| settings.guards.texts.content = Cleaning::Clean;
+    let clean = |settings: &mut Settings| settings.terms.guards.texts.content = Cleaning::Clean;
     let bench = listing(rule, clean).await;
     let long = with(&format!(r#""x":"{}""#, "x".repeat(400)));
     let sample = with(

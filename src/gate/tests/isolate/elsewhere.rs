@@ -25,7 +25,7 @@ async fn a_call_that_goes_along_with_its_session_is_judged_by_the_isolated_serve
     for after in 0..8 {
         let bench = Bench::with(open, |settings| {
             settings.isolate_from = Some(SECRET);
-            settings.guards.arguments = Level::Strict;
+            settings.terms.guards.arguments = Level::Strict;
         });
         bench.shake_hands().await;
         bench.list(&["read"]).await;

@@ -1,0 +1,80 @@
+//! The file of the configuration, read again with the policies.
+
+use std::path::Path;
+
+use crate::config::{Changes, Config, ConfigErrors, ConfigFile, ConfigText};
+use crate::gate::Terms;
+use crate::loading::{Meant, OnRemoval, Source};
+
+use super::{policy_settings, settings};
+
+/// The file, and what of it is in force.
+#[derive(Debug)]
+pub(super) struct Configured {
+    /// As the gate was started.
+    started: Config,
+    file: ConfigFile,
+    in_force: ConfigText,
+}
+
+/// What another text of it says, besides where policies come from.
+#[derive(Debug)]
+pub(super) struct Fresh {
+    /// As far as it can come into force.
+    pub(super) config: Config,
+    pub(super) terms: Terms,
+    pub(super) changes: Changes,
+}
+
+impl Configured {
+    /// `None` where everything was said on the command line, or by a pipe.
+    pub(super) fn by(config: &Config) -> Option<Self> {
+        let file = config.file.clone().filter(ConfigFile::stays)?;
+        Some(Self {
+            started: config.clone(),
+            in_force: file.text().clone(),
+            file,
+        })
+    }
+}
+
+impl Source for Configured {
+    type Text = ConfigText;
+    type More = Fresh;
+    type Error = ConfigErrors;
+
+    fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    fn read(&self) -> Result<ConfigText, ConfigErrors> {
+        self.file.read()
+    }
+
+    fn in_force(&self) -> &ConfigText {
+        &self.in_force
+    }
+
+    fn means(&self, text: &ConfigText, on_removal: OnRemoval) -> Result<Meant<Self>, ConfigErrors> {
+        let config = self.file.parse(text)?;
+        let changes = Changes::between(self.file.text(), &self.in_force, text);
+        if on_removal == OnRemoval::Keep
+            && let Some(errors) = ConfigErrors::of(self.path(), changes.missed.clone())
+        {
+            return Err(errors);
+        }
+        let config = config.in_place_of(&self.started);
+        Ok(Meant {
+            settings: policy_settings(&config.policy),
+            more: Fresh {
+                terms: settings::terms(&config),
+                config,
+                changes,
+            },
+        })
+    }
+
+    fn takes(&mut self, text: ConfigText) {
+        self.in_force = text;
+    }
+}

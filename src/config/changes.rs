@@ -1,0 +1,160 @@
+//! What a file says otherwise than it did, key by key; and which of its keys come into force while the gate
+//! runs.
+
+use std::collections::BTreeSet;
+
+use super::errors::{ConfigError, Reason};
+use super::said::{Path, Said, Value, dotted, some, some_of};
+use super::settings::{Audit, Config, ConfigText, Limits};
+
+/// What comes into force while the gate runs, with everything below it. All other keys need a restart, those
+/// included that are not made yet.
+const LIVE: [&str; 13] = [
+    "version",
+    "policy",
+    // It is compiled to policies.
+    "ratchet.network",
+    "audit.durability",
+    "audit.on_fault",
+    "limits.max_in_flight",
+    "limits.calls_per_session",
+    "limits.request_timeout",
+    "limits.progress_extends",
+    "limits.max_request_timeout",
+    "limits.tool_timeouts",
+    "limits.rates",
+    "guards",
+];
+
+/// Tables with keys of the author's choice that need a restart: they are told by the table's name, since such
+/// a key may be the name of a person.
+const CHOSEN: [&str; 5] = [
+    "upstream.env",
+    "upstream.isolated.env",
+    "listen.auth.tokens",
+    "admin.approvers",
+    "telemetry.headers",
+];
+
+const HELP: &str = "a file that is half written looks the same: if it is meant, send SIGHUP to the gate, or set \
+                    `on_removal = \"accept\"` in `[policy]`";
+
+/// What one text says otherwise than another one.
+#[derive(Debug)]
+pub struct Changes {
+    /// Keys whose values come into force, with what they were and are.
+    live: Vec<String>,
+    /// Keys of the format that need a restart.
+    pub restart: Vec<String>,
+    /// What may be missing because the text is not whole.
+    pub missed: Vec<ConfigError>,
+}
+
+impl Changes {
+    /// From one text to the next, of a gate that was started with a third.
+    pub fn between(started: &ConfigText, before: &ConfigText, now: &ConfigText) -> Self {
+        let (was, is) = (Said::of(before.text()), Said::of(now.text()));
+        let live = was.differing(&is).into_iter();
+        let live = live.filter(|path| is_live(path) && *path != &["version"]);
+        let live = live.map(|path| told(path, was.value(path), is.value(path)));
+        let started = Said::of(started.text());
+        let restart = started.differing(&is).into_iter();
+        let restart = restart.filter(|path| !is_live(path)).map(key);
+        Self {
+            live: live.collect(),
+            restart: restart.collect::<BTreeSet<_>>().into_iter().collect(),
+            missed: missed(&was, &is, now),
+        }
+    }
+
+    /// What comes into force, in words; nothing if none of it is new.
+    pub fn told(&self) -> Option<String> {
+        (!self.live.is_empty())
+            .then(|| format!("configuration: {}", some_of(&self.live, String::clone)))
+    }
+}
+
+impl Config {
+    /// This configuration as far as it can be in force in a gate that was started with another one: what
+    /// needs a restart is still that one's.
+    #[must_use]
+    pub fn in_place_of(self, started: &Self) -> Self {
+        let (old, new) = (&started.limits, self.limits);
+        Self {
+            policy: self.policy,
+            audit: Audit {
+                file: started.audit.file.clone(),
+                ..self.audit
+            },
+            limits: Limits {
+                max_in_flight: new.max_in_flight,
+                rates: new.rates,
+                request_timeout: new.request_timeout,
+                progress_extends: new.progress_extends,
+                max_request_timeout: new.max_request_timeout,
+                tool_timeouts: new.tool_timeouts,
+                ..old.clone()
+            },
+            guards: self.guards,
+            warnings: self.warnings,
+            ..started.clone()
+        }
+    }
+}
+
+/// The key of the format that a path needs a restart for.
+fn key(path: &Path) -> String {
+    let chosen = CHOSEN.iter().find(|table| is_below(path, table));
+    chosen.map_or_else(|| dotted(path), |table| (*table).to_owned())
+}
+
+/// What is not there any more, and what may be cut.
+fn missed(was: &Said, is: &Said, text: &ConfigText) -> Vec<ConfigError> {
+    let gone = was.lacking_in(is).into_iter().map(|path| {
+        let reason = Reason::Missed("is in force and is not there");
+        ConfigError::without_place(&dotted(path), reason, HELP)
+    });
+    let cut = is.cut_after(was, text.text()).map(|path| {
+        let reason = Reason::Missed("is a number that may be cut: nothing follows it");
+        ConfigError::without_place(&dotted(path), reason, HELP)
+    });
+    gone.chain(cut).collect()
+}
+
+fn told(path: &Path, was: Option<&Value>, is: Option<&Value>) -> String {
+    let key = dotted(path);
+    match (was, is) {
+        (Some(Value::List(was)), Some(Value::List(is))) => {
+            let lacking = |items: &[String], of: &[String]| -> Vec<String> {
+                let items: BTreeSet<&String> = items.iter().collect();
+                let lacking = of.iter().filter(|item| !items.contains(item));
+                lacking.cloned().collect()
+            };
+            let parts = [("with", lacking(was, is)), ("without", lacking(is, was))];
+            let parts = parts.iter().filter(|(_, items)| !items.is_empty());
+            let parts: Vec<String> = parts
+                .map(|(how, items)| format!("{how} {}", some(items)))
+                .collect();
+            if parts.is_empty() {
+                format!("`{key}` in another order")
+            } else {
+                format!("`{key}` {}", parts.join(" and "))
+            }
+        }
+        (Some(was), Some(is)) => format!("`{key}` is {} and was {}", is.shown(), was.shown()),
+        (None, Some(is)) => format!("`{key}` is {} and was not set", is.shown()),
+        (Some(was), None) => format!("`{key}` is not set and was {}", was.shown()),
+        (None, None) => key,
+    }
+}
+
+fn is_live(path: &[String]) -> bool {
+    LIVE.iter().any(|key| is_below(path, key))
+}
+
+/// Whether a path is a key, or leads on from there.
+fn is_below(path: &[String], key: &str) -> bool {
+    let mut parts = path.iter();
+    key.split('.')
+        .all(|part| parts.next().is_some_and(|it| it == part))
+}

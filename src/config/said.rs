@@ -1,0 +1,192 @@
+//! What a text says, key by key, however it is written.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use toml::de::{DeTable, DeValue};
+
+use super::file::join;
+
+/// Keys or items that are told one by one; of more it is said how many there are.
+const FEW: usize = 8;
+
+/// Letters of a value that are shown.
+const SHOWN: usize = 60;
+
+/// The keys down to a value.
+pub(super) type Path = Vec<String>;
+
+/// What a text says: its values, and its tables that have none.
+pub(super) struct Said(BTreeMap<Path, Value>);
+
+#[derive(PartialEq, Eq)]
+pub(super) enum Value {
+    Table,
+    List(Vec<String>),
+    Other {
+        text: String,
+        /// Where it stands, if it is a number: nothing tells that it ends where the file does.
+        number: Option<Range<usize>>,
+    },
+}
+
+impl Said {
+    pub(super) fn of(text: &str) -> Self {
+        let mut said = BTreeMap::new();
+        if let Ok(root) = DeTable::parse(text) {
+            walk(root.get_ref(), &Path::new(), &mut said);
+        }
+        Self(said)
+    }
+
+    /// Each path at which two texts differ.
+    pub(super) fn differing<'s>(&'s self, other: &'s Self) -> BTreeSet<&'s Path> {
+        let paths = self.0.keys().chain(other.0.keys());
+        let same = |path: &Path| match (self.0.get(path), other.0.get(path)) {
+            (Some(one), Some(other)) => one.is(other),
+            // It has come to have something in it, or has nothing any more.
+            (Some(Value::Table), None) => other.has(path),
+            (None, Some(Value::Table)) => self.has(path),
+            (_, _) => false,
+        };
+        paths.filter(|path| !same(path)).collect()
+    }
+
+    pub(super) fn value(&self, path: &Path) -> Option<&Value> {
+        self.0.get(path)
+    }
+
+    /// What stands in no other text, each as the first part of its path that is not there: a table that is
+    /// gone is told once, whatever was in it.
+    pub(super) fn lacking_in<'s>(&'s self, other: &Self) -> BTreeSet<&'s [String]> {
+        let lacking = self.0.keys().filter(|path| !other.has(path));
+        let first = lacking.map(|path| {
+            let parts = |parts: usize| path.get(..parts).unwrap_or(path);
+            let mut all = (1..=path.len()).map(parts);
+            all.find(|part| !other.has(part)).unwrap_or(path)
+        });
+        first.collect()
+    }
+
+    /// Numbers that another text does not have, and that nothing follows.
+    pub(super) fn cut_after<'s>(
+        &'s self,
+        other: &'s Self,
+        text: &'s str,
+    ) -> impl Iterator<Item = &'s Path> {
+        let ends =
+            |place: &Range<usize>| !text.get(place.end..).is_some_and(|it| it.contains('\n'));
+        let is_cut = move |(path, value): &(&Path, &Value)| {
+            let is_new = !other.value(path).is_some_and(|was| was.is(value));
+            matches!(value, Value::Other { number: Some(place), .. } if is_new && ends(place))
+        };
+        self.0.iter().filter(is_cut).map(|(path, _)| path)
+    }
+
+    /// Whether anything stands there, or below.
+    fn has(&self, path: &[String]) -> bool {
+        let first = self.0.range(path.to_vec()..).next();
+        first.is_some_and(|(found, _)| found.starts_with(path))
+    }
+}
+
+impl Value {
+    /// Wherever it stands.
+    fn is(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Other { text: one, .. }, Self::Other { text: other, .. }) => one == other,
+            (one, other) => one == other,
+        }
+    }
+
+    pub(super) fn shown(&self) -> String {
+        match self {
+            Self::Table => "{}".to_owned(),
+            Self::List(items) => format!("[{}]", some(items)),
+            Self::Other { text, .. } => short(text),
+        }
+    }
+}
+
+fn walk(table: &DeTable<'_>, above: &Path, said: &mut BTreeMap<Path, Value>) {
+    for (key, value) in table {
+        let mut path = above.clone();
+        path.push(key.get_ref().to_string());
+        let place = value.span();
+        let value = match value.get_ref() {
+            // A section that says nothing is as good as none.
+            DeValue::Table(inside) if above.is_empty() || !inside.is_empty() => {
+                walk(inside, &path, said);
+                continue;
+            }
+            DeValue::Table(_) => Value::Table,
+            DeValue::Array(items) => {
+                Value::List(items.iter().map(|item| plain(item.get_ref())).collect())
+            }
+            number @ (DeValue::Integer(_) | DeValue::Float(_)) => Value::Other {
+                text: plain(number),
+                number: Some(place),
+            },
+            other @ (DeValue::String(_) | DeValue::Boolean(_) | DeValue::Datetime(_)) => {
+                Value::Other {
+                    text: plain(other),
+                    number: None,
+                }
+            }
+        };
+        said.insert(path, value);
+    }
+}
+
+/// The value as it is compared, and as it is shown.
+fn plain(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(text) => format!("\"{}\"", text.escape_debug()),
+        DeValue::Integer(number) => {
+            let read = i128::from_str_radix(number.as_str(), number.radix());
+            read.map_or_else(|_| number.to_string(), |number| number.to_string())
+        }
+        DeValue::Float(number) => {
+            let read = number.as_str().parse::<f64>();
+            read.map_or_else(|_| number.to_string(), |number| number.to_string())
+        }
+        DeValue::Boolean(is) => is.to_string(),
+        DeValue::Datetime(when) => when.to_string(),
+        DeValue::Array(items) => {
+            let items: Vec<String> = items.iter().map(|item| plain(item.get_ref())).collect();
+            format!("[{}]", items.join(", "))
+        }
+        DeValue::Table(table) => {
+            let entries = table.iter().map(|(key, value)| {
+                let (key, value) = (key.get_ref(), plain(value.get_ref()));
+                format!("\"{}\" = {value}", key.escape_debug())
+            });
+            format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+pub(super) fn some(items: &[String]) -> String {
+    some_of(items, |item| short(item))
+}
+
+pub(super) fn some_of(items: &[String], shown: impl Fn(&String) -> String) -> String {
+    let some: Vec<String> = items.iter().take(FEW).map(shown).collect();
+    match items.len().saturating_sub(FEW) {
+        0 => some.join(", "),
+        more => format!("{} and {more} more", some.join(", ")),
+    }
+}
+
+fn short(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+/// As reports name it.
+pub(super) fn dotted(path: &[String]) -> String {
+    path.iter()
+        .fold(String::new(), |above, key| join(&above, key))
+}

@@ -1,0 +1,408 @@
+//! A file that says something else while the gate runs.
+
+use std::collections::BTreeSet;
+
+use super::published::known;
+use super::valid;
+use crate::cli::proxy::{limited_gate_settings, policy_settings};
+use crate::config::reading::Availability;
+use crate::config::settings::ConfigText;
+use crate::config::{Changes, Config};
+
+fn between(before: &str, now: &str) -> Changes {
+    let text = |text: &str| ConfigText::new(text.to_owned());
+    let before = text(before);
+    Changes::between(&before, &before, &text(now))
+}
+
+fn missed(changes: &Changes) -> Vec<String> {
+    changes.missed.iter().map(ToString::to_string).collect()
+}
+
+/// Every key of the format, as authors write it; `x` is one that they choose.
+fn keys() -> Vec<String> {
+    let keys = known(Availability::Now).into_iter();
+    keys.map(|key| key.trim_start_matches('.').replace('*', "x"))
+        .collect()
+}
+
+/// Whether a change of this key is told as one that comes into force.
+fn is_live(key: &str) -> bool {
+    let changes = between(&format!("{key} = 'one'\n"), &format!("{key} = 'two'\n"));
+    let told = changes.told();
+    assert_eq!(told.is_some(), changes.restart.is_empty(), "{key}");
+    told.is_some()
+}
+
+#[test]
+fn a_change_of_any_key_is_told_as_one_that_comes_into_force_or_as_one_that_needs_a_restart() {
+    let keys = keys();
+    assert!(keys.len() > 150, "{}", keys.len());
+    for key in keys.iter().filter(|key| *key != "version") {
+        let [one, two] = ["one", "two"].map(|value| format!("{key} = '{value}'\n"));
+        let check = |before: &str, now: &str| {
+            let changes = between(before, now);
+            let told = changes.told().unwrap_or_default();
+            match changes.restart.as_slice() {
+                [] => assert!(told.contains(&format!("`{key}` ")), "{key}: {told}"),
+                // Names that authors choose may be those of people.
+                [named] => assert_eq!(named, key.trim_end_matches(".x"), "{told}"),
+                more => panic!("{key}: {more:?}"),
+            }
+            assert_eq!(changes.told().is_none(), !changes.restart.is_empty());
+        };
+        check(&one, &two);
+        check("", &one);
+        check(&one, "");
+        let same = between(
+            &one,
+            &format!("# in other words\n{}", one.replace('\'', "\"")),
+        );
+        assert!(same.told().is_none() && same.restart.is_empty() && missed(&same).is_empty());
+    }
+}
+
+/// What is in force of a configuration while the gate runs.
+fn in_force(config: &Config) -> String {
+    let terms = limited_gate_settings(config).terms;
+    let redacted = terms.guards.secrets.as_ref().map(|secrets| {
+        [
+            "acme_00000000",
+            "acme_0a1b2c3d",
+            "acne_0a1b2c3d",
+            "acme_0a1b",
+        ]
+        .map(|text| secrets.rules.redact(text).text.into_owned())
+    });
+    format!(
+        "{:?} {terms:?} {redacted:?} {:?} {:?}",
+        policy_settings(&config.policy),
+        config.audit.durability,
+        config.audit.on_fault
+    )
+}
+
+/// Each key that comes into force, with two values and what else they need.
+const LIVE: &[(&str, &str, &str, &str)] = &[
+    ("policy.allow", "['a']", "['a', 'b']", ""),
+    ("policy.dir", "'one'", "'two'", ""),
+    ("policy.shadow", "'one'", "'two'", "policy.dir = 'p'"),
+    (
+        "policy.other_methods",
+        "'base'",
+        "'deny'",
+        "policy.allow = ['a']",
+    ),
+    ("policy.allow_warnings", "false", "true", ""),
+    ("policy.denial", "'error'", "'tool_result'", ""),
+    ("policy.lock", "'known'", "'off'", ""),
+    ("policy.reload", "'watch'", "'off'", ""),
+    ("policy.on_removal", "'keep'", "'accept'", ""),
+    (
+        "audit.durability",
+        "'async'",
+        "'strict'",
+        "audit.file = 'a'",
+    ),
+    ("audit.on_fault", "'deny'", "'warn'", ""),
+    ("limits.max_in_flight", "1", "2", ""),
+    ("limits.calls_per_session", "1", "2", ""),
+    ("limits.request_timeout", "'1s'", "'2s'", ""),
+    ("limits.progress_extends", "true", "false", ""),
+    ("limits.max_request_timeout", "'5m'", "'6m'", ""),
+    ("limits.tool_timeouts.x", "'1s'", "'2s'", ""),
+    ("limits.rates.global", "'1/s'", "'2/s'", ""),
+    ("limits.rates.principal", "'1/s'", "'2/s'", ""),
+    ("limits.rates.tools.x", "'1/s'", "'2/s'", ""),
+    ("guards.arguments", "'warn'", "'off'", ""),
+    ("guards.results", "'warn'", "'off'", ""),
+    ("guards.secrets", "'redact'", "'off'", ""),
+    ("guards.secrets_sent", "'warn'", "'off'", ""),
+    ("guards.definitions", "'warn'", "'off'", ""),
+    ("guards.text", "'warn'", "'off'", ""),
+    ("guards.description_length", "20", "30", ""),
+    ("guards.names", "'ascii'", "'any'", ""),
+    ("guards.uris", "'warn'", "'off'", ""),
+    ("guards.links", "'resolve'", "'as_written'", ""),
+    ("guards.fatal", "'record'", "'end_session'", ""),
+    (
+        "guards.elicitation.hosts",
+        "['a.example']",
+        "['b.example']",
+        "",
+    ),
+    ("guards.elicitation.secret_fields", "'warn'", "'off'", ""),
+    ("guards.excerpts.over", "1024", "2048", ""),
+    ("guards.excerpts.keep", "1024", "2048", ""),
+    ("guards.excerpts.tools.x", "'default'", "'whole'", ""),
+    ("guards.excerpts.resources.x", "'default'", "'whole'", ""),
+    ("guards.excerpts.prompts.x", "'default'", "'whole'", ""),
+    (
+        "guards.secret_rules.x.pattern",
+        "'acme_[0-9a-f]{8}'",
+        "'acme_[0-9a-f]{4}'",
+        "guards.secret_rules.x.keywords = ['acme_']",
+    ),
+    (
+        "guards.secret_rules.x.keywords",
+        "['acme_']",
+        "['acne_']",
+        "guards.secret_rules.x.pattern = 'ac[mn]e_[0-9a-f]{8}'",
+    ),
+    (
+        "guards.secret_rules.x.min_entropy",
+        "0",
+        "2",
+        "guards.secret_rules.x = { pattern = 'acme_(?<secret>[0-9a-f]{8})', keywords = ['acme_'] }",
+    ),
+    ("ratchet.network.public", "'full'", "'none'", ""),
+    ("ratchet.network.internal", "'full'", "'none'", ""),
+    ("ratchet.network.confidential", "'full'", "'none'", ""),
+    (
+        "ratchet.network.secret",
+        "'full'",
+        "'none'",
+        "ratchet.network.confidential = 'full'",
+    ),
+    (
+        "ratchet.network.hosts",
+        "['a.example']",
+        "['b.example']",
+        "ratchet.network.public = 'proxied'",
+    ),
+];
+
+/// A file with this value of a key.
+fn with(key: &str, value: &str, beside: &str) -> String {
+    // A table that is written inline can have nothing added.
+    match beside.split_once(" }") {
+        Some((table, "")) => {
+            let key = key.rsplit('.').next().unwrap();
+            format!("upstream.command = ['server']\n{table}, {key} = {value} }}\n")
+        }
+        _ => format!("upstream.command = ['server']\n{beside}\n{key} = {value}\n"),
+    }
+}
+
+#[test]
+fn what_is_told_to_come_into_force_does_and_no_key_of_it_is_left_out() {
+    for (key, one, two, beside) in LIVE {
+        let [one, two] = [one, two].map(|value| with(key, value, beside));
+        let (started, new) = (valid(&one), valid(&two));
+        let merged = new.in_place_of(&started);
+        assert_ne!(in_force(&started), in_force(&merged), "{key}");
+        let changes = between(&one, &two);
+        let told = changes.told().unwrap_or_default();
+        assert!(told.contains(&format!("`{key}` ")), "{told}");
+        assert_eq!(changes.restart, [""; 0], "{key}");
+    }
+    // What a rule of the author's own has stands behind a name.
+    let rule = "guards.secret_rules.x";
+    let shown = LIVE.iter().map(|(key, ..)| *key);
+    let shown: BTreeSet<&str> = shown
+        .map(|key| if key.starts_with(rule) { rule } else { key })
+        .collect();
+    let is_table = |key: &str| {
+        let inside = format!("{key}.");
+        keys().iter().any(|other| other.starts_with(&inside))
+    };
+    let keys = keys();
+    let live = keys
+        .iter()
+        .filter(|key| *key != "version" && !is_table(key) && is_live(key));
+    let live: BTreeSet<&str> = live.map(String::as_str).collect();
+    assert_eq!(live, shown);
+}
+
+/// Files that differ in what needs a restart.
+const RESTART: &[(&str, &str, &str)] = &[
+    (
+        "upstream.name",
+        "upstream.name = 'a'",
+        "upstream.name = 'b'",
+    ),
+    ("upstream.cwd", "upstream.cwd = 'a'", "upstream.cwd = 'b'"),
+    ("audit.file", "audit.file = 'a'", "audit.file = 'b'"),
+    (
+        "limits.max_depth",
+        "limits.max_depth = 8",
+        "limits.max_depth = 9",
+    ),
+    (
+        "limits.max_nodes",
+        "limits.max_nodes = 100",
+        "limits.max_nodes = 101",
+    ),
+    (
+        "limits.max_message_bytes",
+        "limits.max_message_bytes = 1024",
+        "limits.max_message_bytes = 1025",
+    ),
+    (
+        "limits.max_message_bytes_to_agent",
+        "limits.max_message_bytes_to_agent = 1024",
+        "limits.max_message_bytes_to_agent = 1025",
+    ),
+    (
+        "limits.drain_deadline",
+        "limits.drain_deadline = '1s'",
+        "limits.drain_deadline = '2s'",
+    ),
+    (
+        "protocol.bridge",
+        "protocol.bridge = true",
+        "protocol.bridge = false",
+    ),
+    (
+        "extensions.methods",
+        "extensions.methods = ['a/b']",
+        "extensions.methods = ['a/c']",
+    ),
+    (
+        "consent.timeout",
+        "consent = { ways = ['elicitation'], timeout = '1m' }",
+        "consent = { ways = ['elicitation'], timeout = '2m' }",
+    ),
+    (
+        "ratchet.max_sessions",
+        "ratchet.max_sessions = 10",
+        "ratchet.max_sessions = 20",
+    ),
+    (
+        "listen.port",
+        "listen = { transport = 'http', port = 1 }",
+        "listen = { transport = 'http', port = 2 }",
+    ),
+    (
+        "limits.session_idle",
+        "listen = { transport = 'http', port = 1 }\nlimits.session_idle = '1s'",
+        "listen = { transport = 'http', port = 1 }\nlimits.session_idle = '2s'",
+    ),
+    (
+        "limits.max_sessions",
+        "listen = { transport = 'http', port = 1 }\nlimits.max_sessions = 1",
+        "listen = { transport = 'http', port = 1 }\nlimits.max_sessions = 2",
+    ),
+    (
+        "limits.max_sessions_per_agent",
+        "listen = { transport = 'http', port = 1 }\nlimits.max_sessions_per_agent = 1",
+        "listen = { transport = 'http', port = 1 }\nlimits.max_sessions_per_agent = 2",
+    ),
+    (
+        "limits.max_connections",
+        "listen = { transport = 'http', port = 1 }\nlimits.max_connections = 1",
+        "listen = { transport = 'http', port = 1 }\nlimits.max_connections = 2",
+    ),
+    ("admin.port", "admin.port = 1", "admin.port = 2"),
+    (
+        "telemetry.sample",
+        "telemetry = { otlp_endpoint = 'https://a', sample = 0.1 }",
+        "telemetry = { otlp_endpoint = 'https://a', sample = 0.2 }",
+    ),
+];
+
+#[test]
+fn nothing_of_what_needs_a_restart_comes_into_force() {
+    for (key, one, two) in RESTART {
+        let [one, two] = [one, two].map(|text| format!("upstream.command = ['server']\n{text}\n"));
+        let (started, new) = (valid(&one), valid(&two));
+        let says = |config: &Config| format!("{config:?}");
+        assert_ne!(says(&started), says(&new), "{key}");
+        let before = says(&started);
+        assert_eq!(says(&new.in_place_of(&started)), before, "{key}");
+        assert_eq!(between(&one, &two).restart, [*key]);
+    }
+}
+
+#[test]
+fn what_is_told_says_what_was_and_what_is() {
+    let check = |before: &str, now: &str, expected: &str| {
+        let told = between(before, now).told();
+        assert_eq!(told.as_deref(), Some(expected), "{before} {now}");
+    };
+    check(
+        "guards.secrets = 'redact'",
+        "[guards]\nsecrets = \"off\"",
+        "configuration: `guards.secrets` is \"off\" and was \"redact\"",
+    );
+    check(
+        "policy.allow = ['a', 'b']",
+        "policy.allow = ['b', 'c']\nlimits.max_in_flight = 0x10",
+        "configuration: `limits.max_in_flight` is 16 and was not set, `policy.allow` with \"c\" and without \"a\"",
+    );
+    check(
+        "policy.allow = ['a', 'b']",
+        "policy.allow = ['b', 'a']",
+        "configuration: `policy.allow` in another order",
+    );
+    check(
+        "guards.excerpts = {}",
+        "",
+        "configuration: `guards.excerpts` is not set and was {}",
+    );
+    // What a variable holds is no part of what is written.
+    check(
+        "policy.denial = '${SECRET}'",
+        "policy.denial = '${EMPTY}\\n'",
+        "configuration: `policy.denial` is \"${EMPTY}\\\\n\" and was \"${SECRET}\"",
+    );
+    let many = (10..30).map(|key| format!("limits.tool_timeouts.t{key} = '1s'\n"));
+    let many = many.collect::<Vec<_>>().concat();
+    let told = between("", &many).told().unwrap();
+    assert!(
+        told.ends_with("`limits.tool_timeouts.t17` is \"1s\" and was not set and 12 more"),
+        "{told}"
+    );
+}
+
+#[test]
+fn secrets_are_never_shown_and_names_that_may_be_those_of_people_neither() {
+    let text = |token: &str, name: &str| {
+        format!("admin.approvers = {{ {name} = '{token}' }}\nupstream.auth.token = '{token}'\n")
+    };
+    let changes = between(&text("canary-one", "anna"), &text("canary-two", "ben"));
+    assert_eq!(changes.restart, ["admin.approvers", "upstream.auth.token"]);
+    let all = format!("{changes:?}");
+    assert!(!all.contains("canary"), "{all}");
+}
+
+#[test]
+fn what_may_be_missing_because_the_file_is_cut_is_missed() {
+    let check = |before: &str, now: &str, expected: &[&str]| {
+        assert_eq!(missed(&between(before, now)), expected, "{before} {now}");
+    };
+    let gone = "is in force and is not there";
+    let whole = "[policy]\nallow = ['a']\n[guards]\nsecrets = 'redact'\ntext = 'clean'\n[guards.excerpts]\nover = 1024\n";
+    check(whole, whole, &[]);
+    check(
+        whole,
+        &format!("# new\n{whole}[limits]\nmax_depth = 9\n"),
+        &[],
+    );
+    check(
+        whole,
+        "[policy]\nallow = ['a']\n",
+        &[&format!("guards: {gone}")],
+    );
+    check(
+        whole,
+        "[policy]\nallow = ['a']\n[guards]\nsecrets = 'redact'\n",
+        &[
+            &format!("guards.excerpts: {gone}"),
+            &format!("guards.text: {gone}"),
+        ],
+    );
+    // Whoever takes a name out of the list takes a permission back, and no array can be cut.
+    check("policy.allow = ['a', 'b']\n", "policy.allow = ['a']\n", &[]);
+    let cut = "limits.max_in_flight: is a number that may be cut: nothing follows it";
+    let number = |text: &str| format!("limits.max_in_flight = {text}");
+    check(&number("256\n"), &number("25"), &[cut]);
+    check(&number("256\n"), &number("256"), &[]);
+    check(&number("256\n"), &number("25\n"), &[]);
+    check("", &number("25"), &[cut]);
+    check(
+        "telemetry.sample = 0.25\n",
+        "telemetry.sample = 0.2",
+        &["telemetry.sample: is a number that may be cut: nothing follows it"],
+    );
+}

@@ -1,0 +1,85 @@
+//! One reading of everything, and whether two of them agree.
+
+use std::path::{Path, PathBuf};
+
+use super::fingerprint::Fingerprint;
+use super::source::{Meant, Source};
+use crate::loading::Settings;
+use crate::loading::directory::Directory;
+use crate::policy::PolicySnapshot;
+
+/// What was read, and what it looked like before.
+pub(super) struct Reading<S: Source> {
+    pub(super) seen: Seen,
+    /// None if there is no source, or if it cannot be read.
+    pub(super) text: Option<S::Text>,
+    /// Nothing where the text is the one in force.
+    pub(super) meant: Result<Option<Meant<S>>, S::Error>,
+    pub(super) directory: Directory,
+}
+
+impl<S: Source> Reading<S> {
+    pub(super) fn is_same_as(&self, other: &Self) -> bool {
+        self.seen == other.seen
+            && self.text == other.text
+            && self.directory.is_same_as(&other.directory)
+    }
+
+    pub(super) fn is_in_force(&self, current: &PolicySnapshot) -> bool {
+        matches!(self.meant, Ok(None)) && self.directory.is_in_force(current)
+    }
+
+    pub(super) fn settings(&self) -> Option<&Settings> {
+        let meant = self.meant.as_ref().ok()?.as_ref();
+        meant.map(|meant| &meant.settings)
+    }
+}
+
+/// What was read last and led to a turn.
+#[derive(Debug)]
+pub(super) struct Told<S: Source> {
+    pub(super) text: Option<S::Text>,
+    pub(super) directory: Directory,
+}
+
+impl<S: Source> Told<S> {
+    pub(super) fn is(&self, found: &Reading<S>) -> bool {
+        self.text == found.text && self.directory.is_same_as(&found.directory)
+    }
+}
+
+/// What the file and the directories of one reading looked like.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Seen {
+    file: Fingerprint,
+    inside: Fingerprint,
+    pub(super) directories: Vec<PathBuf>,
+}
+
+impl Seen {
+    pub(super) fn of(file: Fingerprint, directories: Vec<PathBuf>) -> Self {
+        Self {
+            file,
+            inside: Fingerprint::of(&borrowed(&directories)),
+            directories,
+        }
+    }
+
+    pub(super) fn again(file: Option<&Path>, directories: &[PathBuf]) -> Self {
+        Self::of(file_seen(file), directories.to_vec())
+    }
+}
+
+pub(super) fn file_seen(file: Option<&Path>) -> Fingerprint {
+    Fingerprint::of(file.as_slice())
+}
+
+/// The policies', and the candidate's if there is one.
+pub(super) fn directories(settings: &Settings) -> Vec<PathBuf> {
+    let all = [&settings.dir, &settings.shadow];
+    all.into_iter().flatten().cloned().collect()
+}
+
+pub(super) fn borrowed(paths: &[PathBuf]) -> Vec<&Path> {
+    paths.iter().map(PathBuf::as_path).collect()
+}

@@ -1,0 +1,83 @@
+//! The file that says where policies come from, and more that the loader knows nothing of.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::path::Path;
+
+use super::{OnRemoval, Settings};
+use crate::loading::Loaded;
+use crate::policy::PolicyErrors;
+
+/// Is read again with the policies, and comes into force with them or not at all.
+pub trait Source: fmt::Debug + Send + Sync + Sized + 'static {
+    type Text: Clone + PartialEq + fmt::Debug + Send + Sync;
+    /// What it says besides.
+    type More: fmt::Debug + Send + Sync;
+    /// What is wrong with it.
+    type Error: fmt::Debug + Send + Sync;
+
+    fn path(&self) -> &Path;
+
+    fn read(&self) -> Result<Self::Text, Self::Error>;
+
+    /// The text that is in force.
+    fn in_force(&self) -> &Self::Text;
+
+    /// What another text means in its place, with this done about what it lacks.
+    fn means(&self, text: &Self::Text, on_removal: OnRemoval) -> Result<Meant<Self>, Self::Error>;
+
+    /// That text is in force from now on.
+    fn takes(&mut self, text: Self::Text);
+}
+
+/// What a text means.
+#[derive(Debug)]
+pub struct Meant<S: Source> {
+    pub settings: Settings,
+    pub more: S::More,
+}
+
+/// What is fit to be published.
+#[derive(Debug)]
+pub struct Found<S: Source> {
+    pub loaded: Loaded,
+    /// What the source says besides, if it says anything else than what is in force.
+    pub more: Option<S::More>,
+}
+
+/// Why nothing is.
+#[derive(Debug)]
+pub enum Refused<E> {
+    Policies(PolicyErrors),
+    Source(E),
+}
+
+/// Where policies come from was said once and for all.
+#[derive(Debug)]
+pub enum NoSource {}
+
+impl Source for NoSource {
+    type Text = ();
+    type More = ();
+    type Error = Infallible;
+
+    fn path(&self) -> &Path {
+        match *self {}
+    }
+
+    fn read(&self) -> Result<(), Infallible> {
+        match *self {}
+    }
+
+    fn in_force(&self) -> &() {
+        match *self {}
+    }
+
+    fn means(&self, (): &(), _: OnRemoval) -> Result<Meant<Self>, Infallible> {
+        match *self {}
+    }
+
+    fn takes(&mut self, (): ()) {
+        match *self {}
+    }
+}
