@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::errors::{ConfigError, Reason};
-use super::said::{Path, Said, Value, dotted, some, some_of};
+use super::said::{FEW, Path, Said, Value, dotted, some};
 use super::settings::{Audit, Config, ConfigText, Limits};
 
 /// What comes into force while the gate runs, with everything below it. All other keys need a restart, those
@@ -36,13 +36,16 @@ const CHOSEN: [&str; 5] = [
     "telemetry.headers",
 ];
 
+/// What stands below it may hold the secrets that it looks for.
+const CONCEALED: &str = "guards.secret_rules";
+
 const HELP: &str = "a file that is half written looks the same: if it is meant, send SIGHUP to the gate, or set \
                     `on_removal = \"accept\"` in `[policy]`";
 
 /// What one text says otherwise than another one.
 #[derive(Debug)]
 pub struct Changes {
-    /// Keys whose values come into force, with what they were and are.
+    /// Keys whose values come into force, the first with what they were and are.
     live: Vec<String>,
     /// Keys of the format that need a restart.
     pub restart: Vec<String>,
@@ -54,14 +57,23 @@ impl Changes {
     /// From one text to the next, of a gate that was started with a third.
     pub fn between(started: &ConfigText, before: &ConfigText, now: &ConfigText) -> Self {
         let (was, is) = (Said::of(before.text()), Said::of(now.text()));
-        let live = was.differing(&is).into_iter();
-        let live = live.filter(|path| is_live(path) && *path != &["version"]);
-        let live = live.map(|path| told(path, was.value(path), is.value(path)));
         let started = Said::of(started.text());
+        let is_live = |path: &Path| is_live(path) && !needs_a_file(path, &started);
+        let live = was.differing(&is).into_iter();
+        let mut live: Vec<&Path> = live
+            .filter(|path| is_live(path) && *path != &["version"])
+            .collect();
+        // Limits may be many, and guards are what the first words should say.
+        live.sort_by_key(|path| is_below(path, "limits"));
+        let (first, others) = live.split_at_checked(FEW).unwrap_or((&live, &[]));
+        let first = first
+            .iter()
+            .map(|path| told(path, was.value(path), is.value(path)));
+        let others = others.iter().map(|path| format!("`{}`", dotted(path)));
         let restart = started.differing(&is).into_iter();
         let restart = restart.filter(|path| !is_live(path)).map(key);
         Self {
-            live: live.collect(),
+            live: first.chain(others).collect(),
             restart: restart.collect::<BTreeSet<_>>().into_iter().collect(),
             missed: missed(&was, &is, now),
         }
@@ -69,8 +81,7 @@ impl Changes {
 
     /// What comes into force, in words; nothing if none of it is new.
     pub fn told(&self) -> Option<String> {
-        (!self.live.is_empty())
-            .then(|| format!("configuration: {}", some_of(&self.live, String::clone)))
+        (!self.live.is_empty()).then(|| format!("configuration: {}", self.live.join(", ")))
     }
 }
 
@@ -83,6 +94,10 @@ impl Config {
         Self {
             policy: self.policy,
             audit: Audit {
+                durability: match started.audit.file {
+                    Some(_) => self.audit.durability,
+                    None => started.audit.durability,
+                },
                 file: started.audit.file.clone(),
                 ..self.audit
             },
@@ -123,6 +138,9 @@ fn missed(was: &Said, is: &Said, text: &ConfigText) -> Vec<ConfigError> {
 
 fn told(path: &Path, was: Option<&Value>, is: Option<&Value>) -> String {
     let key = dotted(path);
+    if is_below(path, CONCEALED) {
+        return format!("`{key}` has changed");
+    }
     match (was, is) {
         (Some(Value::List(was)), Some(Value::List(is))) => {
             let lacking = |items: &[String], of: &[String]| -> Vec<String> {
@@ -146,6 +164,12 @@ fn told(path: &Path, was: Option<&Value>, is: Option<&Value>) -> String {
         (Some(was), None) => format!("`{key}` is not set and was {}", was.shown()),
         (None, None) => key,
     }
+}
+
+/// A stream cannot be put on disk: what waits for that needs the file that the gate was started with.
+fn needs_a_file(path: &Path, started: &Said) -> bool {
+    let file = ["audit", "file"].map(str::to_owned).to_vec();
+    dotted(path) == "audit.durability" && started.value(&file).is_none()
 }
 
 fn is_live(path: &[String]) -> bool {

@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 use super::file::join;
 
 /// Keys or items that are told one by one; of more it is said how many there are.
-const FEW: usize = 8;
+pub(super) const FEW: usize = 8;
 
 /// Letters of a value that are shown.
 const SHOWN: usize = 60;
@@ -167,11 +167,7 @@ fn plain(value: &DeValue<'_>) -> String {
 }
 
 pub(super) fn some(items: &[String]) -> String {
-    some_of(items, |item| short(item))
-}
-
-pub(super) fn some_of(items: &[String], shown: impl Fn(&String) -> String) -> String {
-    let some: Vec<String> = items.iter().take(FEW).map(shown).collect();
+    let some: Vec<String> = items.iter().take(FEW).map(|item| short(item)).collect();
     match items.len().saturating_sub(FEW) {
         0 => some.join(", "),
         more => format!("{} and {more} more", some.join(", ")),

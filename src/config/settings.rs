@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
+use secrecy::zeroize::Zeroizing;
 
 use super::errors::ConfigError;
 use super::sandbox::Confinement;
@@ -59,8 +60,14 @@ pub struct ConfigFile {
 }
 
 /// The text of a configuration, which may hold secrets.
-#[derive(Debug, Clone)]
-pub struct ConfigText(SecretString);
+#[derive(Clone)]
+pub struct ConfigText(Zeroizing<String>);
+
+impl fmt::Debug for ConfigText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ConfigText")
+    }
+}
 
 /// The one protected server: a child process that speaks MCP on its standard streams, or one that
 /// is reached over HTTP.
@@ -334,11 +341,11 @@ pub enum OnFault {
 
 impl ConfigText {
     pub(super) fn new(text: String) -> Self {
-        Self(SecretString::from(text))
+        Self(Zeroizing::new(text))
     }
 
     pub(super) fn text(&self) -> &str {
-        self.0.expose_secret()
+        &self.0
     }
 }
 

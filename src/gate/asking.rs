@@ -200,9 +200,9 @@ pub(super) fn while_sampling(
 
 /// Whether the agent's model works for the server.
 fn works(lends: Lends, state: &mut State, now: Duration) -> bool {
-    lends == Lends::Model
-        || state.to_agent.has_method(KnownMethod::CreateMessage)
-        || state.lending.is_out(now)
+    // It forgets the samples that are over, which would wake the conversation again and again.
+    let is_out = state.lending.is_out(now);
+    is_out || lends == Lends::Model || state.to_agent.has_method(KnownMethod::CreateMessage)
 }
 
 impl Gate {

@@ -110,16 +110,17 @@ impl Gate {
             None => snapshot.with_terms_of(&old),
         };
         let published = Published::of(&old, &snapshot, terms.as_deref());
-        if let Some(reason) = published.reason(&old, &snapshot, terms.as_deref()) {
-            let record = of_policies(upstream, audit::Event::Published)
-                .decision(audit::Decision::Allow, STAGE)
+        // The last record is of what comes into force: if it cannot be written, nothing does.
+        if let Some(reason) = refused {
+            let record = of_policies(upstream, audit::Event::Rejected)
+                .decision(audit::Decision::Block, STAGE)
                 .revision(snapshot.revision().as_str())
                 .reason(reason);
             self.audit.record(record).await?;
         }
-        if let Some(reason) = refused {
-            let record = of_policies(upstream, audit::Event::Rejected)
-                .decision(audit::Decision::Block, STAGE)
+        if let Some(reason) = published.reason(&old, &snapshot, terms.as_deref()) {
+            let record = of_policies(upstream, audit::Event::Published)
+                .decision(audit::Decision::Allow, STAGE)
                 .revision(snapshot.revision().as_str())
                 .reason(reason);
             self.audit.record(record).await?;

@@ -281,7 +281,12 @@ impl<S: Source> Watcher<S> {
                 self.told = Some(Told { text, directory });
             }
             Taken::Refused => self.told = Some(Told { text, directory }),
-            Taken::No => self.seen = None,
+            Taken::No => {
+                self.seen = None;
+                if cause == Cause::Asked {
+                    self.asked.store(true, Ordering::Release);
+                }
+            }
         }
         Ok(())
     }

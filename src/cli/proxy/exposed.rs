@@ -15,6 +15,16 @@ pub(super) struct Exposed {
     granted: Vec<(String, PathBuf)>,
 }
 
+/// The writable roots that a gate was started with: a sandbox goes on granting them.
+#[derive(Debug)]
+pub(super) struct Started(Vec<(String, PathBuf)>);
+
+impl Started {
+    pub(super) fn with(roots: &Roots) -> Self {
+        Self(writable(roots).collect())
+    }
+}
+
 /// Each file and directory that lies where the server may write, told with both settings.
 ///
 /// A journal, a log, a policy or a token that the server can replace protects nothing from it.
@@ -40,15 +50,17 @@ impl Exposed {
         }
     }
 
+    /// The same beside what a running gate was started with.
+    pub(super) fn since(mut self, started: &Started) -> Self {
+        self.granted.extend(started.0.iter().cloned());
+        self
+    }
+
     /// The same with these roots. A writable one counts without a sandbox too: agents are permitted to
     /// have files changed there.
     pub(super) fn with(&self, roots: &Roots) -> Vec<String> {
-        let roots = roots.iter().filter(|root| root.writable);
-        let roots = roots.filter_map(|root| {
-            let path = PathBuf::from(root.path()?);
-            Some((format!("roots.{}", root.name), path))
-        });
-        let places: Vec<_> = self.granted.iter().cloned().chain(roots).collect();
+        let granted = self.granted.iter().cloned();
+        let places: Vec<_> = granted.chain(writable(roots)).collect();
         let told = self.named.iter().filter_map(|(field, file)| {
             let (place, lies) = places
                 .iter()
@@ -67,6 +79,14 @@ impl Exposed {
         });
         told.collect()
     }
+}
+
+fn writable(roots: &Roots) -> impl Iterator<Item = (String, PathBuf)> {
+    let roots = roots.iter().filter(|root| root.writable);
+    roots.filter_map(|root| {
+        let path = PathBuf::from(root.path()?);
+        Some((format!("roots.{}", root.name), path))
+    })
 }
 
 enum Lies {
@@ -189,6 +209,26 @@ mod tests {
     }
 
     const STARTED: &str = "upstream.command = 'server'\npolicy.allow = ['a']\n";
+
+    #[test]
+    fn a_root_that_was_writable_at_the_start_counts_for_as_long_as_the_gate_runs() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("gate.toml");
+        std::fs::write(
+            &path,
+            format!("{STARTED}policy.dir = '/srv/work/policies'\n"),
+        )
+        .unwrap();
+        let config = Config::load(&path).unwrap();
+        let mut root = Root::at("work", "/srv/work").unwrap();
+        root.writable = true;
+        let started = Started::with(&Roots::new(vec![root]));
+        let now = Roots::default();
+        assert!(Exposed::by(&config).with(&now).is_empty());
+        let told = Exposed::by(&config).since(&started).with(&now);
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].contains("lies in `roots.work`"), "{told:?}");
+    }
 
     #[test]
     fn a_file_of_the_gate_where_the_server_may_write_is_told_with_both_settings() {

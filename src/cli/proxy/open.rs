@@ -23,6 +23,7 @@ use super::super::unmet::Expected;
 use super::configured::Configured;
 use super::conversations::Conversations;
 use super::decisions::Decisions;
+use super::exposed::Started;
 use super::isolated::{self, Placed, PlacedEvents};
 use super::pulse::{self, Serves};
 use super::renew::Renewal;
@@ -303,5 +304,6 @@ fn renewal(
     let watch = reads
         .then(|| Watch::start(settings, configured, Arc::clone(store)))
         .transpose()?;
-    Renewal::of(watch, config, audit.clone(), restart.clone())
+    let started = Started::with(&store.current().labels().roots);
+    Renewal::of(watch, config, started, audit.clone(), restart.clone())
 }

@@ -18,7 +18,7 @@ use crate::policy::{PolicyErrors, PolicyProblem};
 use super::super::report;
 use super::super::unmet::Expected;
 use super::configured::{Configured, Fresh};
-use super::exposed::Exposed;
+use super::exposed::{Exposed, Started};
 use super::restart::Restart;
 use super::settings;
 
@@ -31,6 +31,7 @@ pub(super) struct Renewal {
     audit: Audit,
     /// What new roots must not let the server write to.
     exposed: Exposed,
+    started: Started,
     restart: Restart,
     signal: Signal,
     /// How often policies or terms were replaced.
@@ -57,6 +58,7 @@ impl Renewal {
     pub(super) fn of(
         watch: Option<Watch<Configured>>,
         config: &Config,
+        started: Started,
         audit: Audit,
         restart: Restart,
     ) -> io::Result<Self> {
@@ -65,7 +67,8 @@ impl Renewal {
             watch,
             file: file.map(ToOwned::to_owned),
             audit,
-            exposed: Exposed::by(config),
+            exposed: Exposed::by(config).since(&started),
+            started,
             restart,
             signal: Signal::new()?,
             news: watch::Sender::new(0),
@@ -107,7 +110,10 @@ impl Renewal {
     fn exposed_by(&self, found: &Found<Configured>) -> Option<PolicyErrors> {
         let roots = &found.loaded.snapshot.labels().roots;
         let told = match &found.more {
-            Some(fresh) => Exposed::by(&fresh.config).with(roots),
+            Some(fresh) => {
+                let exposed = Exposed::by(&fresh.config).since(&self.started);
+                exposed.with(roots)
+            }
             None => self.exposed.with(roots),
         };
         let problem = |told| PolicyProblem::error("policy::exposed", told);

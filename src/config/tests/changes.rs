@@ -28,7 +28,14 @@ fn keys() -> Vec<String> {
 
 /// Whether a change of this key is told as one that comes into force.
 fn is_live(key: &str) -> bool {
-    let changes = between(&format!("{key} = 'one'\n"), &format!("{key} = 'two'\n"));
+    let beside = match key {
+        "audit.durability" => "audit.file = 'a'\n",
+        _ => "",
+    };
+    let changes = between(
+        &format!("{beside}{key} = 'one'\n"),
+        &format!("{beside}{key} = 'two'\n"),
+    );
     let told = changes.told();
     assert_eq!(told.is_some(), changes.restart.is_empty(), "{key}");
     told.is_some()
@@ -328,7 +335,7 @@ fn what_is_told_says_what_was_and_what_is() {
     check(
         "policy.allow = ['a', 'b']",
         "policy.allow = ['b', 'c']\nlimits.max_in_flight = 0x10",
-        "configuration: `limits.max_in_flight` is 16 and was not set, `policy.allow` with \"c\" and without \"a\"",
+        "configuration: `policy.allow` with \"c\" and without \"a\", `limits.max_in_flight` is 16 and was not set",
     );
     check(
         "policy.allow = ['a', 'b']",
@@ -350,9 +357,44 @@ fn what_is_told_says_what_was_and_what_is() {
     let many = many.collect::<Vec<_>>().concat();
     let told = between("", &many).told().unwrap();
     assert!(
-        told.ends_with("`limits.tool_timeouts.t17` is \"1s\" and was not set and 12 more"),
+        told.contains(
+            "`limits.tool_timeouts.t17` is \"1s\" and was not set, `limits.tool_timeouts.t18`, "
+        ),
         "{told}"
     );
+}
+
+#[test]
+fn guards_are_named_before_limits_and_what_rules_look_for_is_not_shown() {
+    let text = |timeouts: &str, rest: &str| format!("{timeouts}{rest}");
+    let many = (10..30).map(|key| format!("limits.tool_timeouts.t{key} = '1s'\n"));
+    let many = many.collect::<Vec<_>>().concat();
+    let now = text(&many, "policy.lock = 'off'\nguards.text = 'off'\n");
+    let told = between("", &now).told().unwrap();
+    let first = "configuration: `guards.text` is \"off\" and was not set, `policy.lock` is \"off\" and \
+                 was not set, `limits.";
+    assert!(told.starts_with(first), "{told}");
+    let rule = |pattern: &str| {
+        format!("[guards.secret_rules.a]\npattern = '{pattern}'\nkeywords = ['hunter2']\n")
+    };
+    let told = between(&rule("hunter2-a"), &rule("hunter2-b"))
+        .told()
+        .unwrap();
+    assert_eq!(
+        told,
+        "configuration: `guards.secret_rules.a.pattern` has changed"
+    );
+}
+
+#[test]
+fn without_a_file_records_cannot_come_to_be_put_on_disk() {
+    let strict = "audit.durability = 'strict'\n";
+    let changes = between("", &format!("{strict}audit.file = 'a'\n"));
+    assert_eq!(changes.restart, ["audit.durability", "audit.file"]);
+    assert_eq!(changes.told(), None);
+    let with_file = "audit.file = 'a'\n";
+    let changes = between(with_file, &format!("{strict}{with_file}"));
+    assert!(changes.restart.is_empty() && changes.told().is_some());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 
 use super::builtin;
-use super::compiled::{Compiled, Place};
+use super::compiled::Compiled;
 use super::error::RuleError;
 use super::finding::{Finding, RuleId};
 use super::own::OwnRules;
@@ -112,15 +112,6 @@ impl Rules {
     pub fn knows_by_form(&self, rule: &RuleId) -> bool {
         let mut rules = self.compiled.iter();
         rules.any(|one| one.id == *rule && one.has_form())
-    }
-
-    /// How far before a keyword the secret may begin that it belongs to.
-    pub(super) fn reach_before(&self) -> usize {
-        let reach = |rule: &Compiled| match rule.place {
-            Place::Window { before, .. } => before,
-            Place::Anchored { offsets, .. } => offsets.iter().copied().max().unwrap_or_default(),
-        };
-        self.compiled.iter().map(reach).max().unwrap_or_default()
     }
 
     fn find_in(&self, text: &str, stretch: &Range<usize>) -> Vec<Found> {

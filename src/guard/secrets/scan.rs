@@ -13,11 +13,11 @@ use super::rules::{MOST_FINDINGS, Rules};
 /// by a rule, and no search has more than this before it.
 const LARGEST_WINDOW: usize = 32 * 1024;
 
-/// Secrets that are looked for in one text, as it is written; from there on all of it is one.
+/// Secrets of one rule that are looked for in a text, as it is written; from there on all of it is one.
 const MOST_IN_TEXT: usize = 2 * MOST_FINDINGS;
 
-/// The same in what is decoded: with one of them all that was encoded is a secret. Of several the most
-/// particular names it.
+/// The same in what is decoded. One match makes the whole encoded run a secret; the most particular rule
+/// names it.
 const MOST_IN_DECODED: usize = 64;
 
 /// A secret before it is told.
@@ -45,17 +45,14 @@ pub(super) fn scan(rules: &Rules, text: &str) -> Vec<Found> {
 fn written(rules: &Rules, text: &str) -> Vec<Found> {
     let mut found = plain(rules, text, MOST_IN_TEXT);
     each_decoded(text, |outer| {
-        let most = most_in(outer);
-        let mut inner = plain(rules, outer.text, most);
+        let mut inner = plain(rules, outer.text, most_in(outer));
         each_decoded(outer.text, |twice| {
-            if inner.len() < most {
-                let twice_encoded = plain(rules, twice.text, most_in(twice));
-                inner.extend(twice_encoded.into_iter().map(|one| Found {
-                    range: twice.run_of(&one.range),
-                    encoding: one.encoding.within(twice.layer),
-                    ..one
-                }));
-            }
+            let twice_encoded = plain(rules, twice.text, most_in(twice));
+            inner.extend(twice_encoded.into_iter().map(|one| Found {
+                range: twice.run_of(&one.range),
+                encoding: one.encoding.within(twice.layer),
+                ..one
+            }));
         });
         found.extend(inner.into_iter().map(|one| Found {
             range: outer.run_of(&one.range),
@@ -94,18 +91,12 @@ pub(super) fn merged(mut found: Vec<Found>) -> Vec<Found> {
     out
 }
 
-/// Looks for no more than `most`: what stands behind them is one more, up to the end.
+/// Looks for no more than `most` of each rule: what stands behind them is one more, up to the end.
 fn plain(rules: &Rules, text: &str, most: usize) -> Vec<Found> {
     let mut found = Vec::new();
     let mut windows = Windows::default();
-    let mut rest: Option<(usize, usize)> = None;
+    let mut tally = Tally::new(most);
     rules.keywords.each(text, |hit| {
-        if found.len() >= most {
-            let number = hit.rules.first().copied().unwrap_or_default();
-            let start = || hit.start.saturating_sub(rules.reach_before());
-            rest.get_or_insert_with(|| (text.floor_char_boundary(start()), number));
-            return;
-        }
         for &number in hit.rules {
             let Some(rule) = rules.compiled.get(number) else {
                 continue;
@@ -116,6 +107,7 @@ fn plain(rules: &Rules, text: &str, most: usize) -> Vec<Found> {
                     let end = text.ceil_char_boundary(hit.end.saturating_add(after));
                     windows.add(number, start..end);
                 }
+                Place::Anchored { .. } if tally.is_full(number) => {}
                 Place::Anchored {
                     offsets,
                     before,
@@ -124,26 +116,58 @@ fn plain(rules: &Rules, text: &str, most: usize) -> Vec<Found> {
                     let starts = offsets.iter().filter_map(|&o| hit.start.checked_sub(o));
                     let mut matches =
                         starts.filter_map(|start| anchored(rule, text, start, before, after));
-                    found.extend(matches.next().map(|range| plain_one(number, range)));
+                    if let Some(range) = matches.next() {
+                        tally.count(number, range.end);
+                        found.push(plain_one(number, range));
+                    }
                 }
             }
         }
     });
     for (number, window) in windows.all {
-        if found.len() >= most {
-            let earlier = rest.is_none_or(|(start, _)| window.start < start);
-            rest = if earlier {
-                Some((window.start, number))
-            } else {
-                rest
-            };
-        } else if let Some(rule) = rules.compiled.get(number) {
-            let secrets = search(rule, text, &window);
-            found.extend(secrets.into_iter().map(|range| plain_one(number, range)));
+        let rule = rules.compiled.get(number);
+        if let Some(rule) = rule.filter(|_| !tally.is_full(number)) {
+            for range in search(rule, text, &window) {
+                tally.count(number, range.end);
+                found.push(plain_one(number, range));
+            }
         }
     }
-    found.extend(rest.map(|(start, number)| plain_one(number, start..text.len())));
+    let rests = tally.full.into_iter();
+    found.extend(rests.map(|(rule, end)| plain_one(rule, end..text.len())));
+    found.retain(|one| !one.range.is_empty());
     found
+}
+
+/// How many secrets each rule has found.
+struct Tally {
+    most: usize,
+    counts: BTreeMap<usize, usize>,
+    /// The rules that are not looked for any more, and where their search ended.
+    full: BTreeMap<usize, usize>,
+}
+
+impl Tally {
+    fn new(most: usize) -> Self {
+        Self {
+            most,
+            counts: BTreeMap::new(),
+            full: BTreeMap::new(),
+        }
+    }
+
+    fn is_full(&self, rule: usize) -> bool {
+        self.full.contains_key(&rule)
+    }
+
+    fn count(&mut self, rule: usize, end: usize) {
+        let count = self.counts.entry(rule).or_default();
+        *count += 1;
+        if *count >= self.most {
+            let ended = self.full.entry(rule).or_insert(end);
+            *ended = (*ended).min(end);
+        }
+    }
 }
 
 fn plain_one(rule: usize, range: Range<usize>) -> Found {

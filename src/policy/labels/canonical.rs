@@ -68,7 +68,9 @@ impl Labels {
         let long = paths
             .into_iter()
             .find(|(_, text)| text.as_deref().is_some_and(is_long));
-        long.map_or(Ok(()), |(pointer, _)| Err(Uncanonical::LongPath(pointer)))
+        long.map_or(Ok(()), |(pointer, _)| {
+            Err(Uncanonical::LongPath(pointer.to_string()))
+        })
     }
 
     /// The paths of a call of this tool, as far as they are not written in the one spelling already:
@@ -88,10 +90,10 @@ impl Labels {
             let text = text.as_deref();
             let canonical = text.and_then(|text| Location::of_file(text)?.spelled_like(text));
             let Some(canonical) = canonical else {
-                return Err(Uncanonical::Unclear(pointer));
+                return Err(Uncanonical::Unclear(pointer.to_string()));
             };
             if text != Some(&canonical) {
-                paths.insert(pointer, canonical);
+                paths.insert(pointer.to_string(), canonical);
             }
         }
         Ok(paths)

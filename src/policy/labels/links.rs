@@ -10,7 +10,7 @@ impl Labels {
         let pointers = self.path_pointers(tool);
         let found = touch::found_at(arguments, pointers);
         found
-            .filter_map(|(pointer, text)| Some((pointer, text?.into_owned())))
+            .filter_map(|(pointer, text)| Some((pointer.to_string(), text?.into_owned())))
             .collect()
     }
 }

@@ -36,6 +36,6 @@ impl Labels {
             let place = text.and_then(Location::of_file);
             place.is_none_or(|place| self.roots.find(&place).is_outside())
         })?;
-        Some(pointer)
+        Some(pointer.to_string())
     }
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use super::super::facts::{Arguments, Leaf, Touch};
 use super::super::location::Location;
@@ -76,7 +77,8 @@ pub(super) fn are_few<'t>(paths: impl Iterator<Item = Option<&'t str>>) -> bool 
 /// Which roots the paths lie in. A call that names none of the paths that it could name reaches for
 /// whatever the server takes in their place.
 fn reach(touch: &mut Touch, roots: &Roots, arguments: &Arguments<'_>, pointers: &[String]) {
-    let paths: Vec<Option<Cow<'_, str>>> = found(arguments, pointers).collect();
+    let found = found(arguments, pointers).take(MAX_PATHS + 1);
+    let paths: Vec<Option<Cow<'_, str>>> = found.collect();
     touch.outside = false;
     // Nothing that may be changed is named where nothing is.
     touch.writable = !paths.is_empty();
@@ -122,18 +124,31 @@ fn found<'a>(
     found_at(arguments, pointers).map(|(_, text)| text)
 }
 
+/// The JSON pointer of a text: that of a labelled place, and what leads on from there.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pointer<'a> {
+    place: &'a str,
+    rest: &'a str,
+}
+
+impl fmt::Display for Pointer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.place, self.rest)
+    }
+}
+
 /// The same, with the pointer of each.
 pub(super) fn found_at<'a>(
     arguments: &'a Arguments<'a>,
     pointers: &'a [String],
-) -> impl Iterator<Item = (String, Option<Cow<'a, str>>)> {
+) -> impl Iterator<Item = (Pointer<'a>, Option<Cow<'a, str>>)> {
     pointers.iter().flat_map(|pointer| at(arguments, pointer))
 }
 
 /// What lies at or below one place, with what leads further down.
 type Inside<'a> = Vec<(&'a str, &'a Leaf<'a>)>;
 
-fn at<'a>(arguments: &'a Arguments<'a>, pointer: &str) -> Vec<(String, Option<Cow<'a, str>>)> {
+fn at<'a>(arguments: &'a Arguments<'a>, pointer: &str) -> Vec<(Pointer<'a>, Option<Cow<'a, str>>)> {
     let mut places: BTreeMap<&'a str, Inside<'a>> = BTreeMap::new();
     let mut found = Vec::new();
     for (name, leaf) in &arguments.0 {
@@ -143,13 +158,16 @@ fn at<'a>(arguments: &'a Arguments<'a>, pointer: &str) -> Vec<(String, Option<Co
                 places.entry(place).or_default().push((rest, leaf));
             }
             // A server that takes one thing for an array of one reads it.
-            Stands::BeforeMembers if !holds_members(leaf) => found.push((name.clone(), None)),
+            Stands::BeforeMembers if !holds_members(leaf) => {
+                let (place, rest) = (name.as_str(), "");
+                found.push((Pointer { place, rest }, None));
+            }
             Stands::BeforeMembers | Stands::Elsewhere => {}
         }
     }
     for (place, inside) in places {
         let texts = texts(inside).into_iter();
-        found.extend(texts.map(|(rest, text)| (format!("{place}{rest}"), text)));
+        found.extend(texts.map(|(rest, text)| (Pointer { place, rest }, text)));
     }
     found
 }

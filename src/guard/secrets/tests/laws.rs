@@ -8,6 +8,7 @@ use super::super::scan::scan;
 use super::BUILTIN;
 use super::corpus::{Code, Dice, Sample, encoded, samples};
 use super::oracle::laws;
+use crate::guard::secrets::{Rule, Rules};
 
 static SAMPLES: LazyLock<Vec<Sample>> = LazyLock::new(|| samples(1));
 
@@ -140,4 +141,26 @@ fn a_text_is_not_searched_for_more_secrets_than_are_told() {
     check(&text, 2 * 4096 + 1_000);
     let digits = text.bytes().map(|byte| format!("{byte:02x}"));
     check(&digits.collect::<String>(), 1_000);
+}
+
+#[test]
+fn many_of_one_kind_hide_no_other_kind() {
+    let own = Rule {
+        id: "acme-token".to_owned(),
+        pattern: "acme_[0-9a-z]{8}".to_owned(),
+        keywords: vec!["acme_".to_owned()],
+        min_entropy: None,
+    };
+    let rules = Rules::with(&[own]).unwrap();
+    let one = samples(1)
+        .into_iter()
+        .find(|sample| sample.kind == "github-token")
+        .unwrap()
+        .credential;
+    let text = format!("{} acme_0a1b2c3d", format!("{one} ").repeat(65));
+    let digits = text.bytes().map(|byte| format!("{byte:02x}"));
+    for text in [text.clone(), digits.collect()] {
+        let found = rules.find(&text);
+        assert!(found.iter().any(|it| it.rule.as_str() == "acme-token"));
+    }
 }
