@@ -188,6 +188,29 @@ async fn a_server_that_takes_its_question_back_holds_calls_until_its_time_is_ove
 }
 
 #[tokio::test]
+async fn a_question_that_is_over_wakes_nothing_while_another_is_open() {
+    let (bench, _) = waiting(|settings| {
+        let tool = ("write".to_owned(), Duration::from_mins(5));
+        settings.terms.tool_timeouts.extend([tool]);
+    })
+    .await;
+    bench
+        .upstream(
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q"}}"#,
+        )
+        .await;
+    bench.to_agent();
+    bench.clock.advance(Duration::from_secs(30));
+    sample(&bench, "r").await;
+    bench.clock.advance(Duration::from_secs(30));
+    Box::pin(bench.gate.expire(&bench.talk)).await.unwrap();
+    assert!(!may_go_on(&bench).await);
+    let session = &bench.talk.session;
+    let next = session.until_next_deadline(bench.gate.elapsed());
+    assert_eq!(next, Some(Duration::from_secs(30)));
+}
+
+#[tokio::test]
 async fn what_waits_for_a_model_that_is_not_heard_any_more_is_refused_and_nothing_else() {
     let (bench, _) = waiting(|_| {}).await;
     bench.gate.hears_no_more(&bench.talk).await.unwrap();
