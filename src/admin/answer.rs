@@ -268,7 +268,7 @@ impl Refused {
     }
 }
 
-/// What operators are told of health: the word that everybody is told, and what is not in force.
+/// Health as operators see it: the word that everybody sees, and the keys that need a restart.
 fn document(health: Health, restart: &[String]) -> String {
     if restart.is_empty() {
         return health.document();

@@ -78,7 +78,7 @@ impl AgentWriter {
         }
     }
 
-    /// Whether nobody is at the other end of stdout, as far as the system tells without a write.
+    /// Whether the reader of stdout has gone, as far as the system shows it without a write.
     pub fn has_gone(&self) -> bool {
         self.reader.has_gone()
     }
@@ -95,7 +95,7 @@ type Output = Box<dyn AsyncWrite + Send + Unpin>;
 #[cfg(unix)]
 use descriptor::Reader;
 
-/// Nothing is known of whoever reads stdout.
+/// The system shows nothing of the reader of stdout.
 #[cfg(not(unix))]
 #[derive(Debug, Clone, Default)]
 struct Reader;

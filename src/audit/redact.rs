@@ -24,7 +24,7 @@ pub(super) const LONGEST_SECRET: usize = 8 * 1024;
 /// renews a token every few minutes would slow the gate down for ever.
 const LEARNED: usize = 32;
 
-/// A secret too short to be told from ordinary text.
+/// A secret so short that ordinary text has it too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error(
     "a secret of fewer than {} bytes cannot be kept out of the audit log",

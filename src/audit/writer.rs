@@ -94,7 +94,7 @@ impl Writer {
     /// Writes the batch, however often that has to be tried. `None` when nobody is left to try for.
     fn deliver(&mut self, batch: &mut Batch) -> Option<()> {
         let strict = self.queue.durability() == Durability::Strict;
-        // Whoever waits was promised it, whatever holds by now.
+        // The writer promised it to the callers that wait, whatever holds by now.
         let awaited = !(batch.acks.is_empty() && batch.barriers.is_empty());
         let sync = if strict || awaited {
             Sync::Wanted

@@ -1,5 +1,5 @@
-//! What a file says otherwise than it did, key by key; and which of its keys come into force while the gate
-//! runs.
+//! The differences between two texts of `gate.toml`, key by key, and the list of keys that come into force
+//! while the gate runs.
 
 use std::collections::BTreeSet;
 
@@ -26,8 +26,8 @@ const LIVE: [&str; 13] = [
     "guards",
 ];
 
-/// Tables with keys of the author's choice that need a restart: they are told by the table's name, since such
-/// a key may be the name of a person.
+/// Tables with keys of the author's choice that need a restart. The gate names the table alone, since such a
+/// key may be the name of a person.
 const CHOSEN: [&str; 5] = [
     "upstream.env",
     "upstream.isolated.env",
@@ -36,20 +36,20 @@ const CHOSEN: [&str; 5] = [
     "telemetry.headers",
 ];
 
-/// What stands below it may hold the secrets that it looks for.
+/// A pattern or keyword below it may be a secret that it looks for.
 const CONCEALED: &str = "guards.secret_rules";
 
 const HELP: &str = "a file that is half written looks the same: if it is meant, send SIGHUP to the gate, or set \
                     `on_removal = \"accept\"` in `[policy]`";
 
-/// What one text says otherwise than another one.
+/// The differences between two texts.
 #[derive(Debug)]
 pub struct Changes {
     /// Keys whose values come into force, the first with what they were and are.
     live: Vec<String>,
     /// Keys of the format that need a restart.
     pub restart: Vec<String>,
-    /// What may be missing because the text is not whole.
+    /// A problem for each key that the new text lacks, and for each number that may be cut.
     pub missed: Vec<ConfigError>,
 }
 

@@ -112,7 +112,7 @@ impl ConfigFile {
 
     /// Reads it again.
     pub fn read(&self) -> Result<ConfigText, ConfigErrors> {
-        // Whoever reads a pipe waits for ever.
+        // To read a pipe again would take for ever.
         if fs::metadata(&self.path).is_ok_and(|found| !found.is_file()) {
             let reason = Reason::Unreadable("it is not a file any more".to_owned());
             let help = "put a file in its place";

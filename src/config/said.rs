@@ -7,7 +7,8 @@ use toml::de::{DeTable, DeValue};
 
 use super::file::join;
 
-/// Keys or items that are told one by one; of more it is said how many there are.
+/// Keys that are named with their values, and items of a list that are named; of others the list has the
+/// number.
 pub(super) const FEW: usize = 8;
 
 /// Letters of a value that are shown.
@@ -44,7 +45,7 @@ impl Said {
         let paths = self.0.keys().chain(other.0.keys());
         let same = |path: &Path| match (self.0.get(path), other.0.get(path)) {
             (Some(one), Some(other)) => one.is(other),
-            // It has come to have something in it, or has nothing any more.
+            // An empty table is the same as one that has something in it.
             (Some(Value::Table), None) => other.has(path),
             (None, Some(Value::Table)) => self.has(path),
             (_, _) => false,
@@ -56,8 +57,8 @@ impl Said {
         self.0.get(path)
     }
 
-    /// What stands in no other text, each as the first part of its path that is not there: a table that is
-    /// gone is told once, whatever was in it.
+    /// The paths that the other text lacks, each up to its first part that is not there: a table that is
+    /// gone is one path.
     pub(super) fn lacking_in<'s>(&'s self, other: &Self) -> BTreeSet<&'s [String]> {
         let lacking = self.0.keys().filter(|path| !other.has(path));
         let first = lacking.map(|path| {

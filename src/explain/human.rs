@@ -82,7 +82,7 @@ impl Explanation {
         Ok(())
     }
 
-    /// What the agent is told of a tool that it does not see.
+    /// The answer to a call of a tool that the agent does not see.
     fn hidden(&self) -> Option<String> {
         let text = self.text.as_deref().unwrap_or_default();
         let is_decided = self.stage.as_deref() == Some("decide");

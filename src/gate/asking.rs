@@ -169,7 +169,7 @@ pub(super) fn check(understood: &Understood<'_>, asking: &Asking) -> Result<Vec<
 /// is that of before; one that merely repeats its state is not.
 ///
 /// # Errors
-/// [`Stop::Hold`] for a request; [`Refusal::WhileSampling`] for what nobody waits for.
+/// [`Stop::Hold`] for a request; [`Refusal::WhileSampling`] for a notification or a reply.
 pub(super) fn while_sampling(
     understood: &Understood<'_>,
     turn: Turn,
@@ -206,7 +206,7 @@ fn works(lends: Lends, state: &mut State, now: Duration) -> bool {
 }
 
 impl Gate {
-    /// Has the requests judged that wait until the agent's model has worked for the server, once it has.
+    /// Wakes the requests that wait for the agent's model, if it does not work for the server any more.
     pub fn let_go_on<U, A: Agent>(&self, talk: &Talk<U, A>) {
         let (lends, now) = (talk.agent.lends(), self.clock.elapsed());
         let mut state = talk.session.state();
@@ -220,7 +220,8 @@ impl Gate {
         }
     }
 
-    /// The agent is not heard any more, so that its model answers nothing: what waits for that is refused.
+    /// Refuses the requests that wait for the agent's model: the gate reads the agent no more, so that its
+    /// model cannot answer.
     ///
     /// # Errors
     /// [`AgentGone`] when the agent can no longer be told anything.

@@ -1,4 +1,5 @@
-//! Answers of a server that are refused or never come: whoever runs it is told, and not too often.
+//! Warnings to operators about answers of a server that are refused or never come, and not too many of
+//! them.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -10,21 +11,21 @@ use super::Gate;
 use super::forward::UpstreamFault;
 use super::refuse::Refusal;
 
-/// Reasons that are told apart; there are not so many.
+/// The most reasons that are counted each for itself; there are fewer.
 const MOST: usize = 64;
 
-/// How long a reason is not told again.
+/// How long no warning has the same reason.
 const QUIET: Duration = Duration::from_secs(10);
 
-/// Characters of a text that are told.
+/// The most characters of a text that a warning shows.
 const MOST_SHOWN: usize = 300;
 
-/// When which reason was told last, and how often it was left out since.
+/// When a warning had each reason last, and how many were left out since.
 #[derive(Debug, Default)]
 pub(super) struct Broken(Mutex<HashMap<String, (Duration, u64)>>);
 
 impl Broken {
-    /// How many were left out before this one, if it is to be told.
+    /// How many warnings were left out before this one; `None` if this one is left out as well.
     fn turn(&self, reason: &str, now: Duration) -> Option<u64> {
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((last, left_out)) = told.get_mut(reason) {
@@ -74,8 +75,8 @@ impl Gate {
     }
 }
 
-/// Whether a request has ended without an answer since something is wrong with its server. That its time is
-/// over is told elsewhere.
+/// Whether a request has ended without an answer since something is wrong with its server. A timeout has a
+/// warning of its own.
 pub(super) fn is_broken(refusal: &Refusal) -> bool {
     let Refusal::Upstream(fault) = refusal else {
         return false;

@@ -1,6 +1,6 @@
-//! Methods of extensions that the configuration lists: what nobody here knows the meaning of is judged as
-//! the call of a tool that nobody labelled, and by every resource that it names. Results of a type that it
-//! lists are searched as what such a method brings.
+//! Methods of extensions that the configuration lists. The gate does not know what they mean: it judges each
+//! as the call of a tool without labels, and by every resource that it names. Results of a type that the
+//! configuration lists are searched like the results of such methods.
 
 use std::borrow::Cow;
 
@@ -141,8 +141,8 @@ pub(super) fn said(params: Value<'_>) -> String {
     params.canonical_with(|key| key != META)
 }
 
-/// Every text that comes back from a method of an extension, or in a result of a type of one, or in what a
-/// server tells of one: where such a thing names what it holds is nobody's to know here.
+/// Every text of a result of an extension's method, of a result of an extension's type, or of an extension's
+/// notification. The gate does not know in which members they name resources.
 pub(super) fn brought<'m>(understood: &Understood<'m>) -> Vec<Cow<'m, str>> {
     let message = understood.identified.message;
     let role = &understood.identified.role;

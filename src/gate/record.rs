@@ -270,7 +270,7 @@ impl Trail {
         }
     }
 
-    /// What whoever sends it, or waits for it, calls itself, if it says so.
+    /// The name that the client gives itself which sends the message or waits for it; empty without one.
     fn sent_by(&mut self, name: &str) {
         if let Some(agent) = self.record.agent.as_mut().filter(|_| !name.is_empty()) {
             agent.asserted_name = Some(name.into());

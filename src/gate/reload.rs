@@ -92,8 +92,8 @@ impl Published {
 
 impl Gate {
     /// Puts new policies in force, in every session, for every message that begins from now on, with
-    /// the [`Terms`] that they bring or those of the ones that they replace. Whoever keeps a session
-    /// going then calls [`Self::renewed`]. What is the same as before is not recorded.
+    /// the [`Terms`] that they bring or those of the ones that they replace. Each session
+    /// then needs [`Self::renewed`]. Policies and terms like those in force are not recorded.
     ///
     /// # Errors
     /// [`AuditFault`] when it cannot be recorded: then the old ones stay.

@@ -23,7 +23,7 @@ pub struct Settings {
     pub from_upstream: Limits,
     /// What holds until other terms are published.
     pub terms: Terms,
-    /// What the configuration itself holds and nobody may see.
+    /// The secrets of the configuration itself.
     pub secrets: Redactor,
     /// Whether messages have a place in a trace.
     pub tracing: Tracing,
@@ -36,8 +36,8 @@ pub struct Settings {
     pub extensions: Extensions,
 }
 
-/// What may become otherwise while the gate runs: it comes into force with policies, and one message is
-/// judged by one revision of both.
+/// The settings that may change while the gate runs. They come into force with policies, and the gate judges
+/// one message by one revision of both.
 #[derive(Debug, Clone)]
 pub struct Terms {
     /// How long a request may wait for its reply.

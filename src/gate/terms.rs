@@ -6,8 +6,7 @@ use super::Gate;
 use super::settings::Terms;
 
 impl Gate {
-    /// The terms that these policies are in force with; where nobody has said any, those that the gate was
-    /// made with.
+    /// The terms that these policies are in force with; if the snapshot has none, those of the start.
     pub(super) fn terms<'s>(&'s self, snapshot: &'s PolicySnapshot) -> &'s Terms {
         snapshot.terms().unwrap_or(&self.settings.terms)
     }

@@ -222,7 +222,7 @@ impl Gate {
             .await
     }
 
-    /// Tells a side that nobody waits for its reply any more, to the request under this id on this stream.
+    /// Cancels the request that a side has under this id, on this stream.
     async fn withdraw<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
@@ -240,9 +240,8 @@ impl Gate {
             .unwrap_or(Ok(()))
     }
 
-    /// The conversation is about to end: the server is told of each request that it works on that nobody
-    /// waits for its reply any more. The requests are still to be ended. A future that is dropped has told
-    /// of some.
+    /// Cancels each request that the server works on, before the conversation ends. The agent gets its
+    /// answers later. If the future is dropped, some requests are cancelled and others not.
     pub async fn call_off<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>) {
         let mut open: Vec<_> = {
             let state = talk.session.state();
@@ -257,7 +256,7 @@ impl Gate {
         for (minted, stream, reference) in open {
             if self.may_call_off(talk, &reference, Side::Upstream).await {
                 let at = (minted, stream);
-                // INVARIANT: what the server is told, the agent cannot be gone for.
+                // INVARIANT: a message to the server never fails because the agent has gone.
                 let _ = self
                     .withdraw(talk, at, Side::Upstream, "the session has ended")
                     .await;
@@ -336,7 +335,7 @@ impl Gate {
         taken: &Taken,
         told: Side,
     ) -> bool {
-        // A server that the session has left is told nothing, nor is one that has answered.
+        // Neither a server that the session has left nor one that has answered gets a cancellation.
         let is_beyond =
             told == Side::Upstream && (taken.waits == Waits::Behind || taken.has_replied);
         !is_beyond

@@ -87,9 +87,9 @@ pub struct Turn<S: Source = NoSource> {
 pub enum Taken {
     /// It is in force.
     InForce,
-    /// It is not, and that was told.
+    /// It is not in force, and the log has said why.
     Refused,
-    /// It could not be: it is to be tried again.
+    /// It could not be recorded: the thread reads again.
     No,
 }
 
@@ -111,7 +111,7 @@ struct Watcher<S: Source> {
     turns: mpsc::Sender<Turn<S>>,
     /// Somebody has asked and was not served yet.
     asked: Arc<AtomicBool>,
-    /// For whoever reports changes.
+    /// For the threads that report changes.
     wake: SyncSender<()>,
     events: Option<Events>,
     /// What everything looked like when it was last read.
@@ -281,12 +281,8 @@ impl<S: Source> Watcher<S> {
                 self.told = Some(Told { text, directory });
             }
             Taken::Refused => self.told = Some(Told { text, directory }),
-            Taken::No => {
-                self.seen = None;
-                if cause == Cause::Asked {
-                    self.asked.store(true, Ordering::Release);
-                }
-            }
+            // A confirmation was for what was there then, and is not used again.
+            Taken::No => self.seen = None,
         }
         Ok(())
     }

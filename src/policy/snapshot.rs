@@ -34,7 +34,7 @@ pub struct PolicySnapshot {
     has_manifest: bool,
     /// What may come after it, asked beside it and never instead.
     candidate: Option<Box<PolicySnapshot>>,
-    /// What came into force with it and is no policy; only whoever put it there knows what it is.
+    /// Settings that came into force with it. The snapshot does not know their type; the gate does.
     terms: Option<Arc<dyn Any + Send + Sync>>,
 }
 

@@ -73,7 +73,7 @@ pub struct Session {
     ids: Ids,
     state: Mutex<State>,
     nearer: Notify,
-    /// Wakes whoever judges the parked requests.
+    /// Wakes the task that has the parked requests judged.
     parked: Notify,
     /// Wakes whoever goes on with the requests that waited for a person.
     bell: Arc<Notify>,

@@ -401,8 +401,8 @@ impl PendingTable {
             .map(|(minted, exchange)| (*minted, exchange))
     }
 
-    /// What the peer that is spoken to is to be told when nobody waits any more: it knows the request, has
-    /// not answered it, and it is no question about what the peer speaks.
+    /// The requests that the peer works on, which a cancellation is for: it knows them and has not answered
+    /// them, and they do not ask which revision it speaks.
     pub fn worked_on(&self) -> impl Iterator<Item = (u64, &Exchange)> {
         self.in_flight().filter(|(minted, exchange)| {
             let is_opening = exchange.method == KnownMethod::Initialize

@@ -146,7 +146,7 @@ fn a_broken_file_changes_nothing_and_is_told_recorded_and_counted() {
     hang_up(&gate);
     says(&gate, &["nothing changed"]);
     assert_eq!(reloads(&gate).len(), broken.len());
-    // Whoever asks means what is missing.
+    // SIGHUP confirms what is missing.
     write(&gate, &good.replace("secrets = \"redact\"\n", ""));
     reload(&gate, broken.len() + 1);
     hang_up(&gate);
@@ -180,9 +180,9 @@ fn what_needs_a_restart_is_named_and_the_rest_is_in_force() {
         r#"{"status":"ok","restart_needed":["listen.path","listen.port"]}"#,
     );
     check_sample(&gate, "mcp_protector_restart_needed", 1.0);
-    let needed = "a restart is needed for it to be in force: `listen.path`, `listen.port`";
+    let needed = "differ from those that the gate was started with, and need a restart: `listen.path`, `listen.port`";
     says(&gate, &[needed]);
-    // Agents are told one word.
+    // Agents see one word.
     let health = gate.url.replace("/mcp", "/health");
     let answer = Agent::at(&health).request("GET", "");
     assert_eq!(answer.body, r#"{"status":"ok"}"#);

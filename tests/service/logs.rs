@@ -1,4 +1,4 @@
-//! What a gate's log says to whoever follows it.
+//! The log of a gate, for operators who follow it.
 
 use crate::fixtures::fixture;
 use crate::peer::Peer;

@@ -73,7 +73,7 @@ pub(super) fn output() -> Option<(Output, Reader)> {
 pub(super) struct Reader(Option<Weak<OwnedFd>>);
 
 impl Reader {
-    /// Whether nobody is there any more, or we have closed our end.
+    /// Whether the other end is closed, or ours.
     pub(super) fn has_gone(&self) -> bool {
         let Some(watched) = &self.0 else {
             return false;

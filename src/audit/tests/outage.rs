@@ -261,7 +261,7 @@ async fn what_a_record_means_may_become_otherwise_while_records_are_written() {
     audit.record(call("five")).await.unwrap_err();
     sink.sync_again();
     audit.flush(FOREVER).await.unwrap();
-    // Whoever waits gets what was promised, whatever holds by then.
+    // A caller that waits gets what was promised, whatever holds by then.
     sink.hold();
     let mut waiting = Box::pin(audit.record(call("six")));
     assert!(poll_once(waiting.as_mut()).is_pending());

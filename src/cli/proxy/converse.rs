@@ -27,7 +27,7 @@ use super::servers::Occurrence;
 const HANDS: usize = 2;
 const WHOLE: u32 = 2;
 
-/// How long servers have to hear what nobody waits for any more, and then that the session ends.
+/// How long servers have to take the last cancellations, and then the end of the session.
 pub(super) const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// How long what is in hand may take when the server was given up.
@@ -422,7 +422,7 @@ pub(super) async fn sleep(duration: Option<Duration>) {
 async fn drained<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, Bridged<A>>) {
     let crossed = || talk.agent.bridge().is_none_or(Bridge::is_idle);
     while !(talk.session.is_idle() && crossed() || talk.agent.has_gone()) {
-        // Whether it can be told so is seen with the next answer.
+        // If the agent has gone, the next answer shows it.
         let _ = gate.hears_no_more(talk).await;
         tokio::time::sleep(Duration::from_millis(5)).await;
     }

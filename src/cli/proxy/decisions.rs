@@ -1,4 +1,4 @@
-//! What is decided, for whoever follows a gate by its log: what records say, as they are taken.
+//! Decisions in the log, for operators who follow a gate by it: the log says what records say.
 
 use tracing::debug;
 
@@ -7,7 +7,7 @@ use crate::audit::{AuditFault, Observe, Redactor, Sighting, Text};
 /// Tells every record that is taken. Nothing of arguments is in one.
 #[derive(Debug)]
 pub(super) struct Decisions {
-    /// What the configuration holds and nobody may see.
+    /// The secrets of the configuration.
     pub(super) secrets: Redactor,
 }
 

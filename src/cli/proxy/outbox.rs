@@ -105,7 +105,7 @@ impl Outbox {
     pub(super) async fn emptied(&self) {
         self.queue().forget_requests();
         poll_fn(|context| {
-            // Whoever waited for what is not sent was answered.
+            // Its agent has an answer already.
             while self.go_on(context).is_ready() {}
             if self.queue().waiting.is_empty() {
                 Poll::Ready(())

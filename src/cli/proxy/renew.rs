@@ -157,7 +157,7 @@ impl Renewal {
         };
         match more {
             Some(fresh) => self.take(fresh),
-            // Who asks is told what has been told before.
+            // An operator who sends SIGHUP sees the keys again.
             None if cause == Cause::Asked => self.tell_what_needs_a_restart(),
             None => {}
         }

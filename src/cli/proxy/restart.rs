@@ -1,12 +1,11 @@
-//! What the configuration says otherwise than the gate was started with, and cannot come into force while it
-//! runs.
+//! The keys of `gate.toml` that differ from those that the gate was started with, and need a restart.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tracing::{info, warn};
 
-/// The keys of it, for whoever asks.
+/// Those keys, for the log, health and metrics.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Restart(Arc<Mutex<Vec<String>>>);
 
@@ -15,7 +14,7 @@ impl Restart {
         self.lock().clone()
     }
 
-    /// These from now on; what is new is told.
+    /// These keys need a restart from now on. The log names them if they are others than before.
     pub(super) fn needed_for(&self, keys: &[String], file: &Path) {
         let before = std::mem::replace(&mut *self.lock(), keys.to_vec());
         if keys == before {
@@ -30,13 +29,12 @@ impl Restart {
         }
     }
 
-    /// Tells of it, if there is any.
+    /// Names them in the log, if there are any.
     pub(super) fn tell(&self, file: &Path) {
         let keys: Vec<String> = self.keys().iter().map(|key| format!("`{key}`")).collect();
         if !keys.is_empty() {
             warn!(
-                "`{}` says otherwise than the gate was started with, and a restart is needed for it to be in \
-                 force: {}",
+                "these keys of `{}` differ from those that the gate was started with, and need a restart: {}",
                 file.display(),
                 keys.join(", ")
             );

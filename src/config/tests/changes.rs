@@ -26,7 +26,7 @@ fn keys() -> Vec<String> {
         .collect()
 }
 
-/// Whether a change of this key is told as one that comes into force.
+/// Whether a change of this key comes into force, by what the gate says of it.
 fn is_live(key: &str) -> bool {
     let beside = match key {
         "audit.durability" => "audit.file = 'a'\n",
@@ -434,7 +434,7 @@ fn what_may_be_missing_because_the_file_is_cut_is_missed() {
             &format!("guards.text: {gone}"),
         ],
     );
-    // Whoever takes a name out of the list takes a permission back, and no array can be cut.
+    // A name that is gone from the list takes a permission back, and no array can be cut.
     check("policy.allow = ['a', 'b']\n", "policy.allow = ['a']\n", &[]);
     let cut = "limits.max_in_flight: is a number that may be cut: nothing follows it";
     let number = |text: &str| format!("limits.max_in_flight = {text}");

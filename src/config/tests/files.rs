@@ -67,7 +67,7 @@ fn what_is_read_again_is_a_file_and_another_text_only_if_it_says_another() {
     assert!(!format!("{file:?} {text:?}").contains("command"));
     std::fs::remove_file(&path).expect("removed");
     assert!(file.read().is_err());
-    // A pipe would hold up whoever reads it.
+    // A pipe would hold up its reader.
     std::fs::create_dir(&path).expect("made");
     assert!(!file.stays());
     let errors = file.read().expect_err("refused");

@@ -186,7 +186,7 @@ pub(in crate::gate) fn leads_nowhere(understood: &Understood<'_>) -> Result<(), 
     };
     let goes_on = rounds::is_unfinished(understood)
         || tasks::begins(&understood.identified).is_some()
-        // Nobody here knows what its agent may do with it.
+        // The gate does not know what the agent may do with it.
         || understood.identified.of_listed_type;
     if taken.waits == Waits::Behind && goes_on {
         return Err(UpstreamFault::Left.into());

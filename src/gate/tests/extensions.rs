@@ -310,7 +310,7 @@ async fn a_method_waits_while_the_agents_model_works_for_the_server() {
     let asked = bench.to_agent();
     let tell = notification("notifications/vendor/tell", "{}");
     bench.agent(&request(1, "vendor/do", "{}")).await;
-    // Nobody waits for a notification, which is dropped.
+    // A notification has no reply to wait for, and is dropped.
     bench.agent(&tell).await;
     assert!(bench.to_upstream().is_empty() && bench.to_agent().is_empty());
     let answer = format!(

@@ -13,11 +13,12 @@ use super::rules::{MOST_FINDINGS, Rules};
 /// by a rule, and no search has more than this before it.
 const LARGEST_WINDOW: usize = 32 * 1024;
 
-/// Secrets of one rule that are looked for in a text, as it is written; from there on all of it is one.
+/// How many secrets of one rule the gate looks for in a text as it is written. The text behind the last of
+/// them counts as one more.
 const MOST_IN_TEXT: usize = 2 * MOST_FINDINGS;
 
-/// The same in what is decoded. One match makes the whole encoded run a secret; the most particular rule
-/// names it.
+/// The same in decoded text. One match makes the whole encoded run a secret; the most particular rule names
+/// it.
 const MOST_IN_DECODED: usize = 64;
 
 /// A secret before it is told.

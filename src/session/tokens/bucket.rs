@@ -53,7 +53,7 @@ impl Bucket {
     }
 
     /// When it is full again. What was taken at another rate may be more than there is at this one: then
-    /// it has one, and the rate begins with that. Nobody waits for what the other rate would have taken.
+    /// it has one, and the rate begins with that. No message waits for as long as at the other rate.
     fn within(self, rate: &Rate, now: Duration) -> u64 {
         let has_one = nanoseconds(now).saturating_add(rate.room());
         if self.full_at > has_one.saturating_add(rate.each) {
@@ -108,7 +108,7 @@ mod tests {
             assert_eq!(bucket.wait(&slow, Duration::ZERO), None);
             bucket.take(&slow, Duration::ZERO);
         }
-        // Nobody waits for what the other rate would take.
+        // No message waits for as long as at the other rate.
         let second = Duration::from_secs(1);
         assert_eq!(bucket.wait(&slow, second), Some(3599 * second));
         assert_eq!(bucket.wait(&fast, second), None);

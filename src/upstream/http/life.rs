@@ -129,7 +129,7 @@ impl Life {
                     None => break,
                 },
             };
-            // Whoever waits for what is queued waits until it is dropped.
+            // It counts as queued until it is dropped.
             let Queued { parcel, place } = queued;
             let Ok(Some(Parcel { carried, line, .. })) = self.set_out(parcel) else {
                 continue;

@@ -53,6 +53,28 @@ async fn waiting(change: impl FnOnce(&mut Settings)) -> (Bench, String) {
     (bench, id)
 }
 
+/// The same call, with five minutes of time.
+async fn waiting_long() -> Bench {
+    let (bench, _) = waiting(|settings| {
+        let tool = ("write".to_owned(), Duration::from_mins(5));
+        settings.terms.tool_timeouts.extend([tool]);
+    })
+    .await;
+    bench
+}
+
+/// The same, after the server has taken its question back.
+async fn called_back() -> Bench {
+    let bench = waiting_long().await;
+    bench
+        .upstream(
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q"}}"#,
+        )
+        .await;
+    bench.to_agent();
+    bench
+}
+
 #[tokio::test]
 async fn calls_of_tools_that_sample_are_all_made_one_after_the_other() {
     let bench = with(r#"{"sampling":{}}"#, |_| {}).await;
@@ -143,11 +165,7 @@ async fn not_more_calls_wait_for_the_model_than_may_be_in_flight() {
 
 #[tokio::test]
 async fn a_call_goes_on_when_the_model_counts_as_done_though_nothing_is_said() {
-    let (bench, _) = waiting(|settings| {
-        let tool = ("write".to_owned(), Duration::from_mins(5));
-        settings.terms.tool_timeouts.extend([tool]);
-    })
-    .await;
+    let bench = waiting_long().await;
     let next = || {
         let session = &bench.talk.session;
         session.until_next_deadline(bench.gate.elapsed()).unwrap()
@@ -169,17 +187,7 @@ async fn a_call_goes_on_when_the_model_counts_as_done_though_nothing_is_said() {
 
 #[tokio::test]
 async fn a_server_that_takes_its_question_back_holds_calls_until_its_time_is_over() {
-    let (bench, _) = waiting(|settings| {
-        let tool = ("write".to_owned(), Duration::from_mins(5));
-        settings.terms.tool_timeouts.extend([tool]);
-    })
-    .await;
-    bench
-        .upstream(
-            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q"}}"#,
-        )
-        .await;
-    bench.to_agent();
+    let bench = called_back().await;
     assert!(bench.talk.session.state().awaits_model());
     bench.clock.advance(Duration::from_mins(1));
     Box::pin(bench.gate.expire(&bench.talk)).await.unwrap();
@@ -189,17 +197,7 @@ async fn a_server_that_takes_its_question_back_holds_calls_until_its_time_is_ove
 
 #[tokio::test]
 async fn a_question_that_is_over_wakes_nothing_while_another_is_open() {
-    let (bench, _) = waiting(|settings| {
-        let tool = ("write".to_owned(), Duration::from_mins(5));
-        settings.terms.tool_timeouts.extend([tool]);
-    })
-    .await;
-    bench
-        .upstream(
-            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q"}}"#,
-        )
-        .await;
-    bench.to_agent();
+    let bench = called_back().await;
     bench.clock.advance(Duration::from_secs(30));
     sample(&bench, "r").await;
     bench.clock.advance(Duration::from_secs(30));

@@ -265,7 +265,7 @@ async fn a_result_of_a_listed_type_is_judged_and_searched_like_every_other() {
     let told = replies(&bench, &with(r#""x":["see\u200b this"]"#)).await;
     assert!(told.contains("see this"), "{told}");
 
-    // Where it names something, nobody knows.
+    // The gate does not know where it names something.
     let mut root = Root::at("hr", "/srv/hr").unwrap();
     root.level = 2;
     let labels = Labels {

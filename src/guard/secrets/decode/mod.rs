@@ -82,7 +82,7 @@ pub(super) fn each_decoded(text: &str, mut found: impl FnMut(&Decoded<'_>)) {
 }
 
 impl Decoded<'_> {
-    /// Whether what stands in it is told only as a whole.
+    /// Whether a secret in it takes out the whole encoded run.
     pub(super) fn is_told_whole(&self) -> bool {
         matches!(self.source, Source::Run(_))
     }
