@@ -3,6 +3,7 @@
 //! Patterns are of ASCII, so whatever is not when all is folded is the same to them. That makes folded texts
 //! short, and what becomes of a character one look at a table.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use caseless::Caseless;
@@ -53,20 +54,17 @@ impl Folded<'_> {
         while text.len() - chars.as_str().len() < CHUNK
             && let Some(one) = chars.next()
         {
-            match table.each.get(one as usize).copied().unwrap_or(ASK) {
-                NOTHING => {}
-                blank @ (b' ' | b'\n') => self.push_blank(blank),
-                byte @ ..0x80 => self.bytes.push(byte),
-                longer => match table.longer.get(usize::from(longer - FIRST_LONGER)) {
-                    Some(bytes) => self.bytes.extend_from_slice(bytes),
-                    None => becomes(one, |byte| self.push_byte(byte)),
-                },
+            match table.of(one) {
+                Entry::Nothing => {}
+                Entry::Byte(byte) => self.push_byte(byte),
+                Entry::Word(bytes) => self.bytes.extend_from_slice(bytes),
+                Entry::Words(bytes) => bytes.iter().for_each(|byte| self.push_byte(*byte)),
+                Entry::Beyond => becomes(one, |byte| self.push_byte(byte)),
             }
         }
         chars.as_str()
     }
 
-    #[cold]
     fn push_byte(&mut self, byte: u8) {
         if is_blank(byte) {
             self.push_blank(byte);
@@ -139,31 +137,52 @@ fn is_blank(byte: u8) -> bool {
 
 /// What becomes of the characters of the first two planes, where nearly all text is.
 struct Table {
-    /// Of each one byte, [`NOTHING`], the number of a longer one behind [`FIRST_LONGER`], or [`ASK`].
-    each: Box<[u8]>,
-    longer: Vec<Vec<u8>>,
+    /// Of each its byte, 0 where nothing is left, or the number of a longer one behind [`FIRST_LONGER`].
+    each: Box<[u16]>,
+    longer: Vec<Longer>,
+}
+
+/// More than one byte.
+struct Longer {
+    bytes: Vec<u8>,
+    has_blank: bool,
+}
+
+enum Entry<'t> {
+    Nothing,
+    Byte(u8),
+    /// Without a blank.
+    Word(&'t [u8]),
+    Words(&'t [u8]),
+    /// It is of another plane.
+    Beyond,
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(Table::new);
 
-const NOTHING: u8 = 0;
-const FIRST_LONGER: u8 = 0x80;
-const ASK: u8 = 0xff;
+const FIRST_LONGER: u16 = 0x80;
 
 impl Table {
     fn new() -> Self {
-        // Most syllables of Korean.
-        let mut longer = vec![vec![FOREIGN_BYTE; 2], vec![FOREIGN_BYTE; 3]];
+        let mut numbers = BTreeMap::new();
+        let mut longer = Vec::new();
         let each = (0..0x2_0000).map(|code| {
             let mut bytes = Vec::new();
             if let Some(one) = char::from_u32(code) {
                 becomes(one, |byte| bytes.push(byte));
             }
             match *bytes {
-                [] => NOTHING,
-                [byte] => byte,
-                _ if bytes.iter().copied().any(is_blank) => ASK,
-                _ => numbered(&mut longer, bytes),
+                [] => 0,
+                [byte] => u16::from(byte),
+                _ => *numbers.entry(bytes).or_insert_with_key(|bytes| {
+                    longer.push(Longer {
+                        bytes: bytes.clone(),
+                        has_blank: bytes.iter().copied().any(is_blank),
+                    });
+                    // A few hundred are different; one without a number would be made each time.
+                    u16::try_from(longer.len() - 1)
+                        .map_or(u16::MAX, |it| it.saturating_add(FIRST_LONGER))
+                }),
             }
         });
         Self {
@@ -171,20 +190,21 @@ impl Table {
             longer,
         }
     }
-}
 
-fn numbered(longer: &mut Vec<Vec<u8>>, bytes: Vec<u8>) -> u8 {
-    let number = longer.iter().position(|it| *it == bytes);
-    let number = number.unwrap_or_else(|| {
-        longer.push(bytes);
-        longer.len() - 1
-    });
-    let number = u8::try_from(number).ok();
-    let code = number.and_then(|number| number.checked_add(FIRST_LONGER));
-    code.filter(|code| *code < ASK).unwrap_or_else(|| {
-        longer.pop();
-        ASK
-    })
+    fn of(&self, one: char) -> Entry<'_> {
+        let Some(&code) = self.each.get(one as usize) else {
+            return Entry::Beyond;
+        };
+        match u8::try_from(code) {
+            Ok(0) => Entry::Nothing,
+            Ok(byte @ ..0x80) => Entry::Byte(byte),
+            Ok(_) | Err(_) => match self.longer.get(usize::from(code - FIRST_LONGER)) {
+                Some(it) if it.has_blank => Entry::Words(&it.bytes),
+                Some(it) => Entry::Word(&it.bytes),
+                None => Entry::Beyond,
+            },
+        }
+    }
 }
 
 const FOREIGN_BYTE: u8 = FOREIGN as u8;
