@@ -265,11 +265,28 @@ fn of_peers(record: &mut Record) -> impl Iterator<Item = &mut Text> {
     single.into_iter().flatten().chain(findings).chain(edits)
 }
 
-/// A text in which peers are quoted, without their credentials where those are looked for.
-pub(super) fn without(text: String, secrets: Option<&Secrets>) -> String {
-    match secrets {
-        Some(secrets) => secrets.rules.redact(&text).text.into_owned(),
-        None => text,
+/// Bytes of a text in which peers are quoted: they choose how long it is.
+const MOST_TOLD: usize = 4096;
+
+/// Bytes of it that are looked at, so that a credential is whole where the text is cut.
+const MOST_READ: usize = MOST_TOLD + 16 * 1024;
+
+/// A text in which peers are quoted, without their credentials where those are looked for, and without what
+/// is too long.
+pub(super) fn without(mut text: String, secrets: Option<&Secrets>) -> String {
+    let length = text.len();
+    text.truncate(text.floor_char_boundary(MOST_READ));
+    let beyond = length - text.len();
+    if let Some(secrets) = secrets {
+        text = secrets.rules.redact(&text).text.into_owned();
+    }
+    let end = text.floor_char_boundary(MOST_TOLD);
+    match beyond + (text.len() - end) {
+        0 => text,
+        left_out => format!(
+            "{}… [{left_out} bytes more]",
+            text.get(..end).unwrap_or_default()
+        ),
     }
 }
 
@@ -292,5 +309,38 @@ impl Gate {
     pub(super) fn without_credentials(&self, text: String) -> String {
         let current = self.policy.current();
         without(text, self.terms(&current).guards.secrets.as_ref())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn a_text_that_quotes_a_peer_is_cut_behind_its_credentials() {
+        let secrets = Secrets {
+            rules: Arc::new(Rules::builtin()),
+            received: Treatment::Redact,
+            sent: Level::Off,
+        };
+        let check = |text: &str, expected: &str| {
+            assert_eq!(without(text.to_owned(), Some(&secrets)), expected);
+            if !expected.contains("redacted") {
+                assert_eq!(without(text.to_owned(), None), expected);
+            }
+        };
+        let token = format!("ghp_{}", "0a1B2c3D4e5F".repeat(3));
+        let long = "x ".repeat(MOST_TOLD / 2);
+        check("Unknown tool: a", "Unknown tool: a");
+        check(&token, "[redacted:github-token]");
+        check(&long, &long);
+        check(&format!("{long}yz"), &format!("{long}… [2 bytes more]"));
+        let cut = format!("{}{token}", long.get(..MOST_TOLD - 10).unwrap());
+        let shown = without(cut, Some(&secrets));
+        assert!(shown.contains(" [redacted:… ["), "{shown}");
+        let far = format!("{}é", "x ".repeat(4 << 20));
+        assert!(without(far, None).len() < MOST_TOLD + 100);
     }
 }

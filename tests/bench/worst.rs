@@ -9,6 +9,12 @@
 //! names, levels, and places. All guards are on, 100 policies ask for arguments, and the tool has
 //! labels and eight roots. Printed are the CPU milliseconds of the thread for one message, the most
 //! costly first; 100 is the most that one may cost.
+//!
+//! ```sh
+//! cargo bench --bench worst -- --search
+//! ```
+//!
+//! looks for contents that cost more than those, in a result and in a call.
 
 #![expect(
     clippy::expect_used,
@@ -18,6 +24,7 @@
 
 #[expect(dead_code, reason = "shared with other benchmarks")]
 mod rig;
+mod search;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -42,6 +49,10 @@ const ROOM: usize = 4_000_000;
 /// Values of a message, a little below the limit of 100,000.
 const VALUES: usize = 95_000;
 
+/// Bytes of the messages in which contents are searched for, and their kinds.
+const SEARCHED: usize = 1_000_000;
+const SEARCHED_IN: [&str; 2] = ["log message", "call, argument"];
+
 /// The most that one message may cost.
 const MOST: Duration = Duration::from_millis(100);
 
@@ -52,43 +63,47 @@ fn cpu() -> Duration {
     Duration::from_nanos(nanos.unwrap_or_default())
 }
 
+/// Texts that are costly when they are repeated, by their names.
+const TEXTS: [(&str, &str); 30] = [
+    ("a", "a"),
+    ("U+FDFA", "\u{fdfa}"),
+    ("invisible", "\u{200b}"),
+    ("accents", "e\u{301}\u{323}"),
+    ("look-alikes", "\u{430}a"),
+    ("escapes", "\\u0430"),
+    ("controls", "\\u001b[3m"),
+    ("tags", "\u{e0041}"),
+    ("token=", "token=a1B2c3D4e5F6 "),
+    ("password", "password: \\\"x"),
+    ("session", "sessiontoken=IQoJ"),
+    ("AKIA", "AKIAIOSFODNN7EXAMPLE/"),
+    ("key blocks", "-----BEGIN PRIVATE KEY-----"),
+    ("base64", "YUhSMGNITTZMeTlsZUdGdGNHeGxMbU52YlE9PQ=="),
+    (
+        "base64 with ends",
+        "YUhSMGNITTZMeTlsZUdGdGNHeGxMbU52YlE9PQ ",
+    ),
+    ("four ways", "VVVV"),
+    ("hex", "746f6b656e3d6131423263334434653546"),
+    ("percent", "%25%32%35"),
+    ("jwt", "eyJhbGciOiJIUzI1NiJ9."),
+    ("URLs", "https://user:pass@a/ "),
+    ("addresses", "[::ffff:10.0.0.1] "),
+    ("names", "a/"),
+    ("up", "../"),
+    ("braces", "{a{"),
+    ("markup", "<a href=\\\"x\\\">"),
+    ("links", "![a](http://b/c)"),
+    ("emails", "a.b@c.example "),
+    ("cards", "4111 1111 1111 1111 "),
+    ("quotes", "\\\"\\\\\\\""),
+    ("numbers in text", "1.234e5 "),
+];
+
 /// What may stand in place of a value of a message, by its name.
 fn fillers() -> Vec<(&'static str, String)> {
-    let texts = [
-        ("a", "a"),
-        ("U+FDFA", "\u{fdfa}"),
-        ("invisible", "\u{200b}"),
-        ("accents", "e\u{301}\u{323}"),
-        ("look-alikes", "\u{430}a"),
-        ("escapes", "\\u0430"),
-        ("controls", "\\u001b[3m"),
-        ("tags", "\u{e0041}"),
-        ("token=", "token=a1B2c3D4e5F6 "),
-        ("password", "password: \\\"x"),
-        ("AKIA", "AKIAIOSFODNN7EXAMPLE/"),
-        ("key blocks", "-----BEGIN PRIVATE KEY-----"),
-        ("base64", "YUhSMGNITTZMeTlsZUdGdGNHeGxMbU52YlE9PQ=="),
-        (
-            "base64 with ends",
-            "YUhSMGNITTZMeTlsZUdGdGNHeGxMbU52YlE9PQ ",
-        ),
-        ("hex", "746f6b656e3d6131423263334434653546"),
-        ("percent", "%25%32%35"),
-        ("jwt", "eyJhbGciOiJIUzI1NiJ9."),
-        ("URLs", "https://user:pass@a/ "),
-        ("addresses", "[::ffff:10.0.0.1] "),
-        ("names", "a/"),
-        ("up", "../"),
-        ("braces", "{a{"),
-        ("markup", "<a href=\\\"x\\\">"),
-        ("links", "![a](http://b/c)"),
-        ("emails", "a.b@c.example "),
-        ("cards", "4111 1111 1111 1111 "),
-        ("quotes", "\\\"\\\\\\\""),
-        ("numbers in text", "1.234e5 "),
-    ];
     let mut fillers: Vec<(&str, String)> = Vec::new();
-    for (name, text) in texts {
+    for (name, text) in TEXTS {
         fillers.push((name, format!("\"{}\"", text.repeat(ROOM / text.len()))));
     }
     let list = |item: &dyn Fn(usize) -> String, most: usize| {
@@ -465,6 +480,23 @@ fn main() {
         Arc::new(PolicyStore::new(loaded.expect("policies").snapshot))
     };
     let store = load();
+    if std::env::args().any(|it| it == "--search") {
+        let mut cost = |text: &str| {
+            let filler = format!("\"{}\"", text.repeat(SEARCHED / text.len()));
+            let kinds = KINDS
+                .iter()
+                .filter(|(_, kind, _)| SEARCHED_IN.contains(kind));
+            let costs = kinds.map(|(from, kind, message)| {
+                runtime.block_on(cost(&store, *from, kind, message, &filler))
+            });
+            costs.sum()
+        };
+        let pieces = TEXTS.map(|(_, text)| text);
+        for (cost, text) in search::search(&pieces, &mut cost) {
+            println!("{:8.1} ms for 1 MB: {text:?}", cost.as_secs_f64() * 1e3);
+        }
+        return;
+    }
     let fillers = fillers();
     // As `cargo bench --bench worst -- "log message: hex"`.
     let wanted = std::env::args().skip(1).find(|it| !it.starts_with('-'));

@@ -10,12 +10,10 @@ use super::escape;
 use super::finding::RuleId;
 use super::handle;
 use super::rule::Rule;
+use super::tries::{Caches, Effort, LARGEST_CACHE, Trier};
 
 /// Bytes that a compiled pattern of an author may take.
 const LARGEST_PATTERN: usize = 512 * 1024;
-
-/// Bytes that the automaton of a pattern may cache for each thread that uses it.
-const LARGEST_CACHE: usize = 512 * 1024;
 
 /// Bytes of an option before what names a secret.
 const LONGEST_OPTION: usize = 34;
@@ -47,6 +45,8 @@ pub(super) struct Compiled {
     pub(super) id: RuleId,
     pub(super) place: Place,
     pattern: Regex,
+    /// The same pattern, of a rule whose place is [`Place::Anchored`].
+    trier: Option<Trier>,
     secret: Option<usize>,
     proof: Proof,
 }
@@ -134,7 +134,7 @@ impl Compiled {
             after: 2048,
         };
         let proof = Proof::Entropy(rule.min_entropy.unwrap_or(0));
-        Ok(Self::new(&rule.id, pattern, place, proof))
+        Ok(Self::new(&rule.id, pattern, None, place, proof))
     }
 
     /// A pattern of ours: classes are of ASCII, which keeps its automaton small and quick.
@@ -144,15 +144,16 @@ impl Compiled {
         place: Place,
         proof: Proof,
     ) -> Result<Self, RuleError> {
+        let trier = Trier::new(id, pattern)?;
         let pattern = RegexBuilder::new(pattern)
             .unicode(false)
             .dfa_size_limit(LARGEST_CACHE)
             .build()
             .map_err(|error| refused(id, &error))?;
-        Ok(Self::new(id, pattern, place, proof))
+        Ok(Self::new(id, pattern, Some(trier), place, proof))
     }
 
-    fn new(id: &str, pattern: Regex, place: Place, proof: Proof) -> Self {
+    fn new(id: &str, pattern: Regex, trier: Option<Trier>, place: Place, proof: Proof) -> Self {
         let secret = pattern
             .capture_names()
             .position(|name| name == Some(SECRET));
@@ -160,6 +161,7 @@ impl Compiled {
             id: RuleId::new(id),
             place,
             pattern,
+            trier,
             secret,
             proof,
         }
@@ -168,6 +170,44 @@ impl Compiled {
     /// The next match that begins at `from` or later. What stands before `from` is seen by
     /// assertions only.
     pub(super) fn next(&self, text: &str, from: usize) -> Option<Match> {
+        // Most tries fail, and groups cost an allocation and a slower automaton.
+        if self.secret.is_some() && !self.pattern.is_match_at(text, from) {
+            return None;
+        }
+        self.parts(text, from)
+    }
+
+    /// The match that begins here, in a text that begins here. `number` is that of the rule.
+    pub(super) fn here(
+        &self,
+        number: usize,
+        text: &str,
+        effort: &mut Effort,
+        caches: &mut Caches,
+    ) -> Option<Match> {
+        let end = effort.tries(number, self.trier.as_ref()?, caches, text)?;
+        if self.secret.is_none() {
+            return Some(Match {
+                whole: 0..end,
+                secret: 0..end,
+            });
+        }
+        if !self.may_hold_secret(text.get(..end)?) {
+            return None;
+        }
+        effort.takes_apart(number, end);
+        self.parts(text, 0)
+    }
+
+    /// Whether any part of a text can be accepted.
+    fn may_hold_secret(&self, text: &str) -> bool {
+        match self.proof {
+            Proof::Entropy(_) | Proof::Form(_) => true,
+            Proof::Guess(_) => has_digit_and_letter(text),
+        }
+    }
+
+    fn parts(&self, text: &str, from: usize) -> Option<Match> {
         let Some(group) = self.secret else {
             let whole = self.pattern.find_at(text, from)?.range();
             return Some(Match {
@@ -175,10 +215,6 @@ impl Compiled {
                 whole,
             });
         };
-        // Most tries fail, and groups cost an allocation and a slower automaton.
-        if !self.pattern.is_match_at(text, from) {
-            return None;
-        }
         let mut groups = self.pattern.capture_locations();
         let whole = self
             .pattern
@@ -188,11 +224,6 @@ impl Compiled {
             .get(group)
             .map_or_else(|| whole.clone(), |(start, end)| start..end);
         Some(Match { whole, secret })
-    }
-
-    /// The match that begins here, in a text that begins here.
-    pub(super) fn here(&self, text: &str) -> Option<Match> {
-        self.next(text, 0)
     }
 
     /// Whether what it finds shows by itself what it is, wherever it stands.
@@ -222,8 +253,7 @@ impl Compiled {
             Proof::Entropy(_) => true,
             Proof::Form(_) => !holds_any(secret, &EXAMPLES),
             Proof::Guess(_) => {
-                secret.bytes().any(|byte| byte.is_ascii_digit())
-                    && secret.bytes().any(|byte| byte.is_ascii_alphabetic())
+                has_digit_and_letter(secret)
                     && !holds_any(secret, &EXAMPLES)
                     && !holds_any(secret, &DOUBTS)
                     && !is_date(secret)
@@ -268,6 +298,11 @@ fn is_date(secret: &str) -> bool {
         .next()
         .is_some_and(|year| year.len() == 4 && (year.starts_with("19") || year.starts_with("20")))
         && parts.next().is_some_and(|month| month.len() == 2)
+}
+
+fn has_digit_and_letter(text: &str) -> bool {
+    text.bytes().any(|byte| byte.is_ascii_digit())
+        && text.bytes().any(|byte| byte.is_ascii_alphabetic())
 }
 
 fn holds_any(secret: &str, words: &[&str]) -> bool {

@@ -28,6 +28,7 @@ mod rules;
 mod scan;
 #[cfg(test)]
 mod tests;
+mod tries;
 
 pub use doubt::RuleDoubt;
 pub use entropy::is_random;

@@ -12,6 +12,7 @@ use super::placeholder;
 use super::redact::{self, Redacted};
 use super::rule::Rule;
 use super::scan::{Found, merged, scan};
+use super::tries::{AllCaches, Effort};
 use crate::guard::keywords::Keywords;
 
 /// Secrets that are told apart in one text. From the last of them on all of the text is one.
@@ -26,6 +27,7 @@ pub struct Rules {
     /// Those of authors come first: of several rules for one secret the first names it.
     pub(super) compiled: Vec<Compiled>,
     pub(super) keywords: Keywords,
+    pub(super) caches: AllCaches,
 }
 
 impl Rules {
@@ -68,7 +70,12 @@ impl Rules {
             );
         }
         let keywords = Keywords::new(words).expect("no keyword is too short");
-        Self { compiled, keywords }
+        let caches = AllCaches::new(compiled.len());
+        Self {
+            compiled,
+            keywords,
+            caches,
+        }
     }
 
     /// The secrets of a text, in its order and apart from each other.
@@ -77,12 +84,13 @@ impl Rules {
     /// what stands beside it is looked at again.
     pub fn find(&self, text: &str) -> Vec<Finding> {
         let mut found: Vec<Found> = Vec::new();
+        let mut effort = Effort::of(text);
         let mut pending =
             placeholder::between(text, |id| self.compiled.iter().any(|r| r.id.as_str() == id));
         for round in 1..=MOST_ROUNDS {
             let mut left = Vec::new();
             for stretch in pending {
-                let mut new = self.find_in(text, &stretch);
+                let mut new = self.find_in(text, &stretch, &mut effort);
                 let Some(first) = new.first().cloned() else {
                     continue;
                 };
@@ -114,9 +122,9 @@ impl Rules {
         rules.any(|one| one.id == *rule && one.has_form())
     }
 
-    fn find_in(&self, text: &str, stretch: &Range<usize>) -> Vec<Found> {
+    fn find_in(&self, text: &str, stretch: &Range<usize>, effort: &mut Effort) -> Vec<Found> {
         let part = text.get(stretch.clone()).unwrap_or_default();
-        let mut found = merged(scan(self, part));
+        let mut found = merged(scan(self, part, effort));
         for one in &mut found {
             one.range = one.range.start + stretch.start..one.range.end + stretch.start;
         }

@@ -8,6 +8,7 @@ use super::decode::{Decoded, each_decoded};
 use super::finding::{Encoding, Layer};
 use super::fold::folded;
 use super::rules::{MOST_FINDINGS, Rules};
+use super::tries::{Caches, Effort};
 
 /// Windows of one rule that overlap are one, up to this size: a text full of keywords is read once
 /// by a rule, and no search has more than this before it.
@@ -30,38 +31,140 @@ pub(super) struct Found {
     pub(super) encoding: Encoding,
 }
 
-/// All that one look at a text tells, in no order; findings may overlap.
-pub(super) fn scan(rules: &Rules, text: &str) -> Vec<Found> {
-    let mut found = written(rules, text);
-    if let Some(folded) = folded(text) {
-        found.extend(written(rules, &folded.text).into_iter().map(|one| Found {
-            range: folded.place_of(&one.range),
-            ..one
-        }));
+/// All that one look at a text tells, in no order; findings may overlap. A text that takes more effort than
+/// is left is one secret, whatever else is in it.
+pub(super) fn scan(rules: &Rules, text: &str, effort: &mut Effort) -> Vec<Found> {
+    let mut found = rules.caches.with(|caches| {
+        let mut look = Look {
+            rules,
+            effort,
+            caches,
+        };
+        let mut found = look.written(text);
+        if let Some(folded) = folded(text) {
+            let as_it_reads = look.written(&folded.text).into_iter();
+            found.extend(as_it_reads.map(|one| Found {
+                range: folded.place_of(&one.range),
+                ..one
+            }));
+        }
+        found
+    });
+    if let Some(rule) = effort.spent_by() {
+        found = vec![plain_one(rule, 0..text.len())];
     }
     found
 }
 
-/// The same of a text as it is written.
-fn written(rules: &Rules, text: &str) -> Vec<Found> {
-    let mut found = plain(rules, text, MOST_IN_TEXT);
-    each_decoded(text, |outer| {
-        let mut inner = plain(rules, outer.text, most_in(outer));
-        each_decoded(outer.text, |twice| {
-            let twice_encoded = plain(rules, twice.text, most_in(twice));
-            inner.extend(twice_encoded.into_iter().map(|one| Found {
-                range: twice.run_of(&one.range),
-                encoding: one.encoding.within(twice.layer),
+/// What a look at a text takes.
+struct Look<'l> {
+    rules: &'l Rules,
+    effort: &'l mut Effort,
+    caches: &'l mut Caches,
+}
+
+impl Look<'_> {
+    /// The same of a text as it is written.
+    fn written(&mut self, text: &str) -> Vec<Found> {
+        let mut found = self.plain(text, MOST_IN_TEXT);
+        each_decoded(text, |outer| {
+            let mut inner = self.plain(outer.text, most_in(outer));
+            each_decoded(outer.text, |twice| {
+                let twice_encoded = self.plain(twice.text, most_in(twice));
+                inner.extend(twice_encoded.into_iter().map(|one| Found {
+                    range: twice.run_of(&one.range),
+                    encoding: one.encoding.within(twice.layer),
+                    ..one
+                }));
+            });
+            found.extend(inner.into_iter().map(|one| Found {
+                range: outer.run_of(&one.range),
+                encoding: one.encoding.within(outer.layer),
                 ..one
             }));
         });
-        found.extend(inner.into_iter().map(|one| Found {
-            range: outer.run_of(&one.range),
-            encoding: one.encoding.within(outer.layer),
-            ..one
-        }));
-    });
-    found
+        found
+    }
+
+    /// Looks for no more than `most` of each rule: what stands behind them is one more, up to the end.
+    fn plain(&mut self, text: &str, most: usize) -> Vec<Found> {
+        if self.effort.spent_by().is_some() {
+            return Vec::new();
+        }
+        let rules = self.rules;
+        let mut found = Vec::new();
+        let mut windows = Windows::default();
+        let mut tally = Tally::new(most);
+        rules.keywords.each(text, |hit| {
+            for &number in hit.rules {
+                let Some(rule) = rules.compiled.get(number) else {
+                    continue;
+                };
+                match rule.place {
+                    Place::Window { before, after } => {
+                        let start = text.floor_char_boundary(hit.start.saturating_sub(before));
+                        let end = text.ceil_char_boundary(hit.end.saturating_add(after));
+                        windows.add(number, start..end);
+                    }
+                    Place::Anchored { .. } if tally.is_full(number) => {}
+                    Place::Anchored {
+                        offsets,
+                        before,
+                        after,
+                    } => {
+                        let starts = offsets.iter().filter_map(|&o| hit.start.checked_sub(o));
+                        let mut matches = starts.filter_map(|start| {
+                            self.anchored((number, rule), text, start, (before, after))
+                        });
+                        if let Some(range) = matches.next() {
+                            tally.count(number, range.end);
+                            found.push(plain_one(number, range));
+                        }
+                    }
+                }
+            }
+        });
+        for (number, window) in windows.all {
+            let rule = rules.compiled.get(number);
+            if let Some(rule) = rule.filter(|_| !tally.is_full(number)) {
+                for range in search(rule, text, &window) {
+                    tally.count(number, range.end);
+                    found.push(plain_one(number, range));
+                }
+            }
+        }
+        let rests = tally.full.into_iter();
+        found.extend(rests.map(|(rule, end)| plain_one(rule, end..text.len())));
+        found.retain(|one| !one.range.is_empty());
+        found
+    }
+
+    /// The secret of a rule whose match begins here.
+    fn anchored(
+        &mut self,
+        (number, rule): (usize, &Compiled),
+        text: &str,
+        start: usize,
+        (before, after): (Before, usize),
+    ) -> Option<Range<usize>> {
+        self.effort.considers(number);
+        if !before.allows(text.as_bytes().get(..start)?) {
+            return None;
+        }
+        let end = text.floor_char_boundary(start.saturating_add(after));
+        let Match { mut secret, .. } =
+            rule.here(number, text.get(start..end)?, self.effort, self.caches)?;
+        secret = start + secret.start..start + secret.end;
+        if !rule.accepts_at(text, &secret) {
+            return None;
+        }
+        secret.end = if secret.end == end {
+            token_end(text, end)
+        } else {
+            quoted_end(text, &secret)
+        };
+        Some(secret)
+    }
 }
 
 fn most_in(decoded: &Decoded<'_>) -> usize {
@@ -90,54 +193,6 @@ pub(super) fn merged(mut found: Vec<Found>) -> Vec<Found> {
         }
     }
     out
-}
-
-/// Looks for no more than `most` of each rule: what stands behind them is one more, up to the end.
-fn plain(rules: &Rules, text: &str, most: usize) -> Vec<Found> {
-    let mut found = Vec::new();
-    let mut windows = Windows::default();
-    let mut tally = Tally::new(most);
-    rules.keywords.each(text, |hit| {
-        for &number in hit.rules {
-            let Some(rule) = rules.compiled.get(number) else {
-                continue;
-            };
-            match rule.place {
-                Place::Window { before, after } => {
-                    let start = text.floor_char_boundary(hit.start.saturating_sub(before));
-                    let end = text.ceil_char_boundary(hit.end.saturating_add(after));
-                    windows.add(number, start..end);
-                }
-                Place::Anchored { .. } if tally.is_full(number) => {}
-                Place::Anchored {
-                    offsets,
-                    before,
-                    after,
-                } => {
-                    let starts = offsets.iter().filter_map(|&o| hit.start.checked_sub(o));
-                    let mut matches =
-                        starts.filter_map(|start| anchored(rule, text, start, before, after));
-                    if let Some(range) = matches.next() {
-                        tally.count(number, range.end);
-                        found.push(plain_one(number, range));
-                    }
-                }
-            }
-        }
-    });
-    for (number, window) in windows.all {
-        let rule = rules.compiled.get(number);
-        if let Some(rule) = rule.filter(|_| !tally.is_full(number)) {
-            for range in search(rule, text, &window) {
-                tally.count(number, range.end);
-                found.push(plain_one(number, range));
-            }
-        }
-    }
-    let rests = tally.full.into_iter();
-    found.extend(rests.map(|(rule, end)| plain_one(rule, end..text.len())));
-    found.retain(|one| !one.range.is_empty());
-    found
 }
 
 /// How many secrets each rule has found.
@@ -177,31 +232,6 @@ fn plain_one(rule: usize, range: Range<usize>) -> Found {
         range,
         encoding: Encoding::Plain,
     }
-}
-
-/// The secret of a rule whose match begins here.
-fn anchored(
-    rule: &Compiled,
-    text: &str,
-    start: usize,
-    before: Before,
-    after: usize,
-) -> Option<Range<usize>> {
-    if !before.allows(text.as_bytes().get(..start)?) {
-        return None;
-    }
-    let end = text.floor_char_boundary(start.saturating_add(after));
-    let Match { mut secret, .. } = rule.here(text.get(start..end)?)?;
-    secret = start + secret.start..start + secret.end;
-    if !rule.accepts_at(text, &secret) {
-        return None;
-    }
-    secret.end = if secret.end == end {
-        token_end(text, end)
-    } else {
-        quoted_end(text, &secret)
-    };
-    Some(secret)
 }
 
 /// Where patterns are searched, those of one rule that overlap joined.

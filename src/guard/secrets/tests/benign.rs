@@ -83,7 +83,7 @@ fn our_own_documents_and_sources_hold_no_secrets() {
     tally.check("our own", 1000);
 }
 
-fn files_below(path: &Path) -> Vec<PathBuf> {
+pub(super) fn files_below(path: &Path) -> Vec<PathBuf> {
     if path.is_file() {
         return vec![path.to_owned()];
     }

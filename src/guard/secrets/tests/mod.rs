@@ -4,6 +4,7 @@ mod around;
 mod authors;
 mod benign;
 mod corpus;
+mod effort;
 mod laws;
 mod oracle;
 mod pairs;
