@@ -17,15 +17,20 @@ use super::error::RuleError;
 pub(super) const LARGEST_CACHE: usize = 512 * 1024;
 
 /// What it costs to consider a rule at a place, in bytes that a try reads.
-const OF_PLACE: usize = 24;
+const OF_PLACE: usize = 16;
 
 /// What it costs to take a match apart, and each byte of it.
 const OF_MATCH: usize = 400;
 const OF_PART: usize = 8;
 
+/// What it costs when the cache of an automaton is full and made anew, and how often that is free: a text may
+/// come when it is nearly full.
+const OF_CLEARING: usize = 1_500_000;
+const FREE_CLEARINGS: usize = 4;
+
 /// How much the tries in a text may cost for each of its bytes. Ordinary texts are at 3 or less, and sources of
 /// what looks for credentials.
-const OF_BYTE: usize = 12;
+const OF_BYTE: usize = 8;
 
 /// The same beside its bytes: a short text may be nothing but one credential.
 const OF_TEXT: usize = 4096;
@@ -49,6 +54,7 @@ pub(super) struct AllCaches(Pool<Caches, New>);
 #[derive(Debug)]
 pub(super) struct Effort {
     left: usize,
+    clearings: usize,
     /// The rule that would have spent more.
     spent_by: Option<usize>,
 }
@@ -114,6 +120,7 @@ impl Effort {
     pub(super) fn of(text: &str) -> Self {
         Self {
             left: text.len().saturating_mul(OF_BYTE).saturating_add(OF_TEXT),
+            clearings: 0,
             spent_by: None,
         }
     }
@@ -143,11 +150,16 @@ impl Effort {
     ) -> Option<usize> {
         let cache = caches.get_mut(rule).filter(|_| self.spent_by.is_none())?;
         let cache = cache.get_or_insert_with(|| trier.0.create_cache());
+        let before = cache.clear_count();
         let Ok((end, read)) = trier.matches(cache, text.as_bytes()) else {
             self.spend(rule, usize::MAX);
             return None;
         };
         self.spend(rule, read);
+        self.clearings += cache.clear_count().saturating_sub(before);
+        if self.clearings > FREE_CLEARINGS {
+            self.spend(rule, OF_CLEARING);
+        }
         end
     }
 

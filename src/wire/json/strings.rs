@@ -58,8 +58,15 @@ fn push_escape(out: &mut String, special: char) {
 fn unescape(inner: &str) -> String {
     let mut out = String::with_capacity(inner.len());
     let mut rest = inner;
-    while let Some((plain, escape)) = rest.split_once('\\') {
-        out.push_str(plain);
+    while !rest.is_empty() {
+        // Escapes often stand beside each other, and a search has a price of its own.
+        let Some(escape) = rest.strip_prefix('\\') else {
+            let plain = memchr::memchr(b'\\', rest.as_bytes()).unwrap_or(rest.len());
+            let (plain, escapes) = rest.split_at(plain);
+            out.push_str(plain);
+            rest = escapes;
+            continue;
+        };
         let mut chars = escape.chars();
         match chars.next() {
             Some('b') => out.push('\u{8}'),
@@ -77,7 +84,6 @@ fn unescape(inner: &str) -> String {
         }
         rest = chars.as_str();
     }
-    out.push_str(rest);
     out
 }
 
