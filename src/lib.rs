@@ -43,6 +43,8 @@ pub mod telemetry;
 pub mod cli;
 // The only caller of the system clock.
 pub mod clock;
+// How much memory the process may take.
+pub mod memory;
 // What was written in `gate.toml`, and what it means.
 pub mod config;
 // What is wrong with an author's files, in the formats in which programs take it.

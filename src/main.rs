@@ -1,9 +1,16 @@
 //! Parses the command line, sends diagnostics to stderr, and does what was asked.
 
+use std::alloc::System;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use cap::Cap;
 use mcp_protector::cli;
+
+/// Counts what is allocated, for `limits.max_memory`. The bound is the gate's: who asks for memory that
+/// an allocator does not give is aborted.
+#[global_allocator]
+static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 
 /// How long the last diagnostics may take to be written.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -20,7 +27,7 @@ fn main() -> ExitCode {
     let typed = cli::args::parse(std::env::args_os());
     let diagnostics = cli::log_to_stderr(typed.as_ref().ok());
     let exit = match typed {
-        Ok(typed) => cli::run(typed).into(),
+        Ok(typed) => cli::run(typed, || ALLOCATOR.allocated()).into(),
         Err(nothing) => {
             // Help that nobody can read is no failure of the command.
             let _ = nothing.message.print();

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::agent::http::Health;
 use crate::audit::{self, AuditFault, Decision, Direction, Event, Kind, Observe, Sighting};
+use crate::memory;
 
 use super::histogram::{Distribution, Histogram};
 use super::words::{self, DECISIONS, DIRECTIONS, STAGES};
@@ -72,6 +73,8 @@ pub struct Figures {
     pub health: Health,
     /// Of the policies in force.
     pub revision: Arc<str>,
+    /// Where there is a limit.
+    pub memory: Option<memory::State>,
     /// Keys of the configuration that need a restart.
     pub restart: usize,
     pub sessions: Sessions,

@@ -53,7 +53,7 @@ const fn row(
     Row { described, read }
 }
 
-pub(super) const ROWS: [Row; 25] = [
+pub(super) const ROWS: [Row; 26] = [
     row(
         "mcp_protector_ready",
         Type::Gauge,
@@ -77,6 +77,21 @@ pub(super) const ROWS: [Row; 25] = [
         &[],
         "Since the gate started",
         |it| Reading::Seconds(it.figures.seconds),
+    ),
+    row(
+        "mcp_protector_memory_bytes",
+        Type::Gauge,
+        &["what"],
+        "What is allocated, and what the process may take",
+        |it| {
+            let memory = it.figures.memory.into_iter();
+            Reading::of(memory.flat_map(|memory| {
+                [
+                    Sample::new(["allocated"], count(memory.allocated)),
+                    Sample::new(["limit"], count(memory.limit)),
+                ]
+            }))
+        },
     ),
     row(
         "mcp_protector_policy_info",

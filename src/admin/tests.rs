@@ -9,6 +9,7 @@ use super::*;
 use crate::agent::http::Health;
 use crate::audit::{Audit, Direction, Kind, Reason, Record};
 use crate::identity::{Identity, StaticToken, StaticTokens};
+use crate::memory;
 
 const TOKEN: &str = "0123456789abcdef";
 
@@ -21,6 +22,11 @@ fn figures() -> Figures {
     Figures {
         health: Health::Ready,
         revision: "9b1c\"7a".into(),
+        memory: Some(memory::State {
+            limit: 512 << 20,
+            allocated: 7,
+            refused: 0,
+        }),
         restart: 2,
         sessions: Sessions {
             up: 2,

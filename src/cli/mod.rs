@@ -31,9 +31,11 @@ use diagnostics::Diagnostics;
 use exit::Exit;
 
 /// Does what was asked for.
-pub fn run(typed: Cli) -> Exit {
+///
+/// `allocated` says how many bytes this process has allocated.
+pub fn run(typed: Cli, allocated: fn() -> usize) -> Exit {
     match typed.command {
-        Command::Proxy(args) => proxy::run(args),
+        Command::Proxy(args) => proxy::run(args, allocated),
         Command::ValidateConfig(args) => {
             validate_config::run(&args, policies, &mut io::stdout(), &mut io::stderr())
         }

@@ -23,6 +23,7 @@ mod restart;
 mod servers;
 mod service;
 mod settings;
+mod shortage;
 mod single;
 mod traces;
 mod trial;
@@ -46,6 +47,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::config::{self, Config, Listen};
 use crate::gate::{self, Gate};
 use crate::loading::{self, Loaded};
+use crate::memory::Memory;
 use crate::policy;
 use crate::session::{Place, Session, SessionId};
 use crate::shutdown::{Cause, Shutdown};
@@ -146,7 +148,7 @@ pub(super) fn upstream_secrets(
 }
 
 /// Runs the gate until the agent has gone, a signal comes or the upstream cannot be brought back.
-pub fn run(args: ProxyArgs) -> Exit {
+pub fn run(args: ProxyArgs, allocated: fn() -> usize) -> Exit {
     let config = match args.settings() {
         Ok(config) => config,
         Err(errors) => {
@@ -169,10 +171,11 @@ pub fn run(args: ProxyArgs) -> Exit {
             return Exit::Invalid;
         }
     };
+    let memory = Memory::limited(config.limits.max_memory, allocated);
     let judging = std::thread::Builder::new()
         .name("gate".to_owned())
         .stack_size(STACK_BYTES)
-        .spawn(move || run_here(&config, loaded));
+        .spawn(move || run_here(&config, loaded, memory));
     match judging.map(std::thread::JoinHandle::join) {
         Ok(Ok(exit)) => exit,
         Ok(Err(_)) => Exit::Unrecoverable,
@@ -183,7 +186,7 @@ pub fn run(args: ProxyArgs) -> Exit {
     }
 }
 
-fn run_here(config: &Config, loaded: Loaded) -> Exit {
+fn run_here(config: &Config, loaded: Loaded, memory: Memory) -> Exit {
     let runtime = match &config.listen {
         // One agent, one upstream: a second thread would add a wake-up to every message and do
         // nothing.
@@ -198,7 +201,7 @@ fn run_here(config: &Config, loaded: Loaded) -> Exit {
     };
     match runtime {
         // Boxed: the future may hold a whole conversation, tens of kilobytes.
-        Ok(runtime) => runtime.block_on(Box::pin(start(config, loaded))),
+        Ok(runtime) => runtime.block_on(Box::pin(start(config, loaded, memory))),
         Err(cause) => {
             error!("cannot start the event loop: {cause}");
             Exit::Unrecoverable
@@ -231,6 +234,7 @@ struct Parts {
     /// What of the configuration is not in force.
     restart: Restart,
     clock: Arc<dyn Clock>,
+    memory: Memory,
 }
 
 impl Parts {
@@ -264,7 +268,7 @@ impl Parts {
 }
 
 /// Serves agents until the end.
-async fn start(config: &Config, loaded: Loaded) -> Exit {
+async fn start(config: &Config, loaded: Loaded, memory: Memory) -> Exit {
     let Opened {
         parts,
         entrance,
@@ -272,7 +276,7 @@ async fn start(config: &Config, loaded: Loaded) -> Exit {
         health,
         operators,
         exporter,
-    } = match open(config, loaded).await {
+    } = match open(config, loaded, memory).await {
         Ok(opened) => opened,
         Err(exit) => return exit,
     };
@@ -304,12 +308,14 @@ async fn start(config: &Config, loaded: Loaded) -> Exit {
     let shutdown = parts.shutdown.clone();
     let conversations = parts.conversations.clone();
     let gate = Arc::clone(&parts.gate);
+    let memory = parts.memory.clone();
     let serving = serve(config, parts, entrance, renewal, health);
     let over = Notify::new();
     let serving = async {
         let end = tokio::select! {
             end = Box::pin(serving) => end,
             never = pulse => match never {},
+            never = shortage::tell(&memory) => match never {},
         };
         over.notify_one();
         end

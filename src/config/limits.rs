@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use crate::memory;
+
 use super::errors::Reason;
 use super::listen::{HTTP_ONLY, Transport};
 use super::rates::rates;
@@ -13,6 +15,7 @@ use super::settings::Limits;
 
 pub(super) fn limits(mut section: Section<'_, '_>, transport: Transport) -> Limits {
     const MESSAGE: RangeInclusive<u64> = 1 << 10..=256 << 20;
+    const MEMORY: RangeInclusive<u64> = 96 << 20..=1 << 40;
     const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_hours(24);
     let default = Limits::default();
     let request_timeout = section
@@ -24,7 +27,7 @@ pub(super) fn limits(mut section: Section<'_, '_>, transport: Transport) -> Limi
         let help = "progress can only make the time longer: name as much, or leave it out";
         section.refuse("max_request_timeout", reason, Some(help));
     }
-    let limits = Limits {
+    let mut limits = Limits {
         max_message_bytes: section
             .size("max_message_bytes", &MESSAGE)
             .unwrap_or(default.max_message_bytes),
@@ -64,7 +67,10 @@ pub(super) fn limits(mut section: Section<'_, '_>, transport: Transport) -> Limi
         max_connections: section
             .count("max_connections", &(1..=65_536))
             .unwrap_or(default.max_connections),
+        max_memory: default.max_memory,
     };
+    let said = section.size("max_memory", &MEMORY);
+    limits.max_memory = has_memory(&mut section, &limits, said);
     if transport == Transport::Stdio {
         let keys = [
             "max_sessions",
@@ -77,6 +83,27 @@ pub(super) fn limits(mut section: Section<'_, '_>, transport: Transport) -> Limi
     section.finish();
     limits
 }
+
+/// One message of the most bytes can be judged in it.
+fn has_memory(section: &mut Section<'_, '_>, limits: &Limits, said: Option<usize>) -> usize {
+    let largest = [
+        (limits.max_message_bytes, TOO_LITTLE_FOR_AGENTS),
+        (limits.max_message_bytes_to_agent, TOO_LITTLE_FOR_SERVERS),
+    ];
+    let least = |bytes: usize| memory::least_for(bytes, limits.max_nodes);
+    let Some(said) = said else {
+        let least = largest.map(|(bytes, _)| least(bytes));
+        return least.into_iter().fold(limits.max_memory, usize::max);
+    };
+    if let Some((_, reason)) = largest.into_iter().find(|(bytes, _)| least(*bytes) > said) {
+        let help = "name more memory, or fewer bytes and `max_nodes` of one message";
+        section.refuse("max_memory", Reason::Invalid(reason), Some(help));
+    }
+    said
+}
+
+const TOO_LITTLE_FOR_AGENTS: &str = "too little for one message of `max_message_bytes`";
+const TOO_LITTLE_FOR_SERVERS: &str = "too little for one message of `max_message_bytes_to_agent`";
 
 fn tool_timeouts(
     mut section: Section<'_, '_>,

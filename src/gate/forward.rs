@@ -4,10 +4,11 @@ use std::future::{pending, ready};
 use std::sync::Arc;
 
 use crate::session::Place;
-use crate::wire::Stream;
+use crate::wire::{Stream, Unread};
 
 use super::asking::Lends;
 use super::decide::Permit;
+use super::refuse::NO_MEMORY;
 
 /// The protected server, as the gate sees it. Its frames come back through
 /// [`Gate::handle`](super::Gate::handle).
@@ -70,9 +71,13 @@ pub enum Abandoned {
 }
 
 impl UpstreamFault {
-    /// A reply was thrown away unread.
-    pub fn reply_too_long() -> Self {
-        Self::BadReply("it is longer than `limits.max_message_bytes_to_agent`".to_owned())
+    /// A reply was thrown away.
+    pub fn unread(why: Unread) -> Self {
+        let why = match why {
+            Unread::TooLong => "it is longer than `limits.max_message_bytes_to_agent`",
+            Unread::NoMemory => NO_MEMORY,
+        };
+        Self::BadReply(why.to_owned())
     }
 }
 

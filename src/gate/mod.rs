@@ -84,9 +84,10 @@ use std::sync::Arc;
 use crate::audit::Audit;
 use crate::clock::Clock;
 use crate::consent::Desk;
+use crate::memory::{Memory, Reserved};
 use crate::policy::PolicyStore;
 use crate::session::Awaits;
-use crate::wire::{Carrier, Form, Side, Stream};
+use crate::wire::{self, Carrier, Form, Side, Stream};
 
 use broken::Broken;
 use consent::Along;
@@ -97,7 +98,7 @@ use kept::Kept;
 use panics::Panicked;
 use ratchet::Ratchet;
 use rates::Pace;
-use record::{Came, Trail};
+use record::{Came, Trail, Waited};
 use rounds::Rounds;
 use schemas::KnownSchemas;
 use seen::Seen;
@@ -147,6 +148,7 @@ pub struct Gate {
     /// Questions that agents have taken along.
     along: Along,
     broken: Broken,
+    memory: Memory,
 }
 
 impl Gate {
@@ -175,7 +177,15 @@ impl Gate {
             desk: None,
             along: Along::default(),
             broken: Broken::default(),
+            memory: Memory::default(),
         }
+    }
+
+    /// The same, which judges what there is memory for.
+    #[must_use]
+    pub fn within(mut self, memory: Memory) -> Self {
+        self.memory = memory;
+        self
     }
 
     /// Takes one frame from either side through the gate, and which of that side's streams it came
@@ -268,11 +278,28 @@ impl Gate {
         trail: &mut Trail,
     ) -> Result<(), AgentGone> {
         let _in_hand = talk.session.take_in_hand();
+        trail.room = self.room_to_judge(came, frame).await;
+        if trail.room.is_none() {
+            let (id, likeness) = apart::work(frame.len(), || wire::seems(frame));
+            trail.unread(talk, came.from, (id.as_ref(), likeness));
+            return self.refuse(talk, trail, Refusal::NoMemory).await;
+        }
         {
             let taking = pin!(self.take(talk, came, frame, trail));
             apart::steps(frame.len(), taking).await?;
         }
+        trail.room = None;
         self.after(talk, trail).await
+    }
+
+    /// While it is judged.
+    async fn room_to_judge(&self, came: Came, frame: &[u8]) -> Option<Reserved> {
+        let most_values = self.limits(came.from).max_nodes;
+        match came.waited {
+            Waited::No => self.memory.room_to_judge(frame, most_values).await,
+            // Whoever goes on with it may have room already.
+            Waited::ForAPerson => self.memory.more_to_judge(frame, most_values),
+        }
     }
 
     async fn take<U: Upstream, A: Agent>(
@@ -317,6 +344,8 @@ impl Gate {
                 Refusal::Panicked.into()
             }
         };
+        // Whoever is told may be slow to take it.
+        trail.room = None;
         self.keep_consent(&stopped, trail);
         match stopped {
             Stop::Refused(refusal) => {

@@ -225,6 +225,8 @@ impl Gate {
         }
         self.extend(understood, session);
         Self::is_still_there(talk, begun, &permit, trail)?;
+        // Whoever gets it may be slow to take it.
+        trail.room = None;
         self.send(talk, permit).await
     }
 

@@ -16,6 +16,7 @@ use sha2::{Digest, Sha256};
 
 use crate::audit::{self, Kind, Record};
 use crate::consent::Receipt;
+use crate::memory::Reserved;
 use crate::policy::{Held, PolicySnapshot, Reason};
 use crate::session::{
     Agreed, Asker, Attempt, Lifecycle, Offered, Origin, Parked, Run, Target, Waits,
@@ -111,6 +112,7 @@ pub(super) struct Trail {
     pub(super) again: Option<Arc<Parked>>,
     /// The server that its session spoke to when it came.
     pub(super) run: Run,
+    pub(super) room: Option<Reserved>,
     record: Record,
 }
 
@@ -210,6 +212,7 @@ impl Trail {
             attempt: Attempt::First,
             again: None,
             run: talk.session.run(),
+            room: None,
             record,
         }
     }

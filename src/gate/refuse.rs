@@ -39,6 +39,10 @@ pub const UNCONSENTED: &str = "denied by policy: ";
 /// How records end to say that a tool is closed to an agent that does not see it.
 pub const HIDDEN: &str = "; the agent is told that there is no such tool";
 
+/// What is told of a message that takes more memory than there is.
+pub(super) const NO_MEMORY: &str =
+    "the gate has no memory for this message just now (`limits.max_memory`)";
+
 const INVALID_REQUEST: i64 = -32_600;
 const METHOD_NOT_FOUND: i64 = -32_601;
 const INVALID_PARAMS: i64 = -32_602;
@@ -89,6 +93,8 @@ pub enum Refusal {
     NotCancellable(&'static str),
     #[error("message longer than {0} bytes")]
     TooLong(usize),
+    #[error("{NO_MEMORY}")]
+    NoMemory,
     #[error("too many requests in flight: at most {0}")]
     TooMany(usize),
     /// Nothing of it was done: the same request may come again after that time.
@@ -256,7 +262,8 @@ impl Refusal {
         if speaks_for_itself {
             return self.answer(to, reference);
         }
-        let mut problem = self.code().to_owned();
+        let is_short = matches!(self, Self::NoMemory);
+        let mut problem = if is_short { NO_MEMORY } else { self.code() }.to_owned();
         if let Self::Wire(error) = self {
             problem.push_str(&told::limit(error));
         }
@@ -380,6 +387,7 @@ impl Refusal {
             | Self::Unaskable(Unaskable::Page(_)) => DENIED,
             Self::TooOften { .. } | Self::Spent { .. } => RATE_LIMITED,
             Self::TooMany(_)
+            | Self::NoMemory
             | Self::Upstream(_)
             | Self::Cancelled
             | Self::CancelledInTime(_)

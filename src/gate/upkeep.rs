@@ -10,7 +10,7 @@ use tracing::warn;
 
 use crate::audit::{self, AuditFault, Kind, Record};
 use crate::session::{Origin, Parked, Place, Readiness, Taken, Waits};
-use crate::wire::{Form, Id, KnownMethod, Limits, Side, Stream};
+use crate::wire::{Form, Id, KnownMethod, Limits, Side, Stream, Unread};
 
 use super::Gate;
 use super::asking::lending;
@@ -427,15 +427,16 @@ impl Gate {
         }
     }
 
-    /// A frame was longer than its limit, and was thrown away unread.
+    /// A frame was thrown away unread.
     ///
     /// # Errors
     /// [`AgentGone`] when the agent can no longer be told anything.
-    pub async fn handle_too_long<U: Upstream, A: Agent>(
+    pub async fn handle_unread<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
         from: Side,
         stream: Stream,
+        why: Unread,
     ) -> Result<(), AgentGone> {
         let at = self.clock.elapsed();
         let trail = Trail::begin(
@@ -450,8 +451,11 @@ impl Gate {
                 waited: Waited::No,
             },
         );
-        self.refuse(talk, &trail, Refusal::TooLong(self.limits(from).max_bytes))
-            .await
+        let refusal = match why {
+            Unread::TooLong => Refusal::TooLong(self.limits(from).max_bytes),
+            Unread::NoMemory => Refusal::NoMemory,
+        };
+        self.refuse(talk, &trail, refusal).await
     }
 
     fn about<U, A>(&self, talk: &Talk<U, A>, kind: Kind) -> Record {

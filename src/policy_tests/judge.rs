@@ -12,7 +12,7 @@ use crate::consent::{self, Answer, By, Desk, Way};
 use crate::gate::{self, Gate, Talk};
 use crate::policy::{Agent, Consent, Held, PolicyStore, Server};
 use crate::session::{Established, Session, SessionId};
-use crate::wire::{Extensions, Fragment, KnownMethod, Message, Side, Stream};
+use crate::wire::{Extensions, Fragment, KnownMethod, Message, Side, Stream, Unread};
 
 use super::clock::MovedClock;
 use super::ends::End;
@@ -396,7 +396,7 @@ impl<'s> Conversation<'s> {
         // What cuts frames throws away those that are too long, and only says so.
         let heard = if frame.len() > self.gate.limits(from).max_bytes {
             self.gate
-                .handle_too_long(&self.talk, from, Stream::MAIN)
+                .handle_unread(&self.talk, from, Stream::MAIN, Unread::TooLong)
                 .await
         } else {
             let handled = self

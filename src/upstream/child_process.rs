@@ -9,6 +9,7 @@ use std::time::Duration;
 use secrecy::SecretString;
 use tokio::sync::{Notify, watch};
 
+use crate::memory::Memory;
 use crate::wire::{LineReader, LineWriter};
 
 use super::backoff::Backoff;
@@ -37,7 +38,7 @@ pub struct Settings {
     pub inherit: Vec<String>,
     /// Where the server runs; by default where the gate runs.
     pub cwd: Option<PathBuf>,
-    /// Longer lines from the server are reported as [`super::Event::TooLong`].
+    /// Longer lines from the server are reported as [`super::Event::Unread`].
     pub max_message_bytes: usize,
     /// How many bytes may wait for a server that does not read; a single longer line may as well.
     pub queue_bytes: usize,
@@ -46,6 +47,8 @@ pub struct Settings {
     pub launcher: Launcher,
     /// What the server may reach of this machine; everything that we may if absent. Takes a launcher.
     pub sandbox: Option<Sandbox>,
+    /// What lines of the server are kept in until they are complete.
+    pub memory: Memory,
 }
 
 impl Settings {
@@ -65,7 +68,15 @@ impl Settings {
             stop: StopLadder::default(),
             launcher: Launcher::Own,
             sandbox: None,
+            memory: Memory::default(),
         }
+    }
+
+    /// The same within this memory.
+    #[must_use]
+    pub fn within(mut self, memory: &Memory) -> Self {
+        self.memory = memory.clone();
+        self
     }
 }
 
@@ -266,7 +277,9 @@ impl Shared {
             stable_after: settings.backoff.stable_after,
         };
         tokio::spawn(keeper.keep());
-        let reader = LineReader::new(streams.stdout, settings.max_message_bytes).telling_answers();
+        let reader = LineReader::new(streams.stdout, settings.max_message_bytes)
+            .telling_answers()
+            .within(settings.memory.clone());
         Ok(Started {
             reader,
             phase: phases,

@@ -10,7 +10,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Sleep, sleep};
 use tracing::warn;
 
-use crate::wire::{Frame, LineReader};
+use crate::wire::{Frame, LineReader, Unread};
 
 use super::backoff::Delays;
 use super::child_process::{Settings, Shared, Started};
@@ -23,10 +23,10 @@ use super::process::Exit;
 pub enum Event<'a> {
     /// A line, without its line end; borrowed from the buffer that it was read into.
     Line(&'a [u8]),
-    /// A line longer than `max_message_bytes`; it was thrown away.
-    TooLong,
+    /// A line longer than `max_message_bytes`, or than there is memory for; it was thrown away.
+    Unread(Unread),
     /// Such a line has ended: it seems to answer the request with this number.
-    Answered(u64),
+    Answered(u64, Unread),
     /// The process ended, and what it had written was delivered. Reported once for each process.
     Died {
         exit: Exit,
@@ -119,8 +119,8 @@ impl ChildEvents {
                     hints.of_line(line, &life.shared.settings);
                     return Event::Line(line);
                 }
-                Ok(Some(Frame::TooLong)) => return Event::TooLong,
-                Ok(Some(Frame::Answered(request))) => return Event::Answered(request),
+                Ok(Some(Frame::Unread(why))) => return Event::Unread(why),
+                Ok(Some(Frame::Answered(request, why))) => return Event::Answered(request, why),
                 Ok(None) | Err(_) => {}
             },
             () = drained(&mut life.phase) => {}

@@ -6,13 +6,16 @@ use std::ops::Range;
 use memchr::memchr;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
+use crate::memory::{Memory, SMALL};
+
 use super::skim::Skim;
 
 /// Cuts a byte stream into lines.
 ///
 /// Only LF ends a line: a CR is whitespace within the frame, and whoever split on it would read
 /// other messages than we do. Blank lines are skipped. Memory stays within `max_bytes` and two
-/// reads of 8 KiB, whatever the peer sends, and is given back after a long line.
+/// reads of 8 KiB, whatever the peer sends, and is given back after a long line. A line for which
+/// there is no memory is thrown away like one that is too long.
 #[derive(Debug)]
 pub struct LineReader<R> {
     reader: R,
@@ -27,6 +30,9 @@ pub struct LineReader<R> {
     skim: Option<Box<Skim>>,
     /// What the line seemed to answer that was discarded last.
     answered: Option<u64>,
+    /// Why the line that is discarded, or was last, is.
+    why: Unread,
+    memory: Memory,
 }
 
 /// What the stream brought.
@@ -34,12 +40,21 @@ pub struct LineReader<R> {
 pub enum Frame<'b> {
     /// A line without its LF.
     Line(&'b [u8]),
-    /// A line of more than `max_bytes`, reported as soon as that is known; the rest of it is
-    /// discarded by the next call.
-    TooLong,
+    /// A line that is thrown away, reported as soon as that is known; the rest of it is discarded by
+    /// the next call.
+    Unread(Unread),
     /// Such a line has ended: it seems to answer the request with this number. Only told by one that
     /// [tells answers](LineReader::telling_answers).
-    Answered(u64),
+    Answered(u64, Unread),
+}
+
+/// Why a message is thrown away before it was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Unread {
+    /// It has more bytes than it may.
+    TooLong,
+    /// There is no memory for it.
+    NoMemory,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +74,7 @@ const KEPT: usize = 64 * 1024;
 /// What ends the search for the next line.
 enum Found {
     Line(Range<usize>),
-    TooLong,
+    Unread(Unread),
     Answered(u64),
     Nothing,
 }
@@ -76,7 +91,16 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             state: State::Reading,
             skim: None,
             answered: None,
+            why: Unread::TooLong,
+            memory: Memory::default(),
         }
+    }
+
+    /// The same, which keeps no more of a line than there is memory for.
+    #[must_use]
+    pub fn within(mut self, memory: Memory) -> Self {
+        self.memory = memory;
+        self
     }
 
     /// The same, which also tells what too long a line seems to answer.
@@ -93,14 +117,15 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         let found = loop {
             match self.search() {
                 Found::Nothing if self.state == State::Ended => return Ok(None),
+                Found::Nothing if !self.make_room().await => break self.give_up(Unread::NoMemory),
                 Found::Nothing => self.fill().await?,
-                found @ (Found::Line(_) | Found::TooLong | Found::Answered(_)) => break found,
+                found @ (Found::Line(_) | Found::Unread(_) | Found::Answered(_)) => break found,
             }
         };
         Ok(match found {
             Found::Line(line) => self.buffer.get(line).map(Frame::Line),
-            Found::TooLong => Some(Frame::TooLong),
-            Found::Answered(request) => Some(Frame::Answered(request)),
+            Found::Unread(why) => Some(Frame::Unread(why)),
+            Found::Answered(request) => Some(Frame::Answered(request, self.why)),
             Found::Nothing => None,
         })
     }
@@ -126,7 +151,8 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             } else if line.len() > self.max_bytes {
                 self.skim_over(line);
                 self.answered = self.skimmed();
-                return Found::TooLong;
+                self.why = Unread::TooLong;
+                return Found::Unread(Unread::TooLong);
             } else if !self.is_blank(&line) {
                 return Found::Line(line);
             }
@@ -143,12 +169,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
                 Found::Nothing
             }
             State::Reading | State::Ended if line.len() > self.max_bytes => {
-                self.start = line.end;
-                if self.state == State::Reading {
-                    self.state = State::Discarding;
-                    self.skim_over(line);
-                }
-                Found::TooLong
+                self.give_up(Unread::TooLong)
             }
             State::Ended if !self.is_blank(&line) => {
                 self.start = line.end;
@@ -158,16 +179,27 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
+    /// Throws away the line that has begun.
+    fn give_up(&mut self, why: Unread) -> Found {
+        let line = self.start..self.buffer.len();
+        (self.start, self.searched) = (line.end, line.end);
+        if self.state == State::Reading {
+            self.state = State::Discarding;
+            self.skim_over(line);
+        }
+        self.why = why;
+        Found::Unread(why)
+    }
+
     async fn fill(&mut self) -> io::Result<()> {
-        self.make_room();
         if self.reader.read_buf(&mut self.buffer).await? == 0 {
             self.state = State::Ended;
         }
         Ok(())
     }
 
-    /// Drops what was handed out and makes sure that a read has room.
-    fn make_room(&mut self) {
+    /// Drops what was handed out and makes sure that a read has room. False if there is no memory.
+    async fn make_room(&mut self) -> bool {
         self.buffer.drain(..self.start);
         if self.start > 0 && self.buffer.len() <= READ && self.buffer.capacity() > KEPT {
             self.buffer.shrink_to(KEPT);
@@ -178,8 +210,18 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             // Doubling, but never past what the longest line can need.
             let wanted = (self.buffer.capacity() * 2).min(self.max_bytes.saturating_add(READ));
             let wanted = wanted.max(self.buffer.len() + READ);
+            // Old and new are there at once. What one read brings is kept in any case.
+            let _room = match self
+                .memory
+                .wait_to_grow(self.buffer.capacity(), wanted)
+                .await
+            {
+                None if wanted > SMALL => return false,
+                room => room,
+            };
             self.buffer.reserve_exact(wanted - self.buffer.len());
         }
+        true
     }
 
     fn skim_over(&mut self, line: Range<usize>) {
@@ -217,8 +259,8 @@ mod tests {
         while let Some(frame) = reader.next().await.unwrap() {
             frames.push(match frame {
                 Frame::Line(line) => Some(String::from_utf8(line.to_vec()).unwrap()),
-                Frame::TooLong => None,
-                Frame::Answered(request) => Some(format!("answers {request}")),
+                Frame::Unread(_) => None,
+                Frame::Answered(request, _) => Some(format!("answers {request}")),
             });
         }
         writer.await.unwrap();
@@ -263,7 +305,10 @@ mod tests {
     async fn a_line_without_end_is_discarded_in_bounded_memory() {
         let endless = tokio::io::repeat(b'a').take(32 << 20).chain(&b"\nb\n"[..]);
         let mut reader = LineReader::new(endless, 1 << 20);
-        assert_eq!(reader.next().await.unwrap(), Some(Frame::TooLong));
+        assert_eq!(
+            reader.next().await.unwrap(),
+            Some(Frame::Unread(Unread::TooLong))
+        );
         assert!(reader.buffer.capacity() <= (1 << 20) + 2 * READ);
         assert_eq!(reader.next().await.unwrap(), Some(Frame::Line(b"b")));
         assert!(reader.buffer.capacity() <= KEPT);
@@ -284,6 +329,29 @@ mod tests {
             }
             let frames = frames(format!("{asks}\na").as_bytes(), 16, chunk).await;
             assert_eq!(frames, [None, Some("a".to_owned())], "{chunk}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_line_without_memory_for_it_is_thrown_away_and_what_it_answers_is_told() {
+        let long = "x".repeat(1 << 20);
+        let lines = format!(r#"{{"id":7,"result":"{long}"}}"#) + "\na\n";
+        for (is_short, told) in [(false, true), (true, false)] {
+            let allocated = if is_short { usize::MAX } else { 0 };
+            let memory = Memory::limited(1 << 30, move || allocated);
+            let reader = LineReader::new(lines.as_bytes(), 2 << 20).telling_answers();
+            let mut reader = reader.within(memory);
+            if told {
+                let line = reader.next().await.unwrap();
+                assert!(matches!(line, Some(Frame::Line(line)) if line.len() > 1 << 20));
+            } else {
+                let why = Unread::NoMemory;
+                assert_eq!(reader.next().await.unwrap(), Some(Frame::Unread(why)));
+                assert!(reader.buffer.capacity() <= KEPT);
+                assert_eq!(reader.next().await.unwrap(), Some(Frame::Answered(7, why)));
+            }
+            // A short one needs none.
+            assert_eq!(reader.next().await.unwrap(), Some(Frame::Line(b"a")));
         }
     }
 

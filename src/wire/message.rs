@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::envelope::{Fault, META, Members, read_envelope, remains};
 use super::error::{Likeness, WireError, WireErrorKind};
-use super::id::Id;
+use super::id::{Id, MAX_ID_BYTES};
 use super::json::{Document, Edits, Kind, Limits, Value, input_offset};
 use super::method::Method;
 use super::skim::Skim;
@@ -159,6 +159,27 @@ fn skimmed(frame: &[u8]) -> (Option<Id>, Likeness) {
         None => NOTHING,
     }
 }
+
+/// What a frame seems to be that nobody decodes, and whose answer it is, or who is to be answered.
+pub fn seems(frame: &[u8]) -> (Option<Id>, Likeness) {
+    let skim = Skim::of(frame);
+    if let Some(id) = skim.answers() {
+        return (Some(Id::integer(id)), Likeness::Reply);
+    }
+    let limits = Limits {
+        max_bytes: MOST_OF_AN_ID,
+        ..Limits::default()
+    };
+    let text = skim.asks().and_then(|place| frame.get(place));
+    let id = text.and_then(|text| Document::decode(text, &limits).ok());
+    match id.and_then(|id| Id::read(id.root())) {
+        Some(id) => (Some(id), Likeness::Question),
+        None => NOTHING,
+    }
+}
+
+/// Each byte of an id may be written with six.
+const MOST_OF_AN_ID: usize = 6 * MAX_ID_BYTES + 2;
 
 fn refused(
     kind: WireErrorKind,

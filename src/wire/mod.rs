@@ -42,8 +42,8 @@ pub use json::{
     Document, Edits, Fragment, JsonError, JsonErrorKind, Kind, Limits, Value, input_offsets,
 };
 pub(crate) use line_writer::{Closed, End, LineWriter};
-pub use lines::{Frame, LineReader};
-pub use message::{Message, Outcome, Shape};
+pub use lines::{Frame, LineReader, Unread};
+pub use message::{Message, Outcome, Shape, seems};
 pub use method::{Era, KnownMethod, MAX_METHOD_BYTES, Method, MethodProblem};
 pub use mirrors::{Mirror, Mirrors, Misannotated};
 pub use params::{ParamsError, ParamsProblem};

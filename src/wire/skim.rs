@@ -1,5 +1,7 @@
 //! Finds the request that an unreadable reply answers: one that is too long, has too many values, or is
-//! not valid JSON. Only used to end that request at once.
+//! not valid JSON. Only used to end that request at once. And the id of a request that is not read.
+
+use std::ops::Range;
 
 use super::id::MAX_ID_INTEGER;
 
@@ -16,8 +18,14 @@ pub(super) struct Skim {
     ids: usize,
     id: Option<u64>,
     outcomes: usize,
-    /// It asks, or has a name that a peer could take for another.
+    methods: usize,
+    /// It has a name that a peer could take for another.
     is_unclear: bool,
+    /// Bytes before the one that is looked at.
+    position: usize,
+    /// Where the value that comes begins.
+    begins: usize,
+    id_stands: Range<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -76,13 +84,24 @@ impl Skim {
 
     /// The id of the request that the text answers, as far as it was seen.
     pub(super) fn answers(&self) -> Option<u64> {
-        let is_reply = self.ids == 1 && self.outcomes > 0 && !self.is_unclear;
-        self.id.filter(|_| is_reply)
+        let is_reply = self.outcomes > 0 && self.methods == 0;
+        self.id.filter(|_| is_reply && self.has_one_id())
+    }
+
+    /// Where the id stands of a request, as far as it was seen.
+    pub(super) fn asks(&self) -> Option<Range<usize>> {
+        let is_request = self.outcomes == 0 && self.methods == 1;
+        (is_request && self.has_one_id()).then(|| self.id_stands.clone())
+    }
+
+    fn has_one_id(&self) -> bool {
+        self.ids == 1 && !self.is_unclear
     }
 
     pub(super) fn feed(&mut self, text: &[u8]) {
         for byte in text {
             self.take(*byte);
+            self.position = self.position.saturating_add(1);
         }
     }
 
@@ -106,23 +125,28 @@ impl Skim {
             (At::Colon, b':') => self.at = At::Value,
             (At::Value, b'"') => {
                 self.at = At::String;
+                self.begins = self.position;
                 self.value.push(byte);
             }
             (At::Value, b'{' | b'[') => {
                 self.at = At::Inside;
+                self.begins = self.position;
                 self.depth = 1;
                 self.value.push(byte);
             }
             (At::Scalar, b',' | b'}') => {
-                self.member();
+                self.member(self.position);
                 self.at = At::Next;
                 self.take(byte);
             }
             (At::Scalar, _) if is_space => {
-                self.member();
+                self.member(self.position);
                 self.at = At::Next;
             }
             (At::Value | At::Scalar, _) => {
+                if self.at == At::Value {
+                    self.begins = self.position;
+                }
                 self.at = At::Scalar;
                 self.value.push(byte);
             }
@@ -146,14 +170,15 @@ impl Skim {
             self.at = At::Inside;
         } else {
             self.at = At::Next;
-            self.member();
+            self.member(self.position.saturating_add(1));
         }
     }
 
     /// A value has ended.
-    fn member(&mut self) {
+    fn member(&mut self, end: usize) {
         let value = self.value.take();
         if std::mem::take(&mut self.is_id) {
+            self.id_stands = self.begins..end;
             self.id = value.and_then(|(digits, length)| number(digits.get(..length)?));
         }
     }
@@ -171,7 +196,7 @@ impl Skim {
         } else if is(b"result") || is(b"error") {
             self.outcomes = self.outcomes.saturating_add(1);
         } else if is(b"method") {
-            self.is_unclear = true;
+            self.methods = self.methods.saturating_add(1);
         }
     }
 }
@@ -215,6 +240,28 @@ mod tests {
             Skim::of(b"{\"id\":7,\"result\":{\"x\":\"\xff\x00\"}}").answers(),
             Some(7)
         );
+    }
+
+    #[test]
+    fn the_id_of_a_request_is_found_wherever_it_stands() {
+        for (text, id) in [
+            (r#"{"id":7,"method":"ping"}"#, Some("7")),
+            (
+                r#" { "method" : "x", "params":{"id":8}, "id" : "a\"b" }"#,
+                Some(r#""a\"b""#),
+            ),
+            (r#"{"id":-1 ,"method":"ping"}"#, Some("-1")),
+            (r#"{"id":[1],"method":"ping"}"#, Some("[1]")),
+            (r#"{"id":7,"result":{}}"#, None),
+            (r#"{"id":7,"method":"x","result":{}}"#, None),
+            (r#"{"id":7,"method":"x","METHOD":"y"}"#, None),
+            (r#"{"id":7,"id":8,"method":"x"}"#, None),
+            (r#"{"id":7,"\u006dethod":"x"}"#, None),
+            (r#"{"method":"x"}"#, None),
+        ] {
+            let found = Skim::of(text.as_bytes()).asks();
+            assert_eq!(found.and_then(|place| text.get(place)), id, "{text}");
+        }
     }
 
     #[test]

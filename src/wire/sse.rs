@@ -4,6 +4,10 @@ use std::time::Duration;
 
 use memchr::{memchr, memchr2};
 
+use crate::memory::Memory;
+
+use super::lines::Unread;
+
 /// The longest event id that is kept, in bytes. A stream with longer ones cannot be resumed.
 pub const MAX_EVENT_ID_BYTES: usize = 1024;
 
@@ -30,6 +34,7 @@ pub struct SseDecoder {
     last_id: Vec<u8>,
     retry: Option<Duration>,
     excess: Excess,
+    memory: Memory,
 }
 
 /// What the stream brought.
@@ -37,9 +42,9 @@ pub struct SseDecoder {
 pub enum SseEvent {
     /// The lines of its `data`, joined by LF; possibly empty.
     Event { kind: EventKind, data: Vec<u8> },
-    /// More than `max_bytes` of data, reported as soon as that is known; the rest of the event is
-    /// discarded by the next calls.
-    TooLong,
+    /// More data than `max_bytes`, or than there is memory for, reported as soon as that is known; the
+    /// rest of the event is discarded by the next calls.
+    Unread(Unread),
 }
 
 /// The event's type. MCP uses one.
@@ -76,7 +81,7 @@ enum Begun {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Excess {
     None,
-    Found,
+    Found(Unread),
     Reported,
 }
 
@@ -100,7 +105,15 @@ impl SseDecoder {
             last_id: Vec::new(),
             retry: None,
             excess: Excess::None,
+            memory: Memory::default(),
         }
+    }
+
+    /// The same, which keeps no more of an event than there is memory for.
+    #[must_use]
+    pub fn within(mut self, memory: Memory) -> Self {
+        self.memory = memory;
+        self
     }
 
     /// Takes from `input` up to the end of the next event; `None` when all of `input` was taken.
@@ -124,9 +137,9 @@ impl SseDecoder {
                 event = self.end_line();
                 *input = rest;
             }
-            if self.excess == Excess::Found {
+            if let Excess::Found(why) = self.excess {
                 self.excess = Excess::Reported;
-                return Some(SseEvent::TooLong);
+                return Some(SseEvent::Unread(why));
             }
             if event.is_some() {
                 return event;
@@ -216,14 +229,21 @@ impl SseDecoder {
     }
 
     fn take_data(&mut self, piece: &[u8]) {
-        if self.excess == Excess::None {
-            if self.data.len().saturating_add(piece.len()) > self.max_bytes {
-                self.excess = Excess::Found;
-                self.data = Vec::new();
-            } else {
-                self.data.extend_from_slice(piece);
-            }
+        if self.excess != Excess::None {
+            return;
         }
+        let come = self.data.len().saturating_add(piece.len());
+        let room = self.memory.room_to_grow(self.data.capacity(), come);
+        if come <= self.max_bytes && room.is_some() {
+            self.data.extend_from_slice(piece);
+            return;
+        }
+        self.excess = Excess::Found(if come > self.max_bytes {
+            Unread::TooLong
+        } else {
+            Unread::NoMemory
+        });
+        self.data = Vec::new();
     }
 
     fn end_line(&mut self) -> Option<SseEvent> {

@@ -9,11 +9,12 @@ enum May {
 }
 
 /// `config` fills each component's `Settings` and so reaches most of them.
-const TABLE: [(&str, May); 28] = [
+const TABLE: [(&str, May); 29] = [
     ("unseen", May::Only(&[])),
     ("secret", May::Only(&[])),
-    ("wire", May::Only(&["unseen"])),
+    ("wire", May::Only(&["unseen", "memory"])),
     ("clock", May::Only(&[])),
+    ("memory", May::Only(&[])),
     ("policy", May::Only(&["unseen"])),
     ("guard", May::Only(&["wire", "policy", "unseen"])),
     ("session", May::Only(&["guard", "wire", "clock", "policy"])),
@@ -29,14 +30,16 @@ const TABLE: [(&str, May); 28] = [
     (
         "gate",
         May::Only(&[
-            "wire", "session", "policy", "guard", "consent", "audit", "clock", "unseen",
+            "wire", "session", "policy", "guard", "consent", "audit", "clock", "unseen", "memory",
         ]),
     ),
     ("outward", May::Only(&[])),
     ("inward", May::Only(&[])),
     (
         "upstream",
-        May::Only(&["gate", "wire", "clock", "outward", "secret", "unseen"]),
+        May::Only(&[
+            "gate", "wire", "clock", "outward", "secret", "unseen", "memory",
+        ]),
     ),
     (
         "identity",
@@ -44,12 +47,12 @@ const TABLE: [(&str, May); 28] = [
     ),
     (
         "agent",
-        May::Only(&["gate", "session", "wire", "identity", "inward"]),
+        May::Only(&["gate", "session", "wire", "identity", "inward", "memory"]),
     ),
     (
         "admin",
         May::Only(&[
-            "agent", "audit", "clock", "consent", "identity", "inward", "wire",
+            "agent", "audit", "clock", "consent", "identity", "inward", "memory", "wire",
         ]),
     ),
     (

@@ -152,8 +152,8 @@ async fn from_server(mut events: ChildEvents, writer: AgentWriter, shutdown: Shu
                 eprintln!("{reason}");
                 return shutdown.request(Cause::UpstreamGone);
             }
-            event @ (Event::TooLong
-            | Event::Answered(_)
+            event @ (Event::Unread(_)
+            | Event::Answered(..)
             | Event::Died { .. }
             | Event::Restarted) => {
                 eprintln!("{event:?}");

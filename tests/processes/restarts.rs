@@ -76,7 +76,7 @@ fn a_server_that_never_completes_a_handshake_is_given_up_after_five_starts() {
                 }
                 Event::GaveUp { reason } => break reason,
                 Event::Restarted => {}
-                event @ (Event::Line(_) | Event::TooLong | Event::Answered(_)) => {
+                event @ (Event::Line(_) | Event::Unread(_) | Event::Answered(..)) => {
                     panic!("{event:?}")
                 }
             }

@@ -312,8 +312,8 @@ impl Server {
         let event = tokio::time::timeout(PATIENCE, self.events.next()).await;
         match event.expect("something happens") {
             Event::Line(line) => Happened::Line(String::from_utf8(line.to_vec()).unwrap()),
-            Event::TooLong => Happened::Other(Event::TooLong),
-            Event::Answered(request) => Happened::Other(Event::Answered(request)),
+            Event::Unread(why) => Happened::Other(Event::Unread(why)),
+            Event::Answered(request, why) => Happened::Other(Event::Answered(request, why)),
             Event::Restarted => Happened::Other(Event::Restarted),
             Event::Died {
                 exit,

@@ -25,6 +25,20 @@ pub(crate) struct Agent {
 }
 
 impl Answer {
+    /// None where the gate hangs up before it has answered.
+    pub(crate) fn of(mut stream: TcpStream) -> Option<Self> {
+        let mut text = String::new();
+        // What the gate does not take resets the connection, behind the answer.
+        let _ = stream.read_to_string(&mut text);
+        let (head, body) = text.split_once("\r\n\r\n")?;
+        let status = head.split(' ').nth(1)?.parse().ok()?;
+        Some(Self {
+            status,
+            head: head.to_owned(),
+            body: body.to_owned(),
+        })
+    }
+
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let fields = self.head.lines().filter_map(|line| line.split_once(':'));
         let mut named = fields.filter(|(field, _)| field.eq_ignore_ascii_case(name));
@@ -76,12 +90,19 @@ impl Agent {
     }
 
     pub(crate) fn request(&self, method: &str, body: &str) -> Answer {
+        let mut stream = self.begin(method, body.len());
+        stream.write_all(body.as_bytes()).unwrap();
+        Answer::of(stream).unwrap()
+    }
+
+    /// Sends the head of a request with a body of so many bytes.
+    pub(crate) fn begin(&self, method: &str, length: usize) -> TcpStream {
         let mut headers = vec![
             format!("Host: {}", self.address),
             "Connection: close".to_owned(),
             "Content-Type: application/json".to_owned(),
             "Accept: application/json, text/event-stream".to_owned(),
-            format!("Content-Length: {}", body.len()),
+            format!("Content-Length: {length}"),
         ];
         // One of the agent's own stands in place of the usual one.
         for own in &self.headers {
@@ -96,17 +117,7 @@ impl Agent {
         );
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(head.as_bytes()).unwrap();
         stream
-            .write_all(format!("{head}{body}").as_bytes())
-            .unwrap();
-        let mut text = String::new();
-        stream.read_to_string(&mut text).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        Answer {
-            status,
-            head: head.to_owned(),
-            body: body.to_owned(),
-        }
     }
 }

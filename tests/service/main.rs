@@ -35,6 +35,8 @@ mod lives;
 #[cfg(test)]
 mod logs;
 #[cfg(test)]
+mod memory;
+#[cfg(test)]
 mod operators;
 #[cfg(test)]
 #[path = "../support/peer.rs"]

@@ -46,6 +46,7 @@ fn rig() -> Rig {
     let figures = || Figures {
         health: Health::Ready,
         revision: "r".into(),
+        memory: None,
         restart: 0,
         sessions: super::super::Sessions::default(),
         kept: None,

@@ -10,12 +10,20 @@ use hyper::body::Incoming;
 use hyper::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use tokio::time::{sleep, timeout};
 
+use crate::memory::Memory;
+
 use super::refusal::Refused;
 use super::room::{Budget, Held, Room};
 use super::settings::Settings;
 
 /// What must come of a body in [`Settings::body_pause`], if it is not its end that comes.
 const LEAST: usize = 16 * 1024;
+
+/// What the reading of a body waits for.
+enum Waits {
+    ForTheAgent,
+    ForRoom,
+}
 
 /// Reads a body whose length was said, or that comes in chunks; no more of it than a message may have.
 pub(super) async fn read(
@@ -29,10 +37,14 @@ pub(super) async fn read(
     if length.is_some_and(|length| length > most) {
         return Err(Refused::TooLarge(most));
     }
-    let collecting = collect(body, length, room, settings);
+    let mut waits = Waits::ForTheAgent;
+    let collecting = collect(body, length, room, settings, &mut waits);
     match timeout(settings.body_deadline, collecting).await {
         Ok(read) => read,
-        Err(_late) => Err(Refused::BodyLate),
+        Err(_late) => Err(match waits {
+            Waits::ForTheAgent => Refused::BodyLate,
+            Waits::ForRoom => Refused::NoMemory,
+        }),
     }
 }
 
@@ -79,17 +91,23 @@ async fn collect(
     length: Option<usize>,
     room: Room<'_, impl FnOnce() -> Arc<Budget>>,
     settings: &Settings,
+    waits: &mut Waits,
 ) -> Result<Bytes, Refused> {
     let first = next(body).await?.unwrap_or_default();
     // Most bodies come in one part, which is not copied.
+    let memory = &settings.memory;
     if length == Some(first.len()) && first.len() <= LEAST {
+        // It is allocated already.
+        has_memory(memory, &first)?;
         return Ok(first);
     }
     let most = settings.limits.max_bytes;
     let mut pace = Pace::new(settings.body_pause);
     let mut held = Held::of((room.share)(), Arc::clone(room.all));
     if length == Some(first.len()) {
+        *waits = Waits::ForRoom;
         held.reach(first.len()).await?;
+        has_memory(memory, &first)?;
         return Ok(kept(first, held));
     }
     let mut read = Read::First(first);
@@ -98,13 +116,23 @@ async fn collect(
         if come > most {
             return Err(Refused::TooLarge(most));
         }
+        *waits = Waits::ForRoom;
         held.reach(come).await?;
+        let room = memory.wait_to_grow(read.capacity(), come).await;
+        let _room = room.ok_or(Refused::NoMemory)?;
+        *waits = Waits::ForTheAgent;
         read.add(&part);
     }
     if length.is_some_and(|length| length != read.len()) {
         return Err(Refused::BodyBroken);
     }
     Ok(kept(read.whole(), held))
+}
+
+/// Whether bytes that came with the head may be kept.
+fn has_memory(memory: &Memory, come: &Bytes) -> Result<(), Refused> {
+    let room = memory.room(0, come.len());
+    room.map(drop).ok_or(Refused::NoMemory)
 }
 
 /// Bytes that hold their room for as long as somebody has them.
@@ -132,6 +160,13 @@ impl Read {
         match self {
             Self::First(first) => first.len(),
             Self::More(read) => read.len(),
+        }
+    }
+
+    fn capacity(&self) -> usize {
+        match self {
+            Self::First(_) => 0,
+            Self::More(read) => read.capacity(),
         }
     }
 

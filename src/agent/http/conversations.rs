@@ -11,6 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::Instant;
 
 use crate::identity::Identity;
+use crate::memory::SMALL;
 use crate::wire::{Carrier, Stream, TraceContext};
 
 use super::conversation::Conversation;
@@ -18,6 +19,9 @@ use super::refusal::Refused;
 use super::settings::Settings;
 use super::shares::Shares;
 use super::streams::Streams;
+
+/// About what a conversation takes at its beginning, with its server.
+const CONVERSATION: usize = 256 * 1024;
 
 /// A conversation that has begun.
 #[derive(Debug)]
@@ -280,6 +284,8 @@ impl Conversations {
         peer: IpAddr,
     ) -> Result<(Arc<Conversation>, Arrival), Refused> {
         // What is held keeps the share, so that what the agent takes next is counted with this.
+        let room = self.settings.memory.room(CONVERSATION, SMALL);
+        let _room = room.ok_or(Refused::NoMemory)?;
         let own = self.shares.sessions(identity).try_acquire_owned();
         let own = own.map_err(|_| Refused::TooManyOfAgent)?;
         let common = Arc::clone(&self.places).try_acquire_owned();

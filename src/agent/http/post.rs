@@ -56,17 +56,24 @@ pub(super) async fn post(
         // What has not come by then is not waited for.
         () = server.stopping() => return Err(Refused::Closed.into()),
     };
-    let decode = || Message::decode(&bytes, &server.settings.limits);
+    let (limits, memory) = (&server.settings.limits, &server.settings.memory);
+    let room = memory.room_to_judge(&bytes, limits.max_nodes).await;
+    let room = room.ok_or(Refused::NoMemory)?;
+    let decode = || Message::decode(&bytes, limits);
     let message = match apart::work(bytes.len(), decode) {
         Ok(message) => message,
-        Err(error) => return undecodable(server, asked, bytes, error).await,
+        Err(error) => {
+            drop(room);
+            return undecodable(server, asked, bytes, error).await;
+        }
     };
     if stateless::is_stateless(&message, version) {
-        return stateless::post(server, asked, bytes, message).await;
+        return stateless::post(server, asked, bytes, message, room).await;
     }
     let kind = Kind::of(&message);
     let id = message.id().cloned();
     drop(message);
+    drop(room);
     let session = fields::text(headers, fields::SESSION)?;
     let conversation = match session {
         None if kind == Kind::Initialize => return begin(server, asked, bytes).await,

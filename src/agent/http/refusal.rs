@@ -88,6 +88,8 @@ pub(super) enum Refused {
     TooManyStreams,
     #[error("too much is being sent at once")]
     TooManyBodies,
+    #[error("the gate has no memory for this just now (`limits.max_memory`); try again later")]
+    NoMemory,
     #[error("`Last-Event-ID` names nothing that is still known")]
     EventId,
     #[error("the session has ended")]
@@ -130,6 +132,7 @@ impl Refused {
             | Self::TooManyConnections
             | Self::TooManyStreams
             | Self::TooManyBodies
+            | Self::NoMemory
             | Self::Closed => 503,
         }
     }
@@ -168,6 +171,7 @@ impl Refused {
             Self::TooManyConnections => "too-many-connections",
             Self::TooManyStreams => "too-many-streams",
             Self::TooManyBodies => "too-many-bodies",
+            Self::NoMemory => "no-memory",
             Self::EventId => "event-id",
             Self::Ended => "ended",
             Self::Closed => "closed",
@@ -209,6 +213,7 @@ impl Refused {
             | Self::TooManyConnections
             | Self::TooManyStreams
             | Self::TooManyBodies
+            | Self::NoMemory
             | Self::EventId => -32600,
         }
     }
@@ -224,6 +229,7 @@ impl Refused {
                 | Self::BodyLate
                 | Self::BodyBroken
                 | Self::TooManyBodies
+                | Self::NoMemory
                 | Self::Closed
         )
     }

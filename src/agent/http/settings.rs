@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use crate::memory::Memory;
 use crate::wire::Limits;
 
 /// Addresses, limits and deadlines of the HTTP side. The defaults bound what strangers can hold: at
@@ -35,7 +36,7 @@ pub struct Settings {
     pub max_header_bytes: usize,
     /// Header fields of one request; more are answered 431.
     pub max_headers: usize,
-    /// Bytes of bodies that are being read, of all connections together.
+    /// Bytes of bodies that came over all connections together, until each has been judged.
     pub max_waiting_bodies: usize,
     /// Sockets at once. For one more, one makes room that waits for its peer; if none does, the new one
     /// is answered 503 and closed. A quarter of them is kept from streams
@@ -59,6 +60,8 @@ pub struct Settings {
     pub stream_bytes: usize,
     /// How long a stream that has ended is kept for an agent that comes back.
     pub replay_for: Duration,
+    /// What everything here is allocated from.
+    pub memory: Memory,
 }
 
 impl Default for Settings {
@@ -87,6 +90,7 @@ impl Default for Settings {
             slow_reader: Duration::from_secs(5),
             stream_bytes: 256 * 1024,
             replay_for: Duration::from_mins(1),
+            memory: Memory::default(),
         }
     }
 }

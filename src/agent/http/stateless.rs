@@ -4,6 +4,7 @@
 use bytes::Bytes;
 use hyper::HeaderMap;
 
+use crate::memory::Reserved;
 use crate::wire::{self, KnownMethod, Message, Method, Shape, Value, of_header_value};
 
 use super::answer::{Asked, Rejection, Server};
@@ -45,6 +46,7 @@ pub(super) async fn post(
     asked: &Asked<'_>,
     bytes: Bytes,
     message: Message,
+    room: Reserved,
 ) -> Result<Response, Rejection> {
     check(&message, &asked.parts.headers).map_err(|refused| Rejection {
         refused,
@@ -59,6 +61,7 @@ pub(super) async fn post(
         brought.carrier.repeated = Some(repeated::said(&asked.parts.headers));
     }
     drop(message);
+    drop(room);
     let conversations = &server.conversations;
     let conversation = conversations.stateless(asked.identity, asked.peer).await?;
     if is_request {

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use crate::agent::http::{Brought, Inbound, Streams};
 use crate::agent::stdio::{AgentInput, AgentWriter};
 use crate::gate::{Agent, AgentGone, Permit, Source};
-use crate::wire::{Carrier, Frame, LineReader, Stream};
+use crate::wire::{Carrier, Frame, LineReader, Stream, Unread};
 
 /// The agent of one conversation: what delivers.
 #[derive(Debug)]
@@ -32,8 +32,8 @@ pub(super) enum Inbox {
 pub(super) enum Arrived<'i> {
     /// From somewhere, and what headers say of it.
     Frame(Source, Carrier, &'i [u8]),
-    /// A message beyond its limit, which was thrown away.
-    TooLong(Stream),
+    /// A message that was thrown away.
+    Unread(Stream, Unread),
     /// It does not wait any more for what this stream would bring.
     HungUp(Stream),
     /// It has no stream open for this `ping`.
@@ -94,7 +94,9 @@ impl Inbox {
             Self::Stdio(lines) => Ok(match lines.next().await? {
                 Some(Frame::Line(frame)) => Arrived::Frame(HERE, Carrier::default(), frame),
                 // Of an agent's lines the second is not told.
-                Some(Frame::TooLong | Frame::Answered(_)) => Arrived::TooLong(Stream::MAIN),
+                Some(Frame::Unread(why) | Frame::Answered(_, why)) => {
+                    Arrived::Unread(Stream::MAIN, why)
+                }
                 None => Arrived::Closed,
             }),
             Self::Http { inbox, frame } => Ok(match inbox.recv().await {

@@ -153,7 +153,9 @@ async fn listen<U: Upstream, A: Agent>(
                     Taken::Yes => Ok(()),
                 }
             }
-            Ok(Arrived::TooLong(stream)) => gate.handle_too_long(talk, Side::Agent, stream).await,
+            Ok(Arrived::Unread(stream, why)) => {
+                gate.handle_unread(talk, Side::Agent, stream, why).await
+            }
             Ok(Arrived::HungUp(stream)) => gate.hung_up(talk, stream).await,
             Ok(Arrived::Unheard(minted)) => gate.answer_unheard(talk, minted).await,
             Ok(Arrived::Closed) => {
@@ -235,7 +237,9 @@ async fn attend<U: Upstream, A: Agent>(
                 }
                 handled
             }
-            Occurrence::TooLong(stream) => gate.handle_too_long(talk, Side::Upstream, stream).await,
+            Occurrence::Unread(stream, why) => {
+                gate.handle_unread(talk, Side::Upstream, stream, why).await
+            }
             Occurrence::Failed(stream, fault) => {
                 gate.upstream_failed(talk, stream.number(), fault).await
             }
@@ -317,7 +321,7 @@ async fn left<U: Upstream, A: Agent>(
             let told = gate.handle_left(talk, stream, form, frame).await;
             (Heard::More, told)
         }
-        Occurrence::TooLong(_) => {
+        Occurrence::Unread(..) => {
             warn!("the open server says too much at once, and is not heard any more");
             (Heard::More, Ok(()))
         }

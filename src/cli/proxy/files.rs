@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::audit::{self, Redactor};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, Listen};
+use crate::memory::Memory;
 use crate::policy::Roots;
 use crate::session::OnDisk;
 use crate::upstream::{Concealing, StartError};
@@ -22,6 +23,7 @@ pub(in super::super) fn unusable(config: &Config, roots: &Roots) -> Vec<String> 
         &Redactor::default(),
         &Concealing::default(),
         &clock,
+        &Memory::default(),
     );
     let entrance = match &config.listen {
         Listen::Http(listen) => network::authenticate(listen).map(drop),

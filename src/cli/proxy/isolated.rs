@@ -12,6 +12,7 @@ use tokio::time::sleep;
 use tracing::error;
 
 use crate::gate::{Abandoned, Carried, Permit, Unsent, Upstream, UpstreamFault};
+use crate::memory::Memory;
 use crate::session::Place;
 use crate::shutdown::Shutdown;
 use crate::upstream::StartError;
@@ -30,7 +31,7 @@ pub(super) struct Placed {
     apart: Option<Arc<Apart>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Waiting {
     open: Outbox,
     isolated: Outbox,
@@ -75,24 +76,27 @@ pub(super) fn told(cause: &StartError) -> String {
 pub(super) fn connect(
     open: &Upstreams,
     isolated: Option<&Upstreams>,
+    memory: &Memory,
 ) -> Result<(Placed, PlacedEvents), StartError> {
     let (server, events) = open.connect()?;
-    Ok(placed(server, events, isolated))
+    Ok(placed(server, events, isolated, memory))
 }
 
 /// The same, where a command is started with the first message for it.
 pub(super) fn connect_later(
     open: &Upstreams,
     isolated: Option<&Upstreams>,
+    memory: &Memory,
 ) -> (Placed, PlacedEvents) {
     let (server, events) = open.connect_later();
-    placed(server, events, isolated)
+    placed(server, events, isolated, memory)
 }
 
 fn placed(
     open: Server,
     events: ServerEvents,
     isolated: Option<&Upstreams>,
+    memory: &Memory,
 ) -> (Placed, PlacedEvents) {
     let apart = isolated.map(|upstreams| {
         Arc::new(Apart {
@@ -108,7 +112,10 @@ fn placed(
         isolated: ServerEvents::Absent,
         apart: apart.clone(),
     };
-    let waiting = Arc::default();
+    let waiting = Arc::new(Waiting {
+        open: Outbox::within(memory),
+        isolated: Outbox::within(memory),
+    });
     let placed = Placed {
         open,
         waiting,

@@ -18,6 +18,7 @@ use crate::identity::{
     KeySource, KeyUrl, ProtectedResource, Reach, ResourceError, StaticToken, StaticTokens,
     StaticTokensError,
 };
+use crate::memory::Memory;
 use crate::secret;
 use crate::upstream::http::{
     Auth, Conceal, HttpClientError, HttpSettings, PlainHttp, TooShort, client_tls,
@@ -145,8 +146,12 @@ pub(super) fn over_http(
     Some(settings)
 }
 
+/// Which part of the memory may be bodies of agents.
+const PART_OF_BODIES: usize = 4;
+
 /// Where agents are listened for.
-pub(super) fn listener(config: &Config, listen: &HttpListen) -> http::Settings {
+pub(super) fn listener(config: &Config, listen: &HttpListen, memory: &Memory) -> http::Settings {
+    let usual = http::Settings::default();
     http::Settings {
         listen: SocketAddr::new(listen.host, listen.port),
         path: listen.path.clone(),
@@ -159,7 +164,9 @@ pub(super) fn listener(config: &Config, listen: &HttpListen) -> http::Settings {
         max_sessions_per_agent: sessions_per_agent(config, listen),
         starts_a_minute: starts_a_minute(config),
         session_idle: config.limits.session_idle,
-        ..http::Settings::default()
+        max_waiting_bodies: memory.part(PART_OF_BODIES, usual.max_waiting_bodies),
+        memory: memory.clone(),
+        ..usual
     }
 }
 
@@ -322,7 +329,7 @@ mod tests {
             let Listen::Http(listen) = &config.listen else {
                 panic!("{text}");
             };
-            let settings = listener(&config, listen);
+            let settings = listener(&config, listen, &Memory::default());
             let told = (settings.max_sessions, settings.starts_a_minute);
             assert_eq!(told, (sessions, starts), "{text}");
         }

@@ -12,6 +12,7 @@ use crate::config::{Config, Listen, Trial};
 use crate::gate::{self, Gate};
 use crate::identity::Authenticate;
 use crate::loading::{Loaded, Watch};
+use crate::memory::Memory;
 use crate::policy::PolicyStore;
 use crate::session::Session;
 use crate::shutdown::Shutdown;
@@ -76,7 +77,7 @@ pub(super) struct Opened {
 }
 
 /// In the order in which a failure does least harm.
-pub(super) async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
+pub(super) async fn open(config: &Config, loaded: Loaded, memory: Memory) -> Result<Opened, Exit> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let operators = network::operators_token(config).map_err(|cause| invalid(&cause))?;
     let secrets = settings::secrets(config, operators.as_ref()).map_err(|cause| invalid(&cause))?;
@@ -102,8 +103,9 @@ pub(super) async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit
         return Err(invalid(told));
     }
     let concealing = settings::concealing_by(&store);
-    let (upstreams, isolated) = Upstreams::both(config, roots, &secrets, &concealing, &clock)
-        .map_err(|cause| invalid(&cause))?;
+    let (upstreams, isolated) =
+        Upstreams::both(config, roots, &secrets, &concealing, &clock, &memory)
+            .map_err(|cause| invalid(&cause))?;
     let missing = Expected::by(config).missing_in(&policies);
     let shutdown = Shutdown::listen(config.limits.drain_deadline)
         .map_err(|cause| broken("cannot listen for signals", &cause))?;
@@ -120,12 +122,13 @@ pub(super) async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit
         ..serving(config, judging)
     };
     let gate = Gate::new(store, audit.clone(), Arc::clone(&clock), settings);
+    let gate = gate.within(memory.clone());
     let gate = reading::remembering(config, gate)?;
     let (gate, approvals) = operators::asking(config, gate, &clock)?;
     let upstream = config.upstream.name.clone();
     let admin = operators::listen(admin)?;
     let isolated_is = looked_for(config, isolated.as_ref())?;
-    let entrance = enter(config, &gate, &upstreams, isolated.as_ref()).await?;
+    let entrance = enter(config, &gate, &upstreams, isolated.as_ref(), &memory).await?;
     record_start(&audit, &entrance, &upstream, &gate.revision()).await?;
     for notice in loaded.notices.iter().chain(&missing) {
         warn!("{notice}");
@@ -149,6 +152,7 @@ pub(super) async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit
         names: reading::Names::of(&config.ratchet),
         restart,
         clock,
+        memory,
     };
     let health = pulse::health(&parts, serves, authenticate);
     let operators = admin.zip(parts.metrics.clone()).map(|(listener, metrics)| {
@@ -263,6 +267,7 @@ async fn enter(
     gate: &Gate,
     upstreams: &Upstreams,
     isolated: Option<&Upstreams>,
+    memory: &Memory,
 ) -> Result<Entrance, Exit> {
     let upstream = &config.upstream.name;
     match &config.listen {
@@ -270,15 +275,16 @@ async fn enter(
             let session = session(upstream, "stdio", gate.now_ms()).ok_or(Exit::Unrecoverable)?;
             let session = reading::of_process(session, &config.ratchet);
             session.described_by(gate.policies().labels());
-            let (server, events) = isolated::connect(upstreams, isolated).map_err(|cause| {
-                error!("{cause}");
-                Exit::Unrecoverable
-            })?;
+            let (server, events) =
+                isolated::connect(upstreams, isolated, memory).map_err(|cause| {
+                    error!("{cause}");
+                    Exit::Unrecoverable
+                })?;
             Ok(Entrance::Stdio(Box::new((session, server, events))))
         }
         Listen::Http(listen) => {
             let authenticate = network::authenticate(listen).map_err(|cause| invalid(&cause))?;
-            let settings = network::listener(config, listen);
+            let settings = network::listener(config, listen, memory);
             let what = format!("cannot listen at {} (`[listen]`)", settings.listen);
             let listener = Listener::bind(settings).await;
             let listener = listener.map_err(|cause| broken(&what, &cause))?;

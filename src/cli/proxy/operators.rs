@@ -118,9 +118,11 @@ pub(super) fn serve(
     let conversations = parts.conversations.clone();
     let asked = Arc::clone(&health);
     let (restart, needed) = (parts.restart.clone(), parts.restart.clone());
+    let memory = parts.memory.clone();
     let figures = move || Figures {
         health: asked(),
         revision: gate.revision(),
+        memory: memory.state(),
         restart: needed.keys().len(),
         sessions: conversations.count(),
         kept: gate.places().map(|it| Places {

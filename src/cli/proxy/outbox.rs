@@ -12,15 +12,17 @@ use std::task::{Context, Poll};
 use tokio::sync::Notify;
 
 use crate::gate::UpstreamFault;
+use crate::memory::Memory;
 
 /// A message on its way to a server; it resolves when it is queued there, or will never be.
 pub(super) type Sending = Pin<Box<dyn Future<Output = Result<(), UpstreamFault>> + Send>>;
 
-/// How many bytes may wait for one server, beside one message that is longer.
-const MOST_WAITING: usize = 32 * 1024 * 1024;
+/// How many bytes may wait for one server, beside one message that is longer: which part of the memory,
+/// or how many without a limit.
+const MOST_WAITING: (usize, usize) = (16, 32 * 1024 * 1024);
 
 /// How many bytes may wait for all servers of this process.
-const MOST_OF_ALL: usize = 128 * 1024 * 1024;
+const MOST_OF_ALL: (usize, usize) = (4, 128 * 1024 * 1024);
 
 /// Bytes that wait for all servers of this process: its memory is one.
 static OF_ALL: AtomicUsize = AtomicUsize::new(0);
@@ -38,13 +40,21 @@ pub(super) struct Letter {
 pub(super) struct Outbox {
     queue: Mutex<Queue>,
     more: Notify,
-    of_all: &'static AtomicUsize,
+    most: usize,
+    of_all: OfAll,
+}
+
+/// What waits for all servers, and how much may.
+#[derive(Debug, Clone, Copy)]
+struct OfAll {
+    waiting: &'static AtomicUsize,
+    most: usize,
 }
 
 /// Room of all that a message takes while it waits.
 struct Room {
     bytes: usize,
-    of_all: &'static AtomicUsize,
+    of_all: OfAll,
 }
 
 #[derive(Default)]
@@ -56,6 +66,20 @@ struct Queue {
 }
 
 impl Outbox {
+    /// With parts of this memory.
+    pub(super) fn within(memory: &Memory) -> Self {
+        let part = |(divisor, usual)| memory.part(divisor, usual);
+        Self {
+            queue: Mutex::default(),
+            more: Notify::default(),
+            most: part(MOST_WAITING),
+            of_all: OfAll {
+                waiting: &OF_ALL,
+                most: part(MOST_OF_ALL),
+            },
+        }
+    }
+
     /// Sends a message, or lets it wait until [`Self::unsent`] has sent it.
     ///
     /// # Errors
@@ -78,7 +102,7 @@ impl Outbox {
                 Poll::Pending if queue.stalled => return Err(UpstreamFault::Stalled),
                 Poll::Pending => {}
             }
-        } else if queue.bytes.saturating_add(letter.bytes) > MOST_WAITING {
+        } else if queue.bytes.saturating_add(letter.bytes) > self.most {
             return Err(UpstreamFault::Stalled);
         }
         let room = Room::take(letter.bytes, self.of_all).ok_or(UpstreamFault::Stalled)?;
@@ -168,30 +192,21 @@ impl Outbox {
     }
 }
 
-impl Default for Outbox {
-    fn default() -> Self {
-        Self {
-            queue: Mutex::default(),
-            more: Notify::default(),
-            of_all: &OF_ALL,
-        }
-    }
-}
-
 impl Room {
-    fn take(bytes: usize, of_all: &'static AtomicUsize) -> Option<Self> {
+    fn take(bytes: usize, of_all: OfAll) -> Option<Self> {
         let with = |taken: usize| {
             let sum = taken.checked_add(bytes)?;
-            (sum <= MOST_OF_ALL).then_some(sum)
+            (sum <= of_all.most).then_some(sum)
         };
-        let taken = of_all.fetch_update(Ordering::Relaxed, Ordering::Relaxed, with);
+        let waiting = of_all.waiting;
+        let taken = waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, with);
         taken.ok().map(|_| Self { bytes, of_all })
     }
 }
 
 impl Drop for Room {
     fn drop(&mut self) {
-        self.of_all.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.of_all.waiting.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
@@ -238,6 +253,10 @@ mod tests {
         }
     }
 
+    fn outbox() -> Outbox {
+        Outbox::within(&Memory::default())
+    }
+
     fn never() -> Sending {
         Box::pin(async {
             let waited = timeout(Duration::from_secs(5), pending::<()>()).await;
@@ -252,7 +271,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     #[expect(clippy::disallowed_methods, reason = "the clock of the test")]
     async fn whoever_sends_does_not_wait_and_one_stall_is_that_of_all() {
-        let outbox = Outbox::default();
+        let outbox = outbox();
         let start = tokio::time::Instant::now();
         for request in 1..=15 {
             assert_eq!(outbox.send(letter(request, never())).await, Ok(()));
@@ -276,7 +295,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_comes_later_is_sent_later() {
-        let outbox = Outbox::default();
+        let outbox = outbox();
         let (room, first) = oneshot::channel::<()>();
         let order = Arc::new(Mutex::new(Vec::new()));
         let noted = |number: u64| {
@@ -304,7 +323,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_taken_back_or_closed_is_never_sent() {
-        let outbox = Outbox::default();
+        let outbox = outbox();
         for request in 1..=3 {
             outbox.send(letter(request, never())).await.unwrap();
         }
@@ -317,7 +336,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn it_is_emptied_when_everything_but_requests_was_sent_or_never_will_be() {
-        let outbox = Outbox::default();
+        let outbox = outbox();
         outbox.emptied().await;
         let (room, first) = oneshot::channel::<()>();
         let waiting: Sending = Box::pin(async move {
@@ -342,9 +361,9 @@ mod tests {
 
     #[tokio::test]
     async fn what_waits_has_a_limit_in_bytes() {
-        let outbox = Outbox::default();
+        let outbox = outbox();
         let large = |request| Letter {
-            bytes: MOST_WAITING,
+            bytes: MOST_WAITING.1,
             ..letter(request, never())
         };
         assert_eq!(outbox.send(large(1)).await, Ok(()));
@@ -355,15 +374,18 @@ mod tests {
 
     #[tokio::test]
     async fn what_waits_for_all_servers_has_one_limit_in_bytes() {
-        let of_all: &'static AtomicUsize = Box::leak(Box::default());
+        let waiting: &'static AtomicUsize = Box::leak(Box::default());
         let outboxes: Vec<Outbox> = (0..5)
             .map(|_| Outbox {
-                of_all,
-                ..Outbox::default()
+                of_all: OfAll {
+                    waiting,
+                    most: MOST_OF_ALL.1,
+                },
+                ..outbox()
             })
             .collect();
         let large = || Letter {
-            bytes: MOST_WAITING,
+            bytes: MOST_WAITING.1,
             ..letter(1, never())
         };
         let (last, others) = outboxes.split_last().unwrap();
@@ -374,6 +396,6 @@ mod tests {
         assert!(others[0].take_back(1));
         assert_eq!(last.send(large()).await, Ok(()));
         drop(outboxes);
-        assert_eq!(of_all.load(Ordering::Relaxed), 0);
+        assert_eq!(waiting.load(Ordering::Relaxed), 0);
     }
 }

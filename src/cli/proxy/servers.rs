@@ -10,12 +10,13 @@ use crate::audit::Redactor;
 use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::gate::{Abandoned, Permit, Upstream, UpstreamFault};
+use crate::memory::Memory;
 use crate::policy::Roots;
 use crate::upstream::http::{HttpClient, HttpClientError, HttpEvent, HttpEvents, HttpSender};
 use crate::upstream::{
     self, ChildEvents, ChildProcess, ChildSender, Concealing, StartError, sandbox,
 };
-use crate::wire::{Form, Stream};
+use crate::wire::{Form, Stream, Unread};
 
 use super::later::{Begun, Later};
 use super::outbox::Sending;
@@ -61,7 +62,7 @@ pub(super) enum ServerEvents {
 pub(super) enum Occurrence<'e> {
     Frame(Stream, Form, &'e [u8]),
     /// A message beyond its limit, which was thrown away.
-    TooLong(Stream),
+    Unread(Stream, Unread),
     /// The request of this stream will not be answered.
     Failed(Stream, UpstreamFault),
     /// It was started, for the first time.
@@ -119,8 +120,9 @@ impl Upstreams {
         secrets: &Redactor,
         concealing: &Concealing,
         clock: &Arc<dyn Clock>,
+        memory: &Memory,
     ) -> Result<(Self, Option<Self>), Unusable> {
-        let of = |server| Self::of(config, server, roots, secrets, concealing, clock);
+        let of = |server| Self::of(config, server, roots, secrets, concealing, clock, memory);
         let isolated = config.upstream.isolated.as_ref();
         let isolated = isolated.map(|it| of(&it.server)).transpose()?;
         Ok((of(&config.upstream)?, isolated))
@@ -133,14 +135,19 @@ impl Upstreams {
         secrets: &Redactor,
         concealing: &Concealing,
         clock: &Arc<dyn Clock>,
+        memory: &Memory,
     ) -> Result<Self, Unusable> {
         Ok(match network::over_http(config, server, secrets, clock) {
-            Some(settings) => Self::Http(HttpClient::new(&settings).map_err(Unusable::of)?),
+            Some(mut settings) => {
+                settings.memory = memory.clone();
+                Self::Http(HttpClient::new(&settings).map_err(Unusable::of)?)
+            }
             None => Self::Command {
                 settings: {
                     let sandbox = confinement::sandbox(server.sandbox.as_ref(), roots)?;
                     let concealing = concealing.clone();
-                    Arc::new(settings::upstream(config, server, sandbox, concealing))
+                    let settings = settings::upstream(config, server, sandbox, concealing);
+                    Arc::new(settings.within(memory))
                 },
                 starts: Starts::new(Arc::clone(clock)),
             },
@@ -351,7 +358,7 @@ impl ServerEvents {
                     *frame = bytes;
                     Occurrence::Frame(stream, form, frame)
                 }
-                HttpEvent::TooLong { stream } => Occurrence::TooLong(stream),
+                HttpEvent::Unread { stream, why } => Occurrence::Unread(stream, why),
                 HttpEvent::Failed { stream, fault } => Occurrence::Failed(stream, fault),
                 HttpEvent::Died {
                     reason,
@@ -373,15 +380,15 @@ fn of_child<'e>(event: upstream::Event<'e>, started: &Started) -> Occurrence<'e>
     match &event {
         upstream::Event::Died { .. } | upstream::Event::GaveUp { .. } => started.ended(),
         upstream::Event::Line(_)
-        | upstream::Event::TooLong
-        | upstream::Event::Answered(_)
+        | upstream::Event::Unread(_)
+        | upstream::Event::Answered(..)
         | upstream::Event::Restarted => {}
     }
     match event {
         upstream::Event::Line(frame) => Occurrence::Frame(Stream::UNTOLD, Form::Whole, frame),
-        upstream::Event::TooLong => Occurrence::TooLong(Stream::UNTOLD),
-        upstream::Event::Answered(request) => {
-            Occurrence::Failed(Stream::numbered(request), UpstreamFault::reply_too_long())
+        upstream::Event::Unread(why) => Occurrence::Unread(Stream::UNTOLD, why),
+        upstream::Event::Answered(request, why) => {
+            Occurrence::Failed(Stream::numbered(request), UpstreamFault::unread(why))
         }
         upstream::Event::Died {
             exit,

@@ -200,7 +200,8 @@ async fn hold(service: Arc<Service>, arrival: Arrival) {
         .with_ids(ids)
         .numbered(parts.conversations.next_number());
     session.described_by(gate.policies().labels());
-    let (server, events) = isolated::connect_later(&parts.upstreams, parts.isolated.as_ref());
+    let isolated = parts.isolated.as_ref();
+    let (server, events) = isolated::connect_later(&parts.upstreams, isolated, &parts.memory);
     let outbox = Outbox::Http(arrival.streams.clone());
     let bridge = match arrival.kind {
         ConversationKind::Session => parts.bridge(),

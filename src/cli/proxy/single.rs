@@ -38,7 +38,8 @@ pub(super) async fn serve(
         ..
     } = parts;
     let (input, writer) = stdio::open(AGENT_QUEUE_BYTES);
-    let inbox = Inbox::Stdio(LineReader::new(input, gate.limits(Side::Agent).max_bytes));
+    let lines = LineReader::new(input, gate.limits(Side::Agent).max_bytes);
+    let inbox = Inbox::Stdio(lines.within(parts.memory.clone()));
     let agent = Bridged::new(Outbox::Stdio(writer.clone()), parts.bridge());
     let talk = Talk::new(session, server.clone(), agent);
     parts.conversations.enrol(&talk.session);

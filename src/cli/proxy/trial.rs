@@ -177,7 +177,9 @@ async fn hear_one(
         Occurrence::Frame(stream, form, frame) => {
             gate.handle_upstreams(talk, stream, form, frame).await
         }
-        Occurrence::TooLong(stream) => gate.handle_too_long(talk, Side::Upstream, stream).await,
+        Occurrence::Unread(stream, why) => {
+            gate.handle_unread(talk, Side::Upstream, stream, why).await
+        }
         Occurrence::Failed(stream, fault) => {
             gate.upstream_failed(talk, stream.number(), fault).await
         }

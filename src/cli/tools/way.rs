@@ -68,14 +68,14 @@ impl Way {
         match self {
             Self::Child(_, events) => match events.next().await {
                 Event::Line(line) => Heard::Frame(line.to_vec()),
-                Event::TooLong | Event::Answered(_) => Heard::TooLong,
+                Event::Unread(_) | Event::Answered(..) => Heard::TooLong,
                 Event::Died { exit, .. } => Heard::Failed(exit.to_string()),
                 Event::GaveUp { reason } => Heard::Failed(reason.to_string()),
                 Event::Restarted => Heard::Failed("it was started anew".to_owned()),
             },
             Self::Http(_, events) => match events.next().await {
                 HttpEvent::Frame { bytes, .. } => Heard::Frame(bytes),
-                HttpEvent::TooLong { .. } => Heard::TooLong,
+                HttpEvent::Unread { .. } => Heard::TooLong,
                 HttpEvent::Failed { fault, .. } => Heard::Failed(fault.to_string()),
                 HttpEvent::Died { reason, .. } => Heard::Failed(reason.to_string()),
                 HttpEvent::GaveUp { reason } => Heard::Failed(reason.to_string()),

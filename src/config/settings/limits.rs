@@ -38,6 +38,8 @@ pub struct Limits {
     pub session_idle: Duration,
     /// Connections of agents over HTTP at the same time.
     pub max_connections: usize,
+    /// Bytes of memory that the gate's process may take.
+    pub max_memory: usize,
 }
 
 impl Default for Limits {
@@ -58,6 +60,7 @@ impl Default for Limits {
             max_sessions_per_agent: None,
             session_idle: Duration::from_mins(5),
             max_connections: 2_048,
+            max_memory: 512 << 20,
         }
     }
 }

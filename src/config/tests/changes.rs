@@ -300,6 +300,11 @@ const RESTART: &[(&str, &str, &str)] = &[
         "listen = { transport = 'http', port = 1 }\nlimits.max_connections = 1",
         "listen = { transport = 'http', port = 1 }\nlimits.max_connections = 2",
     ),
+    (
+        "limits.max_memory",
+        "limits.max_memory = '512MiB'",
+        "limits.max_memory = '513MiB'",
+    ),
     ("admin.port", "admin.port = 1", "admin.port = 2"),
     (
         "telemetry.sample",

@@ -103,6 +103,7 @@ fn the_defaults_are_the_published_ones() {
         ),
         (None, Duration::from_mins(5), 2_048)
     );
+    assert_eq!(limits.max_memory, 512 * 1024 * 1024);
     let Audit {
         file,
         durability,

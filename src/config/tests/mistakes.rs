@@ -410,6 +410,18 @@ fn limits_have_bounds() {
         ),
         ("max_message_bytes", "\"99999999999GiB\"", "exceeds maximum"),
         ("max_message_bytes_to_agent", "0", "below minimum"),
+        ("max_memory", "\"95MiB\"", "below minimum"),
+        ("max_memory", "\"1025GiB\"", "exceeds maximum"),
+        (
+            "max_memory",
+            "\"300MiB\"",
+            "too little for one message of `max_message_bytes_to_agent`",
+        ),
+        (
+            "max_memory",
+            "\"300MiB\"\nlimits.max_message_bytes = \"64MiB\"",
+            "too little for one message of `max_message_bytes`",
+        ),
         ("max_depth", "65", "exceeds maximum"),
         ("max_depth", "7", "below minimum"),
         ("max_nodes", "99", "below minimum"),

@@ -10,7 +10,7 @@ use crate::gate::failures::Ends;
 use crate::gate::rates::Counted;
 use crate::gate::talk::Talk;
 use crate::session::{Attempt, Exchange, Origin, Target};
-use crate::wire::{Carrier, Likeness, Side, WireError};
+use crate::wire::{Carrier, Id, Likeness, Side, WireError};
 
 impl Trail {
     /// The outcome of a request that got no reply.
@@ -42,6 +42,7 @@ impl Trail {
             state: None,
             span: exchange.span,
             run: talk.session.run(),
+            room: None,
             record,
         };
         trail.answers(exchange);
@@ -56,8 +57,18 @@ impl Trail {
         from: Side,
         error: &WireError,
     ) {
-        let Some(id) = &error.id else { return };
-        let taken = match (from, error.likeness) {
+        self.unread(talk, from, (error.id.as_ref(), error.likeness));
+    }
+
+    /// The same of one that nobody has decoded.
+    pub(in crate::gate) fn unread<U, A>(
+        &mut self,
+        talk: &Talk<U, A>,
+        from: Side,
+        (id, likeness): (Option<&Id>, Likeness),
+    ) {
+        let Some(id) = id else { return };
+        let taken = match (from, likeness) {
             // Ids of the two sides may be equal: what asks, or may have been meant to, answers
             // nothing; and what answers is not itself answered.
             (Side::Upstream, Likeness::Reply | Likeness::Neither) => {

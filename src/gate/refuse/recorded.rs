@@ -26,6 +26,7 @@ impl Refusal {
             Self::ReusedId => "reused-id",
             Self::NotCancellable(_) => "not-cancellable",
             Self::TooLong(_) => "too-long",
+            Self::NoMemory => "no-memory",
             Self::TooMany(_) => "too-many-in-flight",
             Self::TooOften { .. } => "rate-limited",
             Self::Spent { .. } => "budget-spent",
@@ -130,7 +131,7 @@ impl Refusal {
     /// The step that refused.
     pub fn stage(&self) -> Stage {
         match self {
-            Self::Wire(_) | Self::TooLong(_) => Stage::Decode,
+            Self::Wire(_) | Self::TooLong(_) | Self::NoMemory => Stage::Decode,
             Self::OutOfOrder(_)
             | Self::UnsupportedVersion { .. }
             | Self::NeedsSession { .. }

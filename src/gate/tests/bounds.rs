@@ -200,3 +200,26 @@ async fn a_call_with_more_or_longer_paths_than_file_systems_have_is_refused() {
         }
     }
 }
+
+#[tokio::test]
+async fn whoever_waits_for_what_there_is_no_memory_for_is_told_so() {
+    let mut bench = Bench::ready(open, &["safe"]).await;
+    bench.agent(&call("1", "safe")).await;
+    let sent = id_of(&bench.to_upstream()[0]);
+    let full = crate::memory::Memory::limited(1 << 30, || usize::MAX);
+    bench.gate = bench.gate.within(full);
+    bench.agent(&call(r#""two""#, "safe")).await;
+    bench.upstream(&result(&sent)).await;
+    let told = bench.to_agent();
+    assert_eq!(told.len(), 2, "{told:?}");
+    for (answer, id) in told.iter().zip([r#""id":"two""#, r#""id":1"#]) {
+        for part in [id, "-32603", "limits.max_memory"] {
+            assert!(answer.contains(part), "{part}: {answer}");
+        }
+    }
+    assert!(bench.to_upstream().is_empty());
+    let mut records = bench.records().await;
+    records.retain(|record| record.get(&["reason", "code"]) == "no-memory");
+    let decisions: Vec<_> = records.iter().map(|it| it.get(&["decision"])).collect();
+    assert_eq!(decisions, ["BLOCK", "BLOCK"]);
+}

@@ -4,10 +4,11 @@ use hyper::StatusCode;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 
 use crate::gate::apart;
-use crate::wire::{Form, Id, Likeness, Limits, Message, Outcome, Shape};
+use crate::wire::{Form, Id, Likeness, Limits, Message, Outcome, Shape, Unread};
 
 use super::connections::Response;
 use super::failure::Failure;
+use super::settings::HttpSettings;
 
 /// A body that messages are read from.
 pub(super) enum Answer {
@@ -36,8 +37,8 @@ pub(super) async fn of_request(response: Response, asked: &Asked<'_>) -> Result<
     let Ok(Answer::Json(response)) = body(response) else {
         return Err(Failure::status(status));
     };
-    let bytes = whole(response, asked.limits.max_bytes).await?;
-    match reply(&bytes, asked.limits) {
+    let bytes = whole(response, asked.settings).await?;
+    match reply(&bytes, asked.settings).await? {
         Some(reply) if reply.id == Some(asked.id) => Ok(Answered::Error(bytes, form(status))),
         Some(_) | None => Err(Failure::status(status)),
     }
@@ -47,7 +48,7 @@ pub(super) async fn of_request(response: Response, asked: &Asked<'_>) -> Result<
 pub(super) struct Asked<'a> {
     pub(super) id: u64,
     pub(super) within: Within,
-    pub(super) limits: &'a Limits,
+    pub(super) settings: &'a HttpSettings,
 }
 
 /// Whether a request named a session.
@@ -90,17 +91,24 @@ pub(super) fn body(response: Response) -> Result<Answer, Failure> {
     }
 }
 
-/// The whole body, as long as it is no longer than `max` bytes.
-pub(super) async fn whole(mut response: Response, max: usize) -> Result<Vec<u8>, Failure> {
+/// The whole body, as long as it is no longer than it may be, and there is memory for it.
+pub(super) async fn whole(
+    mut response: Response,
+    settings: &HttpSettings,
+) -> Result<Vec<u8>, Failure> {
+    let max = settings.from_upstream.max_bytes;
     let announced = response.content_length().unwrap_or_default();
     if usize::try_from(announced).unwrap_or(usize::MAX) > max {
-        return Err(Failure::TooLong);
+        return Err(Failure::Unread(Unread::TooLong));
     }
     let mut bytes = Vec::new();
     while let Some(chunk) = response.chunk().await? {
-        if bytes.len().saturating_add(chunk.len()) > max {
-            return Err(Failure::TooLong);
+        let come = bytes.len().saturating_add(chunk.len());
+        if come > max {
+            return Err(Failure::Unread(Unread::TooLong));
         }
+        let room = settings.memory.wait_to_grow(bytes.capacity(), come);
+        let _room = room.await.ok_or(NO_MEMORY)?;
         bytes.extend_from_slice(&chunk);
     }
     Ok(bytes)
@@ -115,8 +123,17 @@ pub(super) struct Reply {
     pub(super) result: Option<Message>,
 }
 
+const NO_MEMORY: Failure = Failure::Unread(Unread::NoMemory);
+
 /// Reads a message only to see whether it is a reply, and to what; the gate judges it.
-pub(super) fn reply(bytes: &[u8], limits: &Limits) -> Option<Reply> {
+pub(super) async fn reply(bytes: &[u8], settings: &HttpSettings) -> Result<Option<Reply>, Failure> {
+    let (limits, memory) = (&settings.from_upstream, &settings.memory);
+    let room = memory.room_to_judge(bytes, limits.max_nodes).await;
+    let _room = room.ok_or(NO_MEMORY)?;
+    Ok(read(bytes, limits))
+}
+
+fn read(bytes: &[u8], limits: &Limits) -> Option<Reply> {
     let number = |id: Option<&Id>| id.and_then(|id| id.json().parse().ok());
     match apart::work(bytes.len(), || Message::decode(bytes, limits)) {
         Ok(message) => match message.shape() {

@@ -10,7 +10,7 @@ use tokio::time::{Sleep, sleep};
 
 use crate::gate::UpstreamFault;
 use crate::upstream::Delays;
-use crate::wire::{Form, Stream};
+use crate::wire::{Form, Stream, Unread};
 
 use super::failure::Loss;
 use super::life::Life;
@@ -26,8 +26,8 @@ pub enum HttpEvent {
         form: Form,
         bytes: Vec<u8>,
     },
-    /// A message of more than `max_bytes`. On the stream of a request it is the last one.
-    TooLong { stream: Stream },
+    /// A message that was thrown away. On the stream of a request it is the last one.
+    Unread { stream: Stream, why: Unread },
     /// The request of this stream is not answered. Nothing comes on it any more.
     Failed {
         stream: Stream,

@@ -59,7 +59,7 @@ pub(super) async fn run(exchange: Exchange, text: String) {
         | Failure::Broken
         | Failure::Bad(_)
         | Failure::Status(_)
-        | Failure::TooLong => {
+        | Failure::Unread(_) => {
             exchange.failed(failure).await;
         }
     }
@@ -92,7 +92,7 @@ impl Exchange {
 
     async fn ask(&self, text: String) -> Result<(), Failure> {
         let life = self.open.life();
-        let limits = &life.parts.settings.from_upstream;
+        let settings = &life.parts.settings;
         let begins = self.method == KnownMethod::Initialize;
         let in_session = !begins && self.open.era() == Era::Legacy && life.known().has_session();
         let response = life.post(&self.carried, self.trace.as_ref(), text).await?;
@@ -103,7 +103,7 @@ impl Exchange {
             } else {
                 Within::None
             },
-            limits,
+            settings,
         };
         if begins && response.status().is_success() {
             let session = Known::session_of(response.headers())?;
@@ -122,11 +122,11 @@ impl Exchange {
                 Ok(())
             }
             Answered::Body(Answer::Json(response)) => {
-                let bytes = answer::whole(response, limits.max_bytes).await?;
+                let bytes = answer::whole(response, settings).await?;
                 if bytes.trim_ascii().is_empty() {
                     return Err(Failure::bad("it is empty"));
                 }
-                let reply = answer::reply(&bytes, limits);
+                let reply = answer::reply(&bytes, settings).await?;
                 let answered = reply.is_some_and(|reply| self.answers(&reply));
                 self.tell(bytes, Form::Whole).await;
                 if answered {
@@ -148,7 +148,7 @@ impl Exchange {
         let answers = |reply: &Reply| self.answers(reply);
         let looking = Looking {
             stream: self.stream(),
-            limits: &settings.from_upstream,
+            settings,
             events: &self.events,
             reply: Some(&answers),
         };
@@ -223,8 +223,8 @@ impl Exchange {
 
     async fn failed(&self, failure: Failure) {
         let stream = self.stream();
-        if failure == Failure::TooLong {
-            let _ = self.events.send(HttpEvent::TooLong { stream }).await;
+        if let Failure::Unread(why) = failure {
+            let _ = self.events.send(HttpEvent::Unread { stream, why }).await;
         }
         let fault = failure.fault();
         let _ = self.events.send(HttpEvent::Failed { stream, fault }).await;

@@ -5,6 +5,7 @@ use std::error::Error;
 use hyper::StatusCode;
 
 use crate::gate::UpstreamFault;
+use crate::wire::Unread;
 
 /// Why a session is over, or cannot begin.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -40,8 +41,8 @@ pub(super) enum Failure {
     Bad(String),
     /// The answer has this status, and is no message.
     Status(u16),
-    /// The answer has more bytes than it may.
-    TooLong,
+    /// The answer was thrown away.
+    Unread(Unread),
     SessionGone,
 }
 
@@ -82,7 +83,7 @@ impl Failure {
             Self::Broken | Self::SessionGone => UpstreamFault::Died,
             Self::Bad(what) => UpstreamFault::BadReply(what),
             Self::Status(status) => UpstreamFault::Status(status),
-            Self::TooLong => UpstreamFault::reply_too_long(),
+            Self::Unread(why) => UpstreamFault::unread(why),
         }
     }
 }

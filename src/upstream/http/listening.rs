@@ -20,7 +20,7 @@ pub(super) async fn listen(life: Arc<Life>, events: mpsc::Sender<HttpEvent>) {
     let settings = &life.parts.settings;
     let looking = Looking {
         stream: Stream::MAIN,
-        limits: &settings.from_upstream,
+        settings,
         events: &events,
         reply: None,
     };

@@ -132,7 +132,7 @@ impl Reachability {
                 Failure::Broken
                 | Failure::Bad(_)
                 | Failure::Status(_)
-                | Failure::TooLong
+                | Failure::Unread(_)
                 | Failure::SessionGone,
             ) => unanswered(attempt.by),
         };
@@ -320,7 +320,7 @@ fn why(answered: Result<StatusCode, &Failure>) -> String {
         Ok(status) => format!("its status is {}", status.as_u16()),
         Err(Failure::Status(status)) => format!("its status is {status}"),
         Err(Failure::Unreachable(cause) | Failure::Bad(cause)) => cause.clone(),
-        Err(Failure::Broken | Failure::TooLong | Failure::SessionGone) => {
+        Err(Failure::Broken | Failure::Unread(_) | Failure::SessionGone) => {
             "it did not answer".to_owned()
         }
     }

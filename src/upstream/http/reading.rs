@@ -7,12 +7,13 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::upstream::{Backoff, Delays};
-use crate::wire::{EventKind, Form, Limits, SseDecoder, SseEvent, Stream};
+use crate::wire::{EventKind, Form, SseDecoder, SseEvent, Stream};
 
 use super::answer::{self, Reply};
 use super::connections::Response;
 use super::events::HttpEvent;
 use super::failure::Failure;
+use super::settings::HttpSettings;
 
 /// Where a stream can be resumed, and when.
 #[derive(Debug)]
@@ -37,7 +38,7 @@ pub(super) enum Ended {
 /// What is looked for on a stream.
 pub(super) struct Looking<'a> {
     pub(super) stream: Stream,
-    pub(super) limits: &'a Limits,
+    pub(super) settings: &'a HttpSettings,
     pub(super) events: &'a mpsc::Sender<HttpEvent>,
     /// Sees each reply before it is told; `true` ends the reading.
     pub(super) reply: Option<&'a (dyn Fn(&Reply) -> bool + Sync)>,
@@ -94,7 +95,9 @@ pub(super) async fn read(
     looking: &Looking<'_>,
     place: &mut Place,
 ) -> Result<Ended, Failure> {
-    let mut decoder = SseDecoder::new(looking.limits.max_bytes);
+    let settings = looking.settings;
+    let memory = settings.memory.clone();
+    let mut decoder = SseDecoder::new(settings.from_upstream.max_bytes).within(memory);
     loop {
         let Ok(Some(chunk)) = response.chunk().await else {
             return Ok(Ended::Early);
@@ -103,15 +106,13 @@ pub(super) async fn read(
         while let Some(event) = decoder.next(&mut rest) {
             place.note(&decoder);
             let bytes = match event {
-                SseEvent::TooLong if looking.reply.is_some() => return Err(Failure::TooLong),
-                SseEvent::TooLong => {
+                SseEvent::Unread(why) if looking.reply.is_some() => {
+                    return Err(Failure::Unread(why));
+                }
+                SseEvent::Unread(why) => {
                     let stream = looking.stream;
-                    if looking
-                        .events
-                        .send(HttpEvent::TooLong { stream })
-                        .await
-                        .is_err()
-                    {
+                    let told = looking.events.send(HttpEvent::Unread { stream, why });
+                    if told.await.is_err() {
                         return Ok(Ended::Unread);
                     }
                     continue;
@@ -124,9 +125,13 @@ pub(super) async fn read(
                 SseEvent::Event { .. } => continue,
             };
             place.progress();
-            let found = looking.reply.is_some_and(|wanted| {
-                answer::reply(&bytes, looking.limits).is_some_and(|reply| wanted(&reply))
-            });
+            let found = match looking.reply {
+                None => false,
+                Some(wanted) => {
+                    let reply = answer::reply(&bytes, settings).await?;
+                    reply.is_some_and(|reply| wanted(&reply))
+                }
+            };
             let stream = looking.stream;
             if looking
                 .events

@@ -9,6 +9,7 @@ use secrecy::SecretString;
 use url::{Host, Url};
 
 use crate::clock::{Clock, SystemClock};
+use crate::memory::Memory;
 use crate::upstream::Backoff;
 use crate::wire::Limits;
 
@@ -39,7 +40,7 @@ pub struct HttpSettings {
     /// notification keeps its stream for this long.
     pub linger: Duration,
     /// Limits of a message from the server. One that is longer, as an event or as a body, is
-    /// [`super::HttpEvent::TooLong`].
+    /// [`super::HttpEvent::Unread`].
     pub from_upstream: Limits,
     /// How many requests of one conversation may be open; further ones wait. Each can hold a
     /// message in memory.
@@ -47,6 +48,8 @@ pub struct HttpSettings {
     /// Before lost sessions are begun anew, and before broken streams are resumed unless the server
     /// says how long to wait.
     pub backoff: Backoff,
+    /// What answers are kept in until they are complete.
+    pub memory: Memory,
 }
 
 /// Where the token comes from that the gate shows to the server.
@@ -125,6 +128,7 @@ impl HttpSettings {
                 stable_after: Duration::from_secs(5),
                 ..Backoff::default()
             },
+            memory: Memory::default(),
         }
     }
 

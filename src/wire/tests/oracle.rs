@@ -16,7 +16,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 use crate::wire::{
     Document, EventKind, Fragment, Frame, Id, JsonErrorKind, Kind, Limits, LineReader,
     MAX_EVENT_ID_BYTES, Message, Method, Mirror, Misrepeated, Outcome, Repeated, Said, Shape,
-    SseDecoder, SseEvent, TraceContext, TraceState, Value, header_value, of_header_value,
+    SseDecoder, SseEvent, TraceContext, TraceState, Unread, Value, header_value, of_header_value,
 };
 
 /// What we accept serde_json reads the same way; what it accepts we refuse only for our own rules.
@@ -244,7 +244,7 @@ fn next_frame(reader: &mut LineReader<Trickle<'_>>) -> Option<Option<Vec<u8>>> {
         if let Poll::Ready(frame) = next.poll(&mut context) {
             return frame.expect("no fault").map(|frame| match frame {
                 Frame::Line(line) => Some(line.to_vec()),
-                Frame::TooLong | Frame::Answered(_) => None,
+                Frame::Unread(_) | Frame::Answered(..) => None,
             });
         }
     }
@@ -398,7 +398,7 @@ pub(crate) fn sse(input: &[u8]) {
     }
     // An event without its end may have been too long already.
     if events.len() == expected.len() + 1 {
-        assert_eq!(events.pop(), Some(SseEvent::TooLong));
+        assert_eq!(events.pop(), Some(SseEvent::Unread(Unread::TooLong)));
     }
     assert_eq!(events, expected);
     assert_eq!(decoder.last_event_id().unwrap_or_default(), expected_id);
@@ -427,7 +427,7 @@ fn plain_sse(stream: &[u8], max_bytes: usize) -> (Vec<SseEvent>, Vec<u8>, Option
                 _ => EventKind::Other,
             };
             if whole.len() > max_bytes {
-                events.push(SseEvent::TooLong);
+                events.push(SseEvent::Unread(Unread::TooLong));
             } else if !lines.is_empty() {
                 events.push(SseEvent::Event { kind, data: whole });
             }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use crate::wire::{EventKind, MAX_EVENT_ID_BYTES, SseDecoder, SseEvent};
+use crate::memory::Memory;
+use crate::wire::{EventKind, MAX_EVENT_ID_BYTES, SseDecoder, SseEvent, Unread};
 
 use super::oracle;
 
@@ -28,6 +29,20 @@ fn decoded(stream: &[u8], max_bytes: usize) -> (Vec<SseEvent>, SseDecoder) {
     let events = std::iter::from_fn(|| decoder.next(&mut rest)).collect();
     assert!(rest.is_empty());
     (events, decoder)
+}
+
+#[test]
+fn an_event_without_memory_for_it_is_thrown_away_and_the_next_one_is_told() {
+    for (allocated, is_kept) in [(0, true), (usize::MAX, false)] {
+        let memory = Memory::limited(1 << 30, move || allocated);
+        let mut decoder = SseDecoder::new(1 << 20).within(memory);
+        let long = format!("data: {}\n\n", "x".repeat(1 << 16));
+        let told = decoder.next(&mut long.as_bytes());
+        let is_event = matches!(told, Some(SseEvent::Event { .. }));
+        assert_eq!(is_event, is_kept, "{told:?}");
+        assert_eq!(told == Some(SseEvent::Unread(Unread::NoMemory)), !is_kept);
+        assert!(decoder.memory() < 1 << 12);
+    }
 }
 
 #[test]
@@ -106,7 +121,7 @@ fn an_event_that_is_too_long_is_told_once_and_the_next_one_is_read() {
     let check = |stream: &str, events: &[SseEvent]| {
         assert_eq!(decoded(stream.as_bytes(), 4).0, events, "{stream:?}");
     };
-    let too_long = || SseEvent::TooLong;
+    let too_long = || SseEvent::Unread(Unread::TooLong);
     check("data: 1234\n\n", &[message("1234")]);
     check("data: 12345", &[too_long()]);
     check(

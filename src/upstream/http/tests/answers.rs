@@ -2,7 +2,7 @@
 
 use crate::gate::UpstreamFault;
 use crate::upstream::http::HttpEvent;
-use crate::wire::{Form, KnownMethod, Stream};
+use crate::wire::{Form, KnownMethod, Stream, Unread};
 
 use super::kit::{Server, Talk, frame, news, result};
 
@@ -226,7 +226,11 @@ async fn what_is_longer_than_it_may_be_is_told_and_not_read_to_its_end() {
         talk.ask(1, KnownMethod::ToolsCall).await;
         server.next().await.raw(answer.as_bytes()).await;
         let stream = Stream::numbered(1);
-        talk.expect(HttpEvent::TooLong { stream }).await;
+        talk.expect(HttpEvent::Unread {
+            stream,
+            why: Unread::TooLong,
+        })
+        .await;
         talk.expect(failed(
             1,
             bad("it is longer than `limits.max_message_bytes_to_agent`"),

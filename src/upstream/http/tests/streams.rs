@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::gate::{Abandoned, Upstream, UpstreamFault};
 use crate::upstream::http::{HttpEvent, Loss};
-use crate::wire::{KnownMethod, Stream};
+use crate::wire::{KnownMethod, Stream, Unread};
 
 use super::kit::{Server, Talk, frame, news, result};
 
@@ -79,7 +79,11 @@ async fn an_event_that_is_too_long_does_not_end_the_main_stream() {
     main.message(&"x".repeat(201)).await;
     main.message(&news(1)).await;
     let stream = Stream::MAIN;
-    talk.expect(HttpEvent::TooLong { stream }).await;
+    talk.expect(HttpEvent::Unread {
+        stream,
+        why: Unread::TooLong,
+    })
+    .await;
     talk.expect(frame(0, &news(1))).await;
 }
 
