@@ -26,8 +26,10 @@ const PROGRAM: usize = 48 << 20;
 const LARGE_UNTIL: Share = Share(7, 16);
 const SMALL_UNTIL: Share = Share(9, 16);
 
-/// How long a message waits for others that are judged.
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// How long a message waits for others that are judged, where nothing waits behind it, and where its
+/// conversation does.
+const LONGEST_WAIT: Duration = Duration::from_secs(20);
+const LONGEST_WAIT_BEFORE_OTHERS: Duration = Duration::from_secs(2);
 
 /// How long what was judged may take to be freed.
 const FREEING: Duration = Duration::from_millis(100);
@@ -72,6 +74,14 @@ fn growth(capacity: usize, come: usize) -> usize {
         0
     } else {
         come.max(capacity.saturating_mul(2))
+    }
+}
+
+/// Makes room in a buffer for so many bytes in all, by doubling it, but for no more than it may ever hold.
+pub fn grow(buffer: &mut Vec<u8>, come: usize, most: usize) {
+    if come > buffer.capacity() {
+        let wanted = buffer.capacity().saturating_mul(2).min(most).max(come);
+        buffer.reserve_exact(wanted - buffer.len());
     }
 }
 
@@ -145,21 +155,51 @@ impl Memory {
 
     /// The same, which waits while there is none only since others are judged.
     pub async fn wait_to_grow(&self, capacity: usize, come: usize) -> Option<Reserved> {
-        self.wait(growth(capacity, come), come).await
+        self.wait(growth(capacity, come), come, LONGEST_WAIT).await
+    }
+
+    /// The same, where others wait behind it, for a buffer that has `whole` bytes of a message by now.
+    pub async fn wait_to_grow_before_others(
+        &self,
+        capacity: usize,
+        wanted: usize,
+        whole: usize,
+    ) -> Option<Reserved> {
+        self.wait(growth(capacity, wanted), whole, LONGEST_WAIT_BEFORE_OTHERS)
+            .await
     }
 
     /// Room to judge a message that has at most so many values. Waits as above. INVARIANT: who has such
     /// room waits for no more of it.
     pub async fn room_to_judge(&self, message: &[u8], most_values: usize) -> Option<Reserved> {
+        self.wait_to_judge(message, most_values, LONGEST_WAIT_BEFORE_OTHERS)
+            .await
+    }
+
+    /// The same, where nothing waits behind it.
+    pub async fn room_to_judge_alone(
+        &self,
+        message: &[u8],
+        most_values: usize,
+    ) -> Option<Reserved> {
+        self.wait_to_judge(message, most_values, LONGEST_WAIT).await
+    }
+
+    async fn wait_to_judge(
+        &self,
+        message: &[u8],
+        most_values: usize,
+        longest: Duration,
+    ) -> Option<Reserved> {
         if self.0.is_none() {
             return self.reserve(0, message.len());
         }
         let values = values(message).min(most_values);
-        self.wait(to_judge(message.len(), values), message.len())
-            .await
+        let bytes = to_judge(message.len(), values);
+        self.wait(bytes, message.len(), longest).await
     }
 
-    async fn wait(&self, bytes: usize, whole: usize) -> Option<Reserved> {
+    async fn wait(&self, bytes: usize, whole: usize, longest: Duration) -> Option<Reserved> {
         let room = self.reserve(bytes, whole);
         let Some(limited) = self.0.as_deref().filter(|_| room.is_none()) else {
             return room;
@@ -172,15 +212,19 @@ impl Memory {
                 if room.is_some() {
                     return room;
                 }
-                if limited.reserved.load(Ordering::Relaxed) == 0 {
-                    // What was judged last is given back before its memory is.
-                    sleep(FREEING).await;
-                    return self.reserve(bytes, whole);
+                if limited.reserved.load(Ordering::Relaxed) > 0 {
+                    given_back.await;
+                    continue;
                 }
-                given_back.await;
+                // What was judged last is given back before its memory is.
+                sleep(FREEING).await;
+                let room = self.reserve(bytes, whole);
+                if room.is_some() || limited.reserved.load(Ordering::Relaxed) == 0 {
+                    return room;
+                }
             }
         };
-        let room = timeout(LONGEST_WAIT, waiting).await.ok().flatten();
+        let room = timeout(longest, waiting).await.ok().flatten();
         if room.is_none() {
             self.refuses();
         }
@@ -233,8 +277,8 @@ impl Memory {
             return Some(room(0));
         };
         let line = limited.line(whole);
-        if whole < SMALL {
-            // What others are about to allocate is below another line.
+        if whole < SMALL || bytes == 0 {
+            // What others are about to allocate is below another line, or is theirs to wait for.
             let held = (limited.allocated)().saturating_add(bytes);
             return (held <= line).then(|| room(0));
         }
@@ -349,6 +393,44 @@ mod tests {
         drop(second);
         allocated.store(LARGE_UNTIL.of(LIMIT), Ordering::Relaxed);
         assert!(memory.room_to_judge(&message, 1).await.is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_two_who_wait_neither_is_refused_for_the_other() {
+        let memory = of(&Arc::default());
+        let message = vec![b' '; LARGE_UNTIL.of(LIMIT) / (OF_A_BYTE + 1)];
+        let first = memory.room_to_judge(&message, 1).await.unwrap();
+        let waiting = [(); 3].map(|()| {
+            let (memory, message) = (memory.clone(), message.clone());
+            tokio::spawn(async move {
+                let room = memory.room_to_judge(&message, 1).await;
+                tokio::task::yield_now().await;
+                room.is_some()
+            })
+        });
+        tokio::task::yield_now().await;
+        drop(first);
+        for waiting in waiting {
+            assert!(waiting.await.unwrap());
+        }
+    }
+
+    #[test]
+    fn what_is_allocated_already_is_not_refused_for_what_others_are_about_to_allocate() {
+        let memory = of(&Arc::default());
+        let all = LARGE_UNTIL.of(LIMIT);
+        let _room = memory.room(all, all).unwrap();
+        assert!(memory.room(0, all).is_some());
+        assert!(memory.room(1, all).is_none());
+    }
+
+    #[test]
+    fn a_buffer_doubles_up_to_what_it_may_hold() {
+        let mut buffer = Vec::new();
+        for (come, most, capacity) in [(10, 100, 10), (11, 100, 20), (25, 30, 30), (31, 30, 31)] {
+            grow(&mut buffer, come, most);
+            assert_eq!(buffer.capacity(), capacity, "{come} of {most}");
+        }
     }
 
     #[test]

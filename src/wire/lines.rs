@@ -211,13 +211,15 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             let wanted = (self.buffer.capacity() * 2).min(self.max_bytes.saturating_add(READ));
             let wanted = wanted.max(self.buffer.len() + READ);
             // Old and new are there at once. What one read brings is kept in any case.
-            let _room = match self
-                .memory
-                .wait_to_grow(self.buffer.capacity(), wanted)
-                .await
-            {
-                None if wanted > SMALL => return false,
-                room => room,
+            let _room = if wanted > SMALL {
+                let (has, come) = (self.buffer.capacity(), self.buffer.len());
+                let room = self.memory.wait_to_grow_before_others(has, wanted, come);
+                let Some(room) = room.await else {
+                    return false;
+                };
+                Some(room)
+            } else {
+                None
             };
             self.buffer.reserve_exact(wanted - self.buffer.len());
         }

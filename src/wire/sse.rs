@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use memchr::{memchr, memchr2};
 
-use crate::memory::Memory;
+use crate::memory::{self, Memory};
 
 use super::lines::Unread;
 
@@ -114,6 +114,14 @@ impl SseDecoder {
     pub fn within(mut self, memory: Memory) -> Self {
         self.memory = memory;
         self
+    }
+
+    /// Waits while there is no memory for so many bytes more only since others are judged.
+    pub async fn wait_for_memory(&self, more: usize) {
+        let come = self.data.len().saturating_add(more);
+        let room = self.memory.wait_to_grow(self.data.capacity(), come);
+        // Without any, the event is thrown away when it is taken.
+        drop(room.await);
     }
 
     /// Takes from `input` up to the end of the next event; `None` when all of `input` was taken.
@@ -235,6 +243,7 @@ impl SseDecoder {
         let come = self.data.len().saturating_add(piece.len());
         let room = self.memory.room_to_grow(self.data.capacity(), come);
         if come <= self.max_bytes && room.is_some() {
+            memory::grow(&mut self.data, come, self.max_bytes);
             self.data.extend_from_slice(piece);
             return;
         }

@@ -11,7 +11,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::Instant;
 
 use crate::identity::Identity;
-use crate::memory::SMALL;
 use crate::wire::{Carrier, Stream, TraceContext};
 
 use super::conversation::Conversation;
@@ -284,7 +283,7 @@ impl Conversations {
         peer: IpAddr,
     ) -> Result<(Arc<Conversation>, Arrival), Refused> {
         // What is held keeps the share, so that what the agent takes next is counted with this.
-        let room = self.settings.memory.room(CONVERSATION, SMALL);
+        let room = self.settings.memory.room(CONVERSATION, 0);
         let _room = room.ok_or(Refused::NoMemory)?;
         let own = self.shares.sessions(identity).try_acquire_owned();
         let own = own.map_err(|_| Refused::TooManyOfAgent)?;

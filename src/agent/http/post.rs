@@ -57,8 +57,11 @@ pub(super) async fn post(
         () = server.stopping() => return Err(Refused::Closed.into()),
     };
     let (limits, memory) = (&server.settings.limits, &server.settings.memory);
-    let room = memory.room_to_judge(&bytes, limits.max_nodes).await;
-    let room = room.ok_or(Refused::NoMemory)?;
+    let room = tokio::select! {
+        biased;
+        room = memory.room_to_judge_alone(&bytes, limits.max_nodes) => room.ok_or(Refused::NoMemory)?,
+        () = server.stopping() => return Err(Refused::Closed.into()),
+    };
     let decode = || Message::decode(&bytes, limits);
     let message = match apart::work(bytes.len(), decode) {
         Ok(message) => message,

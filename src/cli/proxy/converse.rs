@@ -321,8 +321,8 @@ async fn left<U: Upstream, A: Agent>(
             let told = gate.handle_left(talk, stream, form, frame).await;
             (Heard::More, told)
         }
-        Occurrence::Unread(..) => {
-            warn!("the open server says too much at once, and is not heard any more");
+        Occurrence::Unread(_, why) => {
+            warn!("a message of the open server, which is left, is thrown away: {why:?}");
             (Heard::More, Ok(()))
         }
         Occurrence::Failed(stream, fault) => {

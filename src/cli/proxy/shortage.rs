@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
 use crate::memory::Memory;
@@ -30,6 +30,8 @@ pub(super) async fn tell(memory: &Memory) -> Infallible {
         while memory.is_short() {
             sleep(LOOK).await;
         }
+        // Of those who were refused meanwhile this line tells.
+        let _ = timeout(Duration::ZERO, memory.was_short()).await;
         let refused = memory.state().map_or(told, |state| state.refused);
         info!(
             refused = refused.saturating_sub(told),

@@ -4,6 +4,7 @@ use hyper::StatusCode;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 
 use crate::gate::apart;
+use crate::memory;
 use crate::wire::{Form, Id, Likeness, Limits, Message, Outcome, Shape, Unread};
 
 use super::connections::Response;
@@ -109,6 +110,7 @@ pub(super) async fn whole(
         }
         let room = settings.memory.wait_to_grow(bytes.capacity(), come);
         let _room = room.await.ok_or(NO_MEMORY)?;
+        memory::grow(&mut bytes, come, max);
         bytes.extend_from_slice(&chunk);
     }
     Ok(bytes)
@@ -128,7 +130,7 @@ const NO_MEMORY: Failure = Failure::Unread(Unread::NoMemory);
 /// Reads a message only to see whether it is a reply, and to what; the gate judges it.
 pub(super) async fn reply(bytes: &[u8], settings: &HttpSettings) -> Result<Option<Reply>, Failure> {
     let (limits, memory) = (&settings.from_upstream, &settings.memory);
-    let room = memory.room_to_judge(bytes, limits.max_nodes).await;
+    let room = memory.room_to_judge_alone(bytes, limits.max_nodes).await;
     let _room = room.ok_or(NO_MEMORY)?;
     Ok(read(bytes, limits))
 }

@@ -102,6 +102,7 @@ pub(super) async fn read(
         let Ok(Some(chunk)) = response.chunk().await else {
             return Ok(Ended::Early);
         };
+        decoder.wait_for_memory(chunk.len()).await;
         let mut rest = &chunk[..];
         while let Some(event) = decoder.next(&mut rest) {
             place.note(&decoder);
