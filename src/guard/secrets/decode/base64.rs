@@ -33,34 +33,36 @@ pub(super) fn runs_of(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Decodes from the character `skipped` on; breaks of lines and padding are passed over.
-pub(super) fn decode(run: &[u8], skipped: usize, out: &mut Vec<u8>) {
+/// The values of the characters of a run; breaks of lines and padding are passed over.
+pub(super) fn values(run: &[u8], out: &mut Vec<u8>) {
     out.clear();
-    let mut bits = 0_u32;
-    let mut held = 0_u8;
+    out.reserve(run.len());
     let mut escaped = false;
-    for &byte in run.get(skipped..).unwrap_or_default() {
-        let sextet = SEXTETS.get(usize::from(byte)).copied().unwrap_or(NONE);
-        if sextet == NONE || escaped {
+    for &byte in run {
+        let value = SEXTETS.get(usize::from(byte)).copied().unwrap_or(NONE);
+        if value == NONE || escaped {
             // The `n` of a break of lines that is written `\n`.
             escaped = byte == b'\\';
             continue;
         }
-        bits = bits << 6 | u32::from(sextet);
-        held += 1;
-        if held == 4 {
-            let [_, first, second, third] = bits.to_be_bytes();
-            out.extend_from_slice(&[first, second, third]);
-            held = 0;
-            bits = 0;
-        }
+        out.push(value);
     }
-    let [_, first, second, _] = (bits << (6 * (4 - u32::from(held)))).to_be_bytes();
-    match held {
-        2 => out.push(first),
-        3 => out.extend_from_slice(&[first, second]),
+}
+
+/// Decodes from the character `skipped` on.
+pub(super) fn decode(values: &[u8], skipped: usize, out: &mut Vec<u8>) {
+    out.clear();
+    let values = values.get(skipped..).unwrap_or_default();
+    out.reserve(values.len());
+    let (fours, rest) = values.as_chunks();
+    for &[a, b, c, d] in fours {
+        out.extend_from_slice(&[a << 2 | b >> 4, b << 4 | c >> 2, c << 6 | d]);
+    }
+    match *rest {
+        [a, b] => out.push(a << 2 | b >> 4),
+        [a, b, c] => out.extend_from_slice(&[a << 2 | b >> 4, b << 4 | c >> 2]),
         // One character more holds no byte.
-        0 | 1 | 4.. => {}
+        _ => {}
     }
 }
 
@@ -117,8 +119,9 @@ mod tests {
 
     #[track_caller]
     fn check(run: &str, skipped: usize, expected: &str) {
-        let mut out = vec![1, 2, 3];
-        decode(run.as_bytes(), skipped, &mut out);
+        let (mut of_run, mut out) = (vec![4], vec![1, 2, 3]);
+        values(run.as_bytes(), &mut of_run);
+        decode(&of_run, skipped, &mut out);
         assert_eq!(String::from_utf8_lossy(&out), expected, "{run}");
     }
 

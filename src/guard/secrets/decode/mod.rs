@@ -51,6 +51,7 @@ pub(super) fn each_decoded(text: &str, mut found: impl FnMut(&Decoded<'_>)) {
             });
         });
     });
+    let mut values = Vec::new();
     let mut decoded = Vec::new();
     let mut narrow = Vec::new();
     for run in base64::runs_of(text.as_bytes()) {
@@ -66,8 +67,9 @@ pub(super) fn each_decoded(text: &str, mut found: impl FnMut(&Decoded<'_>)) {
             wide::each(bytes, SHORTEST_TEXT, &READABLE, &mut narrow, tell);
         };
         let encoded = text.as_bytes().get(run.clone()).unwrap_or_default();
+        base64::values(encoded, &mut values);
         for skipped in 0..4 {
-            base64::decode(encoded, skipped, &mut decoded);
+            base64::decode(&values, skipped, &mut decoded);
             give(&decoded, Layer::Base64, &run);
         }
         for digits in hex::runs_of(encoded) {
