@@ -43,9 +43,13 @@ impl Gate {
         talk: &Talk<U, A>,
         message: &Message,
         OwnReply(taken): OwnReply,
-        trail: &Trail,
+        trail: &mut Trail,
     ) -> Result<(), Stop> {
         let Exchange { origin, again, .. } = taken.exchange;
+        // A list is still to be read. Whoever is told of others may be slow.
+        if origin != Origin::Catalogue {
+            trail.room = None;
+        }
         match origin {
             Origin::Catalogue => self.absorb_page(talk, message, trail).await,
             Origin::Discovery => self.absorb_discovery(talk, message, trail).await,
@@ -146,7 +150,7 @@ impl Gate {
         &self,
         talk: &Talk<U, A>,
         message: &Message,
-        trail: &Trail,
+        trail: &mut Trail,
     ) -> Result<(), Stop> {
         let listed = message.result().map(|result| Shape::TOOLS.list(result));
         let listed = listed.ok_or_else(|| useless("it is no list of tools"))??;
@@ -176,6 +180,7 @@ impl Gate {
             self.tell_of_unlisted(&snapshot, &state.tools);
             !state.parked.is_empty()
         };
+        trail.room = None;
         Box::pin(self.tell_agent_of(talk, &drifts)).await?;
         if trail.run != talk.session.run() {
             return Ok(());

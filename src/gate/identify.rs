@@ -135,7 +135,7 @@ pub(super) fn identify<'m>(
                 (Side::Agent, _) => state.to_agent.take(id),
                 (Side::Upstream, _) if !belongs(id, stream) => None,
                 (Side::Upstream, Waited::No) => state.to_upstream.take(id),
-                (Side::Upstream, Waited::ForAPerson) => state.to_upstream.take_replied(id),
+                (Side::Upstream, Waited::ForAPerson(_)) => state.to_upstream.take_replied(id),
             });
             let Some(taken) = taken else {
                 let is_task = message.result().is_some_and(|it| it.get("task").is_some());

@@ -150,7 +150,10 @@ impl Gate {
         if !until_arrived(talk, came, frame, trail).await {
             return Ok(());
         }
+        // Should it come to nothing there, it has cost its work here.
+        let counted = std::mem::take(&mut trail.counted);
         trail.begin_anew(talk, came);
+        trail.counted = counted;
         self.take_through(talk, came, frame, trail).await
     }
 

@@ -283,6 +283,8 @@ impl Gate {
             .id()
             .map_or(AnswerId::Unreadable, |id| AnswerId::Json(id.json()));
         let answer = OwnMessage::contents(id, &asked.uri, &text, stateless);
+        // The agent may be slow to take it.
+        trail.room = None;
         let told = self.tell(talk, Side::Agent, stream, answer).await;
         told.map_err(|AgentGone| Stop::AgentGone)
     }

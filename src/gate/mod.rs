@@ -55,6 +55,7 @@ mod reload;
 mod remember;
 mod repeated;
 mod resources;
+mod room;
 mod rounds;
 mod route;
 mod schemas;
@@ -84,10 +85,10 @@ use std::sync::Arc;
 use crate::audit::Audit;
 use crate::clock::Clock;
 use crate::consent::Desk;
-use crate::memory::{Memory, Reserved};
+use crate::memory::Memory;
 use crate::policy::PolicyStore;
 use crate::session::Awaits;
-use crate::wire::{self, Carrier, Form, Side, Stream};
+use crate::wire::{Carrier, Form, Side, Stream};
 
 use broken::Broken;
 use consent::Along;
@@ -95,10 +96,9 @@ use decide::Stop;
 use eras::Known;
 use isolate::has_left_since;
 use kept::Kept;
-use panics::Panicked;
 use ratchet::Ratchet;
 use rates::Pace;
-use record::{Came, Trail, Waited};
+use record::{Came, Trail};
 use rounds::Rounds;
 use schemas::KnownSchemas;
 use seen::Seen;
@@ -278,28 +278,11 @@ impl Gate {
         trail: &mut Trail,
     ) -> Result<(), AgentGone> {
         let _in_hand = talk.session.take_in_hand();
-        trail.room = self.room_to_judge(came, frame).await;
-        if trail.room.is_none() {
-            let (id, likeness) = apart::work(frame.len(), || wire::seems(frame));
-            trail.unread(talk, came.from, (id.as_ref(), likeness));
-            return self.refuse(talk, trail, Refusal::NoMemory).await;
-        }
         {
             let taking = pin!(self.take(talk, came, frame, trail));
             apart::steps(frame.len(), taking).await?;
         }
-        trail.room = None;
         self.after(talk, trail).await
-    }
-
-    /// While it is judged.
-    async fn room_to_judge(&self, came: Came, frame: &[u8]) -> Option<Reserved> {
-        let most_values = self.limits(came.from).max_nodes;
-        match came.waited {
-            Waited::No => self.memory.room_to_judge(frame, most_values).await,
-            // Whoever goes on with it may have room already.
-            Waited::ForAPerson => self.memory.more_to_judge(frame, most_values),
-        }
     }
 
     async fn take<U: Upstream, A: Agent>(
@@ -325,27 +308,17 @@ impl Gate {
         frame: &[u8],
         trail: &mut Trail,
     ) -> Result<(), AgentGone> {
-        let passing = Box::pin(self.pass(talk, came, frame, trail));
-        let passed = panics::caught(passing).await;
-        let passed =
-            passed.map(|passed| passed.map_err(|stop| self.naming_versions(talk, stop, trail)));
-        // What a person is asked about is paid for like what they said no to; its call comes later.
-        if !matches!(passed, Ok(Err(Stop::Park | Stop::Hold | Stop::Elsewhere))) {
-            self.settle_rates(trail).await;
-        }
-        let stopped = match passed {
-            Ok(Ok(())) => {
-                Self::end_if_failed(talk, trail);
-                return Ok(());
-            }
-            Ok(Err(stop)) => stop,
-            Err(Panicked) => {
-                trail.forget(talk);
-                Refusal::Panicked.into()
-            }
-        };
+        let passed = Box::pin(self.pass_in_room(talk, came, frame, trail)).await;
         // Whoever is told may be slow to take it.
         trail.room = None;
+        // What a person is asked about is paid for like what they said no to; its call comes later.
+        if !matches!(passed, Err(Stop::Park | Stop::Hold | Stop::Elsewhere)) {
+            self.settle_rates(trail).await;
+        }
+        let Err(stopped) = passed else {
+            Self::end_if_failed(talk, trail);
+            return Ok(());
+        };
         self.keep_consent(&stopped, trail);
         match stopped {
             Stop::Refused(refusal) => {

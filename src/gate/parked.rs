@@ -122,6 +122,7 @@ impl Gate {
                 trail.carrier.clone_from(&parked.carrier);
                 trail.comes_again(&parked);
                 self.take_along(&parked, &mut trail);
+                self.owes(&talk.session, &mut trail);
                 self.handle_on(talk, came, &parked.frame, &mut trail)
                     .await?;
             }

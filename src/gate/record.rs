@@ -53,11 +53,11 @@ pub(super) struct Came {
     pub(super) waited: Waited,
 }
 
-/// Whether a message is a reply that has waited, and its request with it.
+/// Whether a message is a reply that has waited, and with it its request, which has this id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Waited {
     No,
-    ForAPerson,
+    ForAPerson(u64),
 }
 
 /// One message on its way through the gate.

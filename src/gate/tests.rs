@@ -65,6 +65,7 @@ mod records;
 mod related;
 mod repeated;
 mod rounds;
+mod scarce;
 mod schemas;
 mod shadow;
 mod streams;

@@ -285,11 +285,10 @@ impl Gate {
             .since(run);
         trail.carrier.clone_from(&request.carrier);
         trail.attempt = request.attempt;
-        let message = Message::decode(&request.frame, self.limits(from));
-        if let Ok(message) = &message {
-            trail.decoded(talk, message, from);
+        if let Ok(message) = Message::decode(&request.frame, self.limits(from)) {
+            trail.decoded(talk, &message, from);
             trail.method = message.method().and_then(Method::known);
-            trail.asks(&request.target, message);
+            trail.asks(&request.target, &message);
         }
         trail.judged_under(&snapshot);
         let outcome = match end {

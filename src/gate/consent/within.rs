@@ -260,7 +260,7 @@ impl Gate {
         if !talk.session.state().to_upstream.has_replied(replied.minted) {
             return Ok(());
         }
-        came.waited = Waited::ForAPerson;
+        came.waited = Waited::ForAPerson(replied.minted);
         trail.brought = Brought::of(outcome);
         Box::pin(self.handle_on(talk, came, frame, &mut trail)).await
     }
@@ -382,13 +382,15 @@ impl Gate {
         trail: &mut Trail,
     ) -> Result<(), Stop> {
         trail.departed();
+        // What it takes is allocated, and the result waits for room of its own.
+        trail.room = None;
         // While that was recorded it may have been cancelled, or its session has moved: then that was
         // recorded, and its agent was told.
         if !talk.session.state().to_upstream.has_replied(reply.minted) {
             return Err(Stop::Settled);
         }
         let mut came = Came::of_the_server(Stream::MAIN, reply.form, self.clock.elapsed());
-        came.waited = Waited::ForAPerson;
+        came.waited = Waited::ForAPerson(reply.minted);
         let mut answering = Trail::begin(talk, came);
         answering.brought = Brought::Receipt(receipt);
         trail.answer_to = AnswerTo::Nobody;

@@ -15,7 +15,7 @@ use super::super::understand::Understood;
 use super::super::{rounds, tasks};
 use super::leave_for_good;
 use crate::session::{LeftBehind, Origin, Waits};
-use crate::wire::{Form, Id, Likeness, Message, Shape, Side, Stream};
+use crate::wire::{self, Form, Id, Likeness, Message, Shape, Side, Stream, WireError};
 
 impl Gate {
     /// Takes a frame of the open server's after the session has left it: a reply that is still
@@ -30,22 +30,19 @@ impl Gate {
         form: Form,
         frame: &[u8],
     ) -> Result<(), AgentGone> {
-        let decoded = Message::decode(frame, &self.settings.from_upstream);
-        let answered = match &decoded {
-            Ok(message) => match message.shape() {
-                Shape::Reply { id, .. } => id.clone(),
-                Shape::Request { .. } | Shape::Notification { .. } => None,
-            },
-            Err(error) => match error.likeness {
-                Likeness::Reply | Likeness::Neither => error.id.clone(),
-                Likeness::Question | Likeness::Nothing => None,
-            },
+        let limits = &self.settings.from_upstream;
+        let room = self.memory.room_to_judge(frame, limits.max_nodes).await;
+        let (message, answered) = match room {
+            Some(_) => read(Message::decode(frame, limits)),
+            None => (None, answered(wire::seems(frame))),
         };
+        drop(room);
         let answered = answered.and_then(|id| minted(&id));
         // INVARIANT: what both servers say is taken in one after the other, so that the isolated one
         // cannot answer in its place.
         let is_awaited = talk.session.state().to_upstream.answer_behind(answered);
         if is_awaited {
+            drop(message);
             let came = Came::of_the_server(stream, form, self.clock.elapsed());
             let mut trail = Trail::begin(talk, came);
             trail.is_of_the_open_server(talk);
@@ -53,8 +50,7 @@ impl Gate {
             talk.session.state().to_upstream.answer_behind(None);
             told?;
         } else {
-            self.unheard(talk, stream, form, decoded.ok().as_ref())
-                .await;
+            self.unheard(talk, stream, form, message).await;
         }
         leave_for_good(talk);
         Ok(())
@@ -160,13 +156,13 @@ impl Gate {
         talk: &Talk<U, A>,
         stream: Stream,
         form: Form,
-        message: Option<&Message>,
+        message: Option<Message>,
     ) {
         let came = Came::of_the_server(stream, form, self.clock.elapsed());
         let mut trail = Trail::begin(talk, came);
         trail.is_of_the_open_server(talk);
         if let Some(message) = message {
-            trail.decoded(talk, message, Side::Upstream);
+            trail.decoded(talk, &message, Side::Upstream);
         }
         let record = trail.refused(&Refusal::Left, self.clock.elapsed());
         if let Err(fault) = self.audit.record(self.concealed(record)).await {
@@ -192,6 +188,28 @@ pub(in crate::gate) fn leads_nowhere(understood: &Understood<'_>) -> Result<(), 
         return Err(UpstreamFault::Left.into());
     }
     Ok(())
+}
+
+/// A message of the open server's, and the id of what it answers.
+fn read(decoded: Result<Message, WireError>) -> (Option<Message>, Option<Id>) {
+    match decoded {
+        Ok(message) => {
+            let id = match message.shape() {
+                Shape::Reply { id, .. } => id.clone(),
+                Shape::Request { .. } | Shape::Notification { .. } => None,
+            };
+            (Some(message), id)
+        }
+        Err(error) => (None, answered((error.id, error.likeness))),
+    }
+}
+
+/// The id of what a frame answers that is no message.
+fn answered((id, likeness): (Option<Id>, Likeness)) -> Option<Id> {
+    match likeness {
+        Likeness::Reply | Likeness::Neither => id,
+        Likeness::Question | Likeness::Nothing => None,
+    }
 }
 
 fn minted(id: &Id) -> Option<u64> {

@@ -161,6 +161,15 @@ impl Gate {
         }
     }
 
+    /// A request of a session's that has waited is paid for even if it is not judged.
+    pub(super) fn owes(&self, session: &Session, trail: &mut Trail) {
+        let current = self.policy.current();
+        if trail.attempt == Attempt::First && self.terms(&current).rates.are_limits() {
+            let agent = Arc::clone(&session.state().agent);
+            trail.counted = Counted::Owed(owner(&agent).to_owned());
+        }
+    }
+
     /// A message is through with the path: what it still owes is paid.
     pub(super) async fn settle_rates(&self, trail: &mut Trail) {
         if let Counted::Owed(principal) = std::mem::take(&mut trail.counted) {

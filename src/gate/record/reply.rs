@@ -7,6 +7,7 @@ use super::{AnswerTo, Trail, correlation, kind};
 use crate::audit::Record;
 use crate::gate::consent::Brought;
 use crate::gate::failures::Ends;
+use crate::gate::identify::asker;
 use crate::gate::rates::Counted;
 use crate::gate::talk::Talk;
 use crate::session::{Attempt, Exchange, Origin, Target};
@@ -86,9 +87,39 @@ impl Trail {
             }
         };
         if let Some(taken) = taken {
-            self.record.kind = kind::of_outcome(taken.exchange.method);
-            self.replies(&taken.exchange, from);
+            self.answers_unread(&taken.exchange, from);
         }
+    }
+
+    /// A server that asks under this id learns that it was not read.
+    pub(in crate::gate) fn asked_unread<U, A>(
+        &mut self,
+        talk: &Talk<U, A>,
+        id: &Id,
+        likeness: Likeness,
+    ) {
+        match likeness {
+            Likeness::Question => {
+                let asker = asker(&talk.session, Side::Upstream, id, self.stream);
+                self.answer_to = AnswerTo::Asker(Side::Upstream, asker);
+            }
+            Likeness::Reply | Likeness::Neither | Likeness::Nothing => {}
+        }
+    }
+
+    /// The message is the reply that has waited with the request that has this id.
+    pub(in crate::gate) fn waited<U, A>(&mut self, talk: &Talk<U, A>, minted: u64) {
+        let mut state = talk.session.state();
+        let taken = state.to_upstream.take_replied(&Id::integer(minted));
+        drop(state);
+        if let Some(taken) = taken {
+            self.answers_unread(&taken.exchange, Side::Upstream);
+        }
+    }
+
+    fn answers_unread(&mut self, exchange: &Exchange, from: Side) {
+        self.record.kind = kind::of_outcome(exchange.method);
+        self.replies(exchange, from);
     }
 
     /// The message replies to a request: what becomes of it is told to the one who asked.

@@ -2,6 +2,7 @@
 
 mod kept;
 mod rounds;
+mod scarce;
 mod servers;
 mod sessions;
 mod vain;

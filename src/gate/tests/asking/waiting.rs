@@ -236,3 +236,20 @@ async fn a_call_that_waits_for_the_model_when_the_conversation_ends_is_answered_
     let answers = told.iter().filter(|it| it.contains(r#""id":1,"error""#));
     assert_eq!(answers.count(), 1, "{told:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn calls_go_on_when_there_was_no_memory_for_what_the_model_said() {
+    let (bench, id) = waiting(|_| {}).await;
+    let (bench, rooms) = crate::gate::tests::scarce::scarce(bench);
+    crate::gate::tests::scarce::leave(&rooms, 0);
+    bench
+        .agent(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"role":"assistant","content":{{}},"model":"m"}}}}"#
+        ))
+        .await;
+    let told = bench.to_upstream();
+    assert!(told[0].contains(r#""id":"q","error""#), "{told:?}");
+    crate::gate::tests::scarce::leave(&rooms, usize::MAX);
+    go_on(&bench).await;
+    assert!(bench.to_upstream()[0].contains("tools/call"));
+}

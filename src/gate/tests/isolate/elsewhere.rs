@@ -286,3 +286,39 @@ async fn an_agent_whose_handshake_the_open_server_answers_too_late_begins_anothe
     bench.agent(INITIALIZE).await;
     assert_eq!(methods(&bench.to_upstream()), ["initialize"]);
 }
+
+thread_local! {
+    static MEMORY: std::cell::RefCell<crate::memory::Memory> = std::cell::RefCell::default();
+    static WITHOUT_ROOM: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// Counts how often a call is judged while nobody has room.
+fn with_room(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
+    if let Action::CallTool { .. } = facts.action {
+        let is_free = MEMORY.with_borrow(|it| it.room(10 << 20, 10 << 20).is_some());
+        WITHOUT_ROOM.set(WITHOUT_ROOM.get() + usize::from(is_free));
+    }
+    Ok(allow())
+}
+
+#[tokio::test]
+async fn a_call_that_is_judged_again_where_its_session_is_has_room_for_that() {
+    for after in 0..8 {
+        let mut bench = Bench::with(with_room, |it| it.isolate_from = Some(SECRET));
+        bench.shake_hands().await;
+        bench.list(&["read"]).await;
+        let limit = crate::gate::tests::scarce::FOR_ONE;
+        let memory = crate::memory::Memory::limited(limit, || 0);
+        MEMORY.replace(memory.clone());
+        bench.gate = bench.gate.within(memory);
+        let bench = rising(bench, after);
+        let long =
+            call("1", "read").replace(r#""a":1"#, &format!(r#""a":"{}""#, "x".repeat(1 << 20)));
+        let reached = bench.agent_meanwhile(&long, &["read"]).await;
+        assert!(
+            reached.iter().any(|it| it.contains("tools/call")),
+            "{after}"
+        );
+        assert_eq!(WITHOUT_ROOM.get(), 0, "{after}");
+    }
+}

@@ -1,0 +1,105 @@
+//! The room in which a message is judged, and messages for which there is none.
+
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny};
+
+use crate::wire::{self, Side};
+
+use super::Gate;
+use super::decide::Stop;
+use super::forward::{Agent, Upstream};
+use super::isolate::has_left_since;
+use super::oblige;
+use super::panics;
+use super::rates::Counted;
+use super::record::{AnswerTo, Came, Trail, Waited};
+use super::refuse::Refusal;
+use super::talk::Talk;
+
+impl Gate {
+    /// Judges a message as soon as there is room for that. INVARIANT: whoever has room waits for nobody who
+    /// may wait for some.
+    ///
+    /// # Errors
+    /// [`Refusal::NoMemory`] when there is no room. [`Stop::Elsewhere`] when its session has moved
+    /// meanwhile, [`Stop::Settled`] when somebody has ended the request that it answers.
+    pub(super) async fn pass_in_room<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        came: Came,
+        frame: &[u8],
+        trail: &mut Trail,
+    ) -> Result<(), Stop> {
+        let then = match came.from {
+            Side::Agent => talk.session.run(),
+            Side::Upstream => trail.run,
+        };
+        let most_values = self.limits(came.from).max_nodes;
+        trail.room = self.memory.room_to_judge(frame, most_values).await;
+        if let Waited::ForAPerson(minted) = came.waited
+            && !talk.session.state().to_upstream.has_replied(minted)
+        {
+            return Err(Stop::Settled);
+        }
+        // Ids count up: what is asked of the isolated server could be answered by the open one.
+        if has_left_since(talk, then) {
+            return Err(Stop::Elsewhere);
+        }
+        if trail.room.is_none() {
+            self.unjudged(talk, came, frame, trail);
+            return Err(Refusal::NoMemory.into());
+        }
+        // It is counted once it is known what it is.
+        trail.counted = Counted::No;
+        let passing = Box::pin(self.pass(talk, came, frame, trail));
+        let Ok(passed) = panics::caught(passing).await else {
+            trail.forget(talk);
+            return Err(Refusal::Panicked.into());
+        };
+        passed.map_err(|stop| self.naming_versions(talk, stop, trail))
+    }
+
+    /// Finds out who is told that there is no memory for a message.
+    fn unjudged<U, A>(&self, talk: &Talk<U, A>, came: Came, frame: &[u8], trail: &mut Trail) {
+        if let Waited::ForAPerson(minted) = came.waited {
+            trail.waited(talk, minted);
+            return;
+        }
+        let (id, likeness) = wire::seems(frame);
+        trail.unread(talk, came.from, (id.as_ref(), likeness));
+        match (came.from, &id) {
+            (Side::Upstream, Some(id)) => trail.asked_unread(talk, id, likeness),
+            (Side::Agent, None) if tells(frame) => trail.answer_to = AnswerTo::Nobody,
+            (Side::Agent, Some(_) | None) | (Side::Upstream, None) => {}
+        }
+        // An id is repeated in the answer, where nothing can stand for it.
+        let secrets = &self.settings.secrets;
+        if let AnswerTo::Asker(from, asker) = &trail.answer_to
+            && oblige::shows(asker.id.json(), secrets)
+        {
+            trail.cannot_repeat_its_id(*from);
+        }
+    }
+}
+
+/// Whether a message has a method and no id: nobody waits for an answer to it.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "nothing of it is decoded, and of two equal names there is an error"
+)]
+fn tells(frame: &[u8]) -> bool {
+    /// The members that tell. Nothing of a message is kept.
+    #[derive(Deserialize)]
+    struct Members {
+        #[serde(default, deserialize_with = "is_there")]
+        method: bool,
+        #[serde(default, deserialize_with = "is_there")]
+        id: bool,
+    }
+
+    fn is_there<'de, D: Deserializer<'de>>(member: D) -> Result<bool, D::Error> {
+        IgnoredAny::deserialize(member).map(|_| true)
+    }
+
+    serde_json::from_slice::<Members>(frame).is_ok_and(|it| it.method && !it.id)
+}
