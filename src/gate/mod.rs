@@ -79,7 +79,6 @@ mod versions;
 #[cfg(test)]
 mod tests;
 
-use std::pin::pin;
 use std::sync::Arc;
 
 use crate::audit::Audit;
@@ -278,10 +277,7 @@ impl Gate {
         trail: &mut Trail,
     ) -> Result<(), AgentGone> {
         let _in_hand = talk.session.take_in_hand();
-        {
-            let taking = pin!(self.take(talk, came, frame, trail));
-            apart::steps(frame.len(), taking).await?;
-        }
+        self.take(talk, came, frame, trail).await?;
         self.after(talk, trail).await
     }
 
@@ -335,7 +331,10 @@ impl Gate {
             }
             Stop::Park => self.park(talk, frame, trail, Awaits::Upstream).await,
             Stop::Hold => self.park(talk, frame, trail, Awaits::Model).await,
-            Stop::Ask(asking) => Box::pin(self.ask_people(talk, frame, trail, *asking)).await,
+            Stop::Ask(asking) => {
+                let mut asking = Box::pin(self.ask_people(talk, frame, trail, *asking));
+                apart::steps(frame.len(), asking.as_mut()).await
+            }
             Stop::Elsewhere => Box::pin(self.judge_there(talk, came, frame, trail)).await,
             Stop::Settled => Ok(()),
             Stop::AgentGone => Err(AgentGone),

@@ -5,7 +5,6 @@ use serde::de::{Deserializer, IgnoredAny};
 
 use crate::wire::{self, Side};
 
-use super::Gate;
 use super::decide::Stop;
 use super::forward::{Agent, Upstream};
 use super::isolate::has_left_since;
@@ -15,6 +14,7 @@ use super::rates::Counted;
 use super::record::{AnswerTo, Came, Trail, Waited};
 use super::refuse::Refusal;
 use super::talk::Talk;
+use super::{Gate, apart};
 
 impl Gate {
     /// Judges a message as soon as there is room for that. INVARIANT: whoever has room waits for nobody who
@@ -52,7 +52,11 @@ impl Gate {
         // It is counted once it is known what it is.
         trail.counted = Counted::No;
         let passing = Box::pin(self.pass(talk, came, frame, trail));
-        let Ok(passed) = panics::caught(passing).await else {
+        // Not the wait for room: many who wait would each be woken on a thread of its own.
+        let mut passing = Box::pin(panics::caught(passing));
+        let passed = apart::steps(frame.len(), passing.as_mut()).await;
+        drop(passing);
+        let Ok(passed) = passed else {
             trail.forget(talk);
             return Err(Refusal::Panicked.into());
         };
@@ -65,7 +69,7 @@ impl Gate {
             trail.waited(talk, minted);
             return;
         }
-        let (id, likeness) = wire::seems(frame);
+        let (id, likeness) = apart::work(frame.len(), || wire::seems(frame));
         trail.unread(talk, came.from, (id.as_ref(), likeness));
         match (came.from, &id) {
             (Side::Upstream, Some(id)) => trail.asked_unread(talk, id, likeness),

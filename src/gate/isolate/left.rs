@@ -12,7 +12,7 @@ use super::super::record::{Came, Trail};
 use super::super::refuse::Refusal;
 use super::super::talk::Talk;
 use super::super::understand::Understood;
-use super::super::{rounds, tasks};
+use super::super::{apart, rounds, tasks};
 use super::leave_for_good;
 use crate::session::{LeftBehind, Origin, Waits};
 use crate::wire::{self, Form, Id, Likeness, Message, Shape, Side, Stream, WireError};
@@ -33,7 +33,7 @@ impl Gate {
         let limits = &self.settings.from_upstream;
         let room = self.memory.room_to_judge(frame, limits.max_nodes).await;
         let (message, answered) = match room {
-            Some(_) => read(Message::decode(frame, limits)),
+            Some(_) => read(apart::work(frame.len(), || Message::decode(frame, limits))),
             None => (None, answered(wire::seems(frame))),
         };
         drop(room);
