@@ -231,12 +231,6 @@ impl Memory {
         room
     }
 
-    /// The same without waiting, for who may have such room already.
-    pub fn more_to_judge(&self, message: &[u8], most_values: usize) -> Option<Reserved> {
-        let values = values(message).min(most_values);
-        self.room(to_judge(message.len(), values), message.len())
-    }
-
     /// A part of the limit for one purpose, or as much as is usual without a limit.
     pub fn part(&self, divisor: usize, usual: usize) -> usize {
         let limited = self.0.as_deref();
@@ -385,7 +379,6 @@ mod tests {
         let mut second = pin!(memory.room_to_judge(&message, 1));
         let mut polled = |context: &mut Context<'_>| Poll::Ready(second.as_mut().poll(context));
         assert!(poll_fn(&mut polled).await.is_pending());
-        assert!(memory.more_to_judge(&message, 1).is_none());
         drop(first);
         let Poll::Ready(Some(second)) = poll_fn(&mut polled).await else {
             panic!("there is room");
