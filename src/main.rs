@@ -7,8 +7,8 @@ use std::time::Duration;
 use cap::Cap;
 use mcp_protector::cli;
 
-/// Counts what is allocated, for `limits.max_memory`. The bound is the gate's: who asks for memory that
-/// an allocator does not give is aborted.
+/// Counts what is allocated, for `limits.max_memory`. It has no bound of its own: the program would abort
+/// at it.
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 

@@ -26,12 +26,12 @@ const PROGRAM: usize = 48 << 20;
 const LARGE_UNTIL: Share = Share(7, 16);
 const SMALL_UNTIL: Share = Share(9, 16);
 
-/// How long a message waits for others that are judged, where nothing waits behind it, and where its
-/// conversation does.
+/// How long a message waits for room that is reserved, where no message of its conversation waits behind it,
+/// and where one may.
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
 const LONGEST_WAIT_BEFORE_OTHERS: Duration = Duration::from_secs(2);
 
-/// How long what was judged may take to be freed.
+/// How long it may take to free what was judged.
 const FREEING: Duration = Duration::from_millis(100);
 
 struct Share(usize, usize);
@@ -49,7 +49,7 @@ impl Share {
     }
 }
 
-/// What a gate has allocated that nobody speaks to.
+/// Bytes that an idle gate has allocated.
 const IDLE: usize = 16 << 20;
 
 /// What judging a message allocates at most for each of its bytes (copies of its text, with guards), and
@@ -62,7 +62,7 @@ fn to_judge(bytes: usize, values: usize) -> usize {
     bytes.saturating_add(values.saturating_mul(OF_A_VALUE))
 }
 
-/// Not fewer values than a message has, by what stands before each.
+/// At least as many values as a message has, by the bytes that may stand before one.
 fn values(message: &[u8]) -> usize {
     let before = memchr3_iter(b',', b'[', b'{', message).count();
     before.saturating_add(1)
@@ -107,7 +107,7 @@ struct Limited {
     short: Notify,
 }
 
-/// Room that somebody has until this is dropped: by then it is allocated, or not needed any more.
+/// Room that is reserved until this is dropped. By then it is allocated, or not needed any more.
 #[must_use = "room is given back when this is dropped"]
 pub struct Reserved {
     memory: Memory,
@@ -153,12 +153,13 @@ impl Memory {
         self.room(growth(capacity, come), come)
     }
 
-    /// The same, which waits while there is none only since others are judged.
+    /// Like [`Self::room_to_grow`], but waits up to 20 seconds for room that is reserved.
     pub async fn wait_to_grow(&self, capacity: usize, come: usize) -> Option<Reserved> {
         self.wait(growth(capacity, come), come, LONGEST_WAIT).await
     }
 
-    /// The same, where others wait behind it, for a buffer that has `whole` bytes of a message by now.
+    /// The same for up to 2 seconds, where others wait behind it, for a buffer that has `whole` bytes of a
+    /// message by now.
     pub async fn wait_to_grow_before_others(
         &self,
         capacity: usize,
@@ -169,14 +170,15 @@ impl Memory {
             .await
     }
 
-    /// Room to judge a message that has at most so many values. Waits as above. INVARIANT: who has such
-    /// room waits for no more of it.
+    /// Room to judge a message that has at most so many values. Waits up to 2 seconds, because
+    /// other messages of its conversation wait behind it. INVARIANT: a task that holds such room waits neither
+    /// for more nor for a task that may wait for some.
     pub async fn room_to_judge(&self, message: &[u8], most_values: usize) -> Option<Reserved> {
         self.wait_to_judge(message, most_values, LONGEST_WAIT_BEFORE_OTHERS)
             .await
     }
 
-    /// The same, where nothing waits behind it.
+    /// The same for up to 20 seconds, where nothing waits behind it.
     pub async fn room_to_judge_alone(
         &self,
         message: &[u8],
@@ -216,7 +218,7 @@ impl Memory {
                     given_back.await;
                     continue;
                 }
-                // What was judged last is given back before its memory is.
+                // A reservation ends before its memory is freed.
                 sleep(FREEING).await;
                 let room = self.reserve(bytes, whole);
                 if room.is_some() || limited.reserved.load(Ordering::Relaxed) == 0 {
@@ -272,7 +274,7 @@ impl Memory {
         };
         let line = limited.line(whole);
         if whole < SMALL || bytes == 0 {
-            // What others are about to allocate is below another line, or is theirs to wait for.
+            // A small message has a higher limit, and bytes that are there already need no room.
             let held = (limited.allocated)().saturating_add(bytes);
             return (held <= line).then(|| room(0));
         }

@@ -7,7 +7,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::block_in_place;
 
 /// Bytes of a message from which on its work is done apart. The most costly contents take
-/// about 50 ns a byte (benchmark `worst`), so that less is done in 2 ms.
+/// about 50 ns a byte (benchmark `worst`), so that less takes under 1 ms.
 const LONG: usize = 16 * 1024;
 
 /// Does what a message of so many bytes needs.

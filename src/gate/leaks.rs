@@ -265,10 +265,10 @@ fn of_peers(record: &mut Record) -> impl Iterator<Item = &mut Text> {
     single.into_iter().flatten().chain(findings).chain(edits)
 }
 
-/// Bytes of a text in which peers are quoted: they choose how long it is.
+/// Bytes of the longest error text that quotes a peer, which chooses how long it is.
 const MOST_TOLD: usize = 4096;
 
-/// Bytes of it that are looked at, so that a credential is whole where the text is cut.
+/// Bytes of it that are searched for credentials: enough to see one whole that stands where the text is cut.
 const MOST_READ: usize = MOST_TOLD + 16 * 1024;
 
 /// A text in which peers are quoted, without their credentials where those are looked for, and without what

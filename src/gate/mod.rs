@@ -305,7 +305,7 @@ impl Gate {
         trail: &mut Trail,
     ) -> Result<(), AgentGone> {
         let passed = Box::pin(self.pass_in_room(talk, came, frame, trail)).await;
-        // Whoever is told may be slow to take it.
+        // Gives the room back: the receiver may be slow.
         trail.room = None;
         // What a person is asked about is paid for like what they said no to; its call comes later.
         if !matches!(passed, Err(Stop::Park | Stop::Hold | Stop::Elsewhere)) {

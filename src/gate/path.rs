@@ -225,7 +225,7 @@ impl Gate {
         }
         self.extend(understood, session);
         Self::is_still_there(talk, begun, &permit, trail)?;
-        // Whoever gets it may be slow to take it.
+        // Gives the room back: the receiver may be slow.
         trail.room = None;
         self.send(talk, permit).await
     }

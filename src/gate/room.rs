@@ -17,8 +17,8 @@ use super::talk::Talk;
 use super::{Gate, apart};
 
 impl Gate {
-    /// Judges a message as soon as there is room for that. INVARIANT: whoever has room waits for nobody who
-    /// may wait for some.
+    /// Judges a message as soon as there is room for that. INVARIANT: a task that holds
+    /// such room waits neither for more nor for a task that may wait for some.
     ///
     /// # Errors
     /// [`Refusal::NoMemory`] when there is no room. [`Stop::Elsewhere`] when its session has moved
@@ -41,7 +41,7 @@ impl Gate {
         {
             return Err(Stop::Settled);
         }
-        // Ids count up: what is asked of the isolated server could be answered by the open one.
+        // Ids count up: a late reply of the open server could answer a request to the isolated one.
         if has_left_since(talk, then) {
             return Err(Stop::Elsewhere);
         }
@@ -52,7 +52,7 @@ impl Gate {
         // It is counted once it is known what it is.
         trail.counted = Counted::No;
         let passing = Box::pin(self.pass(talk, came, frame, trail));
-        // Not the wait for room: many who wait would each be woken on a thread of its own.
+        // The wait for room stays outside: each message that waits would be woken on a thread of its own.
         let mut passing = Box::pin(panics::caught(passing));
         let passed = apart::steps(frame.len(), passing.as_mut()).await;
         drop(passing);
@@ -63,7 +63,7 @@ impl Gate {
         passed.map_err(|stop| self.naming_versions(talk, stop, trail))
     }
 
-    /// Finds out who is told that there is no memory for a message.
+    /// Finds out which side gets the error for a message without room.
     fn unjudged<U, A>(&self, talk: &Talk<U, A>, came: Came, frame: &[u8], trail: &mut Trail) {
         if let Waited::ForAPerson(minted) = came.waited {
             trail.waited(talk, minted);
@@ -76,7 +76,7 @@ impl Gate {
             (Side::Agent, None) if tells(frame) => trail.answer_to = AnswerTo::Nobody,
             (Side::Agent, Some(_) | None) | (Side::Upstream, None) => {}
         }
-        // An id is repeated in the answer, where nothing can stand for it.
+        // The answer would repeat this id, and nothing can stand for an id.
         let secrets = &self.settings.secrets;
         if let AnswerTo::Asker(from, asker) = &trail.answer_to
             && oblige::shows(asker.id.json(), secrets)
@@ -86,7 +86,7 @@ impl Gate {
     }
 }
 
-/// Whether a message has a method and no id: nobody waits for an answer to it.
+/// Whether a message is a notification (a method, no id), read without decoding it.
 #[expect(
     clippy::disallowed_methods,
     reason = "nothing of it is decoded, and of two equal names there is an error"

@@ -282,9 +282,9 @@ impl Conversations {
         kind: ConversationKind,
         peer: IpAddr,
     ) -> Result<(Arc<Conversation>, Arrival), Refused> {
-        // What is held keeps the share, so that what the agent takes next is counted with this.
         let room = self.settings.memory.room(CONVERSATION, 0);
         let _room = room.ok_or(Refused::NoMemory)?;
+        // What is held keeps the share, so that what the agent takes next is counted with this.
         let own = self.shares.sessions(identity).try_acquire_owned();
         let own = own.map_err(|_| Refused::TooManyOfAgent)?;
         let common = Arc::clone(&self.places).try_acquire_owned();

@@ -61,7 +61,7 @@ pub(super) enum ServerEvents {
 #[derive(Debug)]
 pub(super) enum Occurrence<'e> {
     Frame(Stream, Form, &'e [u8]),
-    /// A message beyond its limit, which was thrown away.
+    /// A message that was discarded: it is too long, or there is no memory for it.
     Unread(Stream, Unread),
     /// The request of this stream will not be answered.
     Failed(Stream, UpstreamFault),

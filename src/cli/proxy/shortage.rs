@@ -1,4 +1,4 @@
-//! Tells operators that memory is short, and that it is not any more.
+//! Logs when memory becomes short, and when it is available again.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -8,12 +8,12 @@ use tracing::{info, warn};
 
 use crate::memory::Memory;
 
-/// How often is looked whether there is memory again. The log has at most two lines in that time.
+/// How often the gate looks whether there is memory again. The log has at most two lines in that time.
 const LOOK: Duration = Duration::from_secs(10);
 
 const MIB: usize = 1 << 20;
 
-/// One line when somebody was refused, and one when larger messages pass again.
+/// Logs one line at the first refusal, and one when larger messages pass again.
 pub(super) async fn tell(memory: &Memory) -> Infallible {
     let mut told = 0;
     loop {
@@ -30,7 +30,7 @@ pub(super) async fn tell(memory: &Memory) -> Infallible {
         while memory.is_short() {
             sleep(LOOK).await;
         }
-        // Of those who were refused meanwhile this line tells.
+        // The next line counts the refusals since the warning.
         let _ = timeout(Duration::ZERO, memory.was_short()).await;
         let refused = memory.state().map_or(told, |state| state.refused);
         info!(

@@ -28,8 +28,8 @@ const OF_PART: usize = 8;
 const OF_CLEARING: usize = 1_500_000;
 const FREE_CLEARINGS: usize = 4;
 
-/// How much the tries in a text may cost for each of its bytes. Ordinary texts are at 3 or less, and sources of
-/// what looks for credentials.
+/// How much the tries in a text may cost for each of its bytes. A test holds ordinary texts, and our own
+/// sources, below 4.
 const OF_BYTE: usize = 8;
 
 /// The same beside its bytes: a short text may be nothing but one credential.
@@ -156,8 +156,9 @@ impl Effort {
             return None;
         };
         self.spend(rule, read);
-        self.clearings += cache.clear_count().saturating_sub(before);
-        if self.clearings > FREE_CLEARINGS {
+        let cleared = cache.clear_count().saturating_sub(before);
+        self.clearings += cleared;
+        if cleared > 0 && self.clearings > FREE_CLEARINGS {
             self.spend(rule, OF_CLEARING);
         }
         end
