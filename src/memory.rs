@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_reserved_is_nobody_elses_until_it_is_given_back() {
+    fn reserved_room_is_exclusive_until_it_is_given_back() {
         let memory = of(&Arc::default());
         let half = LARGE_UNTIL.of(LIMIT) / 2;
         let rooms = [memory.room(half, half), memory.room(half, half)];
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_judges_waits_for_others_that_do_and_not_for_what_stays() {
+    async fn judging_waits_for_reserved_room_and_not_for_allocated_memory() {
         let allocated = Arc::<AtomicUsize>::default();
         let memory = of(&allocated);
         let message = vec![b' '; LARGE_UNTIL.of(LIMIT) / (OF_A_BYTE + 1)];
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn of_two_who_wait_neither_is_refused_for_the_other() {
+    async fn of_messages_that_wait_none_is_refused_for_another() {
         let memory = of(&Arc::default());
         let message = vec![b' '; LARGE_UNTIL.of(LIMIT) / (OF_A_BYTE + 1)];
         let first = memory.room_to_judge(&message, 1).await.unwrap();

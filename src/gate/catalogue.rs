@@ -46,7 +46,7 @@ impl Gate {
         trail: &mut Trail,
     ) -> Result<(), Stop> {
         let Exchange { origin, again, .. } = taken.exchange;
-        // A list is still to be read. Whoever is told of others may be slow.
+        // The gate still reads a list. Of all else the agent hears, and it may be slow.
         if origin != Origin::Catalogue {
             trail.room = None;
         }

@@ -150,7 +150,7 @@ impl Gate {
         if !until_arrived(talk, came, frame, trail).await {
             return Ok(());
         }
-        // Should it come to nothing there, it has cost its work here.
+        // The isolated server may refuse it; the rate is charged all the same.
         let counted = std::mem::take(&mut trail.counted);
         trail.begin_anew(talk, came);
         trail.counted = counted;

@@ -39,7 +39,7 @@ pub const UNCONSENTED: &str = "denied by policy: ";
 /// How records end to say that a tool is closed to an agent that does not see it.
 pub const HIDDEN: &str = "; the agent is told that there is no such tool";
 
-/// What is told of a message that takes more memory than there is.
+/// The reason of a refusal for want of memory.
 pub(super) const NO_MEMORY: &str =
     "the gate has no memory for this message just now (`limits.max_memory`)";
 

@@ -160,7 +160,8 @@ fn skimmed(frame: &[u8]) -> (Option<Id>, Likeness) {
     }
 }
 
-/// What a frame seems to be that nobody decodes, and whose answer it is, or who is to be answered.
+/// Kind and id of a frame that the gate does not decode: of the request that a reply answers, or of the
+/// request itself.
 pub fn seems(frame: &[u8]) -> (Option<Id>, Likeness) {
     let skim = Skim::of(frame);
     if let Some(id) = skim.answers() {
@@ -178,7 +179,7 @@ pub fn seems(frame: &[u8]) -> (Option<Id>, Likeness) {
     }
 }
 
-/// Each byte of an id may be written with six.
+/// Bytes of the longest JSON text of an id: six for each of its own, and quotes.
 const MOST_OF_AN_ID: usize = 6 * MAX_ID_BYTES + 2;
 
 fn refused(

@@ -1,5 +1,6 @@
 //! Finds the request that an unreadable reply answers: one that is too long, has too many values, or is
-//! not valid JSON. Only used to end that request at once. And the id of a request that is not read.
+//! not valid JSON. Only used to end that request at once, and to
+//! answer a request that the gate has discarded.
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
-//! Every way to fill the gate's memory: the process stays below `limits.max_memory`, who would fill it
-//! hears why not, and others are served meanwhile.
+//! Every way to fill the gate's memory: the process stays below `limits.max_memory`, the agents that would
+//! fill it hear why they are refused, and others are served meanwhile.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -64,7 +64,7 @@ for line in sys.stdin:
     say(json.dumps({'jsonrpc': '2.0', 'id': asked['id'], 'result': result}) + '\n')
 ";
 
-/// What becomes of whoever would fill the memory.
+/// How the attempts to fill the memory end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expected {
     /// Some are told that there is no memory.

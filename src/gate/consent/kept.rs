@@ -1,7 +1,8 @@
 //! A yes that cannot be made use of yet.
 //!
 //! A person has agreed, and then the request may not go on just now, for a reason that has nothing to
-//! do with that: it comes too often, there is no memory for it, or its tool is not known at the moment. Then the yes is put by,
+//! do with that: it comes too often, there is no memory for it, or its tool is not known at the moment. Then
+//! the yes is put by,
 //! until its own time is over.
 
 use std::sync::Arc;

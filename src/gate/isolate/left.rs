@@ -204,7 +204,7 @@ fn read(decoded: Result<Message, WireError>) -> (Option<Message>, Option<Id>) {
     }
 }
 
-/// The id of what a frame answers that is no message.
+/// The id of the request that an undecoded frame answers.
 fn answered((id, likeness): (Option<Id>, Likeness)) -> Option<Id> {
     match likeness {
         Likeness::Reply | Likeness::Neither => id,

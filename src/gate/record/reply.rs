@@ -61,7 +61,7 @@ impl Trail {
         self.unread(talk, from, (error.id.as_ref(), error.likeness));
     }
 
-    /// The same of one that nobody has decoded.
+    /// The same of a message that the gate has not decoded.
     pub(in crate::gate) fn unread<U, A>(
         &mut self,
         talk: &Talk<U, A>,
@@ -91,7 +91,7 @@ impl Trail {
         }
     }
 
-    /// A server that asks under this id learns that it was not read.
+    /// A server that asks under this id gets an error for it.
     pub(in crate::gate) fn asked_unread<U, A>(
         &mut self,
         talk: &Talk<U, A>,
@@ -107,7 +107,7 @@ impl Trail {
         }
     }
 
-    /// The message is the reply that has waited with the request that has this id.
+    /// The message is the reply to the request with this id, which has waited with it.
     pub(in crate::gate) fn waited<U, A>(&mut self, talk: &Talk<U, A>, minted: u64) {
         let mut state = talk.session.state();
         let taken = state.to_upstream.take_replied(&Id::integer(minted));

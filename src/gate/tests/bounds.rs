@@ -202,7 +202,7 @@ async fn a_call_with_more_or_longer_paths_than_file_systems_have_is_refused() {
 }
 
 #[tokio::test]
-async fn whoever_waits_for_what_there_is_no_memory_for_is_told_so() {
+async fn requests_without_memory_get_an_error_that_names_the_limit() {
     let mut bench = Bench::ready(open, &["safe"]).await;
     bench.agent(&call("1", "safe")).await;
     let sent = id_of(&bench.to_upstream()[0]);

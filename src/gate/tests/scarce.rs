@@ -203,7 +203,7 @@ async fn an_agent_is_answered_what_it_asked_and_not_what_it_told() {
             "",
         ),
         (r#"{"jsonrpc":"2.0","id":9,"result":{}}"#, ""),
-        // Whoever sends that may wait for an answer.
+        // Its sender may wait for an answer.
         (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, "null"),
         (r#"{"jsonrpc":"2.0","\u0069d":3,"method":"ping"}"#, "null"),
         (r#"{"jsonrpc":"2.0","method":"ping""#, "null"),

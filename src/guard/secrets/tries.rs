@@ -23,8 +23,8 @@ const OF_PLACE: usize = 16;
 const OF_MATCH: usize = 400;
 const OF_PART: usize = 8;
 
-/// What it costs when the cache of an automaton is full and made anew, and how often that is free: a text may
-/// come when it is nearly full.
+/// What it costs to clear the cache of an automaton that is full, and how often that is free: texts before may
+/// have filled it nearly.
 const OF_CLEARING: usize = 1_500_000;
 const FREE_CLEARINGS: usize = 4;
 
@@ -39,7 +39,7 @@ const OF_TEXT: usize = 4096;
 #[derive(Clone)]
 pub(super) struct Trier(DFA);
 
-/// The cache of an automaton is in no state to go on.
+/// The automaton cannot go on with its cache.
 struct GaveUp;
 
 /// What has been cached of the automata of all rules, by the number of the rule.

@@ -14,7 +14,7 @@ fn of_little(asked: Asked) -> (Asked, Rooms) {
     (Asked { bench, desk }, rooms)
 }
 
-/// Whoever asked under this id has been told, and nothing waits any more.
+/// The agent has its answer under this id, and no place in flight is taken.
 fn assert_told(asked: &Asked, id: &str) {
     let told = asked.bench.to_agent();
     assert_eq!(told.len(), 1, "{told:?}");
@@ -26,8 +26,7 @@ fn assert_told(asked: &Asked, id: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_waits_for_a_result_that_a_person_agreed_to_is_told_that_there_is_no_memory_for_it()
-{
+async fn an_approved_result_without_memory_is_answered_with_an_error() {
     for (way, rooms_left) in [(Way::Page, 0), (Way::Elicitation, 1)] {
         let asked = listed(Asked::new(of_servers, &[way])).await;
         let (asked, rooms) = of_little(asked);
