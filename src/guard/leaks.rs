@@ -87,16 +87,17 @@ pub fn leaks<'m>(
     let found = search
         .strings
         .into_iter()
-        .filter_map(|(value, text, found)| {
+        .filter(|(_, _, found)| !found.is_empty())
+        .map(|(value, text, found)| {
             let mut rules: Vec<RuleId> = found.iter().map(|finding| finding.rule.clone()).collect();
             rules.dedup();
             let Redacted { text, .. } = replaced(&text, found);
             let without = text.into_owned();
-            (!rules.is_empty()).then_some(Leak {
+            Leak {
                 value,
                 without,
                 rules,
-            })
+            }
         });
     Leaks {
         strings: found.collect(),
@@ -108,7 +109,7 @@ struct Search<'s, 'm> {
     rules: &'s Rules,
     said: &'s dyn Fn(Value<'m>) -> Option<String>,
     spare: Vec<Range<usize>>,
-    strings: Vec<(Value<'m>, String, Vec<Finding>)>,
+    strings: Vec<(Value<'m>, Cow<'m, str>, Vec<Finding>)>,
     names: Vec<RuleId>,
     /// Secrets by what they say.
     known: HashMap<String, RuleId>,
@@ -161,7 +162,7 @@ impl<'m> Search<'_, 'm> {
                 let secret = text.get(finding.range.clone()).unwrap_or_default();
                 self.note(secret, &finding.rule, told);
             }
-            self.strings.push((value, text.into_owned(), found));
+            self.strings.push((value, text, found));
         }
     }
 
@@ -224,7 +225,7 @@ impl<'m> Search<'_, 'm> {
             return;
         }
         for (_, text, found) in &mut self.strings {
-            let again = finder.find_iter(text.as_str()).filter_map(|hit| {
+            let again = finder.find_iter(text.as_ref()).filter_map(|hit| {
                 let rule = rules.get(hit.pattern().as_usize())?;
                 Some(Finding::plain((*rule).clone(), hit.range()))
             });

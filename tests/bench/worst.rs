@@ -28,7 +28,7 @@ mod search;
 
 use std::fmt::Write as _;
 use std::fs;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use mcp_protector::audit::{self, Audit, Redactor};
@@ -46,12 +46,18 @@ use rig::End;
 /// Bytes of what fills a message, a little below the limit of 4 MiB.
 const ROOM: usize = 4_000_000;
 
-/// Values of a message, a little below the limit of 100,000.
-const VALUES: usize = 95_000;
+/// Values of a message, a little below the limit of 50,000.
+const VALUES: usize = 47_500;
 
 /// Bytes of the messages in which contents are searched for, and their kinds.
 const SEARCHED: usize = 1_000_000;
 const SEARCHED_IN: [&str; 2] = ["log message", "call, argument"];
+
+/// How often each message is measured: the least counts, since other programs can only add to it.
+const TIMES: usize = 3;
+
+/// To compile them costs more than any message.
+static RULES: LazyLock<Arc<Rules>> = LazyLock::new(|| Arc::new(Rules::builtin()));
 
 /// The most that one message may cost.
 const MOST: Duration = Duration::from_millis(100);
@@ -447,7 +453,7 @@ fn settings() -> Settings {
         secrets: Some(Secrets {
             sent: Level::Warn,
             received: Treatment::Redact,
-            rules: Arc::new(Rules::builtin()),
+            rules: Arc::clone(&RULES),
         }),
         texts: Texts {
             definitions: Cleaning::Clean,
@@ -507,8 +513,9 @@ fn main() {
             if !format!("{kind}: {filler}").contains(&wanted) {
                 continue;
             }
-            let cost = runtime.block_on(cost(&store, from, kind, message, text));
-            costs.push((cost, kind, *filler));
+            let each = || runtime.block_on(cost(&store, from, kind, message, text));
+            let least = (0..TIMES).map(|_| each()).min();
+            costs.push((least.unwrap_or_default(), kind, *filler));
         }
     }
     costs.sort_unstable_by(|one, other| other.cmp(one));

@@ -13,15 +13,23 @@ use crate::unseen::is_unseen;
 pub(super) struct Folded {
     pub(super) text: String,
     /// For each byte, where the character that it is of begins; and the end.
-    places: Vec<usize>,
+    places: Vec<u32>,
 }
 
 impl Folded {
     /// What these bytes stand for.
     pub(super) fn place_of(&self, range: &Range<usize>) -> Range<usize> {
-        let place = |at: usize| self.places.get(at).or(self.places.last()).copied();
-        place(range.start).unwrap_or_default()..place(range.end).unwrap_or_default()
+        let place = |at: usize| {
+            let place = self.places.get(at).or(self.places.last());
+            place.map_or(0, |place| *place as usize)
+        };
+        place(range.start)..place(range.end)
     }
+}
+
+/// Half as wide as a place: there is one for each byte. A message has far fewer bytes than that holds.
+fn narrowed(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(u32::MAX)
 }
 
 /// `None` if the text reads as it is written.
@@ -43,9 +51,9 @@ pub(super) fn folded(text: &str) -> Option<Folded> {
             continue;
         }
         folded.text.push(narrow(character));
-        folded.places.resize(folded.text.len(), place);
+        folded.places.resize(folded.text.len(), narrowed(place));
     }
-    folded.places.push(text.len());
+    folded.places.push(narrowed(text.len()));
     Some(folded)
 }
 
@@ -76,6 +84,27 @@ fn may_disguise(text: &[u8]) -> bool {
     }
     may != 0
 }
+
+/// Whether no character that begins with this byte is ignored or wide, and none is an escape: of most
+/// characters one byte tells.
+pub(super) fn is_ordinary(byte: u8) -> bool {
+    ORDINARY.get(usize::from(byte)).copied().unwrap_or(false)
+}
+
+static ORDINARY: [bool; 256] = {
+    let mut ordinary = [true; 256];
+    let mut rest: &mut [bool] = &mut ordinary;
+    let mut byte = 0;
+    while let Some((is_ordinary, after)) = rest.split_first_mut() {
+        *is_ordinary = !matches!(
+            byte,
+            0..b' ' | b'\\' | 0x7f | 0xc2 | 0xcd | 0xd8 | 0xe1..=0xe3 | 0xef | 0xf0 | 0xf3
+        );
+        byte = byte.saturating_add(1);
+        rest = after;
+    }
+    ordinary
+};
 
 /// Whether a byte is a control of ASCII and no blank: 1, or 0.
 fn is_control(byte: u8) -> u8 {
@@ -219,6 +248,19 @@ mod tests {
             let found = may_disguise(text.as_bytes()) && is_disguised(&text);
             prop_assert_eq!(found, is_disguised_slowly(&text), "{:?}", text);
         }
+    }
+
+    #[test]
+    fn a_text_of_ordinary_bytes_reads_as_it_is_written() {
+        let ordinary = ('\0'..=char::MAX).filter(|one| one.to_string().bytes().all(is_ordinary));
+        let mut count = 0;
+        for one in ordinary {
+            assert!(!is_unseen(one) && narrow(one) == one, "{one:?}");
+            count += 1;
+        }
+        assert!(count > 1_000, "{count}");
+        assert!("token=\u{442} \u{e9}".bytes().all(is_ordinary));
+        assert!(!is_ordinary(b'\\') && !is_ordinary(0x1b));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::own::OwnRules;
 use super::placeholder;
 use super::redact::{self, Redacted};
 use super::rule::Rule;
-use super::scan::{Found, merged, scan};
+use super::scan::{Found, is_quiet, merged, scan};
 use super::tries::{AllCaches, Effort};
 use crate::guard::keywords::Keywords;
 
@@ -83,6 +83,9 @@ impl Rules {
     /// What is left when they are gone holds no secret: taking one out can lay bare another, so
     /// what stands beside it is looked at again.
     pub fn find(&self, text: &str) -> Vec<Finding> {
+        if is_quiet(self, text) {
+            return Vec::new();
+        }
         let mut found: Vec<Found> = Vec::new();
         let mut effort = Effort::of(text);
         let mut pending =

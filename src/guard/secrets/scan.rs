@@ -1,12 +1,12 @@
 //! One pass over one text, plain and decoded.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 use super::compiled::{Before, Compiled, Match, Place};
-use super::decode::{Decoded, each_decoded};
+use super::decode::{Decoded, each_decoded, may_be_decoded};
 use super::finding::{Encoding, Layer};
-use super::fold::folded;
+use super::fold::{folded, is_ordinary};
 use super::rules::{MOST_FINDINGS, Rules};
 use super::tries::{Caches, Effort};
 
@@ -29,6 +29,17 @@ pub(super) struct Found {
     pub(super) rule: usize,
     pub(super) range: Range<usize>,
     pub(super) encoding: Encoding,
+}
+
+/// Most texts of a message that has many are short, and have nothing that any rule could begin with.
+const SHORT: usize = 256;
+
+/// Whether a look at a short text would surely tell nothing.
+pub(super) fn is_quiet(rules: &Rules, text: &str) -> bool {
+    text.len() <= SHORT
+        && text.bytes().all(is_ordinary)
+        && !may_be_decoded(text)
+        && !rules.keywords.is_any_in(text)
 }
 
 /// All that one look at a text tells, in no order; findings may overlap. A text that takes more effort than
@@ -67,35 +78,43 @@ impl Look<'_> {
     /// The same of a text as it is written.
     fn written(&mut self, text: &str) -> Vec<Found> {
         let mut found = self.plain(text, MOST_IN_TEXT);
-        each_decoded(text, |outer| {
+        let _spent = each_decoded(text, |outer| {
             let mut inner = self.plain(outer.text, most_in(outer));
-            each_decoded(outer.text, |twice| {
+            let _spent = each_decoded(outer.text, |twice| {
                 let twice_encoded = self.plain(twice.text, most_in(twice));
                 inner.extend(twice_encoded.into_iter().map(|one| Found {
                     range: twice.run_of(&one.range),
                     encoding: one.encoding.within(twice.layer),
                     ..one
                 }));
+                self.goes_on()
             });
             found.extend(inner.into_iter().map(|one| Found {
                 range: outer.run_of(&one.range),
                 encoding: one.encoding.within(outer.layer),
                 ..one
             }));
+            self.goes_on()
         });
         found
     }
 
+    /// Once all effort is spent the text is one secret, so that nothing is looked for any more.
+    fn goes_on(&self) -> ControlFlow<()> {
+        match self.effort.spent_by() {
+            Some(_) => ControlFlow::Break(()),
+            None => ControlFlow::Continue(()),
+        }
+    }
+
     /// Looks for no more than `most` of each rule: what stands behind them is one more, up to the end.
     fn plain(&mut self, text: &str, most: usize) -> Vec<Found> {
-        if self.effort.spent_by().is_some() {
-            return Vec::new();
-        }
         let rules = self.rules;
         let mut found = Vec::new();
         let mut windows = Windows::default();
         let mut tally = Tally::new(most);
-        rules.keywords.each(text, |hit| {
+        let looked = rules.keywords.each(text, |hit| {
+            self.goes_on()?;
             for &number in hit.rules {
                 let Some(rule) = rules.compiled.get(number) else {
                     continue;
@@ -123,7 +142,11 @@ impl Look<'_> {
                     }
                 }
             }
+            ControlFlow::Continue(())
         });
+        if looked.is_break() {
+            return Vec::new();
+        }
         for (number, window) in windows.all {
             let rule = rules.compiled.get(number);
             if let Some(rule) = rule.filter(|_| !tally.is_full(number)) {

@@ -5,7 +5,9 @@
 //! it stands so close together that it may be one match, and what comes of that is what would come of
 //! trying it everywhere.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -100,16 +102,26 @@ impl Patterns {
         found.map(|(pattern, _)| pattern.flag).collect()
     }
 
+    /// What a text holds of each pattern, or nothing if it holds no part of any: most texts are short.
     fn seen(&self, text: &str) -> Vec<Seen> {
-        let mut seen: Vec<Seen> = self.all.iter().map(|_| Seen::default()).collect();
+        let none = || self.all.iter().map(|_| Seen::default());
         let Some(keywords) = &self.keywords else {
-            let everywhere = |seen: &mut Seen| seen.stretches.push((0, text.len()));
-            seen.iter_mut().for_each(everywhere);
-            return seen;
+            let everywhere = |mut seen: Seen| {
+                seen.stretches.push((0, text.len()));
+                seen
+            };
+            return none().map(everywhere).collect();
         };
         // Words that belong together may stand on two lines.
-        let line = text.replace('\n', " ");
-        keywords.each(&line, |hit| {
+        let line = match memchr::memchr(b'\n', text.as_bytes()) {
+            Some(_) => Cow::Owned(text.replace('\n', " ")),
+            None => Cow::Borrowed(text),
+        };
+        let mut seen = Vec::new();
+        let _all = keywords.each(&line, |hit| {
+            if seen.is_empty() {
+                seen.extend(none());
+            }
             let parts = hit.rules.iter().filter_map(|part| self.parts.get(*part));
             for part in parts {
                 let pattern = self.all.get(part.pattern);
@@ -117,6 +129,7 @@ impl Patterns {
                     seen.note(pattern, part.which, hit.start);
                 }
             }
+            ControlFlow::Continue(())
         });
         seen
     }

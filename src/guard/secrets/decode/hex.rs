@@ -17,16 +17,23 @@ pub(super) fn runs_of(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
 /// Decodes from the digit `skipped` on. A last one without its second half is left out.
 pub(super) fn decode(digits: &[u8], skipped: usize, out: &mut Vec<u8>) {
     out.clear();
-    let pairs = digits.get(skipped..).unwrap_or_default().chunks_exact(2);
-    out.extend(pairs.filter_map(|pair| match pair {
-        &[high, low] => byte(high, low),
-        _ => None,
-    }));
+    let (pairs, _) = digits.get(skipped..).unwrap_or_default().as_chunks();
+    // INVARIANT: all of a run are digits.
+    out.extend(
+        pairs
+            .iter()
+            .map(|&[high, low]| value(high) << 4 | value(low)),
+    );
 }
 
 /// The byte that two digits write.
 pub(super) fn byte(high: u8, low: u8) -> Option<u8> {
     Some(nibble(high)? << 4 | nibble(low)?)
+}
+
+/// The value of a digit, without a branch.
+fn value(digit: u8) -> u8 {
+    (digit & 0xf) + 9 * (digit >> 6)
 }
 
 fn nibble(digit: u8) -> Option<u8> {
@@ -56,5 +63,17 @@ mod tests {
         check("0666f6f", 1, "foo");
         check("666", 0, "f");
         check("6", 2, "");
+    }
+
+    #[test]
+    fn each_digit_has_its_value() {
+        let digits = (0..=u8::MAX).filter(|digit| DIGITS.has(*digit));
+        let values = digits.map(|digit| (Some(value(digit)), nibble(digit)));
+        let values: Vec<_> = values.collect();
+        assert_eq!(values.len(), 22);
+        assert!(
+            values.iter().all(|(value, nibble)| value == nibble),
+            "{values:?}"
+        );
     }
 }

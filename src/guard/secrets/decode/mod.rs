@@ -11,7 +11,7 @@ mod hex;
 mod percent;
 mod wide;
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 use bytes::{Bytes, runs};
 
@@ -40,17 +40,26 @@ enum Source<'d> {
     },
 }
 
-/// Calls back with every readable part of everything in the text that can be decoded.
-pub(super) fn each_decoded(text: &str, mut found: impl FnMut(&Decoded<'_>)) {
+/// Whether there is anything in a text that can be decoded.
+pub(super) fn may_be_decoded(text: &str) -> bool {
+    text.contains('%') || base64::runs_of(text.as_bytes()).next().is_some()
+}
+
+/// Calls back with every readable part of everything in the text that can be decoded, until that says to
+/// stop.
+pub(super) fn each_decoded(
+    text: &str,
+    mut found: impl FnMut(&Decoded<'_>) -> ControlFlow<()>,
+) -> ControlFlow<()> {
     percent::each(text, |encoded| {
         each_text(encoded.bytes(), |text, offset| {
             found(&Decoded {
                 text,
                 layer: Layer::Url,
                 source: Source::Escapes { encoded, offset },
-            });
-        });
-    });
+            })
+        })
+    })?;
     let mut values = Vec::new();
     let mut decoded = Vec::new();
     let mut narrow = Vec::new();
@@ -61,26 +70,27 @@ pub(super) fn each_decoded(text: &str, mut found: impl FnMut(&Decoded<'_>)) {
                     text,
                     layer,
                     source: Source::Run(range.clone()),
-                });
+                })
             };
-            each_text(bytes, |text, _| tell(text));
-            wide::each(bytes, SHORTEST_TEXT, &READABLE, &mut narrow, tell);
+            each_text(bytes, |text, _| tell(text))?;
+            wide::each(bytes, SHORTEST_TEXT, &READABLE, &mut narrow, tell)
         };
         let encoded = text.as_bytes().get(run.clone()).unwrap_or_default();
         base64::values(encoded, &mut values);
         for skipped in 0..4 {
             base64::decode(&values, skipped, &mut decoded);
-            give(&decoded, Layer::Base64, &run);
+            give(&decoded, Layer::Base64, &run)?;
         }
         for digits in hex::runs_of(encoded) {
             let range = run.start + digits.start..run.start + digits.end;
             let encoded = encoded.get(digits).unwrap_or_default();
             for skipped in 0..2 {
                 hex::decode(encoded, skipped, &mut decoded);
-                give(&decoded, Layer::Hex, &range);
+                give(&decoded, Layer::Hex, &range)?;
             }
         }
     }
+    ControlFlow::Continue(())
 }
 
 impl Decoded<'_> {
@@ -100,14 +110,18 @@ impl Decoded<'_> {
     }
 }
 
-fn each_text(bytes: &[u8], mut found: impl FnMut(&str, usize)) {
+fn each_text(
+    bytes: &[u8],
+    mut found: impl FnMut(&str, usize) -> ControlFlow<()>,
+) -> ControlFlow<()> {
     for range in runs(bytes, SHORTEST_TEXT, &READABLE) {
         let part = bytes.get(range.clone()).unwrap_or_default();
         // Readable bytes are ASCII.
         if let Ok(text) = str::from_utf8(part) {
-            found(text, range.start);
+            found(text, range.start)?;
         }
     }
+    ControlFlow::Continue(())
 }
 
 static READABLE: Bytes = Bytes::new(b"\t\n\r", &[b' '..=b'~']);

@@ -1,6 +1,6 @@
 //! Percent escapes, as in URLs and in forms.
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 use memchr::memchr;
 
@@ -25,11 +25,14 @@ pub(super) struct Encoded<'t> {
     text: &'t [u8],
     bytes: Vec<u8>,
     /// Where each decoded byte begins in the text, and where the last one ends.
-    places: Vec<usize>,
+    places: Vec<u32>,
 }
 
-/// Calls back with everything that has an escape.
-pub(super) fn each(text: &str, mut found: impl FnMut(&Encoded<'_>)) {
+/// Calls back with everything that has an escape, until that says to stop.
+pub(super) fn each(
+    text: &str,
+    mut found: impl FnMut(&Encoded<'_>) -> ControlFlow<()>,
+) -> ControlFlow<()> {
     let text = text.as_bytes();
     let mut done = 0;
     let mut from = 0;
@@ -45,10 +48,11 @@ pub(super) fn each(text: &str, mut found: impl FnMut(&Encoded<'_>)) {
         let rest = text.get(at..).unwrap_or_default();
         let length = rest.iter().position(|&byte| !OF_URLS.has(byte));
         let end = at + length.unwrap_or(rest.len());
-        found(&Encoded::new(text, start..end));
+        found(&Encoded::new(text, start..end))?;
         done = end;
         from = end;
     }
+    ControlFlow::Continue(())
 }
 
 impl<'t> Encoded<'t> {
@@ -59,7 +63,7 @@ impl<'t> Encoded<'t> {
         while at < range.end
             && let Some(&plain) = text.get(at)
         {
-            places.push(at);
+            places.push(place(at));
             if let Some(byte) = escape(text, at) {
                 bytes.push(byte);
                 at += 3;
@@ -68,7 +72,7 @@ impl<'t> Encoded<'t> {
                 at += 1;
             }
         }
-        places.push(at);
+        places.push(place(at));
         Self {
             text,
             bytes,
@@ -82,9 +86,11 @@ impl<'t> Encoded<'t> {
 
     /// Where in the text these decoded bytes stand, and what is written with them in one go.
     pub(super) fn run_of(&self, decoded: &Range<usize>) -> Range<usize> {
-        let place = |at: usize| self.places.get(at).or(self.places.last()).copied();
-        let start = place(decoded.start).unwrap_or_default();
-        let end = place(decoded.end).unwrap_or_default();
+        let place = |at: usize| {
+            let place = self.places.get(at).or(self.places.last());
+            place.map_or(0, |place| *place as usize)
+        };
+        let (start, end) = (place(decoded.start), place(decoded.end));
         let before = self.text.get(start.saturating_sub(WIDEST)..start);
         let after = self.text.get(end..).unwrap_or_default();
         let of_run = |&&byte: &&u8| OF_RUNS.has(byte);
@@ -92,6 +98,11 @@ impl<'t> Encoded<'t> {
         let longer = after.iter().take(WIDEST).take_while(of_run);
         start - wider.count()..end + longer.count()
     }
+}
+
+/// Half as wide as a place: there is one for each byte. A message has far fewer bytes than that holds.
+fn place(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
 }
 
 fn escape(text: &[u8], at: usize) -> Option<u8> {
@@ -108,9 +119,11 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
         let mut found = Vec::new();
-        each(text, |encoded| {
+        let all = each(text, |encoded| {
             found.push(String::from_utf8_lossy(encoded.bytes()).into_owned());
+            ControlFlow::Continue(())
         });
+        assert!(all.is_continue());
         assert_eq!(found, expected, "{text}");
     }
 
@@ -130,10 +143,12 @@ mod tests {
 
     #[test]
     fn the_run_of_a_secret_is_all_that_is_written_in_one_go() {
-        each("a=1&b=x%20secret%21y&c=2", |encoded| {
+        let all = each("a=1&b=x%20secret%21y&c=2", |encoded| {
             let decoded = String::from_utf8_lossy(encoded.bytes()).into_owned();
             let at = decoded.find("secret").unwrap();
             assert_eq!(encoded.run_of(&(at..at + 6)), 6..20);
+            ControlFlow::Continue(())
         });
+        assert!(all.is_continue());
     }
 }

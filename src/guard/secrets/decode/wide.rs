@@ -1,17 +1,19 @@
 //! UTF-16: readable bytes, each with a zero beside it.
 
+use std::ops::ControlFlow;
+
 use memchr::memchr;
 
 use super::bytes::Bytes;
 
-/// Calls back with every stretch of so many characters or more. Where no byte is zero, one look tells.
+/// Calls back with every stretch of so many characters or more, until that says to stop. Where no byte is zero, one look tells.
 pub(super) fn each(
     bytes: &[u8],
     least: usize,
     readable: &Bytes,
     narrow: &mut Vec<u8>,
-    mut found: impl FnMut(&str),
-) {
+    mut found: impl FnMut(&str) -> ControlFlow<()>,
+) -> ControlFlow<()> {
     let mut from = 0;
     while let Some(zero) = memchr(0, bytes.get(from..).unwrap_or_default()) {
         // The first one that has a zero behind it; of big-endian text the first zero stands alone.
@@ -31,10 +33,11 @@ pub(super) fn each(
         if narrow.len() >= least
             && let Ok(text) = str::from_utf8(narrow)
         {
-            found(text);
+            found(text)?;
         }
         from = end.max(start + 1).max(from + zero + 1);
     }
+    ControlFlow::Continue(())
 }
 
 #[cfg(test)]
@@ -46,9 +49,11 @@ mod tests {
     #[track_caller]
     fn check(bytes: &[u8], expected: &[&str]) {
         let mut found = Vec::new();
-        each(bytes, 3, &LETTERS, &mut Vec::new(), |text| {
+        let all = each(bytes, 3, &LETTERS, &mut Vec::new(), |text| {
             found.push(text.to_owned());
+            ControlFlow::Continue(())
         });
+        assert!(all.is_continue());
         assert_eq!(found, expected, "{bytes:?}");
     }
 

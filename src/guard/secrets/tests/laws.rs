@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 
-use super::super::scan::scan;
+use super::super::scan::{is_quiet, scan};
 use super::super::tries::Effort;
 use super::BUILTIN;
 use super::corpus::{Code, Dice, Sample, encoded, samples};
@@ -69,6 +69,13 @@ proptest! {
     #[test]
     fn the_laws_hold_for_texts_full_of_secrets(text in texts()) {
         check(&text);
+    }
+
+    #[test]
+    fn a_text_that_is_passed_over_has_no_secrets(text in texts(), least in 0..200_usize, most in 1..80_usize) {
+        let part: String = text.chars().skip(least).take(most).collect();
+        let quiet = is_quiet(&BUILTIN, &part);
+        prop_assert!(!quiet || scan(&BUILTIN, &part, &mut Effort::of(&part)).is_empty(), "{:?}", part);
     }
 
     #[test]
