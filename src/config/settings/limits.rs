@@ -46,9 +46,9 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             max_message_bytes: 4 << 20,
-            max_message_bytes_to_agent: 16 << 20,
+            max_message_bytes_to_agent: 4 << 20,
             max_depth: 64,
-            max_nodes: 100_000,
+            max_nodes: 50_000,
             max_in_flight: 256,
             rates: Rates::default(),
             request_timeout: Duration::from_mins(1),

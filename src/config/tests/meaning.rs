@@ -85,10 +85,10 @@ fn rules_for_credentials_of_ones_own_are_read_in_their_order() {
 fn the_defaults_are_the_published_ones() {
     let limits = Limits::default();
     assert_eq!(limits.max_message_bytes, 4 * 1024 * 1024);
-    assert_eq!(limits.max_message_bytes_to_agent, 16 * 1024 * 1024);
+    assert_eq!(limits.max_message_bytes_to_agent, 4 * 1024 * 1024);
     assert_eq!(
         (limits.max_depth, limits.max_nodes, limits.max_in_flight),
-        (64, 100_000, 256)
+        (64, 50_000, 256)
     );
     assert_eq!(limits.request_timeout, Duration::from_mins(1));
     assert!(limits.progress_extends);

@@ -414,7 +414,7 @@ fn limits_have_bounds() {
         ("max_memory", "\"1025GiB\"", "exceeds maximum"),
         (
             "max_memory",
-            "\"300MiB\"",
+            "\"300MiB\"\nlimits.max_message_bytes_to_agent = \"64MiB\"",
             "too little for one message of `max_message_bytes_to_agent`",
         ),
         (

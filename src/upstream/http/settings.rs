@@ -116,10 +116,7 @@ impl HttpSettings {
             connect_timeout: Duration::from_secs(10),
             notice_timeout: Duration::from_secs(10),
             linger: Duration::from_secs(10),
-            from_upstream: Limits {
-                max_bytes: 16 * 1024 * 1024,
-                ..Limits::default()
-            },
+            from_upstream: Limits::default(),
             max_concurrent: 64,
             // A session costs a server less than a process costs this machine, and a server that is
             // there again is there for all conversations: none should wait long to find out.

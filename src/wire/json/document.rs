@@ -20,7 +20,7 @@ impl Default for Limits {
         Self {
             max_bytes: 4 * 1024 * 1024,
             max_depth: 64,
-            max_nodes: 100_000,
+            max_nodes: 50_000,
         }
     }
 }
