@@ -125,6 +125,10 @@ impl Explanation {
 
     fn because(&self, decision: Decision) -> String {
         let ids = || in_words(&self.policies);
+        let does = |verb: &str| match self.policies.as_slice() {
+            [_] => format!("{} {verb}s", ids()),
+            _ => format!("{} {verb}", ids()),
+        };
         let handshake = match self.at {
             Some(at) => format!(", at the {at}, so that the message has no session to be in"),
             None => String::new(),
@@ -136,7 +140,7 @@ impl Explanation {
         if is_permitted || self.is_refused_though_permitted() {
             let permitted = match self.policies.as_slice() {
                 [] => "policies permit it".to_owned(),
-                _ => format!("{} permits it", ids()),
+                _ => format!("{} it", does("permit")),
             };
             return format!("{permitted}, but {}", self.refused_at());
         }
@@ -152,9 +156,9 @@ impl Explanation {
             );
         }
         match (decision, self.policies.is_empty(), self.stage.as_deref()) {
-            (Decision::Allow, false, _) => format!("{} permits it", ids()),
+            (Decision::Allow, false, _) => format!("{} it", does("permit")),
             (Decision::Allow | Decision::Unknown, ..) => "nothing stands against it".to_owned(),
-            (Decision::Deny, false, _) => format!("{} forbids it{handshake}", ids()),
+            (Decision::Deny, false, _) => format!("{} it{handshake}", does("forbid")),
             (Decision::Deny, true, Some("decide")) => match (self.reason.as_deref(), &self.text) {
                 (Some("not-permitted"), _) => {
                     format!("no policy permits it, and what is not permitted is denied{handshake}")

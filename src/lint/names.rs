@@ -46,6 +46,7 @@ fn look(world: &World<'_>, found: &mut Found) {
     given::look(world, found);
     let mut names = agents(world);
     names.extend(tools(world));
+    names.extend(capabilities(world));
     names.extend(groups(world));
     names.extend(servers(world));
     let labels = labels(world);
@@ -117,10 +118,28 @@ fn agents(world: &World<'_>) -> Vec<Names> {
     ]
 }
 
-fn tools(world: &World<'_>) -> Vec<Names> {
+/// By the lock where there is one: it has all tools.
+fn tools(world: &World<'_>) -> Option<Names> {
+    let lock = &world.given.lock;
+    let labelled = world.given.said.tools.keys().cloned();
+    let (file, known) = if lock.is_empty() {
+        ("tools.toml", labelled.collect())
+    } else {
+        let locked = lock.tools().map(|(name, _)| name.to_owned());
+        ("tools.lock", locked.collect())
+    };
+    (!lock.is_empty() || world.has(file)).then_some(Names {
+        kind: "Tool",
+        file,
+        known,
+        all: All::NotKnown,
+    })
+}
+
+fn capabilities(world: &World<'_>) -> Option<Names> {
     const FILE: &str = "tools.toml";
     if !world.has(FILE) {
-        return Vec::new();
+        return None;
     }
     let said = &world.given.said;
     let labels = said.tools.values().chain([&said.unlabelled]);
@@ -136,16 +155,12 @@ fn tools(world: &World<'_>) -> Vec<Names> {
         capabilities.extend(ends.filter_map(|end| name.get(..end)).map(str::to_owned));
         capabilities.insert(name.clone());
     }
-    let names = |kind, known, all| Names {
-        kind,
+    Some(Names {
+        kind: "Capability",
         file: FILE,
-        known,
-        all,
-    };
-    vec![
-        names("Capability", capabilities, All::Known),
-        names("Tool", said.tools.keys().cloned().collect(), All::NotKnown),
-    ]
+        known: capabilities,
+        all: All::Known,
+    })
 }
 
 /// What has no names but those of its file.
@@ -372,7 +387,9 @@ fn strings(table: &toml::Value, key: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{call, check_in, found, source};
+    use std::sync::Arc;
+
+    use super::super::fixture::{call, check_in, found, locking, source};
     use super::super::material::Material;
     use crate::policy::{Labels, ToolLabels};
 
@@ -494,6 +511,24 @@ mod tests {
         );
         check(files, None, 0);
         check("resource in Mcp::ServerGroup::\"local\"", None, 1);
+    }
+
+    #[test]
+    fn a_tool_that_is_nearly_one_of_the_lock_is_found_in_any_policy() {
+        let check = |locked: &[&str], effect: &str, name: &str, findings| {
+            let policy = call(effect, &format!("resource == Mcp::Tool::\"{name}\""), "");
+            let material = Material {
+                policies: vec![source("p/x.cedar", &policy)],
+                lock: Arc::new(locking(locked)),
+                ..Material::default()
+            };
+            check_in("unknown-name", &material, findings);
+        };
+        check(&["read_file", "write_file"], "forbid", "wirte_file", 1);
+        check(&["read_file", "write_file"], "permit", "wirte_file", 1);
+        check(&["read_file", "write_file"], "forbid", "write_file", 0);
+        check(&["read_file", "write_file"], "forbid", "run", 0);
+        check(&[], "forbid", "wirte_file", 0);
     }
 
     #[test]

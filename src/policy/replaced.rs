@@ -8,8 +8,7 @@ use super::snapshot::{PolicyEntry, PolicySnapshot};
 /// Names that are told of each kind of change; of the others it is said how many there are.
 const FEW: usize = 8;
 
-const SAME: &str =
-    "each policy is as before; names of files, labels, definitions or comments are not";
+const SAME: &str = "no policy has changed; something beside them has: names of files, labels, definitions or comments";
 
 /// The policies in which two revisions differ.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -52,15 +52,21 @@ pub(super) fn state(isolated: &Upstreams, is_there: &Result<(), StartError>) -> 
     }
 }
 
+const JOURNAL: &str = " A change of `ratchet.file` is mended while the gate runs and refused at its start, \
+                       unless the server puts back an older journal together with its key.";
+
 /// What no gate can keep from a server with all rights of its own user.
 fn is_unconfined(config: &Config) {
+    let journal = match &config.ratchet.file {
+        Some(_) => JOURNAL,
+        None => "",
+    };
     for section in exposed::unconfined(config) {
         info!(
             "`{section}`: this server has no sandbox and all rights of the gate's user: it can write \
-             to every file of that user, those of this gate among them. A change of `ratchet.file` is \
-             mended while the gate runs and refused at its start, unless the server puts back an older \
-             journal together with its key; of policies, the configuration and the log nothing is \
-             noticed. `[{section}.sandbox]` keeps it from them"
+             to every file of that user, those of this gate among them, and the gate does not notice \
+             what becomes of its policies, configuration and log.{journal} `[{section}.sandbox]` keeps \
+             it from them"
         );
     }
 }

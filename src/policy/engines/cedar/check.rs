@@ -151,7 +151,8 @@ pub(super) fn diagnosed(
     source: &PolicySource,
 ) -> PolicyProblem {
     let mut problem = PolicyProblem::error(code, diagnostic.to_string()).in_source(source);
-    problem.help = diagnostic.help().map(|help| help.to_string());
+    let help = diagnostic.help().map(|help| help.to_string());
+    problem.help = help.or_else(|| hints::of_syntax(&problem.message).map(str::to_owned));
     problem.labels = diagnostic.labels().into_iter().flatten().collect();
     problem
 }
