@@ -30,7 +30,7 @@ const FREE_CLEARINGS: usize = 4;
 
 /// How much the tries in a text may cost for each of its bytes. A test holds ordinary texts, and our own
 /// sources, below 4.
-const OF_BYTE: usize = 6;
+const OF_BYTE: usize = 8;
 
 /// The same beside its bytes: a short text may be nothing but one credential.
 const OF_TEXT: usize = 4096;
