@@ -23,9 +23,6 @@ const NEAR: usize = 2;
 /// Names of the server's that are compared with each of these: it is done while the session is locked.
 const COMPARED: usize = 1_000;
 
-/// Names in policies and labels that are compared with those.
-const SHARED_COMPARED: usize = 64;
-
 /// A letter has at most so many bytes.
 const LETTER: usize = 4;
 
@@ -62,15 +59,11 @@ fn named<'n>(snapshot: &'n PolicySnapshot, terms: &'n Terms) -> BTreeMap<&'n str
     let keys = |names: &mut dyn Iterator<Item = &'n String>, key| -> Vec<_> {
         names.map(|name| (name.as_str(), key)).collect()
     };
-    let policies = snapshot.policies().iter();
-    let in_policies = policies.flat_map(|policy| tools_in(&policy.text));
     let all = [
         keys(&mut snapshot.labels().allowed.iter(), "policy.allow"),
         keys(&mut terms.tool_timeouts.keys(), "limits.tool_timeouts"),
         keys(&mut terms.rates.tools.keys(), "limits.rates.tools"),
         keys(&mut { excerpts }, "guards.excerpts.tools"),
-        keys(&mut snapshot.labels().tools.keys(), "tools.toml"),
-        in_policies.map(|name| (name, "policies")).collect(),
     ];
     let mut named = BTreeMap::new();
     for (name, key) in all.into_iter().flatten() {
@@ -79,42 +72,22 @@ fn named<'n>(snapshot: &'n PolicySnapshot, terms: &'n Terms) -> BTreeMap<&'n str
     named
 }
 
-/// What may be for many servers: only a name that is nearly one of this server's is told of.
-const SHARED: [&str; 2] = ["tools.toml", "policies"];
-
-/// The tools that a Cedar policy names. One that is written with escapes is passed over.
-fn tools_in(policy: &str) -> impl Iterator<Item = &str> {
-    const TOOL: &str = "Mcp::Tool::\"";
-    let names = policy.split(TOOL).skip(1);
-    let names = names.filter_map(|rest| Some(rest.split_once('"')?.0));
-    names.filter(|name| !name.contains('\\'))
-}
-
 fn unlisted(named: BTreeMap<&str, &'static str>, tools: &Catalogue) -> Option<String> {
     let shown = |name: &str| name.escape_debug().to_string();
+    let lacking: Vec<_> = named
+        .into_iter()
+        .filter(|(name, _)| !tools.is_listed(name))
+        .collect();
     let known: Vec<&str> = tools.names().take(COMPARED).collect();
-    let lacking = named.into_iter().filter(|(name, _)| !tools.is_listed(name));
-    let (shared, own): (Vec<_>, Vec<_>) = lacking.partition(|(_, key)| SHARED.contains(key));
-    let tell = |(name, key): (&str, &str)| {
+    let told = lacking.iter().take(FEW).map(|(name, key)| {
         let meant = nearest(name, &known);
         let meant = meant.map(|known| format!("; did you mean `{}`?", shown(known)));
-        let told = format!(
-            "`{}` (`{key}`{})",
-            shown(name),
-            meant.as_deref().unwrap_or_default()
-        );
-        (told, meant.is_some())
-    };
-    let all = own.len();
-    let told = own.into_iter().take(FEW).map(tell);
-    let mut told: Vec<String> = told.map(|(told, _)| told).collect();
-    let more = all - told.len();
-    let near = shared.into_iter().take(SHARED_COMPARED).map(tell);
-    let near = near.filter_map(|(told, is_near)| is_near.then_some(told));
-    told.extend(near.take(FEW));
-    match more {
-        1.. => Some(format!("{} and {more} more", told.join(", "))),
-        0 => (!told.is_empty()).then(|| told.join(", ")),
+        format!("`{}` (`{key}`{})", shown(name), meant.unwrap_or_default())
+    });
+    let told: Vec<String> = told.collect();
+    match lacking.len().checked_sub(told.len()) {
+        Some(more @ 1..) => Some(format!("{} and {more} more", told.join(", "))),
+        Some(0) | None => (!told.is_empty()).then(|| told.join(", ")),
     }
 }
 
@@ -161,28 +134,6 @@ mod tests {
         )
         .await;
         check(&["a\u{202e}\n"], Some("`a\\u{202e}\\n` (`policy.allow`)")).await;
-    }
-
-    #[tokio::test]
-    async fn of_policies_and_labels_only_what_is_nearly_a_tool_of_this_server_is_told() {
-        let bench = Bench::ready(open, &["read_file", "write_file"]).await;
-        let named = [
-            ("wirte_file", "policies"),
-            ("send_mail", "policies"),
-            ("read_flie", "tools.toml"),
-            ("list", "tools.toml"),
-        ];
-        let told = unlisted(named.into(), &bench.talk.session.state().tools);
-        let expected = "`read_flie` (`tools.toml`; did you mean `read_file`?), \
-                        `wirte_file` (`policies`; did you mean `write_file`?)";
-        assert_eq!(told.as_deref(), Some(expected));
-    }
-
-    #[test]
-    fn the_tools_of_a_policy_are_found_in_its_text() {
-        let policy = r#"forbid (principal, action, resource == Mcp::Tool::"a b") when
-            { [Mcp::Tool::"c", Mcp::Tool::"d\"e", Mcp::Tools::"f"].contains(resource) };"#;
-        assert_eq!(tools_in(policy).collect::<Vec<_>>(), ["a b", "c"]);
     }
 
     #[test]

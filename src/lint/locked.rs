@@ -7,7 +7,7 @@ use super::allowlist;
 use super::expressions::literal;
 use super::found::{Found, Say};
 use super::material::World;
-use super::names::is;
+use super::names::{is, misspelt};
 use super::table::Lint;
 use crate::policy::PolicyProblem;
 
@@ -42,6 +42,7 @@ fn look(world: &World<'_>, found: &mut Found) {
             },
         );
     }
+    let is_misspelt = misspelt(world);
     let permits = world.policies.iter();
     for policy in permits.filter(|policy| policy.effect == Effect::Permit) {
         let whole = policy.template.condition();
@@ -50,7 +51,7 @@ fn look(world: &World<'_>, found: &mut Found) {
                 continue;
             };
             let eid: &str = uid.eid().as_ref();
-            if is(uid, "Tool") && lock.tool(eid).is_none() {
+            if is(uid, "Tool") && lock.tool(eid).is_none() && !is_misspelt(eid) {
                 let say = Say {
                     message: message(eid),
                     help: HELP.to_owned(),
@@ -85,6 +86,7 @@ mod tests {
             check_in("not-locked", &material, findings);
         };
         check(&["a"], &policy("permit", "b"), None, 1);
+        check(&["read_file"], &policy("permit", "raed_file"), None, 0);
         check(&["a"], &policy("permit", "a"), None, 0);
         check(&["a"], &policy("forbid", "b"), None, 0);
         check(&[], &policy("permit", "b"), None, 0);

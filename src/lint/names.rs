@@ -118,22 +118,30 @@ fn agents(world: &World<'_>) -> Vec<Names> {
     ]
 }
 
-/// By the lock where there is one: it has all tools.
+/// Those that are locked or labelled.
 fn tools(world: &World<'_>) -> Option<Names> {
-    let lock = &world.given.lock;
     let labelled = world.given.said.tools.keys().cloned();
-    let (file, known) = if lock.is_empty() {
-        ("tools.toml", labelled.collect())
-    } else {
-        let locked = lock.tools().map(|(name, _)| name.to_owned());
-        ("tools.lock", locked.collect())
+    let locked = world.given.lock.tools().map(|(name, _)| name.to_owned());
+    let mut known: BTreeSet<String> = locked.collect();
+    let file = match (known.is_empty(), world.has("tools.toml")) {
+        (true, false) => return None,
+        (true, true) => "tools.toml",
+        (false, false) => "tools.lock",
+        (false, true) => "tools.lock` and `tools.toml",
     };
-    (!lock.is_empty() || world.has(file)).then_some(Names {
+    known.extend(labelled);
+    Some(Names {
         kind: "Tool",
         file,
         known,
         all: All::NotKnown,
     })
+}
+
+/// The tools of policies that are nearly others, of which nothing else needs to be told.
+pub(super) fn misspelt(world: &World<'_>) -> impl Fn(&str) -> bool {
+    let tools = tools(world);
+    move |name| tools.as_ref().is_some_and(|it| it.doubt(name).is_some())
 }
 
 fn capabilities(world: &World<'_>) -> Option<Names> {
@@ -517,9 +525,13 @@ mod tests {
     fn a_tool_that_is_nearly_one_of_the_lock_is_found_in_any_policy() {
         let check = |locked: &[&str], effect: &str, name: &str, findings| {
             let policy = call(effect, &format!("resource == Mcp::Tool::\"{name}\""), "");
+            let mut said = Labels::default();
+            said.tools
+                .insert("list_files".to_owned(), ToolLabels::default());
             let material = Material {
                 policies: vec![source("p/x.cedar", &policy)],
                 lock: Arc::new(locking(locked)),
+                said,
                 ..Material::default()
             };
             check_in("unknown-name", &material, findings);
@@ -528,6 +540,8 @@ mod tests {
         check(&["read_file", "write_file"], "permit", "wirte_file", 1);
         check(&["read_file", "write_file"], "forbid", "write_file", 0);
         check(&["read_file", "write_file"], "forbid", "run", 0);
+        check(&["read_file", "list_file"], "forbid", "list_files", 0);
+        check(&["read_file"], "forbid", "lsit_files", 1);
         check(&[], "forbid", "wirte_file", 0);
     }
 

@@ -506,6 +506,26 @@ fn all_problems_of_all_files_are_reported_at_once() {
 }
 
 #[test]
+fn several_in_the_head_of_a_policy_get_help_that_shows_a_condition() {
+    let check = |head: &str, helped: bool| {
+        let dir = files(&[("a.cedar", &format!("@id(\"a\") permit({head});"))]);
+        let errors = load(&within(&dir)).unwrap_err();
+        let help = errors.problems[0].help.clone().unwrap_or_default();
+        assert_eq!(
+            help.contains("when { resource in ["),
+            helped,
+            "{head}: {help}"
+        );
+    };
+    let tools = "[Mcp::Tool::\"a\", Mcp::Tool::\"b\"]";
+    let roles = "[Mcp::Role::\"a\", Mcp::Role::\"b\"]";
+    check(&format!("principal, action, resource in {tools}"), true);
+    check(&format!("principal in {roles}, action, resource"), true);
+    check("principal, action, resource ==", false);
+    check("principal, action in ?action, resource", false);
+}
+
+#[test]
 fn a_policy_of_the_gates_own_name_is_refused() {
     let dir = files(&[(
         "a.cedar",

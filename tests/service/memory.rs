@@ -76,7 +76,7 @@ enum Expected {
 fn limited(policies: &str) -> Setup {
     let mut setup = Setup::of(["python3", "-c", SERVER]).policies(policies);
     setup.limits = format!(
-        "max_memory = \"{LIMIT}MiB\"\nmax_message_bytes_to_agent = \"4MiB\"\n\
+        "max_memory = \"{LIMIT}MiB\"\nmax_nodes = 100000\n\
          request_timeout = \"30s\"\n"
     );
     setup

@@ -117,12 +117,9 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
     ("trailing-document", "trailing-text"),
     (
         "many-values",
-        "too-many-values (`limits.max_nodes` is 100000)",
+        "too-many-values (`limits.max_nodes` is 50000)",
     ),
-    (
-        "many-keys",
-        "too-many-values (`limits.max_nodes` is 100000)",
-    ),
+    ("many-keys", "too-many-values (`limits.max_nodes` is 50000)"),
     (
         "huge",
         "it is longer than `limits.max_message_bytes_to_agent`",

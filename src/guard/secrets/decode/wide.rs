@@ -6,7 +6,8 @@ use memchr::memchr;
 
 use super::bytes::Bytes;
 
-/// Calls back with every stretch of so many characters or more, until that says to stop. Where no byte is zero, one look tells.
+/// Calls back with every stretch of so many characters or more, until that says to stop. Where no byte is
+/// zero, one look tells.
 pub(super) fn each(
     bytes: &[u8],
     least: usize,

@@ -38,11 +38,11 @@ pub(super) fn of_types(message: &str) -> Option<&'static str> {
 /// About what the parser says, which names none of what to write instead.
 pub(super) fn of_syntax(message: &str) -> Option<&'static str> {
     message
-        .contains("expected single entity uid")
+        .contains("found set of entity uids")
         .then_some(ONE_IN_HEAD)
 }
 
-const ONE_IN_HEAD: &str = "the head has room for one; for several write `resource is Mcp::Tool` and \
+const ONE_IN_HEAD: &str = "the head has room for one; for several write a condition, such as \
                            `when { resource in [Mcp::Tool::\"a\", Mcp::Tool::\"b\"] }`";
 
 /// What there is to look up, anywhere.
