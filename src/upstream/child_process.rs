@@ -62,7 +62,7 @@ impl Settings {
             concealing: Concealing::default(),
             inherit: DEFAULT_INHERITED.iter().map(ToString::to_string).collect(),
             cwd: None,
-            max_message_bytes: 4 * 1024 * 1024,
+            max_message_bytes: 16 * 1024 * 1024,
             queue_bytes: 1024 * 1024,
             backoff: Backoff::default(),
             stop: StopLadder::default(),
