@@ -118,7 +118,7 @@ fn agents(world: &World<'_>) -> Vec<Names> {
     ]
 }
 
-/// Those that are locked or labelled.
+/// Names of the tools in `tools.lock` and `tools.toml`.
 fn tools(world: &World<'_>) -> Option<Names> {
     let labelled = world.given.said.tools.keys().cloned();
     let locked = world.given.lock.tools().map(|(name, _)| name.to_owned());
@@ -138,7 +138,7 @@ fn tools(world: &World<'_>) -> Option<Names> {
     })
 }
 
-/// The tools of policies that are nearly others, of which nothing else needs to be told.
+/// Checks whether a tool name is close to a known one. `unknown-name` reports it, so other lints need not.
 pub(super) fn misspelt(world: &World<'_>) -> impl Fn(&str) -> bool {
     let tools = tools(world);
     move |name| tools.as_ref().is_some_and(|it| it.doubt(name).is_some())

@@ -85,8 +85,7 @@ fn may_disguise(text: &[u8]) -> bool {
     may != 0
 }
 
-/// Whether no character that begins with this byte is ignored or wide, and none is an escape: of most
-/// characters one byte tells.
+/// Whether every character that begins with this byte is visible and narrow, and no control or backslash.
 pub(super) fn is_ordinary(byte: u8) -> bool {
     ORDINARY.get(usize::from(byte)).copied().unwrap_or(false)
 }

@@ -31,10 +31,11 @@ pub(super) struct Found {
     pub(super) encoding: Encoding,
 }
 
-/// Most texts of a message that has many are short, and have nothing that any rule could begin with.
+/// Bytes of the longest text that `is_quiet` checks: of a longer one the full look would repeat too much.
 const SHORT: usize = 256;
 
-/// Whether a look at a short text would surely tell nothing.
+/// Whether a short text cannot show a credential: it has no keyword, nothing to decode, and no character
+/// that changes how it reads.
 pub(super) fn is_quiet(rules: &Rules, text: &str) -> bool {
     text.len() <= SHORT
         && text.bytes().all(is_ordinary)
@@ -99,7 +100,7 @@ impl Look<'_> {
         found
     }
 
-    /// Once all effort is spent the text is one secret, so that nothing is looked for any more.
+    /// Stops the search once the effort is spent: the whole text then counts as one secret.
     fn goes_on(&self) -> ControlFlow<()> {
         match self.effort.spent_by() {
             Some(_) => ControlFlow::Break(()),

@@ -35,7 +35,7 @@ pub(super) fn of_types(message: &str) -> Option<&'static str> {
     is_decimal.then_some(DECIMAL)
 }
 
-/// About what the parser says, which names none of what to write instead.
+/// Help for a parser error that does not show the form to write.
 pub(super) fn of_syntax(message: &str) -> Option<&'static str> {
     message
         .contains("found set of entity uids")
