@@ -64,7 +64,7 @@ edits if {
 
 forbids contains {
 	"id": "rego.workspace",
-	"code": "outside-workspace",
+	"code": "outside_workspace",
 	"advice": "Only files below /srv/project/ whose names have no leading dot can be used.",
 } if {
 	input.action == "call_tool"

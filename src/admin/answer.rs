@@ -254,13 +254,13 @@ impl Refused {
     fn code(&self) -> &'static str {
         match self {
             Self::Misframed(misframed) => misframed.code(),
-            Self::HostMissing => "host-missing",
-            Self::Repeated => "header-repeated",
+            Self::HostMissing => "host_missing",
+            Self::Repeated => "header_repeated",
             Self::Host => "host",
             Self::Origin => "origin",
             Self::HasBody => "body",
             Self::Path => "path",
-            Self::Method => "http-method",
+            Self::Method => "http_method",
             Self::Challenge(challenge) => challenge.code(),
             Self::Unwritable => "unwritable",
             Self::Approvals(refused) => refused.code(),

@@ -269,7 +269,7 @@ async fn of_all_kinds() -> Arc<Metrics> {
     let frame = Record::new(Kind::Frame)
         .direction(Direction::AgentToUpstream)
         .decision(crate::audit::Decision::Block, "decode")
-        .reason(Reason::code("duplicate-key"));
+        .reason(Reason::code("duplicate_key"));
     let call = Record::new(Kind::ToolCall)
         .direction(Direction::AgentToUpstream)
         .decision(crate::audit::Decision::Allow, "forward")

@@ -8,7 +8,7 @@ use super::text::{Finished, Text};
 pub(super) const LIST_LIMIT: usize = 64;
 
 /// What `redactions` says of a secret that the log itself took out of the record.
-const CONFIGURATION_SECRET: &str = "configuration-secret";
+const CONFIGURATION_SECRET: &str = "configuration_secret";
 
 impl Record {
     /// The bytes that the record takes in memory, near enough to bound a queue of them.

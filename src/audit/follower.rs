@@ -221,7 +221,7 @@ impl Shared {
         let Some(missing) = state.missing.take() else {
             return;
         };
-        let reason = Reason::code("stream-behind").with_text("not taken here in time");
+        let reason = Reason::code("stream_behind").with_text("not taken here in time");
         let record = Record::new(Kind::AuditGap)
             .reason(reason)
             .lost(missing.lines);

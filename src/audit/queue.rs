@@ -303,7 +303,7 @@ impl Queue {
         if let (Some(fault), true) = (&ended, lost > 0) {
             state.lost = 0;
             state.unwritten += 1;
-            let reason = Reason::code("audit-fault").with_text(fault.to_string());
+            let reason = Reason::code("audit_fault").with_text(fault.to_string());
             let record = Box::new(Record::new(Kind::AuditGap).reason(reason).lost(lost));
             // At the end: what is queued came before what was lost.
             let time = self.clock.now();

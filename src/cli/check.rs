@@ -89,7 +89,7 @@ fn targets(args: &CheckArgs) -> Result<Vec<Target>, Vec<Told>> {
         return Ok(Target::configured(file, &config, args));
     }
     if args.paths.is_empty() {
-        let problem = PolicyProblem::error("check::nothing-named", "there is nothing to check")
+        let problem = PolicyProblem::error("check::nothing_named", "there is nothing to check")
             .with_help(
                 "name a pack (`mcp-protector check policies/`) or a configuration \
                  (`mcp-protector check --config gate.toml`)",
@@ -152,7 +152,7 @@ fn schema(args: &CheckArgs) -> Result<String, Vec<Told>> {
 /// The allowlist of the configuration, as the engine gets it.
 fn allowlist(args: &CheckArgs) -> Result<String, Vec<Told>> {
     let wrong = |message: &str| {
-        let problem = PolicyProblem::error("check::no-allowlist", message);
+        let problem = PolicyProblem::error("check::no_allowlist", message);
         let help = "`--print allowlist` prints what `policy.allow` of `--config` comes to";
         one(problem.with_help(help))
     };

@@ -80,7 +80,7 @@ enum Failure {
     )]
     Nothing,
     #[error("the message could not be judged: {0}")]
-    #[diagnostic(code("explain::not-judged"))]
+    #[diagnostic(code("explain::not_judged"))]
     NotJudged(String),
 }
 
@@ -327,12 +327,12 @@ mod tests {
             Exit::Success,
             r#""decision":"allow""#,
         );
-        check("DIR --call read", "", Exit::Denied, "not-permitted");
+        check("DIR --call read", "", Exit::Denied, "not_permitted");
         check("DIR --read guide://x", "", Exit::Success, r#""guides""#);
         check("DIR --read file:///x", "", Exit::Denied, "read_resource");
         check("DIR --prompt x", "", Exit::Denied, "get_prompt");
         check("DIR --role reader", call, Exit::Success, "call_tool");
-        check("DIR", roots, Exit::Denied, "unknown-method");
+        check("DIR", roots, Exit::Denied, "unknown_method");
         check("DIR --from server", roots, Exit::Denied, "list_roots");
         check("DIR", RECORD, Exit::Success, "is not in the record");
         check("DIR --audit LOG --seq 7", "", Exit::Success, "guides");
@@ -568,7 +568,7 @@ mod tests {
         let twice = r#"DIR --call read --args {"a":1,"a":2}"#;
         let (exit, json) = told(&format!("{twice} --format json"), "");
         assert_eq!(exit, Exit::Denied);
-        assert!(json.contains("duplicate-key"), "{json}");
+        assert!(json.contains("duplicate_key"), "{json}");
         let deep = format!("{}1{}", "[".repeat(5000), "]".repeat(5000));
         let deep = format!(r#"DIR --call read --args {{"a":{deep}}}"#);
         let (exit, json) = told(&format!("{deep} --format json"), "");

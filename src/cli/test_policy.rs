@@ -233,7 +233,7 @@ mod tests {
         check(dir_key, Exit::Success);
         check("policy.allow = ['read']\n", Exit::TestsNotRun);
         let out = check("policy.dri = 'pack'\n", Exit::TestsNotRun);
-        assert!(out.contains("config::unknown-key"), "{out}");
+        assert!(out.contains("config::unknown_key"), "{out}");
         let long = format!(
             "[[test]]\nname = 'x'\ncall = 'read'\nargs.a = '{}'\nexpect = 'allow'",
             "x".repeat(1024)
@@ -244,7 +244,7 @@ mod tests {
             &format!("{dir_key}limits.max_message_bytes = 1024"),
             Exit::TestsFailed,
         );
-        assert!(out.contains("\"reason\":\"too-long\""), "{out}");
+        assert!(out.contains("\"reason\":\"too_long\""), "{out}");
     }
 
     #[test]

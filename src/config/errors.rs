@@ -185,25 +185,25 @@ impl Reason {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Unreadable(_) => "config::unreadable",
-            Self::FileTooLarge => "config::file-too-large",
-            Self::NotUtf8(_) => "config::not-utf8",
+            Self::FileTooLarge => "config::file_too_large",
+            Self::NotUtf8(_) => "config::not_utf8",
             Self::EmptyFile => "config::empty",
             Self::Syntax(_) => "config::syntax",
-            Self::DuplicateKey => "config::duplicate-key",
-            Self::UnknownKey => "config::unknown-key",
-            Self::WrongType { .. } => "config::wrong-type",
-            Self::UnknownValue(_) => "config::unknown-value",
+            Self::DuplicateKey => "config::duplicate_key",
+            Self::UnknownKey => "config::unknown_key",
+            Self::WrongType { .. } => "config::wrong_type",
+            Self::UnknownValue(_) => "config::unknown_value",
             Self::Required | Self::RequiredWhen(_) => "config::required",
-            Self::ExceedsMaximum => "config::exceeds-maximum",
-            Self::BelowMinimum => "config::below-minimum",
-            Self::Invalid(_) | Self::Unusable(_) => "config::invalid-value",
+            Self::ExceedsMaximum => "config::exceeds_maximum",
+            Self::BelowMinimum => "config::below_minimum",
+            Self::Invalid(_) | Self::Unusable(_) => "config::invalid_value",
             Self::UndefinedVariable(_) | Self::VariableNotUtf8(_) | Self::MalformedVariable(_) => {
                 "config::variable"
             }
-            Self::Elsewhere(_) => "config::elsewhere",
+            Self::Elsewhere(_) => "config::wrong_file",
             Self::Unconfinable(_) => "config::sandbox",
             Self::UnusableFile(_) => "config::file",
-            Self::NoEffect(_) => "config::no-effect",
+            Self::NoEffect(_) => "config::no_effect",
             Self::Suspicious(_) => "config::suspicious",
             Self::Missed(_) => "config::removed",
         }

@@ -20,7 +20,7 @@ const WIDTH: usize = 110;
 
 /// Reasons at the step `decide` that are no policy's: what the message had been permitted by is in the
 /// record beside them.
-const NO_POLICYS: [&str; 3] = ["ratchet-fault", "ratchet-full", "panic"];
+const NO_POLICYS: [&str; 3] = ["session_store_unavailable", "session_store_full", "panic"];
 
 impl Explanation {
     /// Writes the decision, its cause, the policies with what their parts came to, and what would
@@ -160,7 +160,7 @@ impl Explanation {
             (Decision::Allow | Decision::Unknown, ..) => "nothing stands against it".to_owned(),
             (Decision::Deny, false, _) => format!("{} it{handshake}", does("forbid")),
             (Decision::Deny, true, Some("decide")) => match (self.reason.as_deref(), &self.text) {
-                (Some("not-permitted"), _) => {
+                (Some("not_permitted"), _) => {
                     format!("no policy permits it, and what is not permitted is denied{handshake}")
                 }
                 (reason, text) => {

@@ -183,9 +183,9 @@ impl<'m> Drift<'m> {
 
     fn record<U, A>(&self, talk: &Talk<U, A>, snapshot: &PolicySnapshot, why: String) -> Record {
         let code = match self.of {
-            Of::Tool => "tool-changed",
-            Of::Prompt => "prompt-changed",
-            Of::Instructions => "instructions-changed",
+            Of::Tool => "tool_changed",
+            Of::Prompt => "prompt_changed",
+            Of::Instructions => "instructions_changed",
         };
         let record = Record::new(Kind::UpstreamEvent)
             .within(&talk.scope())

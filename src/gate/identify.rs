@@ -106,7 +106,7 @@ pub(super) fn identify<'m>(
         Shape::Request { id, method } => {
             let known = known(method, from, extensions)?;
             if !known.is_request() {
-                return Err(wrong_shape(known, "notification", "request"));
+                return Err(Refusal::WrongShape(known));
             }
             let spoken = speak(&mut state, from, known, message)?;
             let asker = asker(session, from, id, stream);
@@ -125,7 +125,7 @@ pub(super) fn identify<'m>(
         Shape::Notification { method } => {
             let known = known(method, from, extensions)?;
             if known.is_request() {
-                return Err(wrong_shape(known, "request", "notification"));
+                return Err(Refusal::WrongShape(known));
             }
             let spoken = speak(&mut state, from, known, message)?;
             (Role::Notification { method: known }, spoken)
@@ -233,14 +233,6 @@ fn known(method: &Method, from: Side, extensions: &Extensions) -> Result<KnownMe
     known
         .filter(|known| known.sent_by(from))
         .ok_or_else(|| Refusal::UnknownMethod(method.name().to_owned()))
-}
-
-fn wrong_shape(method: KnownMethod, is: &'static str, came_as: &'static str) -> Refusal {
-    Refusal::WrongShape {
-        method: method.name().to_owned(),
-        is,
-        came_as,
-    }
 }
 
 /// Settles the era of a message and, with it, what its sender speaks. A method of the other era is

@@ -39,7 +39,7 @@ pub(super) struct Obliged {
 }
 
 /// What the audit says of a secret of the configuration's own.
-const OWN_SECRET: &str = "configuration-secret";
+const OWN_SECRET: &str = "configuration_secret";
 
 /// An item that a list does not show, and why.
 #[derive(Debug)]

@@ -53,9 +53,9 @@ impl Outside {
 
     pub(super) fn code(&self) -> &'static str {
         if self.by_link {
-            "symlink-outside"
+            "symlink_outside"
         } else {
-            "outside-roots"
+            "outside_roots"
         }
     }
 }

@@ -68,23 +68,7 @@ impl Occasion<'_> {
         }
     }
 
-    /// A stable word for it.
-    pub(super) fn code(&self) -> &'static str {
-        match self {
-            Self::Catalogue => "own-catalogue",
-            Self::Discovery => "own-discovery",
-            Self::Handshake | Self::Initialized => "own-handshake",
-            Self::Trial(_) => "own-trial",
-            Self::Unheard => "own-pong",
-            Self::GivenUp(_) | Self::Withdrawn | Self::Answered => "own-cancellation",
-            Self::Waiting(_) => "own-progress",
-            Self::NewPolicies(_) | Self::Raised(_) | Self::Drift | Self::Isolated(_) => {
-                "own-list-changed"
-            }
-        }
-    }
-
-    /// What the code does not say.
+    /// The reason in words, where the method does not say it.
     pub(super) fn text(&self) -> Option<String> {
         match self {
             Self::GivenUp(reference) => Some(format!("nobody waits for {reference} any more")),

@@ -81,12 +81,8 @@ pub enum Refusal {
     },
     #[error("method not found: {0}")]
     UnknownMethod(String),
-    #[error("`{method}` is a {is}, and came as a {came_as}")]
-    WrongShape {
-        method: String,
-        is: &'static str,
-        came_as: &'static str,
-    },
+    #[error("`{}` must be sent as a {}", .0.name(), if .0.is_request() { "request" } else { "notification" })]
+    WrongShape(KnownMethod),
     #[error("a request with this id is already in flight")]
     ReusedId,
     #[error("a `{0}` must not be cancelled")]
@@ -375,7 +371,7 @@ impl Refusal {
             Self::UnknownMethod(_) | Self::NotNegotiated(_) => METHOD_NOT_FOUND,
             Self::OutOfOrder(_)
             | Self::ReusedId
-            | Self::WrongShape { .. }
+            | Self::WrongShape(_)
             | Self::Stray
             | Self::Left
             | Self::TooLong(_) => INVALID_REQUEST,

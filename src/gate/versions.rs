@@ -77,7 +77,7 @@ pub(super) fn unspoken<'m>(understood: &Understood<'m>) -> Vec<Removal<'m>> {
         .map(|(at, item)| Removal {
             item,
             pointer: format!("/result/supportedVersions/{at}"),
-            because: "unsupported-version".to_owned(),
+            because: "unsupported_version".to_owned(),
         })
         .collect()
 }

@@ -31,11 +31,11 @@ impl Challenge {
     /// A stable word for audit records and tests.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Missing => "token-missing",
-            Self::Malformed(_) => "token-malformed",
-            Self::Invalid(_) => "token-invalid",
-            Self::Insufficient(_) => "insufficient-scope",
-            Self::Unavailable(_) => "keys-unavailable",
+            Self::Missing => "token_missing",
+            Self::Malformed(_) => "token_malformed",
+            Self::Invalid(_) => "token_invalid",
+            Self::Insufficient(_) => "insufficient_scope",
+            Self::Unavailable(_) => "jwks_unavailable",
         }
     }
 

@@ -34,26 +34,26 @@ async fn a_token_is_known_only_when_it_is_exact() {
         (format!("Bearer {TOKEN}"), Ok("a")),
         (format!("bearer   {TOKEN}"), Ok("a")),
         (format!("BEARER {other}"), Ok("b")),
-        (format!("Bearer {TOKEN}x"), Err("token-invalid")),
+        (format!("Bearer {TOKEN}x"), Err("token_invalid")),
         (
             format!("Bearer {}", TOKEN.split_at(1).1),
-            Err("token-invalid"),
+            Err("token_invalid"),
         ),
         (
             format!("Bearer {}", TOKEN.to_uppercase()),
-            Err("token-invalid"),
+            Err("token_invalid"),
         ),
-        (format!("Bearer {TOKEN},{other}"), Err("token-invalid")),
-        (format!("Bearer {TOKEN} {other}"), Err("token-malformed")),
-        (format!("Bearer \u{e9}{TOKEN}"), Err("token-malformed")),
+        (format!("Bearer {TOKEN},{other}"), Err("token_invalid")),
+        (format!("Bearer {TOKEN} {other}"), Err("token_malformed")),
+        (format!("Bearer \u{e9}{TOKEN}"), Err("token_malformed")),
         (
             format!("Bearer {}", "a".repeat(20_000)),
-            Err("token-malformed"),
+            Err("token_malformed"),
         ),
-        ("Bearer".to_owned(), Err("token-malformed")),
-        (format!("Basic {TOKEN}"), Err("token-missing")),
-        (format!("Bearer{TOKEN}"), Err("token-missing")),
-        (TOKEN.to_owned(), Err("token-missing")),
+        ("Bearer".to_owned(), Err("token_malformed")),
+        (format!("Basic {TOKEN}"), Err("token_missing")),
+        (format!("Bearer{TOKEN}"), Err("token_missing")),
+        (TOKEN.to_owned(), Err("token_missing")),
     ] {
         let identified = identify(&tokens, Some(&value)).await;
         let got = identified

@@ -84,11 +84,11 @@ impl Misframed {
     /// A stable word for records and metrics.
     pub fn code(self) -> &'static str {
         match self {
-            Self::Malformed(_) => "head-malformed",
-            Self::Ambiguous(_) => "length-ambiguous",
-            Self::Chunks(_) => "body-broken",
-            Self::TooLarge => "head-too-large",
-            Self::Version => "http-version",
+            Self::Malformed(_) => "head_malformed",
+            Self::Ambiguous(_) => "length_ambiguous",
+            Self::Chunks(_) => "body_aborted",
+            Self::TooLarge => "head_too_large",
+            Self::Version => "http_version",
         }
     }
 }

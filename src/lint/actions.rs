@@ -8,7 +8,7 @@ use super::material::World;
 use super::table::Lint;
 
 pub(super) const EXACT_CALL: Lint = Lint {
-    code: "lint::exact-call",
+    code: "lint::exact_call",
     about: "`action == Mcp::Action::\"call_tool\"`, where `in` also holds for calls with an action \
             of their own",
     look,
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn calls_that_are_named_exactly_are_found() {
-        let lint = "exact-call";
+        let lint = "exact_call";
         let policy = call("permit", "", "when { principal.trust > 1 }");
         check(lint, &policy, 0);
         check(lint, &policy.replace("action in", "action =="), 1);

@@ -13,7 +13,7 @@ use crate::policy::{PolicyId, PolicyProblem};
 const KEY: &str = "lint_allow";
 
 /// An annotation that names no lint allows nothing: its author would believe otherwise.
-const UNKNOWN: &str = "lint::unknown-lint";
+const UNKNOWN: &str = "lint::unknown_lint";
 
 /// Takes away what is allowed, and tells of what is allowed in vain.
 pub(super) fn apply(policies: &[PolicyTree<'_>], found: &mut Found) -> Vec<PolicyProblem> {

@@ -16,13 +16,13 @@ use crate::policy::{PolicyProblem, PolicySource};
 use crate::unseen::misleads;
 
 pub(super) const UNSEEN_CHARACTER: Lint = Lint {
-    code: "lint::unseen-character",
+    code: "lint::unseen_character",
     about: "a name or text with a character that is not seen, or white space around a name",
     look: unseen,
 };
 
 pub(super) const LOOK_ALIKE: Lint = Lint {
-    code: "lint::look-alike",
+    code: "lint::look_alike",
     about: "a name that looks like another one and is not: other letters, or two that are alike",
     look: look_alike,
 };
@@ -232,11 +232,11 @@ mod tests {
             ("when { resource.name == \"a\\nb\\t\" }", 0),
         ];
         for (rest, findings) in cases {
-            check("unseen-character", &call("permit", "", rest), findings);
+            check("unseen_character", &call("permit", "", rest), findings);
         }
         let advised = |advice: &str| format!("@advice(\"{advice}\")\n{}", call("forbid", "", ""));
-        check("unseen-character", &advised("a\u{200b}b"), 1);
-        check("unseen-character", &advised("Ask for it, please."), 0);
+        check("unseen_character", &advised("a\u{200b}b"), 1);
+        check("unseen_character", &advised("Ask for it, please."), 0);
     }
 
     /// Findings in a policy on one tool, beside an allowlist and labels.
@@ -252,8 +252,8 @@ mod tests {
             configuration: Some(source("gate.toml", &config)),
             ..Material::default()
         };
-        check_in("look-alike", &material, findings);
-        for problem in found("look-alike", &material) {
+        check_in("look_alike", &material, findings);
+        for problem in found("look_alike", &material) {
             assert!(problem.message.is_ascii(), "{problem}");
             assert_eq!(problem.labels.len(), 1, "{problem:?}");
         }

@@ -16,19 +16,19 @@ use crate::policy::engines::cedar::PolicyTree;
 use crate::policy::{ActionName, PolicySource, ToolLabels};
 
 pub(super) const UNCONDITIONAL_PERMIT: Lint = Lint {
-    code: "lint::unconditional-permit",
+    code: "lint::unconditional_permit",
     about: "a permit of tools that write or connect, for every agent and without a condition",
     look: unconditional,
 };
 
 pub(super) const PERMITS_NOTHING: Lint = Lint {
-    code: "lint::permits-nothing",
+    code: "lint::permits_nothing",
     about: "policies that only forbid, and no allowlist: nothing is permitted",
     look: nothing,
 };
 
 pub(super) const SHADOWED_PERMIT: Lint = Lint {
-    code: "lint::shadowed-permit",
+    code: "lint::shadowed_permit",
     about: "a permit whose every message some `forbid` forbids",
     look: shadowed,
 };
@@ -354,7 +354,7 @@ mod tests {
 
     #[test]
     fn a_permit_that_nothing_narrows_is_found() {
-        let lint = "unconditional-permit";
+        let lint = "unconditional_permit";
         for resource in [
             "resource",
             "resource is Mcp::Tool",
@@ -425,7 +425,7 @@ mod tests {
                 said,
                 ..Material::default()
             };
-            check_in("unconditional-permit", &material, findings);
+            check_in("unconditional_permit", &material, findings);
         };
         with(writes, "notes.all", 1);
         with(writes, "notes", 1);
@@ -439,7 +439,7 @@ mod tests {
         let beside = |resource: &str, condition: &str, findings| {
             let forbid = call("forbid", resource, condition).replace("@id(\"x\")", "@id(\"no\")");
             check(
-                "unconditional-permit",
+                "unconditional_permit",
                 &format!("{permit}{forbid}"),
                 findings,
             );
@@ -458,12 +458,12 @@ mod tests {
         let other = call("permit", "resource in Mcp::Permission::\"connect\"", "");
         let forbid = call("forbid", "resource in Mcp::Permission::\"connect\"", unless);
         let forbid = forbid.replace("@id(\"x\")", "@id(\"no\")");
-        check("unconditional-permit", &format!("{other}{forbid}"), 1);
+        check("unconditional_permit", &format!("{other}{forbid}"), 1);
     }
 
     #[test]
     fn policies_that_only_forbid_are_found() {
-        let lint = "permits-nothing";
+        let lint = "permits_nothing";
         let forbid = call("forbid", "", "");
         let second = forbid.replace("@id(\"x\")", "@id(\"y\")");
         check(lint, &format!("{forbid}{second}"), 1);
@@ -524,7 +524,7 @@ mod tests {
             said,
             ..Material::default()
         };
-        check_in("shadowed-permit", &material, findings);
+        check_in("shadowed_permit", &material, findings);
     }
 
     #[test]
@@ -611,7 +611,7 @@ mod tests {
                 call("permit", "", "when { principal.trust > 1 }")
             )
         };
-        let lint = "shadowed-permit";
+        let lint = "shadowed_permit";
         check(lint, &text("", ""), 1);
         check(lint, &text("is Mcp::Agent", "in Mcp::Action::\"use\""), 1);
         check(lint, &text("", "== Mcp::Action::\"list_tool\""), 0);

@@ -18,13 +18,13 @@ use super::table::Lint;
 use crate::policy::engines::cedar::PolicyTree;
 
 pub(super) const NEVER_MATCHES: Lint = Lint {
-    code: "lint::never-matches",
+    code: "lint::never_matches",
     about: "a policy that no message can match, because its conditions exclude each other",
     look,
 };
 
 pub(super) const CONSTANT_CONDITION: Lint = Lint {
-    code: "lint::constant-condition",
+    code: "lint::constant_condition",
     about: "a part of a condition that never holds, or always does",
     // Found in the same look as the other.
     look: |_, _| {},
@@ -375,8 +375,8 @@ mod tests {
     fn when(condition: &str, never: usize, constant: usize) {
         for effect in ["permit", "forbid"] {
             let policy = call(effect, "", &format!("when {{ {condition} }}"));
-            check("never-matches", &policy, never);
-            check("constant-condition", &policy, constant);
+            check("never_matches", &policy, never);
+            check("constant_condition", &policy, constant);
         }
     }
 
@@ -425,7 +425,7 @@ mod tests {
                 lock: locked(),
                 ..Material::default()
             };
-            check_in("never-matches", &material, findings);
+            check_in("never_matches", &material, findings);
         };
         let a = "action == Mcp::Action::\"call_tool/a\"";
         let both = "action in [Mcp::Action::\"call_tool/a\", Mcp::Action::\"call_tool/b\"]";
@@ -506,17 +506,17 @@ mod tests {
     fn the_scope_is_part_of_the_condition() {
         let policy = |rest: &str| call("permit", "resource == Mcp::Tool::\"a\"", rest);
         check(
-            "never-matches",
+            "never_matches",
             &policy("when { [Mcp::Tool::\"b\", Mcp::Tool::\"c\"].contains(resource) }"),
             1,
         );
         check(
-            "never-matches",
+            "never_matches",
             &policy("unless { resource == Mcp::Tool::\"a\" }"),
             1,
         );
         check(
-            "never-matches",
+            "never_matches",
             &policy("when { [Mcp::Tool::\"a\", Mcp::Tool::\"c\"].contains(resource) }"),
             0,
         );
@@ -552,6 +552,6 @@ mod tests {
             "",
             "unless { resource.name == \"a\" && resource.name == \"b\" }",
         );
-        check("constant-condition", &policy, 1);
+        check("constant_condition", &policy, 1);
     }
 }

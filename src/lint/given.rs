@@ -204,7 +204,7 @@ mod tests {
             lock: Arc::new(locking(locked)),
             ..Material::default()
         };
-        let all = ["unknown-name", "not-locked"];
+        let all = ["unknown_name", "not_locked"];
         let all = all.map(|lint| (lint, found(lint, &material)));
         let told: Vec<(&str, String, String)> = all
             .iter()
@@ -232,7 +232,7 @@ mod tests {
     fn tools_that_are_misspelt_for_an_agent_are_found() {
         let agents = |text| [("agents.toml", text)];
         let locked = ["read_file", "write_file"];
-        let name = "unknown-name";
+        let name = "unknown_name";
         let none = [];
         let deny = "[agents.a]\ndeny = ['write_flie']\n";
         check(
@@ -248,7 +248,7 @@ mod tests {
             "",
             &[
                 (name, "'write-file'", "did you mean `write_file`?"),
-                ("not-locked", "'other'", "tools lock"),
+                ("not_locked", "'other'", "tools lock"),
             ],
         );
         check(
@@ -279,13 +279,13 @@ mod tests {
             &locked,
             &tools("[tools.read_flie]\n[tools.read_file]\n"),
             "",
-            &[("unknown-name", "read_flie", "did you mean `read_file`?")],
+            &[("unknown_name", "read_flie", "did you mean `read_file`?")],
         );
         check(
             &locked,
             &tools("[tools.other]\n"),
             "",
-            &[("not-locked", "other", "tools lock")],
+            &[("not_locked", "other", "tools lock")],
         );
         check(
             &[],
@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn teams_that_bring_nothing_and_agents_that_look_like_patterns_are_found() {
         let agents = |text| [("agents.toml", text)];
-        let name = "unknown-name";
+        let name = "unknown_name";
         let teams = "[teams.audit]\nroles = 'auditor'\n[agents.a]\nteams = ['audti', 'audit']\n";
         check(
             &[],

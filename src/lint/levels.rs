@@ -8,7 +8,7 @@ use super::material::World;
 use super::table::Lint;
 
 pub(super) const EQUALITY_ON_LEVEL: Lint = Lint {
-    code: "lint::equality-on-level",
+    code: "lint::equality_on_level",
     about: "a sensitivity level or trust compared by `==`, though what is above it matters more",
     look,
 };
@@ -75,7 +75,7 @@ mod tests {
         for (condition, findings) in cases {
             for effect in ["permit", "forbid"] {
                 let policy = call(effect, "", &format!("when {{ {condition} }}"));
-                check("equality-on-level", &policy, findings);
+                check("equality_on_level", &policy, findings);
             }
         }
     }

@@ -12,7 +12,7 @@ use super::table::Lint;
 use crate::policy::PolicyProblem;
 
 pub(super) const NOT_LOCKED: Lint = Lint {
-    code: "lint::not-locked",
+    code: "lint::not_locked",
     about: "a tool that is permitted or labelled by name, and whose definition `tools.lock` lacks",
     look,
 };
@@ -83,7 +83,7 @@ mod tests {
                 allow: allow.map(|name| vec![name.to_owned()]),
                 ..Material::default()
             };
-            check_in("not-locked", &material, findings);
+            check_in("not_locked", &material, findings);
         };
         check(&["a"], &policy("permit", "b"), None, 1);
         check(&["read_file"], &policy("permit", "raed_file"), None, 0);

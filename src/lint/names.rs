@@ -11,7 +11,7 @@ use super::material::World;
 use super::table::Lint;
 
 pub(super) const UNKNOWN_NAME: Lint = Lint {
-    code: "lint::unknown-name",
+    code: "lint::unknown_name",
     about: "a role, team, user, capability, group, root, label or server that is given to nobody, or \
             a name that is nearly one of theirs, in policies and in labels",
     look,
@@ -138,7 +138,7 @@ fn tools(world: &World<'_>) -> Option<Names> {
     })
 }
 
-/// Checks whether a tool name is close to a known one. `unknown-name` reports it, so other lints need not.
+/// Checks whether a tool name is close to a known one. `unknown_name` reports it, so other lints need not.
 pub(super) fn misspelt(world: &World<'_>) -> impl Fn(&str) -> bool {
     let tools = tools(world);
     move |name| tools.as_ref().is_some_and(|it| it.doubt(name).is_some())
@@ -435,7 +435,7 @@ mod tests {
             said,
             ..Material::default()
         };
-        check_in("unknown-name", &material, findings);
+        check_in("unknown_name", &material, findings);
     }
 
     const BOTH: [&str; 2] = ["agents.toml", "tools.toml"];
@@ -460,7 +460,7 @@ mod tests {
                 labels,
                 ..Material::default()
             };
-            let found = found("unknown-name", &material);
+            let found = found("unknown_name", &material);
             assert_eq!(found.len(), findings, "{condition} {extra:?}\n{found:#?}");
         };
         let pii = "context.env.session.labels.contains(\"pii\")";
@@ -507,7 +507,7 @@ mod tests {
                 server: server.map(ToOwned::to_owned),
                 ..Material::default()
             };
-            check_in("unknown-name", &material, findings);
+            check_in("unknown_name", &material, findings);
         };
         let files = "resource in Mcp::Server::\"files\"";
         check(files, Some("files"), 0);
@@ -534,7 +534,7 @@ mod tests {
                 said,
                 ..Material::default()
             };
-            check_in("unknown-name", &material, findings);
+            check_in("unknown_name", &material, findings);
         };
         check(&["read_file", "write_file"], "forbid", "wirte_file", 1);
         check(&["read_file", "write_file"], "permit", "wirte_file", 1);

@@ -10,7 +10,7 @@ use super::material::World;
 use super::table::Lint;
 
 pub(super) const UNKNOWN_WORD: Lint = Lint {
-    code: "lint::unknown-word",
+    code: "lint::unknown_word",
     about: "a word that the gate never fills in where a policy asks for it: a misspelt kind of \
             credential, flag, method, revision, mode or scheme",
     look,
@@ -190,7 +190,7 @@ mod tests {
 
     #[track_caller]
     fn check(action: &str, condition: &str, findings: usize) {
-        check_in("unknown-word", &material(action, condition), findings);
+        check_in("unknown_word", &material(action, condition), findings);
     }
 
     #[test]
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn what_is_nearly_a_word_is_told() {
         let help = |action: &str, condition: &str| {
-            let found = found("unknown-word", &material(action, condition));
+            let found = found("unknown_word", &material(action, condition));
             found.into_iter().find_map(|it| it.help).unwrap()
         };
         for (action, condition, expected) in [
@@ -305,6 +305,6 @@ mod tests {
     fn where_nobody_says_what_there_is_nothing_is_found() {
         let mut material = material("call_tool", "context.touch.secrets.contains(\"x\")");
         material.words = Words::default();
-        check_in("unknown-word", &material, 0);
+        check_in("unknown_word", &material, 0);
     }
 }

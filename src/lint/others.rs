@@ -31,7 +31,7 @@ mod tests {
             policies: vec![source(name, text)],
             ..Material::default()
         };
-        let found = found("unconditional-permit", &material);
+        let found = found("unconditional_permit", &material);
         assert_eq!(found.len(), findings, "{text}\n{found:#?}");
     }
 

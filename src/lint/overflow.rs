@@ -14,7 +14,7 @@ use super::table::Lint;
 use crate::policy::engines::cedar::children;
 
 pub(super) const CAN_ERROR: Lint = Lint {
-    code: "lint::can-error",
+    code: "lint::can_error",
     about: "arithmetic that can overflow, which denies the message whatever the policies say",
     look,
 };
@@ -248,7 +248,7 @@ mod tests {
     fn when(condition: &str, findings: usize) {
         let condition = condition.replace("$n", N);
         let policy = call("forbid", "", &format!("when {{ {GUARD}({condition}) }}"));
-        check("can-error", &policy, findings);
+        check("can_error", &policy, findings);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::material::World;
 use super::table::Lint;
 
 pub(super) const GLOB_LITERAL: Lint = Lint {
-    code: "lint::glob-literal",
+    code: "lint::glob_literal",
     about: "a `*` or `?` in a name or text that is compared exactly, or a `?` in a pattern",
     look,
 };
@@ -146,15 +146,15 @@ mod tests {
         ];
         for (condition, findings) in cases {
             let policy = call("permit", "", &format!("when {{ {condition} }}"));
-            check("glob-literal", &policy, findings);
+            check("glob_literal", &policy, findings);
         }
         check(
-            "glob-literal",
+            "glob_literal",
             &call("permit", "resource == Mcp::Tool::\"read_*\"", ""),
             1,
         );
         check(
-            "glob-literal",
+            "glob_literal",
             &call("permit", "resource == Mcp::Tool::\"read\"", ""),
             0,
         );
@@ -167,7 +167,7 @@ mod tests {
                 policies: vec![source("p/x.cedar", &call("permit", scope, condition))],
                 ..Material::default()
             };
-            let found = found("glob-literal", &material);
+            let found = found("glob_literal", &material);
             let [problem] = found.as_slice() else {
                 panic!("{found:?}");
             };

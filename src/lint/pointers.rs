@@ -11,7 +11,7 @@ use super::table::Lint;
 use crate::policy::{PolicyProblem, ToolLabels};
 
 pub(super) const UNKNOWN_ARGUMENT: Lint = Lint {
-    code: "lint::unknown-argument",
+    code: "lint::unknown_argument",
     about: "a pointer in `tools.toml` to an argument that the tool does not take, by `tools.lock`",
     look,
 };
@@ -214,7 +214,7 @@ mod tests {
             lock: Arc::new(Lock::new(BTreeMap::from([("t".to_owned(), locked)]))),
             ..Material::default()
         };
-        let found = found("unknown-argument", &material);
+        let found = found("unknown_argument", &material);
         let told = found.iter().map(|problem| {
             let place = problem.labels[0].inner();
             let at = text

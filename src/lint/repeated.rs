@@ -9,13 +9,13 @@ use super::table::Lint;
 use crate::policy::engines::cedar::PolicyTree;
 
 pub(super) const DUPLICATE_CONDITION: Lint = Lint {
-    code: "lint::duplicate-condition",
+    code: "lint::duplicate_condition",
     about: "a condition that stands twice in one chain of `&&` or `||`, or in the scope as well",
     look: conditions,
 };
 
 pub(super) const DUPLICATE_POLICY: Lint = Lint {
-    code: "lint::duplicate-policy",
+    code: "lint::duplicate_policy",
     about: "a policy that says what another one says",
     look: policies,
 };
@@ -134,7 +134,7 @@ mod tests {
             ),
         ];
         for (rest, findings) in cases {
-            check("duplicate-condition", &call("permit", "", rest), findings);
+            check("duplicate_condition", &call("permit", "", rest), findings);
         }
     }
 
@@ -144,7 +144,7 @@ mod tests {
         let other = |policy: &str| policy.replace("@id(\"x\")", "@id(\"y\")");
         let check = |second: &str, findings| {
             check(
-                "duplicate-policy",
+                "duplicate_policy",
                 &format!("{one}{}", other(second)),
                 findings,
             );

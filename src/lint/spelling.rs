@@ -11,7 +11,7 @@ use super::table::Lint;
 use crate::policy::{UNREADABLE_HOST, host_in, host_named};
 
 pub(super) const HOST_SPELLING: Lint = Lint {
-    code: "lint::host-spelling",
+    code: "lint::host_spelling",
     about: "a host that is compared with `context.touch.hosts` in a spelling that it never has",
     look,
 };
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_host_that_no_call_ever_has_is_found() {
-        let lint = "host-spelling";
+        let lint = "host_spelling";
         let when = |condition: &str| call("permit", "", &format!("when {{ {condition} }}"));
         let hosts = "context.touch.hosts";
         for (host, findings) in [
@@ -136,7 +136,7 @@ mod tests {
                 policies: vec![source("p/x.cedar", &call("permit", "", &condition))],
                 ..Material::default()
             };
-            found("host-spelling", &material)[0].help.clone().unwrap()
+            found("host_spelling", &material)[0].help.clone().unwrap()
         };
         for (host, meant) in [
             ("API.example.com", "`api.example.com`"),

@@ -14,13 +14,13 @@ use crate::policy::ToolLabels;
 use crate::policy::engines::cedar::PolicyTree;
 
 pub(super) const STRING_TEST_ON_PATH: Lint = Lint {
-    code: "lint::string-test-on-path",
+    code: "lint::string_test_on_path",
     about: "a path tested by how it begins, which `..` or a longer name gets round",
     look: paths,
 };
 
 pub(super) const STRING_TEST_ON_HOST: Lint = Lint {
-    code: "lint::string-test-on-host",
+    code: "lint::string_test_on_host",
     about: "the host of a URL tested as text, which other spellings and longer names get round",
     look: hosts,
 };
@@ -403,7 +403,7 @@ mod tests {
     #[test]
     fn a_path_that_only_begins_right_is_found() {
         let check = |pointer: &str, condition: &str, findings| {
-            let lint = "string-test-on-path";
+            let lint = "string_test_on_path";
             argument(lint, pointer, condition, ToolLabels::default(), findings);
         };
         check("/path", "$p like \"/srv/project/*\"", 1);
@@ -459,7 +459,7 @@ mod tests {
     #[test]
     fn a_guard_has_to_stop_every_way_up() {
         let told = |condition: &str| {
-            let found = argument_found("string-test-on-path", "/path", condition);
+            let found = argument_found("string_test_on_path", "/path", condition);
             let found: Vec<String> = found.iter().map(ToString::to_string).collect();
             found.join("\n")
         };
@@ -499,7 +499,7 @@ mod tests {
     #[test]
     fn an_ending_is_no_guard_against_ways_up() {
         let told = |condition: &str| {
-            let found = argument_found("string-test-on-path", "/path", condition);
+            let found = argument_found("string_test_on_path", "/path", condition);
             let found: Vec<String> = found.iter().map(ToString::to_string).collect();
             found.join("\n")
         };
@@ -529,7 +529,7 @@ mod tests {
                 paths: Some(vec!["/where".to_owned()]),
                 ..ToolLabels::default()
             };
-            argument("string-test-on-path", pointer, condition, labels, findings);
+            argument("string_test_on_path", pointer, condition, labels, findings);
         };
         let guarded = "$p like \"/srv/project/*\" && !($p like \"*/..*\")";
         check("/where", guarded, 1);
@@ -548,8 +548,8 @@ mod tests {
         // In a forbid, negated there, in a permit, negated there; and without labels.
         let check = |pointer: &str, condition: &str, expected: [usize; 5]| {
             let lint = match pointer {
-                "/path" => "string-test-on-path",
-                _ => "string-test-on-host",
+                "/path" => "string_test_on_path",
+                _ => "string_test_on_host",
             };
             let not = format!("!({condition})");
             let with = |effect, condition: &str, labels, findings| {
@@ -586,7 +586,7 @@ mod tests {
     #[test]
     fn a_host_that_is_tested_as_text_is_found() {
         let check = |pointer: &str, condition: &str, plain, labelled| {
-            let lint = "string-test-on-host";
+            let lint = "string_test_on_host";
             argument(lint, pointer, condition, ToolLabels::default(), plain);
             let labels = ToolLabels {
                 urls: vec!["/url".to_owned(), "/page".to_owned()],
@@ -641,9 +641,9 @@ mod tests {
             said,
             ..Material::default()
         };
-        check_in("string-test-on-host", &material, 0);
+        check_in("string_test_on_host", &material, 0);
         let all = policy.replace("resource == Mcp::Tool::\"other\"", "resource");
         material.policies = vec![source("p/x.cedar", &all)];
-        check_in("string-test-on-host", &material, 1);
+        check_in("string_test_on_host", &material, 1);
     }
 }

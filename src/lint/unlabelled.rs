@@ -9,7 +9,7 @@ use super::table::Lint;
 use crate::policy::{PolicyProblem, PolicySource};
 
 pub(super) const UNLABELLED_PATH: Lint = Lint {
-    code: "lint::unlabelled-path",
+    code: "lint::unlabelled_path",
     about: "an argument by the name of a path that `paths` of its tool in `tools.toml` leaves out, \
             though there are roots",
     look,
@@ -122,7 +122,7 @@ mod tests {
                 lock: Arc::new(locking_with(&["a"], &definition)),
                 ..Material::default()
             };
-            check_in("unlabelled-path", &material, findings);
+            check_in("unlabelled_path", &material, findings);
         };
         let both = r#""source":{"type":"string"},"destination":{"type":"string"}"#;
         check(both, Some(&["/source"]), true, 1);

@@ -8,7 +8,7 @@ use super::table::Lint;
 use crate::policy::PolicyProblem;
 
 pub(super) const UNTESTED_TOOL: Lint = Lint {
-    code: "lint::untested-tool",
+    code: "lint::untested_tool",
     about: "a tool of `tools.toml` or `tools.lock` that no test names, though there are tests",
     look,
 };
@@ -68,7 +68,7 @@ mod tests {
             tested: Some([].into()),
             ..Material::default()
         };
-        let found = found("untested-tool", &material);
+        let found = found("untested_tool", &material);
         let place = found[0].labels[0].inner();
         assert_eq!((place.offset(), place.len()), (4, 11), "{found:?}");
     }
@@ -82,7 +82,7 @@ mod tests {
                 tested,
                 ..Material::default()
             };
-            check_in("untested-tool", &material, findings);
+            check_in("untested_tool", &material, findings);
         };
         check(Some(&["a", "b", "c"]), 0);
         check(Some(&["a"]), 1);

@@ -7,7 +7,7 @@ use super::material::World;
 use super::table::Lint;
 
 pub(super) const ANNOTATION_WITHOUT_EFFECT: Lint = Lint {
-    code: "lint::annotation-without-effect",
+    code: "lint::annotation_without_effect",
     about: "`@code` or `@advice` on a permit, where nobody is refused",
     look: annotation_without_effect,
 };
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn words_for_the_refused_are_found_on_permits() {
-        let lint = "annotation-without-effect";
+        let lint = "annotation_without_effect";
         for key in ["code", "advice"] {
             let noted = |effect| format!("@{key}(\"x\")\n{}", call(effect, "", ""));
             check(lint, &noted("permit"), 1);

@@ -14,7 +14,7 @@ use crate::policy::{PolicyProblem, PolicySnapshot, PolicySource};
 pub(super) const MAX_FILE: u64 = 4 << 20;
 
 /// The code of what is said of a file that is not read.
-const UNREAD: &str = "policy::unread";
+const UNREAD: &str = "policy::unrecognized_file";
 
 /// Files that no engine reads and that are told one by one.
 const MOST_UNREAD: usize = 20;

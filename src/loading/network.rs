@@ -68,7 +68,7 @@ impl Network {
         // `unless`, so that what names no host, or one that cannot be read, is closed.
         format!(
             r#"@id("ratchet.hosts")
-@code("host-not-allowed")
+@code("host_not_allowed")
 @advice("After what was read in this session only some hosts can be reached.")
 forbid (
   principal is Mcp::Agent,
@@ -85,7 +85,7 @@ unless {{ !context.touch.hosts.isEmpty() && [{hosts}].containsAll(context.touch.
 fn closed_rule(level: usize) -> String {
     format!(
         r#"@id("ratchet.closed")
-@code("session-sensitive")
+@code("session_too_sensitive")
 @advice("Sensitive data was read in this session, so nothing can connect any more. Connect in a new session.")
 forbid (
   principal is Mcp::Agent,

@@ -270,7 +270,7 @@ fn check_unread(name: &str, expected: Result<&[&str], &str>) {
             let told = told_notices(&loaded);
             assert_eq!(told.len(), notices.len(), "{name}: {told:?}");
             for (told, expected) in told.iter().zip(notices) {
-                assert!(told.starts_with("policy::unread: `"), "{told}");
+                assert!(told.starts_with("policy::unrecognized_file: `"), "{told}");
                 assert!(told.contains(name) && told.contains(expected), "{told}");
             }
         }
@@ -278,7 +278,7 @@ fn check_unread(name: &str, expected: Result<&[&str], &str>) {
             let [problem] = &errors.problems[..] else {
                 panic!("{errors:?}")
             };
-            assert_eq!(problem.code, "policy::unread");
+            assert_eq!(problem.code, "policy::unrecognized_file");
             let says = format!("{name}`: no engine reads a file of this name");
             assert!(problem.message.ends_with(&says), "{}", problem.message);
             let help = problem.help.as_deref().unwrap();

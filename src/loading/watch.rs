@@ -330,7 +330,7 @@ impl<S: Source> Watcher<S> {
         let all = all.chain(directories.iter().map(PathBuf::as_path));
         let all: Vec<String> = all.map(|path| format!("`{}`", path.display())).collect();
         let message = format!("{} keeps changing", all.join(" or "));
-        let problem = PolicyProblem::error("policy::restless", message);
+        let problem = PolicyProblem::error("policy::directory_unstable", message);
         self.tell(cause, Err(Refused::Policies(problem.into())))
             .map(drop)
     }

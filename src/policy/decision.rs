@@ -266,9 +266,9 @@ impl FaultKind {
     /// A stable word for records.
     pub const fn code(self) -> &'static str {
         match self {
-            Self::Facts => "engine-facts",
-            Self::Evaluation => "engine-evaluation",
-            Self::Panic => "engine-panic",
+            Self::Facts => "engine_facts",
+            Self::Evaluation => "engine_evaluation",
+            Self::Panic => "engine_panic",
         }
     }
 }

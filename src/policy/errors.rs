@@ -37,7 +37,7 @@ impl PolicyErrors {
         if left_out > 0 {
             problems.truncate(MOST);
             let message = format!("and {left_out} more problems");
-            problems.push(PolicyProblem::error("policy::more", message));
+            problems.push(PolicyProblem::error("policy::too_many_problems", message));
         }
         Self { problems }
     }

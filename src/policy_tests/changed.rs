@@ -77,7 +77,7 @@ pub(super) fn unlocked(fixture: &Fixture, snapshot: &PolicySnapshot) -> Vec<Fixt
             name.get_ref()
         );
         let fallback = "say it of what is locked";
-        let problem = FixtureProblem::new("test::not-locked", message)
+        let problem = FixtureProblem::new("test::not_locked", message)
             .at(&fixture.source, name.span())
             .with_help(suggest::help(name.get_ref(), &known, fallback));
         Some(problem)

@@ -18,7 +18,7 @@ pub struct FixtureErrors {
 /// One thing that is wrong, with its place in a fixture where it has one.
 #[derive(Debug, Clone)]
 pub struct FixtureProblem {
-    /// A stable word, for example `test::unknown-key`.
+    /// A stable word, for example `test::unknown_key`.
     pub code: &'static str,
     pub message: String,
     pub help: Option<String>,

@@ -151,13 +151,13 @@ pub(super) fn unreadable(path: &Path, error: &io::Error) -> FixtureProblem {
         let help = "names of tests end in `.toml`; move other files out of `tests/`, or start \
                     their names with a dot";
         let message = format!("nothing reads {unread}");
-        return FixtureProblem::about(path, "test::unread", message).with_help(help);
+        return FixtureProblem::about(path, "test::unrecognized_file", message).with_help(help);
     }
     FixtureProblem::about(path, "test::unreadable", format!("cannot be read: {error}"))
 }
 
 fn nothing(path: &Path) -> FixtureProblem {
-    FixtureProblem::about(path, "test::nothing-found", "no tests are here").with_help(
+    FixtureProblem::about(path, "test::nothing_found", "no tests are here").with_help(
         "a pack is a directory with policies and fixtures (`*.toml`) below `tests/`; name packs, \
          directories of packs, or fixtures",
     )
@@ -444,7 +444,7 @@ mod tests {
                 return;
             }
             let problems = found.unwrap_err();
-            assert_eq!(problems[0].code, "test::unread", "{files:?}");
+            assert_eq!(problems[0].code, "test::unrecognized_file", "{files:?}");
             for name in unread {
                 let name = format!("`{}`", dir.path().join(name).display());
                 assert!(problems[0].message.contains(&name), "{problems:?}");
@@ -496,9 +496,9 @@ mod tests {
             let codes: Vec<_> = problems.iter().map(|problem| problem.code).collect();
             assert_eq!(codes, [code], "{path}");
         };
-        check("", "test::nothing-found");
-        check("p", "test::nothing-found");
-        check("q", "test::nothing-found");
+        check("", "test::nothing_found");
+        check("p", "test::nothing_found");
+        check("q", "test::nothing_found");
         check("none", "test::unreadable");
         assert!(find_packs(dir.path()).is_err());
         fs::write(dir.path().join("Cargo.toml"), "").unwrap();

@@ -225,7 +225,7 @@ pub(super) struct Expect {
     pub(super) code: Option<String>,
     /// The `@advice` of a deciding policy.
     pub(super) advice: Option<String>,
-    /// The gate's own word for the cause, such as `not-permitted`.
+    /// The gate's own word for the cause, such as `not_permitted`.
     pub(super) reason: Option<String>,
     /// Texts that the engine's fault must hold; without it, no fault is forgiven.
     pub(super) errors: Option<Vec<String>>,

@@ -58,7 +58,7 @@ pub(super) fn misspelt(
             "did you mean `{nearest}`? a {word} that is to mean nothing has a name that is not all \
              but another's"
         );
-        let problem = FixtureProblem::new("test::unknown-group", message);
+        let problem = FixtureProblem::new("test::unknown_group", message);
         Some(problem.at(&fixture.source, name.span()).with_help(help))
     };
     groups.iter().filter_map(problem).collect()

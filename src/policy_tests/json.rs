@@ -41,7 +41,7 @@ pub(super) fn fragment(reading: &Reading, value: &Value<'_>) -> Option<Fragment>
         let message = "JSON has no such number";
         reading.tell(
             &value.span(),
-            "test::no-json",
+            "test::no_json",
             message,
             Some(help.to_owned()),
         );

@@ -220,7 +220,7 @@ fn settings(
     let dir = found.pack.filter(|pack| find::has_policies(pack));
     if dir.is_none() && fixture.allow.is_none() {
         let problem =
-            FixtureProblem::about(&found.fixture, "test::no-policies", "it tests no policies");
+            FixtureProblem::about(&found.fixture, "test::no_policies", "it tests no policies");
         problems.push(problem.with_help(
             "put it into `tests/` beside the policies, give it an `allow = […]`, or name a \
                  configuration with `--config`",
@@ -239,7 +239,7 @@ fn beside(configured: &Configured) -> Result<Vec<Found>, Vec<FixtureProblem>> {
     let help = "name the tests to run, as in `test-policy --config gate.toml tests/`";
     let nothing = |problem: String| {
         vec![
-            FixtureProblem::about(&configured.file, "test::nothing-found", problem).with_help(help),
+            FixtureProblem::about(&configured.file, "test::nothing_found", problem).with_help(help),
         ]
     };
     let Some(dir) = &configured.policies.dir else {
@@ -268,7 +268,7 @@ fn told(mut problems: Vec<FixtureProblem>, fixture: &Fixture) -> Vec<FixtureProb
     if more > 0 {
         problems.truncate(MOST);
         let message = format!("`{}` has {more} more problems", fixture.source.name());
-        problems.push(FixtureProblem::new("test::more", message));
+        problems.push(FixtureProblem::new("test::too_many_problems", message));
     }
     problems
 }
@@ -333,7 +333,7 @@ fn unknown_policies(
     let problem = |id: &Spanned<String>| {
         let message = format!("no policy is called `{}`", id.get_ref());
         let fallback = "a policy's name is its `@id`, or `file:line` where it has none";
-        FixtureProblem::new("test::unknown-policy", message)
+        FixtureProblem::new("test::unknown_policy", message)
             .at(&fixture.source, id.span())
             .with_help(suggest::help(id.get_ref(), &known, fallback))
     };

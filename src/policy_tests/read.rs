@@ -208,7 +208,8 @@ fn tests(top: &Table<'_>, surroundings: &Surroundings) -> Vec<Test> {
         if names.insert(name.get_ref().clone(), name.span()).is_some() {
             let message = format!("two tests are called `{}`", name.get_ref());
             let help = Some("say what is different about this one".to_owned());
-            top.reading.tell(&name.span(), "test::twice", message, help);
+            top.reading
+                .tell(&name.span(), "test::duplicate_name", message, help);
         }
         tests.extend(read_test::tests(&table, surroundings, name.get_ref()));
     }
@@ -264,7 +265,7 @@ fn not_offered(top: &Table<'_>, declared: &[String], tests: &[Test], list: Liste
             );
             let help = suggest::help(name.get_ref(), &known, "add it there");
             top.reading
-                .tell(&name.span(), "test::not-offered", message, Some(help));
+                .tell(&name.span(), "test::not_offered", message, Some(help));
         }
     }
 }

@@ -106,7 +106,7 @@ fn by_agent(
         if !known.contains(&name) {
             let message = format!("`{name}` is not among the `agents` of this test");
             let help = suggest::help(name, &known, "add it there");
-            reading.tell(&agent.span(), "test::unknown-agent", message, Some(help));
+            reading.tell(&agent.span(), "test::unknown_agent", message, Some(help));
             sound = false;
         }
         match one(expected) {

@@ -176,7 +176,7 @@ fn known(table: &Table<'_>, surroundings: &Surroundings, name: &Spanned<String>)
         let message = format!("no agent is called `{}`", name.get_ref());
         table
             .reading
-            .tell(&name.span(), "test::unknown-agent", message, Some(help));
+            .tell(&name.span(), "test::unknown_agent", message, Some(help));
     }
     agent.cloned()
 }

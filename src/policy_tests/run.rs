@@ -140,7 +140,7 @@ fn keep(suites: &mut Vec<Suite>, filter: &str) -> Result<usize, NotRun> {
         let message = format!("no suite, test or agent has `{filter}` in its name");
         let help = "the filter is compared letter by letter with the names of suites, tests, agents \
                     and cells of a matrix";
-        return Err(not_run("test::nothing-found", &message, help));
+        return Err(not_run("test::nothing_found", &message, help));
     }
     Ok(all - kept)
 }

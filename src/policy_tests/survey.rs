@@ -93,7 +93,7 @@ fn below(path: &Path, depth: usize, found: &mut Vec<PathBuf>) -> io::Result<()> 
 }
 
 fn nothing(path: &Path) -> FixtureProblem {
-    FixtureProblem::about(path, "check::nothing-found", "no policies are here").with_help(
+    FixtureProblem::about(path, "check::nothing_found", "no policies are here").with_help(
         "name directories with policies, or directories of such; or a configuration with \
          `--config`",
     )

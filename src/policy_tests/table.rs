@@ -107,7 +107,7 @@ impl<'t> Table<'t> {
         for (key, _) in table {
             if !section.keys().contains(&key.get_ref().as_ref()) {
                 let (message, help) = section.about_unknown(key.get_ref());
-                reading.tell(&key.span(), "test::unknown-key", message, Some(help));
+                reading.tell(&key.span(), "test::unknown_key", message, Some(help));
             }
         }
         Self {
@@ -260,7 +260,7 @@ impl Reading {
         let mut seen = HashSet::new();
         for text in texts.iter().filter(|text| !seen.insert(text.get_ref())) {
             let message = format!("`{}` stands here twice", text.get_ref());
-            self.tell(&text.span(), "test::twice", message, None);
+            self.tell(&text.span(), "test::duplicate_name", message, None);
         }
         Some(texts)
     }

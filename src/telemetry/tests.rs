@@ -212,13 +212,13 @@ async fn what_could_not_be_recorded_did_not_happen() {
     spans.observe(&sighting, Some(&AuditFault::Stalled));
     let refused = record(Kind::ToolCall, 1, "a")
         .decision(Decision::Error, "record")
-        .reason(Reason::code("audit-fault"))
+        .reason(Reason::code("audit_fault"))
         .error_code(-32_603);
     spans.observe(&Sighting::of(&refused), Some(&AuditFault::Stalled));
     exporter.close(ENOUGH).await;
     let taken = collector.taken.lock().unwrap();
     assert_eq!(taken.len(), 1);
-    assert_eq!(taken[0].status.as_ref().unwrap().message, "audit-fault");
+    assert_eq!(taken[0].status.as_ref().unwrap().message, "audit_fault");
 }
 
 #[tokio::test]

@@ -103,16 +103,16 @@ impl WireError {
         match &self.kind {
             WireErrorKind::Json(kind) => kind.reason_code(),
             WireErrorKind::Batch => "batch",
-            WireErrorKind::NotAnObject(_) => "not-an-object",
-            WireErrorKind::LookAlikeKey { .. } => "look-alike-key",
-            WireErrorKind::KeysTooLong => "keys-too-long",
-            WireErrorKind::Version => "jsonrpc-version",
+            WireErrorKind::NotAnObject(_) => "not_an_object",
+            WireErrorKind::LookAlikeKey { .. } => "look_alike_key",
+            WireErrorKind::KeysTooLong => "keys_too_long",
+            WireErrorKind::Version => "jsonrpc_version",
             WireErrorKind::Shape(_) => "shape",
             WireErrorKind::Id(_) => "id",
             WireErrorKind::Method(_) => "method",
-            WireErrorKind::ParamsNotObject(_) => "params-not-object",
-            WireErrorKind::ResultNotObject(_) => "result-not-object",
-            WireErrorKind::MalformedError => "malformed-error",
+            WireErrorKind::ParamsNotObject(_) => "params_not_object",
+            WireErrorKind::ResultNotObject(_) => "result_not_object",
+            WireErrorKind::MalformedError => "malformed_error",
         }
     }
 }

@@ -73,10 +73,10 @@ impl Misrepeated {
     /// A stable word for records.
     pub fn code(self) -> &'static str {
         match self {
-            Self::Missing => "header-missing",
-            Self::Differs => "header-mismatch",
-            Self::Twice => "header-repeated",
-            Self::Unreadable => "header-unreadable",
+            Self::Missing => "header_missing",
+            Self::Differs => "header_mismatch",
+            Self::Twice => "header_repeated",
+            Self::Unreadable => "header_unreadable",
         }
     }
 }

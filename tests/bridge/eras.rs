@@ -126,7 +126,7 @@ fn an_agent_without_sessions_is_told_what_to_do_before_a_server_that_needs_one()
             let supported = error["data"]["supported"].as_array().unwrap();
             assert!(supported.contains(&"2025-11-25".into()), "{answer}");
             assert!(told.is_none_or(|told| told == status), "{told:?} {answer}");
-            assert_eq!(agent.reasons(method), ["needs-session"], "{pair:?}");
+            assert_eq!(agent.reasons(method), ["needs_session"], "{pair:?}");
         }
         if pair.server == Transport::Stdio {
             let received = fs::read_to_string(agent.setup().path("received")).unwrap();

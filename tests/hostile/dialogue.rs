@@ -250,7 +250,7 @@ impl Past {
         let cancelled: Vec<&Value> = cancelled.map(|it| &it["params"]["requestId"]).collect();
         assert_eq!((ids.len(), cancelled), (1, ids), "{}", self.received);
         let own = self.of_kind("notification");
-        let own = own.filter(|it| it["reason"]["code"] == "own-cancellation");
+        let own = own.filter(|it| it["reason"]["code"] == "gate_initiated");
         assert_eq!(own.count(), 1, "{:#?}", self.audit);
     }
 

@@ -89,7 +89,7 @@ fn answered(talk: &mut Talk, id: &str, tool: &str, text: &str) -> String {
 fn is_closed(talk: &mut Talk, id: &str) {
     let answer = answered(talk, id, "send", "out it goes");
     assert!(
-        answer.contains("session_sensitive") || answer.contains("session-sensitive"),
+        answer.contains("session_sensitive") || answer.contains("session_too_sensitive"),
         "{answer}"
     );
 }

@@ -168,7 +168,7 @@ fn names_that_could_be_taken_for_another_are_not_shown() {
         .iter()
         .find(|it| it["kind"] == "tool_call")
         .unwrap();
-    assert_eq!(refused["reason"]["code"], "look-alike", "{refused}");
+    assert_eq!(refused["reason"]["code"], "look_alike", "{refused}");
 }
 
 #[test]

@@ -238,7 +238,7 @@ const CHANGES: &[Change] = &[
     ("no text", Refused("policy::file"), |dir| {
         fs::write(dir.join("more/extra.cedar"), [0xff]).unwrap();
     }),
-    ("misspelt", Refused("policy::unread"), |dir| {
+    ("misspelt", Refused("policy::unrecognized_file"), |dir| {
         fs::write(dir.join("deny.ceder"), NOT_SAFE).unwrap();
     }),
 ];
@@ -340,7 +340,7 @@ fn an_agent_is_told_when_it_may_see_other_tools() {
     assert_eq!(past.agent_saw("list_changed").len(), 1);
     let own = past
         .of_kind("notification")
-        .filter(|it| it["reason"]["code"] == "own-list-changed");
+        .filter(|it| it["reason"]["code"] == "gate_initiated");
     assert_eq!(own.count(), 1);
 }
 

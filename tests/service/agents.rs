@@ -94,9 +94,9 @@ fn what_never_was_a_message_is_refused_and_recorded() {
         (
             agent().with("Mcp-Session-Id: guessed"),
             404,
-            "session-unknown",
+            "session_unknown",
         ),
-        (agent(), 400, "session-missing"),
+        (agent(), 400, "session_missing"),
     ];
     for (agent, status, code) in strange {
         let answer = agent.echo(1, "x");
@@ -162,7 +162,7 @@ fn limits_hold_for_all_sessions_of_an_agent_together() {
     let alice = with("alice-0123456789-0123456789").in_session();
     assert!(alice.echo(1, "from alice").body.contains("from alice"));
     let limited = recorded(&gate, |record| record["stage"] == "limit");
-    assert_eq!(limited["reason"]["code"], "rate-limited");
+    assert_eq!(limited["reason"]["code"], "rate_limited");
     assert_eq!(limited["agent"]["id"], "bob");
 }
 

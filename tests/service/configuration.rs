@@ -104,18 +104,18 @@ fn a_broken_file_changes_nothing_and_is_told_recorded_and_counted() {
         (
             "allow = [\"echo\"]",
             "allow = [\"add\"]\nalow = []",
-            "config::unknown-key",
+            "config::unknown_key",
         ),
         ("allow = [\"echo\"]", "allow = [\"add\"", "config::syntax"),
         (
             "secrets = \"redact\"",
             "secrets = \"of\"",
-            "config::unknown-value",
+            "config::unknown_value",
         ),
         (
             "[guards]",
             "[limits.rates]\nglobal = \"0/s\"\n[guards]",
-            "config::below-minimum",
+            "config::below_minimum",
         ),
         // What a writer leaves that dies.
         ("secrets = \"redact\"\n", "", "config::removed"),

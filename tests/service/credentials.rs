@@ -196,7 +196,7 @@ fn a_client_that_is_refused_is_not_shown_again_and_the_gate_says_why() {
     let (main, _) = gate.url.rsplit_once('/').unwrap();
     let health = Agent::at(&format!("{main}/health")).request("GET", "");
     assert_eq!(health.status, 503, "{health:?}");
-    assert!(health.body.contains("upstream-down"), "{health:?}");
+    assert!(health.body.contains("upstream_down"), "{health:?}");
     assert_eq!(guarded.asked(), 1);
     says(
         &gate,

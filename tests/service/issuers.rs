@@ -112,7 +112,7 @@ fn without_an_issuers_keys_a_gate_is_not_ready_and_it_fetches_them_without_being
     let keys = Arc::<Mutex<Option<String>>>::default();
     let gate = gate_before_everything(&publish(Arc::clone(&keys)));
     let health = || get(&gate, "/health");
-    until_healthy(health, 503, "keys-unavailable");
+    until_healthy(health, 503, "jwks_unavailable");
     let key = Key::new();
     *keys.lock().unwrap() = Some(key.set());
     until_healthy(health, 200, "ok");

@@ -53,7 +53,7 @@ fn whoever_follows_a_gate_sees_sessions_decisions_and_the_server_and_no_argument
             "kind=ToolCall",
             "target=\"evil\"",
             "decision=\"Block\"",
-            "reason=\"not-permitted\"",
+            "reason=\"not_permitted\"",
             "record=",
         ],
         &["kind=UpstreamEvent", "event=\"Started\"", "session_id="],
@@ -78,13 +78,17 @@ fn a_gate_with_nothing_to_warn_of_is_silent() {
 fn whatever_is_wrong_with_an_answer_is_told_once_with_its_server_method_reason_and_record() {
     for (mode, method, reason) in [
         ("neither-result-nor-error", "tools/call", "shape"),
-        ("old-version", "tools/call", "jsonrpc-version"),
-        ("result-not-object", "tools/call", "result-not-object"),
-        ("duplicate-result", "tools/call", "duplicate-key"),
+        ("old-version", "tools/call", "jsonrpc_version"),
+        ("result_not_object", "tools/call", "result_not_object"),
+        ("duplicate-result", "tools/call", "duplicate_key"),
         ("half-frame-then-die", "tools/call", "syntax"),
         ("die-in-call", "tools/call", "upstream"),
         ("unsolicited-reply", "", "stray"),
-        ("initialize-unknown-version", "initialize", "bad-reply"),
+        (
+            "initialize-unknown-version",
+            "initialize",
+            "invalid_upstream_response",
+        ),
     ] {
         let said = said(mode, "warn");
         let (method, reason) = (format!("method={method}"), format!("reason=\"{reason}\""));

@@ -149,7 +149,7 @@ fn has_refused(setup: &Setup) {
     eventually(|| {
         let text = setup.audit_text();
         let mut records = text.lines().map(json);
-        let refused = records.find(|it: &Value| it["reason"]["code"] == "no-memory");
+        let refused = records.find(|it: &Value| it["reason"]["code"] == "no_memory");
         let decision = refused.map(|it| it["decision"].clone());
         (decision == Some("BLOCK".into())).then_some(()).ok_or(text)
     });

@@ -97,7 +97,7 @@ fn a_scrape_tells_what_a_gate_has_done() {
         ),
         ("mcp_protector_call_seconds_count", 2.0),
         (
-            r#"mcp_protector_frames_refused_total{direction="agent_to_upstream",code="duplicate-key"}"#,
+            r#"mcp_protector_frames_refused_total{direction="agent_to_upstream",code="duplicate_key"}"#,
             1.0,
         ),
         (
@@ -176,7 +176,7 @@ fn numbers_are_for_those_who_show_the_token_and_health_is_for_everybody() {
         .request("GET", "")
         .body;
     let refused =
-        r#"mcp_protector_http_refused_total{listener="admin",status="401",code="token-missing"}"#;
+        r#"mcp_protector_http_refused_total{listener="admin",status="401",code="token_missing"}"#;
     assert!(sample(&text, refused) >= 1.0, "{text}");
 }
 
@@ -195,7 +195,7 @@ fn health_says_whether_a_server_over_http_is_there() {
         );
         until_healthy(|| get(&gate, "/health"), status, word);
     };
-    both(503, "upstream-down");
+    both(503, "upstream_down");
     let start = || {
         let mut last = Setup::of([fixture("everything-server")]).policies(ALLOW_ALL);
         last.listen = format!("transport = \"http\"\nport = {port}");
@@ -209,7 +209,7 @@ fn health_says_whether_a_server_over_http_is_there() {
         r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"tester","version":"1"}}}"#,
     );
     assert!(answer.body.contains(r#""error""#), "{answer:?}");
-    both(503, "upstream-down");
+    both(503, "upstream_down");
     let last = start();
     both(200, "ok");
     // It has shaken hands with each of the two.
@@ -268,7 +268,7 @@ fn one_answer_of_a_busy_server_leaves_a_gate_ready() {
     let health = get(&gate, "/health");
     assert_eq!(health.status, 200, "{health:?}");
     // It goes on saying so, and the gate has asked.
-    until_healthy(|| get(&gate, "/health"), 503, "upstream-down");
+    until_healthy(|| get(&gate, "/health"), 503, "upstream_down");
     *status.lock().unwrap() = "405 Method Not Allowed";
     until_healthy(|| get(&gate, "/health"), 200, "ok");
 }
@@ -294,7 +294,7 @@ fn a_command_that_cannot_be_started_is_no_health() {
     let program = place.path().join("server");
     let setup = Setup::of([program.to_str().unwrap()]).policies(ALLOW_ALL);
     let gate = Serving::start(with_admin(setup.over_http(), ""));
-    until_healthy(|| get(&gate, "/health"), 503, "upstream-down");
+    until_healthy(|| get(&gate, "/health"), 503, "upstream_down");
     // It is installed while the gate runs, and does not do what it should.
     let install = |what: &str| {
         let next = place.path().join("next");
@@ -307,12 +307,12 @@ fn a_command_that_cannot_be_started_is_no_health() {
         let told = said.contains("the server does not shake hands");
         told.then_some(()).ok_or(said)
     });
-    until_healthy(|| get(&gate, "/health"), 503, "upstream-down");
+    until_healthy(|| get(&gate, "/health"), 503, "upstream_down");
     install(&fixture("everything-server"));
     until_healthy(|| get(&gate, "/health"), 200, "ok");
     install("/bin/false");
     Agent::at(&gate.url).post(INITIALIZE);
-    until_healthy(|| get(&gate, "/health"), 503, "upstream-down");
+    until_healthy(|| get(&gate, "/health"), 503, "upstream_down");
 }
 
 #[test]
@@ -389,7 +389,7 @@ fn what_cannot_be_recorded_is_no_health() {
             .then_some(())
             .ok_or_else(|| "it is recorded".to_owned())
     });
-    until_healthy(|| get(&gate, "/health"), 503, "audit-fault");
+    until_healthy(|| get(&gate, "/health"), 503, "audit_fault");
     let text = get(&gate, "/metrics").body;
     assert!(
         sample(&text, "mcp_protector_audit_refusals_total") >= 1.0,

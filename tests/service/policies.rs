@@ -63,7 +63,7 @@ fn a_candidate_that_breaks_is_told_with_its_place_and_recorded_as_what_it_is() {
     fs::write(next.join("next.cedar"), "@id(\"a\") permit (").unwrap();
     let refused = reload(&gate, 1);
     assert_eq!(refused["event"], "rejected", "{refused}");
-    assert_eq!(refused["reason"]["code"], "candidate-refused", "{refused}");
+    assert_eq!(refused["reason"]["code"], "shadow_rejected", "{refused}");
     let text = refused["reason"]["text"].as_str().unwrap();
     assert!(text.starts_with("policy::syntax: "), "{text}");
     says(

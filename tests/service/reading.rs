@@ -49,7 +49,7 @@ fn check(agent: &Agent, may_leave: bool) {
     let in_session = agent.clone().in_session().echo(2, "out it goes");
     for answer in [in_session, connects_stateless(agent.clone())] {
         let left = answer.body.contains("out it goes");
-        let closed = answer.body.contains("session-sensitive");
+        let closed = answer.body.contains("session_too_sensitive");
         assert_eq!((left, closed), (may_leave, !may_leave), "{answer:?}");
     }
 }

@@ -142,7 +142,7 @@ fn a_server_over_http_hears_that_nobody_waits_and_that_the_session_ends() {
         // The gate said so, before it ended the session.
         let audit = server.setup().audit_text();
         let heard = audit.lines().map(json).filter(|it| {
-            it["method"] == "notifications/cancelled" && it["reason"]["code"] != "own-cancellation"
+            it["method"] == "notifications/cancelled" && it["reason"]["code"] != "gate_initiated"
         });
         assert_eq!(heard.count(), before.0 + 12);
     };
@@ -299,7 +299,7 @@ fn a_server_over_http_that_is_down_is_told_once_and_is_back_when_it_has_answered
     let answer = agent.echo(2, "it is not there");
     assert!(answer.body.contains("cannot be reached"), "{answer:?}");
     // It is tried again and again.
-    eventually(|| match records("own-handshake") {
+    eventually(|| match records("gate_initiated") {
         tries @ ..3 => Err(format!("{tries} tries")),
         _ => Ok(()),
     });
@@ -350,7 +350,8 @@ for line in sys.stdin:
     eventually(|| {
         let audit = gate.setup().audit_text();
         let mut records = audit.lines().map(json);
-        let own = records.find(|it| it["reason"]["code"] == "own-pong");
+        let own =
+            records.find(|it| it["method"] == "ping" && it["reason"]["code"] == "gate_initiated");
         own.map(|_| ()).ok_or(audit)
     });
     let answer = agent.post(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);

@@ -187,7 +187,7 @@ fn a_gate_shakes_hands_with_a_server_over_http_before_an_agent_comes() {
         let records = records(&gate);
         let said = records
             .iter()
-            .filter(|it| it["reason"]["code"] == "own-trial" && it["decision"] == "ALLOW");
+            .filter(|it| it["reason"]["code"] == "gate_initiated" && it["decision"] == "ALLOW");
         let methods: Vec<_> = said.map(|it| it["method"].as_str().unwrap()).collect();
         let is_message = |told: &&&str| **told != "DELETE";
         let messages: Vec<_> = expected.iter().filter(is_message).copied().collect();
@@ -212,14 +212,14 @@ fn a_gate_shakes_hands_with_a_server_over_http_before_an_agent_comes() {
 fn a_server_over_http_that_shakes_no_hands_is_no_health_until_it_does() {
     let server = Scripted::start(Manner::Neither);
     let gate = gate_before(&server, "");
-    is(&gate, 503, "no-handshake");
+    is(&gate, 503, "upstream_handshake_failed");
     has_said(&gate, "it answers `initialize` with the error -32603");
     server.becomes(Manner::Sessions);
     is(&gate, 200, "ok");
     has_said(&gate, "the server shakes hands");
     let silent = Scripted::start(Manner::Silent);
     let gate = gate_before(&silent, "request_timeout = \"1s\"");
-    is(&gate, 503, "no-handshake");
+    is(&gate, 503, "upstream_handshake_failed");
     has_said(&gate, "did not answer within 1000 ms");
 }
 
@@ -227,7 +227,7 @@ fn a_server_over_http_that_shakes_no_hands_is_no_health_until_it_does() {
 fn an_agent_that_shakes_hands_makes_the_gate_ready() {
     let server = Scripted::start(Manner::Picky);
     let gate = gate_before(&server, "");
-    is(&gate, 503, "no-handshake");
+    is(&gate, 503, "upstream_handshake_failed");
     let agent = Agent::at(&gate.url);
     // What answers that agrees to nothing.
     agent.post(r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#);
@@ -255,7 +255,7 @@ fn a_command_is_tried_and_ended_before_agents_come() {
         let records = records(gate);
         let own = records
             .into_iter()
-            .filter(|it| it["reason"]["code"] == "own-trial");
+            .filter(|it| it["reason"]["code"] == "gate_initiated");
         own.map(|it| it["method"].as_str().unwrap().to_owned())
             .collect::<Vec<_>>()
     };
@@ -271,7 +271,7 @@ fn a_command_is_tried_and_ended_before_agents_come() {
     is(&gate, 200, "ok");
     let untried = |records: Vec<serde_json::Value>| {
         let is_of_one = |it: &serde_json::Value| {
-            it["event"] == "started" || it["reason"]["code"] == "own-trial"
+            it["event"] == "started" || it["reason"]["code"] == "gate_initiated"
         };
         assert!(!records.iter().any(is_of_one), "{records:?}");
     };
@@ -286,7 +286,7 @@ fn an_isolated_server_that_cannot_serve_is_told_at_the_start_and_no_health() {
     let gate = gate_of(setup.isolated([program.to_str().unwrap()], ""), "");
     has_said(&gate, "`upstream.isolated.command`: `");
     has_said(&gate, "isolated=\"cannot be started\"");
-    is(&gate, 503, "upstream-down");
+    is(&gate, 503, "upstream_down");
     has_said(&gate, "the isolated server does not shake hands");
     std::os::unix::fs::symlink(fixture("everything-server"), &program).unwrap();
     is(&gate, 200, "ok");
@@ -310,17 +310,21 @@ fn a_command_that_shakes_no_hands_is_no_health_and_the_log_says_why() {
         let most = records_of.values().max().copied().unwrap_or_default();
         assert!((1..=110).contains(&most), "{most} records: {command:?}");
     };
-    check(&["yes"], "no-handshake", "it has said 100 things");
+    check(
+        &["yes"],
+        "upstream_handshake_failed",
+        "it has said 100 things",
+    );
     check(
         &["sleep", "1000"],
-        "no-handshake",
+        "upstream_handshake_failed",
         "did not answer within 2000 ms",
     );
-    check(&["false"], "upstream-down", "it ended (");
+    check(&["false"], "upstream_down", "it ended (");
     // It says what it hears.
     check(
         &["cat"],
-        "no-handshake",
+        "upstream_handshake_failed",
         "it answers `initialize` with the error",
     );
 }
@@ -329,7 +333,7 @@ fn a_command_that_shakes_no_hands_is_no_health_and_the_log_says_why() {
 fn a_server_that_refuses_or_fails_is_logged_with_its_status_and_its_origin_and_is_there() {
     let server = Scripted::start(Manner::Refusing("401 Unauthorized"));
     let gate = gate_before(&server, "");
-    is(&gate, 503, "upstream-down");
+    is(&gate, 503, "upstream_down");
     let origin = server.url.strip_suffix("/mcp").unwrap();
     has_said(&gate, "the server refuses the gate: its status is 401");
     has_said(&gate, &format!("origin={origin} status=401"));

@@ -46,11 +46,11 @@ impl Refused {
     pub(in crate::admin) fn code(&self) -> &'static str {
         match self {
             Self::Path => "path",
-            Self::Method(_) => "http-method",
+            Self::Method(_) => "http_method",
             Self::Origin => "origin",
             Self::Body => "body",
             Self::Challenge(challenge) => challenge.code(),
-            Self::Paused(_) => "too-many-wrong-tokens",
+            Self::Paused(_) => "too_many_wrong_tokens",
             Self::NoRandomness => "unwritable",
             Self::Answered => "answered",
             Self::Withdrawn => "withdrawn",

@@ -53,10 +53,10 @@ impl Health {
         match self {
             Self::Ready => "ok",
             Self::Starting => "starting",
-            Self::NoHandshake => "no-handshake",
-            Self::UpstreamDown => "upstream-down",
-            Self::KeysUnavailable => "keys-unavailable",
-            Self::AuditFault => "audit-fault",
+            Self::NoHandshake => "upstream_handshake_failed",
+            Self::UpstreamDown => "upstream_down",
+            Self::KeysUnavailable => "jwks_unavailable",
+            Self::AuditFault => "audit_fault",
             Self::Stopping => "stopping",
         }
     }

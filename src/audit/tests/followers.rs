@@ -44,7 +44,7 @@ fn accounted(text: &str) -> (u64, Vec<u64>) {
     for line in text.lines() {
         let line: Value = line.parse().unwrap();
         if line["kind"] == "audit_gap" {
-            assert_eq!(line["reason"]["code"], "stream-behind");
+            assert_eq!(line["reason"]["code"], "stream_behind");
             gaps.push(line["lost"].as_u64().unwrap());
             seq += gaps.last().unwrap();
         } else {

@@ -376,7 +376,7 @@ async fn a_secret_of_the_configuration_is_in_no_line() {
         assert!(!line.contains("canary") && !line.contains("7f3a"), "{line}");
         let mut line: Value = line.parse().unwrap();
         let said = line["redactions"].as_array_mut().unwrap().remove(0);
-        assert_eq!(said, "configuration-secret");
+        assert_eq!(said, "configuration_secret");
         for text in samples::texts_of(&line) {
             assert!(text.contains(MARKER), "{text}");
         }

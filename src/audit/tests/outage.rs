@@ -136,7 +136,7 @@ async fn with_warn_records_go_on_and_what_did_not_fit_is_counted() {
             .filter(|line| line["kind"] == "audit_gap")
             .collect();
         assert_eq!(gaps.len(), 1);
-        assert_eq!(gaps[0]["reason"]["code"], "audit-fault");
+        assert_eq!(gaps[0]["reason"]["code"], "audit_fault");
     }
 }
 

@@ -136,7 +136,7 @@ async fn a_result_that_no_session_has_is_refused_and_says_so() {
     .await;
     check(
         r#""result":{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"mode":"url","message":"forged","url":"https://x"}}}}"#,
-        "not-negotiated",
+        "not_negotiated",
     )
     .await;
     let records = bench

@@ -18,7 +18,7 @@ use crate::policy_tests::{self, Configured};
 use crate::wire::KnownMethod;
 
 /// What a lint finds, and what the gate calls it where it insists on it.
-const TOLD: [(&str, &str); 1] = [("lint::exact-call", "policy::exact_call")];
+const TOLD: [(&str, &str); 1] = [("lint::exact_call", "policy::exact_call")];
 
 /// Policies that would be in force together.
 pub(super) struct Target {

@@ -77,7 +77,7 @@ fn the_exit_says_whether_something_was_found() {
     check(
         &[("p.cedar", &exact)],
         Exit::Findings,
-        &["lint::exact-call"],
+        &["lint::exact_call"],
     );
     check(
         &[("p.cedar", &nameless)],
@@ -92,12 +92,12 @@ fn the_exit_says_whether_something_was_found() {
     check(
         &[("readme.txt", "")],
         Exit::NotChecked,
-        &["check::nothing-found"],
+        &["check::nothing_found"],
     );
     let (exit, found) = codes(&args(&[]));
     assert_eq!(
         (exit, found),
-        (Exit::NotChecked, vec!["check::nothing-named".to_owned()])
+        (Exit::NotChecked, vec!["check::nothing_named".to_owned()])
     );
     let (exit, found) = codes(&args(&[Path::new("no/such/path")]));
     assert_eq!(
@@ -122,7 +122,7 @@ fn packs_are_found_in_whatever_language_they_are() {
     check(
         &[("rego/p.rego/readme.txt", "")],
         Exit::NotChecked,
-        &["check::nothing-found"],
+        &["check::nothing_found"],
     );
 }
 
@@ -143,9 +143,9 @@ fn policies_labels_and_tests_are_told_of_at_once() {
         &[
             "policy::labels",
             "policy::type",
-            "lint::equality-on-level",
+            "lint::equality_on_level",
             "test::required",
-            "test::unknown-key",
+            "test::unknown_key",
         ],
     );
 }
@@ -222,7 +222,7 @@ fn warnings_that_are_allowed_are_told_and_do_not_count() {
     args.allow_warnings = true;
     assert_eq!(
         codes(&args),
-        (Exit::Success, vec!["lint::exact-call".to_owned()])
+        (Exit::Success, vec!["lint::exact_call".to_owned()])
     );
     fs::write(dir.path().join("q.cedar"), "permit (").unwrap();
     assert_eq!(codes(&args).0, Exit::Findings);
@@ -260,7 +260,7 @@ fn a_configuration_names_what_is_checked() {
         "{out}"
     );
     fs::write(&file, config.replace("allow = ['read_*']\n", "")).unwrap();
-    assert_eq!(codes(&args).1, ["check::no-allowlist"]);
+    assert_eq!(codes(&args).1, ["check::no_allowlist"]);
     args.print = None;
     fs::write(&file, "[upstrem]\n").unwrap();
     assert_eq!(codes(&args).0, Exit::NotChecked);
@@ -294,11 +294,11 @@ fn a_configuration_says_what_its_server_and_its_own_secrets_are_called() {
     ]);
     let mut args = args(&[]);
     args.config = Some(dir.path().join("gate.toml"));
-    assert_eq!(codes(&args).1, ["lint::unknown-name", "lint::unknown-word"]);
+    assert_eq!(codes(&args).1, ["lint::unknown_name", "lint::unknown_word"]);
     // Without it nobody knows what the server is called, or what else is looked for.
     args.config = None;
     args.paths = vec![dir.path().join("p")];
-    assert_eq!(codes(&args).1, ["lint::unknown-word", "lint::unknown-word"]);
+    assert_eq!(codes(&args).1, ["lint::unknown_word", "lint::unknown_word"]);
 }
 
 #[test]
@@ -316,7 +316,7 @@ fn what_the_gate_says_is_known() {
         check(&[("p.cedar", &format!("{GOOD}{policy}"))], exit, expected);
     };
     let method = |name: &str| format!("context.method == \"{name}\"");
-    let unknown = ["lint::unknown-word"];
+    let unknown = ["lint::unknown_word"];
     found("notify", &method("notifications/progress"), &[]);
     found("notify", &method("tasks/list"), &[]);
     found("notify", &method("notifications/progres"), &unknown);
@@ -337,35 +337,35 @@ fn what_is_allowed_is_not_found_and_an_unknown_name_is_an_error() {
     let found = |text: &str, exit: Exit, expected: &[&str]| {
         check(&[("p.cedar", text)], exit, expected);
     };
-    found(&allowed("exact-call", &exact), Exit::Success, &[]);
-    found(&allowed("lint::exact-call", &exact), Exit::Success, &[]);
+    found(&allowed("exact_call", &exact), Exit::Success, &[]);
+    found(&allowed("lint::exact_call", &exact), Exit::Success, &[]);
     let both = exact
         .replace("\"read\";", "\"read_*\";")
         .replace("Tool::\"read\"", "Tool::\"read_*\"");
     found(
-        &allowed("exact-call, glob-literal", &both),
+        &allowed("exact_call, glob_literal", &both),
         Exit::Success,
         &[],
     );
     found(
-        &allowed("exact-call", &both),
+        &allowed("exact_call", &both),
         Exit::Findings,
-        &["lint::glob-literal"],
+        &["lint::glob_literal"],
     );
-    let unknown = "lint::unknown-lint";
+    let unknown = "lint::unknown_lint";
     found(
-        &allowed("exact-call, glob-literal", GOOD),
+        &allowed("exact_call, glob_literal", GOOD),
         Exit::Findings,
         &[unknown, unknown],
     );
-    found(&allowed("exact-cal", GOOD), Exit::Findings, &[unknown]);
+    found(&allowed("exact_cal", GOOD), Exit::Findings, &[unknown]);
     found(&allowed("", GOOD), Exit::Findings, &[unknown]);
 
     let dir = directory(&[("p.cedar", &exact)]);
     let mut args = args(&[dir.path()]);
-    args.allow = vec!["exact-call".to_owned()];
+    args.allow = vec!["exact_call".to_owned()];
     assert_eq!(codes(&args), (Exit::Success, Vec::new()));
-    args.allow.push("exact-cal".to_owned());
+    args.allow.push("exact_cal".to_owned());
     assert_eq!(codes(&args), (Exit::NotChecked, vec![unknown.to_owned()]));
 }
 
@@ -677,7 +677,7 @@ fn what_is_told_of_a_locked_tool_has_its_line_and_can_be_done_without() {
     assert_eq!(exit, Exit::Findings, "{out}");
     let report: Value = out.parse().unwrap();
     let findings = report["findings"].as_array().unwrap();
-    for code in ["policy::untyped", "lint::untested-tool"] {
+    for code in ["policy::untyped", "lint::untested_tool"] {
         let finding = findings.iter().find(|it| it["code"] == code);
         let finding = finding.unwrap_or_else(|| panic!("{code}: {out}"));
         let file = finding["file"].as_str().unwrap();
@@ -695,7 +695,7 @@ fn what_is_told_of_a_locked_tool_has_its_line_and_can_be_done_without() {
     assert!(out.lines().all(|line| line.contains("file=")), "{out}");
 
     args.format = CheckFormat::Json;
-    args.allow = vec!["policy::untyped".to_owned(), "untested-tool".to_owned()];
+    args.allow = vec!["policy::untyped".to_owned(), "untested_tool".to_owned()];
     assert_eq!(codes(&args), (Exit::Success, Vec::new()));
     args.allow = vec!["policy::syntax".to_owned()];
     assert_eq!(codes(&args).0, Exit::NotChecked);

@@ -221,7 +221,7 @@ impl Renewal {
 }
 
 /// The code of records that say that a candidate was refused.
-const CANDIDATE_REFUSED: &str = "candidate-refused";
+const CANDIDATE_REFUSED: &str = "shadow_rejected";
 
 /// Why the candidate is left out, if it is.
 fn told_of_candidate(loaded: &mut Loaded) -> Option<Reason> {

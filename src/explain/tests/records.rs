@@ -113,7 +113,7 @@ fn what_was_permitted_and_refused_on_its_way_back_is_told_as_refused() {
     };
     insta::assert_snapshot!(
         [
-            r#""direction":"upstream_to_agent","stage":"decide","policies":["no-secrets"],"reason":{"code":"secret-result","text":"denied by policy","advice":"ask for less"}"#,
+            r#""direction":"upstream_to_agent","stage":"decide","policies":["no-secrets"],"reason":{"code":"secret_result","text":"denied by policy","advice":"ask for less"}"#,
             r#""stage":"forward","reason":{"code":"timeout","text":"the upstream did not answer within 30000 ms"}"#,
         ]
         .map(outcome)
@@ -133,9 +133,9 @@ fn a_record_of_what_was_not_refused_by_policies_alone_says_what_became_of_it() {
             // The words of a policy's author.
             ("BLOCK", r#""stage":"decide","policies":["workspace"],"reason":{"code":"consent_missing","text":"denied by policy"}"#),
             ("ERROR", r#""stage":"forward","policies":["read"],"reason":{"code":"upstream","text":"the upstream server is not running, or cannot be reached"}"#),
-            ("BLOCK", r#""stage":"limit","policies":["read"],"reason":{"code":"rate-limited","text":"too many calls: retry after 400 ms"}"#),
-            ("ERROR", r#""stage":"decide","policies":["read"],"reason":{"code":"ratchet-fault","text":"it cannot be told, or not be kept, what the session has read: the disk is full"}"#),
-            ("BLOCK", r#""stage":"understand","reason":{"code":"invalid-params","text":"`name` is not a string"}"#),
+            ("BLOCK", r#""stage":"limit","policies":["read"],"reason":{"code":"rate_limited","text":"too many calls: retry after 400 ms"}"#),
+            ("ERROR", r#""stage":"decide","policies":["read"],"reason":{"code":"session_store_unavailable","text":"it cannot be told, or not be kept, what the session has read: the disk is full"}"#),
+            ("BLOCK", r#""stage":"understand","reason":{"code":"invalid_params","text":"`name` is not a string"}"#),
         ]
         .map(|(decision, what)| told(decision, what))
         .join("=====\n")
@@ -204,8 +204,8 @@ fn a_record_of_a_locked_tool_is_explained_without_its_arguments() {
 const PASSED: &str = r#"{"schema":1,"seq":3,"time":"2026-11-21T20:14:01Z","instance":"5f","session_id":"s1","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"note","decision":"ALLOW","sensitivity":{"before":"PUBLIC","after":"INTERNAL"},"obligations":["raise: internal"]}
 {"schema":1,"seq":4,"time":"2026-11-21T20:14:01Z","instance":"5f","session_id":"s2","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"find","decision":"ALLOW","sensitivity":{"before":"PUBLIC","after":"SECRET"}}
 {"schema":1,"seq":5,"time":"2026-11-21T20:14:02Z","instance":"5f","session_id":"s1","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"find","decision":"ALLOW","sensitivity":{"before":"INTERNAL","after":"CONFIDENTIAL"}}
-{"schema":1,"seq":7,"time":"2026-11-21T20:14:03Z","instance":"5f","session_id":"s1","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"fetch","decision":"BLOCK","stage":"decide","policies":["ratchet.closed"],"reason":{"code":"session-sensitive"},"sensitivity":{"before":"CONFIDENTIAL","after":"CONFIDENTIAL"}}
-{"schema":1,"seq":8,"time":"2026-11-21T20:14:04Z","instance":"5f","session_id":"s3","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"fetch","decision":"BLOCK","stage":"decide","policies":["ratchet.closed"],"reason":{"code":"session-sensitive"},"sensitivity":{"before":"CONFIDENTIAL","after":"CONFIDENTIAL"}}"#;
+{"schema":1,"seq":7,"time":"2026-11-21T20:14:03Z","instance":"5f","session_id":"s1","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"fetch","decision":"BLOCK","stage":"decide","policies":["ratchet.closed"],"reason":{"code":"session_too_sensitive"},"sensitivity":{"before":"CONFIDENTIAL","after":"CONFIDENTIAL"}}
+{"schema":1,"seq":8,"time":"2026-11-21T20:14:04Z","instance":"5f","session_id":"s3","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"fetch","decision":"BLOCK","stage":"decide","policies":["ratchet.closed"],"reason":{"code":"session_too_sensitive"},"sensitivity":{"before":"CONFIDENTIAL","after":"CONFIDENTIAL"}}"#;
 
 #[test]
 fn a_record_tells_which_records_before_it_raised_the_level_of_its_session_and_why() {

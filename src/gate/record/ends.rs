@@ -17,8 +17,8 @@ const NOBODY_TO_ASK: &str =
 
 /// What records call a call that the server does not take because of headers that the gate has made, and
 /// that it is made once more.
-const NOT_TAKEN: &str = "headers-refused";
-const CALLED_AGAIN: &str = "called-again";
+const NOT_TAKEN: &str = "headers_refused";
+const CALLED_AGAIN: &str = "retried";
 
 impl Trail {
     /// The record of a message that is about to leave.
@@ -162,7 +162,7 @@ fn explain(record: &mut Record, denial: &Denial) {
         None => {}
     }
     if let DenialCause::Fault(fault) = &denial.cause {
-        record.reason.code = Some("engine-fault".into());
+        record.reason.code = Some("engine_fault".into());
         record.reason.text = Some(fault.to_string().into());
     }
 }

@@ -17,43 +17,44 @@ impl Refusal {
     pub fn code(&self) -> &str {
         match self {
             Self::Wire(error) => error.reason_code(),
-            Self::Params(_) => "invalid-params",
-            Self::OutOfOrder(_) => "out-of-order",
-            Self::UnsupportedVersion { .. } => "unsupported-version",
-            Self::NeedsSession { .. } => "needs-session",
-            Self::UnknownMethod(_) => "unknown-method",
-            Self::WrongShape { .. } => "wrong-shape",
-            Self::ReusedId => "reused-id",
-            Self::NotCancellable(_) => "not-cancellable",
-            Self::TooLong(_) => "too-long",
-            Self::NoMemory => "no-memory",
-            Self::TooMany(_) => "too-many-in-flight",
-            Self::TooOften { .. } => "rate-limited",
-            Self::Spent { .. } => "budget-spent",
-            Self::NoRoom => "ratchet-full",
-            Self::Ended { .. } => "session-ended",
-            Self::WhileSampling => "while-sampling",
-            Self::Unaskable(Unaskable::Secret(_)) => "secret-asked",
+            Self::Params(_) => "invalid_params",
+            Self::OutOfOrder(_) => "unexpected_message",
+            Self::UnsupportedVersion { .. } => "unsupported_version",
+            Self::NeedsSession { .. } => "needs_session",
+            Self::UnknownMethod(_) => "unknown_method",
+            Self::WrongShape(method) if method.is_request() => "not_a_request",
+            Self::WrongShape(_) => "not_a_notification",
+            Self::ReusedId => "duplicate_request_id",
+            Self::NotCancellable(_) => "not_cancellable",
+            Self::TooLong(_) => "too_long",
+            Self::NoMemory => "no_memory",
+            Self::TooMany(_) => "too_many_in_flight",
+            Self::TooOften { .. } => "rate_limited",
+            Self::Spent { .. } => "session_quota_exceeded",
+            Self::NoRoom => "session_store_full",
+            Self::Ended { .. } => "session_ended",
+            Self::WhileSampling => "blocked_during_sampling",
+            Self::Unaskable(Unaskable::Secret(_)) => "elicitation_requests_secret",
             Self::Unaskable(Unaskable::Form(_)) => "form",
-            Self::Unaskable(Unaskable::Page(_)) => "page-host",
+            Self::Unaskable(Unaskable::Page(_)) => "elicitation_url_not_allowed",
             Self::UnknownTool {
                 cause: Hidden::NotListed,
                 ..
-            } => "not-listed",
+            } => "not_listed",
             Self::UnknownTool {
                 cause: Hidden::Misleading(Misleading::NotAscii),
                 ..
-            } => "not-ascii",
+            } => "not_ascii",
             Self::UnknownTool {
                 cause: Hidden::Misleading(Misleading::LooksLike(_)),
                 ..
-            } => "look-alike",
+            } => "look_alike",
             Self::Stray => "stray",
             Self::Left => "left",
             Self::UnknownTool {
                 cause: Hidden::NotOffered,
                 ..
-            } => "not-offered",
+            } => "unknown_tool",
             Self::UnknownTool {
                 cause: Hidden::Denied(denial),
                 ..
@@ -63,29 +64,31 @@ impl Refusal {
                 outside.unwrap_or_else(|| denial_code(denial))
             }
             Self::Unconsented { why, .. } => why.code(),
-            Self::ForeignState => "foreign-state",
-            Self::UnknownCursor => "unknown-cursor",
-            Self::UnknownTask => "unknown-task",
-            Self::NotKept => "not-kept",
-            Self::MissingCapability => "missing-capability",
-            Self::NotNegotiated(_) | Self::Undeclared(_) => "not-negotiated",
+            Self::ForeignState => "request_state_mismatch",
+            Self::UnknownCursor => "unknown_cursor",
+            Self::UnknownTask => "unknown_task",
+            Self::NotKept => "result_expired",
+            Self::MissingCapability => "missing_capability",
+            Self::NotNegotiated(_) | Self::Undeclared(_) => "not_negotiated",
             Self::Upstream(UpstreamFault::TimedOut(_)) | Self::Unanswered(_) => "timeout",
-            Self::Upstream(UpstreamFault::BadReply(_) | UpstreamFault::Status(_)) => "bad-reply",
+            Self::Upstream(UpstreamFault::BadReply(_) | UpstreamFault::Status(_)) => {
+                "invalid_upstream_response"
+            }
             Self::Upstream(_) => "upstream",
             Self::Cancelled => "cancelled",
-            Self::Audit(_) => "audit-fault",
-            Self::CancelledInTime(_) => "cancelled-in-time",
-            Self::TooManyUris(_) => "too-many-uris",
-            Self::ArgumentsTooWide(_) => "arguments-too-wide",
+            Self::Audit(_) => "audit_fault",
+            Self::CancelledInTime(_) => "cancelled_before_send",
+            Self::TooManyUris(_) => "too_many_resources",
+            Self::ArgumentsTooWide(_) => "arguments_too_wide",
             Self::Secret => "secret",
             Self::BadResult(_) => "result",
             Self::Uncanonical(_) | Self::NoUri(_) => "uncanonical",
             Self::Unfit(Unfit::Arguments(_)) => "arguments",
-            Self::Unfit(Unfit::Names(_)) => "ambiguous-argument",
-            Self::Unfit(Unfit::Secret(_)) => "secret-sent",
+            Self::Unfit(Unfit::Names(_)) => "ambiguous_argument",
+            Self::Unfit(Unfit::Secret(_)) => "secret_outbound",
             Self::Unfit(Unfit::Schema(_) | Unfit::NotKept) => "schema",
             Self::Panicked => "panic",
-            Self::Unheld(_) => "ratchet-fault",
+            Self::Unheld(_) => "session_store_unavailable",
             Self::Unrepeated(unrepeated) => unrepeated.how.code(),
             Self::Unbridged(_) => "unbridged",
         }
@@ -145,7 +148,7 @@ impl Refusal {
             | Self::ArgumentsTooWide(_)
             | Self::TooManyUris(_)
             | Self::UnknownMethod(_)
-            | Self::WrongShape { .. }
+            | Self::WrongShape(_)
             | Self::NotCancellable(_)
             | Self::UnknownCursor
             | Self::UnknownTask

@@ -150,7 +150,7 @@ pub(super) fn tasks_extension() -> Fragment {
 pub(super) fn denial_code(denial: &Denial) -> &'static str {
     match denial.cause {
         DenialCause::Forbidden => "forbidden",
-        DenialCause::NotPermitted => "not-permitted",
-        DenialCause::Fault(_) => "engine-fault",
+        DenialCause::NotPermitted => "not_permitted",
+        DenialCause::Fault(_) => "engine_fault",
     }
 }

@@ -95,13 +95,20 @@ async fn a_form_that_asks_for_a_secret_is_refused_whatever_policies_permit() {
         let code = asked_in_result(&bench, "elicitation/create", &params).await;
         assert_eq!(
             code,
-            if told.is_some() { "secret-asked" } else { "" },
+            if told.is_some() {
+                "elicitation_requests_secret"
+            } else {
+                ""
+            },
             "{fields}"
         );
     }
     let records = bench.records_of("server_request").await;
     assert_eq!(records[1].get(&["stage"]), "guard");
-    assert_eq!(records[1].get(&["reason", "code"]), "secret-asked");
+    assert_eq!(
+        records[1].get(&["reason", "code"]),
+        "elicitation_requests_secret"
+    );
 }
 
 #[tokio::test]
@@ -140,7 +147,15 @@ async fn a_user_is_sent_only_to_pages_of_listed_hosts() {
             "{url}"
         );
         let code = asked_in_result(&bench, "elicitation/create", &params).await;
-        assert_eq!(code, if told.is_some() { "page-host" } else { "" }, "{url}");
+        assert_eq!(
+            code,
+            if told.is_some() {
+                "elicitation_url_not_allowed"
+            } else {
+                ""
+            },
+            "{url}"
+        );
     }
 }
 

@@ -111,7 +111,7 @@ async fn a_call_without_an_id_is_dropped_and_recorded() {
     assert!(bench.to_upstream().is_empty());
     assert!(bench.to_agent().is_empty());
     let last = bench.records().await.pop().unwrap();
-    assert_eq!(last.get(&["reason", "code"]), "wrong-shape");
+    assert_eq!(last.get(&["reason", "code"]), "not_a_request");
 }
 
 #[tokio::test]
@@ -175,7 +175,7 @@ async fn an_engine_that_fails_denies_and_is_recorded_as_a_fault() {
     assert_eq!(bench.to_agent().len(), 1);
     let record = bench.records_of("tool_call").await.pop().unwrap();
     assert_eq!(record.get(&["decision"]), "ERROR");
-    assert_eq!(record.get(&["reason", "code"]), "engine-fault");
+    assert_eq!(record.get(&["reason", "code"]), "engine_fault");
 }
 
 #[tokio::test]
@@ -233,11 +233,11 @@ async fn a_reply_that_cannot_be_read_is_answered_as_a_fault_of_the_upstream() {
         let depth = 100;
         [&"[".repeat(depth), inner, &"]".repeat(depth)].concat()
     };
-    check(r#"{"a":1,"a":2}"#, "duplicate-key").await;
-    check(&format!(r#"{{"a":{}}}"#, nested("")), "too-deep").await;
+    check(r#"{"a":1,"a":2}"#, "duplicate_key").await;
+    check(&format!(r#"{{"a":{}}}"#, nested("")), "too_deep").await;
     check(
         &format!(r#"{{"a":{},"b":1}}"#, nested(r#""]\"}""#)),
-        "too-deep",
+        "too_deep",
     )
     .await;
 }
@@ -424,7 +424,7 @@ async fn an_engine_that_panics_denies_one_message_and_the_gate_lives() {
     assert_eq!(bench.to_upstream().len(), 1);
     let fault = bench.records_of("tool_call").await.remove(0);
     assert_eq!(fault.get(&["decision"]), "ERROR");
-    assert_eq!(fault.get(&["reason", "code"]), "engine-fault");
+    assert_eq!(fault.get(&["reason", "code"]), "engine_fault");
 }
 
 #[tokio::test]

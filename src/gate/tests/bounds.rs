@@ -7,7 +7,7 @@ use crate::policy::{Labels, Root, Roots, ToolLabels};
 
 #[tokio::test]
 async fn a_long_key_above_many_leaves_is_refused_and_takes_no_memory() {
-    for (key, leaves, code) in [(60_000, 45_000, "arguments-too-wide"), (20, 45_000, "")] {
+    for (key, leaves, code) in [(60_000, 45_000, "arguments_too_wide"), (20, 45_000, "")] {
         let bench = Bench::ready(open, &["safe"]).await;
         let (key, leaves) = ("k".repeat(key), "1,".repeat(leaves));
         bench
@@ -219,7 +219,7 @@ async fn requests_without_memory_get_an_error_that_names_the_limit() {
     }
     assert!(bench.to_upstream().is_empty());
     let mut records = bench.records().await;
-    records.retain(|record| record.get(&["reason", "code"]) == "no-memory");
+    records.retain(|record| record.get(&["reason", "code"]) == "no_memory");
     let decisions: Vec<_> = records.iter().map(|it| it.get(&["decision"])).collect();
     assert_eq!(decisions, ["BLOCK", "BLOCK"]);
 }

@@ -117,7 +117,7 @@ async fn a_server_hears_of_what_it_works_on_when_the_conversation_ends() {
     let own = bench.records_of("notification").await;
     let own = own
         .iter()
-        .filter(|it| it.get(&["reason", "code"]) == "own-cancellation");
+        .filter(|it| it.get(&["reason", "code"]) == "gate_initiated");
     assert_eq!(own.count(), 1);
     assert_eq!(bench.records_of("tool_result").await.len(), 2);
 }

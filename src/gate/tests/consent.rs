@@ -45,7 +45,7 @@ pub(super) fn reason(id: &str, on_deny: Option<OnDeny>) -> Reason {
             file: "test.cedar".into(),
             line: 1,
         },
-        code: Some("consent-required".into()),
+        code: Some("consent_required".into()),
         advice: Some("A person has to agree.".into()),
         on_deny,
     }

@@ -55,7 +55,7 @@ async fn a_cursor_that_was_not_given_for_a_list_never_reaches_the_server() {
             assert!(is_told && !answer.contains("was read"), "{answer}");
             let records = bench.records().await;
             let last = records.last().unwrap();
-            assert_eq!(last.get(&["reason", "code"]), "unknown-cursor", "{cursor}");
+            assert_eq!(last.get(&["reason", "code"]), "unknown_cursor", "{cursor}");
         }
     }
 }

@@ -71,7 +71,7 @@ async fn a_server_is_asked_once_what_it_speaks_before_the_first_request_without_
     );
     let own = bench.records_of("gate_decision").await;
     assert_eq!(own.len(), 2, "a decision and its outcome");
-    assert_eq!(own[0].get(&["reason", "code"]), "own-discovery");
+    assert_eq!(own[0].get(&["reason", "code"]), "gate_initiated");
     assert_eq!(own[0].get(&["method"]), "server/discover");
     // Servers are replaced while a gate runs.
     bench.clock.advance(Duration::from_mins(10));
@@ -113,7 +113,7 @@ async fn a_server_that_needs_a_session_gets_nothing_without_one_and_its_agent_is
         let records = bench.records_of("tools_list").await;
         assert_eq!(records.len(), 1, "{says}");
         assert_eq!(records[0].get(&["decision"]), "BLOCK");
-        assert_eq!(records[0].get(&["reason", "code"]), "needs-session");
+        assert_eq!(records[0].get(&["reason", "code"]), "needs_session");
         bench.clock.advance(Duration::from_mins(1));
         bench.agent(&modern("3", "tools/list")).await;
         let asked = question(&bench);

@@ -94,7 +94,7 @@ async fn a_fatal_error_ends_the_session_once_it_was_told() {
     assert_eq!(bench.to_upstream(), Vec::<String>::new());
     let refused = bench.records_of("request").await;
     let last = refused.last().unwrap();
-    assert_eq!(last.get(&["reason", "code"]), "session-ended");
+    assert_eq!(last.get(&["reason", "code"]), "session_ended");
 }
 
 #[tokio::test]
@@ -212,7 +212,7 @@ async fn a_fatal_error_ends_what_requests_without_sessions_have_in_common_if_the
         if ends {
             assert!(answers[0].contains("session_ended"), "{answers:?}");
             let last = bench.records_of("tool_call").await.pop().unwrap();
-            assert_eq!(last.get(&["reason", "code"]), "session-ended");
+            assert_eq!(last.get(&["reason", "code"]), "session_ended");
         }
     }
 }

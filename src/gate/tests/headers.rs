@@ -101,8 +101,8 @@ async fn told(bench: &Bench) -> Vec<String> {
 }
 
 const CALLED: &str = "tool_call ALLOW";
-const NOT_TAKEN: &str = "gate_decision ALLOW headers-refused";
-const AGAIN: &str = "gate_decision ALLOW called-again";
+const NOT_TAKEN: &str = "gate_decision ALLOW headers_refused";
+const AGAIN: &str = "gate_decision ALLOW retried";
 
 #[tokio::test]
 async fn a_tool_with_a_wrong_annotation_is_not_there_for_whoever_knows_of_no_headers() {
@@ -192,7 +192,10 @@ async fn a_call_that_is_refused_for_its_headers_is_made_once_more_by_the_list_of
     bench.upstream(&result(&second)).await;
     assert_eq!(bench.to_agent(), [result("7")]);
     let told = told(&bench).await;
-    let of_it: Vec<&String> = told.iter().filter(|it| !it.contains("reused-id")).collect();
+    let of_it: Vec<&String> = told
+        .iter()
+        .filter(|it| !it.contains("duplicate_request_id"))
+        .collect();
     assert_eq!(of_it, [CALLED, NOT_TAKEN, AGAIN, "tool_result ALLOW"]);
     let records = bench.records().await;
     let named = |code: &str| {
@@ -200,7 +203,7 @@ async fn a_call_that_is_refused_for_its_headers_is_made_once_more_by_the_list_of
         let found = of_it.find(|it| it.get(&["reason", "code"]) == code);
         found.unwrap().get(&["reference"])
     };
-    assert_eq!(named("headers-refused"), named("called-again"));
+    assert_eq!(named("headers_refused"), named("retried"));
 }
 
 #[tokio::test]
@@ -252,9 +255,9 @@ async fn a_second_attempt_is_judged_anew_and_refused_as_an_outcome() {
     // The policies are others, the tool is gone, or its annotation is wrong by now.
     let wrong = tool("t", r#"{"type":"number","x-mcp-header":"N"}"#);
     for (rule, tools, code) in [
-        (None, vec![], "not-offered"),
-        (None, vec![wrong], "not-offered"),
-        (Some(shut as Rule), vec![plain("t")], "not-permitted"),
+        (None, vec![], "unknown_tool"),
+        (None, vec![wrong], "unknown_tool"),
+        (Some(shut as Rule), vec![plain("t")], "not_permitted"),
     ] {
         let bench = over_http(open);
         let first = sent(&bench).await;

@@ -229,7 +229,7 @@ async fn a_message_that_shows_a_credential_is_not_sent() {
         let records = bench.records().await;
         let record = records.last().unwrap();
         let code = record.get(&["reason", "code"]);
-        assert_eq!(code == "secret-sent", !passes, "{record:?}");
+        assert_eq!(code == "secret_outbound", !passes, "{record:?}");
         assert_eq!(record.text().contains("findings"), level == Level::Warn);
         assert!(!record.text().contains(&token()));
         assert!(bench.to_agent().iter().all(|line| !line.contains(&token())));

@@ -130,31 +130,31 @@ async fn a_call_that_is_denied_for_where_a_path_lies_says_which_and_why() {
     for (arguments, reason, argument, told) in [
         (
             r#"{"path":"HERE/other"}"#,
-            "outside-roots",
+            "outside_roots",
             "/path",
             "the path at `/path` lies outside of all roots",
         ),
         (
             r#"{"path":"HERE/work/a","files":[{"path":"HERE/work/b"},{"path":"/etc/passwd"}]}"#,
-            "outside-roots",
+            "outside_roots",
             "/files/1/path",
             "the path at `/files/1/path` lies outside",
         ),
         (
             r#"{"path":"HERE/work/out/passwd"}"#,
-            "symlink-outside",
+            "symlink_outside",
             "/path",
             "the path at `/path` leads outside of all roots over a link",
         ),
         (
             r#"{"path":"HERE/work/a","files":[{"path":"HERE/work/self/a"}]}"#,
-            "symlink-outside",
+            "symlink_outside",
             "/files/0/path",
             "the path at `/files/0/path` leads outside of all roots over a link",
         ),
         (
             r#"{"other":1}"#,
-            "outside-roots",
+            "outside_roots",
             "",
             "the call names no path, and may reach outside of all roots",
         ),

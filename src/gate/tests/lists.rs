@@ -313,7 +313,7 @@ async fn a_list_beyond_a_limit_ends_its_request_at_once_and_the_limit_is_named()
         "{told}"
     );
     assert!(
-        told.contains("too-many-values (`limits.max_nodes` is 50000)"),
+        told.contains("too_many_values (`limits.max_nodes` is 50000)"),
         "{told}"
     );
     assert_eq!(
@@ -323,6 +323,6 @@ async fn a_list_beyond_a_limit_ends_its_request_at_once_and_the_limit_is_named()
             .last()
             .unwrap()
             .get(&["reason", "code"]),
-        "too-many-values"
+        "too_many_values"
     );
 }

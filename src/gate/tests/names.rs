@@ -71,7 +71,7 @@ async fn a_name_outside_ascii_is_there_only_where_it_is_asked_for() {
     let bench = Bench::new(open);
     bench.shake_hands().await;
     assert_eq!(shown(&bench, &names).await, ["safe"]);
-    assert_eq!(reaches(&bench, names[1]).await.unwrap_err(), "not-ascii");
+    assert_eq!(reaches(&bench, names[1]).await.unwrap_err(), "not_ascii");
     assert_eq!(reaches(&bench, "safe").await, Ok(()));
     let list = bench.records().await;
     let told = list
@@ -82,7 +82,7 @@ async fn a_name_outside_ascii_is_there_only_where_it_is_asked_for() {
     bench.shake_hands().await;
     assert_eq!(shown(&bench, &names).await, [names[1]]);
     assert_eq!(reaches(&bench, names[1]).await, Ok(()));
-    assert_eq!(reaches(&bench, "safe").await.unwrap_err(), "look-alike");
+    assert_eq!(reaches(&bench, "safe").await.unwrap_err(), "look_alike");
 }
 
 #[tokio::test]
@@ -108,7 +108,7 @@ async fn a_name_that_looks_like_one_of_an_earlier_page_is_hidden_and_neither_is_
         assert_eq!(bench.to_agent()[0].contains(&tool), there, "{name}");
     }
     for name in ["read", "Read"] {
-        assert_eq!(reaches(&bench, name).await.unwrap_err(), "look-alike");
+        assert_eq!(reaches(&bench, name).await.unwrap_err(), "look_alike");
     }
     // Without the other, it is there again.
     assert_eq!(shown(&bench, &["read"]).await, ["read"]);
@@ -204,5 +204,5 @@ async fn of_very_many_names_that_look_alike_none_is_there() {
         .collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     assert!(shown(&bench, &names).await.is_empty());
-    assert_eq!(reaches(&bench, names[7]).await.unwrap_err(), "look-alike");
+    assert_eq!(reaches(&bench, names[7]).await.unwrap_err(), "look_alike");
 }

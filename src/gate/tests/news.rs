@@ -120,7 +120,7 @@ async fn who_listens_without_a_session_hears_that_new_policies_show_other_lists(
         let records = bench.records_of("notification").await;
         let own = records
             .iter()
-            .filter(|it| it.get(&["reason", "code"]) == "own-list-changed");
+            .filter(|it| it.get(&["reason", "code"]) == "gate_initiated");
         assert_eq!(own.count(), told.len());
     }
 }

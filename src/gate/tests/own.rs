@@ -54,7 +54,7 @@ async fn own(bench: &Bench) -> Vec<[String; 4]> {
     let mut records = bench.records().await;
     let references: Vec<String> = records
         .iter()
-        .filter(|it| it.get(&["reason", "code"]).starts_with("own-"))
+        .filter(|it| it.get(&["reason", "code"]) == "gate_initiated")
         .map(|it| it.get(&["reference"]))
         .collect();
     records.retain(|it| references.contains(&it.get(&["reference"])));
@@ -147,13 +147,13 @@ async fn what_the_gate_asks_itself_is_in_the_audit_with_its_outcome() {
         "notification",
         "notifications/initialized",
         "ALLOW",
-        "own-handshake",
+        "gate_initiated",
     ];
     let expected = [
-        &asked_and_got("initialize", "own-handshake")[..],
+        &asked_and_got("initialize", "gate_initiated")[..],
         &[initialized.map(str::to_owned)],
-        &asked_and_got("tools/list", "own-catalogue"),
-        &asked_and_got("tools/list", "own-catalogue"),
+        &asked_and_got("tools/list", "gate_initiated"),
+        &asked_and_got("tools/list", "gate_initiated"),
     ];
     assert_eq!(own(&bench).await, expected.concat());
 }
@@ -162,7 +162,12 @@ async fn what_the_gate_asks_itself_is_in_the_audit_with_its_outcome() {
 async fn what_the_gate_asks_in_vain_has_an_outcome_too() {
     let (bench, asked) = restarted().await;
     bench.upstream(&agreed(&asked, "1999-01-01")).await;
-    let outcome = ["gate_decision", "initialize", "ERROR", "bad-reply"];
+    let outcome = [
+        "gate_decision",
+        "initialize",
+        "ERROR",
+        "invalid_upstream_response",
+    ];
     assert_eq!(own(&bench).await.pop().unwrap(), outcome);
 
     let bench = Bench::new(open);
@@ -174,13 +179,13 @@ async fn what_the_gate_asks_in_vain_has_an_outcome_too() {
     let cancelled = bench.to_upstream();
     assert!(cancelled[0].contains("notifications/cancelled"));
     let expected = [
-        ["gate_decision", "tools/list", "ALLOW", "own-catalogue"],
+        ["gate_decision", "tools/list", "ALLOW", "gate_initiated"],
         ["gate_decision", "tools/list", "ERROR", "timeout"],
         [
             "notification",
             "notifications/cancelled",
             "ALLOW",
-            "own-cancellation",
+            "gate_initiated",
         ],
     ];
     assert_eq!(own(&bench).await, expected);

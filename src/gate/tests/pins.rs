@@ -159,7 +159,7 @@ async fn a_definition_that_changes_after_it_was_approved_is_neither_shown_nor_ca
         let last = records.last().unwrap();
         assert_eq!(
             last.get(&["reason", "code"]),
-            "tool-changed",
+            "tool_changed",
             "{}",
             last.text()
         );
@@ -283,7 +283,7 @@ async fn an_enforced_lock_leaves_nothing_but_what_it_approves() {
         let records = bench.records().await;
         let last = records.last().unwrap().text();
         assert!(
-            last.contains("lock.unapproved") && last.contains("tool-not-approved"),
+            last.contains("lock.unapproved") && last.contains("tool_not_approved"),
             "{last}"
         );
     }
@@ -561,7 +561,7 @@ async fn a_change_of_a_prompt_or_of_instructions_is_recorded_once() {
         records.iter().map(event).collect::<Vec<_>>()
     };
     let event = |code: &str, target: &str| (code.to_owned(), target.to_owned());
-    let told = event("prompt-changed", "greet");
+    let told = event("prompt_changed", "greet");
     for locked in [true, false] {
         let bench = if locked {
             speaking(None, LockMode::Known)
@@ -587,7 +587,7 @@ async fn a_change_of_a_prompt_or_of_instructions_is_recorded_once() {
         &[r#"{"name":"greet","title":"a","inputSchema":{}}"#],
     )
     .await;
-    let both = [told, event("tool-changed", "greet")];
+    let both = [told, event("tool_changed", "greet")];
     assert_eq!(events(&bench).await, both);
 
     let mut bench = speaking(Some("Be kind."), LockMode::Known);
@@ -600,7 +600,7 @@ async fn a_change_of_a_prompt_or_of_instructions_is_recorded_once() {
         let session = Session::new(SessionId::from_random(8), "stdio", Server::default(), 0);
         bench.talk = Talk::new(session, Recorder::default(), Recorder::default());
         opened(&bench, given).await;
-        let told = event("instructions-changed", "");
+        let told = event("instructions_changed", "");
         assert_eq!(events(&bench).await, vec![told; times], "{given}");
     }
 }

@@ -6,7 +6,7 @@ use crate::policy::{EngineKind as _, Held, Labels, Permissions, Root, Roots, Too
 use crate::session::{Answer, InMemory, Kept, Raised, SessionKey, SessionStore, StoreFault, Whose};
 
 pub(super) const CLOSED: &str = r#"@id("all") permit (principal, action, resource);
-@id("closed") @code("session-sensitive") @advice("Connect in a new session.")
+@id("closed") @code("session_too_sensitive") @advice("Connect in a new session.")
 forbid (principal, action == Mcp::Action::"call_tool", resource in Mcp::Permission::"connect")
 when { context.env.session.level >= 2 };"#;
 
@@ -106,7 +106,7 @@ async fn it_is_the_call_that_raises_and_not_its_answer() {
     bench.agent(&call("2", "post")).await;
     assert!(bench.to_upstream().is_empty());
     let told = bench.to_agent().remove(0);
-    assert!(told.contains("session-sensitive") && told.contains("Connect in a new session."));
+    assert!(told.contains("session_too_sensitive") && told.contains("Connect in a new session."));
     // Also if nothing comes of it.
     let failed = format!(
         r#"{{"jsonrpc":"2.0","id":{},"error":{{"code":1,"message":"no"}}}}"#,
@@ -268,7 +268,10 @@ async fn what_cannot_be_kept_is_not_read_and_whoever_asks_is_answered() {
     let told = bench.to_agent().remove(0);
     assert!(told.contains("-32603") && !told.contains("disk"), "{told}");
     let calls = bench.records_of("tool_call").await;
-    assert_eq!(calls[0].get(&["reason", "code"]), "ratchet-fault");
+    assert_eq!(
+        calls[0].get(&["reason", "code"]),
+        "session_store_unavailable"
+    );
     assert!(
         calls[0]
             .get(&["reason", "text"])
@@ -570,7 +573,7 @@ async fn what_is_closed_is_listed_no_more_and_the_agent_is_told_so() {
     assert_eq!(hears(&bench, "read").await, [""; 0]);
     bench.agent(&call("1", "post")).await;
     let told = bench.to_agent().remove(0);
-    assert!(told.contains("session-sensitive"), "{told}");
+    assert!(told.contains("session_too_sensitive"), "{told}");
 }
 
 #[tokio::test]
@@ -740,13 +743,16 @@ async fn who_comes_when_all_places_are_taken_is_told_that_and_not_what_it_has_no
     let late = ready(sharing(&store, other)).await;
     late.gate.policy.publish(policies(&denying));
     // By what it has read it could.
-    for (id, tool, reason) in [("1", "post", "ratchet-full"), ("2", "note", "forbidden")] {
+    for (id, tool, reason) in [
+        ("1", "post", "session_store_full"),
+        ("2", "note", "forbidden"),
+    ] {
         late.agent(&call(id, tool)).await;
         assert_eq!(late.to_upstream(), Vec::<String>::new());
         let told = late.to_agent().remove(0);
         assert_eq!(
             told.contains("ratchet_full"),
-            reason == "ratchet-full",
+            reason == "session_store_full",
             "{told}"
         );
         let record = late.records_of("tool_call").await.pop().unwrap();
@@ -756,5 +762,5 @@ async fn who_comes_when_all_places_are_taken_is_told_that_and_not_what_it_has_no
     // Whoever has a place is told what it always was.
     assert!(passes(&first, "read").await);
     first.agent(&call("9", "post")).await;
-    assert!(first.to_agent()[0].contains("session-sensitive"));
+    assert!(first.to_agent()[0].contains("session_too_sensitive"));
 }

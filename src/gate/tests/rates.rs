@@ -91,7 +91,7 @@ async fn what_comes_too_often_is_told_when_to_come_back() {
             it.get(&["reason", "code"]),
         ]
     };
-    let refused = ["BLOCK", "limit", "rate-limited"].map(str::to_owned);
+    let refused = ["BLOCK", "limit", "rate_limited"].map(str::to_owned);
     assert_eq!(records.iter().filter(|it| said(it) == refused).count(), 4);
 }
 
@@ -349,7 +349,7 @@ async fn a_call_for_which_there_is_no_place_to_count_it_is_told_so() {
         [(Some(DENIED), "ratchet_full  ".to_owned())]
     );
     let record = other.records_of("tool_call").await.pop().unwrap();
-    assert_eq!(record.get(&["reason", "code"]), "ratchet-full");
+    assert_eq!(record.get(&["reason", "code"]), "session_store_full");
 }
 
 /// Somebody else makes the last call of the budget between the look and the count, so often.
@@ -520,7 +520,7 @@ async fn where_tokens_cannot_be_had_nothing_passes() {
     assert_eq!(gate.to_agent().len(), 1);
     let record = gate.records_of("tool_call").await.pop().unwrap();
     let said = [&["decision"][..], &["reason", "code"]].map(|field| record.get(field));
-    assert_eq!(said, ["ERROR", "ratchet-fault"]);
+    assert_eq!(said, ["ERROR", "session_store_unavailable"]);
     assert!(gate.talk.session.is_idle());
     store.tokens.is_gone.store(false, SeqCst);
     gate.agent(&call("1", "mail")).await;

@@ -82,7 +82,7 @@ async fn a_request_whose_id_is_taken_is_told_with_what_it_names() {
     let read = r#"{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"notes://a"}}"#;
     bench.agent(read).await;
     let calls = bench.records_of("tool_call").await;
-    assert_eq!(calls[1].get(&["reason", "code"]), "reused-id");
+    assert_eq!(calls[1].get(&["reason", "code"]), "duplicate_request_id");
     assert_eq!(calls[1].get(&["target"]), "echo");
     let records = bench.records().await;
     assert_eq!(records.last().unwrap().get(&["target"]), "notes://a");
@@ -169,7 +169,7 @@ async fn operators_are_told_that_a_hidden_tool_is_not_permitted() {
     let bench = Bench::ready(silent, &["hidden_one"]).await;
     bench.agent(&call("1", "hidden_one")).await;
     let record = bench.records_of("tool_call").await.pop().unwrap();
-    assert_eq!(record.get(&["reason", "code"]), "not-permitted");
+    assert_eq!(record.get(&["reason", "code"]), "not_permitted");
     let text = record.get(&["reason", "text"]);
     assert!(text.starts_with("not permitted: hidden_one"), "{text}");
 }

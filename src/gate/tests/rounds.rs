@@ -133,7 +133,11 @@ async fn a_state_goes_back_to_the_request_that_it_was_given_for_and_to_no_other(
         assert!(answers[0].contains("-32602"), "{answers:?}");
         let records = bench.records().await;
         let last = records.last().unwrap();
-        assert_eq!(last.get(&["reason", "code"]), "foreign-state", "{retry}");
+        assert_eq!(
+            last.get(&["reason", "code"]),
+            "request_state_mismatch",
+            "{retry}"
+        );
     }
 }
 

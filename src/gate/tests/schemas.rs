@@ -67,7 +67,7 @@ async fn an_argument_that_a_lenient_server_reads_as_another_is_refused_whatever_
             let answers = bench.to_agent();
             assert!(answers[0].contains(r#""code":-32602"#), "{answers:?}");
             let last = bench.records().await.pop().unwrap();
-            assert_eq!(last.get(&["reason", "code"]), "ambiguous-argument");
+            assert_eq!(last.get(&["reason", "code"]), "ambiguous_argument");
         }
         // Alone, where another level of the guard would let it pass.
         let bench = offered(
@@ -80,7 +80,7 @@ async fn an_argument_that_a_lenient_server_reads_as_another_is_refused_whatever_
             .await;
         assert_eq!(bench.to_upstream().len(), 0);
         let last = bench.records().await.pop().unwrap();
-        assert_eq!(last.get(&["reason", "code"]), "ambiguous-argument");
+        assert_eq!(last.get(&["reason", "code"]), "ambiguous_argument");
     }
 }
 

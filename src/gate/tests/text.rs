@@ -74,7 +74,7 @@ async fn definitions_are_without_what_nobody_sees() {
         "{record}"
     );
     assert!(
-        record.contains("`t`: flags: attention, comment, zero-width, escapes"),
+        record.contains("`t`: flags: attention, comment, zero_width, escapes"),
         "{record}"
     );
     assert!(!record.contains("<!-- y"), "{record}");
@@ -95,7 +95,7 @@ async fn a_tool_with_something_hidden_in_a_name_is_not_there() {
         let record = records.last().unwrap().text();
         assert!(
             record
-                .contains("hidden characters in a name or a value of its definition (zero-width)"),
+                .contains("hidden characters in a name or a value of its definition (zero_width)"),
             "{record}"
         );
         bench
@@ -135,7 +135,7 @@ async fn results_errors_news_and_questions_are_without_what_nobody_sees() {
         let records = bench.records().await;
         let record = records.last().unwrap().text();
         assert!(
-            record.contains("hidden text: comment, zero-width, bidi, escapes"),
+            record.contains("hidden text: comment, zero_width, bidi, escapes"),
             "{record}"
         );
     }
@@ -199,7 +199,7 @@ async fn what_is_only_warned_of_or_not_looked_at_passes_as_it_is() {
         let records = bench.records().await;
         let record = records.last().unwrap().text();
         let told =
-            r#""findings":["text: zero-width, escapes","flags: override, zero-width, escapes"]"#;
+            r#""findings":["text: zero_width, escapes","flags: override, zero_width, escapes"]"#;
         assert_eq!(record.contains(told), findings, "{record}");
         let tool = format!(r#"{{"name":"t{ZERO}","description":"{text}","inputSchema":{{}}}}"#);
         let got = listed(&bench, &tool).await;
@@ -240,7 +240,7 @@ async fn what_is_hidden_in_a_credential_does_not_hide_it() {
     let records = bench.records().await;
     let record = records.last().unwrap().text();
     assert!(
-        record.contains("configuration-secret") && record.contains("github"),
+        record.contains("configuration_secret") && record.contains("github"),
         "{record}"
     );
 }

@@ -74,7 +74,7 @@ impl Flag {
             Self::Override => "override",
             Self::Secrecy => "secrecy",
             Self::Unasked => "unasked",
-            Self::SensitiveFile => "sensitive-file",
+            Self::SensitiveFile => "sensitive_file",
             Self::Conversation => "conversation",
             Self::Exfiltration => "exfiltration",
             Self::Image => "image",

@@ -44,8 +44,8 @@ impl Kind {
         match self {
             Self::Comment => "comment",
             Self::Tag => "tag",
-            Self::ZeroWidth => "zero-width",
-            Self::TagCharacters => "tag-characters",
+            Self::ZeroWidth => "zero_width",
+            Self::TagCharacters => "tag_characters",
             Self::Selectors => "selectors",
             Self::Bidi => "bidi",
             Self::Escapes => "escapes",

@@ -87,8 +87,8 @@ impl Entry {
         let was = match at(&["decision"])?.as_ref() {
             "ALLOW" => Decision::Allow,
             // That a tool is not there, no policy changes.
-            "BLOCK" if by_policy && code != "not-offered" => Decision::Deny,
-            "ERROR" if by_policy && code == "engine-fault" => Decision::Deny,
+            "BLOCK" if by_policy && code != "unknown_tool" => Decision::Deny,
+            "ERROR" if by_policy && code == "engine_fault" => Decision::Deny,
             _ => return None,
         };
         let policies = record.get("policies").into_iter().flat_map(Value::items);

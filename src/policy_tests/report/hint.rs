@@ -35,12 +35,12 @@ pub(super) fn hint(step: &Step, got: &Got) -> Option<String> {
 fn refused(step: &Step, got: &Got) -> Option<String> {
     let reason = got.reason.as_deref()?;
     Some(match reason {
-        "not-permitted" => "no policy permits it; what is not permitted is denied".to_owned(),
-        "not-offered" => {
+        "not_permitted" => "no policy permits it; what is not permitted is denied".to_owned(),
+        "unknown_tool" => {
             "the upstream does not offer it: add its name to `tools` of the fixture".to_owned()
         }
         "forbidden" => "a `forbid` wins over every `permit`".to_owned(),
-        "unknown-method" => return unknown_method(step),
+        "unknown_method" => return unknown_method(step),
         _ if got.stage.as_deref() != Some(Stage::Decide.name()) => {
             "it was refused before any policy was asked".to_owned()
         }

@@ -6,8 +6,8 @@ use super::Report;
 use crate::findings::{Finding, Level, Place, Rule};
 
 const COVERAGE: &str = "test::coverage";
-const UNNOTICED: &str = "test::unnoticed";
-const NEEDLESS: &str = "test::needless-excuse";
+const UNNOTICED: &str = "test::mutant_survived";
+const NEEDLESS: &str = "test::needless_excuse";
 
 impl Report {
     /// Each pack of which the tests have seen too little, each change that none of them notices, and

@@ -43,7 +43,7 @@ expect = { decision = "allow", because = ["all"] }
 name = "other words"
 changed_tools = { read = "description" }
 call = "read"
-expect = { decision = "deny", because_exactly = ["lock.drift", "no-other-words"], code = "tool-changed" }
+expect = { decision = "deny", because_exactly = ["lock.drift", "no-other-words"], code = "tool_changed" }
 
 [[test]]
 name = "other arguments"
@@ -117,12 +117,12 @@ expect = "deny"
         told,
         [
             (
-                "test::not-locked",
+                "test::not_locked",
                 "`raed` is no tool of `tools.lock`, so that nothing of it can have changed"
             ),
             ("test::value", "unknown value `words`"),
             (
-                "test::not-locked",
+                "test::not_locked",
                 "`read` is no prompt of `tools.lock`, so that nothing of it can have changed"
             ),
         ]

@@ -104,7 +104,7 @@ fn a_configuration_without_tests_says_where_they_could_be() {
     fs::remove_dir_all(pack.path().join("tests")).unwrap();
     for dir in [Some(pack.path()), None] {
         let not_run = run(&under(dir, Some(&["a"]), &[])).unwrap_err();
-        assert_eq!(codes(&not_run), ["test::nothing-found"]);
+        assert_eq!(codes(&not_run), ["test::nothing_found"]);
     }
 }
 
@@ -123,7 +123,7 @@ fn a_filter_leaves_tests_out_and_never_all_of_them() {
     assert_eq!(report.suites[0].tests[0].name, "writing is not");
     assert_eq!(
         codes(&filtered("Writing").unwrap_err()),
-        ["test::nothing-found"]
+        ["test::nothing_found"]
     );
 }
 
@@ -138,14 +138,14 @@ fn policies_that_are_not_valid_are_told_once_and_beside_what_is_wrong_with_fixtu
     codes.dedup();
     assert_eq!(
         codes,
-        ["test::required", "test::unknown-key", "policy::type"]
+        ["test::required", "test::unknown_key", "policy::type"]
     );
 }
 
 #[test]
 fn tests_without_policies_test_nothing() {
     let pack = Pack::new("", TESTS);
-    assert_eq!(codes(&pack.run().unwrap_err()), ["test::no-policies"]);
+    assert_eq!(codes(&pack.run().unwrap_err()), ["test::no_policies"]);
     let nowhere = [pack.path().join("nowhere")];
     let not_run = run(&settings(&nowhere.each_ref().map(PathBuf::as_path))).unwrap_err();
     assert_eq!(codes(&not_run), ["test::unreadable"]);

@@ -272,7 +272,7 @@ fn both_sides_speak_in_one_session() {
             "{ call = 'read', expect = 'allow' }",
             "{ send = { method = 'ping' }, expect = 'allow' }",
             "{ from = 'server', raw = '{\"jsonrpc\":\"2.0\",\"id\":9,\"result\":{}}', expect = { decision = 'deny', reason = 'stray' } }",
-            "{ raw = '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"id\":2}', expect = { decision = 'deny', reason = 'duplicate-key' } }",
+            "{ raw = '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"id\":2}', expect = { decision = 'deny', reason = 'duplicate_key' } }",
         ],
         &[],
     );
@@ -283,7 +283,7 @@ fn a_conversation_may_begin_with_its_own_handshake() {
     check_steps(
         &[
             "{ send = { method = 'initialize', params = { protocolVersion = '2025-06-18', capabilities = {}, clientInfo = { name = 'x', version = '1' } } }, expect = 'allow' }",
-            "{ call = 'read', expect = { decision = 'deny', reason = 'out-of-order' } }",
+            "{ call = 'read', expect = { decision = 'deny', reason = 'unexpected_message' } }",
             "{ send = { method = 'notifications/initialized' }, expect = 'allow' }",
             "{ call = 'read', expect = 'allow' }",
         ],
@@ -322,7 +322,7 @@ fn an_answer_that_is_malformed_is_refused_with_its_reason() {
     };
     answer(
         r#"{"jsonrpc":"2.0","id":$id,"result":{},"result":{}}"#,
-        "duplicate-key",
+        "duplicate_key",
     );
     answer(
         r#"{"jsonrpc":"2.0","id":$id,"result":{},"error":{}}"#,
@@ -347,11 +347,11 @@ fn an_answer_that_is_malformed_is_refused_with_its_reason() {
     };
     from_server(
         r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"ping"}"#,
-        "duplicate-key",
+        "duplicate_key",
     );
     from_server(
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#,
-        "unknown-method",
+        "unknown_method",
     );
     from_server(r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, "id");
     from_server("[]", "batch");

@@ -41,12 +41,12 @@ expect = "deny"
 [[test]]
 name = "silence denies another"
 send = { method = "vendor/other" }
-expect = { decision = "deny", reason = "not-permitted" }
+expect = { decision = "deny", reason = "not_permitted" }
 
 [[test]]
 name = "one that is not listed is unknown"
 send = { method = "vendor/more" }
-expect = { decision = "deny", reason = "unknown-method" }
+expect = { decision = "deny", reason = "unknown_method" }
 
 [[test]]
 name = "what it names is read"
@@ -69,7 +69,7 @@ name = "what was read closes it in every gate"
 steps = [
   { send = { method = "vendor/do" }, expect = "allow" },
   { call = "read", expect = "allow" },
-  { send = { method = "vendor/do" }, expect = { decision = "deny", because_exactly = ["ratchet.closed"], code = "session-sensitive" } },
+  { send = { method = "vendor/do" }, expect = { decision = "deny", because_exactly = ["ratchet.closed"], code = "session_too_sensitive" } },
 ]
 "#;
 

@@ -36,8 +36,9 @@ fn problems(pack: &Pack) -> Vec<String> {
 }
 
 const LOOK: &str = "{ call = 'look', expect = 'allow' },";
-const SPENT: &str = "{ call = 'look', expect = { decision = 'deny', reason = 'budget-spent' } },";
-const OFTEN: &str = "{ call = 'look', expect = { decision = 'deny', reason = 'rate-limited' } },";
+const SPENT: &str =
+    "{ call = 'look', expect = { decision = 'deny', reason = 'session_quota_exceeded' } },";
+const OFTEN: &str = "{ call = 'look', expect = { decision = 'deny', reason = 'rate_limited' } },";
 
 /// A report of a session that moves, with an excerpt.
 pub(super) fn everything_a_gate_adds() -> Report {

@@ -151,7 +151,7 @@ fn the_survivors_of_the_guide_are_those_of_its_policy_and_its_excuse_excuses() {
         [[test]]
         name = "nothing"
         call = "greet"
-        expect = { decision = "deny", reason = "not-permitted" }
+        expect = { decision = "deny", reason = "not_permitted" }
         [[test]]
         name = "no other tool"
         list = "tools"

@@ -170,7 +170,7 @@ fn a_forbidden_call_has_the_forbids_and_their_words() {
 
 #[test]
 fn what_nothing_permits_is_denied_by_no_policy() {
-    let expect = "expect = { decision = 'deny', reason = 'not-permitted' }";
+    let expect = "expect = { decision = 'deny', reason = 'not_permitted' }";
     check(&format!("call = 'unheard_of'\n{expect}"), &[]);
     check(&format!("call = 'later'\n{expect}"), &[]);
     check(
@@ -182,7 +182,7 @@ fn what_nothing_permits_is_denied_by_no_policy() {
 #[test]
 fn a_permitted_tool_that_is_not_offered_is_denied() {
     let head = format!("tools = ['sum']\n{HEAD}");
-    let denied = "expect = { decision = 'deny', reason = 'not-offered' }";
+    let denied = "expect = { decision = 'deny', reason = 'unknown_tool' }";
     check_under(&head, &format!("call = 'allowed'\n{denied}"), &[]);
     check_under(&head, "call = 'sum'\nexpect = 'allow'", &[]);
     // Without `tools`, whatever a test names is there.
@@ -208,7 +208,7 @@ fn arguments_reach_the_policies_as_they_were_written() {
         ("deep.er", "deep.other"),
     ] {
         let args = args.replace(was, is);
-        let expect = "expect = { decision = 'deny', reason = 'not-permitted' }";
+        let expect = "expect = { decision = 'deny', reason = 'not_permitted' }";
         check(
             &format!("call = 'values'\nargs = {{ {args} }}\n{expect}"),
             &[],
@@ -229,7 +229,7 @@ fn a_fault_fails_every_test_that_does_not_expect_it() {
     );
     let expecting = |text: &str| {
         format!(
-            "{call}expect = {{ decision = 'deny', reason = 'engine-fault', errors = ['{text}'] }}"
+            "{call}expect = {{ decision = 'deny', reason = 'engine_fault', errors = ['{text}'] }}"
         )
     };
     check(&expecting("integer overflow"), &[]);
@@ -372,11 +372,11 @@ fn any_message_can_be_sent() {
     );
     check(
         "send = { method = 'resources/read', params = { url = 'file:///a' } }\n\
-         expect = { decision = 'deny', reason = 'invalid-params' }",
+         expect = { decision = 'deny', reason = 'invalid_params' }",
         &[],
     );
     check(
-        "send = { method = 'no/such' }\nexpect = { decision = 'deny', reason = 'unknown-method' }",
+        "send = { method = 'no/such' }\nexpect = { decision = 'deny', reason = 'unknown_method' }",
         &[],
     );
 }
@@ -411,12 +411,12 @@ fn a_raw_frame_is_judged_byte_for_byte() {
     };
     refused(
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"allowed","name":"x"}}"#,
-        "duplicate-key",
+        "duplicate_key",
     );
     refused(r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, "batch");
     refused(
         r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#,
-        "jsonrpc-version",
+        "jsonrpc_version",
     );
     check(
         "raw = '{ \"jsonrpc\" : \"2.0\", \"id\" : 1, \"method\" : \"tools/call\", \
@@ -444,7 +444,7 @@ fn what_a_server_starts_is_judged_too() {
     };
     let allowed = "expect = { decision = 'allow', because = ['short-samples'] }";
     check(&format!("{}{allowed}", sample(100)), &[]);
-    let denied = "expect = { decision = 'deny', reason = 'not-permitted' }";
+    let denied = "expect = { decision = 'deny', reason = 'not_permitted' }";
     check(&format!("{}{denied}", sample(101)), &[]);
     check(
         &format!("from = 'server'\nsend = {{ method = 'roots/list' }}\n{denied}"),
@@ -461,7 +461,7 @@ fn what_a_server_starts_is_judged_too() {
     );
     check(
         "send = { method = 'sampling/createMessage', params = { messages = [], maxTokens = 1 } }\n\
-         expect = { decision = 'deny', reason = 'unknown-method' }",
+         expect = { decision = 'deny', reason = 'unknown_method' }",
         &[],
     );
 }
@@ -477,7 +477,7 @@ fn an_allowlist_alone_is_judged_as_in_a_configuration_without_policies() {
         [[test]]
         name = 'names are exact'
         call = 'Echo'
-        expect = { decision = 'deny', reason = 'not-permitted' }
+        expect = { decision = 'deny', reason = 'not_permitted' }
         [[test]]
         name = 'prompts pass'
         send = { method = 'prompts/get', params = { name = 'x' } }

@@ -233,12 +233,12 @@ expect = { decision = 'allow', because = ['read'] }
 [[test]]
 name = 'x without a number'
 call = 'x'
-expect = { decision = 'deny', reason = 'not-permitted' }
+expect = { decision = 'deny', reason = 'not_permitted' }
 [[test]]
 name = 'y'
 call = 'y'
 args.n = 1
-expect = { decision = 'deny', reason = 'not-permitted' }
+expect = { decision = 'deny', reason = 'not_permitted' }
 ";
     const IN_CEL: &str = "[[rule]]
 id = 'read'

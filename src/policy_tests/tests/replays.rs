@@ -69,7 +69,7 @@ fn call(tool: &str) -> String {
 
 fn denied(tool: &str) -> String {
     let changes = json!({ "target": tool, "decision": "BLOCK", "stage": "decide",
-        "reason": { "code": "not-permitted" }, "error_code": 4030 });
+        "reason": { "code": "not_permitted" }, "error_code": 4030 });
     record("tool_call", &changes)
 }
 
@@ -157,7 +157,7 @@ fn a_definition_that_was_not_the_approved_one_is_not_taken_for_it() {
     pack.write("tools.lock", &lock.text());
     let check = |tool: &str, by: &str, expected: &str| {
         let changes = json!({ "target": tool, "decision": "BLOCK", "stage": "decide",
-            "policies": [by], "reason": { "code": "tool-changed" }, "error_code": 4030 });
+            "policies": [by], "reason": { "code": "tool_changed" }, "error_code": 4030 });
         let report = replay_in(&pack, &record("tool_call", &changes));
         assert_eq!(verdict_of(&report), expected, "{tool} {by}");
     };
@@ -307,7 +307,7 @@ fn what_was_not_the_policies_decision_is_left_out() {
     let malformed = json!({ "decision": "BLOCK", "stage": "decode", "method": null });
     check(&record("frame", &malformed), "nothing");
     let absent = json!({ "target": "x", "decision": "BLOCK", "stage": "decide",
-        "reason": { "code": "not-offered" } });
+        "reason": { "code": "unknown_tool" } });
     check(&record("tool_call", &absent), "nothing");
     let timeout = json!({ "target": "x", "decision": "ERROR", "stage": "forward" });
     check(&record("tool_result", &timeout), "nothing");

@@ -49,21 +49,21 @@ impl JsonErrorKind {
     /// A stable word for audit records and tests.
     pub fn reason_code(&self) -> &'static str {
         match self {
-            Self::TooLarge { .. } => "too-large",
-            Self::NotUtf8 => "not-utf8",
-            Self::ByteOrderMark => "byte-order-mark",
-            Self::NulByte => "nul-byte",
+            Self::TooLarge { .. } => "too_large",
+            Self::NotUtf8 => "not_utf8",
+            Self::ByteOrderMark => "byte_order_mark",
+            Self::NulByte => "nul_byte",
             Self::UnexpectedEnd
             | Self::UnexpectedByte(_)
             | Self::RawControl(_)
             | Self::BadEscape
             | Self::BadNumber => "syntax",
-            Self::TrailingText => "trailing-text",
-            Self::TooDeep { .. } => "too-deep",
-            Self::TooManyNodes { .. } => "too-many-values",
-            Self::LoneSurrogate => "lone-surrogate",
-            Self::DuplicateKey { .. } => "duplicate-key",
-            Self::ControlInKey { .. } => "control-in-key",
+            Self::TrailingText => "trailing_text",
+            Self::TooDeep { .. } => "too_deep",
+            Self::TooManyNodes { .. } => "too_many_values",
+            Self::LoneSurrogate => "lone_surrogate",
+            Self::DuplicateKey { .. } => "duplicate_key",
+            Self::ControlInKey { .. } => "control_in_key",
         }
     }
 

@@ -92,7 +92,7 @@ fn j1_a_key_that_repeats_is_refused_wherever_it_is() {
         check(
             format!(r#"{{"jsonrpc":"2.0",{members}}}"#),
             -32600,
-            "duplicate-key",
+            "duplicate_key",
             id,
         );
     }
@@ -151,7 +151,7 @@ fn j2_a_key_that_a_folding_peer_takes_for_another_is_refused() {
         check(
             format!(r#"{{"jsonrpc":"2.0",{members}}}"#),
             -32600,
-            "look-alike-key",
+            "look_alike_key",
             id,
         );
     }
@@ -188,7 +188,7 @@ fn j2_many_keys_are_compared_as_strictly_as_few() {
         check(
             format!(r#"{{"jsonrpc":"2.0","id":7,"method":"x","params":{{{keys}"{twin}":1}}}}"#),
             -32600,
-            "look-alike-key",
+            "look_alike_key",
             Some(7),
         );
         check(
@@ -196,7 +196,7 @@ fn j2_many_keys_are_compared_as_strictly_as_few() {
                 r#"{{"jsonrpc":"2.0","id":7,"method":"x","params":{{"_meta":{{{keys}"_meta":1,"{twin}":1}}}}}}"#
             ),
             -32600,
-            "look-alike-key",
+            "look_alike_key",
             Some(7),
         );
     }
@@ -208,9 +208,9 @@ fn j2_many_keys_are_compared_as_strictly_as_few() {
 fn j2_keys_too_long_to_fold_are_refused() {
     let long = "ﷺ".repeat(6000);
     let frame = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"x","params":{{"{long}":1}}}}"#);
-    check(&frame, -32600, "keys-too-long", Some(7));
+    check(&frame, -32600, "keys_too_long", Some(7));
     let frame = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"x","{long}":1}}"#);
-    check(&frame, -32600, "keys-too-long", None);
+    check(&frame, -32600, "keys_too_long", None);
     let frame =
         format!(r#"{{"jsonrpc":"2.0","id":7,"method":"x","params":{{"a":{{"{long}":1}}}}}}"#);
     decode(&frame);
@@ -232,10 +232,10 @@ fn j3_a_key_with_a_control_character_is_refused() {
         ] {
             let frame =
                 format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{params}}}"#);
-            check(frame, -32600, "control-in-key", Some(7));
+            check(frame, -32600, "control_in_key", Some(7));
         }
         let frame = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"ping","{key}":1}}"#);
-        check(frame, -32600, "control-in-key", Some(7));
+        check(frame, -32600, "control_in_key", Some(7));
     }
 }
 
@@ -491,32 +491,32 @@ fn j11_bytes_that_decoders_read_differently_are_refused() {
             .collect::<Vec<_>>()
     };
     let ping = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
-    check(call(b"\xc1\xa5vil"), -32700, "not-utf8", None);
-    check(call(b"\xc0\x80"), -32700, "not-utf8", None);
-    check(call(b"ev\xffil"), -32700, "not-utf8", None);
-    check(call(b"\xed\xa0\xb4\xed\xb4\x9e"), -32700, "not-utf8", None);
-    check(call(br"\ud800"), -32700, "lone-surrogate", Some(7));
-    check(call(br"\udc00\ud800"), -32700, "lone-surrogate", Some(7));
-    check(call(b"ev\0il"), -32700, "nul-byte", None);
+    check(call(b"\xc1\xa5vil"), -32700, "not_utf8", None);
+    check(call(b"\xc0\x80"), -32700, "not_utf8", None);
+    check(call(b"ev\xffil"), -32700, "not_utf8", None);
+    check(call(b"\xed\xa0\xb4\xed\xb4\x9e"), -32700, "not_utf8", None);
+    check(call(br"\ud800"), -32700, "lone_surrogate", Some(7));
+    check(call(br"\udc00\ud800"), -32700, "lone_surrogate", Some(7));
+    check(call(b"ev\0il"), -32700, "nul_byte", None);
     check(call(b"ev\nil"), -32700, "syntax", None);
-    check(["\u{feff}", ping].concat(), -32700, "byte-order-mark", None);
-    check(utf16(ping), -32700, "nul-byte", None);
+    check(["\u{feff}", ping].concat(), -32700, "byte_order_mark", None);
+    check(utf16(ping), -32700, "nul_byte", None);
     check(
         utf16(&["\u{feff}", ping].concat()),
         -32700,
-        "not-utf8",
+        "not_utf8",
         None,
     );
-    check([ping, "\0"].concat(), -32700, "nul-byte", None);
-    check([ping, " ", ping].concat(), -32700, "trailing-text", None);
-    check([ping, r#"{"x":1}"#].concat(), -32700, "trailing-text", None);
-    check([ping, "x"].concat(), -32700, "trailing-text", None);
+    check([ping, "\0"].concat(), -32700, "nul_byte", None);
+    check([ping, " ", ping].concat(), -32700, "trailing_text", None);
+    check([ping, r#"{"x":1}"#].concat(), -32700, "trailing_text", None);
+    check([ping, "x"].concat(), -32700, "trailing_text", None);
     check(["/* */", ping].concat(), -32700, "syntax", None);
     check("", -32700, "syntax", None);
     check(
         r#"{"jsonrpc":"2.0","id":"\ud800","method":"ping"}"#,
         -32700,
-        "lone-surrogate",
+        "lone_surrogate",
         None,
     );
     decode(ping);
@@ -524,27 +524,27 @@ fn j11_bytes_that_decoders_read_differently_are_refused() {
 
 #[test]
 fn j12_bombs_stop_at_the_limit() {
-    check("[".repeat(100_000), -32700, "too-deep", None);
-    check(r#"{"a":"#.repeat(100_000), -32700, "too-deep", None);
+    check("[".repeat(100_000), -32700, "too_deep", None);
+    check(r#"{"a":"#.repeat(100_000), -32700, "too_deep", None);
     let keys = (0..200_000).fold(String::new(), |keys, n| keys + &format!(r#""{n}":0,"#));
     check(
         format!(r#"{{{keys}"x":0}}"#),
         -32700,
-        "too-many-values",
+        "too_many_values",
         None,
     );
-    check(" ".repeat(5 * 1024 * 1024), -32700, "too-large", None);
+    check(" ".repeat(5 * 1024 * 1024), -32700, "too_large", None);
     let deep = |depth: usize| {
         let value = ["[".repeat(depth), "]".repeat(depth)].concat();
         format!(r#"{{"jsonrpc":"2.0","id":7,"method":"x","params":{{"a":{value}}}}}"#)
     };
     decode(&deep(62));
-    check(deep(63), -32700, "too-deep", Some(7));
+    check(deep(63), -32700, "too_deep", Some(7));
     // Whoever is to be told is looked for behind it as well, unless nobody can say where it ends.
     let behind = |close: &str| format!(r#"{{"a":{}{close},"id":7}}"#, "[".repeat(70));
-    check(behind(&"]".repeat(70)), -32700, "too-deep", Some(7));
-    check(behind(&"]".repeat(69)), -32700, "too-deep", None);
-    check(behind(&"]".repeat(71)), -32700, "too-deep", None);
+    check(behind(&"]".repeat(70)), -32700, "too_deep", Some(7));
+    check(behind(&"]".repeat(69)), -32700, "too_deep", None);
+    check(behind(&"]".repeat(71)), -32700, "too_deep", None);
 }
 
 #[test]
@@ -574,7 +574,7 @@ fn j14_a_mix_of_shapes_is_refused() {
             Some(7),
         );
     }
-    check("{}", -32600, "jsonrpc-version", None);
+    check("{}", -32600, "jsonrpc_version", None);
     check(r#"{"jsonrpc":"2.0"}"#, -32600, "shape", None);
 }
 
@@ -592,12 +592,12 @@ fn j14_the_version_is_exactly_two_point_zero() {
         "\"２.0\"",
     ] {
         let frame = format!(r#"{{"jsonrpc":{version},"id":7,"method":"ping"}}"#);
-        check(frame, -32600, "jsonrpc-version", Some(7));
+        check(frame, -32600, "jsonrpc_version", Some(7));
     }
     check(
         r#"{"id":7,"method":"ping"}"#,
         -32600,
-        "jsonrpc-version",
+        "jsonrpc_version",
         Some(7),
     );
 }
@@ -608,9 +608,9 @@ fn j15_positional_params_are_refused() {
         for method in ["tools/call", "ping", "vendor/method"] {
             let frame =
                 format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{params}}}"#);
-            check(frame, -32602, "params-not-object", Some(7));
+            check(frame, -32602, "params_not_object", Some(7));
             let frame = format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#);
-            check(frame, -32602, "params-not-object", None);
+            check(frame, -32602, "params_not_object", None);
         }
     }
 }
@@ -642,7 +642,7 @@ fn a_method_must_be_a_string_of_bounded_length() {
 fn a_reply_that_is_no_object_is_refused() {
     for result in ["[]", "null", "1", "\"x\"", "true"] {
         let frame = format!(r#"{{"jsonrpc":"2.0","id":7,"result":{result}}}"#);
-        check(frame, -32600, "result-not-object", Some(7));
+        check(frame, -32600, "result_not_object", Some(7));
     }
     for error in [
         "{}",
@@ -656,14 +656,14 @@ fn a_reply_that_is_no_object_is_refused() {
         r#"{"code":1,"message":null}"#,
     ] {
         let frame = format!(r#"{{"jsonrpc":"2.0","id":7,"error":{error}}}"#);
-        check(frame, -32600, "malformed-error", Some(7));
+        check(frame, -32600, "malformed_error", Some(7));
     }
 }
 
 #[test]
 fn a_message_is_an_object() {
     for frame in ["1", "null", "true", "\"x\"", "\"jsonrpc\""] {
-        check(frame, -32600, "not-an-object", None);
+        check(frame, -32600, "not_an_object", None);
     }
 }
 

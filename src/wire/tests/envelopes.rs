@@ -156,15 +156,15 @@ fn limits_apply_to_messages() {
     assert_eq!(reason(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), None);
     assert_eq!(
         reason(r#"{"jsonrpc":"2.0","id":1,"method":"ping1"}"#),
-        Some("too-large")
+        Some("too_large")
     );
     assert_eq!(
         reason(r#"{"jsonrpc":"2.0","id":1,"x":[[]]}"#),
-        Some("too-deep")
+        Some("too_deep")
     );
     assert_eq!(
         reason(r#"{"jsonrpc":"2.0","id":1,"x":[1,2]}"#),
-        Some("too-many-values")
+        Some("too_many_values")
     );
 }
 

@@ -58,8 +58,8 @@ fn a_denied_call_leaves_no_byte_upstream_when_the_gate_asks_for_the_list_itself(
     assert!(own.all(|line| line.contains("mcp-protector")));
     assert!(!past.received.contains(DENIED), "{}", past.received);
     for (method, code) in [
-        ("server/discover", "own-discovery"),
-        ("tools/list", "own-catalogue"),
+        ("server/discover", "gate_initiated"),
+        ("tools/list", "gate_initiated"),
     ] {
         assert!(past.received.contains(&format!(r#""method":"{method}""#)));
         let mut own = past.of_kind("gate_decision");

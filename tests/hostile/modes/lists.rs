@@ -67,10 +67,10 @@ fn a_list_without_end_is_given_up_at_its_limit_and_every_call_answered() {
     assert!(!past.received.contains("tools/call"));
     // Every page has its record and its outcome; the last one was too many.
     let asked = past.of_kind("gate_decision");
-    let asked = asked.filter(|it| it["reason"]["code"] == "own-catalogue");
+    let asked = asked.filter(|it| it["reason"]["code"] == "gate_initiated");
     assert_eq!(asked.count(), pages);
     let refused = past.of_kind("gate_decision");
-    let refused = refused.filter(|it| it["reason"]["code"] == "bad-reply");
+    let refused = refused.filter(|it| it["reason"]["code"] == "invalid_upstream_response");
     assert_eq!(refused.count(), 1);
 }
 

@@ -104,7 +104,7 @@ async fn a_body_that_comes_too_slowly_is_not_waited_for_and_gives_its_room_back(
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     assert_eq!(drips.answer().await.status, 408);
-    assert_eq!(rig.refused(), ["body-late"; 2]);
+    assert_eq!(rig.refused(), ["body_timeout"; 2]);
     is_read(&rig, &large()).await;
 }
 

@@ -94,7 +94,7 @@ async fn chunks_are_no_way_to_send_more_than_a_message_may_have() {
         agent.write(chunk.as_bytes()).await;
     }
     let answer = agent.answer().await;
-    assert_eq!((answer.status, rig.refused()), (413, vec!["too-large"]));
+    assert_eq!((answer.status, rig.refused()), (413, vec!["too_large"]));
     // What is still on its way is taken and thrown away.
     agent.write(b"0\r\n\r\n").await;
     agent.closed().await;

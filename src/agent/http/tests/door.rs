@@ -65,13 +65,13 @@ async fn only_hosts_and_origins_that_are_ours_are_let_in_on_every_route() {
         ("127.0.0.1.evil.example", 403, "host"),
         ("127.1", 403, "host"),
         ("[::ffff:127.0.0.1]", 403, "host"),
-        ("", 400, "host-missing"),
-        ("user@localhost", 400, "host-missing"),
-        ("local host", 400, "host-missing"),
-        ("localhost/", 400, "host-missing"),
-        ("localhost:x", 400, "host-missing"),
-        ("localhost:-1", 400, "host-missing"),
-        ("localhost:99999", 400, "host-missing"),
+        ("", 400, "host_missing"),
+        ("user@localhost", 400, "host_missing"),
+        ("local host", 400, "host_missing"),
+        ("localhost/", 400, "host_missing"),
+        ("localhost:x", 400, "host_missing"),
+        ("localhost:-1", 400, "host_missing"),
+        ("localhost:99999", 400, "host_missing"),
     ];
     let bad_origins = [
         "http://evil.example",
@@ -118,9 +118,9 @@ async fn only_hosts_and_origins_that_are_ours_are_let_in_on_every_route() {
             refused(&mut rig, &what, &request, 403, "origin").await;
         }
         let none = request.clone().instead("Host", None);
-        refused(&mut rig, "no host", &none, 400, "host-missing").await;
+        refused(&mut rig, "no host", &none, 400, "host_missing").await;
         let two = request.header("host", "localhost");
-        refused(&mut rig, "two hosts", &two, 400, "header-repeated").await;
+        refused(&mut rig, "two hosts", &two, 400, "header_repeated").await;
     }
 }
 
@@ -135,7 +135,7 @@ async fn a_host_in_the_request_line_must_be_the_one_in_the_header() {
         .await;
     assert_eq!(answer.status, 200);
     for path in ["http://evil.example/health", "http://localhost:1/health"] {
-        refused(&mut rig, path, &health(path), 400, "host-missing").await;
+        refused(&mut rig, path, &health(path), 400, "host_missing").await;
     }
 }
 
@@ -151,9 +151,9 @@ async fn what_is_no_proper_request_is_refused_before_anything_begins() {
             "a put",
             Request::new("PUT").body(INITIALIZE),
             405,
-            "http-method",
+            "http_method",
         ),
-        ("options", Request::new("OPTIONS"), 405, "http-method"),
+        ("options", Request::new("OPTIONS"), 405, "http_method"),
         ("no accept", post().instead("Accept", None), 406, "accept"),
         (
             "json alone",
@@ -171,45 +171,45 @@ async fn what_is_no_proper_request_is_refused_before_anything_begins() {
             "no type",
             post().instead("Content-Type", None),
             415,
-            "content-type",
+            "content_type",
         ),
         (
             "another type",
             post().instead("Content-Type", Some("text/plain")),
             415,
-            "content-type",
+            "content_type",
         ),
         (
             "two types",
             post().header("content-type", "application/json"),
             400,
-            "header-repeated",
+            "header_repeated",
         ),
         (
             "a type like json",
             post().instead("Content-Type", Some("application/jsonp")),
             415,
-            "content-type",
+            "content_type",
         ),
         (
             "a packed body",
             post().header("Content-Encoding", "gzip"),
             415,
-            "content-encoding",
+            "content_encoding",
         ),
-        ("a long body", Request::post(&long), 413, "too-large"),
-        ("no session", Request::post(PING), 400, "session-missing"),
+        ("a long body", Request::post(&long), 413, "too_large"),
+        ("no session", Request::post(PING), 400, "session_missing"),
         (
             "a session that never was",
             Request::post(PING).session("0123456789abcdef0123456789abcdef"),
             404,
-            "session-unknown",
+            "session_unknown",
         ),
         (
             "two sessions",
             Request::post(PING).session("a").session("b"),
             400,
-            "header-repeated",
+            "header_repeated",
         ),
         ("no json", Request::post("{"), 400, "syntax"),
         ("nothing", Request::post(""), 400, "syntax"),
@@ -223,19 +223,19 @@ async fn what_is_no_proper_request_is_refused_before_anything_begins() {
             "a key twice",
             Request::post(r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#),
             400,
-            "duplicate-key",
+            "duplicate_key",
         ),
         (
             "a get without a session",
             Request::get(),
             400,
-            "session-missing",
+            "session_missing",
         ),
         (
             "a delete without a session",
             Request::new("DELETE"),
             400,
-            "session-missing",
+            "session_missing",
         ),
     ];
     for (what, request, status, code) in cases {
@@ -370,7 +370,7 @@ async fn a_head_or_a_body_that_does_not_end_costs_its_connection_only() {
     agent.write(&text.as_bytes()[..text.len() - 1]).await;
     assert_eq!(agent.answer().await.status, 408);
     agent.closed().await;
-    assert_eq!(rig.refused(), ["body-late"]);
+    assert_eq!(rig.refused(), ["body_timeout"]);
     rig.session().await;
 }
 
@@ -400,7 +400,7 @@ async fn one_agent_has_so_many_sessions_and_leaves_places_for_others() {
     .await;
     let (id, gate) = rig.session_of(Some("alpha")).await;
     let request = Request::post(INITIALIZE).token_of("alpha");
-    let code = "too-many-sessions-of-agent";
+    let code = "too_many_sessions_of_agent";
     refused(&mut rig, "a second", &request, 503, code).await;
     rig.session_of(Some("beta")).await;
     let delete = Request::new("DELETE").session(&id).token_of("alpha");
@@ -419,7 +419,7 @@ async fn sessions_are_limited_and_a_place_is_free_again_when_one_ends() {
     let (id, gate) = rig.session().await;
     let (_, _other) = rig.session().await;
     let request = Request::post(INITIALIZE);
-    refused(&mut rig, "a third", &request, 503, "too-many-sessions").await;
+    refused(&mut rig, "a third", &request, 503, "too_many_sessions").await;
     let delete = Request::new("DELETE").session(&id);
     assert_eq!(rig.agent().await.ask(&delete).await.status, 204);
     drop(gate);
@@ -440,7 +440,7 @@ async fn sessions_begin_only_so_often_where_that_is_limited() {
         drop(gate);
     }
     let request = Request::post(INITIALIZE);
-    refused(&mut rig, "a third", &request, 429, "sessions-too-often").await;
+    refused(&mut rig, "a third", &request, 429, "sessions_too_often").await;
 }
 
 #[tokio::test]
@@ -501,7 +501,7 @@ async fn streams_leave_connections_for_messages() {
     ] {
         assert_eq!(last.ask(&stream).await.status, 503);
     }
-    assert_eq!(rig.refused(), ["too-many-streams"; 2]);
+    assert_eq!(rig.refused(), ["too_many_streams"; 2]);
     let ping = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
     last.send(&Request::post(ping).session(id)).await;
     gate.answer("{}").await;
@@ -519,36 +519,36 @@ async fn without_a_token_that_is_known_nothing_begins_and_no_token_is_repeated()
     let secret = "CANARY-0123456789abcdef0123456789";
     let wrong = format!("{}x", token("alpha"));
     let cases = [
-        ("no token", None, 401, "token-missing"),
+        ("no token", None, 401, "token_missing"),
         (
             "another scheme",
             Some("Basic YTpi".to_owned()),
             401,
-            "token-missing",
+            "token_missing",
         ),
         (
             "no token after the scheme",
             Some("Bearer ".to_owned()),
             400,
-            "token-malformed",
+            "token_malformed",
         ),
         (
             "two tokens",
             Some(format!("Bearer {secret} {secret}")),
             400,
-            "token-malformed",
+            "token_malformed",
         ),
         (
             "an unknown one",
             Some(format!("Bearer {secret}")),
             401,
-            "token-invalid",
+            "token_invalid",
         ),
         (
             "one that is longer",
             Some(format!("Bearer {wrong}")),
             401,
-            "token-invalid",
+            "token_invalid",
         ),
     ];
     for (what, value, status, code) in cases {
@@ -571,7 +571,7 @@ async fn without_a_token_that_is_known_nothing_begins_and_no_token_is_repeated()
     let twice = Request::post(INITIALIZE)
         .token_of("alpha")
         .token_of("alpha");
-    refused(&mut rig, "twice", &twice, 400, "header-repeated").await;
+    refused(&mut rig, "twice", &twice, 400, "header_repeated").await;
     let (_, gate) = rig.session_of(Some("alpha")).await;
     assert_eq!(gate.identity.subject, "alpha");
     let why = rig.why().join("\n");

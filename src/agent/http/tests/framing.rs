@@ -32,9 +32,9 @@ async fn check(rig: &mut Rig, what: &str, bytes: &str, status: u16, code: &str) 
 async fn a_request_whose_end_two_readers_could_see_at_two_places_is_refused_recorded_and_the_last()
 {
     let mut rig = Rig::new().await;
-    let ambiguous = (400, "length-ambiguous");
-    let malformed = (400, "head-malformed");
-    let broken = (400, "body-broken");
+    let ambiguous = (400, "length_ambiguous");
+    let malformed = (400, "head_malformed");
+    let broken = (400, "body_aborted");
     for (fields, (status, code)) in [
         (
             "Content-Length: 4\r\nContent-Length: 4\r\n\r\n{}{}",
@@ -81,7 +81,7 @@ async fn a_request_whose_end_two_readers_could_see_at_two_places_is_refused_reco
     }
     // On every path, and whoever asks.
     let health = "GET /health HTTP/1.1\r\nHost: localhost\nX: a\r\n\r\n";
-    check(&mut rig, "health", health, 400, "head-malformed").await;
+    check(&mut rig, "health", health, 400, "head_malformed").await;
 }
 
 #[tokio::test]
@@ -91,30 +91,30 @@ async fn another_version_is_answered_and_not_hung_up_on() {
         (
             "GET http://[::1/ HTTP/1.1\r\nHost: localhost\r\n\r\n",
             400,
-            "head-malformed",
+            "head_malformed",
         ),
         (
             "POST /mcp HTTP/0.9\r\nHost: localhost\r\n\r\n",
             505,
-            "http-version",
+            "http_version",
         ),
         (
             "POST /mcp HTTP/1.0\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n",
             400,
-            "length-ambiguous",
+            "length_ambiguous",
         ),
         (
             "POST /mcp HTTP/2.0\r\nHost: localhost\r\n\r\n",
             505,
-            "http-version",
+            "http_version",
         ),
-        ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505, "http-version"),
+        ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505, "http_version"),
         (
             "POST /mcp\r\nHost: localhost\r\n\r\n",
             400,
-            "head-malformed",
+            "head_malformed",
         ),
-        ("\u{16}\u{3}\u{1}\u{2}", 400, "head-malformed"),
+        ("\u{16}\u{3}\u{1}\u{2}", 400, "head_malformed"),
     ] {
         check(&mut rig, bytes, bytes, status, code).await;
     }
@@ -148,7 +148,7 @@ async fn a_head_behind_a_request_is_read_as_strictly_and_answered_in_its_turn() 
         assert_eq!(agent.answer().await.status, 400);
         assert_eq!(agent.closed().await, 0, "and nothing behind it");
     }
-    assert_eq!(rig.refused(), ["head-malformed"; 2]);
+    assert_eq!(rig.refused(), ["head_malformed"; 2]);
 }
 
 #[tokio::test]
@@ -180,25 +180,25 @@ async fn fields_that_are_lists_may_be_repeated_and_others_may_not() {
         ("Cache-Control", ["no-cache", "no-store"], None),
         ("Via", ["1.1 a", "1.1 b"], None),
         ("X-Forwarded-For", ["192.0.2.1", "192.0.2.2"], None),
-        ("Host", ["localhost", "localhost"], Some("header-repeated")),
-        ("Origin", ["http://a", "http://b"], Some("header-repeated")),
+        ("Host", ["localhost", "localhost"], Some("header_repeated")),
+        ("Origin", ["http://a", "http://b"], Some("header_repeated")),
         (
             "Authorization",
             ["Bearer a", "Bearer a"],
-            Some("header-repeated"),
+            Some("header_repeated"),
         ),
         (
             "Content-Type",
             ["application/json", "application/json"],
-            Some("header-repeated"),
+            Some("header_repeated"),
         ),
         (
             "Content-Encoding",
             ["identity", "identity"],
-            Some("header-repeated"),
+            Some("header_repeated"),
         ),
-        ("Mcp-Session-Id", ["a", "a"], Some("header-repeated")),
-        ("Last-Event-ID", ["1", "2"], Some("header-repeated")),
+        ("Mcp-Session-Id", ["a", "a"], Some("header_repeated")),
+        ("Last-Event-ID", ["1", "2"], Some("header_repeated")),
     ] {
         let before = rig.refused().len();
         let mut agent = rig.agent().await;

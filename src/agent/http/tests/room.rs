@@ -63,7 +63,7 @@ async fn whoever_waits_for_an_answer_is_never_cut_and_the_last_to_come_is_turned
     }
     let mut late = rig.agent().await;
     assert_eq!(late.answer().await.status, 503);
-    assert_eq!(rig.refused(), ["too-many-connections"]);
+    assert_eq!(rig.refused(), ["too_many_connections"]);
     let (first, stream) = asking.first_mut().unwrap();
     gate.reply(*stream, RESULT, &reply("7", "{}")).await;
     assert_eq!(first.answer().await.status, 200);

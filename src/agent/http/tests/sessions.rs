@@ -514,7 +514,7 @@ async fn a_message_that_names_a_revision_with_sessions_is_of_its_session() {
             .await;
         assert_eq!(nowhere.status, 400, "{revision}");
     }
-    assert_eq!(rig.refused(), ["session-missing", "session-missing"]);
+    assert_eq!(rig.refused(), ["session_missing", "session_missing"]);
     for revision in ["2026-07-28", "2027-01-01", "x"] {
         let asked = Request::post(&named(revision)).session(&id);
         assert_eq!(

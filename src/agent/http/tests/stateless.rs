@@ -79,82 +79,82 @@ async fn headers_must_say_what_the_body_says() {
         (
             "no name",
             called().instead("Mcp-Name", None),
-            "header-missing",
+            "header_missing",
         ),
         (
             "another name",
             called().instead("Mcp-Name", Some("evil")),
-            "header-mismatch",
+            "header_mismatch",
         ),
         (
             "the name in another case",
             called().instead("Mcp-Name", Some("Safe")),
-            "header-mismatch",
+            "header_mismatch",
         ),
         (
             "another name in base64",
             called().instead("Mcp-Name", Some("=?base64?ZXZpbA==?=")),
-            "header-mismatch",
+            "header_mismatch",
         ),
         (
             "no base64",
             called().instead("Mcp-Name", Some("=?base64?*?=")),
-            "header-unreadable",
+            "header_unreadable",
         ),
         (
             "no UTF-8",
             called().instead("Mcp-Name", Some("=?base64?/w==?=")),
-            "header-unreadable",
+            "header_unreadable",
         ),
         (
             "no ASCII",
             read().header("Mcp-Name", "file:///caf\u{e9}"),
-            "header-unreadable",
+            "header_unreadable",
         ),
         (
             "two names",
             called().header("mcp-name", "safe"),
-            "header-repeated",
+            "header_repeated",
         ),
         (
             "no method",
             called().instead("Mcp-Method", None),
-            "header-missing",
+            "header_missing",
         ),
         (
             "another method",
             called().instead("Mcp-Method", Some("tools/list")),
-            "header-mismatch",
+            "header_mismatch",
         ),
         (
             "the method in another case",
             called().instead("Mcp-Method", Some("Tools/call")),
-            "header-mismatch",
+            "header_mismatch",
         ),
         (
             "two methods",
             called().header("mcp-method", "tools/call"),
-            "header-repeated",
+            "header_repeated",
         ),
         (
             "no version",
             called().instead(version, None),
-            "header-missing",
+            "header_missing",
         ),
         (
             "an older version",
             called().instead(version, Some("2025-11-25")),
-            "header-mismatch",
+            "header_mismatch",
         ),
         (
             "a newer version",
             called().instead(version, Some("2027-01-01")),
-            "header-mismatch",
+            "header_mismatch",
         ),
         (
             "two versions",
             called().header("mcp-protocol-version", "2026-07-28"),
-            "header-repeated",
+            "header_repeated",
         ),
     ];
     for (what, request, code) in bad {
@@ -180,7 +180,7 @@ async fn headers_of_an_extensions_method_must_say_what_the_body_says() {
         ),
     ];
     for (what, request) in bad {
-        refused(&mut rig, what, &request, "header-mismatch").await;
+        refused(&mut rig, what, &request, "header_mismatch").await;
     }
 }
 
@@ -230,7 +230,7 @@ async fn a_message_without_what_every_message_must_say_is_refused() {
     );
     assert_eq!(
         rig.refused(),
-        ["meta-missing", "stateless-reply", "meta-missing"]
+        ["meta_missing", "stateless_reply", "meta_missing"]
     );
 }
 
@@ -243,7 +243,7 @@ async fn without_sessions_there_is_no_initialize() {
         (answer.status, answer.at("/error/code")),
         (404, (-32601).into())
     );
-    assert_eq!(rig.refused(), ["no-sessions"]);
+    assert_eq!(rig.refused(), ["no_sessions"]);
     assert!(rig.arrivals.try_recv().is_err());
 }
 

@@ -32,9 +32,9 @@ async fn a_server_asks_for_no_more_than_the_agent_has_declared_of_it() {
             "{params}"
         );
         let records = bench.records_of("server_request").await;
-        assert_eq!(records[0].get(&["reason", "code"]), "not-negotiated");
+        assert_eq!(records[0].get(&["reason", "code"]), "not_negotiated");
         let code = asked_in_result(&bench, method, &params).await;
-        assert_eq!(code, "not-negotiated", "{params}");
+        assert_eq!(code, "not_negotiated", "{params}");
         let bench = with(declaring, |_| {}).await;
         assert_eq!(asked(&bench, method, &params).await, None, "{params}");
     }
@@ -78,7 +78,7 @@ async fn a_server_asks_an_agent_about_tasks_only_as_the_agent_has_declared() {
             if got == refused {
                 let records = bench.records().await;
                 let code = records.last().unwrap().get(&["reason", "code"]);
-                assert_eq!(code, "not-negotiated");
+                assert_eq!(code, "not_negotiated");
             }
         }
     }

@@ -82,7 +82,7 @@ async fn a_form_that_is_more_than_flat_fields_is_refused() {
 #[tokio::test]
 async fn a_field_asks_for_a_secret_in_whatever_words_it_has() {
     check(
-        "secret-asked",
+        "elicitation_requests_secret",
         &fields(&[
             r#""pass":{"type":"string"}"#,
             r#""x":{"type":"string","format":"password"}"#,
@@ -99,7 +99,7 @@ async fn a_field_asks_for_a_secret_in_whatever_words_it_has() {
     )
     .await;
     check(
-        "secret-asked",
+        "elicitation_requests_secret",
         &schemas(&[
             r#"{"type":"object","title":"Password","properties":{"value":{"type":"string"}}}"#,
         ]),

@@ -34,32 +34,41 @@ async fn an_error_sends_the_user_only_where_a_request_could() {
     let cases = [
         (sending_to(PAGE), ""),
         (sending_to(&format!("{PAGE},{PAGE}")), ""),
-        (sending_to(&elsewhere), "page-host"),
-        (sending_to(&format!("{PAGE},{elsewhere}")), "page-host"),
-        (sending_to(&PAGE.replace("https:", "http:")), "page-host"),
+        (sending_to(&elsewhere), "elicitation_url_not_allowed"),
+        (
+            sending_to(&format!("{PAGE},{elsewhere}")),
+            "elicitation_url_not_allowed",
+        ),
+        (
+            sending_to(&PAGE.replace("https:", "http:")),
+            "elicitation_url_not_allowed",
+        ),
         (
             sending_to(&PAGE.replace(r#""mode":"url","#, "")),
-            "bad-reply",
+            "invalid_upstream_response",
         ),
         (
             sending_to(&PAGE.replace(r#""url","#, r#""form","#)),
-            "bad-reply",
+            "invalid_upstream_response",
         ),
         (
             sending_to(&PAGE.replace(r#""message":"sign in""#, r#""message":1"#)),
-            "invalid-params",
+            "invalid_params",
         ),
         (
             sending_to(&PAGE.replace(r#","message""#, r#","requestedSchema":{},"message""#)),
             "form",
         ),
-        (sending_to(""), "bad-reply"),
-        (sending_to("1"), "bad-reply"),
-        (sending_to(&many), "bad-reply"),
-        (r#"{"code":-32042,"message":"m"}"#.to_owned(), "bad-reply"),
+        (sending_to(""), "invalid_upstream_response"),
+        (sending_to("1"), "invalid_upstream_response"),
+        (sending_to(&many), "invalid_upstream_response"),
+        (
+            r#"{"code":-32042,"message":"m"}"#.to_owned(),
+            "invalid_upstream_response",
+        ),
         (
             r#"{"code":-32042,"message":"m","data":{"elicitations":{}}}"#.to_owned(),
-            "bad-reply",
+            "invalid_upstream_response",
         ),
         // Nobody opens a page for another error.
         (sending_to(&elsewhere).replace("-32042", "-32000"), ""),
@@ -84,7 +93,7 @@ async fn an_error_sends_nobody_to_a_page_who_opens_none() {
     ] {
         let bench = with(capabilities, |_| {}).await;
         let told = required(&bench, &sending_to(PAGE)).await;
-        assert_eq!(told, (false, "not-negotiated".to_owned()), "{capabilities}");
+        assert_eq!(told, (false, "not_negotiated".to_owned()), "{capabilities}");
     }
 }
 
@@ -93,7 +102,7 @@ async fn an_error_that_sends_the_user_to_a_page_is_asked_of_policies() {
     let bench = with(r#"{"elicitation":{"url":{}}}"#, |_| {}).await;
     bench.gate.policy.publish(snapshot("closed", guarded));
     let told = required(&bench, &sending_to(PAGE)).await;
-    assert_eq!(told, (false, "not-permitted".to_owned()));
+    assert_eq!(told, (false, "not_permitted".to_owned()));
 }
 
 #[tokio::test]

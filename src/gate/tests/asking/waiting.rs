@@ -122,7 +122,10 @@ async fn a_call_waits_for_the_model_as_long_as_it_may_take_and_is_then_refused_w
     );
     let records = bench.records_of("tool_call").await;
     assert_eq!(records.len(), 1);
-    assert_eq!(records[0].get(&["reason", "code"]), "while-sampling");
+    assert_eq!(
+        records[0].get(&["reason", "code"]),
+        "blocked_during_sampling"
+    );
 }
 
 #[tokio::test]

@@ -44,7 +44,7 @@ async fn nobody_is_asked_whose_yes_would_be_refused() {
         let expected: &[&str] = if waiting == 1 {
             &[]
         } else {
-            &["not-permitted"]
+            &["not_permitted"]
         };
         assert_eq!(codes, expected, "{tokens}");
     }

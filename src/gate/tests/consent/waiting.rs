@@ -96,7 +96,7 @@ async fn a_cancellation_says_that_a_person_was_waited_for() {
     let records = asked.bench.records().await;
     let cancelled = records
         .iter()
-        .find(|it| it.get(&["reason", "code"]) == "cancelled-in-time");
+        .find(|it| it.get(&["reason", "code"]) == "cancelled_before_send");
     let text = cancelled.unwrap().get(&["reason", "text"]);
     assert!(text.contains("still waiting for a person"), "{text}");
 }
@@ -362,7 +362,11 @@ async fn where_nobody_is_asked_it_is_denied_at_once() {
     bench.agent(&call("1", "ask")).await;
     let answers = bench.to_agent();
     assert!(answers[0].contains(r#""code":4030"#), "{answers:?}");
-    assert!(!answers[0].contains("consent_"), "{answers:?}");
+    // The code is the policy's own, and not one of a question to a person.
+    assert!(
+        answers[0].contains(r#""code":"consent_required""#),
+        "{answers:?}"
+    );
     assert_eq!(bench.records_of("consent").await.len(), 0);
 }
 
@@ -469,6 +473,6 @@ async fn who_wants_to_hear_of_progress_is_told_every_few_seconds_that_a_person_i
     let records = bench.records_of("notification").await;
     let own = records
         .iter()
-        .filter(|it| it.get(&["reason", "code"]) == "own-progress");
+        .filter(|it| it.get(&["reason", "code"]) == "gate_initiated");
     assert_eq!(own.count(), 3);
 }

@@ -284,7 +284,7 @@ async fn nobody_is_asked_where_there_is_no_way_or_where_a_yes_would_not_do() {
             &Way::ALL,
             ALL,
             &[SAMPLE, ROOTS],
-            "consent-required",
+            "consent_required",
         ),
     ];
     for (rule, ways, can, requests, code) in cases {

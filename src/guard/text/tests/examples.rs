@@ -160,7 +160,7 @@ fn what_hides_is_flagged_and_what_is_long_is_not() {
         ("plain", vec![]),
         ("<b>bold</b>", vec![]),
         ("a <!-- b --> c", vec!["comment"]),
-        ("a\u{200b}b \u{202e}c", vec!["zero-width", "bidi"]),
+        ("a\u{200b}b \u{202e}c", vec!["zero_width", "bidi"]),
         ("\u{1b}[31mred", vec!["escapes"]),
         ("a\u{fe01}", vec!["selectors"]),
     ] {

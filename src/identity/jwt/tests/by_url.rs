@@ -167,7 +167,7 @@ async fn while_the_issuer_is_away_the_last_keys_are_good_for_an_hour() {
     }
     clock.by(600);
     let challenge = identify(&jwt, &token).await.unwrap_err();
-    assert_eq!(challenge.code(), "keys-unavailable");
+    assert_eq!(challenge.code(), "jwks_unavailable");
     issuer.publish(keys(&[signer.public("k")]));
     clock.by(30);
     identify(&jwt, &token).await.unwrap();
@@ -212,7 +212,7 @@ async fn an_issuer_that_does_not_answer_is_not_waited_for() {
     let issuer = Issuer::answering(Vec::new()).await;
     let jwt = issuer.jwt(&Arc::new(Moved::default()));
     let challenge = identify(&jwt, &Signer::p256().token(&claims())).await;
-    assert_eq!(challenge.unwrap_err().code(), "keys-unavailable");
+    assert_eq!(challenge.unwrap_err().code(), "jwks_unavailable");
 }
 
 #[tokio::test]

@@ -89,7 +89,7 @@ impl<'s> Draft<'s> {
                 )
                 .with_help("split it into several policies, or use a set"),
                 FindingKind::NoPointer => PolicyProblem::error(
-                    "policy::no_pointer",
+                    "policy::invalid_json_pointer",
                     "no argument is called by a name without a slash before it",
                 )
                 .with_help(

@@ -308,7 +308,8 @@ fn an_argument_is_called_by_a_json_pointer() {
         )
     };
     let told = problems(&[&guard("path")]);
-    let expected = "policy::no_pointer: no argument is called by a name without a slash before it";
+    let expected =
+        "policy::invalid_json_pointer: no argument is called by a name without a slash before it";
     assert_eq!(told, [expected]);
     for pointer in ["/path", "", "/", "/a b"] {
         assert_eq!(problems(&[&guard(pointer)]), [""; 0], "{pointer}");
