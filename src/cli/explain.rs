@@ -136,7 +136,7 @@ fn settings(args: &ExplainArgs, config: Option<&Config>) -> Settings {
             server: config.upstream.name.clone(),
             gate: proxy::gate_settings(config),
             people: match &config.consent {
-                Some(consent) => People::Asked(consent.ways.clone()),
+                Some(consent) => People::Asked(consent.channels.clone()),
                 None => People::Nobody,
             },
         },
@@ -398,7 +398,7 @@ mod tests {
         let nobody = "nobody can be asked: there is no `[consent]`";
         check("", "write", Some(nobody));
         let form = "somebody would be asked, by a form of the agent's client (`elicitation`)";
-        check("consent.ways = ['elicitation']\n", "write", Some(form));
+        check("consent.channels = ['elicitation']\n", "write", Some(form));
         check("", "drop", None);
     }
 

@@ -90,7 +90,7 @@ pub fn gate_settings(config: &Config) -> gate::Settings {
 pub fn limited_gate_settings(config: &Config) -> gate::Settings {
     let isolated = config.upstream.isolated.as_ref();
     gate::Settings {
-        isolate_from: isolated.map(|isolated| isolated.at),
+        isolate_from: isolated.map(|isolated| isolated.min_sensitivity),
         extensions: config.extensions.clone(),
         ..settings::gate(&config.limits, settings::terms(config))
     }
@@ -98,7 +98,7 @@ pub fn limited_gate_settings(config: &Config) -> gate::Settings {
 
 /// The same without a configuration.
 pub fn default_gate_settings() -> gate::Settings {
-    let denial = config::Policy::default().denial;
+    let denial = config::Policy::default().deny_response;
     let (limits, guards) = (config::Limits::default(), config::Guards::default());
     let mut terms = settings::terms_of(&limits, denial, &guards);
     // Which hosts a configuration will name is not known: what policies say of them is to be seen.
@@ -331,7 +331,7 @@ async fn start(config: &Config, loaded: Loaded, memory: Memory) -> Exit {
     let exit = finish(&audit, &end).await;
     if let Some(exporter) = exporter {
         exporter
-            .close(FLUSH.min(config.limits.drain_deadline))
+            .close(FLUSH.min(config.limits.shutdown_grace_period))
             .await;
     }
     drop(operators);
@@ -363,7 +363,7 @@ async fn serve(
                 parts,
                 renewal,
                 health,
-                drain: config.limits.drain_deadline,
+                drain: config.limits.shutdown_grace_period,
             };
             Box::pin(service::serve(inside, *listener, &path, authenticate)).await
         }

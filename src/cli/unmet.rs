@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn consent_that_nobody_can_be_asked_for_is_told_and_by_whom() {
         let code = "consent::nobody_to_ask";
-        let ways = format!("{DIRECTORY}consent.ways = ['elicitation']");
+        let ways = format!("{DIRECTORY}consent.channels = ['elicitation']");
         let labelled = ("tools.toml", "[tools.send]\nconsent = \"always\"\n");
         check(DIRECTORY, &[ALL], &[]);
         check(DIRECTORY, &[ALL, ASKING], &[(code, "`asks` (")]);

@@ -153,12 +153,12 @@ impl<E: Diagnostic> Findings<E> {
                 write!(
                     out,
                     "{file}: valid\n  \
-                     upstream  {upstream}\n{isolated}{trial}{listeners}  \
+                     upstream  {upstream}\n{isolated}{probe}{listeners}  \
                      open      {surfaces}\n  \
                      policies  revision {revision}\n",
                     upstream = summary::upstream(&config.upstream),
                     isolated = summary::isolated(&config.upstream),
-                    trial = summary::trial(config),
+                    probe = summary::startup_probe(config),
                     listeners = summary::listeners(config),
                     surfaces = policies.surfaces,
                     revision = policies.revision,
@@ -303,7 +303,7 @@ mod tests {
 
     const VALID: &str =
         "[upstream]\nname = \"files\"\ncommand = [\"sh\", \"a\"]\n[policy]\nallow = [\"read\"]\n";
-    const INVALID: &str = "[upstream]\ncommand = [\"server\"]\n\n[policy]\nallow = [\"read\"]\ndenial = \"tool-result\"\n";
+    const INVALID: &str = "[upstream]\ncommand = [\"server\"]\n\n[policy]\nallow = [\"read\"]\ndeny_response = \"tool-result\"\n";
 
     #[test]
     fn what_is_valid_is_said_on_standard_error() {
@@ -380,14 +380,14 @@ mod tests {
             );
         }
         let untried = |more: &str, trial: &str, listeners: &str| {
-            let text = format!("{more}[upstream]\nurl = 'https://mcp'\ntrial = false");
+            let text = format!("{more}[upstream]\nurl = 'https://mcp'\nstartup_probe = false");
             let server = "  upstream  `upstream`: https://mcp\n";
             check(&text, &format!("{server}{trial}{listeners}"));
         };
         untried("", "", "");
         untried(
             "[admin]\nport = 1\n",
-            "  trial     none: `GET /health` does not wait for a handshake\n",
+            "  probe     none: `GET /health` does not wait for a handshake\n",
             "  admin     http://127.0.0.1:1\n",
         );
         check(
@@ -404,10 +404,10 @@ mod tests {
         let (exit, out, err) = run_on(INVALID, Format::Human, Ok("abc123"));
         assert_eq!((exit, out.as_str()), (Exit::Invalid, ""));
         assert!(
-            err.contains("policy.denial: unknown value 'tool-result'"),
+            err.contains("policy.deny_response: unknown value 'tool-result'"),
             "{err}"
         );
-        assert!(err.contains("gate.toml:6:10"), "{err}");
+        assert!(err.contains("gate.toml:6:17"), "{err}");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::settings::{Audit, Config, ConfigText, Limits};
 
 /// What comes into force while the gate runs, with everything below it. All other keys need a restart, those
 /// included that are not made yet.
-const LIVE: [&str; 13] = [
+const LIVE: [&str; 14] = [
     "version",
     "policy",
     // It is compiled to policies.
@@ -24,6 +24,7 @@ const LIVE: [&str; 13] = [
     "limits.tool_timeouts",
     "limits.rates",
     "guards",
+    "truncation",
 ];
 
 /// Tables with keys of the author's choice that need a restart. The gate names the table alone, since such a
@@ -40,7 +41,7 @@ const CHOSEN: [&str; 5] = [
 const CONCEALED: &str = "guards.secret_rules";
 
 const HELP: &str = "a file that is half written looks the same: if it is meant, send SIGHUP to the gate, or set \
-                    `on_removal = \"accept\"` in `[policy]`";
+                    `on_policy_removal = \"apply\"` in `[policy]`";
 
 /// The differences between two texts.
 #[derive(Debug)]
@@ -111,6 +112,7 @@ impl Config {
                 ..old.clone()
             },
             guards: self.guards,
+            truncation: self.truncation,
             warnings: self.warnings,
             ..started.clone()
         }

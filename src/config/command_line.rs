@@ -10,7 +10,7 @@ use super::errors::{ConfigError, ConfigErrors, Reason};
 use super::resolve::tool_name;
 use super::settings::{
     Admin, Audit, Config, Guards, Limits, Listen, OtherMethods, Policy, Protocol, Ratchet,
-    Telemetry, Trial, Upstream,
+    StartupProbe, Telemetry, Upstream,
 };
 use super::upstream::inherited;
 use super::variables::Variables;
@@ -94,7 +94,7 @@ impl Config {
                 cwd: None,
                 sandbox: None,
                 http: None,
-                trial: Trial::default(),
+                startup_probe: StartupProbe::default(),
                 isolated: None,
             },
             listen: Listen::Stdio,
@@ -114,6 +114,7 @@ impl Config {
             protocol: Protocol::default(),
             extensions: Extensions::default(),
             guards: Guards::default(),
+            truncation: None,
             consent: None,
             ratchet: Ratchet::default(),
             // The shell replaced them, if there were any.

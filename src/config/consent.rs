@@ -16,7 +16,7 @@ pub(super) fn consent(mut section: Section<'_, '_>) -> Option<Settings> {
     let settings = Settings {
         // They are named beside their tokens.
         approvers: Vec::new(),
-        ways: ways(&mut section),
+        channels: channels(&mut section),
         timeout: section
             .duration("timeout", &TIMEOUT)
             .unwrap_or(default.timeout),
@@ -27,33 +27,33 @@ pub(super) fn consent(mut section: Section<'_, '_>) -> Option<Settings> {
             .count("max_pending", &(1..=10_000))
             .unwrap_or(default.in_all),
         longest: section
-            .size("max_arguments", &((1 << 10)..=(1 << 20)))
+            .size("max_prompt_bytes", &((1 << 10)..=(1 << 20)))
             .unwrap_or(default.longest),
     };
-    if is_present && !section.has("ways") {
-        let help = "as in `ways = [\"elicitation\"]`: without a way nobody is asked";
-        section.require("ways", Reason::Required, help);
+    if is_present && !section.has("channels") {
+        let help = "as in `channels = [\"elicitation\"]`: without a channel nobody is asked";
+        section.require("channels", Reason::Required, help);
     }
     section.finish();
     is_present.then_some(settings)
 }
 
-fn ways(section: &mut Section<'_, '_>) -> Vec<Way> {
+fn channels(section: &mut Section<'_, '_>) -> Vec<Way> {
     let known = Way::ALL.map(|way| (way.name(), way));
-    let help = "list `\"page\"`, `\"elicitation\"` or both";
-    let Some(items) = section.items("ways", help) else {
+    let help = "list `\"web\"`, `\"elicitation\"` or both";
+    let Some(items) = section.items("channels", help) else {
         return Vec::new();
     };
-    let mut ways = Vec::new();
+    let mut channels = Vec::new();
     for item in &items {
         match section.one_of_in(item, &known) {
-            Some(way) if ways.contains(&way) => {
+            Some(channel) if channels.contains(&channel) => {
                 section.tell(item, Reason::Suspicious("listed twice"), None);
             }
-            Some(way) => ways.push(way),
+            Some(channel) => channels.push(channel),
             None => {}
         }
     }
-    section.refuse_empty("ways", "names no way", help);
-    ways
+    section.refuse_empty("channels", "names no channel", help);
+    channels
 }

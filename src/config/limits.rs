@@ -49,21 +49,21 @@ pub(super) fn limits(mut section: Section<'_, '_>, transport: Transport) -> Limi
             .switch("progress_extends", true, false)
             .unwrap_or(default.progress_extends),
         max_request_timeout: longest.unwrap_or(default.max_request_timeout),
-        drain_deadline: section
+        shutdown_grace_period: section
             .duration(
-                "drain_deadline",
+                "shutdown_grace_period",
                 &(Duration::ZERO..=Duration::from_mins(10)),
             )
-            .unwrap_or(default.drain_deadline),
+            .unwrap_or(default.shutdown_grace_period),
         tool_timeouts: tool_timeouts(section.section("tool_timeouts"), &TIMEOUT),
         max_sessions: section.count("max_sessions", &(1..=1_000_000)),
         max_sessions_per_agent: section.count("max_sessions_per_agent", &(1..=1_000_000)),
-        session_idle: section
+        session_idle_timeout: section
             .duration(
-                "session_idle",
+                "session_idle_timeout",
                 &(Duration::from_secs(1)..=Duration::from_hours(24)),
             )
-            .unwrap_or(default.session_idle),
+            .unwrap_or(default.session_idle_timeout),
         max_connections: section
             .count("max_connections", &(1..=65_536))
             .unwrap_or(default.max_connections),
@@ -75,7 +75,7 @@ pub(super) fn limits(mut section: Section<'_, '_>, transport: Transport) -> Limi
         let keys = [
             "max_sessions",
             "max_sessions_per_agent",
-            "session_idle",
+            "session_idle_timeout",
             "max_connections",
         ];
         section.only_when(&keys, HTTP_ONLY, "remove it: there is one agent");

@@ -40,11 +40,11 @@ pub use command_line::CommandLine;
 pub use errors::{ConfigError, ConfigErrors, Reason};
 pub use sandbox::{Confinement, SandboxedRoots};
 pub use settings::{
-    Admin, Anonymous, Audit, Bearer, Bridging, Cleaning, Config, ConfigFile, ConfigText, Denial,
-    Durability, ExcerptPreset, Excerpts, Guards, HttpListen, HttpUpstream, Isolated, Jwks, Jwt,
-    JwtAlgorithm, Limits, Links, Listen, ListenAuth, LockMode, OnFault, OnRemoval, OtherMethods,
-    Parents, PlainHttp, Policy, Protocol, Ratchet, Redaction, Reload, ServerAuth, Strictness,
-    Telemetry, ToolNames, Trial, Upstream, Warnings,
+    Admin, Anonymous, Audit, Bearer, Bridging, Config, ConfigFile, ConfigText, DenyResponse,
+    Durability, Guards, HttpListen, HttpUpstream, Isolated, Jwks, Jwt, JwtAlgorithm, Limits,
+    Listen, ListenAuth, OnFault, OnRemoval, OtherMethods, Parents, Pinning, PlainHttp, Policy,
+    Protocol, Ratchet, Redaction, Reload, Sanitizing, ServerAuth, StartupProbe, Strictness,
+    Symlinks, Telemetry, ToolNames, Truncation, TruncationPreset, Upstream, Warnings,
 };
 pub(crate) use suggest::nearest;
 pub use upstream::INHERITED;

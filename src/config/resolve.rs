@@ -17,9 +17,9 @@ use super::reading::Reading;
 use super::secret_rules::secret_rules;
 use super::section::{Field, Section};
 use super::settings::{
-    Audit, Bearer, Bridging, Cleaning, Config, Denial, Durability, ExcerptPreset, Excerpts, Guards,
-    Links, Listen, ListenAuth, LockMode, OnFault, OnRemoval, OtherMethods, Policy, Protocol,
-    Redaction, Reload, ServerAuth, Strictness, ToolNames, Warnings,
+    Audit, Bearer, Bridging, Config, DenyResponse, Durability, Guards, Listen, ListenAuth, OnFault,
+    OnRemoval, OtherMethods, Pinning, Policy, Protocol, Redaction, Reload, Sanitizing, ServerAuth,
+    Strictness, Symlinks, ToolNames, Truncation, TruncationPreset, Warnings,
 };
 use super::telemetry::telemetry;
 use super::upstream::upstream;
@@ -56,6 +56,7 @@ pub(super) fn resolve(reading: &mut Reading<'_>, base: &Path) -> Config {
         audit: audit(root.section("audit"), base),
         limits: limits(root.section("limits"), transport),
         guards: guards(root.section("guards")),
+        truncation: truncation(root.section("truncation")),
         consent: consent(root.section("consent")),
         protocol: protocol(root.section("protocol")),
         extensions: extensions(root.section("extensions")),
@@ -95,18 +96,18 @@ fn who_answers(root: &mut Section<'_, '_>, config: &Config) {
     let asks = config.consent.as_ref().is_some_and(asks);
     let has_approvers = !config.admin.approvers.is_empty();
     if asks && config.admin.port.is_none() && !root.section("admin").has("port") {
-        let reason = Reason::RequiredWhen("consent.ways has 'page'");
+        let reason = Reason::RequiredWhen("consent.channels has 'web'");
         let help = "as in `port = 9090`: that is where people answer";
         root.section("admin").require("port", reason, help);
     }
     if asks && !has_approvers && !root.section("admin").has("approvers") {
-        let reason = Reason::RequiredWhen("consent.ways has 'page'");
+        let reason = Reason::RequiredWhen("consent.channels has 'web'");
         let help = "one for each person, as in `approvers = { anna = \"${ANNA_TOKEN}\" }`";
         root.section("admin").require("approvers", reason, help);
     }
     if !asks && has_approvers {
-        let reason = Reason::NoEffect("unless consent.ways has \"page\"");
-        let help = "add `[consent]` with `ways = [\"page\"]`, or remove them";
+        let reason = Reason::NoEffect("unless consent.channels has \"web\"");
+        let help = "add `[consent]` with `channels = [\"web\"]`, or remove them";
         root.section("admin")
             .refuse("approvers", reason, Some(help));
     }
@@ -137,41 +138,41 @@ fn policy(mut section: Section<'_, '_>, base: &Path) -> Policy {
         other_methods: section
             .one_of(
                 "other_methods",
-                &[("base", OtherMethods::Base), ("deny", OtherMethods::Deny)],
+                &[("allow", OtherMethods::Allow), ("deny", OtherMethods::Deny)],
             )
             .unwrap_or(default.other_methods),
         warnings: section
             .switch("allow_warnings", Warnings::Allow, Warnings::Error)
             .unwrap_or(default.warnings),
-        denial: section
+        deny_response: section
             .one_of(
-                "denial",
+                "deny_response",
                 &[
-                    ("error", Denial::Error),
-                    ("tool_result", Denial::ToolResult),
+                    ("error", DenyResponse::Error),
+                    ("tool_result", DenyResponse::ToolResult),
                 ],
             )
-            .unwrap_or(default.denial),
-        lock: section
+            .unwrap_or(default.deny_response),
+        pinning: section
             .one_of(
-                "lock",
+                "pinning",
                 &[
-                    ("enforce", LockMode::Enforce),
-                    ("known", LockMode::Known),
-                    ("first-use", LockMode::FirstUse),
-                    ("off", LockMode::Off),
+                    ("enforce", Pinning::Enforce),
+                    ("locked", Pinning::Locked),
+                    ("trust_on_first_use", Pinning::TrustOnFirstUse),
+                    ("off", Pinning::Off),
                 ],
             )
-            .unwrap_or(default.lock),
+            .unwrap_or(default.pinning),
         reload: section
             .one_of("reload", &[("watch", Reload::Watch), ("off", Reload::Off)])
             .unwrap_or(default.reload),
-        on_removal: section
+        on_policy_removal: section
             .one_of(
-                "on_removal",
-                &[("keep", OnRemoval::Keep), ("accept", OnRemoval::Accept)],
+                "on_policy_removal",
+                &[("reject", OnRemoval::Reject), ("apply", OnRemoval::Apply)],
             )
-            .unwrap_or(default.on_removal),
+            .unwrap_or(default.on_policy_removal),
         network: default.network,
     };
     if !section.has("dir") {
@@ -186,13 +187,13 @@ fn policy(mut section: Section<'_, '_>, base: &Path) -> Policy {
         let reason = Reason::NoEffect("beside `dir`, where policies alone decide");
         section.refuse("other_methods", reason, Some("remove it"));
     }
-    if !section.has("dir") && policy.lock == LockMode::Enforce {
-        let reason = Reason::RequiredWhen("lock is 'enforce'");
+    if !section.has("dir") && policy.pinning == Pinning::Enforce {
+        let reason = Reason::RequiredWhen("pinning is 'enforce'");
         section.require("dir", reason, "`tools.lock` lies among the policies");
     }
-    if policy.reload == Reload::Off && section.has("on_removal") {
+    if policy.reload == Reload::Off && section.has("on_policy_removal") {
         let reason = Reason::NoEffect("where nothing is watched: a signal takes what is there");
-        section.refuse("on_removal", reason, Some("remove it"));
+        section.refuse("on_policy_removal", reason, Some("remove it"));
     }
     section.finish();
     policy
@@ -264,13 +265,13 @@ fn protocol(mut section: Section<'_, '_>) -> Protocol {
 fn guards(mut section: Section<'_, '_>) -> Guards {
     let levels = [
         ("off", Strictness::Off),
-        ("warn", Strictness::Warn),
-        ("strict", Strictness::Strict),
+        ("report", Strictness::Report),
+        ("block", Strictness::Block),
     ];
-    let cleanings = [
-        ("off", Cleaning::Off),
-        ("warn", Cleaning::Warn),
-        ("clean", Cleaning::Clean),
+    let sanitizings = [
+        ("off", Sanitizing::Off),
+        ("report", Sanitizing::Report),
+        ("sanitize", Sanitizing::Sanitize),
     ];
     let default = Guards::default();
     let (secret_fields, page_hosts) = elicitation(section.section("elicitation"), &levels);
@@ -288,43 +289,44 @@ fn guards(mut section: Section<'_, '_>) -> Guards {
                 "secrets",
                 &[
                     ("off", Redaction::Off),
-                    ("warn", Redaction::Warn),
+                    ("report", Redaction::Report),
                     ("redact", Redaction::Redact),
                 ],
             )
             .unwrap_or(default.secrets),
-        secrets_sent: section
-            .one_of("secrets_sent", &levels)
-            .unwrap_or(default.secrets_sent),
-        definitions: section
-            .one_of("definitions", &cleanings)
-            .unwrap_or(default.definitions),
-        text: section.one_of("text", &cleanings).unwrap_or(default.text),
+        secrets_outbound: section
+            .one_of("secrets_outbound", &levels)
+            .unwrap_or(default.secrets_outbound),
+        tool_metadata: section
+            .one_of("tool_metadata", &sanitizings)
+            .unwrap_or(default.tool_metadata),
+        content: section
+            .one_of("content", &sanitizings)
+            .unwrap_or(default.content),
         description_length: section
             .count("description_length", &(16..=100_000))
             .unwrap_or(default.description_length),
-        names: section
+        tool_names: section
             .one_of(
-                "names",
+                "tool_names",
                 &[("ascii", ToolNames::Ascii), ("any", ToolNames::Any)],
             )
-            .unwrap_or(default.names),
-        excerpts: excerpts(section.section("excerpts")),
-        fatal: section
+            .unwrap_or(default.tool_names),
+        on_fatal_tool_error: section
             .one_of(
-                "fatal",
+                "on_fatal_tool_error",
                 &[
-                    ("record", OnFatal::Record),
-                    ("end_session", OnFatal::EndSession),
+                    ("report", OnFatal::Report),
+                    ("close_session", OnFatal::CloseSession),
                 ],
             )
-            .unwrap_or(default.fatal),
+            .unwrap_or(default.on_fatal_tool_error),
         uris: section.one_of("uris", &levels).unwrap_or(default.uris),
-        links: section.one_of(
-            "links",
+        symlinks: section.one_of(
+            "symlinks",
             &[
-                ("resolve", Links::Resolve),
-                ("as_written", Links::AsWritten),
+                ("resolve", Symlinks::Resolve),
+                ("as_written", Symlinks::AsWritten),
             ],
         ),
         secret_rules: secret_rules(section.section("secret_rules")),
@@ -358,35 +360,37 @@ fn elicitation(
     (secrets.unwrap_or(Guards::default().secret_fields), hosts)
 }
 
-fn excerpts(mut section: Section<'_, '_>) -> Option<Excerpts> {
-    const OVER: RangeInclusive<u64> = 1 << 10..=16 << 20;
-    const KEEP: RangeInclusive<u64> = 1 << 10..=256 << 20;
+fn truncation(mut section: Section<'_, '_>) -> Option<Truncation> {
+    const MAX_BYTES: RangeInclusive<u64> = 1 << 10..=16 << 20;
+    const RETAIN_BYTES: RangeInclusive<u64> = 1 << 10..=256 << 20;
     let is_present = section.is_present();
-    let over = section.size("over", &OVER).unwrap_or(64 << 10);
-    let keep = section.size("keep", &KEEP).unwrap_or(16 << 20);
+    let max_bytes = section.size("max_bytes", &MAX_BYTES).unwrap_or(64 << 10);
+    let retain_bytes = section
+        .size("retain_bytes", &RETAIN_BYTES)
+        .unwrap_or(16 << 20);
     let tools = presets(section.section("tools"), tool_name);
     let resources = presets(section.section("resources"), nameless);
     let prompts = presets(section.section("prompts"), nameless);
     section.finish();
-    is_present.then_some(Excerpts {
-        over,
-        keep,
+    is_present.then_some(Truncation {
+        max_bytes,
+        retain_bytes,
         tools,
         resources,
         prompts,
     })
 }
 
-/// How texts are shortened, by whose they are.
+/// Presets by the name of a tool or prompt, or the beginning of a URI.
 fn presets(
     mut section: Section<'_, '_>,
     unfit: fn(&str) -> Option<Reason>,
-) -> BTreeMap<String, ExcerptPreset> {
+) -> BTreeMap<String, TruncationPreset> {
     let known = [
-        ("default", ExcerptPreset::Default),
-        ("sql_query", ExcerptPreset::SqlQuery),
-        ("log_search", ExcerptPreset::LogSearch),
-        ("whole", ExcerptPreset::Whole),
+        ("default", TruncationPreset::Default),
+        ("sql_query", TruncationPreset::SqlQuery),
+        ("log_search", TruncationPreset::LogSearch),
+        ("none", TruncationPreset::None),
     ];
     let mut presets = BTreeMap::new();
     for field in section.entries() {

@@ -11,6 +11,9 @@ use super::file::join;
 /// number.
 pub(super) const FEW: usize = 8;
 
+/// The section that has an effect without a key.
+const ALONE: &str = "truncation";
+
 /// Letters of a value that are shown.
 const SHOWN: usize = 60;
 
@@ -115,8 +118,10 @@ fn walk(table: &DeTable<'_>, above: &Path, said: &mut BTreeMap<Path, Value>) {
         path.push(key.get_ref().to_string());
         let place = value.span();
         let value = match value.get_ref() {
-            // A section that says nothing is as good as none.
-            DeValue::Table(inside) if above.is_empty() || !inside.is_empty() => {
+            // An empty section has no effect, with one exception.
+            DeValue::Table(inside)
+                if !inside.is_empty() || (above.is_empty() && key.get_ref() != ALONE) =>
+            {
                 walk(inside, &path, said);
                 continue;
             }

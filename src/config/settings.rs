@@ -41,6 +41,8 @@ pub struct Config {
     /// Methods of extensions that policies are asked about, and the types of their results.
     pub extensions: Extensions,
     pub guards: Guards,
+    /// How long texts of results are truncated, if at all.
+    pub truncation: Option<Truncation>,
     /// How people are asked, if anybody is.
     pub consent: Option<crate::consent::Settings>,
     pub ratchet: Ratchet,
@@ -88,14 +90,14 @@ pub struct Upstream {
     /// The server is elsewhere, and nothing is started.
     pub http: Option<HttpUpstream>,
     /// Whether the gate shakes hands with it before an agent does.
-    pub trial: Trial,
+    pub startup_probe: StartupProbe,
     /// Where sessions go on that have become too sensitive for this one.
     pub isolated: Option<Box<Isolated>>,
 }
 
 /// Whether the gate finds out by itself that a server can serve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Trial {
+pub enum StartupProbe {
     /// Where agents, or the server, are reached over HTTP and somebody may ask for `GET /health`.
     #[default]
     On,
@@ -106,7 +108,7 @@ pub enum Trial {
 #[derive(Debug, Clone)]
 pub struct Isolated {
     /// The level from which on sessions speak to it: 1 internal, 2 confidential, 3 secret.
-    pub at: i64,
+    pub min_sensitivity: i64,
     /// It has no isolated instance of its own.
     pub server: Upstream,
 }
@@ -122,10 +124,10 @@ pub struct Policy {
     pub shadow: Option<PathBuf>,
     pub other_methods: OtherMethods,
     pub warnings: Warnings,
-    pub denial: Denial,
-    pub lock: LockMode,
+    pub deny_response: DenyResponse,
+    pub pinning: Pinning,
     pub reload: Reload,
-    pub on_removal: OnRemoval,
+    pub on_policy_removal: OnRemoval,
     /// How far tools that connect may reach, by what the session has read.
     pub network: Network,
 }
@@ -154,19 +156,17 @@ pub struct Guards {
     /// Credentials in what the server sends.
     pub secrets: Redaction,
     /// Credentials in what the agent sends.
-    pub secrets_sent: Strictness,
+    pub secrets_outbound: Strictness,
     /// What nobody sees in what tools, prompts, resources and the server say of themselves, and in prompts.
-    pub definitions: Cleaning,
+    pub tool_metadata: Sanitizing,
     /// The same in results, errors, notifications and questions.
-    pub text: Cleaning,
+    pub content: Sanitizing,
     /// The most characters of a description where definitions are cleaned.
     pub description_length: usize,
     /// Names of tools.
-    pub names: ToolNames,
-    /// Long texts of results, if they are shortened.
-    pub excerpts: Option<Excerpts>,
+    pub tool_names: ToolNames,
     /// What happens when a tool says that it has failed for good.
-    pub fatal: OnFatal,
+    pub on_fatal_tool_error: OnFatal,
     /// Fields of forms of the server's whose names are those of secrets.
     pub secret_fields: Strictness,
     /// Hosts to whose pages the server may send the agent's user.
@@ -174,43 +174,43 @@ pub struct Guards {
     /// URIs of resources that readers take for different ones, or for none.
     pub uris: Strictness,
     /// Symbolic links on the way of paths; where nothing is said, those on the disk that the server shares.
-    pub links: Option<Links>,
+    pub symlinks: Option<Symlinks>,
     /// Kinds of credentials beside those that are known.
     pub secret_rules: OwnRules,
 }
 
-/// Which texts of results are shortened, and how much of what is left out is kept.
+/// Limits for long texts of results.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Excerpts {
-    /// Bytes that the texts of a result may have.
-    pub over: usize,
-    /// Bytes that are kept for each agent.
-    pub keep: usize,
-    /// How texts of single tools are shortened, by exact name.
-    pub tools: BTreeMap<String, ExcerptPreset>,
-    /// The same of resources, by how their URIs begin.
-    pub resources: BTreeMap<String, ExcerptPreset>,
-    /// The same of single prompts, by exact name.
-    pub prompts: BTreeMap<String, ExcerptPreset>,
+pub struct Truncation {
+    /// Maximum bytes of all texts of one result.
+    pub max_bytes: usize,
+    /// Bytes of full texts that the gate retains for each agent.
+    pub retain_bytes: usize,
+    /// Presets for single tools, by exact name.
+    pub tools: BTreeMap<String, TruncationPreset>,
+    /// Presets for resources, by the beginning of their URIs.
+    pub resources: BTreeMap<String, TruncationPreset>,
+    /// Presets for single prompts, by exact name.
+    pub prompts: BTreeMap<String, TruncationPreset>,
 }
 
 /// What is made of symbolic links on the way of paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Links {
+pub enum Symlinks {
     /// They are followed on the gate's own disk.
     Resolve,
     /// A path leads where it says.
     AsWritten,
 }
 
-/// How a text is shortened.
+/// Method by which a text is truncated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ExcerptPreset {
+pub enum TruncationPreset {
     Default,
     SqlQuery,
     LogSearch,
-    /// It is not.
-    Whole,
+    /// The text stays whole.
+    None,
 }
 
 /// Which names tools may have that `tools.lock` does not know.
@@ -225,10 +225,10 @@ pub enum ToolNames {
 pub enum Strictness {
     /// It is not looked at.
     Off,
-    /// It passes, and its record tells.
-    Warn,
-    /// It is refused.
-    Strict,
+    /// It passes, and its record contains a finding.
+    Report,
+    /// It is rejected.
+    Block,
 }
 
 /// What happens to text that a guard does not let stand.
@@ -236,32 +236,32 @@ pub enum Strictness {
 pub enum Redaction {
     /// It is not looked at.
     Off,
-    /// It passes, and its record tells.
-    Warn,
-    /// It passes without what was found.
+    /// It passes, and its record contains a finding.
+    Report,
+    /// The gate redacts the finding.
     Redact,
 }
 
 /// What happens to text with something in it that nobody sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cleaning {
+pub enum Sanitizing {
     /// It is not looked at.
     Off,
-    /// It passes, and its record tells.
-    Warn,
-    /// It passes without that.
-    Clean,
+    /// It passes, and its record contains a finding.
+    Report,
+    /// The gate removes the hidden characters.
+    Sanitize,
 }
 
-/// What definitions of tools are held to.
+/// Which tool definitions the gate accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LockMode {
+pub enum Pinning {
     /// Only tools that `tools.lock` approves are there.
     Enforce,
-    /// What `tools.lock` knows stays as it was approved.
-    Known,
-    /// The same, and other tools stay as the gate saw them first.
-    FirstUse,
+    /// A tool in `tools.lock` keeps its approved definition.
+    Locked,
+    /// The same, and any other tool keeps the definition that the gate saw first.
+    TrustOnFirstUse,
     /// Definitions may change.
     Off,
 }
@@ -278,18 +278,18 @@ pub enum Reload {
 /// What happens when the watched directory lacks policies that are in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnRemoval {
-    /// The policies in force stay.
-    Keep,
-    /// What is there is taken.
-    Accept,
+    /// The gate keeps the policies in force.
+    Reject,
+    /// The gate applies the new policies.
+    Apply,
 }
 
 /// What an allowlist without a policy directory means for methods other than tool calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OtherMethods {
-    /// The built-in base pack lets them pass.
+    /// The built-in base pack permits them.
     #[default]
-    Base,
+    Allow,
     /// All but lifecycle and ping are denied.
     Deny,
 }
@@ -305,7 +305,7 @@ pub enum Warnings {
 
 /// How the denial of a visible call is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Denial {
+pub enum DenyResponse {
     /// As a JSON-RPC error.
     Error,
     /// As a tool result with `isError: true`, which models can read.
@@ -372,12 +372,12 @@ impl Default for Policy {
             allow: None,
             dir: None,
             shadow: None,
-            other_methods: OtherMethods::Base,
+            other_methods: OtherMethods::Allow,
             warnings: Warnings::Error,
-            denial: Denial::Error,
-            lock: LockMode::Known,
+            deny_response: DenyResponse::Error,
+            pinning: Pinning::Locked,
             reload: Reload::Watch,
-            on_removal: OnRemoval::Keep,
+            on_policy_removal: OnRemoval::Reject,
             network: Network::default(),
         }
     }
@@ -394,20 +394,19 @@ impl Default for Protocol {
 impl Default for Guards {
     fn default() -> Self {
         Self {
-            arguments: Strictness::Strict,
+            arguments: Strictness::Block,
             results: Strictness::Off,
             secrets: Redaction::Off,
-            secrets_sent: Strictness::Off,
-            definitions: Cleaning::Off,
-            text: Cleaning::Off,
+            secrets_outbound: Strictness::Off,
+            tool_metadata: Sanitizing::Off,
+            content: Sanitizing::Off,
             description_length: 500,
-            names: ToolNames::Ascii,
-            excerpts: None,
-            fatal: OnFatal::Record,
-            secret_fields: Strictness::Strict,
+            tool_names: ToolNames::Ascii,
+            on_fatal_tool_error: OnFatal::Report,
+            secret_fields: Strictness::Block,
             page_hosts: Vec::new(),
-            uris: Strictness::Strict,
-            links: None,
+            uris: Strictness::Block,
+            symlinks: None,
             secret_rules: OwnRules::default(),
         }
     }
@@ -434,7 +433,7 @@ impl fmt::Debug for Upstream {
             .field("cwd", &self.cwd)
             .field("sandbox", &self.sandbox)
             .field("http", &self.http)
-            .field("trial", &self.trial)
+            .field("startup_probe", &self.startup_probe)
             .field("isolated", &self.isolated)
             .finish()
     }

@@ -28,6 +28,30 @@ const IDIOMS: &[(&str, &str, &str)] = &[
     ),
 ];
 
+/// Keys that had another name before, and their names now.
+const RENAMED: &[(&str, &str, &str)] = &[
+    ("upstream", "trial", "startup_probe"),
+    ("upstream.isolated", "at", "min_sensitivity"),
+    ("policy", "denial", "deny_response"),
+    ("policy", "lock", "pinning"),
+    ("policy", "on_removal", "on_policy_removal"),
+    ("limits", "session_idle", "session_idle_timeout"),
+    ("limits", "drain_deadline", "shutdown_grace_period"),
+    ("guards", "definitions", "tool_metadata"),
+    ("guards", "text", "content"),
+    ("guards", "secrets_sent", "secrets_outbound"),
+    ("guards", "names", "tool_names"),
+    ("guards", "links", "symlinks"),
+    ("guards", "fatal", "on_fatal_tool_error"),
+    ("guards", "excerpts", "[truncation]"),
+    ("truncation", "over", "max_bytes"),
+    ("truncation", "keep", "retain_bytes"),
+    ("consent", "ways", "channels"),
+    ("consent", "max_arguments", "max_prompt_bytes"),
+    ("telemetry", "sample", "sample_ratio"),
+    ("telemetry", "trust_sampled", "parent_based"),
+];
+
 /// The candidate closest to what was written, if one is close enough to be worth naming.
 pub(crate) fn nearest<'c>(
     written: &str,
@@ -52,11 +76,11 @@ pub(super) fn sibling(section: &str, key: &str, known: &Known) -> Option<&'stati
 
 /// What to do about a key that nothing asked for.
 pub(super) fn for_unknown_key(section: &str, key: &str, known: &Known) -> String {
-    let idiom = IDIOMS
-        .iter()
-        .find(|(of, other, _)| (*of, *other) == (section, key));
-    if let Some((.., advice)) = idiom {
+    let is_key = |(of, other, _): &&(&str, &str, &str)| (*of, *other) == (section, key);
+    if let Some((.., advice)) = IDIOMS.iter().find(is_key) {
         (*advice).to_owned()
+    } else if let Some((.., name)) = RENAMED.iter().find(is_key) {
+        format!("it is `{name}` now")
     } else if let Some(sibling) = sibling(section, key, known) {
         format!("did you mean `{sibling}`?")
     } else if let Some((section, key)) = usable(known).find(|(_, elsewhere)| *elsewhere == key) {
@@ -90,11 +114,20 @@ fn usable(known: &Known) -> impl Iterator<Item = (&str, &'static str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::nearest;
+    use super::{Known, RENAMED, for_unknown_key, nearest};
+
+    #[test]
+    fn a_key_of_before_is_answered_with_its_new_name() {
+        let known = Known::default();
+        for (section, old, new) in RENAMED {
+            let help = for_unknown_key(section, old, &known);
+            assert_eq!(help, format!("it is `{new}` now"));
+        }
+    }
 
     #[test]
     fn a_slip_finds_its_word_and_nonsense_finds_none() {
-        let keys = ["allow", "dir", "other_methods", "denial"];
+        let keys = ["allow", "dir", "other_methods", "deny_response"];
         let cases = [
             ("alow", Some("allow")),
             ("Allow", Some("allow")),

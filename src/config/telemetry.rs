@@ -43,9 +43,11 @@ pub(super) fn telemetry(mut section: Section<'_, '_>, base: &Path) -> Telemetry 
         secrets: secrets(&headers),
         headers,
         service: service.unwrap_or(default.service),
-        sample: section.ratio("sample").unwrap_or(default.sample),
+        sample_ratio: section
+            .ratio("sample_ratio")
+            .unwrap_or(default.sample_ratio),
         parents: section
-            .switch("trust_sampled", Parents::Believed, Parents::Sampled)
+            .switch("parent_based", Parents::Believed, Parents::Sampled)
             .unwrap_or(default.parents),
         timeout: section
             .duration("timeout", &TIMEOUT)

@@ -13,7 +13,7 @@ use super::errors::Reason;
 use super::network::{is_loopback, web_url};
 use super::sandbox::{Confinement, sandbox};
 use super::section::{Field, Section};
-use super::settings::{HttpUpstream, Isolated, PlainHttp, ServerAuth, Trial, Upstream};
+use super::settings::{HttpUpstream, Isolated, PlainHttp, ServerAuth, StartupProbe, Upstream};
 use super::variables::Variables;
 use crate::secret;
 
@@ -51,11 +51,11 @@ pub(super) fn upstream(mut section: Section<'_, '_>, base: &Path) -> Upstream {
         section.refuse("name", reason, None);
     }
     let isolated = isolated(section.section("isolated"), base, &name);
-    let trial = section.switch("trial", Trial::On, Trial::Off);
+    let probe = section.switch("startup_probe", StartupProbe::On, StartupProbe::Off);
     let read = Read::of(&mut section, base);
     let mut upstream = server(&mut section, read, name);
     upstream.isolated = isolated.map(Box::new);
-    upstream.trial = trial.unwrap_or_default();
+    upstream.startup_probe = probe.unwrap_or_default();
     tell_of_the_same(&mut section, &upstream);
     section.finish();
     upstream
@@ -72,7 +72,9 @@ fn isolated(mut section: Section<'_, '_>, base: &Path, name: &str) -> Option<Iso
         ("confidential", CONFIDENTIAL),
         ("secret", 3),
     ];
-    let at = section.one_of("at", &levels).unwrap_or(CONFIDENTIAL);
+    let min_sensitivity = section
+        .one_of("min_sensitivity", &levels)
+        .unwrap_or(CONFIDENTIAL);
     // Absent or not, so that its keys are known.
     let read = Read::of(&mut section, base);
     if !is_present {
@@ -81,7 +83,10 @@ fn isolated(mut section: Section<'_, '_>, base: &Path, name: &str) -> Option<Iso
     }
     let server = server(&mut section, read, format!("{name} (isolated)"));
     section.finish();
-    Some(Isolated { at, server })
+    Some(Isolated {
+        min_sensitivity,
+        server,
+    })
 }
 
 /// The two are there to differ in what they can reach.
@@ -155,7 +160,7 @@ fn server(section: &mut Section<'_, '_>, read: Read, name: String) -> Upstream {
         cwd: None,
         sandbox: None,
         http: None,
-        trial: Trial::default(),
+        startup_probe: StartupProbe::default(),
         isolated: None,
     };
     match read.way {

@@ -6,7 +6,7 @@ use std::time::Duration;
 /// How people are asked. Nobody is asked in a way that is not among these.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    pub ways: Vec<Way>,
+    pub channels: Vec<Way>,
     /// Who answers at the page or the command line, by name.
     pub approvers: Vec<String>,
     /// How long an answer may take; after it there is none. An answer holds for as long.
@@ -48,7 +48,7 @@ pub enum Via {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            ways: Vec::new(),
+            channels: Vec::new(),
             approvers: Vec::new(),
             timeout: Duration::from_mins(2),
             per_principal: 8,
@@ -60,7 +60,7 @@ impl Default for Settings {
 
 impl Settings {
     pub fn has(&self, way: Way) -> bool {
-        self.ways.contains(&way)
+        self.channels.contains(&way)
     }
 }
 
@@ -70,7 +70,7 @@ impl Way {
     /// As it is written in the configuration.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Page => "page",
+            Self::Page => "web",
             Self::Elicitation => "elicitation",
         }
     }
@@ -88,9 +88,9 @@ impl Via {
     /// A stable word, in records and in `context.env.consent.by`.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Page => "page",
+            Self::Page => "web",
             Self::CommandLine => "cli",
-            Self::AgentUi => "agent-ui",
+            Self::AgentUi => "agent_ui",
         }
     }
 }

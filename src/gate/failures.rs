@@ -70,8 +70,8 @@ impl Gate {
             return Ok(());
         };
         trail.is_error(class);
-        let ends =
-            class == ErrorClass::Fatal && self.terms(snapshot).guards.fatal == OnFatal::EndSession;
+        let ends = class == ErrorClass::Fatal
+            && self.terms(snapshot).guards.on_fatal_tool_error == OnFatal::CloseSession;
         let Some(tool) = understood.target.name().filter(|_| ends) else {
             return Ok(());
         };

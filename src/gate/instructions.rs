@@ -1,6 +1,6 @@
 //! What a server says to a model when a session begins, or when it is discovered.
 
-use crate::policy::{LockMode, PolicySnapshot};
+use crate::policy::{Pinning, PolicySnapshot};
 use crate::wire::{KnownMethod, Value};
 
 use super::drift::Drift;
@@ -36,11 +36,11 @@ fn is_approved(given: Value<'_>, snapshot: &PolicySnapshot, pins: Pins<'_>) -> b
     let lock = snapshot.lock();
     let text = given.as_str();
     match (lock.mode(), lock.words()) {
-        (LockMode::Off, _) | (LockMode::Enforce | LockMode::Known, None) => true,
-        (LockMode::Enforce | LockMode::Known | LockMode::FirstUse, Some(words)) => {
+        (Pinning::Off, _) | (Pinning::Enforce | Pinning::Locked, None) => true,
+        (Pinning::Enforce | Pinning::Locked | Pinning::TrustOnFirstUse, Some(words)) => {
             text.is_some() && text.as_deref() == words.instructions.as_deref()
         }
-        (LockMode::FirstUse, None) => {
+        (Pinning::TrustOnFirstUse, None) => {
             text.is_some_and(|text| pins.seen.has_same_instructions(&text))
         }
     }

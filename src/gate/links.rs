@@ -87,7 +87,7 @@ impl Gate {
         snapshot: &PolicySnapshot,
         trail: &mut Trail,
     ) -> Result<(), Refusal> {
-        let links = &self.terms(snapshot).guards.links;
+        let links = &self.terms(snapshot).guards.symlinks;
         if *links == Links::AsWritten {
             return Ok(());
         }

@@ -279,7 +279,7 @@ impl Gate {
         Pins {
             session,
             seen: &self.seen,
-            names: guards.names,
+            names: guards.tool_names,
             uris: guards.uris,
         }
     }

@@ -5,7 +5,7 @@
 //! upstream's own lists say what there is.
 
 use crate::guard::text::{Flag, Flags};
-use crate::policy::{Fingerprint, LockMode, Pin, PolicySnapshot, Tool};
+use crate::policy::{Fingerprint, Pin, Pinning, PolicySnapshot, Tool};
 use crate::session::{Offer, PageItem, Session};
 use crate::wire::{Definition, Value};
 
@@ -109,7 +109,7 @@ impl Pins<'_> {
     ) -> Pin {
         let lock = snapshot.lock();
         let locked = lock.words().is_some_and(|it| it.prompts.contains_key(name));
-        if lock.mode() == LockMode::FirstUse && !locked {
+        if lock.mode() == Pinning::TrustOnFirstUse && !locked {
             return self.seen.prompt_pin(name, shown);
         }
         lock.prompt_pin(name, shown)
@@ -122,7 +122,7 @@ impl Pins<'_> {
         snapshot: &PolicySnapshot,
     ) -> Pin {
         let lock = snapshot.lock();
-        if lock.mode() == LockMode::FirstUse && lock.tool(name).is_none() {
+        if lock.mode() == Pinning::TrustOnFirstUse && lock.tool(name).is_none() {
             return self.seen.pin(name, defined);
         }
         lock.pin(name, defined)

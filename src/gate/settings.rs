@@ -98,15 +98,15 @@ pub struct Guards {
     pub secrets: Option<Secrets>,
     pub texts: Texts,
     /// Which names tools may have.
-    pub names: ToolNames,
+    pub tool_names: ToolNames,
     /// What happens to long texts of results.
     pub excerpts: Option<Excerpts>,
     /// What happens when a tool says that it has failed for good.
-    pub fatal: OnFatal,
+    pub on_fatal_tool_error: OnFatal,
     pub asking: Asking,
     /// URIs that readers take for different resources, or for none.
     pub uris: Level,
-    pub links: Links,
+    pub symlinks: Links,
 }
 
 /// Whether paths are followed over symbolic links before they are judged.
@@ -142,11 +142,11 @@ pub enum Pages {
 /// What happens when a tool says that it has failed for good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnFatal {
-    /// Its record tells.
+    /// The record contains the error class.
     #[default]
-    Record,
-    /// Its session ends.
-    EndSession,
+    Report,
+    /// The gate closes the session.
+    CloseSession,
 }
 
 /// Which texts of results are shortened, and how much of what is left out is kept.

@@ -63,7 +63,7 @@ fn named<'n>(snapshot: &'n PolicySnapshot, terms: &'n Terms) -> BTreeMap<&'n str
         keys(&mut snapshot.labels().allowed.iter(), "policy.allow"),
         keys(&mut terms.tool_timeouts.keys(), "limits.tool_timeouts"),
         keys(&mut terms.rates.tools.keys(), "limits.rates.tools"),
-        keys(&mut { excerpts }, "guards.excerpts.tools"),
+        keys(&mut { excerpts }, "truncation.tools"),
     ];
     let mut named = BTreeMap::new();
     for (name, key) in all.into_iter().flatten() {
@@ -167,7 +167,7 @@ mod tests {
             named.into_iter().collect::<Vec<_>>(),
             [
                 ("allowed", "policy.allow"),
-                ("excerpt", "guards.excerpts.tools"),
+                ("excerpt", "truncation.tools"),
                 ("rated", "limits.rates.tools"),
                 ("slow", "limits.tool_timeouts"),
             ]

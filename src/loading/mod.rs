@@ -28,7 +28,7 @@ use crate::policy::{
 pub use self::lock::{FILE as LOCK_FILE, LockFile, Locked, Unfit, pretty, push_quoted};
 pub use self::manifest::FILE as MANIFEST_FILE;
 pub use self::network::{Network, Reach};
-pub use crate::policy::{LockMode, Warnings};
+pub use crate::policy::{Pinning, Warnings};
 pub use watch::{
     Cause, Changes, Found, Meant, NoSource, OnRemoval, Refused, Reload, Source, Taken, Turn, Waker,
     Watch, Woken,
@@ -53,11 +53,11 @@ pub struct Settings {
     pub other_methods: OtherMethods,
     pub warnings: Warnings,
     /// What definitions of tools are held to.
-    pub lock: LockMode,
+    pub lock: Pinning,
     /// When the directory is read again.
     pub reload: Reload,
     /// What happens when it then lacks policies.
-    pub on_removal: OnRemoval,
+    pub on_policy_removal: OnRemoval,
     /// How far tools that connect may reach, by what the session has read.
     pub network: Network,
 }
@@ -66,7 +66,7 @@ pub struct Settings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OtherMethods {
     #[default]
-    BasePack,
+    Allow,
     Deny,
 }
 
@@ -209,7 +209,7 @@ fn compile_one(
         groups = allowlist.groups;
         sources.push(allowlist.policy);
         entities = Some(allowlist.entities);
-        if settings.dir.is_none() && settings.other_methods == OtherMethods::BasePack {
+        if settings.dir.is_none() && settings.other_methods == OtherMethods::Allow {
             sources.push(builtin(
                 "<base.cedar>",
                 include_str!("../policy/builtin/base.cedar"),
@@ -239,7 +239,7 @@ fn compile_one(
             include_str!("../policy/builtin/lock.cedar"),
         ));
     }
-    if lock.mode() == LockMode::Enforce {
+    if lock.mode() == Pinning::Enforce {
         sources.push(builtin(
             "<approved.cedar>",
             include_str!("../policy/builtin/approved.cedar"),

@@ -123,7 +123,7 @@ fn other_methods_can_be_closed() {
 fn an_allowed_name_that_the_enforced_lock_lacks_is_told() {
     let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("policies/locked-tools/tools.lock");
     let dir = files(&[("tools.lock", &fs::read_to_string(lock).unwrap())]);
-    for (mode, told) in [(LockMode::Enforce, 1), (LockMode::Known, 0)] {
+    for (mode, told) in [(Pinning::Enforce, 1), (Pinning::Locked, 0)] {
         let settings = Settings {
             allow: Some(vec!["close_ticket".to_owned(), "cafe".to_owned()]),
             lock: mode,

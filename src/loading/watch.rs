@@ -57,11 +57,11 @@ pub enum Reload {
 /// What happens when what changed lacks policies that are in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnRemoval {
-    /// It is refused: a file that is half written looks the same.
+    /// The gate keeps the policies in force: a half-written file looks the same.
     #[default]
-    Keep,
-    /// It is taken.
-    Accept,
+    Reject,
+    /// The gate applies the new policies.
+    Apply,
 }
 
 /// Why policies were read.
@@ -301,7 +301,7 @@ impl<S: Source> Watcher<S> {
     ) -> Result<Loaded, PolicyErrors> {
         let settings = found.settings().unwrap_or(&self.settings);
         let mut loaded = super::compile(settings, found.directory.clone(), Some(current))?;
-        match removals::problems(current, &loaded.snapshot, self.on_removal(cause)) {
+        match removals::problems(current, &loaded.snapshot, self.on_policy_removal(cause)) {
             problems if problems.is_empty() => {
                 let meant = removals::meant(current, &loaded.snapshot);
                 loaded.notices.extend(meant);
@@ -312,10 +312,10 @@ impl<S: Source> Watcher<S> {
     }
 
     /// As is in force, and not as the new text says: it may be cut.
-    fn on_removal(&self, cause: Cause) -> OnRemoval {
+    fn on_policy_removal(&self, cause: Cause) -> OnRemoval {
         match cause {
-            Cause::Asked => OnRemoval::Accept,
-            Cause::Changed => self.settings.on_removal,
+            Cause::Asked => OnRemoval::Apply,
+            Cause::Changed => self.settings.on_policy_removal,
         }
     }
 
@@ -358,7 +358,7 @@ impl<S: Source> Watcher<S> {
                 Err(errors) => (None, Err(errors)),
                 Ok(text) if text == *source.in_force() => (Some(text), Ok(None)),
                 Ok(text) => {
-                    let meant = source.means(&text, self.on_removal(cause));
+                    let meant = source.means(&text, self.on_policy_removal(cause));
                     (Some(text), meant.map(Some))
                 }
             },

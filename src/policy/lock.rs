@@ -21,17 +21,17 @@ pub const DRIFT: &str = "lock.drift";
 /// The same for a prompt.
 pub const PROMPT_DRIFT: &str = "lock.prompt-drift";
 
-/// What definitions are held to.
+/// Which tool definitions the gate accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum LockMode {
-    /// Only what the lock approves is there.
+pub enum Pinning {
+    /// The gate shows only tools that the lock approves.
     Enforce,
-    /// What the lock approves stays as it is; of what it does not know it says nothing.
+    /// A locked tool keeps its approved definition; the lock does not affect other tools.
     #[default]
-    Known,
-    /// The same, and what the lock does not know stays as it was first seen.
-    FirstUse,
-    /// Nothing. The lock still gives the arguments of calls their types.
+    Locked,
+    /// The same, and any other tool keeps the definition that the gate saw first.
+    TrustOnFirstUse,
+    /// Definitions may change. The lock still types the arguments of calls.
     Off,
 }
 
@@ -50,7 +50,7 @@ pub(super) fn entry() -> PolicyEntry {
 /// Every approved definition. An empty one says nothing of any tool, unless it is enforced.
 #[derive(Debug, Clone, Default)]
 pub struct Lock {
-    mode: LockMode,
+    mode: Pinning,
     /// By exact name.
     tools: BTreeMap<String, LockedTool>,
     /// `None` where the lock says nothing of them.
@@ -102,7 +102,7 @@ impl Lock {
     }
 
     #[must_use]
-    pub fn with_mode(mut self, mode: LockMode) -> Self {
+    pub fn with_mode(mut self, mode: Pinning) -> Self {
         self.mode = mode;
         self
     }
@@ -118,16 +118,16 @@ impl Lock {
         self.words.as_ref()
     }
 
-    pub fn mode(&self) -> LockMode {
+    pub fn mode(&self) -> Pinning {
         self.mode
     }
 
     /// Whether any definition is held to anything.
     pub fn pins(&self) -> bool {
         match self.mode {
-            LockMode::Enforce | LockMode::FirstUse => true,
-            LockMode::Known => !self.is_empty(),
-            LockMode::Off => false,
+            Pinning::Enforce | Pinning::TrustOnFirstUse => true,
+            Pinning::Locked => !self.is_empty(),
+            Pinning::Off => false,
         }
     }
 
@@ -154,7 +154,7 @@ impl Lock {
     /// all must be; without any, nothing is in order.
     pub fn pin(&self, name: &str, defined: impl IntoIterator<Item = Fingerprint>) -> Pin {
         match self.tools.get(name) {
-            Some(tool) if self.mode != LockMode::Off => tool.fingerprint.pin(defined),
+            Some(tool) if self.mode != Pinning::Off => tool.fingerprint.pin(defined),
             Some(_) | None => Pin::default(),
         }
     }
@@ -162,7 +162,7 @@ impl Lock {
     /// The same of a prompt, by the definition that an agent was shown, if it was shown one.
     pub fn prompt_pin(&self, name: &str, defined: Option<Fingerprint>) -> Pin {
         match &self.words {
-            Some(words) if self.mode != LockMode::Off => words.pin(name, defined),
+            Some(words) if self.mode != Pinning::Off => words.pin(name, defined),
             Some(_) | None => Pin::default(),
         }
     }
@@ -170,9 +170,9 @@ impl Lock {
     /// The pin of a tool that is as the lock says, or as it was first seen.
     pub fn unchanged(&self, name: &str) -> Pin {
         let known = match self.mode {
-            LockMode::Enforce | LockMode::Known => self.tools.contains_key(name),
-            LockMode::FirstUse => true,
-            LockMode::Off => false,
+            Pinning::Enforce | Pinning::Locked => self.tools.contains_key(name),
+            Pinning::TrustOnFirstUse => true,
+            Pinning::Off => false,
         };
         Pin {
             known,
@@ -261,7 +261,7 @@ mod tests {
         check("u", &[one], [false, false, false]);
         let nothing = Lock::default().pin("t", [one]);
         assert_eq!(nothing, Pin::default());
-        let off = lock.clone().with_mode(LockMode::Off);
+        let off = lock.clone().with_mode(Pinning::Off);
         assert_eq!(off.pin("t", [words]), Pin::default());
     }
 
@@ -270,9 +270,9 @@ mod tests {
         let check = |mode, pins: bool| {
             assert_eq!(Lock::default().with_mode(mode).pins(), pins, "{mode:?}");
         };
-        check(LockMode::Enforce, true);
-        check(LockMode::FirstUse, true);
-        check(LockMode::Known, false);
-        check(LockMode::Off, false);
+        check(Pinning::Enforce, true);
+        check(Pinning::TrustOnFirstUse, true);
+        check(Pinning::Locked, false);
+        check(Pinning::Off, false);
     }
 }

@@ -56,8 +56,8 @@ pub use labels::{
     host_in, host_named, opened_as, page_host, spelled_like,
 };
 pub use lock::{
-    ARGUMENTS as LOCKED_ARGUMENTS, DRIFT as LOCK_DRIFT, Fingerprint, Lock, LockMode, LockedTool,
-    PROMPT_DRIFT as LOCK_PROMPT_DRIFT,
+    ARGUMENTS as LOCKED_ARGUMENTS, DRIFT as LOCK_DRIFT, Fingerprint, Lock, LockedTool,
+    PROMPT_DRIFT as LOCK_PROMPT_DRIFT, Pinning,
 };
 pub use lock_words::{LockedPrompt, LockedWords};
 pub use mutant::{Mutant, MutantKind, MutantRule};

@@ -124,13 +124,13 @@ impl<'s> Conversation<'s> {
         let policies = Arc::clone(&bench.policies);
         let mut settings = bench.settings.clone();
         if let Some(links) = &test.start.links {
-            settings.terms.guards.links = gate::Links::Said(Arc::clone(links));
+            settings.terms.guards.symlinks = gate::Links::Said(Arc::clone(links));
         }
         settings.extensions = settings.extensions.with(bench.extensions);
         let gate = Gate::new(policies, audit, Arc::<MovedClock>::clone(&clock), settings);
         let desk = asks(test).then(|| {
             let settings = consent::Settings {
-                ways: vec![Way::Page],
+                channels: vec![Way::Page],
                 approvers: vec![TESTER.to_owned()],
                 ..consent::Settings::default()
             };

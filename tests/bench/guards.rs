@@ -27,7 +27,7 @@ use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use mcp_protector::audit::{self, Audit, Redactor};
 use mcp_protector::clock::SystemClock;
 use mcp_protector::gate::{Asking, Excerpts, Gate, Level, Links, Rates, Settings, Talk, ToolNames};
-use mcp_protector::loading::{self, LockMode};
+use mcp_protector::loading::{self, Pinning};
 use mcp_protector::policy::PolicyStore;
 use mcp_protector::wire::{Side, Stream};
 use tempfile::TempDir;
@@ -88,7 +88,7 @@ fn policies(rules: &str, files: &[(&str, &str)]) -> TempDir {
 fn case(
     runtime: &tokio::runtime::Runtime,
     dir: &Path,
-    lock: LockMode,
+    lock: Pinning,
     change: impl FnOnce(&mut Settings),
     tools: &str,
     exchange: Exchange,
@@ -177,7 +177,7 @@ fn paths(runtime: &tokio::runtime::Runtime) -> Vec<(&'static str, Case)> {
         case(
             runtime,
             dir.path(),
-            LockMode::Known,
+            Pinning::Locked,
             |_| {},
             WRITES,
             exchange,
@@ -188,7 +188,7 @@ fn paths(runtime: &tokio::runtime::Runtime) -> Vec<(&'static str, Case)> {
     let off = case(
         runtime,
         bare.path(),
-        LockMode::Known,
+        Pinning::Locked,
         |_| {},
         WRITES,
         call(arguments, OK),
@@ -218,12 +218,12 @@ fn links(runtime: &tokio::runtime::Runtime) -> Vec<(&'static str, Case)> {
             r#"{{"path":"{}","content":"x"}}"#,
             place.join("plan.txt").display()
         );
-        let change = |settings: &mut Settings| settings.terms.guards.links = links;
+        let change = |settings: &mut Settings| settings.terms.guards.symlinks = links;
         let exchange = call(&arguments, OK);
         let known = case(
             runtime,
             dir.path(),
-            LockMode::Known,
+            Pinning::Locked,
             change,
             WRITES,
             exchange,
@@ -244,7 +244,7 @@ fn locks(runtime: &tokio::runtime::Runtime) -> Vec<(&'static str, Case)> {
     let off = case(
         runtime,
         bare.path(),
-        LockMode::Off,
+        Pinning::Off,
         |_| {},
         &tools,
         exchange(),
@@ -254,7 +254,7 @@ fn locks(runtime: &tokio::runtime::Runtime) -> Vec<(&'static str, Case)> {
     let seen = case(
         runtime,
         first.path(),
-        LockMode::FirstUse,
+        Pinning::TrustOnFirstUse,
         |_| {},
         &tools,
         exchange(),
@@ -262,7 +262,7 @@ fn locks(runtime: &tokio::runtime::Runtime) -> Vec<(&'static str, Case)> {
     vec![
         ("off", off.in_dir(bare)),
         ("first use", seen.in_dir(first)),
-        ("tools.lock", on(LockMode::Enforce)),
+        ("tools.lock", on(Pinning::Enforce)),
     ]
 }
 
@@ -302,8 +302,8 @@ fn names(runtime: &tokio::runtime::Runtime) -> Vec<(&'static str, Case)> {
             request: r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#.to_owned(),
             answer: format!(r#"{{"tools":[{}]}}"#, list(foreign)),
         };
-        let change = |settings: &mut Settings| settings.terms.guards.names = names;
-        let mode = LockMode::Known;
+        let change = |settings: &mut Settings| settings.terms.guards.tool_names = names;
+        let mode = Pinning::Locked;
         case(runtime, dir.path(), mode, change, WRITES, exchange).in_dir(dir)
     };
     vec![
@@ -318,7 +318,7 @@ fn excerpts(runtime: &tokio::runtime::Runtime) -> Vec<(&'static str, Case)> {
     let with = |over: Option<usize>, bytes| {
         let dir = policies(ALL, &[]);
         let change = |settings: &mut Settings| {
-            settings.terms.guards.excerpts = over.map(|over| Excerpts {
+            settings.terms.truncation = over.map(|over| Excerpts {
                 over,
                 keep: 16 << 20,
                 tools: [].into(),
@@ -330,7 +330,7 @@ fn excerpts(runtime: &tokio::runtime::Runtime) -> Vec<(&'static str, Case)> {
         case(
             runtime,
             dir.path(),
-            LockMode::Known,
+            Pinning::Locked,
             change,
             WRITES,
             exchange,
@@ -364,7 +364,7 @@ fn questions(runtime: &tokio::runtime::Runtime) -> Vec<(&'static str, Case)> {
         case(
             runtime,
             dir.path(),
-            LockMode::Known,
+            Pinning::Locked,
             change,
             WRITES,
             exchange,

@@ -2,7 +2,7 @@
 //!
 //! Texts of 64 KiB: prose, source code, HTML, prose in other languages and scripts, and some that are made to
 //! cost.
-//! `inspected` is all that the gate looks for in a result with `text = "clean"` and `secrets =
+//! `inspected` is all that the gate looks for in a result with `content = "sanitize"` and `secrets =
 //! "redact"`; behind it stands how long the slowest of a hundred looks takes (`p99`).
 
 #![expect(

@@ -85,7 +85,8 @@ impl Scene {
             .into_iter()
             .chain(way.server.iter().copied());
         let mut setup = Setup::of(command).policies(POLICIES);
-        setup.limits = format!("\n[consent]\nways = [\"elicitation\"]\ntimeout = \"{timeout}\"\n");
+        setup.limits =
+            format!("\n[consent]\nchannels = [\"elicitation\"]\ntimeout = \"{timeout}\"\n");
         let person = Person::who_says(says);
         let (client, gate) = match way.over {
             Over::Stdio => {
@@ -177,7 +178,7 @@ async fn a_call_that_somebody_agrees_to_is_carried_out() {
         let events = scene.ends().await;
         assert_eq!(events.len(), 2, "{way:?} {events:?}");
         assert_eq!(events[0], "asked");
-        assert!(events[1].starts_with("granted agent-ui:"), "{events:?}");
+        assert!(events[1].starts_with("granted agent_ui:"), "{events:?}");
     }
 }
 
@@ -188,7 +189,7 @@ async fn a_call_that_somebody_refuses_is_denied() {
         let fault = scene.calls().await.unwrap_err();
         assert!(fault.contains("a person said no"), "{way:?} {fault}");
         let events = scene.ends().await;
-        assert!(events[1].starts_with("denied agent-ui:"), "{events:?}");
+        assert!(events[1].starts_with("denied agent_ui:"), "{events:?}");
     }
 }
 
@@ -219,7 +220,7 @@ async fn a_sample_that_somebody_agrees_to_is_made_wherever_the_server_asks_for_i
         assert!(read[0].contains("capital of Iceland"), "{}", read[0]);
         let events = scene.ends().await;
         assert_eq!(events.len(), 2, "{way:?} {events:?}");
-        assert!(events[1].starts_with("granted agent-ui:"), "{events:?}");
+        assert!(events[1].starts_with("granted agent_ui:"), "{events:?}");
     }
 }
 
@@ -231,6 +232,6 @@ async fn a_sample_that_somebody_refuses_is_not_made() {
         assert!(!told.contains("Reykjavik"), "{way:?} {told}");
         assert_eq!(scene.person.lent.load(Ordering::Relaxed), 0, "{way:?}");
         let events = scene.ends().await;
-        assert!(events[1].starts_with("denied agent-ui:"), "{events:?}");
+        assert!(events[1].starts_with("denied agent_ui:"), "{events:?}");
     }
 }

@@ -31,7 +31,7 @@ impl Configuration {
         // The suite and its servers are to judge arguments themselves.
         let text = format!(
             "[upstream]\n{upstream}\n[listen]\ntransport = \"http\"\nport = 0\n\
-             [limits]\nmax_sessions = 1000\n[guards]\narguments = \"warn\"\n\
+             [limits]\nmax_sessions = 1000\n[guards]\narguments = \"report\"\n\
              [policy]\ndir = {policies:?}\n[audit]\nfile = {audit:?}\n\
              [extensions]\nmethods = {METHODS:?}\n"
         );

@@ -65,9 +65,9 @@ fn a_poisoned_definition_is_neither_shown_nor_called_once_the_tools_are_locked()
 fn what_definitions_are_held_to_is_for_the_configuration_to_say() {
     // The server defines `safe` in another way in each list.
     for (mode, lock, seen) in [
-        ("changing-tools", "first-use", [true, false]),
+        ("changing-tools", "trust_on_first_use", [true, false]),
         ("changing-tools", "known", [true, true]),
-        ("proper", "first-use", [true, true]),
+        ("proper", "trust_on_first_use", [true, true]),
         ("proper", "enforce", [false, false]),
     ] {
         let mut setup = before(mode);
@@ -120,7 +120,7 @@ fn what_a_server_says_to_models_beside_its_tools_is_locked_as_well() {
     );
     assert!(told.contains("added: prompt "), "{told}");
     let mut enforcing = Setup::of([&fixture("everything-server")]).policies(ALLOW_ALL);
-    enforcing.reload = "lock = \"enforce\"".to_owned();
+    enforcing.reload = "pinning = \"enforce\"".to_owned();
     let copy = enforcing.path("policies/tools.lock");
     std::fs::copy(&file, &copy).unwrap();
     let mut talk = Talk::through(enforcing);

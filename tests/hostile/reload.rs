@@ -389,7 +389,7 @@ fn project(dir: &Path, revision: &str) {
 #[test]
 fn under_load_each_decision_belongs_to_one_whole_revision_and_no_call_fails() {
     const FLIPS: usize = 12;
-    let mut gate = Changing::with("on_removal = \"accept\"", |dir| {
+    let mut gate = Changing::with("on_policy_removal = \"apply\"", |dir| {
         fs::remove_file(dir.join("test.cedar")).unwrap();
         project(dir, "a");
         for file in ["one.cedar", "two.cedar"] {

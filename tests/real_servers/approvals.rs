@@ -43,7 +43,7 @@ fn gate() -> (Peer, String, Setup) {
     };
     let mut setup = everything().behind().policies(ASK);
     setup.limits = format!(
-        "[consent]\nways = [\"page\"]\n[admin]\nport = {port}\napprovers = {{ anna = \"{ANNA}\" }}\n"
+        "[consent]\nchannels = [\"web\"]\n[admin]\nport = {port}\napprovers = {{ anna = \"{ANNA}\" }}\n"
     );
     let mut agent = Peer::start(setup.gate());
     agent.send(r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"</pre><script>alert(1)</script>","version":"1"}}}"#);
@@ -132,7 +132,7 @@ fn check(mode: &[&str]) {
 
     drop(agent.end());
     let audit = setup.audit_text();
-    assert!(audit.contains("page:anna"), "{audit}");
+    assert!(audit.contains("web:anna"), "{audit}");
     assert!(!audit.contains(ANNA));
 }
 

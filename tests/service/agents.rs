@@ -169,7 +169,9 @@ fn limits_hold_for_all_sessions_of_an_agent_together() {
 #[test]
 fn a_fatal_error_ends_one_session_over_http_and_no_other() {
     let mut setup = before_everything().allow(&["echo", "fail"]);
-    setup.guards.push_str("fatal = \"end_session\"\n");
+    setup
+        .guards
+        .push_str("on_fatal_tool_error = \"close_session\"\n");
     let gate = Serving::start(setup);
     let (one, other) = (
         Agent::at(&gate.url).in_session(),
@@ -237,7 +239,7 @@ fn a_session_that_its_agent_ends_answers_what_waits_in_it_once_and_under_its_own
 
 #[test]
 fn arguments_are_held_to_the_schema_unless_the_configuration_says_otherwise() {
-    for (guards, is_refused) in [("", true), ("arguments = \"warn\"", false)] {
+    for (guards, is_refused) in [("", true), ("arguments = \"report\"", false)] {
         let mut setup = before_everything().policies(ALLOW_ALL);
         guards.clone_into(&mut setup.guards);
         let gate = Serving::start(setup);

@@ -88,7 +88,7 @@ fn check(expected: Expected, agents: usize, fill: impl FnOnce(&[Agent]) + Send +
     let mut setup = limited(ASKS).over_http();
     let port = free_port();
     let operators = format!("port = {port}\napprovers = {{ olga = \"olgas-0123456789abcdef\" }}\n");
-    let asking = "max_sessions = 500\n[consent]\nways = [\"page\"]\n[admin]\n";
+    let asking = "max_sessions = 500\n[consent]\nchannels = [\"web\"]\n[admin]\n";
     setup.limits.extend([asking, &operators]);
     let mut command = setup.gate();
     // What is freed stays with the arena that it was of; by default their number is that of processors.

@@ -34,7 +34,7 @@ impl Operators {
     fn of(setup: &mut Setup) -> Self {
         let port = free_port();
         setup.limits = format!(
-            "drain_deadline = \"10m\"\n[consent]\nways = [\"page\"]\n\
+            "shutdown_grace_period = \"10m\"\n[consent]\nchannels = [\"web\"]\n\
              [admin]\nport = {port}\napprovers = {{ olga = \"{OLGA}\" }}\n"
         );
         Self(format!("http://127.0.0.1:{port}"))

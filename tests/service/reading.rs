@@ -146,7 +146,9 @@ fn a_named_session_that_failed_for_good_does_not_begin_again_after_a_restart() {
     let file = directory.path().join("ratchet.jsonl");
     let start = || {
         let mut setup = remembered(&file, NAMED, "");
-        setup.guards.push_str("fatal = \"end_session\"\n");
+        setup
+            .guards
+            .push_str("on_fatal_tool_error = \"close_session\"\n");
         Serving::start(setup)
     };
     let fails = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"fail","arguments":{"text":"[FATAL] it is gone"}}}"#;
@@ -170,7 +172,9 @@ fn a_yes_of_before_a_restart_is_good_for_nothing_after_it_spent_or_not() {
     let file = directory.path().join("ratchet.jsonl");
     let start = || {
         let mut setup = remembered(&file, NAMED, "");
-        setup.more.push_str("[consent]\nways = [\"elicitation\"]\n");
+        setup
+            .more
+            .push_str("[consent]\nchannels = [\"elicitation\"]\n");
         let policies = setup.path("policies").join("asks.cedar");
         let asks = "@id(\"asks\") @on_deny(\"ask_consent\") forbid (principal, action == \
                     Mcp::Action::\"call_tool\", resource == Mcp::Tool::\"echo\") \

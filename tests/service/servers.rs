@@ -102,7 +102,7 @@ fn a_server_over_http_hears_that_nobody_waits_and_that_the_session_ends() {
         };
         let before = (said("tools/call").len(), sessions());
         let mut gate = Setup::before(&server.url).policies(ALLOW_ALL).over_http();
-        "drain_deadline = \"300ms\"".clone_into(&mut gate.limits);
+        "shutdown_grace_period = \"300ms\"".clone_into(&mut gate.limits);
         let gate = Serving::start(gate.without_trial());
         let agent = Agent::at(&gate.url).in_session();
         // More than are queued for the server at once.
@@ -212,7 +212,7 @@ fn a_gate_that_stops_before_its_agents_are_answered_answers_them_and_records_eac
     let mut setup = Setup::of([fixture("everything-server")])
         .policies(ALLOW_ALL)
         .over_http();
-    "drain_deadline = \"300ms\"".clone_into(&mut setup.limits);
+    "shutdown_grace_period = \"300ms\"".clone_into(&mut setup.limits);
     let mut gate = Serving::start(setup);
     let file = gate.setup().audit_file();
     let records = move |kind: &str| {

@@ -459,7 +459,7 @@ fn a_collector_that_is_away_or_never_answers_keeps_no_message_and_no_stop() {
             .policies(ALLOW_ALL)
             .over_http();
         setup.limits = format!(
-            "drain_deadline = \"1s\"\n[telemetry]\notlp_endpoint = {url:?}\ntimeout = \"60s\"\n"
+            "shutdown_grace_period = \"1s\"\n[telemetry]\notlp_endpoint = {url:?}\ntimeout = \"60s\"\n"
         );
         let mut gate = Serving::start(setup);
         let agent = Agent::at(&gate.url).in_session();

@@ -31,7 +31,7 @@ struct Heard(String);
 fn rig() -> Rig {
     let clock: Arc<dyn Clock> = Arc::new(FixedClock("2026-11-25T10:00:00Z".parse().unwrap()));
     let settings = consent::Settings {
-        ways: vec![Way::Page],
+        channels: vec![Way::Page],
         timeout: Duration::from_mins(10),
         ..consent::Settings::default()
     };
@@ -249,7 +249,7 @@ async fn an_answer_counts_once_and_says_whose_it_is() {
             Outcome::Denied(by) => format!("deny {by}"),
             Outcome::TimedOut | Outcome::Withdrawn(_) => panic!("there was an answer"),
         };
-        assert_eq!(by, format!("{word} page:anna"));
+        assert_eq!(by, format!("{word} web:anna"));
     }
 }
 

@@ -233,7 +233,7 @@ impl Conversations {
 
     /// How often [`Self::sweep`] is to be called.
     pub(super) fn round(&self) -> Duration {
-        (self.settings.session_idle / ROUNDS).max(Duration::from_millis(10))
+        (self.settings.session_idle_timeout / ROUNDS).max(Duration::from_millis(10))
     }
 
     /// Ends what has been quiet for too long, and forgets what has ended.

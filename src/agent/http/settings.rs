@@ -49,7 +49,7 @@ pub struct Settings {
     /// As many conversations begin at once, and as many again within each minute, if that is limited.
     pub starts_a_minute: Option<u32>,
     /// How long a conversation lives in which nothing waits and nothing comes.
-    pub session_idle: Duration,
+    pub session_idle_timeout: Duration,
     /// How often a stream without messages gets a comment.
     pub keep_alive: Duration,
     /// After how long a POST without a reply is answered with a stream, on which it can be resumed.
@@ -84,7 +84,7 @@ impl Default for Settings {
             max_sessions: 1000,
             max_sessions_per_agent: 1000,
             starts_a_minute: None,
-            session_idle: Duration::from_mins(5),
+            session_idle_timeout: Duration::from_mins(5),
             keep_alive: Duration::from_secs(15),
             stream_after: Duration::from_secs(2),
             slow_reader: Duration::from_secs(5),

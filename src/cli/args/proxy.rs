@@ -93,7 +93,7 @@ impl ProxyArgs {
                 // `--allow ""` and `--allow a,` leave empty items behind, which name nothing.
                 allow: allow.map(non_empty),
                 other_methods: match other_methods {
-                    None | Some(OtherMethods::Allow) => config::OtherMethods::Base,
+                    None | Some(OtherMethods::Allow) => config::OtherMethods::Allow,
                     Some(OtherMethods::Deny) => config::OtherMethods::Deny,
                 },
                 policies,

@@ -90,10 +90,10 @@ fn names_in_an_allowlist_are_separated_by_commas_or_repeated() {
 #[test]
 fn an_allowlist_leaves_other_methods_as_they_are_unless_it_says_otherwise() {
     let cases = [
-        ("proxy --allow a -- server", OtherMethods::Base),
+        ("proxy --allow a -- server", OtherMethods::Allow),
         (
             "proxy --allow a --other-methods allow -- server",
-            OtherMethods::Base,
+            OtherMethods::Allow,
         ),
         (
             "proxy --other-methods deny --allow a -- server",

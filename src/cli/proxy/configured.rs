@@ -55,10 +55,14 @@ impl Source for Configured {
         &self.in_force
     }
 
-    fn means(&self, text: &ConfigText, on_removal: OnRemoval) -> Result<Meant<Self>, ConfigErrors> {
+    fn means(
+        &self,
+        text: &ConfigText,
+        on_policy_removal: OnRemoval,
+    ) -> Result<Meant<Self>, ConfigErrors> {
         let config = self.file.parse(text)?;
         let changes = Changes::between(self.file.text(), &self.in_force, text);
-        if on_removal == OnRemoval::Keep
+        if on_policy_removal == OnRemoval::Reject
             && let Some(errors) = ConfigErrors::of(self.path(), changes.missed.clone())
         {
             return Err(errors);

@@ -35,7 +35,7 @@ pub(super) fn is_up(
         session_id,
         address,
         upstream = upstream.name,
-        isolated_from_level = isolated.map(|isolated| isolated.at),
+        isolated_from_level = isolated.map(|isolated| isolated.min_sensitivity),
         isolated = isolated_is,
         revision,
         "the gate is up: {surfaces}",

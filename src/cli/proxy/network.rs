@@ -163,7 +163,7 @@ pub(super) fn listener(config: &Config, listen: &HttpListen, memory: &Memory) ->
         max_sessions: most_sessions(config),
         max_sessions_per_agent: sessions_per_agent(config, listen),
         starts_a_minute: starts_a_minute(config),
-        session_idle: config.limits.session_idle,
+        session_idle_timeout: config.limits.session_idle_timeout,
         max_waiting_bodies: memory.part(PART_OF_BODIES, usual.max_waiting_bodies),
         memory: memory.clone(),
         ..usual

@@ -8,7 +8,7 @@ use crate::admin::{Metrics, Serving};
 use crate::agent::http::{AskHealth, Connections, Listener};
 use crate::audit::{Audit, Kind, Observe, Record, Redactor};
 use crate::clock::{Clock, SystemClock};
-use crate::config::{Config, Listen, Trial};
+use crate::config::{Config, Listen, StartupProbe};
 use crate::gate::{self, Gate};
 use crate::identity::Authenticate;
 use crate::loading::{Loaded, Watch};
@@ -107,7 +107,7 @@ pub(super) async fn open(config: &Config, loaded: Loaded, memory: Memory) -> Res
         Upstreams::both(config, roots, &secrets, &concealing, &clock, &memory)
             .map_err(|cause| invalid(&cause))?;
     let missing = Expected::by(config).missing_in(&policies);
-    let shutdown = Shutdown::listen(config.limits.drain_deadline)
+    let shutdown = Shutdown::listen(config.limits.shutdown_grace_period)
         .map_err(|cause| broken("cannot listen for signals", &cause))?;
     let restart = Restart::default();
     let renewal = renewal(config, &store, &audit, &restart)
@@ -218,7 +218,7 @@ fn trials(
     open: &Upstreams,
     isolated: Option<&Upstreams>,
 ) -> (Trials, Trials) {
-    let tried = isolated.map_or(Trial::Off, |it| trial(config, serves, it));
+    let tried = isolated.map_or(StartupProbe::Off, |it| trial(config, serves, it));
     (
         Trials::new(trial(config, serves, open), "the server"),
         Trials::new(tried, "the isolated server"),
@@ -236,11 +236,11 @@ fn serving(config: &Config, judging: gate::Settings) -> gate::Settings {
 }
 
 /// Whether the gate shakes hands itself.
-fn trial(config: &Config, serves: Serves, upstreams: &Upstreams) -> Trial {
+fn trial(config: &Config, serves: Serves, upstreams: &Upstreams) -> StartupProbe {
     match (serves, upstreams) {
         // The only process there is belongs to the only agent.
-        (Serves::One, Upstreams::Command { .. }) => Trial::Off,
-        (Serves::One, Upstreams::Http(_)) | (Serves::Many, _) => config.upstream.trial,
+        (Serves::One, Upstreams::Command { .. }) => StartupProbe::Off,
+        (Serves::One, Upstreams::Http(_)) | (Serves::Many, _) => config.upstream.startup_probe,
     }
 }
 

@@ -49,26 +49,26 @@ pub(super) fn loading(policy: &config::Policy) -> loading::Settings {
         dir: policy.dir.clone(),
         shadow: policy.shadow.clone(),
         other_methods: match policy.other_methods {
-            config::OtherMethods::Base => loading::OtherMethods::BasePack,
+            config::OtherMethods::Allow => loading::OtherMethods::Allow,
             config::OtherMethods::Deny => loading::OtherMethods::Deny,
         },
         warnings: match policy.warnings {
             config::Warnings::Error => loading::Warnings::Error,
             config::Warnings::Allow => loading::Warnings::Allow,
         },
-        lock: match policy.lock {
-            config::LockMode::Enforce => loading::LockMode::Enforce,
-            config::LockMode::Known => loading::LockMode::Known,
-            config::LockMode::FirstUse => loading::LockMode::FirstUse,
-            config::LockMode::Off => loading::LockMode::Off,
+        lock: match policy.pinning {
+            config::Pinning::Enforce => loading::Pinning::Enforce,
+            config::Pinning::Locked => loading::Pinning::Locked,
+            config::Pinning::TrustOnFirstUse => loading::Pinning::TrustOnFirstUse,
+            config::Pinning::Off => loading::Pinning::Off,
         },
         reload: match policy.reload {
             config::Reload::Watch => loading::Reload::Watch,
             config::Reload::Off => loading::Reload::Off,
         },
-        on_removal: match policy.on_removal {
-            config::OnRemoval::Keep => loading::OnRemoval::Keep,
-            config::OnRemoval::Accept => loading::OnRemoval::Accept,
+        on_policy_removal: match policy.on_policy_removal {
+            config::OnRemoval::Reject => loading::OnRemoval::Reject,
+            config::OnRemoval::Apply => loading::OnRemoval::Apply,
         },
         network: policy.network.clone(),
     }
@@ -228,15 +228,16 @@ pub(super) fn gate(limits: &config::Limits, terms: gate::Terms) -> gate::Setting
 
 /// What holds until another configuration is in force.
 pub(super) fn terms(config: &Config) -> gate::Terms {
-    let mut terms = terms_of(&config.limits, config.policy.denial, &config.guards);
-    terms.guards.links = links(config);
+    let mut terms = terms_of(&config.limits, config.policy.deny_response, &config.guards);
+    terms.guards.symlinks = symlinks(config);
+    terms.guards.excerpts = config.truncation.as_ref().map(excerpts);
     terms
 }
 
 /// The same where nothing is known of servers.
 pub(super) fn terms_of(
     limits: &config::Limits,
-    denial: config::Denial,
+    deny_response: config::DenyResponse,
     guards: &config::Guards,
 ) -> gate::Terms {
     gate::Terms {
@@ -247,34 +248,34 @@ pub(super) fn terms_of(
         tool_timeouts: limits.tool_timeouts.clone().into_iter().collect(),
         max_in_flight: limits.max_in_flight,
         rates: gate::Rates {
-            rest: Some(limits.session_idle),
+            rest: Some(limits.session_idle_timeout),
             ..limits.rates.clone()
         },
-        denial: match denial {
-            config::Denial::Error => gate::DenialForm::Error,
-            config::Denial::ToolResult => gate::DenialForm::ToolResult,
+        denial: match deny_response {
+            config::DenyResponse::Error => gate::DenialForm::Error,
+            config::DenyResponse::ToolResult => gate::DenialForm::ToolResult,
         },
         guards: gate::Guards {
             arguments: level(guards.arguments),
             results: level(guards.results),
             secrets: of_others(guards),
             texts: gate::Texts {
-                definitions: cleaning(guards.definitions),
-                content: cleaning(guards.text),
+                definitions: cleaning(guards.tool_metadata),
+                content: cleaning(guards.content),
                 longest: guards.description_length,
             },
-            names: match guards.names {
+            tool_names: match guards.tool_names {
                 config::ToolNames::Ascii => gate::ToolNames::Ascii,
                 config::ToolNames::Any => gate::ToolNames::Any,
             },
-            excerpts: guards.excerpts.as_ref().map(excerpts),
-            fatal: guards.fatal,
+            excerpts: None,
+            on_fatal_tool_error: guards.on_fatal_tool_error,
             asking: gate::Asking {
                 secrets: level(guards.secret_fields),
                 pages: gate::Pages::Only(guards.page_hosts.clone()),
             },
             uris: level(guards.uris),
-            links: gate::Links::AsWritten,
+            symlinks: gate::Links::AsWritten,
         },
     }
 }
@@ -290,44 +291,44 @@ pub(super) fn over_http(config: &Config) -> gate::OverHttp {
 
 /// Whether the gate sees the disk on which the server opens paths: that of a server which it starts itself
 /// is taken for its own.
-pub(super) fn links(config: &Config) -> gate::Links {
+pub(super) fn symlinks(config: &Config) -> gate::Links {
     let starts_one = || servers(config).any(|server| server.http.is_none());
-    match config.guards.links {
-        Some(config::Links::Resolve) => gate::Links::OnDisk,
+    match config.guards.symlinks {
+        Some(config::Symlinks::Resolve) => gate::Links::OnDisk,
         None if starts_one() => gate::Links::OnDisk,
-        Some(config::Links::AsWritten) | None => gate::Links::AsWritten,
+        Some(config::Symlinks::AsWritten) | None => gate::Links::AsWritten,
     }
 }
 
-fn excerpts(excerpts: &config::Excerpts) -> gate::Excerpts {
+fn excerpts(truncation: &config::Truncation) -> gate::Excerpts {
     gate::Excerpts {
-        over: excerpts.over,
-        tools: presets(&excerpts.tools).collect(),
-        resources: presets(&excerpts.resources).collect(),
-        prompts: presets(&excerpts.prompts).collect(),
-        keep: excerpts.keep,
+        over: truncation.max_bytes,
+        tools: presets(&truncation.tools).collect(),
+        resources: presets(&truncation.resources).collect(),
+        prompts: presets(&truncation.prompts).collect(),
+        keep: truncation.retain_bytes,
     }
 }
 
 fn presets(
-    presets: &BTreeMap<String, config::ExcerptPreset>,
+    presets: &BTreeMap<String, config::TruncationPreset>,
 ) -> impl Iterator<Item = (String, Preset)> {
     presets.iter().map(|(whose, preset)| {
         let preset = match preset {
-            config::ExcerptPreset::Default => Preset::Default,
-            config::ExcerptPreset::SqlQuery => Preset::SqlQuery,
-            config::ExcerptPreset::LogSearch => Preset::LogSearch,
-            config::ExcerptPreset::Whole => Preset::Whole,
+            config::TruncationPreset::Default => Preset::Default,
+            config::TruncationPreset::SqlQuery => Preset::SqlQuery,
+            config::TruncationPreset::LogSearch => Preset::LogSearch,
+            config::TruncationPreset::None => Preset::Whole,
         };
         (whose.clone(), preset)
     })
 }
 
-fn cleaning(cleaning: config::Cleaning) -> gate::Cleaning {
+fn cleaning(cleaning: config::Sanitizing) -> gate::Cleaning {
     match cleaning {
-        config::Cleaning::Off => gate::Cleaning::Off,
-        config::Cleaning::Warn => gate::Cleaning::Warn,
-        config::Cleaning::Clean => gate::Cleaning::Clean,
+        config::Sanitizing::Off => gate::Cleaning::Off,
+        config::Sanitizing::Report => gate::Cleaning::Warn,
+        config::Sanitizing::Sanitize => gate::Cleaning::Clean,
     }
 }
 
@@ -335,10 +336,10 @@ fn cleaning(cleaning: config::Cleaning) -> gate::Cleaning {
 fn of_others(guards: &config::Guards) -> Option<gate::Secrets> {
     let received = match guards.secrets {
         config::Redaction::Off => gate::Treatment::Off,
-        config::Redaction::Warn => gate::Treatment::Warn,
+        config::Redaction::Report => gate::Treatment::Warn,
         config::Redaction::Redact => gate::Treatment::Redact,
     };
-    let sent = level(guards.secrets_sent);
+    let sent = level(guards.secrets_outbound);
     let is_off = received == gate::Treatment::Off && sent == gate::Level::Off;
     // Policies may ask for kinds that only the configuration knows.
     let is_off = is_off && guards.secret_rules.is_empty();
@@ -381,8 +382,8 @@ fn without_credentials(line: &str, guards: &gate::Guards) -> String {
 fn level(strictness: config::Strictness) -> gate::Level {
     match strictness {
         config::Strictness::Off => gate::Level::Off,
-        config::Strictness::Warn => gate::Level::Warn,
-        config::Strictness::Strict => gate::Level::Strict,
+        config::Strictness::Report => gate::Level::Warn,
+        config::Strictness::Block => gate::Level::Strict,
     }
 }
 
@@ -433,7 +434,7 @@ mod tests {
     #[test]
     fn a_gate_that_serves_has_the_rates_of_the_file_and_their_pause() {
         let text = "upstream.command = ['server']\nlimits.calls_per_session = 5\n\
-                    listen = { transport = 'http', port = 0 }\nlimits.session_idle = '7s'\n";
+                    listen = { transport = 'http', port = 0 }\nlimits.session_idle_timeout = '7s'\n";
         let path = std::path::Path::new("/gate.toml");
         let config = Config::parse(text, path, path, &|_| None).unwrap();
         let rates = terms(&config).rates;
@@ -449,11 +450,14 @@ mod tests {
         let check = |text: &str, expected: gate::Links| {
             let path = std::path::Path::new("/gate.toml");
             let config = Config::parse(text, path, path, &|_| None).unwrap();
-            assert_eq!(links(&config), expected, "{text}");
+            assert_eq!(symlinks(&config), expected, "{text}");
         };
         let command = "upstream.command = ['server']\n";
         let url = "upstream.url = 'https://x.example'\n";
-        let (resolve, as_written) = ("guards.links = 'resolve'", "guards.links = 'as_written'");
+        let (resolve, as_written) = (
+            "guards.symlinks = 'resolve'",
+            "guards.symlinks = 'as_written'",
+        );
         check(command, gate::Links::OnDisk);
         check(url, gate::Links::AsWritten);
         check(&format!("{command}{as_written}"), gate::Links::AsWritten);

@@ -34,7 +34,7 @@ pub(super) fn tracing(config: &Config) -> Tracing {
                 Parents::Believed => Others::AsTheySay,
                 Parents::Sampled => Others::shared(),
             };
-            Tracing::On(Share::of(config.telemetry.sample), others)
+            Tracing::On(Share::of(config.telemetry.sample_ratio), others)
         }
         None => Tracing::Off,
     }

@@ -32,7 +32,7 @@ pub(super) enum NoHandshake {
     Silent,
     #[error("it has said {MOST_HEARD} things, and none of them is its answer")]
     Chatters,
-    #[error("the trial broke off")]
+    #[error("the startup probe stopped early")]
     BrokeOff,
     #[error("the gate stops")]
     Stopping,

@@ -29,7 +29,7 @@ const LOOK: Duration = Duration::from_millis(500);
 /// What trials have come to.
 #[derive(Debug, Clone)]
 pub(super) struct Trials {
-    wanted: config::Trial,
+    wanted: config::StartupProbe,
     /// The server, in a sentence.
     who: &'static str,
     latest: Arc<Latest>,
@@ -52,7 +52,7 @@ struct Latest {
 }
 
 impl Trials {
-    pub(super) fn new(wanted: config::Trial, who: &'static str) -> Self {
+    pub(super) fn new(wanted: config::StartupProbe, who: &'static str) -> Self {
         Self {
             wanted,
             who,
@@ -61,7 +61,7 @@ impl Trials {
     }
 
     pub(super) fn are_made(&self) -> bool {
-        self.wanted == config::Trial::On
+        self.wanted == config::StartupProbe::On
     }
 
     /// What is to be said of a server that is there. Where no trial is made, that is enough.

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 
 use crate::config::{
-    Bearer, Config, HttpListen, HttpUpstream, Listen, ListenAuth, ServerAuth, Trial, Upstream,
+    Bearer, Config, HttpListen, HttpUpstream, Listen, ListenAuth, ServerAuth, StartupProbe,
+    Upstream,
 };
 use crate::upstream::http::TokenServer;
 
@@ -32,7 +33,7 @@ pub(super) fn isolated(open: &Upstream) -> String {
         format!(
             "  isolated  {}, for sessions that are {}\n",
             upstream(&isolated.server),
-            match isolated.at {
+            match isolated.min_sensitivity {
                 ..=1 => "internal or more",
                 2 => "confidential or more",
                 3.. => "secret",
@@ -41,17 +42,17 @@ pub(super) fn isolated(open: &Upstream) -> String {
     })
 }
 
-/// A line for a server that is not tried before agents come, where it would be.
-pub(super) fn trial(config: &Config) -> &'static str {
+/// A line that says that the startup probe is off, where it would run otherwise.
+pub(super) fn startup_probe(config: &Config) -> &'static str {
     let is_possible = match config.listen {
         Listen::Http(_) => true,
         Listen::Stdio => config.upstream.http.is_some() && config.admin.port.is_some(),
     };
-    match config.upstream.trial {
-        Trial::Off if is_possible => {
-            "  trial     none: `GET /health` does not wait for a handshake\n"
+    match config.upstream.startup_probe {
+        StartupProbe::Off if is_possible => {
+            "  probe     none: `GET /health` does not wait for a handshake\n"
         }
-        Trial::Off | Trial::On => "",
+        StartupProbe::Off | StartupProbe::On => "",
     }
 }
 

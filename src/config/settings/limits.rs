@@ -29,13 +29,13 @@ pub struct Limits {
     /// The same for calls of single tools, by exact name.
     pub tool_timeouts: BTreeMap<String, Duration>,
     /// How long a stop waits for requests that are in flight.
-    pub drain_deadline: Duration,
+    pub shutdown_grace_period: Duration,
     /// Conversations of agents over HTTP at the same time, if that was said.
     pub max_sessions: Option<usize>,
     /// Those of them that may be one agent's, if that was said.
     pub max_sessions_per_agent: Option<usize>,
     /// How long a conversation over HTTP lives in which nothing happens.
-    pub session_idle: Duration,
+    pub session_idle_timeout: Duration,
     /// Connections of agents over HTTP at the same time.
     pub max_connections: usize,
     /// Bytes of memory that the gate's process may take.
@@ -55,10 +55,10 @@ impl Default for Limits {
             progress_extends: true,
             max_request_timeout: Duration::from_mins(10),
             tool_timeouts: BTreeMap::new(),
-            drain_deadline: Duration::from_secs(10),
+            shutdown_grace_period: Duration::from_secs(10),
             max_sessions: None,
             max_sessions_per_agent: None,
-            session_idle: Duration::from_mins(5),
+            session_idle_timeout: Duration::from_mins(5),
             max_connections: 2_048,
             max_memory: 512 << 20,
         }

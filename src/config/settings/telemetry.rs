@@ -24,7 +24,7 @@ pub struct Telemetry {
     /// `service.name` of all spans.
     pub service: String,
     /// The share of traces which is kept; 0 to 1.
-    pub sample: f64,
+    pub sample_ratio: f64,
     /// What becomes of traces that an agent wants kept.
     pub parents: Parents,
     /// How long one request to the collector may take.
@@ -49,7 +49,7 @@ impl Default for Telemetry {
             headers: BTreeMap::new(),
             secrets: Vec::new(),
             service: "mcp-protector".to_owned(),
-            sample: 1.0,
+            sample_ratio: 1.0,
             parents: Parents::Sampled,
             timeout: Duration::from_secs(10),
             ca_file: None,
@@ -70,7 +70,7 @@ impl fmt::Debug for Telemetry {
             .field("headers", &self.headers)
             .field("secrets", &self.secrets.len())
             .field("service", &self.service)
-            .field("sample", &self.sample)
+            .field("sample_ratio", &self.sample_ratio)
             .field("parents", &self.parents)
             .field("timeout", &self.timeout)
             .field("ca_file", &self.ca_file)

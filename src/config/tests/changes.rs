@@ -96,15 +96,15 @@ const LIVE: &[(&str, &str, &str, &str)] = &[
     ("policy.shadow", "'one'", "'two'", "policy.dir = 'p'"),
     (
         "policy.other_methods",
-        "'base'",
+        "'allow'",
         "'deny'",
         "policy.allow = ['a']",
     ),
     ("policy.allow_warnings", "false", "true", ""),
-    ("policy.denial", "'error'", "'tool_result'", ""),
-    ("policy.lock", "'known'", "'off'", ""),
+    ("policy.deny_response", "'error'", "'tool_result'", ""),
+    ("policy.pinning", "'locked'", "'off'", ""),
     ("policy.reload", "'watch'", "'off'", ""),
-    ("policy.on_removal", "'keep'", "'accept'", ""),
+    ("policy.on_policy_removal", "'reject'", "'apply'", ""),
     (
         "audit.durability",
         "'async'",
@@ -121,29 +121,34 @@ const LIVE: &[(&str, &str, &str, &str)] = &[
     ("limits.rates.global", "'1/s'", "'2/s'", ""),
     ("limits.rates.principal", "'1/s'", "'2/s'", ""),
     ("limits.rates.tools.x", "'1/s'", "'2/s'", ""),
-    ("guards.arguments", "'warn'", "'off'", ""),
-    ("guards.results", "'warn'", "'off'", ""),
+    ("guards.arguments", "'report'", "'off'", ""),
+    ("guards.results", "'report'", "'off'", ""),
     ("guards.secrets", "'redact'", "'off'", ""),
-    ("guards.secrets_sent", "'warn'", "'off'", ""),
-    ("guards.definitions", "'warn'", "'off'", ""),
-    ("guards.text", "'warn'", "'off'", ""),
+    ("guards.secrets_outbound", "'report'", "'off'", ""),
+    ("guards.tool_metadata", "'report'", "'off'", ""),
+    ("guards.content", "'report'", "'off'", ""),
     ("guards.description_length", "20", "30", ""),
-    ("guards.names", "'ascii'", "'any'", ""),
-    ("guards.uris", "'warn'", "'off'", ""),
-    ("guards.links", "'resolve'", "'as_written'", ""),
-    ("guards.fatal", "'record'", "'end_session'", ""),
+    ("guards.tool_names", "'ascii'", "'any'", ""),
+    ("guards.uris", "'report'", "'off'", ""),
+    ("guards.symlinks", "'resolve'", "'as_written'", ""),
+    (
+        "guards.on_fatal_tool_error",
+        "'report'",
+        "'close_session'",
+        "",
+    ),
     (
         "guards.elicitation.hosts",
         "['a.example']",
         "['b.example']",
         "",
     ),
-    ("guards.elicitation.secret_fields", "'warn'", "'off'", ""),
-    ("guards.excerpts.over", "1024", "2048", ""),
-    ("guards.excerpts.keep", "1024", "2048", ""),
-    ("guards.excerpts.tools.x", "'default'", "'whole'", ""),
-    ("guards.excerpts.resources.x", "'default'", "'whole'", ""),
-    ("guards.excerpts.prompts.x", "'default'", "'whole'", ""),
+    ("guards.elicitation.secret_fields", "'report'", "'off'", ""),
+    ("truncation.max_bytes", "1024", "2048", ""),
+    ("truncation.retain_bytes", "1024", "2048", ""),
+    ("truncation.tools.x", "'default'", "'none'", ""),
+    ("truncation.resources.x", "'default'", "'none'", ""),
+    ("truncation.prompts.x", "'default'", "'none'", ""),
     (
         "guards.secret_rules.x.pattern",
         "'acme_[0-9a-f]{8}'",
@@ -251,9 +256,9 @@ const RESTART: &[(&str, &str, &str)] = &[
         "limits.max_message_bytes_to_agent = 1025",
     ),
     (
-        "limits.drain_deadline",
-        "limits.drain_deadline = '1s'",
-        "limits.drain_deadline = '2s'",
+        "limits.shutdown_grace_period",
+        "limits.shutdown_grace_period = '1s'",
+        "limits.shutdown_grace_period = '2s'",
     ),
     (
         "protocol.bridge",
@@ -267,8 +272,8 @@ const RESTART: &[(&str, &str, &str)] = &[
     ),
     (
         "consent.timeout",
-        "consent = { ways = ['elicitation'], timeout = '1m' }",
-        "consent = { ways = ['elicitation'], timeout = '2m' }",
+        "consent = { channels = ['elicitation'], timeout = '1m' }",
+        "consent = { channels = ['elicitation'], timeout = '2m' }",
     ),
     (
         "ratchet.max_sessions",
@@ -281,9 +286,9 @@ const RESTART: &[(&str, &str, &str)] = &[
         "listen = { transport = 'http', port = 2 }",
     ),
     (
-        "limits.session_idle",
-        "listen = { transport = 'http', port = 1 }\nlimits.session_idle = '1s'",
-        "listen = { transport = 'http', port = 1 }\nlimits.session_idle = '2s'",
+        "limits.session_idle_timeout",
+        "listen = { transport = 'http', port = 1 }\nlimits.session_idle_timeout = '1s'",
+        "listen = { transport = 'http', port = 1 }\nlimits.session_idle_timeout = '2s'",
     ),
     (
         "limits.max_sessions",
@@ -307,9 +312,9 @@ const RESTART: &[(&str, &str, &str)] = &[
     ),
     ("admin.port", "admin.port = 1", "admin.port = 2"),
     (
-        "telemetry.sample",
-        "telemetry = { otlp_endpoint = 'https://a', sample = 0.1 }",
-        "telemetry = { otlp_endpoint = 'https://a', sample = 0.2 }",
+        "telemetry.sample_ratio",
+        "telemetry = { otlp_endpoint = 'https://a', sample_ratio = 0.1 }",
+        "telemetry = { otlp_endpoint = 'https://a', sample_ratio = 0.2 }",
     ),
 ];
 
@@ -348,15 +353,15 @@ fn what_is_told_says_what_was_and_what_is() {
         "configuration: `policy.allow` in another order",
     );
     check(
-        "guards.excerpts = {}",
+        "truncation = {}",
         "",
-        "configuration: `guards.excerpts` is not set and was {}",
+        "configuration: `truncation` is not set and was {}",
     );
     // What a variable holds is no part of what is written.
     check(
-        "policy.denial = '${SECRET}'",
-        "policy.denial = '${EMPTY}\\n'",
-        "configuration: `policy.denial` is \"${EMPTY}\\\\n\" and was \"${SECRET}\"",
+        "policy.deny_response = '${SECRET}'",
+        "policy.deny_response = '${EMPTY}\\n'",
+        "configuration: `policy.deny_response` is \"${EMPTY}\\\\n\" and was \"${SECRET}\"",
     );
     let many = (10..30).map(|key| format!("limits.tool_timeouts.t{key} = '1s'\n"));
     let many = many.collect::<Vec<_>>().concat();
@@ -374,9 +379,9 @@ fn guards_are_named_before_limits_and_what_rules_look_for_is_not_shown() {
     let text = |timeouts: &str, rest: &str| format!("{timeouts}{rest}");
     let many = (10..30).map(|key| format!("limits.tool_timeouts.t{key} = '1s'\n"));
     let many = many.collect::<Vec<_>>().concat();
-    let now = text(&many, "policy.lock = 'off'\nguards.text = 'off'\n");
+    let now = text(&many, "policy.pinning = 'off'\nguards.content = 'off'\n");
     let told = between("", &now).told().unwrap();
-    let first = "configuration: `guards.text` is \"off\" and was not set, `policy.lock` is \"off\" and \
+    let first = "configuration: `guards.content` is \"off\" and was not set, `policy.pinning` is \"off\" and \
                  was not set, `limits.";
     assert!(told.starts_with(first), "{told}");
     let rule = |pattern: &str| {
@@ -419,7 +424,7 @@ fn what_may_be_missing_because_the_file_is_cut_is_missed() {
         assert_eq!(missed(&between(before, now)), expected, "{before} {now}");
     };
     let gone = "is in force and is not there";
-    let whole = "[policy]\nallow = ['a']\n[guards]\nsecrets = 'redact'\ntext = 'clean'\n[guards.excerpts]\nover = 1024\n";
+    let whole = "[policy]\nallow = ['a']\n[guards]\nsecrets = 'redact'\ncontent = 'sanitize'\n[truncation]\nmax_bytes = 1024\n";
     check(whole, whole, &[]);
     check(
         whole,
@@ -429,14 +434,14 @@ fn what_may_be_missing_because_the_file_is_cut_is_missed() {
     check(
         whole,
         "[policy]\nallow = ['a']\n",
-        &[&format!("guards: {gone}")],
+        &[&format!("guards: {gone}"), &format!("truncation: {gone}")],
     );
     check(
         whole,
         "[policy]\nallow = ['a']\n[guards]\nsecrets = 'redact'\n",
         &[
-            &format!("guards.excerpts: {gone}"),
-            &format!("guards.text: {gone}"),
+            &format!("guards.content: {gone}"),
+            &format!("truncation: {gone}"),
         ],
     );
     // A name that is gone from the list takes a permission back, and no array can be cut.
@@ -448,8 +453,8 @@ fn what_may_be_missing_because_the_file_is_cut_is_missed() {
     check(&number("256\n"), &number("25\n"), &[]);
     check("", &number("25"), &[cut]);
     check(
-        "telemetry.sample = 0.25\n",
-        "telemetry.sample = 0.2",
-        &["telemetry.sample: is a number that may be cut: nothing follows it"],
+        "telemetry.sample_ratio = 0.25\n",
+        "telemetry.sample_ratio = 0.2",
+        &["telemetry.sample_ratio: is a number that may be cut: nothing follows it"],
     );
 }

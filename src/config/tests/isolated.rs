@@ -27,7 +27,7 @@ fn an_isolated_server_is_what_is_written_of_it_and_nothing_of_the_open_one() {
          B = 'b'",
     );
     let server = &found.server;
-    assert_eq!(found.at, 2);
+    assert_eq!(found.min_sensitivity, 2);
     assert_eq!(server.name, "files (isolated)");
     assert_eq!(server.command, ["/etc/gate/bin/isolated", "--quiet"]);
     assert_eq!(server.cwd, None);
@@ -43,13 +43,14 @@ fn an_isolated_server_is_what_is_written_of_it_and_nothing_of_the_open_one() {
 #[test]
 fn the_level_is_a_word_of_tools_toml() {
     for (word, level) in [("internal", 1), ("confidential", 2), ("secret", 3)] {
-        let text = format!("upstream.isolated = {{ at = '{word}', command = ['other'] }}");
-        assert_eq!(isolated(&text).at, level);
+        let text =
+            format!("upstream.isolated = {{ min_sensitivity = '{word}', command = ['other'] }}");
+        assert_eq!(isolated(&text).min_sensitivity, level);
     }
     // Every session is public: there would be no open server.
     check_rest(
-        "upstream.isolated = { at = 'public', command = ['other'] }",
-        &["2 upstream.isolated.at: unknown value 'public'"],
+        "upstream.isolated = { min_sensitivity = 'public', command = ['other'] }",
+        &["2 upstream.isolated.min_sensitivity: unknown value 'public'"],
     );
 }
 

@@ -8,8 +8,8 @@ use secrecy::ExposeSecret;
 
 use super::{valid, valid_with};
 use crate::config::{
-    Audit, CommandLine, Config, Denial, Durability, ExcerptPreset, Excerpts, Limits, Listen,
-    LockMode, OnFault, OnRemoval, OtherMethods, Policy, Reload, Warnings,
+    Audit, CommandLine, Config, DenyResponse, Durability, Limits, Listen, OnFault, OnRemoval,
+    OtherMethods, Pinning, Policy, Reload, Truncation, TruncationPreset, Warnings,
 };
 use crate::guard::secrets::{OwnRules, Rule};
 
@@ -31,26 +31,26 @@ fn the_smallest_configuration_has_every_default() {
 fn excerpts_are_made_only_where_they_are_asked_for() {
     let with = |guards: &str| {
         let text = format!("[upstream]\ncommand = [\"server\"]\n{guards}");
-        valid(&text).guards.excerpts
+        valid(&text).truncation
     };
-    assert_eq!(with("[guards]\nresults = \"warn\""), None);
-    let default = Excerpts {
-        over: 64 << 10,
-        keep: 16 << 20,
+    assert_eq!(with("[guards]\nresults = \"report\""), None);
+    let default = Truncation {
+        max_bytes: 64 << 10,
+        retain_bytes: 16 << 20,
         tools: BTreeMap::new(),
         resources: BTreeMap::new(),
         prompts: BTreeMap::new(),
     };
-    assert_eq!(with("[guards.excerpts]"), Some(default));
-    let asked = Excerpts {
-        over: 1024,
-        keep: 2048,
-        tools: BTreeMap::from([("q".to_owned(), ExcerptPreset::SqlQuery)]),
-        resources: BTreeMap::from([("file:///var/log/".to_owned(), ExcerptPreset::LogSearch)]),
-        prompts: BTreeMap::from([("p".to_owned(), ExcerptPreset::Whole)]),
+    assert_eq!(with("[truncation]"), Some(default));
+    let asked = Truncation {
+        max_bytes: 1024,
+        retain_bytes: 2048,
+        tools: BTreeMap::from([("q".to_owned(), TruncationPreset::SqlQuery)]),
+        resources: BTreeMap::from([("file:///var/log/".to_owned(), TruncationPreset::LogSearch)]),
+        prompts: BTreeMap::from([("p".to_owned(), TruncationPreset::None)]),
     };
-    let text = "[guards.excerpts]\nover = 1024\nkeep = 2048\ntools = { q = \"sql_query\" }\n\
-        resources = { \"file:///var/log/\" = \"log_search\" }\nprompts = { p = \"whole\" }";
+    let text = "[truncation]\nmax_bytes = 1024\nretain_bytes = 2048\ntools = { q = \"sql_query\" }\n\
+        resources = { \"file:///var/log/\" = \"log_search\" }\nprompts = { p = \"none\" }";
     assert_eq!(with(text), Some(asked));
 }
 
@@ -93,12 +93,12 @@ fn the_defaults_are_the_published_ones() {
     assert_eq!(limits.request_timeout, Duration::from_mins(1));
     assert!(limits.progress_extends);
     assert_eq!(limits.max_request_timeout, Duration::from_mins(10));
-    assert_eq!(limits.drain_deadline, Duration::from_secs(10));
+    assert_eq!(limits.shutdown_grace_period, Duration::from_secs(10));
     assert!(limits.tool_timeouts.is_empty());
     assert_eq!(
         (
             limits.max_sessions,
-            limits.session_idle,
+            limits.session_idle_timeout,
             limits.max_connections
         ),
         (None, Duration::from_mins(5), 2_048)
@@ -115,16 +115,16 @@ fn the_defaults_are_the_published_ones() {
     );
     let policy = Policy::default();
     assert_eq!((policy.allow, policy.dir), (None, None));
-    assert_eq!(policy.other_methods, OtherMethods::Base);
+    assert_eq!(policy.other_methods, OtherMethods::Allow);
     assert_eq!(
-        (policy.warnings, policy.denial),
-        (Warnings::Error, Denial::Error)
+        (policy.warnings, policy.deny_response),
+        (Warnings::Error, DenyResponse::Error)
     );
     assert_eq!(
-        (policy.reload, policy.on_removal),
-        (Reload::Watch, OnRemoval::Keep)
+        (policy.reload, policy.on_policy_removal),
+        (Reload::Watch, OnRemoval::Reject)
     );
-    assert_eq!(policy.lock, LockMode::Known);
+    assert_eq!(policy.pinning, Pinning::Locked);
 }
 
 #[test]
@@ -145,10 +145,10 @@ fn every_key_arrives_where_it_belongs() {
         dir = "policies/"
         shadow = "next"
         allow_warnings = true
-        denial = "tool_result"
-        lock = "first-use"
+        deny_response = "tool_result"
+        pinning = "trust_on_first_use"
         reload = "watch"
-        on_removal = "accept"
+        on_policy_removal = "apply"
         [audit]
         file = "audit.jsonl"
         durability = "strict"
@@ -162,7 +162,7 @@ fn every_key_arrives_where_it_belongs() {
         request_timeout = "1500ms"
         progress_extends = false
         max_request_timeout = "1500ms"
-        drain_deadline = "0s"
+        shutdown_grace_period = "0s"
         tool_timeouts = { slow = "2h", "a.b" = "5s" }
         "#,
     );
@@ -179,12 +179,12 @@ fn every_key_arrives_where_it_belongs() {
         allow: Some(vec!["b".to_owned(), "a".to_owned()]),
         dir: Some(PathBuf::from("/etc/gate/policies/")),
         shadow: Some(PathBuf::from("/etc/gate/next")),
-        other_methods: OtherMethods::Base,
+        other_methods: OtherMethods::Allow,
         warnings: Warnings::Allow,
-        denial: Denial::ToolResult,
-        lock: LockMode::FirstUse,
+        deny_response: DenyResponse::ToolResult,
+        pinning: Pinning::TrustOnFirstUse,
         reload: Reload::Watch,
-        on_removal: OnRemoval::Accept,
+        on_policy_removal: OnRemoval::Apply,
         network: crate::loading::Network::default(),
     };
     assert_eq!(config.policy, policy);
@@ -208,7 +208,7 @@ fn every_key_arrives_where_it_belongs() {
         progress_extends: false,
         max_request_timeout: Duration::from_millis(1500),
         tool_timeouts: timeouts.map(|(name, time)| (name.to_owned(), time)).into(),
-        drain_deadline: Duration::ZERO,
+        shutdown_grace_period: Duration::ZERO,
         ..Limits::default()
     };
     assert_eq!(config.limits, limits);
@@ -320,13 +320,13 @@ fn what_is_valid_but_odd_is_a_warning() {
             &["policy.other_methods: has no effect beside `dir`, where policies alone decide"],
         ),
         (
-            "policy = { allow = [\"a\"], reload = \"watch\", on_removal = \"keep\" }",
+            "policy = { allow = [\"a\"], reload = \"watch\", on_policy_removal = \"reject\" }",
             &[],
         ),
         (
-            "policy = { dir = \"p\", reload = \"off\", on_removal = \"accept\" }",
+            "policy = { dir = \"p\", reload = \"off\", on_policy_removal = \"apply\" }",
             &[
-                "policy.on_removal: has no effect where nothing is watched: a signal takes what is there",
+                "policy.on_policy_removal: has no effect where nothing is watched: a signal takes what is there",
             ],
         ),
     ];
@@ -385,7 +385,7 @@ fn a_command_line_means_what_the_file_would() {
     };
     let config = Config::from_command_line(CommandLine {
         allow: Some(words(&["a", "b", "a"])),
-        other_methods: OtherMethods::Base,
+        other_methods: OtherMethods::Allow,
         policies: Some(PathBuf::from("p")),
         audit: Some(PathBuf::from("log")),
         env: words(&["PATH"]),

@@ -223,13 +223,13 @@ fn unknown_keys_and_values_get_a_suggestion() {
         "known values: `async`, `strict`",
     );
     check_advice(
-        &with("policy.denial = \"Tool-Result\""),
+        &with("policy.deny_response = \"Tool-Result\""),
         "did you mean `tool_result`?",
     );
     check_advice(&with("policy.reload = \"wacth\""), "did you mean `watch`?");
     check_advice(
-        &with("policy.on_removal = \"deny\""),
-        "known values: `keep`, `accept`",
+        &with("policy.on_policy_removal = \"deny\""),
+        "known values: `reject`, `apply`",
     );
 }
 
@@ -269,11 +269,11 @@ fn the_version_is_one() {
 #[test]
 fn what_is_quoted_is_cut_and_escaped() {
     let expected = format!(
-        "2 policy.denial: unknown value 'a\\u{{7}}{}…'",
+        "2 policy.deny_response: unknown value 'a\\u{{7}}{}…'",
         "b".repeat(58)
     );
     check_rest(
-        &format!("policy.denial = \"a\\u0007{}\"", "b".repeat(500)),
+        &format!("policy.deny_response = \"a\\u0007{}\"", "b".repeat(500)),
         &[&expected],
     );
 }
@@ -430,7 +430,7 @@ fn limits_have_bounds() {
         ("max_in_flight", "65537", "exceeds maximum"),
         ("request_timeout", "\"0s\"", "below minimum"),
         ("request_timeout", "\"25h\"", "exceeds maximum"),
-        ("drain_deadline", "\"11m\"", "exceeds maximum"),
+        ("shutdown_grace_period", "\"11m\"", "exceeds maximum"),
         ("max_request_timeout", "\"25h\"", "exceeds maximum"),
         (
             "max_request_timeout",
@@ -499,8 +499,8 @@ fn the_bounds_themselves_are_accepted() {
         ("max_in_flight", "65536"),
         ("request_timeout", "\"1ms\""),
         ("request_timeout", "\"24h\""),
-        ("drain_deadline", "\"0ms\""),
-        ("drain_deadline", "\"10m\""),
+        ("shutdown_grace_period", "\"0ms\""),
+        ("shutdown_grace_period", "\"10m\""),
     ];
     for (key, value) in cases {
         check_rest(&format!("limits.{key} = {value}"), &[]);

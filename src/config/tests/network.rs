@@ -125,7 +125,7 @@ fn what_is_said_of_agents_over_http_arrives() {
         allow_anonymous = true
         [limits]
         max_sessions = 7
-        session_idle = "90s"
+        session_idle_timeout = "90s"
         max_connections = 9
         [admin]
         host = "::1"
@@ -157,7 +157,7 @@ fn what_is_said_of_agents_over_http_arrives() {
     assert_eq!(http.anonymous, Anonymous::Allowed);
     let limits = config.limits;
     assert_eq!((limits.max_sessions, limits.max_connections), (Some(7), 9));
-    assert_eq!(limits.session_idle, Duration::from_secs(90));
+    assert_eq!(limits.session_idle_timeout, Duration::from_secs(90));
     let admin = config.admin;
     assert_eq!(admin.host, IpAddr::V6(Ipv6Addr::LOCALHOST));
     assert_eq!(admin.port, Some(9090));
@@ -500,7 +500,7 @@ fn what_is_for_http_alone_is_refused_over_stdio() {
             "upstream.command = ['a']\n[listen] # {listen}\n{listen}\nhost = '::1'\nport = 1\npath = '/a'\n\
              allowed_hosts = []\nallowed_origins = []\nallow_anonymous = true\n\
              auth = {{ type = 'bearer', tokens = {{ a = '0123456789abcdef' }} }}\n\
-             [limits]\nmax_sessions = 1\nsession_idle = '1s'\nmax_connections = 1\n\
+             [limits]\nmax_sessions = 1\nsession_idle_timeout = '1s'\nmax_connections = 1\n\
              max_sessions_per_agent = 1"
         );
         let keys = [
@@ -512,7 +512,7 @@ fn what_is_for_http_alone_is_refused_over_stdio() {
             "9 listen.allow_anonymous",
             "10 listen.auth",
             "12 limits.max_sessions",
-            "13 limits.session_idle",
+            "13 limits.session_idle_timeout",
             "14 limits.max_connections",
             "15 limits.max_sessions_per_agent",
         ];

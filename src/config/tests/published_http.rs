@@ -159,7 +159,7 @@ fn about_tokens() {
 #[test]
 fn about_limits_and_the_listener_of_operators() {
     let accepted = [
-        listen("[limits]\nmax_sessions = 1\nsession_idle = '1s'\nmax_connections = 1"),
+        listen("[limits]\nmax_sessions = 1\nsession_idle_timeout = '1s'\nmax_connections = 1"),
         format!("{URL}\nadmin.port = 0"),
         format!("{URL}\nadmin = {{ port = 1, host = '::1' }}"),
         format!("{URL}\nadmin = {{ port = 1, host = '::', token_file = 'a' }}"),
@@ -171,7 +171,7 @@ fn about_limits_and_the_listener_of_operators() {
     let refused = [
         listen("[limits]\nmax_connections = 65537"),
         listen("[limits]\nmax_sessions = 0"),
-        listen("[limits]\nsession_idle = 5"),
+        listen("[limits]\nsession_idle_timeout = 5"),
         format!("{URL}\nadmin = {{}}"),
         format!("{URL}\nadmin = {{ port = 1, host = 'a' }}"),
         format!("{URL}\nadmin = {{ port = 1, host = '::' }}"),

@@ -29,7 +29,7 @@ port = 70000
 
 [policy]
 allow = "read_file"
-denial = "tool-result"
+deny_response = "tool-result"
 
 [limits]
 request_timeout = 60
@@ -44,7 +44,7 @@ snapshot!(
 
 snapshot!(
     a_section_that_is_there_twice,
-    "[policy]\nallow = [\"read_file\"]\n\n[upstream]\ncommand = [\"server\"]\n\n[policy]\ndenial = \"error\"\n"
+    "[policy]\nallow = [\"read_file\"]\n\n[upstream]\ncommand = [\"server\"]\n\n[policy]\ndeny_response = \"error\"\n"
 );
 
 snapshot!(

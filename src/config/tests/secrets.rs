@@ -163,7 +163,7 @@ fn reports_hide_values_that_may_be_secret() {
 fn what_cannot_be_secret_is_shown() {
     let cases = [
         ("limits.max_depth = 65", "max_depth = 65"),
-        ("policy.denial = \"no\"", "denial = \"no\""),
+        ("policy.deny_response = \"no\"", "deny_response = \"no\""),
         (
             "limits.request_timeout = \"1 s\"",
             "request_timeout = \"1 s\"",

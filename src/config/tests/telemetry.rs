@@ -34,7 +34,7 @@ fn traces_go_where_the_file_says_and_nowhere_without_it() {
     let telemetry = valid_with(
         "[telemetry]\notlp_endpoint = 'https://collector.example.com/otlp'\n\
          headers = { Authorization = 'Bearer ${TOKEN}', x-tenant = '7' }\n\
-         service_name = 'tickets'\nsample = 0.25\ntrust_sampled = true\ntimeout = '3s'\nca_file = 'ca.pem'",
+         service_name = 'tickets'\nsample_ratio = 0.25\nparent_based = true\ntimeout = '3s'\nca_file = 'ca.pem'",
     )
     .telemetry;
     let endpoint = telemetry.endpoint.unwrap();
@@ -54,7 +54,7 @@ fn traces_go_where_the_file_says_and_nowhere_without_it() {
     let secrets = telemetry.secrets.iter().map(ExposeSecret::expose_secret);
     assert_eq!(secrets.collect::<Vec<_>>(), ["a-token-of-20-bytes!"]);
     assert_eq!(telemetry.service, "tickets");
-    assert!((telemetry.sample - 0.25).abs() < f64::EPSILON);
+    assert!((telemetry.sample_ratio - 0.25).abs() < f64::EPSILON);
     assert_eq!(none.parents, Parents::Sampled);
     assert_eq!(telemetry.parents, Parents::Believed);
     assert_eq!(telemetry.timeout, Duration::from_secs(3));
@@ -137,9 +137,9 @@ fn what_is_wrong_about_a_collector_is_told_with_its_place() {
         ("inf", Some("expected a number from 0 to 1")),
         ("'1'", Some("expected a number from 0 to 1, found a string")),
     ] {
-        let problem = problem.map(|problem| format!("4 telemetry.sample: {problem}"));
+        let problem = problem.map(|problem| format!("4 telemetry.sample_ratio: {problem}"));
         let expected: Vec<_> = problem.iter().map(String::as_str).collect();
-        check(&format!("sample = {sample}"), &expected);
+        check(&format!("sample_ratio = {sample}"), &expected);
     }
     check("timeout = '10ms'", &["4 telemetry.timeout: below minimum"]);
     check("timeout = '2m'", &["4 telemetry.timeout: exceeds maximum"]);

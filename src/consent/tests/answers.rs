@@ -21,7 +21,7 @@ fn a_yes_is_a_receipt_that_says_who_agreed_to_what_and_when() {
     let consent = receipt.fits(&binding("ann"), clock.elapsed()).unwrap();
     assert!(consent.granted);
     assert_eq!(consent.scope, "write");
-    assert_eq!(consent.by.as_deref(), Some("page:olga"));
+    assert_eq!(consent.by.as_deref(), Some("web:olga"));
     assert_eq!(consent.at_ms, Some(1_005_000));
     // The question is gone with its outcome.
     assert_eq!(desk.take(&id), Some(Outcome::TimedOut));
@@ -146,7 +146,7 @@ fn a_receipt_that_nobody_spends_is_void_when_an_answer_would_have_been() {
 fn answers_count_only_in_ways_that_are_configured() {
     fn check(way: Way, by: By, other: By) {
         let (desk, _) = desk_with(Settings {
-            ways: vec![way],
+            channels: vec![way],
             ..settings()
         });
         let id = ask(&desk, "ann").unwrap();
@@ -167,7 +167,7 @@ fn answers_count_only_in_ways_that_are_configured() {
 #[test]
 fn where_only_agents_answer_nobody_is_shown_what_waits() {
     let (desk, _) = desk_with(Settings {
-        ways: vec![Way::Elicitation],
+        channels: vec![Way::Elicitation],
         ..settings()
     });
     ask(&desk, "ann").unwrap();

@@ -40,7 +40,7 @@ impl Clock for HandClock {
 
 fn settings() -> Settings {
     Settings {
-        ways: Way::ALL.to_vec(),
+        channels: Way::ALL.to_vec(),
         timeout: TIMEOUT,
         per_principal: 2,
         in_all: 3,

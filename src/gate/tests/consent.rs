@@ -74,7 +74,7 @@ impl Asked {
 
     pub(super) fn before(mut bench: Bench, ways: &[Way], change: impl FnOnce(&mut Asking)) -> Self {
         let mut settings = Asking {
-            ways: ways.to_vec(),
+            channels: ways.to_vec(),
             approvers: vec!["olga".to_owned()],
             timeout: TIMEOUT,
             ..Asking::default()

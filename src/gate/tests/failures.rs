@@ -11,7 +11,7 @@ fn failed(id: &str, text: &str) -> String {
 
 async fn ending(rule: Rule) -> Bench {
     let bench = Bench::with(rule, |settings| {
-        settings.terms.guards.fatal = OnFatal::EndSession;
+        settings.terms.guards.on_fatal_tool_error = OnFatal::CloseSession;
     });
     bench.shake_hands().await;
     bench.list(&["safe"]).await;
@@ -129,7 +129,7 @@ async fn a_session_that_somebody_has_named_does_not_begin_again() {
     let key = |principal, session| Whose::Common(SessionKey::of(principal, session));
     let begun = async |whose: &Whose| {
         let mut bench = Bench::with(open, |settings| {
-            settings.terms.guards.fatal = OnFatal::EndSession;
+            settings.terms.guards.on_fatal_tool_error = OnFatal::CloseSession;
         });
         bench.gate = bench.gate.remembering(Arc::clone(&store));
         let session = Arc::into_inner(bench.talk.session).unwrap();
@@ -181,7 +181,7 @@ async fn a_fatal_error_that_policy_withholds_ends_the_session_too() {
 /// Requests without sessions, that have this in common.
 async fn in_common(whose: Whose) -> Bench {
     let mut bench = Bench::with(open, |settings| {
-        settings.terms.guards.fatal = OnFatal::EndSession;
+        settings.terms.guards.on_fatal_tool_error = OnFatal::CloseSession;
     });
     let session = Arc::into_inner(bench.talk.session).unwrap();
     bench.talk.session = Arc::new(session.reading_as(whose));
@@ -225,7 +225,7 @@ async fn what_answers_nothing_and_what_others_share_ends_no_session() {
     assert_eq!(answered(&bench, "1", result).await.len(), 1);
 
     let bench = Bench::with(open, |settings| {
-        settings.terms.guards.fatal = OnFatal::EndSession;
+        settings.terms.guards.on_fatal_tool_error = OnFatal::CloseSession;
     });
     let bench = bench.with_ids(crate::session::Ids::OfStream);
     bench.shake_hands().await;

@@ -103,7 +103,7 @@ impl Disk {
     }
 
     async fn bench(&self, rule: Rule, links: Links) -> Bench {
-        let bench = Bench::with(rule, |settings| settings.terms.guards.links = links);
+        let bench = Bench::with(rule, |settings| settings.terms.guards.symlinks = links);
         let policies = snapshot("labelled", rule).with_labels(self.labels());
         bench.gate.policy.publish(policies);
         bench.shake_hands().await;

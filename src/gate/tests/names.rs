@@ -3,7 +3,7 @@
 use super::*;
 
 fn any(settings: &mut Settings) {
-    settings.terms.guards.names = ToolNames::Any;
+    settings.terms.guards.tool_names = ToolNames::Any;
 }
 
 /// What the agent sees of a list of one page with these names.

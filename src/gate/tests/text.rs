@@ -9,7 +9,7 @@ const ZERO: &str = r"\u200b";
 
 fn looking(definitions: Cleaning, content: Cleaning) -> impl FnOnce(&mut Settings) {
     move |settings| {
-        settings.terms.guards.names = ToolNames::Any;
+        settings.terms.guards.tool_names = ToolNames::Any;
         settings.terms.guards.texts = Texts {
             definitions,
             content,

@@ -15,27 +15,27 @@ use crate::policy::{PolicyEntry, PolicyProblem, PolicySnapshot, PolicySource};
 
 const CODE: &str = "policy::removed";
 
-const HELP: &str = "if that is meant, send SIGHUP to the gate, set `on_removal = \"accept\"` in `[policy]`, or \
+const HELP: &str = "if that is meant, send SIGHUP to the gate, set `on_policy_removal = \"apply\"` in `[policy]`, or \
      write a `MANIFEST` with the policies: `mcp-protector check --write-manifest DIR`";
 
 /// Why `new` must not replace `old`.
 pub(super) fn problems(
     old: &PolicySnapshot,
     new: &PolicySnapshot,
-    on_removal: OnRemoval,
+    on_policy_removal: OnRemoval,
 ) -> Vec<PolicyProblem> {
     if has_policies(old) && !has_policies(new) {
         let message = "no policy is left in the directory";
         let help = "policies may go one by one, but the last one not while the gate runs";
         return vec![PolicyProblem::error(CODE, message).with_help(help)];
     }
-    match on_removal {
-        OnRemoval::Keep if !new.has_manifest() => {
+    match on_policy_removal {
+        OnRemoval::Reject if !new.has_manifest() => {
             let unlisted = "`MANIFEST` was there, and is not there any more".to_owned();
             let unlisted = old.has_manifest().then(|| missed(unlisted));
             unlisted.into_iter().chain(gone(old, new)).collect()
         }
-        OnRemoval::Keep | OnRemoval::Accept => Vec::new(),
+        OnRemoval::Reject | OnRemoval::Apply => Vec::new(),
     }
 }
 

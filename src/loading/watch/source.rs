@@ -24,7 +24,11 @@ pub trait Source: fmt::Debug + Send + Sync + Sized + 'static {
     fn in_force(&self) -> &Self::Text;
 
     /// What another text means in its place, with this done about what it lacks.
-    fn means(&self, text: &Self::Text, on_removal: OnRemoval) -> Result<Meant<Self>, Self::Error>;
+    fn means(
+        &self,
+        text: &Self::Text,
+        on_policy_removal: OnRemoval,
+    ) -> Result<Meant<Self>, Self::Error>;
 
     /// That text is in force from now on.
     fn takes(&mut self, text: Self::Text);

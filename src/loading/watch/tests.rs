@@ -35,15 +35,15 @@ fn check(old: Files, new: Files, missed: &[&str]) {
     let at = dir.path().join("p");
     let (old, new) = (snapshot(old, &at), snapshot(new, &at));
     let prefix = format!("`{}/", at.display());
-    let problems = |on_removal| -> Vec<String> {
-        let problems = removals::problems(&old, &new, on_removal);
+    let problems = |on_policy_removal| -> Vec<String> {
+        let problems = removals::problems(&old, &new, on_policy_removal);
         let shown = problems
             .iter()
             .map(|problem| problem.message.replace(&prefix, "`"));
         shown.collect()
     };
-    assert_eq!(problems(OnRemoval::Keep), missed);
-    let accepted = problems(OnRemoval::Accept);
+    assert_eq!(problems(OnRemoval::Reject), missed);
+    let accepted = problems(OnRemoval::Apply);
     let nothing_left = missed == [NOTHING_LEFT];
     assert_eq!(accepted.is_empty(), !nothing_left, "{accepted:?}");
 }
@@ -297,7 +297,7 @@ fn what_a_manifest_does_not_list_is_told_and_not_missed() {
             .map(|it| it.message.replace(&*at.to_string_lossy(), "p"))
             .collect()
     };
-    assert!(removals::problems(&old, &new, OnRemoval::Keep).is_empty());
+    assert!(removals::problems(&old, &new, OnRemoval::Reject).is_empty());
     assert_eq!(
         told(removals::meant(&old, &new)),
         [
@@ -307,7 +307,7 @@ fn what_a_manifest_does_not_list_is_told_and_not_missed() {
     );
     let none = listed(&[], &at);
     assert_eq!(
-        told(removals::problems(&old, &none, OnRemoval::Keep)),
+        told(removals::problems(&old, &none, OnRemoval::Reject)),
         [NOTHING_LEFT]
     );
 }
@@ -318,9 +318,9 @@ fn a_manifest_that_is_gone_is_missed() {
     let dir = tempfile::tempdir().unwrap();
     let at = dir.path().join("p");
     let (old, new) = (listed(files, &at), snapshot(files, &at));
-    let missed = removals::problems(&old, &new, OnRemoval::Keep);
+    let missed = removals::problems(&old, &new, OnRemoval::Reject);
     let missed: Vec<_> = missed.iter().map(|it| it.message.as_str()).collect();
     assert_eq!(missed, ["`MANIFEST` was there, and is not there any more"]);
-    assert!(removals::problems(&old, &new, OnRemoval::Accept).is_empty());
-    assert!(removals::problems(&new, &old, OnRemoval::Keep).is_empty());
+    assert!(removals::problems(&old, &new, OnRemoval::Apply).is_empty());
+    assert!(removals::problems(&new, &old, OnRemoval::Reject).is_empty());
 }

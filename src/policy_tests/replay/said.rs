@@ -170,7 +170,7 @@ fn was(reply: &Message) -> Was {
             _ => Was::Allowed,
         };
     }
-    // A gate with `denial = "tool_result"` says it in a result.
+    // A gate with `deny_response = "tool_result"` says it in a result.
     let flagged = reply.result().and_then(|result| result.get("isError"));
     let content = reply.result().and_then(|result| result.get("content"));
     let text = content.and_then(|content| content.items().next()?.get("text")?.as_str());

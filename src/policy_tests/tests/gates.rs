@@ -47,7 +47,7 @@ pub(super) fn everything_a_gate_adds() -> Report {
          received = {{ decision = 'allow', edits = [] }} }}",
         "x".repeat(2000)
     );
-    let gate = format!("{ISOLATED}guards.excerpts = {{ over = '1KiB' }}");
+    let gate = format!("{ISOLATED}truncation = {{ max_bytes = '1KiB' }}");
     pack(&gate, &steps(&said)).run().unwrap()
 }
 
@@ -77,7 +77,7 @@ fn a_fixture_is_judged_by_the_gate_that_it_names() {
     let report = pack(rate, &twice).run().unwrap();
     assert_eq!(report.summary.passed, 2);
     check(
-        "guards.excerpts = { over = '1KiB' }",
+        "truncation = { max_bytes = '1KiB' }",
         &format!(
             "{{ call = 'look', expect = 'allow', result = {{ text = '{}' }}, \
              received = {{ decision = 'allow', edits = ['an excerpt of 2000 bytes: /result/content/0/text'] }} }}",
@@ -133,7 +133,7 @@ fn a_change_of_the_gates_is_compared_exactly() {
             "{{ call = 'look', expect = 'allow', result = {{ text = '{text}' }}, \
              received = {{ decision = 'allow', edits = [{edits}] }} }}"
         );
-        let found = problems(&pack("guards.excerpts = { over = '1KiB' }", &steps(&said)));
+        let found = problems(&pack("truncation = { max_bytes = '1KiB' }", &steps(&said)));
         assert_eq!(found, expected, "{edits}");
     };
     check("", "short", &[]);

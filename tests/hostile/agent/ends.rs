@@ -193,7 +193,7 @@ fn an_agent_that_closes_its_reading_end_leaves_no_call_without_an_outcome() {
 fn what_an_agent_waited_for_is_cancelled_at_once_when_its_process_has_ended() {
     for start in [Held::start, Held::with_sockets] {
         let mut setup = recorded(Setup::of([fixture("everything-server")]).policies(ALLOW_ALL));
-        r#"drain_deadline = "10m""#.clone_into(&mut setup.limits);
+        r#"shutdown_grace_period = "10m""#.clone_into(&mut setup.limits);
         let received = setup.path("received");
         let has = |text: &str| {
             processes::eventually(|| {
@@ -228,7 +228,10 @@ fn what_an_agent_waited_for_is_cancelled_at_once_when_its_process_has_ended() {
 
 #[test]
 fn a_signal_ends_a_gate_whose_server_reads_no_more() {
-    let limits = [r#"request_timeout = "1s""#, r#"drain_deadline = "1s""#];
+    let limits = [
+        r#"request_timeout = "1s""#,
+        r#"shutdown_grace_period = "1s""#,
+    ];
     let mut talk = Talk::with("deaf-after-list", &limits);
     talk.open();
     talk.ask("\"list\"", r#""tools/list""#);
@@ -271,7 +274,7 @@ fn a_signal_ends_a_gate_whose_server_reads_no_more() {
 
 #[test]
 fn a_signal_in_a_flood_of_calls_ends_a_gate_that_has_answered_what_it_read() {
-    let mut talk = Talk::with("proper", &[r#"drain_deadline = "1m""#]);
+    let mut talk = Talk::with("proper", &[r#"shutdown_grace_period = "1m""#]);
     talk.open();
     let ids: Vec<String> = (100..4000).map(|id: u32| id.to_string()).collect();
     let writing = talk.request_aside(&ids, r#""tools/call","params":{"name":"safe"}"#);

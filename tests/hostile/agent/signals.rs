@@ -63,7 +63,7 @@ fn a_signal_lets_what_is_in_flight_finish_and_ends_with_zero() {
 
 #[test]
 fn what_does_not_finish_before_the_deadline_is_answered_with_an_error() {
-    let mut talk = in_flight(600_000, r#"drain_deadline = "300ms""#);
+    let mut talk = in_flight(600_000, r#"shutdown_grace_period = "300ms""#);
     signal(&talk.gate, Signal::TERM);
     let answer = talk.answer("7");
     assert!(answer.contains(r#""error":{"code":-32603,"#), "{answer}");
@@ -73,7 +73,7 @@ fn what_does_not_finish_before_the_deadline_is_answered_with_an_error() {
 
 #[test]
 fn a_server_hears_that_nobody_waits_when_the_deadline_passes() {
-    let mut talk = in_flight(600_000, r#"drain_deadline = "300ms""#);
+    let mut talk = in_flight(600_000, r#"shutdown_grace_period = "300ms""#);
     signal(&talk.gate, Signal::TERM);
     talk.answer("7");
     let past = talk.end();
@@ -83,7 +83,7 @@ fn a_server_hears_that_nobody_waits_when_the_deadline_passes() {
 
 #[test]
 fn a_second_signal_ends_the_patience() {
-    let mut talk = in_flight(600_000, r#"drain_deadline = "10m""#);
+    let mut talk = in_flight(600_000, r#"shutdown_grace_period = "10m""#);
     signal(&talk.gate, Signal::TERM);
     // Pending signals of one kind are one; two kinds are two.
     signal(&talk.gate, Signal::INT);

@@ -87,7 +87,7 @@ fn a_flood_waits_for_the_agent_and_takes_no_memory() {
         &floods,
         |mode| mode,
         |mode| {
-            let mut talk = Talk::with(mode, &[r#"drain_deadline = "200ms""#]);
+            let mut talk = Talk::with(mode, &[r#"shutdown_grace_period = "200ms""#]);
             talk.open();
             talk.ask("\"list\"", r#""tools/list""#);
             talk.call("7", "safe", "x");

@@ -29,7 +29,7 @@ pub(super) fn patient() -> Settings {
         keep_alive: long,
         stream_after: long,
         slow_reader: long,
-        session_idle: long,
+        session_idle_timeout: long,
         ..Settings::default()
     }
 }

@@ -127,7 +127,7 @@ async fn a_session_that_the_gate_gave_up_is_unknown_from_then_on() {
 #[tokio::test]
 async fn a_session_without_anything_ends_and_one_that_is_listened_to_does_not() {
     let mut rig = Rig::with(Settings {
-        session_idle: Duration::from_millis(500),
+        session_idle_timeout: Duration::from_millis(500),
         ..patient()
     })
     .await;

@@ -131,7 +131,7 @@ async fn an_agent_without_a_session_brings_the_same_state_again_when_it_came_too
     asked.limit(&Rates::default());
     asked.bench.agent(&yes("3")).await;
     assert_eq!(asked.bench.to_upstream().len(), 1);
-    assert_eq!(asked.events().await, ["asked", "granted agent-ui:stdio"]);
+    assert_eq!(asked.events().await, ["asked", "granted agent_ui:stdio"]);
     asked.bench.agent(&yes("4")).await;
     assert_refused(&asked.bench.to_agent(), "4", "consent_used");
 }
@@ -324,7 +324,7 @@ async fn a_yes_for_a_tool_that_is_unknown_at_the_moment_waits_for_the_list() {
         if !passes {
             assert_refused(&asked.bench.to_agent(), "1", "consent_changed");
         }
-        assert_eq!(asked.events().await, ["asked", "granted page:olga"]);
+        assert_eq!(asked.events().await, ["asked", "granted web:olga"]);
         let mut records = asked.bench.records_of("consent").await;
         records.extend(asked.bench.records_of("tool_call").await);
         let first = records[0].get(&["reference"]);

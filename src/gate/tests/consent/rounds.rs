@@ -77,7 +77,7 @@ async fn an_agent_without_a_session_is_asked_and_comes_back_with_a_yes() {
     // What was for the gate does not go on.
     let minted = id_of(&sent[0]);
     assert_eq!(sent[0], modern(&minted, "ask", r#"{"b":2,"a":1}"#, ""));
-    assert_eq!(asked.events().await, ["asked", "granted agent-ui:stdio"]);
+    assert_eq!(asked.events().await, ["asked", "granted agent_ui:stdio"]);
     assert_eq!(asked.calls().await, ["BLOCK consent_asked", "ALLOW"]);
 }
 
@@ -233,7 +233,7 @@ async fn whoever_answers_first_counts_before_the_agent_comes_back() {
         .agent(&modern("2", "ask", r#"{"a":1}"#, &approving(&state)))
         .await;
     assert_refused(&asked.bench.to_agent(), "2", "consent_denied");
-    assert_eq!(asked.events().await, ["asked", "denied page:olga"]);
+    assert_eq!(asked.events().await, ["asked", "denied web:olga"]);
 }
 
 #[tokio::test]
@@ -340,7 +340,7 @@ async fn a_yes_that_nobody_fetches_is_recorded_when_it_is_good_no_more() {
     assert_eq!(asked.events().await, ["asked"]);
     asked.bench.clock.advance(TIMEOUT / 2);
     look(&asked).await;
-    assert_eq!(asked.events().await, ["asked", "granted page:olga"]);
+    assert_eq!(asked.events().await, ["asked", "granted web:olga"]);
 }
 
 #[tokio::test]
@@ -380,5 +380,5 @@ async fn a_question_that_its_agent_has_ended_is_not_ended_again() {
     asked.bench.clock.advance(TIMEOUT * 3);
     look(&asked).await;
     asked.bench.gate.end_questions_until(async {}).await;
-    assert_eq!(asked.events().await, ["asked", "denied agent-ui:stdio"]);
+    assert_eq!(asked.events().await, ["asked", "denied agent_ui:stdio"]);
 }

@@ -25,7 +25,7 @@ async fn the_clients_form_shows_the_call_and_its_yes_lets_it_pass() {
     let sent = asked.bench.to_upstream();
     assert_eq!(sent, [call(&id_of(&sent[0]), "ask")]);
     assert_eq!(asked.bench.to_agent(), Vec::<String>::new());
-    assert_eq!(asked.events().await, ["asked", "granted agent-ui:stdio"]);
+    assert_eq!(asked.events().await, ["asked", "granted agent_ui:stdio"]);
 }
 
 #[tokio::test]
@@ -77,7 +77,7 @@ async fn a_form_is_withdrawn_when_somebody_else_was_faster() {
         .agent(&form_answer(&id, r#"{"action":"decline"}"#))
         .await;
     asked.go_on().await;
-    assert_eq!(asked.events().await, ["asked", "granted page:olga"]);
+    assert_eq!(asked.events().await, ["asked", "granted web:olga"]);
 }
 
 #[tokio::test]
@@ -227,7 +227,7 @@ async fn consent_once_per_session_holds_for_later_calls_of_the_same_tool() {
     asked.bench.agent(&other).await;
     assert_eq!(asked.bench.to_upstream().len(), 1);
     let records = asked.bench.records_of("tool_call").await;
-    let said = format!("consent: question {ticket} was answered by page:olga, for the session");
+    let said = format!("consent: question {ticket} was answered by web:olga, for the session");
     assert!(!records[0].text().contains(&said) && records[1].text().contains(&said));
     // Another tool is another matter, and `always` is each time.
     let ticket = asked.call("3", "ask_more").await;

@@ -23,7 +23,7 @@ async fn a_call_waits_for_a_yes_and_goes_out_as_it_came() {
     assert_eq!(sent, [call(&minted, "ask")]);
     asked.bench.upstream(&result(&minted)).await;
     assert_eq!(asked.bench.to_agent(), [result("1")]);
-    assert_eq!(asked.events().await, ["asked", "granted page:olga"]);
+    assert_eq!(asked.events().await, ["asked", "granted web:olga"]);
     assert_eq!(asked.calls().await, ["ALLOW"]);
     // One name for all of it.
     let mut references: Vec<_> = asked.bench.records_of("consent").await;
@@ -108,7 +108,7 @@ async fn a_no_is_told_to_the_agent_and_recorded() {
     asked.answer(&ticket, Answer::Deny).await;
     assert_refused(&asked.bench.to_agent(), "1", "consent_denied");
     assert_eq!(asked.bench.to_upstream(), Vec::<String>::new());
-    assert_eq!(asked.events().await, ["asked", "denied page:olga"]);
+    assert_eq!(asked.events().await, ["asked", "denied web:olga"]);
     assert_eq!(asked.calls().await, ["BLOCK consent_denied"]);
     let call = &asked.bench.records_of("tool_call").await[0];
     assert!(call.text().contains(r#""policies":["wants-consent"]"#));
@@ -239,7 +239,7 @@ async fn what_a_person_has_answered_is_recorded_also_where_its_call_ends_before_
                     .await
                     .unwrap();
             }
-            let event = format!("{event} page:olga");
+            let event = format!("{event} web:olga");
             assert_eq!(asked.events().await, ["asked", &event], "{cancelled}");
             // Nothing was done, and the record of the call says why.
             assert_eq!(bench.to_upstream(), Vec::<String>::new());

@@ -120,7 +120,7 @@ async fn a_result_waits_for_a_yes_and_goes_to_the_agent_as_it_came() {
             asked.bench.to_agent(),
             [form_answer("1", &asking(requests))]
         );
-        assert_eq!(asked.events().await, ["asked", "granted page:olga"]);
+        assert_eq!(asked.events().await, ["asked", "granted web:olga"]);
         assert_eq!(asked.results().await, ["ALLOW"]);
         // What the agent answers goes on with its request.
         let answer = r#""inputResponses":{"s":{},"f":{},"r":{}},"requestState":"servers","#;
@@ -163,7 +163,7 @@ async fn an_agent_that_shows_forms_is_asked_by_a_result_about_a_sample_and_gets_
         asked.bench.to_agent(),
         [form_answer("2", &asking(&[SAMPLE]))]
     );
-    assert_eq!(asked.events().await, ["asked", "granted agent-ui:stdio"]);
+    assert_eq!(asked.events().await, ["asked", "granted agent_ui:stdio"]);
     assert_eq!(asked.results().await, ["BLOCK consent_asked", "ALLOW"]);
     let answer = r#""inputResponses":{"s":{"role":"assistant","content":{"type":"text","text":"x"},"model":"m"}},"requestState":"servers","#;
     asked.bench.agent(&calls("3", "more", ALL, answer)).await;

@@ -6,7 +6,7 @@ use super::super::pins::{PROMPT, prompts, speaking};
 use super::*;
 use crate::audit::Durability;
 use crate::gate::Level;
-use crate::policy::LockMode;
+use crate::policy::Pinning;
 
 /// As the isolated server defines it: what was written for the open one does not fit.
 const OTHERWISE: &str =
@@ -87,7 +87,7 @@ async fn a_call_whose_session_moves_while_its_decision_is_recorded_is_refused_an
 async fn a_prompt_that_the_open_server_showed_is_not_taken_for_the_isolated_ones() {
     let get =
         r#"{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"greet"}}"#.to_owned();
-    let mut bench = speaking(None, LockMode::Known);
+    let mut bench = speaking(None, Pinning::Locked);
     bench.gate.settings.isolate_from = Some(SECRET);
     bench.shake_hands().await;
     assert!(prompts(&bench, PROMPT).await.contains("greet"));

@@ -4,7 +4,7 @@ use super::super::pins::{PROMPT, prompts, speaking};
 use super::elsewhere::{begin, dies, moved, strict};
 use super::*;
 use crate::gate::UpstreamFault;
-use crate::policy::LockMode;
+use crate::policy::Pinning;
 
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}"#;
 
@@ -114,7 +114,7 @@ async fn prompts_that_the_open_server_lists_too_late_are_not_the_isolated_ones()
     let list = r#"{"jsonrpc":"2.0","id":"p","method":"prompts/list"}"#;
     let get =
         r#"{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"greet"}}"#.to_owned();
-    let mut bench = speaking(None, LockMode::Known);
+    let mut bench = speaking(None, Pinning::Locked);
     bench.gate.settings.isolate_from = Some(SECRET);
     bench.shake_hands().await;
     bench.agent(list).await;
