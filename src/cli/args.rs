@@ -3,6 +3,7 @@
 mod approvals;
 mod check;
 mod explain;
+mod policy;
 mod proxy;
 mod test_policy;
 #[cfg(test)]
@@ -15,8 +16,9 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand, ValueEnum};
 
 pub use approvals::{ApprovalsArgs, ApprovalsCommand, GateArgs};
-pub use check::{CheckArgs, CheckFormat, Print, ValidateConfigArgs};
+pub use check::{CheckArgs, CheckFormat, ValidateConfigArgs};
 pub use explain::{ExplainArgs, Sender};
+pub use policy::{PolicyArgs, PolicyCommand};
 pub use proxy::ProxyArgs;
 pub use test_policy::{TestFormat, TestPolicyArgs};
 pub use tools::{ToolsArgs, ToolsCommand, ToolsSource};
@@ -47,6 +49,7 @@ pub enum Command {
     Proxy(ProxyArgs),
     ValidateConfig(ValidateConfigArgs),
     Check(CheckArgs),
+    Policy(PolicyArgs),
     TestPolicy(TestPolicyArgs),
     Explain(Box<ExplainArgs>),
     Tools(ToolsArgs),
@@ -88,7 +91,10 @@ pub fn parse(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result
             .is_some_and(|name| name == "test-policy" || name == "tools")
         {
             Exit::TestsNotRun
-        } else if subcommand.as_ref().is_some_and(|name| name == "check") {
+        } else if subcommand
+            .as_ref()
+            .is_some_and(|name| name == "check" || name == "policy")
+        {
             Exit::NotChecked
         } else if subcommand.as_ref().is_some_and(|name| name == "explain") {
             Exit::NotExplained

@@ -1,7 +1,7 @@
 //! `check`: what is wrong with policies, labels and tests, and what looks wrong.
 
+mod derived;
 mod look;
-mod manifest;
 mod report;
 #[cfg(test)]
 mod tests;
@@ -10,40 +10,35 @@ use std::io::Write;
 
 use miette::Diagnostic;
 
+pub use self::derived::run as run_policy;
 use self::look::Target;
 use self::report::{Outcome, Report};
-use super::args::{CheckArgs, CheckFormat, Print};
+use super::args::{CheckArgs, CheckFormat};
 use super::exit::Exit;
 use super::{heard, report as terminal};
-use crate::config::Config;
 use crate::findings::{Finding, Level};
 use crate::lint::{ALL, Lint};
+use crate::loading::Warnings;
 use crate::policy::PolicyProblem;
-use crate::policy::engines::allowlist::CompiledAllowlist;
-use crate::policy::engines::cedar::BASE_SCHEMA;
 use crate::policy_tests;
 
 /// Checks what the arguments name. What people read goes to `stderr`, anything else to `stdout`.
 pub fn run(args: &CheckArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> Exit {
-    let done = match args.print {
-        Some(Print::Schema) => match schema(args) {
-            Ok(text) => return printed(stdout, &text),
-            Err(why) => Err(why),
-        },
-        Some(Print::Allowlist) => match allowlist(args) {
-            Ok(text) => return printed(stdout, &text),
-            Err(why) => Err(why),
-        },
-        None => match &args.write_manifest {
-            Some(dir) => manifest::write(dir, args),
-            None => check(args),
-        },
-    };
+    finish(check(args), args.format, stdout, stderr)
+}
+
+/// Writes the report.
+fn finish(
+    done: Result<Found, Vec<Told>>,
+    format: CheckFormat,
+    stdout: &mut dyn Write,
+    stderr: &mut dyn Write,
+) -> Exit {
     let report = match done {
-        Ok(found) => Report::of(found, args),
+        Ok(found) => Report::of(found),
         Err(why) => Report::not_checked(why),
     };
-    let written = match args.format {
+    let written = match format {
         CheckFormat::Human => report.human(stderr),
         CheckFormat::Json => report.json(stdout),
         CheckFormat::Sarif => report.sarif(stdout),
@@ -66,27 +61,30 @@ struct Found {
     checked: Vec<String>,
     /// A file that was written.
     wrote: Option<String>,
+    /// Whether warnings count as findings.
+    warnings: Warnings,
 }
 
 fn check(args: &CheckArgs) -> Result<Found, Vec<Told>> {
-    let without = without(&args.allow)?;
+    let without = without(&args.ignore)?;
     let targets = targets(args)?;
     let mut told = Vec::new();
     for target in &targets {
         told.extend(target.look(&without)?);
     }
+    let warnings = targets.first().map_or(Warnings::Error, Target::warnings);
     let checked = targets.into_iter().map(|target| target.name).collect();
     Ok(Found {
         told,
         checked,
         wrote: None,
+        warnings,
     })
 }
 
 fn targets(args: &CheckArgs) -> Result<Vec<Target>, Vec<Told>> {
     if let Some(file) = &args.config {
-        let config = Config::load_offline(file).map_err(one)?;
-        return Ok(Target::configured(file, &config, args));
+        return Target::of_configuration(file);
     }
     if args.paths.is_empty() {
         let problem = PolicyProblem::error("check::nothing_named", "there is nothing to check")
@@ -103,10 +101,7 @@ fn targets(args: &CheckArgs) -> Result<Vec<Target>, Vec<Told>> {
             .map(|problem| Box::new(problem) as Told)
             .collect::<Vec<_>>()
     })?;
-    Ok(packs
-        .into_iter()
-        .map(|pack| Target::pack(pack, args))
-        .collect())
+    Ok(packs.into_iter().map(Target::pack).collect())
 }
 
 /// What is not told.
@@ -135,41 +130,6 @@ fn without(names: &[String]) -> Result<Without, Vec<Told>> {
         Ok(without)
     } else {
         Err(problems)
-    }
-}
-
-/// The schema, with what the lock of the first that is named adds to it.
-fn schema(args: &CheckArgs) -> Result<String, Vec<Told>> {
-    if args.config.is_none() && args.paths.is_empty() {
-        return Ok(BASE_SCHEMA.to_owned());
-    }
-    match targets(args)?.as_slice() {
-        [target, ..] => target.schema(),
-        [] => Ok(BASE_SCHEMA.to_owned()),
-    }
-}
-
-/// The allowlist of the configuration, as the engine gets it.
-fn allowlist(args: &CheckArgs) -> Result<String, Vec<Told>> {
-    let wrong = |message: &str| {
-        let problem = PolicyProblem::error("check::no_allowlist", message);
-        let help = "`--print allowlist` prints what `policy.allow` of `--config` comes to";
-        one(problem.with_help(help))
-    };
-    let Some(file) = &args.config else {
-        return Err(wrong("no configuration is named"));
-    };
-    let config = Config::load_offline(file).map_err(one)?;
-    match &config.policy.allow {
-        Some(names) => Ok(CompiledAllowlist::of(names).to_string()),
-        None => Err(wrong("the configuration has no allowlist")),
-    }
-}
-
-fn printed(stdout: &mut dyn Write, text: &str) -> Exit {
-    match heard(write!(stdout, "{text}").and_then(|()| stdout.flush())) {
-        Ok(()) => Exit::Success,
-        Err(_) => Exit::NotChecked,
     }
 }
 

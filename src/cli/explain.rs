@@ -181,7 +181,7 @@ fn request(args: &ExplainArgs, stdin: &mut dyn Read) -> Result<Request, Failure>
 }
 
 fn which(args: &ExplainArgs) -> Option<Which> {
-    let reference = args.reference.clone().map(Which::Reference);
+    let reference = args.record.clone().map(Which::Reference);
     args.seq.map(Which::Seq).or(reference)
 }
 
@@ -336,18 +336,8 @@ mod tests {
         check("DIR --from server", roots, Exit::Denied, "list_roots");
         check("DIR", RECORD, Exit::Success, "is not in the record");
         check("DIR --audit LOG --seq 7", "", Exit::Success, "guides");
-        check(
-            "DIR --audit LOG --reference 5f-7",
-            "",
-            Exit::Success,
-            "guides",
-        );
-        check(
-            "DIR --audit LOG --reference 5f-8",
-            "",
-            Exit::Denied,
-            "timeout",
-        );
+        check("DIR --audit LOG --record 5f-7", "", Exit::Success, "guides");
+        check("DIR --audit LOG --record 5f-8", "", Exit::Denied, "timeout");
         check("--allow read --call read", "", Exit::Success, "allowlist");
         check("DIR", "no json", Exit::Denied, "decode");
 
@@ -360,7 +350,7 @@ mod tests {
             "explain::arguments",
         );
         check("DIR --audit LOG --seq 8", "", not, "explain::record");
-        check("DIR --audit LOG --reference 5f", "", not, "explain::record");
+        check("DIR --audit LOG --record 5f", "", not, "explain::record");
         check("DIR --audit DIR/no --seq 8", "", not, "explain::unreadable");
         check("DIR/none --call x", "", not, "not_explained");
         check("--config DIR/none.toml --call x", "", not, "not_explained");
@@ -582,8 +572,8 @@ mod tests {
             "p --call x --read y",
             "p --audit log",
             "p --seq 1",
-            "p --reference x",
-            "p --audit log --seq 1 --reference x",
+            "p --record x",
+            "p --audit log --seq 1 --record x",
             "p --read x --args {}",
             "p --config c --call x",
             "p --audit log --seq 1 --role x",

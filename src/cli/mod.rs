@@ -40,6 +40,7 @@ pub fn run(typed: Cli, allocated: fn() -> usize) -> Exit {
             validate_config::run(&args, policies, &mut io::stdout(), &mut io::stderr())
         }
         Command::Check(args) => check::run(&args, &mut io::stdout(), &mut io::stderr()),
+        Command::Policy(args) => check::run_policy(&args, &mut io::stdout(), &mut io::stderr()),
         Command::TestPolicy(args) => test_policy::run(&args, &mut io::stdout()),
         Command::Explain(args) => explain::run(&args, &mut io::stdin(), &mut io::stdout()),
         Command::Tools(args) => tools::run(&args, &mut io::stdout(), &mut io::stderr()),
@@ -54,7 +55,7 @@ fn policies(config: &Config) -> Result<validate_config::Policies, PolicyErrors> 
     loaded.notices.extend(missing);
     Ok(validate_config::Policies {
         revision: loaded.snapshot.revision().as_str().to_owned(),
-        surfaces: loaded.surfaces.to_string(),
+        exposed: loaded.surfaces.to_string(),
         notices: loaded.notices,
         roots: loaded.snapshot.labels().roots.clone(),
     })

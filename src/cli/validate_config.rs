@@ -23,9 +23,9 @@ struct Outcome {
     schema: u32,
     file: String,
     valid: bool,
-    /// Which surfaces are open; only when valid.
+    /// Open methods, in words; only when valid.
     #[serde(skip_serializing_if = "Option::is_none")]
-    surfaces: Option<String>,
+    exposed: Option<String>,
     /// The revision of the policies; only when valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     revision: Option<String>,
@@ -58,7 +58,7 @@ struct Problem {
 pub struct Policies {
     pub revision: String,
     /// What is open.
-    pub surfaces: String,
+    pub exposed: String,
     pub notices: Vec<PolicyProblem>,
     /// Which the server's sandbox may be granted.
     pub roots: Roots,
@@ -154,13 +154,13 @@ impl<E: Diagnostic> Findings<E> {
                     out,
                     "{file}: valid\n  \
                      upstream  {upstream}\n{isolated}{probe}{listeners}  \
-                     open      {surfaces}\n  \
+                     exposed   {exposed}\n  \
                      policies  revision {revision}\n",
                     upstream = summary::upstream(&config.upstream),
                     isolated = summary::isolated(&config.upstream),
                     probe = summary::startup_probe(config),
                     listeners = summary::listeners(config),
-                    surfaces = policies.surfaces,
+                    exposed = policies.exposed,
                     revision = policies.revision,
                 )
             }
@@ -187,13 +187,13 @@ impl<E: Diagnostic> Findings<E> {
             schema: 1,
             file,
             valid: false,
-            surfaces: None,
+            exposed: None,
             revision: None,
             problems,
         };
         if let Self::Valid { policies, .. } = self {
             outcome.valid = true;
-            outcome.surfaces = Some(policies.surfaces.clone());
+            outcome.exposed = Some(policies.exposed.clone());
             outcome.revision = Some(policies.revision.clone());
         }
         serde_json::to_writer(&mut *out, &outcome)?;
@@ -272,7 +272,7 @@ mod tests {
     fn loaded(revision: &str) -> Policies {
         Policies {
             revision: revision.to_owned(),
-            surfaces: "tools: read; open: prompts".to_owned(),
+            exposed: "tools: read; open: prompts".to_owned(),
             notices: vec![PolicyProblem::warning("policy::x", "worth knowing")],
             roots: Roots::default(),
         }
@@ -318,7 +318,7 @@ mod tests {
             said,
             "
   upstream  `files`: `sh` over stdio, 1 argument
-  open      tools: read; open: prompts
+  exposed   tools: read; open: prompts
   policies  revision abc123
 "
         );
@@ -330,7 +330,7 @@ mod tests {
             let (exit, _, err) = run_on(text, Format::Human, Ok("abc123"));
             assert_eq!(exit, Exit::Success, "{err}");
             let (_, said) = err.split_once("gate.toml: valid\n").expect("valid");
-            let (said, _) = said.split_once("  open ").expect("what is open");
+            let (said, _) = said.split_once("  exposed ").expect("what is open");
             assert_eq!(said, expected, "{text}");
             assert!(!err.contains("hidden"), "{err}");
         };
@@ -423,7 +423,7 @@ mod tests {
         let exit = run(&args, super::super::policies, &mut out, &mut err);
         let err = String::from_utf8(err).expect("UTF-8");
         assert_eq!(exit, Exit::Success, "{err}");
-        for said in ["no tool can be called", "open      tools: none; closed: "] {
+        for said in ["no tool can be called", "exposed   tools: none; closed: "] {
             assert!(err.contains(said), "{err}");
         }
     }
@@ -435,7 +435,7 @@ mod tests {
         let outcome = json(&out);
         assert_eq!(outcome["valid"], true);
         assert_eq!(outcome["revision"], "abc123");
-        assert_eq!(outcome["surfaces"], "tools: read; open: prompts");
+        assert_eq!(outcome["exposed"], "tools: read; open: prompts");
         let notice = serde_json::json!(
             {"severity": "warning", "code": "policy::x", "message": "worth knowing"}
         );

@@ -101,7 +101,7 @@ fn problem(
     why: &str,
 ) -> PolicyProblem {
     let help = format!(
-        "if the files are what is meant, write it anew: `mcp-protector check --write-manifest {}`",
+        "if the files are what is meant, write it anew: `mcp-protector policy manifest {}`",
         root.display()
     );
     let problem = PolicyProblem::error(CODE, format!("`{}`: {why}", manifest.name));

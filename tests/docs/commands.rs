@@ -68,11 +68,11 @@ fn run(workshop: &Workshop, command: &str) -> Result<String, String> {
             speaks_mcp(&output).map(|()| printed(&output))
         }
         // Into a copy: tests leave the project as it is.
-        ["mcp-protector", "check", "--write-manifest", pack] => {
+        ["mcp-protector", "policy", "manifest", pack] => {
             let pack = root().join(pack);
             let command = format!(
                 "copy=$(mktemp -d) && cp -r '{}/.' \"$copy\" && \
-                 mcp-protector check --write-manifest \"$copy\" && \
+                 mcp-protector policy manifest \"$copy\" && \
                  cd \"$copy\" && sha256sum --strict -c MANIFEST",
                 pack.display()
             );

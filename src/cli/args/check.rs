@@ -25,18 +25,17 @@ pub struct ValidateConfigArgs {
     pub format: Format,
 }
 
-/// Check policies, labels and tests, and tell what looks wrong in what is valid.
+/// Validate and lint policies, labels and tests.
 ///
-/// Starts nothing, connects nowhere, and runs no test. For people it tells everything at once on
-/// standard error; other formats go to standard output.
+/// Starts nothing, connects nowhere and runs no test. The report for people goes to standard error,
+/// every other format to standard output.
 ///
-/// Exit codes: 0 nothing found, 1 something found, 2 nothing could be checked.
+/// Exit codes: 0 no findings, 1 findings, 2 the files could not be checked.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 #[command(after_help = "Examples:
   mcp-protector check policies/
   mcp-protector check --config gate.toml --format sarif
-  mcp-protector check --print schema
-  mcp-protector check --write-manifest policies/starter")]
+  mcp-protector check policies/ --ignore untested_tool")]
 pub struct CheckArgs {
     /// Packs (directories with policies or `tests/`), or directories of packs.
     #[arg(value_name = "PATHS", conflicts_with = "config")]
@@ -50,24 +49,9 @@ pub struct CheckArgs {
     #[arg(long, value_enum, default_value_t)]
     pub format: CheckFormat,
 
-    /// Tell of warnings, but do not count them as findings; as `policy.allow_warnings` does for the
-    /// gate.
-    #[arg(long)]
-    pub allow_warnings: bool,
-
-    /// Leave out these lints, or `policy::untyped`: names, with commas between them or repeated.
+    /// Ignore these lints, or `policy::untyped`: names, with commas between them or repeated.
     #[arg(long, value_name = "LINTS", value_delimiter = ',')]
-    pub allow: Vec<String>,
-
-    /// Print this instead of checking: the allowlist of the configuration as Cedar, or the schema
-    /// that policies are checked against.
-    #[arg(long, value_enum)]
-    pub print: Option<Print>,
-
-    /// Write `MANIFEST` into this policy directory, which says which files there are and what is in
-    /// them, if its policies are in order.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["paths", "config", "print", "allow"])]
-    pub write_manifest: Option<PathBuf>,
+    pub ignore: Vec<String>,
 }
 
 /// Who reads what `check` found.
@@ -82,11 +66,4 @@ pub enum CheckFormat {
     Sarif,
     /// Workflows of GitHub, which annotate the lines of a change.
     Github,
-}
-
-/// What `check` can print.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Print {
-    Allowlist,
-    Schema,
 }

@@ -10,20 +10,20 @@ use super::Format;
 ///
 /// The message is one that the options make, a JSON-RPC message on standard input, or what a gate
 /// has written down of one: a line of its audit log on standard input, or `--audit` with `--seq` or
-/// `--reference`. It takes the gate's own path, and nothing is started or connected to.
+/// `--record`. It takes the gate's own path, and nothing is started or connected to.
 ///
 /// Exit codes: 0 allowed, 1 denied, 2 nothing could be explained.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 #[command(
     group = ArgGroup::new("judges").args(["policies", "config", "allow"]).multiple(true)
         .required(true),
-    group = ArgGroup::new("record").args(["seq", "reference"]),
+    group = ArgGroup::new("which").args(["seq", "record"]),
     group = ArgGroup::new("message").args(["call", "read", "prompt", "audit", "from"]),
     after_help = "Examples:
   mcp-protector explain policies/starter --call read_text_file --args '{\"path\":\"/srv/.env\"}'
   mcp-protector explain --config gate.toml --agent nightly --role auditor --read file:///etc/passwd
   mcp-protector explain --config gate.toml --audit audit.jsonl --seq 7
-  mcp-protector explain --config gate.toml --audit audit.jsonl --reference 5f2b8c0d91e6-12"
+  mcp-protector explain --config gate.toml --audit audit.jsonl --record 5f2b8c0d91e6-12"
 )]
 pub struct ExplainArgs {
     /// The directory of the policies.
@@ -55,7 +55,7 @@ pub struct ExplainArgs {
     pub args: Option<String>,
 
     /// Explain a record of this audit log.
-    #[arg(long, value_name = "FILE", requires = "record")]
+    #[arg(long, value_name = "FILE", requires = "which")]
     pub audit: Option<PathBuf>,
 
     /// Which record, by its number.
@@ -64,7 +64,7 @@ pub struct ExplainArgs {
 
     /// Which record, by the reference that a denied agent was told (`data.audit` of the error).
     #[arg(long, value_name = "REF", requires = "audit")]
-    pub reference: Option<String>,
+    pub record: Option<String>,
 
     /// Who sends the message on standard input; by default the agent.
     #[arg(long, value_enum)]

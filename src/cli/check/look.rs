@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{Told, Without, one};
-use crate::cli::args::CheckArgs;
 use crate::cli::unmet::Expected;
 use crate::cli::{proxy, test_policy};
 use crate::config::Config;
@@ -34,12 +33,11 @@ pub(super) struct Target {
 }
 
 impl Target {
-    pub(super) fn pack(pack: PathBuf, args: &CheckArgs) -> Self {
-        let mut settings = loading::Settings {
+    pub(super) fn pack(pack: PathBuf) -> Self {
+        let settings = loading::Settings {
             dir: Some(pack),
             ..loading::Settings::default()
         };
-        allow_warnings(&mut settings, args);
         Self {
             name: display(settings.dir.as_deref()),
             settings,
@@ -53,10 +51,15 @@ impl Target {
         &self.settings
     }
 
-    /// The policies that a configuration names, and the candidate for the next ones.
-    pub(super) fn configured(file: &Path, config: &Config, args: &CheckArgs) -> Vec<Self> {
+    /// Whether warnings count as findings: `policy.allow_warnings`.
+    pub(super) fn warnings(&self) -> Warnings {
+        self.settings.warnings
+    }
+
+    /// The policies that a configuration names, and its shadow policies.
+    pub(super) fn of_configuration(file: &Path) -> Result<Vec<Self>, Vec<Told>> {
+        let config = &Config::load_offline(file).map_err(one)?;
         let mut settings = proxy::policy_settings(&config.policy);
-        allow_warnings(&mut settings, args);
         let source = PolicySource {
             name: file.to_string_lossy().as_ref().into(),
             // It was read a moment ago; if it is gone now, what is told of it has no place.
@@ -85,7 +88,7 @@ impl Target {
             expected: Some(Expected::by(config)),
             secrets,
         };
-        std::iter::once(own).chain(candidate).collect()
+        Ok(std::iter::once(own).chain(candidate).collect())
     }
 
     /// Everything that is wrong or looks wrong: first what keeps the policies from loading, then
@@ -178,12 +181,6 @@ impl Target {
             .collect();
         problems.retain(|known| doubts.iter().all(|doubt| doubt.code != known.code));
         problems.splice(0..0, doubts);
-    }
-}
-
-fn allow_warnings(settings: &mut loading::Settings, args: &CheckArgs) {
-    if args.allow_warnings {
-        settings.warnings = Warnings::Allow;
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::{ALL, CheckArgs, Finding, Found, Level, Told, terminal};
+use super::{ALL, Finding, Found, Level, Told, Warnings, terminal};
 use crate::findings::{self, Rule, Tool};
 
 /// The version of the JSON format.
@@ -46,11 +46,11 @@ struct Summary {
 }
 
 impl Report {
-    pub(super) fn of(found: Found, args: &CheckArgs) -> Self {
+    pub(super) fn of(found: Found) -> Self {
         let mut report = Self::with(Outcome::Clean, found.told, found.checked);
         report.wrote = found.wrote;
         let Summary { errors, warnings } = report.summary();
-        if errors > 0 || warnings > 0 && !args.allow_warnings {
+        if errors > 0 || warnings > 0 && found.warnings == Warnings::Error {
             report.outcome = Outcome::Findings;
         }
         report

@@ -31,7 +31,7 @@ fn check(text: &str, wrong: Option<&str>) {
             assert_eq!(problem.code, "policy::manifest");
             assert!(problem.message.contains(wrong), "{problem}");
             let help = problem.help.as_deref().unwrap();
-            assert!(help.contains("check --write-manifest "), "{help}");
+            assert!(help.contains("policy manifest "), "{help}");
         }
         (loaded, wrong) => panic!("{text:?} {wrong:?}: {loaded:?}"),
     }

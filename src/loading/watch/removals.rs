@@ -16,7 +16,7 @@ use crate::policy::{PolicyEntry, PolicyProblem, PolicySnapshot, PolicySource};
 const CODE: &str = "policy::removed";
 
 const HELP: &str = "if that is meant, send SIGHUP to the gate, set `on_policy_removal = \"apply\"` in `[policy]`, or \
-     write a `MANIFEST` with the policies: `mcp-protector check --write-manifest DIR`";
+     write a `MANIFEST` with the policies: `mcp-protector policy manifest DIR`";
 
 /// Why `new` must not replace `old`.
 pub(super) fn problems(

@@ -130,7 +130,7 @@ impl Names {
                 nearest.escape_debug()
             ),
             None => format!(
-                "nothing has an attribute `{written}`; `mcp-protector check --print schema` shows \
+                "nothing has an attribute `{written}`; `mcp-protector policy schema` shows \
                  what there is"
             ),
         })

@@ -537,7 +537,7 @@ fn what_can_never_be_is_told_with_what_was_meant() {
     );
     any("principal has truts", "did you mean `trust`?");
     any("context.arguments has opts.detph", "did you mean `depth`?");
-    any("context.arguments has zzzzzzzzzz", "--print schema");
+    any("context.arguments has zzzzzzzzzz", "policy schema");
     let contains = "`context.touch.roots.contains(Mcp::Root::\"…\")`";
     any("resource in context.touch.roots", contains);
     any("Mcp::Root::\"w\" in context.touch.roots", contains);

@@ -1,0 +1,61 @@
+//! What can be typed after `policy`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::CheckFormat;
+
+/// Print or write what the gate derives from policies.
+///
+/// Starts nothing and connects nowhere.
+///
+/// Exit codes: 0 done, 1 the policies have errors, 2 the files could not be read or written.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+#[command(after_help = "Examples:
+  mcp-protector policy schema policies/starter
+  mcp-protector policy allowlist --config gate.toml
+  mcp-protector policy manifest policies/starter")]
+pub struct PolicyArgs {
+    #[command(subcommand)]
+    pub command: PolicyCommand,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
+pub enum PolicyCommand {
+    /// Print the Cedar schema that policies are checked against, with the types that `tools.lock` adds.
+    #[command(after_help = "Examples:
+  mcp-protector policy schema
+  mcp-protector policy schema policies/starter > gate.cedarschema")]
+    Schema {
+        /// The policy directory whose `tools.lock` adds types.
+        #[arg(value_name = "DIR", conflicts_with = "config")]
+        dir: Option<PathBuf>,
+
+        /// Use the policy directory of this configuration.
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+    },
+    /// Print the allowlist of a configuration (`policy.allow`) as Cedar policies.
+    #[command(after_help = "Example:
+  mcp-protector policy allowlist --config gate.toml")]
+    Allowlist {
+        /// The configuration.
+        #[arg(long, value_name = "FILE")]
+        config: PathBuf,
+    },
+    /// Write `MANIFEST` into a policy directory: the list of its files with their digests.
+    ///
+    /// Nothing is written while the policies have errors.
+    #[command(after_help = "Example:
+  mcp-protector policy manifest policies/starter")]
+    Manifest {
+        /// The policy directory.
+        #[arg(value_name = "DIR")]
+        dir: PathBuf,
+
+        /// How to report.
+        #[arg(long, value_enum, default_value_t)]
+        format: CheckFormat,
+    },
+}
