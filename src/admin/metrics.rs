@@ -234,13 +234,17 @@ impl Metrics {
     fn count_event(&self, event: Event) {
         let count = match event {
             Event::Started => &self.started,
-            Event::Died => &self.died,
+            Event::Down => &self.died,
             Event::Restarted => &self.restarted,
-            Event::Isolated => &self.isolated,
-            Event::Changed => &self.changed,
+            Event::SwitchedToIsolated => &self.isolated,
+            Event::DefinitionChanged => &self.changed,
             Event::Published => &self.published,
             Event::Rejected => &self.rejected,
-            Event::Asked | Event::Granted | Event::Denied | Event::TimedOut | Event::Withdrawn => {
+            Event::ConsentRequested
+            | Event::ConsentGranted
+            | Event::ConsentDenied
+            | Event::ConsentTimeout
+            | Event::Cancelled => {
                 return;
             }
         };
@@ -281,16 +285,18 @@ impl Observe for Metrics {
                 self.sessions.fetch_add(1, Ordering::Relaxed);
             }
             // What HTTP refused is told apart, since not all of it comes to a record.
-            Kind::Frame if STAGES.get(words::stage(sighting.stage.as_ref())) != Some(&"http") => {
+            Kind::MalformedMessage
+                if STAGES.get(words::stage(sighting.stage.as_ref())) != Some(&"http") =>
+            {
                 let code = sighting.code.as_ref().map_or("other", |code| code.as_str());
                 self.frames
                     .count(&[words::direction(sighting.direction), code]);
             }
-            Kind::Frame
+            Kind::MalformedMessage
             | Kind::Startup
             | Kind::GateDecision
             | Kind::Consent
-            | Kind::UpstreamEvent
+            | Kind::UpstreamState
             | Kind::PolicyReload
             | Kind::AuditGap
             | Kind::SessionEnd

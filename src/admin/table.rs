@@ -158,14 +158,14 @@ pub(super) const ROWS: [Row; 26] = [
         |it| Reading::Spreads(vec![(None, it.metrics.calls())]),
     ),
     row(
-        "mcp_protector_frames_refused",
+        "mcp_protector_malformed_messages",
         Type::Counter,
         &["direction", "code"],
         "What was no message",
         |it| Reading::words(it.metrics.frames()),
     ),
     row(
-        "mcp_protector_http_refused",
+        "mcp_protector_http_rejected",
         Type::Counter,
         &["listener", "status", "code"],
         "Requests that got no further than HTTP",
@@ -243,7 +243,7 @@ pub(super) const ROWS: [Row; 26] = [
         },
     ),
     row(
-        "mcp_protector_upstream_events",
+        "mcp_protector_upstream_state_changes",
         Type::Counter,
         &["event"],
         "What happened to servers",
@@ -251,10 +251,10 @@ pub(super) const ROWS: [Row; 26] = [
             let counts = it.metrics.counts();
             Reading::of([
                 Sample::new(["started"], counts.started),
-                Sample::new(["died"], counts.died),
+                Sample::new(["down"], counts.died),
                 Sample::new(["restarted"], counts.restarted),
-                Sample::new(["isolated"], counts.isolated),
-                Sample::new(["changed"], counts.changed),
+                Sample::new(["switched_to_isolated"], counts.isolated),
+                Sample::new(["definition_changed"], counts.changed),
             ])
         },
     ),
@@ -293,7 +293,7 @@ pub(super) const ROWS: [Row; 26] = [
         |it| Reading::one(it.figures.audit.faults),
     ),
     row(
-        "mcp_protector_audit_refusals",
+        "mcp_protector_audit_rejections",
         Type::Counter,
         &[],
         "What did not happen because it could not be recorded",

@@ -266,7 +266,7 @@ async fn of_all_kinds() -> Arc<Metrics> {
     let metrics = Arc::new(Metrics::default());
     let (audit, _kept) = Audit::keeping();
     let audit = audit.observed_by(Arc::clone(&metrics) as Arc<_>);
-    let frame = Record::new(Kind::Frame)
+    let frame = Record::new(Kind::MalformedMessage)
         .direction(Direction::AgentToUpstream)
         .decision(crate::audit::Decision::Block, "decode")
         .reason(Reason::code("duplicate_key"));

@@ -3,15 +3,17 @@
 use crate::audit::{Decision, Direction, Kind, Text};
 
 /// The steps that records name (`docs/audit-log.md`); the last stands for any other.
-pub(super) const STAGES: [&str; 13] = [
+pub(super) const STAGES: [&str; 15] = [
     "decode",
-    "identify",
-    "understand",
+    "correlate",
+    "classify",
     "decide",
     "limit",
-    "oblige",
+    "rewrite",
     "record",
     "forward",
+    "cached_result",
+    "bridge",
     "inspect",
     "deliver",
     "http",
@@ -46,9 +48,9 @@ pub(super) fn kind(kind: Kind) -> &'static str {
         Kind::ServerRequest => "server_request",
         Kind::Notification => "notification",
         Kind::GateDecision => "gate_decision",
-        Kind::Frame => "frame",
+        Kind::MalformedMessage => "malformed_message",
         Kind::Consent => "consent",
-        Kind::UpstreamEvent => "upstream_event",
+        Kind::UpstreamState => "upstream_state",
         Kind::PolicyReload => "policy_reload",
         Kind::AuditGap => "audit_gap",
         Kind::SessionEnd => "session_end",

@@ -1,6 +1,6 @@
 //! What happens to a record before it is written: secrets out, long strings and lists cut.
 
-use super::record::{Agent, Change, Consent, Correlation, Edit, Reason, Record, Shadow};
+use super::record::{Agent, Consent, Correlation, Edit, EditOp, Reason, Record, Shadow};
 use super::redact::Redactor;
 use super::text::{Finished, Text};
 
@@ -39,8 +39,8 @@ impl Record {
         cut(&mut self.redactions, more);
         cut(&mut self.edits, |left_out| Edit {
             pointer: more(left_out),
-            change: Change::Replaced,
-            because: None,
+            op: EditOp::Replace,
+            reason: None,
         });
     }
 
@@ -99,7 +99,7 @@ impl Record {
         }
         if let Some(Shadow {
             revision,
-            would: _,
+            decision: _,
             policies,
         }) = shadow
         {
@@ -112,12 +112,12 @@ impl Record {
         }
         for Edit {
             pointer,
-            change: _,
-            because,
+            op: _,
+            reason,
         } in edits
         {
             visit(pointer);
-            because.iter_mut().for_each(&mut *visit);
+            reason.iter_mut().for_each(&mut *visit);
         }
         [
             reference,

@@ -11,7 +11,7 @@ use memchr::{memchr, memchr_iter, memrchr};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use super::line::{Line, SCHEMA, rfc3339};
+use super::line::{Line, VERSION, rfc3339};
 use super::pace::Pace;
 use super::record::{Kind, Reason, Record};
 use super::sink::{Lane, Sync};
@@ -226,10 +226,10 @@ impl Shared {
             .reason(reason)
             .lost(missing.lines);
         let line = Line {
-            schema: SCHEMA,
+            version: VERSION,
             // The sequence goes on as if they were there.
             seq: missing.last_seq,
-            time: rfc3339(self.clock.now()),
+            timestamp: rfc3339(self.clock.now()),
             instance: &self.instance,
             record: &record,
         };

@@ -10,15 +10,15 @@ use super::record::Record;
 use crate::unseen::misleads;
 
 /// The version of the record format.
-pub const SCHEMA: u32 = 1;
+pub const VERSION: u32 = 1;
 
 /// A record with what the log adds to it.
 #[derive(Debug, Serialize)]
 pub(super) struct Line<'r> {
-    pub(super) schema: u32,
+    pub(super) version: u32,
     pub(super) seq: u64,
     /// RFC 3339, microseconds, UTC.
-    pub(super) time: String,
+    pub(super) timestamp: String,
     pub(super) instance: &'r str,
     #[serde(flatten)]
     pub(super) record: &'r Record,
@@ -164,8 +164,8 @@ mod tests {
             prop_assert!(next.next().is_none());
             record.finish(&Redactor::default());
             let mut line = Vec::new();
-            let time = rfc3339(Timestamp::UNIX_EPOCH);
-            Line { schema: SCHEMA, seq: 1, time, instance: "0123456789abcdef", record: &record }
+            let timestamp = rfc3339(Timestamp::UNIX_EPOCH);
+            Line { version: VERSION, seq: 1, timestamp, instance: "0123456789abcdef", record: &record }
                 .write_to(&mut line)
                 .unwrap();
             let line = String::from_utf8(line).unwrap();

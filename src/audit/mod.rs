@@ -23,12 +23,12 @@ mod writer;
 pub use fault::{AuditFault, OpenError};
 pub use file::check as check_file;
 pub use jsonl::Audit;
-pub use line::SCHEMA;
+pub use line::VERSION;
 pub use memory::{Kept, Memory};
 pub use observe::{Figures, LogState, Observe, Sighting, Story};
 pub use record::{
-    Agent, Change, Consent, Correlation, Decision, Direction, Edit, ErrorClass, Event, Kind, Level,
-    Named, Reason, Record, Scope, Sensitivity, Shadow, Traced, Would,
+    Agent, Consent, Correlation, Decision, Direction, Edit, EditOp, ErrorClass, Event, Kind, Level,
+    Named, Reason, Record, Scope, Sensitivity, Shadow, Traced,
 };
 pub use redact::{MARKER, Redactor, SecretTooShort};
 pub use settings::{Durability, OnFault, Settings, Stream};

@@ -1,15 +1,16 @@
-//! The published schema of an audit record, `schema: 1`.
+//! The published schema of an audit record, `version: 1`.
 //!
 //! INVARIANT: the fields here, `docs/schema/audit.schema.json` and `docs/audit-log.md` name the
 //! same things; a test compares them. A field may be added; changing or removing one is a new
-//! `schema` and a new major version.
+//! `version` and a new major version.
 
 use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
 
 use super::text::Text;
 use crate::wire::{KnownMethod, Span};
 
-/// What happened, as it goes to the audit log. `schema`, `seq`, `time` and `instance` are added
+/// What happened, as it goes to the audit log. `version`, `seq`, `timestamp` and `instance` are added
 /// when the record is taken, so that they are in the order of the file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Record {
@@ -34,7 +35,7 @@ pub struct Record {
     pub method: Option<Text>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Text>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(flatten, serialize_with = "decision_and_allowed")]
     pub decision: Option<Decision>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stage: Option<Text>,
@@ -127,12 +128,12 @@ pub enum Kind {
     Notification,
     /// Whatever else was judged: replies, and what the gate itself asks the upstream.
     GateDecision,
-    /// A frame that could not be decoded, either way. Its decision is `BLOCK`.
-    Frame,
+    /// A message that could not be decoded, in either direction. Its decision is `BLOCK`.
+    MalformedMessage,
     /// A human was asked, or answered.
     Consent,
-    /// The upstream came, went, or came back.
-    UpstreamEvent,
+    /// A change of the upstream's state.
+    UpstreamState,
     /// New policies were published, or refused.
     PolicyReload,
     /// Records that were never written; how many is in `lost`. Made by the log itself, and for refused
@@ -156,9 +157,9 @@ impl Kind {
         Self::ServerRequest,
         Self::Notification,
         Self::GateDecision,
-        Self::Frame,
+        Self::MalformedMessage,
         Self::Consent,
-        Self::UpstreamEvent,
+        Self::UpstreamState,
         Self::PolicyReload,
         Self::AuditGap,
         Self::SessionEnd,
@@ -173,23 +174,23 @@ pub enum Event {
     /// The upstream was started, or connected to.
     Started,
     /// The upstream ended, or the connection broke.
-    Died,
+    Down,
     /// The upstream was started again, or connected to again.
     Restarted,
     /// The session goes on with the isolated server.
-    Isolated,
+    SwitchedToIsolated,
     /// A tool of the upstream is no longer defined as it was approved.
-    Changed,
+    DefinitionChanged,
     /// A human was asked.
-    Asked,
+    ConsentRequested,
     /// A human consented.
-    Granted,
+    ConsentGranted,
     /// A human refused.
-    Denied,
+    ConsentDenied,
     /// No human answered in time.
-    TimedOut,
+    ConsentTimeout,
     /// Nobody is asked any more: an answer would be good for nothing.
-    Withdrawn,
+    Cancelled,
     /// The new policies are in force.
     Published,
     /// The new policies were refused; the last good ones stay in force.
@@ -200,15 +201,15 @@ impl Event {
     /// Every event, in the order of the documentation.
     pub const ALL: [Self; 12] = [
         Self::Started,
-        Self::Died,
+        Self::Down,
         Self::Restarted,
-        Self::Isolated,
-        Self::Changed,
-        Self::Asked,
-        Self::Granted,
-        Self::Denied,
-        Self::TimedOut,
-        Self::Withdrawn,
+        Self::SwitchedToIsolated,
+        Self::DefinitionChanged,
+        Self::ConsentRequested,
+        Self::ConsentGranted,
+        Self::ConsentDenied,
+        Self::ConsentTimeout,
+        Self::Cancelled,
         Self::Published,
         Self::Rejected,
     ];
@@ -234,23 +235,28 @@ pub enum Decision {
     Error,
 }
 
-/// What a candidate for the next policies would have decided. It never changes what is decided.
+/// Writes `decision` and, derived from it, `allowed`.
+#[expect(clippy::ref_option, reason = "serde passes the field by reference")]
+fn decision_and_allowed<S: Serializer>(
+    decision: &Option<Decision>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut fields = serializer.serialize_map(None)?;
+    if let Some(decision) = decision {
+        fields.serialize_entry("decision", decision)?;
+        fields.serialize_entry("allowed", &(*decision == Decision::Allow))?;
+    }
+    fields.end()
+}
+
+/// The decision of the shadow policies. It has no effect on the message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Shadow {
     pub revision: Text,
-    pub would: Would,
+    /// [`Decision::Error`] where the shadow policies failed, which denies.
+    pub decision: Decision,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub policies: Vec<Text>,
-}
-
-/// What a candidate would have decided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Would {
-    Allow,
-    Deny,
-    /// It could not tell, which denies.
-    Fail,
 }
 
 /// Who asked. `id` and `roles` are what the gate established; `asserted_name` is what the agent
@@ -286,18 +292,18 @@ impl Reason {
 pub struct Edit {
     /// JSON Pointer (RFC 6901) into the message.
     pub pointer: Text,
-    pub change: Change,
-    /// The obligation or guard that asked for it.
+    pub op: EditOp,
+    /// The obligation or guard that required it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub because: Option<Text>,
+    pub reason: Option<Text>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Change {
-    Inserted,
-    Replaced,
-    Removed,
+pub enum EditOp {
+    Insert,
+    Replace,
+    Remove,
 }
 
 /// What the agent's own systems call this piece of work, taken from the message's `_meta`.

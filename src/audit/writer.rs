@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::fault::AuditFault;
 use super::follower::Feed;
-use super::line::{Line, SCHEMA, rfc3339};
+use super::line::{Line, VERSION, rfc3339};
 use super::queue::{Ack, Entry, Queue, answer};
 use super::redact::Redactor;
 use super::settings::Durability;
@@ -76,9 +76,9 @@ impl Writer {
         batch.room += room;
         record.finish(&self.redactor);
         let line = Line {
-            schema: SCHEMA,
+            version: VERSION,
             seq: self.seq + 1,
-            time: rfc3339(time),
+            timestamp: rfc3339(time),
             instance: &self.instance,
             record: &record,
         };

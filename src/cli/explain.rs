@@ -278,7 +278,7 @@ mod tests {
         when { resource.scheme == "guide" };
     "#;
 
-    const RECORD: &str = r#"{"schema":1,"seq":7,"time":"2026-11-21T20:14:03Z","instance":"5f","kind":"request","agent":{"id":"a"},"method":"resources/read","target":"guide://x","decision":"ALLOW"}"#;
+    const RECORD: &str = r#"{"version":1,"seq":7,"timestamp":"2026-11-21T20:14:03Z","instance":"5f","kind":"request","agent":{"id":"a"},"method":"resources/read","target":"guide://x","decision":"ALLOW"}"#;
 
     fn told(typed: &str, stdin: &str) -> (Exit, String) {
         let dir = tempfile::tempdir().unwrap();
@@ -288,7 +288,7 @@ mod tests {
         // Three requests: one that passed, one that was not answered, and the first once more, by name.
         let named = RECORD.replacen("\"seq\":7", r#""seq":9,"reference":"5f-7""#, 1);
         let asked = RECORD.replacen("\"seq\":7", r#""seq":10,"reference":"5f-8""#, 1);
-        let outcome = r#"{"schema":1,"seq":11,"time":"2026-11-21T20:14:33Z","instance":"5f","kind":"gate_decision","reference":"5f-8","agent":{"id":"a"},"method":"resources/read","target":"guide://x","decision":"ERROR","stage":"forward","reason":{"code":"timeout"}}"#;
+        let outcome = r#"{"version":1,"seq":11,"timestamp":"2026-11-21T20:14:33Z","instance":"5f","kind":"gate_decision","reference":"5f-8","agent":{"id":"a"},"method":"resources/read","target":"guide://x","decision":"ERROR","stage":"forward","reason":{"code":"timeout"}}"#;
         let lines = [RECORD, &named, &asked, outcome].map(|line| format!("{line}\n"));
         fs::write(dir.path().join("log"), lines.concat()).unwrap();
         let log = dir.path().join("log");

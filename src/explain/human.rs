@@ -170,7 +170,7 @@ impl Explanation {
             },
             (Decision::Deny, true, stage) => {
                 let asked = match stage {
-                    Some("decode" | "identify" | "understand") | None => {
+                    Some("decode" | "correlate" | "classify") | None => {
                         ", before any policy was asked"
                     }
                     Some(_) => "",

@@ -38,7 +38,7 @@ pub struct Recorded {
 pub enum RecordError {
     #[error("it is no JSON: {0}")]
     NotJson(#[from] JsonError),
-    #[error("it is no record of schema 1")]
+    #[error("it is no record of version 1")]
     NotRecord,
     #[error(
         "a record of kind `{0}` is none of a call, of reading a resource or of getting a prompt"
@@ -100,7 +100,7 @@ impl Recorded {
     pub fn read(line: &str) -> Result<Self, RecordError> {
         let document = Document::decode(line.trim().as_bytes(), &Limits::default())?;
         let record = document.root();
-        if record.get("schema").and_then(Value::as_i64) != Some(1) {
+        if record.get("version").and_then(Value::as_i64) != Some(1) {
             return Err(RecordError::NotRecord);
         }
         let text = |key: &'static str| text_at(record, &[key]);
@@ -111,7 +111,7 @@ impl Recorded {
         {
             return Err(RecordError::Kind(need("kind")?));
         }
-        let time = need("time")?.parse::<Timestamp>();
+        let timestamp = need("timestamp")?.parse::<Timestamp>();
         let roles = record
             .at(&["agent", "roles"])
             .into_iter()
@@ -125,7 +125,7 @@ impl Recorded {
         Ok(Self {
             seq: seq_of(record)?,
             agent,
-            now: time.map_err(|_| RecordError::Missing("time"))?,
+            now: timestamp.map_err(|_| RecordError::Missing("timestamp"))?,
             allowed: need("decision")? == ALLOW,
             method,
             target: need("target")?,

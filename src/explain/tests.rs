@@ -127,7 +127,7 @@ fn what_is_permitted_and_dropped_is_not_said_to_be_forbidden() {
     assert_eq!(
         sent(Side::Agent, progress),
         "deny  agent `nightly`, `notify`, server `files`\n  because   `core.lifecycle` permits it, \
-         but it belongs to nothing that was asked for (stray), refused at `identify`"
+         but it belongs to nothing that was asked for (stray), refused at `correlate`"
     );
     let cancelled =
         r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#;

@@ -187,9 +187,9 @@ impl<'m> Drift<'m> {
             Of::Prompt => "prompt_changed",
             Of::Instructions => "instructions_changed",
         };
-        let record = Record::new(Kind::UpstreamEvent)
+        let record = Record::new(Kind::UpstreamState)
             .within(&talk.scope())
-            .event(audit::Event::Changed)
+            .event(audit::Event::DefinitionChanged)
             .revision(snapshot.revision().as_str())
             .reason(audit::Reason::code(code).with_text(why));
         match self.of {

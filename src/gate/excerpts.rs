@@ -34,7 +34,7 @@ pub(super) struct Note {
     pub(super) pointer: String,
     /// How much there was.
     pub(super) bytes: usize,
-    pub(super) change: audit::Change,
+    pub(super) op: audit::EditOp,
 }
 
 /// A block of content with a text.
@@ -165,7 +165,7 @@ fn texts<'m>(mut blocks: Vec<Block<'m>>, of: Tool<'_>, shorter: &mut Shorter<'m>
         shorter.notes.push(Note {
             pointer: block.place,
             bytes: block.says.len(),
-            change: audit::Change::Removed,
+            op: audit::EditOp::Remove,
         });
         shorter.removed.push(block.whole);
     }
@@ -181,7 +181,7 @@ impl<'m> Shorter<'m> {
         self.notes.push(Note {
             pointer,
             bytes,
-            change: audit::Change::Replaced,
+            op: audit::EditOp::Replace,
         });
     }
 }

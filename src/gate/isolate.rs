@@ -206,7 +206,7 @@ impl Gate {
         info!(
             "the session has become too sensitive for the open server, and goes on with the isolated one"
         );
-        let moved = self.upstream_event(talk, audit::Event::Isolated);
+        let moved = self.upstream_state(talk, audit::Event::SwitchedToIsolated);
         if let Err(fault) = self.audit.record(moved).await {
             // It is no permission: what follows is recorded, or does not happen.
             warn!(

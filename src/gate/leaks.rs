@@ -257,10 +257,10 @@ fn of_peers(record: &mut Record) -> impl Iterator<Item = &mut Text> {
     let edits = edits.iter_mut().flat_map(|edit| {
         let Edit {
             pointer,
-            change: _,
-            because,
+            op: _,
+            reason,
         } = edit;
-        std::iter::once(pointer).chain(because)
+        std::iter::once(pointer).chain(reason)
     });
     single.into_iter().flatten().chain(findings).chain(edits)
 }

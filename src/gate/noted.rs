@@ -24,8 +24,8 @@ pub(super) fn note_replaced<'m>(
         bytes = bytes.saturating_add(pointer.len());
         notes.push(audit::Edit {
             pointer: pointer.into(),
-            change: audit::Change::Replaced,
-            because: Some(because.into()),
+            op: audit::EditOp::Replace,
+            reason: Some(because.into()),
         });
     }
 }

@@ -112,8 +112,8 @@ pub(super) fn oblige<'m>(
         edits.remove(removal.item);
         notes.push(audit::Edit {
             pointer: removal.pointer.into(),
-            change: audit::Change::Removed,
-            because: Some(removal.because.into()),
+            op: audit::EditOp::Remove,
+            reason: Some(removal.because.into()),
         });
     }
     let mut own = Vec::with_capacity(wanted.rewrites.len() + route.ids.len());
@@ -122,8 +122,8 @@ pub(super) fn oblige<'m>(
         edits.replace(rewrite.value, rewrite.with);
         notes.push(audit::Edit {
             pointer: rewrite.pointer.into(),
-            change: audit::Change::Replaced,
-            because: Some(rewrite.because.into()),
+            op: audit::EditOp::Replace,
+            reason: Some(rewrite.because.into()),
         });
     }
     let respelled = respell(message, &allowed.respelled, &mut notes)?;
@@ -225,8 +225,8 @@ fn carried_out<'m>(
                     edits.remove(value);
                     notes.push(audit::Edit {
                         pointer: format!("{place}/_meta/{}", escaped(key)).into(),
-                        change: audit::Change::Removed,
-                        because: Some(obligation.to_string().into()),
+                        op: audit::EditOp::Remove,
+                        reason: Some(obligation.to_string().into()),
                     });
                 }
             }
@@ -247,8 +247,8 @@ fn respell<'m, 'p>(
         if all.len() < MOST_NOTED {
             notes.push(audit::Edit {
                 pointer: pointer.to_owned().into(),
-                change: audit::Change::Replaced,
-                because: Some(canonical::cause(pointer).to_string().into()),
+                op: audit::EditOp::Replace,
+                reason: Some(canonical::cause(pointer).to_string().into()),
             });
         }
         all.push((value, text));
@@ -384,8 +384,8 @@ fn shorten<'m>(
     for note in shorter.notes.into_iter().take(MOST_NOTED) {
         notes.push(audit::Edit {
             pointer: note.pointer.into(),
-            change: note.change,
-            because: Some(format!("an excerpt of {} bytes", note.bytes).into()),
+            op: note.op,
+            reason: Some(format!("an excerpt of {} bytes", note.bytes).into()),
         });
     }
     for (value, text) in shorter.said {

@@ -173,7 +173,7 @@ impl Trail {
             waited: _,
         } = came;
         let reference = talk.next_reference();
-        let record = Record::new(Kind::Frame)
+        let record = Record::new(Kind::MalformedMessage)
             .within(&talk.scope())
             .reference(&reference)
             .direction(match from {
@@ -299,7 +299,7 @@ impl Trail {
         let comes = self.record.direction == Some(audit::Direction::UpstreamToAgent);
         let answers = matches!(
             self.record.kind,
-            Kind::Frame | Kind::ToolResult | Kind::GateDecision
+            Kind::MalformedMessage | Kind::ToolResult | Kind::GateDecision
         );
         answers && (comes || self.asked_by_gate.is_some())
     }

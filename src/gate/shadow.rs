@@ -1,6 +1,6 @@
 //! What a candidate for the next policies would have decided. Nothing here changes a decision.
 
-use crate::audit::{Shadow, Would};
+use crate::audit::{self, Shadow};
 use crate::policy::{Decision, DenialCause, PolicySnapshot, Prompt, Resource, Tool};
 
 use super::decide::{called_tool, listed};
@@ -20,7 +20,7 @@ pub(super) fn shadow(
     let scene = &understood.identified.scene;
     let mut shadow = Shadow {
         revision: candidate.revision().as_str().into(),
-        would: Would::Allow,
+        decision: audit::Decision::Allow,
         policies: Vec::new(),
     };
     for question in &understood.questions {
@@ -60,20 +60,20 @@ pub(super) fn shadow(
             }
             Decision::Deny(denial) => {
                 shadow.policies = named_once(decision.reasons());
-                shadow.would = match denial.cause {
-                    DenialCause::Fault(_) => Would::Fail,
-                    DenialCause::Forbidden | DenialCause::NotPermitted => Would::Deny,
+                shadow.decision = match denial.cause {
+                    DenialCause::Fault(_) => audit::Decision::Error,
+                    DenialCause::Forbidden | DenialCause::NotPermitted => audit::Decision::Block,
                 };
                 break;
             }
         }
     }
-    if shadow.would == Would::Allow
+    if shadow.decision == audit::Decision::Allow
         && let Some(name) = called_tool(understood)
         && !listed(&pins.tool(name, candidate), scene, candidate, now)
     {
         // As for the gate itself: what must not be listed is not there.
-        shadow.would = Would::Deny;
+        shadow.decision = audit::Decision::Block;
         shadow.policies.clear();
     }
     Some(shadow)

@@ -28,17 +28,16 @@ impl Stage {
     pub fn name(self) -> &'static str {
         match self {
             Self::Decode => "decode",
-            Self::Identify => "identify",
-            Self::Understand => "understand",
+            Self::Identify => "correlate",
+            Self::Understand => "classify",
             Self::Decide => "decide",
-            Self::Guard => "guard",
+            Self::Guard | Self::Inspect => "inspect",
             Self::Limit => "limit",
-            Self::Oblige => "oblige",
+            Self::Oblige => "rewrite",
             Self::Record => "record",
             Self::Forward => "forward",
-            Self::Kept => "kept",
+            Self::Kept => "cached_result",
             Self::Bridge => "bridge",
-            Self::Inspect => "inspect",
             Self::Deliver => "deliver",
         }
     }

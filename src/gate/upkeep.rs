@@ -399,12 +399,12 @@ impl Gate {
     }
 
     /// The record of something that happened to the upstream.
-    pub fn upstream_event<U, A>(&self, talk: &Talk<U, A>, event: audit::Event) -> Record {
-        let record = self.about(talk, Kind::UpstreamEvent).event(event);
+    pub fn upstream_state<U, A>(&self, talk: &Talk<U, A>, event: audit::Event) -> Record {
+        let record = self.about(talk, Kind::UpstreamState).event(event);
         let unconfined = &self.settings.unconfined;
         let starts = matches!(
             event,
-            audit::Event::Started | audit::Event::Restarted | audit::Event::Isolated
+            audit::Event::Started | audit::Event::Restarted | audit::Event::SwitchedToIsolated
         );
         let lacks = match talk.session.place() {
             Place::Open => &unconfined.open,

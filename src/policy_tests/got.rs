@@ -122,7 +122,7 @@ impl Got {
 
 fn told(edit: &audit::Edit) -> String {
     let pointer = edit.pointer.as_str();
-    match &edit.because {
+    match &edit.reason {
         Some(because) => format!("{}: {pointer}", because.as_str()),
         None => pointer.to_owned(),
     }

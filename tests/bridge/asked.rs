@@ -178,7 +178,10 @@ async fn a_call_that_somebody_agrees_to_is_carried_out() {
         let events = scene.ends().await;
         assert_eq!(events.len(), 2, "{way:?} {events:?}");
         assert_eq!(events[0], "asked");
-        assert!(events[1].starts_with("granted agent_ui:"), "{events:?}");
+        assert!(
+            events[1].starts_with("consent_granted agent_ui:"),
+            "{events:?}"
+        );
     }
 }
 
@@ -189,7 +192,10 @@ async fn a_call_that_somebody_refuses_is_denied() {
         let fault = scene.calls().await.unwrap_err();
         assert!(fault.contains("a person said no"), "{way:?} {fault}");
         let events = scene.ends().await;
-        assert!(events[1].starts_with("denied agent_ui:"), "{events:?}");
+        assert!(
+            events[1].starts_with("consent_denied agent_ui:"),
+            "{events:?}"
+        );
     }
 }
 
@@ -220,7 +226,10 @@ async fn a_sample_that_somebody_agrees_to_is_made_wherever_the_server_asks_for_i
         assert!(read[0].contains("capital of Iceland"), "{}", read[0]);
         let events = scene.ends().await;
         assert_eq!(events.len(), 2, "{way:?} {events:?}");
-        assert!(events[1].starts_with("granted agent_ui:"), "{events:?}");
+        assert!(
+            events[1].starts_with("consent_granted agent_ui:"),
+            "{events:?}"
+        );
     }
 }
 
@@ -232,6 +241,9 @@ async fn a_sample_that_somebody_refuses_is_not_made() {
         assert!(!told.contains("Reykjavik"), "{way:?} {told}");
         assert_eq!(scene.person.lent.load(Ordering::Relaxed), 0, "{way:?}");
         let events = scene.ends().await;
-        assert!(events[1].starts_with("denied agent_ui:"), "{events:?}");
+        assert!(
+            events[1].starts_with("consent_denied agent_ui:"),
+            "{events:?}"
+        );
     }
 }

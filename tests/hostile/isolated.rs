@@ -134,7 +134,7 @@ fn after_a_confidential_call_every_message_reaches_the_isolated_server_and_none_
     assert_eq!(past.ended.code, Some(0));
     all_end(&mark);
     let events: Vec<_> = past
-        .of_kind("upstream_event")
+        .of_kind("upstream_state")
         .map(|record| record["event"].as_str().unwrap())
         .collect();
     assert_eq!(events, ["started", "isolated"]);
@@ -270,7 +270,7 @@ fn a_session_below_the_threshold_has_one_server() {
     assert_eq!(session.isolated(), "");
     let past = session.talk.end();
     assert!(
-        past.of_kind("upstream_event")
+        past.of_kind("upstream_state")
             .all(|it| it["event"] == "started")
     );
 }

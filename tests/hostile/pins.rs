@@ -86,8 +86,8 @@ fn what_definitions_are_held_to_is_for_the_configuration_to_say() {
             assert!(answer.contains("Unknown tool: safe"), "{answer}");
         }
         let past = talk.end();
-        let changed = past.of_kind("upstream_event");
-        let changed = changed.filter(|record| record["event"] == "changed");
+        let changed = past.of_kind("upstream_state");
+        let changed = changed.filter(|record| record["event"] == "definition_changed");
         assert_eq!(
             changed.count(),
             usize::from(seen == [true, false]),

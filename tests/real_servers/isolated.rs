@@ -102,7 +102,7 @@ fn check(isolated: &[String], sandbox: &str) {
         let audit = gate.end().await;
         let events = audit
             .iter()
-            .filter(|record| record["kind"] == "upstream_event")
+            .filter(|record| record["kind"] == "upstream_state")
             .map(|record| record["event"].as_str().unwrap());
         assert_eq!(events.collect::<Vec<_>>(), ["started", "isolated"]);
     });

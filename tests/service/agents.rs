@@ -102,7 +102,7 @@ fn what_never_was_a_message_is_refused_and_recorded() {
         let answer = agent.echo(1, "x");
         assert_eq!(answer.status, status, "{code}: {answer:?}");
         let record = recorded(&gate, |record| record["reason"]["code"] == code);
-        assert_eq!(record["kind"], "frame", "{record}");
+        assert_eq!(record["kind"], "malformed_message", "{record}");
         assert_eq!(record["decision"], "BLOCK", "{record}");
         assert_eq!(record["stage"], "http", "{record}");
     }

@@ -97,18 +97,18 @@ fn a_scrape_tells_what_a_gate_has_done() {
         ),
         ("mcp_protector_call_seconds_count", 2.0),
         (
-            r#"mcp_protector_frames_refused_total{direction="agent_to_upstream",code="duplicate_key"}"#,
+            r#"mcp_protector_malformed_messages_total{direction="agent_to_upstream",code="duplicate_key"}"#,
             1.0,
         ),
         (
-            r#"mcp_protector_http_refused_total{listener="agents",status="403",code="host"}"#,
+            r#"mcp_protector_http_rejected_total{listener="agents",status="403",code="host"}"#,
             1.0,
         ),
         (r#"mcp_protector_sessions{upstream="up"}"#, 1.0),
         ("mcp_protector_sessions_begun_total", 1.0),
         (r#"mcp_protector_requests_in_flight{asker="agent"}"#, 0.0),
         (
-            r#"mcp_protector_upstream_events_total{event="started"}"#,
+            r#"mcp_protector_upstream_state_changes_total{event="started"}"#,
             1.0,
         ),
         ("mcp_protector_ready", 1.0),
@@ -176,7 +176,7 @@ fn numbers_are_for_those_who_show_the_token_and_health_is_for_everybody() {
         .request("GET", "")
         .body;
     let refused =
-        r#"mcp_protector_http_refused_total{listener="admin",status="401",code="token_missing"}"#;
+        r#"mcp_protector_http_rejected_total{listener="admin",status="401",code="token_missing"}"#;
     assert!(sample(&text, refused) >= 1.0, "{text}");
 }
 
@@ -392,7 +392,7 @@ fn what_cannot_be_recorded_is_no_health() {
     until_healthy(|| get(&gate, "/health"), 503, "audit_fault");
     let text = get(&gate, "/metrics").body;
     assert!(
-        sample(&text, "mcp_protector_audit_refusals_total") >= 1.0,
+        sample(&text, "mcp_protector_audit_rejections_total") >= 1.0,
         "{text}"
     );
     assert!(

@@ -193,5 +193,5 @@ fn a_yes_to_what_other_policies_have_asked_is_refused_and_not_called_approved() 
     assert!(!said.contains("approved"), "{said}");
     assert!(why.contains("withdrawn"), "{why}");
     let answer = message(&asking.join().unwrap());
-    assert_withdrawn(gate.setup(), &answer, "consent_changed");
+    assert_withdrawn(gate.setup(), &answer, "consent_stale");
 }

@@ -206,7 +206,7 @@ fn a_yes_of_before_a_restart_is_good_for_nothing_after_it_spent_or_not() {
     let (spent, unspent) = (asked(&gate), asked(&gate));
     assert!(call(&gate, &spent).contains("out it goes"));
     let again = call(&gate, &spent);
-    assert!(again.contains("consent_used"), "{again}");
+    assert!(again.contains("consent_already_used"), "{again}");
     drop(gate);
     let gate = start();
     for yes in [&spent, &unspent] {

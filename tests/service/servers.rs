@@ -311,7 +311,7 @@ fn a_server_over_http_that_is_down_is_told_once_and_is_back_when_it_has_answered
     });
     for event in ["died", "restarted"] {
         assert_eq!(records(&format!(r#""event":"{event}""#)), 1, "{event}");
-        let counted = format!(r#"mcp_protector_upstream_events_total{{event="{event}"}}"#);
+        let counted = format!(r#"mcp_protector_upstream_state_changes_total{{event="{event}"}}"#);
         let counted = sample(&get(&gate, "/metrics").body, &counted);
         assert!((counted - 1.0).abs() < f64::EPSILON, "{event}: {counted}");
     }

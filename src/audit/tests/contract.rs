@@ -8,7 +8,7 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 
 use super::super::finish::LIST_LIMIT;
-use super::super::line::{Line, SCHEMA, rfc3339};
+use super::super::line::{Line, VERSION, rfc3339};
 use super::super::pace::Pace;
 use super::super::*;
 use super::samples;
@@ -44,11 +44,11 @@ fn strict() -> Validator {
 fn written(mut record: Record) -> Value {
     record.finish(&Redactor::default());
     let mut line = Vec::new();
-    let time = rfc3339(Timestamp::UNIX_EPOCH);
+    let timestamp = rfc3339(Timestamp::UNIX_EPOCH);
     Line {
-        schema: SCHEMA,
+        version: VERSION,
         seq: 1,
-        time,
+        timestamp,
         instance: "0123456789abcdef",
         record: &record,
     }
@@ -108,11 +108,11 @@ fn every_record_that_we_can_write_is_valid() {
             &written(samples::least(Kind::Request).direction(direction)),
         );
     }
-    for change in [Change::Inserted, Change::Replaced, Change::Removed] {
+    for op in [EditOp::Insert, EditOp::Replace, EditOp::Remove] {
         let edit = Edit {
             pointer: "/params".into(),
-            change,
-            because: None,
+            op,
+            reason: None,
         };
         check_valid(
             &validator,
@@ -127,17 +127,17 @@ fn the_schema_refuses_what_is_no_record() {
     let good = written(samples::full(Kind::ToolCall, || "text".to_owned()));
     check_valid(&validator, &good);
     let cases: &[(&str, Option<Value>)] = &[
-        ("/schema", Some(json!(2))),
+        ("/version", Some(json!(2))),
         ("/seq", Some(json!(0))),
-        ("/time", Some(json!("2026-11-21T20:14:03Z"))),
+        ("/timestamp", Some(json!("2026-11-21T20:14:03Z"))),
         ("/instance", Some(json!(""))),
         ("/kind", Some(json!("tool"))),
         ("/kind", None),
-        ("/kind", Some(json!("frame"))),
+        ("/kind", Some(json!("malformed_message"))),
         ("/decision", Some(json!("allow"))),
         ("/decision", None),
         ("/agent/id", None),
-        ("/edits/0/change", Some(json!("moved"))),
+        ("/edits/0/op", Some(json!("moved"))),
         ("/sensitivity/after", Some(json!(3))),
         ("/policies", Some(json!([]))),
         ("/target", Some(json!(null))),
@@ -152,8 +152,8 @@ fn the_schema_refuses_what_is_no_record() {
             Some(value) => drop(object.insert((*name).to_owned(), value.clone())),
             None => drop(object.remove(name)),
         }
-        // A full record is valid as a frame but for its decision.
-        if *pointer == "/kind" && *change == Some(json!("frame")) {
+        // A full record is valid as a malformed message but for its decision.
+        if *pointer == "/kind" && *change == Some(json!("malformed_message")) {
             line["decision"] = json!("ALLOW");
         }
         assert!(!validator.is_valid(&line), "{pointer} {change:?}");

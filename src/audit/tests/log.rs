@@ -103,14 +103,14 @@ async fn a_line_begins_with_what_the_log_knows() {
     let (head, tail) = line.split_once(r#""instance":""#).unwrap();
     assert_eq!(
         head,
-        r#"{"schema":1,"seq":1,"time":"1970-01-01T00:00:00.000000Z","#
+        r#"{"version":1,"seq":1,"timestamp":"1970-01-01T00:00:00.000000Z","#
     );
     let (instance, tail) = tail.split_once('"').unwrap();
     assert!(
         instance.len() == 16 && instance.bytes().all(|b| b.is_ascii_hexdigit()),
         "{line}"
     );
-    let rest = r#","kind":"tool_call","target":"read_file","decision":"ALLOW","stage":"decide"}"#;
+    let rest = r#","kind":"tool_call","target":"read_file","decision":"ALLOW","allowed":true,"stage":"decide"}"#;
     assert_eq!(tail, rest);
 }
 
@@ -145,7 +145,7 @@ async fn records_of_many_callers_are_in_one_order_and_none_is_missing() {
 
         let lines = lines(&(memory.lines().join("\n") + "\n"));
         assert_eq!(lines.len(), 800);
-        assert!(lines.is_sorted_by_key(|line| line["time"].as_str().unwrap()));
+        assert!(lines.is_sorted_by_key(|line| line["timestamp"].as_str().unwrap()));
         for caller in 0..8 {
             let caller = caller.to_string();
             let own: Vec<_> = targets(&lines)

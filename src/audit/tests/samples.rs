@@ -32,13 +32,13 @@ pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Re
         obligations: vec![next(), next()],
         edits: vec![Edit {
             pointer: next(),
-            change: Change::Removed,
-            because: Some(next()),
+            op: EditOp::Remove,
+            reason: Some(next()),
         }],
         revision: Some(next()),
         shadow: Some(Shadow {
             revision: next(),
-            would: Would::Deny,
+            decision: Decision::Block,
             policies: vec![next()],
         }),
         arguments_digest: Some(next()),
@@ -93,7 +93,7 @@ pub(in crate::audit) fn texts_of(line: &serde_json::Value) -> Vec<String> {
         "/obligations/0",
         "/obligations/1",
         "/edits/0/pointer",
-        "/edits/0/because",
+        "/edits/0/reason",
         "/revision",
         "/shadow/revision",
         "/shadow/policies/0",
@@ -131,10 +131,10 @@ pub(in crate::audit) fn least(kind: Kind) -> Record {
         | Kind::Notification
         | Kind::GateDecision => record.decision(Decision::Allow, "decide"),
         Kind::ToolResult => record.decision(Decision::Error, "inspect"),
-        Kind::Frame => record.decision(Decision::Block, "decode"),
+        Kind::MalformedMessage => record.decision(Decision::Block, "decode"),
         Kind::AuditGap => record.lost(1),
-        Kind::Consent => record.event(Event::Granted),
-        Kind::UpstreamEvent => record.event(Event::Died),
+        Kind::Consent => record.event(Event::ConsentGranted),
+        Kind::UpstreamState => record.event(Event::Down),
         Kind::PolicyReload => record
             .event(Event::Rejected)
             .decision(Decision::Block, "reload")

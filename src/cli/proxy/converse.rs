@@ -214,7 +214,7 @@ async fn attend<U: Upstream, A: Agent>(
             Speaker::Isolated => &mut isolated,
         };
         if let Occurrence::Started = occurrence {
-            note(audit, gate.upstream_event(talk, audit::Event::Started)).await;
+            note(audit, gate.upstream_state(talk, audit::Event::Started)).await;
             continue;
         }
         if speaker == Speaker::Open && talk.session.place() != Place::Open {
@@ -233,7 +233,7 @@ async fn attend<U: Upstream, A: Agent>(
                 // It has answered, and if that was a handshake, so that it is of use.
                 let serves = talk.session.state().upstream == Readiness::Up;
                 if serves && absence.ends(gate.elapsed()) {
-                    note(audit, gate.upstream_event(talk, audit::Event::Restarted)).await;
+                    note(audit, gate.upstream_state(talk, audit::Event::Restarted)).await;
                 }
                 handled
             }
@@ -261,14 +261,14 @@ async fn attend<U: Upstream, A: Agent>(
                         "the server ended ({how}), and is not started again"
                     );
                 }
-                let died = gate.upstream_event(talk, audit::Event::Died);
+                let died = gate.upstream_state(talk, audit::Event::Down);
                 note(audit, died.reason(audit::Reason::text(how))).await;
                 gate.upstream_died(talk).await
             }
             Occurrence::Restarted => {
                 let session_id = talk.session.id.as_str();
                 info!(session_id, "the server runs again");
-                note(audit, gate.upstream_event(talk, audit::Event::Restarted)).await;
+                note(audit, gate.upstream_state(talk, audit::Event::Restarted)).await;
                 gate.upstream_restarted(talk).await;
                 Ok(())
             }
@@ -278,7 +278,7 @@ async fn attend<U: Upstream, A: Agent>(
                 tried_again_in,
             } => {
                 if absence.begins(&how, &fault, tried_again_in, gate.elapsed()) {
-                    let died = gate.upstream_event(talk, audit::Event::Died);
+                    let died = gate.upstream_state(talk, audit::Event::Down);
                     note(audit, died.reason(audit::Reason::text(how))).await;
                 }
                 gate.upstream_lost(talk, fault).await

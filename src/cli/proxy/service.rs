@@ -216,7 +216,7 @@ async fn hold(service: Arc<Service>, arrival: Arrival) {
         return;
     }
     if parts.upstreams.is_there_already() {
-        let started = gate.upstream_event(&talk, audit::Event::Started);
+        let started = gate.upstream_state(&talk, audit::Event::Started);
         converse::note(&parts.audit, started).await;
     }
     let stop = parts.shutdown.branch(*drain);
@@ -274,7 +274,7 @@ async fn record_refusals(
 }
 
 fn blocked(service: &Service, reason: audit::Reason) -> Record {
-    Record::new(Kind::Frame)
+    Record::new(Kind::MalformedMessage)
         .upstream(&service.parts.upstream)
         .direction(audit::Direction::AgentToUpstream)
         .decision(audit::Decision::Block, STAGE)

@@ -49,7 +49,7 @@ pub(super) async fn serve(
         server.kill().await;
         return End::AuditFault;
     }
-    converse::note(audit, gate.upstream_event(&talk, audit::Event::Started)).await;
+    converse::note(audit, gate.upstream_state(&talk, audit::Event::Started)).await;
     let news = renewal.news();
     let conversation = converse::converse(gate, &talk, inbox, events, news, shutdown, audit);
     let end = tokio::select! {

@@ -84,7 +84,7 @@ pub(super) async fn shake_hands(parts: Parts, tried: Tried) -> Result<(), NoHand
     if !upstreams.is_there_already() {
         note(
             &parts.audit,
-            gate.upstream_event(&talk, audit::Event::Started),
+            gate.upstream_state(&talk, audit::Event::Started),
         )
         .await;
     }
@@ -187,7 +187,7 @@ async fn hear_one(
         // Nothing has ended that had begun.
         Occurrence::Lost { how, .. } => return Err(NoHandshake::Because(how)),
         Occurrence::Died { how, .. } => {
-            let died = gate.upstream_event(talk, audit::Event::Died);
+            let died = gate.upstream_state(talk, audit::Event::Down);
             note(audit, died.reason(audit::Reason::text(how.clone()))).await;
             return Err(NoHandshake::Because(format!("it ended ({how})")));
         }

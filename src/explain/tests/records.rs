@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_record_is_explained_as_far_as_it_tells() {
-    let record = r#"{"schema":1,"seq":7,"time":"2026-11-21T20:14:03.512881Z","instance":"5f2b8c0d91e6a374","kind":"tool_call","session_id":"s-3","agent":{"id":"nightly","asserted_name":"x","roles":["reader"]},"upstream":"files","direction":"agent_to_upstream","method":"tools/call","target":"read_file","decision":"BLOCK","stage":"decide","policies":["workspace"],"reason":{"code":"forbidden"},"revision":"9b1c7a","arguments_digest":"sha256:5f","duration_us":118}"#;
+    let record = r#"{"version":1,"seq":7,"timestamp":"2026-11-21T20:14:03.512881Z","instance":"5f2b8c0d91e6a374","kind":"tool_call","session_id":"s-3","agent":{"id":"nightly","asserted_name":"x","roles":["reader"]},"upstream":"files","direction":"agent_to_upstream","method":"tools/call","target":"read_file","decision":"BLOCK","stage":"decide","policies":["workspace"],"reason":{"code":"forbidden"},"revision":"9b1c7a","arguments_digest":"sha256:5f","duration_us":118}"#;
     let recorded = Recorded::read(record).unwrap();
     insta::assert_snapshot!(check(&Request::Recorded(Box::new(recorded)), "nightly"));
 }
@@ -13,7 +13,7 @@ fn a_record_is_explained_as_far_as_it_tells() {
 fn a_record_is_found_by_its_number_and_what_is_none_says_so() {
     let line = |seq: i64, kind: &str, method: &str| {
         format!(
-            r#"{{"schema":1,"seq":{seq},"time":"2026-11-21T20:14:03Z","instance":"5f","kind":"{kind}","agent":{{"id":"a"}},"method":"{method}","target":"t","decision":"ALLOW"}}"#
+            r#"{{"version":1,"seq":{seq},"timestamp":"2026-11-21T20:14:03Z","instance":"5f","kind":"{kind}","agent":{{"id":"a"}},"method":"{method}","target":"t","decision":"ALLOW"}}"#
         )
     };
     let log = [
@@ -23,8 +23,8 @@ fn a_record_is_found_by_its_number_and_what_is_none_says_so() {
         line(4, "tool_result", "tools/call"),
         line(5, "tool_call", "tools/call"),
         line(5, "tool_call", "tools/call"),
-        r#"{"schema":1,"seq":6,"kind":"tool_call","method":"tools/call"}"#.to_owned(),
-        r#"{"schema":2,"seq":8}"#.to_owned(),
+        r#"{"version":1,"seq":6,"kind":"tool_call","method":"tools/call"}"#.to_owned(),
+        r#"{"version":2,"seq":8}"#.to_owned(),
         "no JSON, but 9".to_owned(),
     ];
     let log = log.join("\n");
@@ -42,14 +42,14 @@ fn a_record_is_found_by_its_number_and_what_is_none_says_so() {
     check(3, "a record of kind `notification` is none of a call");
     check(4, "a record of kind `tool_result` is none of a call");
     check(5, "2 records have the number 5");
-    check(6, "it has no readable `time`");
-    check(8, "it is no record of schema 1");
+    check(6, "it has no readable `timestamp`");
+    check(8, "it is no record of version 1");
 }
 
 /// A line of a log: what is in each, and these members.
 fn line(seq: i64, kind: &str, decision: &str, members: &str) -> String {
     format!(
-        r#"{{"schema":1,"seq":{seq},"time":"2026-11-21T20:14:03Z","instance":"5f","kind":"{kind}","agent":{{"id":"nightly"}},"method":"tools/call","target":"read_file","decision":"{decision}",{members}}}"#
+        r#"{{"version":1,"seq":{seq},"timestamp":"2026-11-21T20:14:03Z","instance":"5f","kind":"{kind}","agent":{{"id":"nightly"}},"method":"tools/call","target":"read_file","decision":"{decision}",{members}}}"#
     )
 }
 
@@ -135,7 +135,7 @@ fn a_record_of_what_was_not_refused_by_policies_alone_says_what_became_of_it() {
             ("ERROR", r#""stage":"forward","policies":["read"],"reason":{"code":"upstream","text":"the upstream server is not running, or cannot be reached"}"#),
             ("BLOCK", r#""stage":"limit","policies":["read"],"reason":{"code":"rate_limited","text":"too many calls: retry after 400 ms"}"#),
             ("ERROR", r#""stage":"decide","policies":["read"],"reason":{"code":"session_store_unavailable","text":"it cannot be told, or not be kept, what the session has read: the disk is full"}"#),
-            ("BLOCK", r#""stage":"understand","reason":{"code":"invalid_params","text":"`name` is not a string"}"#),
+            ("BLOCK", r#""stage":"classify","reason":{"code":"invalid_params","text":"`name` is not a string"}"#),
         ]
         .map(|(decision, what)| told(decision, what))
         .join("=====\n")
@@ -145,7 +145,7 @@ fn a_record_of_what_was_not_refused_by_policies_alone_says_what_became_of_it() {
 #[test]
 fn a_record_names_the_rules_of_other_languages_that_decided() {
     let pack = languages();
-    let record = r#"{"schema":1,"seq":7,"time":"2026-11-21T20:14:03Z","instance":"5f","kind":"tool_call","agent":{"id":"guest"},"direction":"agent_to_upstream","method":"tools/call","target":"dig","decision":"BLOCK","stage":"decide","policies":["cel.no-secrets"],"reason":{"code":"forbidden"},"revision":"9b"}"#;
+    let record = r#"{"version":1,"seq":7,"timestamp":"2026-11-21T20:14:03Z","instance":"5f","kind":"tool_call","agent":{"id":"guest"},"direction":"agent_to_upstream","method":"tools/call","target":"dig","decision":"BLOCK","stage":"decide","policies":["cel.no-secrets"],"reason":{"code":"forbidden"},"revision":"9b"}"#;
     let recorded = Request::Recorded(Box::new(Recorded::read(record).unwrap()));
     let explanation = explained(&pack, &recorded, "guest", NOW);
     follows_the_schema(&explanation);
@@ -186,7 +186,7 @@ when { context.arguments.deep.metres < 10 && resource.level <= 3 };
 #[test]
 fn a_record_of_a_locked_tool_is_explained_without_its_arguments() {
     let pack = locked();
-    let record = r#"{"schema":1,"seq":7,"time":"2026-11-21T20:14:03Z","instance":"5f","kind":"tool_call","agent":{"id":"guest"},"direction":"agent_to_upstream","method":"tools/call","target":"dig","decision":"ALLOW","stage":"forward","policies":["read"],"revision":"9b"}"#;
+    let record = r#"{"version":1,"seq":7,"timestamp":"2026-11-21T20:14:03Z","instance":"5f","kind":"tool_call","agent":{"id":"guest"},"direction":"agent_to_upstream","method":"tools/call","target":"dig","decision":"ALLOW","stage":"forward","policies":["read"],"revision":"9b"}"#;
     let check = |record: &str| {
         let recorded = Request::Recorded(Box::new(Recorded::read(record).unwrap()));
         let explanation = explained(&pack, &recorded, "guest", NOW);
@@ -201,11 +201,11 @@ fn a_record_of_a_locked_tool_is_explained_without_its_arguments() {
 }
 
 /// A session reads what is confidential, and then wants to connect.
-const PASSED: &str = r#"{"schema":1,"seq":3,"time":"2026-11-21T20:14:01Z","instance":"5f","session_id":"s1","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"note","decision":"ALLOW","sensitivity":{"before":"PUBLIC","after":"INTERNAL"},"obligations":["raise: internal"]}
-{"schema":1,"seq":4,"time":"2026-11-21T20:14:01Z","instance":"5f","session_id":"s2","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"find","decision":"ALLOW","sensitivity":{"before":"PUBLIC","after":"SECRET"}}
-{"schema":1,"seq":5,"time":"2026-11-21T20:14:02Z","instance":"5f","session_id":"s1","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"find","decision":"ALLOW","sensitivity":{"before":"INTERNAL","after":"CONFIDENTIAL"}}
-{"schema":1,"seq":7,"time":"2026-11-21T20:14:03Z","instance":"5f","session_id":"s1","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"fetch","decision":"BLOCK","stage":"decide","policies":["ratchet.closed"],"reason":{"code":"session_too_sensitive"},"sensitivity":{"before":"CONFIDENTIAL","after":"CONFIDENTIAL"}}
-{"schema":1,"seq":8,"time":"2026-11-21T20:14:04Z","instance":"5f","session_id":"s3","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"fetch","decision":"BLOCK","stage":"decide","policies":["ratchet.closed"],"reason":{"code":"session_too_sensitive"},"sensitivity":{"before":"CONFIDENTIAL","after":"CONFIDENTIAL"}}"#;
+const PASSED: &str = r#"{"version":1,"seq":3,"timestamp":"2026-11-21T20:14:01Z","instance":"5f","session_id":"s1","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"note","decision":"ALLOW","sensitivity":{"before":"PUBLIC","after":"INTERNAL"},"obligations":["raise: internal"]}
+{"version":1,"seq":4,"timestamp":"2026-11-21T20:14:01Z","instance":"5f","session_id":"s2","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"find","decision":"ALLOW","sensitivity":{"before":"PUBLIC","after":"SECRET"}}
+{"version":1,"seq":5,"timestamp":"2026-11-21T20:14:02Z","instance":"5f","session_id":"s1","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"find","decision":"ALLOW","sensitivity":{"before":"INTERNAL","after":"CONFIDENTIAL"}}
+{"version":1,"seq":7,"timestamp":"2026-11-21T20:14:03Z","instance":"5f","session_id":"s1","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"fetch","decision":"BLOCK","stage":"decide","policies":["ratchet.closed"],"reason":{"code":"session_too_sensitive"},"sensitivity":{"before":"CONFIDENTIAL","after":"CONFIDENTIAL"}}
+{"version":1,"seq":8,"timestamp":"2026-11-21T20:14:04Z","instance":"5f","session_id":"s3","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"fetch","decision":"BLOCK","stage":"decide","policies":["ratchet.closed"],"reason":{"code":"session_too_sensitive"},"sensitivity":{"before":"CONFIDENTIAL","after":"CONFIDENTIAL"}}"#;
 
 #[test]
 fn a_record_tells_which_records_before_it_raised_the_level_of_its_session_and_why() {

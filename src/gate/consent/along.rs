@@ -105,7 +105,7 @@ impl Gate {
             if let Some(outcome) = desk.withdraw(&ticket) {
                 self.end_question(settled(*record, &outcome)).await;
             } else {
-                record.event = Some(Event::Withdrawn);
+                record.event = Some(Event::Cancelled);
                 record.reason = audit::Reason::code(why.code()).with_text(why.to_string());
                 self.end_question(*record).await;
             }

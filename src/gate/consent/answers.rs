@@ -370,7 +370,7 @@ impl Gate {
             trail.outcome_of_consent(ticket, outcome)
         } else {
             let mut record = trail.closing(ticket);
-            record.event = Some(Event::Withdrawn);
+            record.event = Some(Event::Cancelled);
             record.reason = audit::Reason::code(why.code()).with_text(why.to_string());
             record
         };
@@ -435,7 +435,7 @@ impl Trail {
     /// The record of what a question with this number comes to, while that is silence.
     pub(super) fn closing(&self, ticket: &str) -> audit::Record {
         let mut record = self.record_of_consent();
-        record.event = Some(Event::TimedOut);
+        record.event = Some(Event::ConsentTimeout);
         record.consent = Some(audit::Consent {
             ticket: ticket.into(),
             by: None,
@@ -447,13 +447,13 @@ impl Trail {
 /// The record of a question that came to this.
 pub(super) fn settled(mut record: audit::Record, outcome: &Outcome) -> audit::Record {
     let (event, by) = match outcome {
-        Outcome::Granted(receipt) => (Event::Granted, Some(receipt.by())),
-        Outcome::Denied(by) => (Event::Denied, Some(by)),
-        Outcome::TimedOut => (Event::TimedOut, None),
+        Outcome::Granted(receipt) => (Event::ConsentGranted, Some(receipt.by())),
+        Outcome::Denied(by) => (Event::ConsentDenied, Some(by)),
+        Outcome::TimedOut => (Event::ConsentTimeout, None),
         Outcome::Withdrawn(void) => {
             let code = Unconsented::withdrawn(*void).code();
             record.reason = audit::Reason::code(code).with_text(void.to_string());
-            (Event::Withdrawn, None)
+            (Event::Cancelled, None)
         }
     };
     record.event = Some(event);

@@ -175,7 +175,7 @@ impl Gate {
             desk.withdraw(&ticket);
             return self.refuse(talk, trail, refusal).await;
         }
-        let record = trail.consent(Event::Asked, &ticket, &denial, &snapshot);
+        let record = trail.consent(Event::ConsentRequested, &ticket, &denial, &snapshot);
         let recorded = self.audit.record(self.concealed(record)).await;
         let put = Put {
             ticket,

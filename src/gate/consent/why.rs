@@ -62,10 +62,10 @@ impl Unconsented {
             Self::Asked => "consent_asked",
             Self::Denied(_) => "consent_denied",
             Self::TimedOut => "consent_timeout",
-            Self::Used => "consent_used",
-            Self::Changed(_) | Self::Replaced => "consent_changed",
+            Self::Used => "consent_already_used",
+            Self::Changed(_) | Self::Replaced => "consent_stale",
             Self::NotAsked(_) | Self::NoWay => "consent_unavailable",
-            Self::TooLong(_) => "consent_too_long",
+            Self::TooLong(_) => "consent_arguments_too_large",
         }
     }
 

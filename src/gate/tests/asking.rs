@@ -104,7 +104,7 @@ async fn a_form_that_asks_for_a_secret_is_refused_whatever_policies_permit() {
         );
     }
     let records = bench.records_of("server_request").await;
-    assert_eq!(records[1].get(&["stage"]), "guard");
+    assert_eq!(records[1].get(&["stage"]), "inspect");
     assert_eq!(
         records[1].get(&["reason", "code"]),
         "elicitation_requests_secret"

@@ -134,7 +134,7 @@ async fn of_a_long_text_an_excerpt_is_sent_and_the_whole_can_be_read_through_the
     let told: Vec<String> = records.iter().map(|it| it.text().to_owned()).collect();
     let told = told.concat();
     assert!(
-        told.contains("an excerpt of") && told.contains(r#""stage":"kept""#),
+        told.contains("an excerpt of") && told.contains(r#""stage":"cached_result""#),
         "{told}"
     );
 }
@@ -197,7 +197,7 @@ async fn of_a_long_resource_or_prompt_an_excerpt_is_sent_and_the_whole_can_be_re
         let records = bench.records().await;
         let told = |what: &str| records.iter().any(|it| it.text().contains(what));
         assert!(told(place) && told("an excerpt of 1690 bytes"), "{method}");
-        assert!(told(r#""stage":"kept""#), "{method}");
+        assert!(told(r#""stage":"cached_result""#), "{method}");
     }
 }
 

@@ -308,9 +308,9 @@ async fn the_move_is_recorded_once_and_records_name_the_server_that_is_spoken_to
     bench.raise(SECRET);
     bench.agent_meanwhile(&call("1", "read"), &["read"]).await;
     bench.agent(&call("2", "read")).await;
-    let moves = bench.records_of("upstream_event").await;
+    let moves = bench.records_of("upstream_state").await;
     let moves = moves.iter().map(|it| it.get(&["event"]));
-    assert_eq!(moves.collect::<Vec<_>>(), ["isolated"]);
+    assert_eq!(moves.collect::<Vec<_>>(), ["switched_to_isolated"]);
     for call in bench.records_of("tool_call").await {
         assert_eq!(call.get(&["upstream"]), "fixture (isolated)");
     }

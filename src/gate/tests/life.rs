@@ -283,7 +283,7 @@ async fn each_start_of_a_server_that_is_not_confined_as_it_is_to_be_is_in_the_au
     for (unconfined, place, event, told) in [
         (lacks(), Place::Open, Event::Started, Some("no Landlock")),
         (lacks(), Place::Open, Event::Restarted, Some("no Landlock")),
-        (lacks(), Place::Open, Event::Died, None),
+        (lacks(), Place::Open, Event::Down, None),
         (
             lacks(),
             Place::Isolated,
@@ -293,16 +293,16 @@ async fn each_start_of_a_server_that_is_not_confined_as_it_is_to_be_is_in_the_au
         (
             lacks(),
             Place::Moving,
-            Event::Isolated,
+            Event::SwitchedToIsolated,
             Some("no Landlock there"),
         ),
         (Unconfined::default(), Place::Open, Event::Started, None),
     ] {
         let bench = Bench::with(open, |settings| settings.unconfined = unconfined);
         bench.talk.session.state().place = place;
-        let record = bench.gate.upstream_event(&bench.talk, event);
+        let record = bench.gate.upstream_state(&bench.talk, event);
         bench.gate.audit.record(record).await.unwrap();
-        let records = bench.records_of("upstream_event").await;
+        let records = bench.records_of("upstream_state").await;
         let [record] = records.as_slice() else {
             panic!("{records:?}");
         };

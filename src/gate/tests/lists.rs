@@ -124,7 +124,7 @@ async fn what_a_list_does_not_show_is_in_the_audit() {
     assert!(
         record
             .text()
-            .contains(r#""pointer":"/result/tools/1","change":"removed""#),
+            .contains(r#""pointer":"/result/tools/1","op":"remove""#),
         "{}",
         record.text()
     );
@@ -282,8 +282,8 @@ async fn a_filtered_list_is_kept_no_longer_than_policies_let_and_the_audit_says_
     let records = bench.records().await;
     let record = records.last().unwrap().text();
     assert!(
-        record.contains(r#"{"pointer":"/result/cacheScope","change":"replaced""#)
-            && record.contains(r#"{"pointer":"/result/ttlMs","change":"replaced""#),
+        record.contains(r#"{"pointer":"/result/cacheScope","op":"replace""#)
+            && record.contains(r#"{"pointer":"/result/ttlMs","op":"replace""#),
         "{record}"
     );
 }

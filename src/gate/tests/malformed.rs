@@ -93,6 +93,6 @@ async fn an_answer_of_the_agents_that_cannot_be_read_and_answers_nothing_is_drop
         .agent(r#"{"jsonrpc":"2.0","id":1,"result":{"a":1,"a":2}}"#)
         .await;
     assert!(bench.to_agent().is_empty() && bench.to_upstream().is_empty());
-    let record = bench.records_of("frame").await.pop().unwrap();
+    let record = bench.records_of("malformed_message").await.pop().unwrap();
     assert_eq!(record.get(&["decision"]), "BLOCK");
 }

@@ -286,7 +286,7 @@ async fn an_acknowledgement_says_no_more_than_was_asked_for() {
         assert!(acknowledged[0].ends_with(&expected), "{acknowledged:?}");
         let records = bench.records_of("notification").await;
         let text = records.last().unwrap().text();
-        assert_eq!(text.matches(r#""removed""#).count(), edits, "{text}");
+        assert_eq!(text.matches(r#""remove""#).count(), edits, "{text}");
         assert_eq!(text.matches("not asked for").count(), edits, "{text}");
     }
 }

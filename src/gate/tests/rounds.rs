@@ -211,7 +211,7 @@ async fn what_was_not_asked_is_not_answered() {
         let records = bench.records().await;
         let call = records.last().unwrap().text();
         assert!(
-            call.contains(r#""pointer":"/params/inputResponses/z","change":"removed""#),
+            call.contains(r#""pointer":"/params/inputResponses/z","op":"remove""#),
             "{call}"
         );
     }

@@ -142,7 +142,7 @@ async fn arguments_that_do_not_fit_never_reach_the_server() {
                 call.get(&["stage"]),
                 call.get(&["reason", "code"])
             ],
-            ["tool_call", "BLOCK", "guard", "arguments"],
+            ["tool_call", "BLOCK", "inspect", "arguments"],
             "{call:?}"
         );
     }

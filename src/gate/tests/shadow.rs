@@ -5,16 +5,16 @@ use crate::policy::FaultKind;
 
 #[tokio::test]
 async fn a_candidate_is_recorded_and_changes_nothing() {
-    check(open, guarded, "denied_a", "ALLOW", "deny").await;
-    check(open, guarded, "echo", "ALLOW", "allow").await;
-    check(guarded, open, "denied_a", "BLOCK", "allow").await;
-    check(guarded, guarded, "denied_a", "BLOCK", "deny").await;
-    check(open, broken, "echo", "ALLOW", "fail").await;
-    check(open, panicking, "echo", "ALLOW", "fail").await;
+    check(open, guarded, "denied_a", "ALLOW", "BLOCK").await;
+    check(open, guarded, "echo", "ALLOW", "ALLOW").await;
+    check(guarded, open, "denied_a", "BLOCK", "ALLOW").await;
+    check(guarded, guarded, "denied_a", "BLOCK", "BLOCK").await;
+    check(open, broken, "echo", "ALLOW", "ERROR").await;
+    check(open, panicking, "echo", "ALLOW", "ERROR").await;
     // What may be called but not listed is not there.
-    check(open, unlisted, "denied_a", "ALLOW", "deny").await;
-    check(open, unlisted, "echo", "ALLOW", "allow").await;
-    check(unlisted, open, "denied_a", "BLOCK", "allow").await;
+    check(open, unlisted, "denied_a", "ALLOW", "BLOCK").await;
+    check(open, unlisted, "echo", "ALLOW", "ALLOW").await;
+    check(unlisted, open, "denied_a", "BLOCK", "ALLOW").await;
 }
 
 #[tokio::test]
@@ -39,7 +39,7 @@ async fn check(in_force: Rule, candidate: Rule, tool: &str, decision: &str, woul
     assert_eq!(bench.to_upstream().len(), usize::from(decision == "ALLOW"));
     let called = bench.records_of("tool_call").await.remove(0);
     assert_eq!(called.get(&["decision"]), decision);
-    assert_eq!(called.get(&["shadow", "would"]), would);
+    assert_eq!(called.get(&["shadow", "decision"]), would);
     assert_eq!(called.get(&["shadow", "revision"]), revision);
 }
 

@@ -70,7 +70,7 @@ async fn definitions_are_without_what_nobody_sees() {
     let records = bench.records().await;
     let record = records.last().unwrap().text();
     assert!(
-        record.contains(r#""pointer":"/result/tools/0/description","change":"replaced","because":"hidden text: comment, tag, escapes""#),
+        record.contains(r#""pointer":"/result/tools/0/description","op":"replace","reason":"hidden text: comment, tag, escapes""#),
         "{record}"
     );
     assert!(

@@ -155,7 +155,7 @@ async fn a_resource_is_asked_for_in_the_one_spelling_where_a_policy_wants_that()
             assert!(sent.contains(&format!(r#""uri":"{expected}""#)), "{sent}");
             let record = bench.records().await.pop().unwrap();
             assert!(record.text().contains("canonical: uris"), "{record:?}");
-            let is_edited = record.text().contains(r#""change":"replaced""#);
+            let is_edited = record.text().contains(r#""op":"replace""#);
             assert_eq!(is_edited, uri != expected, "{record:?}");
         }
     }

@@ -103,7 +103,7 @@ impl Entry {
             agent: text(&["agent", "id"]),
             asserted_name: text(&["agent", "asserted_name"]),
             upstream: text(&["upstream"]),
-            now_ms: at(&["time"])
+            now_ms: at(&["timestamp"])
                 .and_then(|time| time.parse::<Timestamp>().ok())
                 .map(Timestamp::as_millisecond),
             was_sensitive: record.get("sensitivity").is_some(),

@@ -14,7 +14,7 @@ pub(in super::super) struct Unread {
 }
 
 /// The version of audit records that is read.
-const SCHEMA: i64 = 1;
+const VERSION: i64 = 1;
 
 /// One object for each line; which of the two formats it is, the first readable line tells.
 pub(in super::super) fn read(text: &str) -> Result<Recording, Unread> {
@@ -31,11 +31,11 @@ pub(in super::super) fn read(text: &str) -> Result<Recording, Unread> {
             return Ok(Recording::Transcript(said::in_order(said).into()));
         }
         if root.get("kind").is_some() && root.get("seq").is_some() {
-            let version = root.get("schema").and_then(Value::as_i64);
-            if version != Some(SCHEMA) {
+            let version = root.get("version").and_then(Value::as_i64);
+            if version != Some(VERSION) {
                 return Err(Unread {
                     line: Some(*line),
-                    problem: "this is no audit record of schema 1".to_owned(),
+                    problem: "this is no audit record of version 1".to_owned(),
                 });
             }
             let entries = lines.iter().filter_map(|(text, line)| {
@@ -73,7 +73,11 @@ mod tests {
         let neither = "this is neither an audit record nor a JSON-RPC message";
         check("half\n\n{\"a\":1}", Some(3), neither);
         check("[]", Some(1), neither);
-        let other = "this is no audit record of schema 1";
-        check(r#"{"schema":2,"seq":1,"kind":"tool_call"}"#, Some(1), other);
+        let other = "this is no audit record of version 1";
+        check(
+            r#"{"version":2,"seq":1,"kind":"tool_call"}"#,
+            Some(1),
+            other,
+        );
     }
 }

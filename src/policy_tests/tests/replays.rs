@@ -41,7 +41,7 @@ when { context.method == "notifications/message" };
 /// A record as the gate writes it, with what is different about this one.
 fn record(kind: &str, changes: &Value) -> String {
     let mut record = json!({
-        "schema": 1, "seq": 7, "time": "2026-07-01T00:00:00.000001Z", "instance": "5f2b8c0d91e6a374",
+        "version": 1, "seq": 7, "timestamp": "2026-07-01T00:00:00.000001Z", "instance": "5f2b8c0d91e6a374",
         "kind": kind, "session_id": "s", "agent": { "id": "stdio", "asserted_name": "ide" },
         "upstream": "files", "direction": "agent_to_upstream", "method": "tools/call",
         "decision": "ALLOW", "stage": "forward", "revision": "0000", "duration_us": 9,
@@ -49,6 +49,7 @@ fn record(kind: &str, changes: &Value) -> String {
     for (key, value) in changes.as_object().unwrap() {
         record[key] = value.clone();
     }
+    record["allowed"] = (record["decision"] == "ALLOW").into();
     record
         .as_object_mut()
         .unwrap()
@@ -222,7 +223,7 @@ permit (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"r
 #[test]
 fn the_time_is_that_of_the_record() {
     check(&call("later"), "same");
-    let changes = json!({ "target": "later", "time": "2026-05-31T23:59:59.000000Z" });
+    let changes = json!({ "target": "later", "timestamp": "2026-05-31T23:59:59.000000Z" });
     check(&record("tool_call", &changes), "changed: ");
 }
 
@@ -305,7 +306,7 @@ fn what_was_not_the_policies_decision_is_left_out() {
         "nothing",
     );
     let malformed = json!({ "decision": "BLOCK", "stage": "decode", "method": null });
-    check(&record("frame", &malformed), "nothing");
+    check(&record("malformed_message", &malformed), "nothing");
     let absent = json!({ "target": "x", "decision": "BLOCK", "stage": "decide",
         "reason": { "code": "unknown_tool" } });
     check(&record("tool_call", &absent), "nothing");
@@ -323,7 +324,7 @@ fn what_cannot_be_read_whole_is_unknown() {
         &call(&format!("{}… [9 bytes more]", "x".repeat(1024))),
         "unknown: the record is cut, or a secret was taken out of it",
     );
-    let half = format!("{}\n{{\"schema\":1,\"seq\":8,\"ki", call("read"));
+    let half = format!("{}\n{{\"version\":1,\"seq\":8,\"ki", call("read"));
     let report = replay(&half, "");
     let replay = report.replay.unwrap();
     assert_eq!((replay.same, replay.unknown.len()), (1, 1));

@@ -256,8 +256,8 @@ fn a_signal_ends_a_gate_whose_server_reads_no_more() {
     // Whether the last request was still read is up to the two of them.
     let past = talk.close();
     assert_eq!(past.ended.code, Some(0), "{}", past.ended.stderr);
-    let died = past.of_kind("upstream_event");
-    assert_eq!(died.filter(|it| it["event"] == "died").count(), 0);
+    let died = past.of_kind("upstream_state");
+    assert_eq!(died.filter(|it| it["event"] == "down").count(), 0);
     let decided = past.of_kind("tool_call").count();
     assert!(decided >= ids.len());
     past.has_decisions_and_outcomes(decided);

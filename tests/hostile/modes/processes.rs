@@ -152,7 +152,7 @@ fn a_restarted_server_that_does_not_agree_again_is_restarted_until_one_does() {
             assert_eq!(count(r#""method":"initialize""#), 3, "{}", past.received);
             // What did not agree was told nothing more.
             assert_eq!(count(r#""notifications/initialized""#), 2);
-            let restarted = past.of_kind("upstream_event");
+            let restarted = past.of_kind("upstream_state");
             let restarted = restarted.filter(|it| it["event"] == "restarted");
             assert_eq!(restarted.count(), 2);
         },
@@ -195,7 +195,7 @@ fn a_server_that_never_completes_a_handshake_is_given_up() {
     let past = talk.end();
     assert_eq!(past.ended.code, Some(2), "{}", past.ended.stderr);
     let events: Vec<_> = past
-        .of_kind("upstream_event")
+        .of_kind("upstream_state")
         .map(|it| &it["event"])
         .collect();
     assert_eq!(events.iter().filter(|event| **event == "died").count(), 5);

@@ -131,9 +131,12 @@ async fn an_agent_without_a_session_brings_the_same_state_again_when_it_came_too
     asked.limit(&Rates::default());
     asked.bench.agent(&yes("3")).await;
     assert_eq!(asked.bench.to_upstream().len(), 1);
-    assert_eq!(asked.events().await, ["asked", "granted agent_ui:stdio"]);
+    assert_eq!(
+        asked.events().await,
+        ["consent_requested", "consent_granted agent_ui:stdio"]
+    );
     asked.bench.agent(&yes("4")).await;
-    assert_refused(&asked.bench.to_agent(), "4", "consent_used");
+    assert_refused(&asked.bench.to_agent(), "4", "consent_already_used");
 }
 
 #[tokio::test]
@@ -322,9 +325,12 @@ async fn a_yes_for_a_tool_that_is_unknown_at_the_moment_waits_for_the_list() {
         let sent = asked.bench.to_upstream();
         assert_eq!(sent.len(), usize::from(passes), "{sent:?}");
         if !passes {
-            assert_refused(&asked.bench.to_agent(), "1", "consent_changed");
+            assert_refused(&asked.bench.to_agent(), "1", "consent_stale");
         }
-        assert_eq!(asked.events().await, ["asked", "granted web:olga"]);
+        assert_eq!(
+            asked.events().await,
+            ["consent_requested", "consent_granted web:olga"]
+        );
         let mut records = asked.bench.records_of("consent").await;
         records.extend(asked.bench.records_of("tool_call").await);
         let first = records[0].get(&["reference"]);
@@ -362,7 +368,11 @@ async fn a_yes_for_the_session_holds_from_the_call_on_that_passed_with_it() {
     asked.limit(&Rates::default());
     let other = |id: &str| call(id, "ask").replace(r#"{"a":1}"#, r#"{"a":2}"#);
     asked.bench.agent(&other("2")).await;
-    assert_eq!(asked.bench.to_upstream(), Vec::<String>::new(), "asked");
+    assert_eq!(
+        asked.bench.to_upstream(),
+        Vec::<String>::new(),
+        "consent_requested"
+    );
     asked.bench.agent(&call("3", "ask")).await;
     assert_eq!(asked.bench.to_upstream().len(), 1, "that of before");
     asked.bench.agent(&other("4")).await;

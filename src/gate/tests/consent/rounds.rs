@@ -77,7 +77,10 @@ async fn an_agent_without_a_session_is_asked_and_comes_back_with_a_yes() {
     // What was for the gate does not go on.
     let minted = id_of(&sent[0]);
     assert_eq!(sent[0], modern(&minted, "ask", r#"{"b":2,"a":1}"#, ""));
-    assert_eq!(asked.events().await, ["asked", "granted agent_ui:stdio"]);
+    assert_eq!(
+        asked.events().await,
+        ["consent_requested", "consent_granted agent_ui:stdio"]
+    );
     assert_eq!(asked.calls().await, ["BLOCK consent_asked", "ALLOW"]);
 }
 
@@ -143,7 +146,7 @@ async fn a_state_is_good_for_one_request_and_once() {
     assert_eq!(asked.bench.to_upstream().len(), 1);
     asked.bench.agent(&yes("3")).await;
     assert_eq!(asked.bench.to_upstream(), Vec::<String>::new());
-    assert_refused(&asked.bench.to_agent(), "3", "consent_used");
+    assert_refused(&asked.bench.to_agent(), "3", "consent_already_used");
 }
 
 #[tokio::test]
@@ -233,7 +236,10 @@ async fn whoever_answers_first_counts_before_the_agent_comes_back() {
         .agent(&modern("2", "ask", r#"{"a":1}"#, &approving(&state)))
         .await;
     assert_refused(&asked.bench.to_agent(), "2", "consent_denied");
-    assert_eq!(asked.events().await, ["asked", "denied web:olga"]);
+    assert_eq!(
+        asked.events().await,
+        ["consent_requested", "consent_denied web:olga"]
+    );
 }
 
 #[tokio::test]
@@ -301,7 +307,7 @@ async fn a_call_without_a_session_that_waits_for_the_page_can_be_cancelled() {
         .await;
     asked.go_on().await;
     assert_eq!(asked.desk.pending(), []);
-    assert_eq!(asked.events().await, ["asked", "withdrawn"]);
+    assert_eq!(asked.events().await, ["consent_requested", "cancelled"]);
     assert_eq!(asked.calls().await, ["ERROR cancelled"]);
 }
 
@@ -316,7 +322,7 @@ async fn a_question_that_nobody_comes_back_with_has_an_end_in_the_audit_once() {
     let asked = ready(&Way::ALL).await;
     let state = asked_by_result(&asked, "1").await;
     look(&asked).await;
-    assert_eq!(asked.events().await, ["asked"]);
+    assert_eq!(asked.events().await, ["consent_requested"]);
     asked.bench.clock.advance(TIMEOUT);
     look(&asked).await;
     look(&asked).await;
@@ -324,7 +330,10 @@ async fn a_question_that_nobody_comes_back_with_has_an_end_in_the_audit_once() {
     let late = modern("2", "ask", r#"{"a":1}"#, &approving(&state));
     asked.bench.agent(&late).await;
     assert_refused(&asked.bench.to_agent(), "2", "consent_timeout");
-    assert_eq!(asked.events().await, ["asked", "timed_out"]);
+    assert_eq!(
+        asked.events().await,
+        ["consent_requested", "consent_timeout"]
+    );
 }
 
 #[tokio::test]
@@ -337,10 +346,13 @@ async fn a_yes_that_nobody_fetches_is_recorded_when_it_is_good_no_more() {
     asked.desk.answer(&ticket, Answer::Approve, by).unwrap();
     asked.bench.clock.advance(TIMEOUT / 2);
     look(&asked).await;
-    assert_eq!(asked.events().await, ["asked"]);
+    assert_eq!(asked.events().await, ["consent_requested"]);
     asked.bench.clock.advance(TIMEOUT / 2);
     look(&asked).await;
-    assert_eq!(asked.events().await, ["asked", "granted web:olga"]);
+    assert_eq!(
+        asked.events().await,
+        ["consent_requested", "consent_granted web:olga"]
+    );
 }
 
 #[tokio::test]
@@ -350,7 +362,15 @@ async fn questions_that_were_taken_along_end_when_the_gate_has_stopped_or_their_
         for id in ["1", "2"] {
             asked_by_result(&asked, id).await;
         }
-        let (bench, ends) = (&asked.bench, ["asked", "asked", "withdrawn", "withdrawn"]);
+        let (bench, ends) = (
+            &asked.bench,
+            [
+                "consent_requested",
+                "consent_requested",
+                "cancelled",
+                "cancelled",
+            ],
+        );
         if stops {
             bench.gate.end_questions_until(async {}).await;
         } else {
@@ -380,5 +400,8 @@ async fn a_question_that_its_agent_has_ended_is_not_ended_again() {
     asked.bench.clock.advance(TIMEOUT * 3);
     look(&asked).await;
     asked.bench.gate.end_questions_until(async {}).await;
-    assert_eq!(asked.events().await, ["asked", "denied agent_ui:stdio"]);
+    assert_eq!(
+        asked.events().await,
+        ["consent_requested", "consent_denied agent_ui:stdio"]
+    );
 }

@@ -83,7 +83,10 @@ async fn a_sample_waits_for_a_yes_and_goes_to_the_agent_as_it_came() {
     let answer = r#"{"role":"assistant","content":{"type":"text","text":"x"},"model":"m"}"#;
     bench.agent(&form_answer(&minted, answer)).await;
     assert_eq!(bench.to_upstream(), [form_answer(r#""s""#, answer)]);
-    assert_eq!(asked.events().await, ["asked", "granted web:olga"]);
+    assert_eq!(
+        asked.events().await,
+        ["consent_requested", "consent_granted web:olga"]
+    );
     let requests = bench.records_of("server_request").await;
     assert_eq!(requests.len(), 1);
     assert_eq!(requests[0].get(&["decision"]), "ALLOW");
@@ -184,7 +187,10 @@ async fn a_person_is_asked_whether_a_server_may_know_the_roots_and_shown_what_it
     let roots = r#"{"roots":[{"uri":"file:///srv/a\u202e"},{"uri":"file:///srv/b","name":"b"}]}"#;
     bench.agent(&form_answer(&minted, roots)).await;
     assert_eq!(bench.to_upstream(), [form_answer(r#""s""#, roots)]);
-    assert_eq!(asked.events().await, ["asked", "granted web:olga"]);
+    assert_eq!(
+        asked.events().await,
+        ["consent_requested", "consent_granted web:olga"]
+    );
 
     let (message, told) = asked_about_roots(&asked).await;
     assert_eq!(told, [r"file:///srv/a\u202e", "file:///srv/b"]);

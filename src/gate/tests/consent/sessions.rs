@@ -25,7 +25,10 @@ async fn the_clients_form_shows_the_call_and_its_yes_lets_it_pass() {
     let sent = asked.bench.to_upstream();
     assert_eq!(sent, [call(&id_of(&sent[0]), "ask")]);
     assert_eq!(asked.bench.to_agent(), Vec::<String>::new());
-    assert_eq!(asked.events().await, ["asked", "granted agent_ui:stdio"]);
+    assert_eq!(
+        asked.events().await,
+        ["consent_requested", "consent_granted agent_ui:stdio"]
+    );
 }
 
 #[tokio::test]
@@ -77,7 +80,10 @@ async fn a_form_is_withdrawn_when_somebody_else_was_faster() {
         .agent(&form_answer(&id, r#"{"action":"decline"}"#))
         .await;
     asked.go_on().await;
-    assert_eq!(asked.events().await, ["asked", "granted web:olga"]);
+    assert_eq!(
+        asked.events().await,
+        ["consent_requested", "consent_granted web:olga"]
+    );
 }
 
 #[tokio::test]
@@ -154,7 +160,7 @@ async fn a_server_cannot_answer_a_form_nor_make_one_that_counts() {
     let sent = asked.bench.to_upstream();
     assert_eq!(sent.len(), 1);
     assert!(sent[0].contains(r#""id":"s""#), "{sent:?}");
-    assert_eq!(asked.events().await, ["asked"]);
+    assert_eq!(asked.events().await, ["consent_requested"]);
 }
 
 /// Consent is what the label asks for, or what another policy does.

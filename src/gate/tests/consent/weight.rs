@@ -75,7 +75,7 @@ async fn a_result_that_its_agent_has_come_back_for_takes_no_room() {
         bench
             .agent(&calls("3", "more", ALL, &approving(&state)))
             .await;
-        assert_refused(&bench.to_agent(), "3", "consent_used");
+        assert_refused(&bench.to_agent(), "3", "consent_already_used");
     }
     assert_eq!(bench.to_upstream(), [""; 0]);
 }

@@ -32,7 +32,7 @@ impl Void {
     fn code(self) -> &'static str {
         match self {
             Self::Stops => "consent_unavailable",
-            Self::Reloads => "consent_changed",
+            Self::Reloads => "consent_stale",
         }
     }
 }
@@ -42,7 +42,7 @@ impl Asked {
     async fn assert_withdrawn(&self, kind: &str, code: &str) {
         assert_eq!(self.desk.pending(), []);
         assert!(self.bench.talk.session.is_idle());
-        assert_eq!(self.events().await, ["asked", "withdrawn"]);
+        assert_eq!(self.events().await, ["consent_requested", "cancelled"]);
         let questions = self.bench.records_of("consent").await;
         let of_both = |path: &[&str]| {
             questions

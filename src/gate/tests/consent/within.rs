@@ -120,7 +120,10 @@ async fn a_result_waits_for_a_yes_and_goes_to_the_agent_as_it_came() {
             asked.bench.to_agent(),
             [form_answer("1", &asking(requests))]
         );
-        assert_eq!(asked.events().await, ["asked", "granted web:olga"]);
+        assert_eq!(
+            asked.events().await,
+            ["consent_requested", "consent_granted web:olga"]
+        );
         assert_eq!(asked.results().await, ["ALLOW"]);
         // What the agent answers goes on with its request.
         let answer = r#""inputResponses":{"s":{},"f":{},"r":{}},"requestState":"servers","#;
@@ -163,7 +166,10 @@ async fn an_agent_that_shows_forms_is_asked_by_a_result_about_a_sample_and_gets_
         asked.bench.to_agent(),
         [form_answer("2", &asking(&[SAMPLE]))]
     );
-    assert_eq!(asked.events().await, ["asked", "granted agent_ui:stdio"]);
+    assert_eq!(
+        asked.events().await,
+        ["consent_requested", "consent_granted agent_ui:stdio"]
+    );
     assert_eq!(asked.results().await, ["BLOCK consent_asked", "ALLOW"]);
     let answer = r#""inputResponses":{"s":{"role":"assistant","content":{"type":"text","text":"x"},"model":"m"}},"requestState":"servers","#;
     asked.bench.agent(&calls("3", "more", ALL, answer)).await;
@@ -171,7 +177,7 @@ async fn an_agent_that_shows_forms_is_asked_by_a_result_about_a_sample_and_gets_
     assert!(sent[0].contains(r#""inputResponses":{"s":"#), "{sent:?}");
     // Once.
     asked.bench.agent(&yes("4")).await;
-    assert_refused(&asked.bench.to_agent(), "4", "consent_used");
+    assert_refused(&asked.bench.to_agent(), "4", "consent_already_used");
     assert_eq!(asked.bench.to_upstream(), [""; 0]);
 }
 

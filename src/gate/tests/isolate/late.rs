@@ -272,7 +272,11 @@ async fn what_waits_for_the_isolated_server_when_the_conversation_ends_is_answer
             "notification",
             0,
         ),
-        (r#"{"jsonrpc":"2.0","id":1,"#.to_owned(), "frame", 1),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"#.to_owned(),
+            "malformed_message",
+            1,
+        ),
     ] {
         let bench = ready(&["read"]).await;
         leaves(&bench).await;
