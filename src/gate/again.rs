@@ -3,7 +3,7 @@
 //! from its first byte and made once more (MCP 2026-07-28, basic/transports/streamable-http, client
 //! behavior). Its agent could not do that: it knows of no headers.
 //!
-//! Why only then: `docs/decisions/0066-headers-and-news.md`.
+//! Why only then: `docs/decisions/0012-headers-subscriptions-caches.md`.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
 //! Where paths lead on the server's disk. Policies look at no disk, so the gate follows links before it
-//! asks them, and asks about what it found as well: `docs/decisions/0063-links.md`.
+//! asks them, and asks about what it found as well: `docs/decisions/0020-paths-and-uris.md`.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

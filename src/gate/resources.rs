@@ -1,7 +1,7 @@
 //! Resources by their URIs: as a peer names them, and in the one spelling of them.
 //!
 //! Policies are asked about both, so that no other spelling of a resource gets round what they say of it.
-//! Why both: `docs/decisions/0044-uris.md`.
+//! Why both: `docs/decisions/0020-paths-and-uris.md`.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
 //! A handshake of the gate's own, in a conversation with nobody: whether the server can serve is to be
-//! known before an agent comes (decision 68).
+//! known before an agent comes (decision 15).
 //!
 //! All that the gate says here is its own, and what the server says meanwhile takes the path of
 //! everything that it says. Whoever drives the conversation finds what has come of it in

@@ -13,6 +13,8 @@ mod blocks;
 #[cfg(test)]
 mod commands;
 #[cfg(test)]
+mod decisions;
+#[cfg(test)]
 mod names;
 #[cfg(test)]
 mod pages;

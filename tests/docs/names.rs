@@ -18,7 +18,7 @@ const PLACES: [&str; 7] = [
 ];
 
 /// The changelog speaks of the past, too.
-const OF_THE_PAST: &str = "docs/changelog.md";
+const OF_THE_PAST: &str = "docs/CHANGELOG.md";
 
 /// The paths in a drawing, by their ends: `gate/`, `decide.rs`.
 pub(crate) fn drawing(text: &str) -> Result<(), String> {

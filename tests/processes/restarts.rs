@@ -1,4 +1,4 @@
-//! Servers that die (requirement D5, decision 12).
+//! Servers that die (requirement D5).
 
 use std::time::Duration;
 

@@ -98,7 +98,7 @@ impl Transcript {
 }
 
 /// The one word that a gate writes of its own: behind it no result is for everybody
-/// (`docs/decisions/0026-caches.md`).
+/// (`docs/decisions/0012-headers-subscriptions-caches.md`).
 fn kept(line: &str) -> String {
     line.replace(r#""cacheScope":"public""#, r#""cacheScope":"private""#)
 }

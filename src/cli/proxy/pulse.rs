@@ -1,4 +1,4 @@
-//! Whether the server can serve a conversation, as `GET /health` says it (decisions 24, 47 and 68).
+//! Whether the server can serve a conversation, as `GET /health` says it (decision 15).
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! One handshake with the server in a conversation with nobody (decision 68).
+//! One handshake with the server in a conversation with nobody (decision 15).
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

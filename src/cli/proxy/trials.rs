@@ -1,4 +1,4 @@
-//! Finds out whether the server shakes hands, while no agent has (decision 68): at the start, and again
+//! Finds out whether the server shakes hands, while no agent has (decision 15): at the start, and again
 //! after it was lost.
 
 use std::sync::atomic::{AtomicBool, Ordering};

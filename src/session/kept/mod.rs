@@ -3,7 +3,7 @@
 //!
 //! A session that nobody can come back to keeps it itself. What outlives a session, or is common to
 //! several, stands in a [`SessionStore`] under a [`SessionKey`]. What is kept so, and what is not:
-//! `docs/decisions/0071-what-outlives-a-gate.md`.
+//! `docs/decisions/0023-session-store.md`.
 
 mod batch;
 mod budget;

@@ -1,4 +1,4 @@
-//! Whether the server can be reached, as far as the latest attempts tell (decision 47).
+//! Whether the server can be reached, as far as the latest attempts tell (decision 15).
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -19,7 +19,7 @@ pub(super) struct Unsayable(&'static str);
 
 /// The context of one message.
 ///
-/// It is checked against the schema each time (decision 9), which costs several times the rest of a
+/// It is checked against the schema each time (decision 4), which costs several times the rest of a
 /// decision; so it is made only for rules that look into it and are not plain (`glance.rs`).
 pub(super) fn context(
     words: &Vocabulary,

@@ -7,7 +7,7 @@
 //!
 //! INVARIANT: a glance that answers gives what Cedar's evaluator would, which then also would not
 //! fail. Whatever is not plain is not answered, and is evaluated by Cedar. A property test compares
-//! both with Cedar's own authorizer. See `docs/decisions/0012-plain-conditions.md`.
+//! both with Cedar's own authorizer. See `docs/decisions/0004-cedar-evaluation.md`.
 
 use cedar_policy_core::ast::{EntityType, EntityUID};
 

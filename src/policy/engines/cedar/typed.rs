@@ -1,6 +1,6 @@
 //! The arguments of a call as a record with types: `context.arguments`.
 //!
-//! The values are made directly, as all others are (decision 10).
+//! The values are made directly, as all others are (decision 4).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //!
 //! [`AccessTokens`] holds the present token and says when another one is needed; `exchange` gets one,
 //! from the token endpoint that `discovery` finds if nobody has written it down. A request of our own
-//! instead of a library's, for the reasons in decision 30.
+//! instead of a library's, for the reasons in decision 17.
 
 mod discovery;
 mod exchange;
