@@ -2,6 +2,8 @@
 
 mod approvals;
 mod check;
+#[cfg(feature = "demo")]
+mod demo;
 mod explain;
 mod proxy;
 mod test_policy;
@@ -16,6 +18,8 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 pub use approvals::{ApprovalsArgs, ApprovalsCommand, GateArgs};
 pub use check::{CheckArgs, CheckFormat, Print, ValidateConfigArgs};
+#[cfg(feature = "demo")]
+pub use demo::{DemoArgs, DemoServerArgs};
 pub use explain::{ExplainArgs, Sender};
 pub use proxy::ProxyArgs;
 pub use test_policy::{TestFormat, TestPolicyArgs};
@@ -51,6 +55,11 @@ pub enum Command {
     Explain(Box<ExplainArgs>),
     Tools(ToolsArgs),
     Approvals(ApprovalsArgs),
+    #[cfg(feature = "demo")]
+    Demo(DemoArgs),
+    #[cfg(feature = "demo")]
+    #[command(hide = true)]
+    DemoServer(DemoServerArgs),
 }
 
 /// Who reads the output.
