@@ -2,6 +2,8 @@
 
 mod approvals;
 mod check;
+#[cfg(feature = "demo")]
+mod demo;
 mod explain;
 mod policy;
 mod proxy;
@@ -16,7 +18,9 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand, ValueEnum};
 
 pub use approvals::{ApprovalsArgs, ApprovalsCommand, GateArgs};
-pub use check::{CheckArgs, CheckFormat, ValidateConfigArgs};
+pub use check::{CheckArgs, CheckFormat, Print, ValidateConfigArgs};
+#[cfg(feature = "demo")]
+pub use demo::{DemoArgs, DemoServerArgs};
 pub use explain::{ExplainArgs, Sender};
 pub use policy::{PolicyArgs, PolicyCommand};
 pub use proxy::ProxyArgs;
@@ -54,6 +58,11 @@ pub enum Command {
     Explain(Box<ExplainArgs>),
     Tools(ToolsArgs),
     Approvals(ApprovalsArgs),
+    #[cfg(feature = "demo")]
+    Demo(DemoArgs),
+    #[cfg(feature = "demo")]
+    #[command(hide = true)]
+    DemoServer(DemoServerArgs),
 }
 
 /// Who reads the output.

@@ -35,6 +35,8 @@ pub enum Exit {
     NotAnswered,
     /// `approvals`: the gate could not be asked.
     NotAsked,
+    /// `demo`: a statement is false, or the demo could not run.
+    DemoFailed,
 }
 
 impl Exit {
@@ -47,7 +49,8 @@ impl Exit {
             | Self::Denied
             | Self::Drift
             | Self::Findings
-            | Self::NotAnswered => 1,
+            | Self::NotAnswered
+            | Self::DemoFailed => 1,
             Self::Unrecoverable
             | Self::TestsNotRun
             | Self::NotExplained
@@ -88,6 +91,7 @@ mod tests {
             (Exit::NotChecked, 2),
             (Exit::NotAnswered, 1),
             (Exit::NotAsked, 2),
+            (Exit::DemoFailed, 1),
         ];
         for (exit, code) in published {
             assert_eq!(exit.code(), code, "{exit:?}");

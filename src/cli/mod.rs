@@ -3,6 +3,8 @@
 pub mod approvals;
 pub mod args;
 pub mod check;
+#[cfg(feature = "demo")]
+pub mod demo;
 pub mod diagnostics;
 pub mod exit;
 pub mod explain;
@@ -45,6 +47,10 @@ pub fn run(typed: Cli, allocated: fn() -> usize) -> Exit {
         Command::Explain(args) => explain::run(&args, &mut io::stdin(), &mut io::stdout()),
         Command::Tools(args) => tools::run(&args, &mut io::stdout(), &mut io::stderr()),
         Command::Approvals(args) => approvals::run(&args, &mut io::stdout(), &mut io::stderr()),
+        #[cfg(feature = "demo")]
+        Command::Demo(args) => demo::run(&args, &mut io::stdout()),
+        #[cfg(feature = "demo")]
+        Command::DemoServer(args) => demo::server::run(&args),
     }
 }
 

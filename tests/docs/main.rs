@@ -13,12 +13,10 @@ mod blocks;
 #[cfg(test)]
 mod commands;
 #[cfg(test)]
-mod decisions;
+mod demo;
 #[cfg(test)]
 mod names;
 #[cfg(test)]
 mod pages;
-#[cfg(test)]
-mod quickstart;
 #[cfg(test)]
 mod workshop;

@@ -3,20 +3,30 @@
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
 
 use tempfile::TempDir;
-
-use crate::pages::root;
 
 /// What an agent says first.
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"reader","version":"1"}}}"#;
 
-/// Programs whose place a small server takes: the page's commands are run as they stand, without
-/// a network.
-const STAND_INS: [&str; 1] = ["npx"];
+/// Programs that [`SERVER`] replaces, so that the commands of a page run without a network.
+const STAND_INS: [&str; 2] = ["npx", "notes-server"];
+
+/// A server that completes a handshake. A shell alone runs it, also in the sandbox of a page.
+const SERVER: &str = r#"#!/bin/sh
+while read -r line; do
+  id=${line#*'"id":'}
+  case $line in
+    *'"method":"initialize"'*)
+      answer='"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"notes-server","version":"1"}}' ;;
+    *'"id":'*) answer='"error":{"code":-32601,"message":"Method not found"}' ;;
+    *) continue ;;
+  esac
+  echo '{"jsonrpc":"2.0","id":'"${id%%,*},$answer}"
+done
+"#;
 
 /// The directory, and the programs that are found from it.
 pub(crate) struct Workshop {
@@ -32,13 +42,10 @@ impl Workshop {
         let gate = env!("CARGO_BIN_EXE_mcp-protector");
         symlink(gate, programs.join("mcp-protector")).unwrap();
         for name in STAND_INS {
-            let server = quickstart().display().to_string();
-            let script = format!("#!/bin/sh\nexec '{server}' untouched-notes-server\n");
             let file = programs.join(name);
-            fs::write(&file, script).unwrap();
+            fs::write(&file, SERVER).unwrap();
             fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
         }
-        symlink(example("notes-server"), programs.join("notes-server")).unwrap();
         let mut path = programs.into_os_string();
         path.push(":");
         path.push(std::env::var_os("PATH").unwrap_or_default());
@@ -66,30 +73,4 @@ impl Workshop {
         let _ = writeln!(child.stdin.take().unwrap(), "{INITIALIZE}");
         child.wait_with_output().unwrap()
     }
-}
-
-/// The program of the quickstart.
-pub(crate) fn quickstart() -> PathBuf {
-    example("quickstart")
-}
-
-/// A program beside the gate, built once: `cargo test --test docs` alone does not build it.
-fn example(name: &str) -> PathBuf {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    let directory = BUILT.get_or_init(|| {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut command = Command::new(cargo);
-        command.args(["build", "--quiet"]);
-        for name in ["quickstart", "notes-server"] {
-            command.args(["--example", name]);
-        }
-        if !cfg!(debug_assertions) {
-            command.arg("--release");
-        }
-        let built = command.current_dir(root()).status().unwrap();
-        assert!(built.success(), "the programs build");
-        let gate = Path::new(env!("CARGO_BIN_EXE_mcp-protector"));
-        gate.parent().unwrap().join("examples")
-    });
-    directory.join(name)
 }
