@@ -18,7 +18,7 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand, ValueEnum};
 
 pub use approvals::{ApprovalsArgs, ApprovalsCommand, GateArgs};
-pub use check::{CheckArgs, CheckFormat, Print, ValidateConfigArgs};
+pub use check::{CheckArgs, CheckFormat, ValidateConfigArgs};
 #[cfg(feature = "demo")]
 pub use demo::{DemoArgs, DemoServerArgs};
 pub use explain::{ExplainArgs, Sender};

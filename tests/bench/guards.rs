@@ -318,7 +318,7 @@ fn excerpts(runtime: &tokio::runtime::Runtime) -> Vec<(&'static str, Case)> {
     let with = |over: Option<usize>, bytes| {
         let dir = policies(ALL, &[]);
         let change = |settings: &mut Settings| {
-            settings.terms.truncation = over.map(|over| Excerpts {
+            settings.terms.guards.excerpts = over.map(|over| Excerpts {
                 over,
                 keep: 16 << 20,
                 tools: [].into(),

@@ -125,7 +125,7 @@ fn question() -> Question {
 fn desk(criterion: &mut Criterion) {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let settings = Settings {
-        ways: vec![Way::Page],
+        channels: vec![Way::Page],
         ..Settings::default()
     };
     let desk = Desk::new(settings, clock, [7; 32]);

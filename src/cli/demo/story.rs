@@ -68,7 +68,7 @@ fn list(scene: &mut Scene<'_, '_>) -> Result<(), Failure> {
         .heading("2. The gate filters the list of tools")?;
     let traces = scene.ask(r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#, &[])?;
     scene.show_decision(&traces.record("tools_list")?)?;
-    let hidden = traces.record("gate_decision")?.texts("/edits", "/because");
+    let hidden = traces.record("gate_decision")?.texts("/edits", "/reason");
     scene.page.row("gate hid", &hidden.join(", "))?;
     let names = traces.answer.texts("/result/tools", "/name");
     scene
@@ -142,7 +142,7 @@ fn denied_argument(scene: &mut Scene<'_, '_>) -> Result<(), Failure> {
         "the agent gets the code and the advice of the policy, and the name of the record",
         &[
             "4030",
-            "page-not-allowed",
+            "page_not_allowed",
             "fetch pages below https://example.com/",
             &record.text("/reference"),
         ],
@@ -219,7 +219,7 @@ fn audit(scene: &mut Scene<'_, '_>) -> Result<(), Failure> {
             let outcome = record.text("/decision") + &record.text("/event");
             let policies = record.texts("/policies", "").join(", ");
             let tool = record.text("/target");
-            let row = format!("{kind:<11} {outcome:<7} {tool:<11} {policies}");
+            let row = format!("{kind:<11} {outcome:<17} {tool:<11} {policies}");
             scene
                 .page
                 .row(&format!("record {}", record.text("/seq")), &row)?;
@@ -232,8 +232,8 @@ fn audit(scene: &mut Scene<'_, '_>) -> Result<(), Failure> {
         "tool_call BLOCK fetch",
         "tool_call ALLOW read_note",
         "tool_result ALLOW read_note",
-        "consent asked delete_note",
-        "consent granted delete_note",
+        "consent consent_requested delete_note",
+        "consent consent_granted delete_note",
         "tool_call ALLOW delete_note",
         "tool_result ALLOW delete_note",
     ];
