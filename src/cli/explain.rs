@@ -361,7 +361,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let policies = r#"
             @id("any") permit (principal, action, resource);
-            @id("ask") @on_deny("ask_consent")
+            @id("ask") @requires_consent
             forbid (principal, action in Mcp::Action::"call_tool", resource == Mcp::Tool::"write");
             @id("hard")
             forbid (principal, action in Mcp::Action::"call_tool", resource == Mcp::Tool::"drop");
@@ -408,7 +408,7 @@ mod tests {
         write(
             "p/p.cedar",
             r#"@id("call") permit (principal, action == Mcp::Action::"call_tool", resource)
-            when { !context.touch.outside };
+            when { !context.targets.outside };
             @id("read") permit (principal, action == Mcp::Action::"read_resource", resource)
             when { resource in Mcp::Root::"work" };"#,
         );

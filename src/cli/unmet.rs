@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::policy::{ConsentRule, PolicyProblem, PolicySnapshot};
 
 /// How a policy says that a person may be asked, in every language.
-const ASKS: &str = "ask_consent";
+const ASKS: &str = "requires_consent";
 
 /// Edits between a name and the one that was meant.
 const NEAR: usize = 2;
@@ -142,7 +142,7 @@ mod tests {
     );
     const ASKING: (&str, &str) = (
         "asks.cedar",
-        "@id(\"asks\") @on_deny(\"ask_consent\") forbid (principal, action == Mcp::Action::\"call_tool\", \
+        "@id(\"asks\") @requires_consent forbid (principal, action == Mcp::Action::\"call_tool\", \
          resource == Mcp::Tool::\"send\") unless { context.env.consent.granted };",
     );
 

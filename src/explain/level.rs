@@ -100,7 +100,7 @@ impl Raise {
                 None => "`sensitivity` of [default] in tools.toml".to_owned(),
             }
         } else if *obliged {
-            "`@obligation_raise` of a policy".to_owned()
+            "`@raise_sensitivity` of a policy".to_owned()
         } else if method == "tools/call" {
             "the places that its arguments name".to_owned()
         } else {

@@ -39,7 +39,7 @@ impl Origins<'_> {
             ["context", "env", "session", ..] => "the session".to_owned(),
             ["context", "env", "consent", ..] => "consent".to_owned(),
             ["context", "env", ..] => GATE.to_owned(),
-            ["context", "touch", "hosts", ..] => {
+            ["context", "targets", "hosts", ..] => {
                 format!("the message, where {} looks", self.label_file("tools.toml"))
             }
             ["context", "result", ..] => "the server".to_owned(),
@@ -113,7 +113,7 @@ pub(super) fn is_open_in_records(asked: &Asked, what: &str) -> bool {
     of_definition
         || said("args")
         || said("argument")
-        || said("touch")
+        || said("targets")
         || of_server
         || of_result
         || of_session

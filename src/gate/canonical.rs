@@ -134,24 +134,24 @@ pub(super) fn asked_again<'m>(
     arguments: Option<Value<'m>>,
     paths: &CanonicalPaths,
 ) -> Option<Question<'m>> {
-    let (About::Tool(tool), Doing::CallTool(said, touch)) = (&question.about, &question.doing)
+    let (About::Tool(tool), Doing::CallTool(said, targets)) = (&question.about, &question.doing)
     else {
         return None;
     };
-    let mut touch = touch.clone();
+    let mut targets = targets.clone();
     for (pointer, path) in paths {
         let before = arguments.and_then(|all| value_at(all, pointer));
         let before = before.map_or(0, |value| value.text().len());
         let length = |bytes: usize| i64::try_from(bytes).unwrap_or(i64::MAX);
         let after = length(Fragment::string(path).into_string().len());
-        touch.bytes = touch
+        targets.bytes = targets
             .bytes
             .saturating_add(after.saturating_sub(length(before)));
     }
     Some(Question {
         asks: question.asks,
         about: About::Tool(tool.clone()),
-        doing: Doing::CallTool(said.with(paths), touch),
+        doing: Doing::CallTool(said.with(paths), targets),
     })
 }
 

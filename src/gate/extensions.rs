@@ -16,7 +16,7 @@ use super::leaks::Look;
 use super::refuse::Refusal;
 use super::resources::{self, Kind, Named};
 use super::rounds;
-use super::understand::{About, Asks, Doing, Question, Understood, touch};
+use super::understand::{About, Asks, Doing, Question, Understood, targets};
 
 /// The member of `params` and of results that is the protocol's own.
 const META: &str = "_meta";
@@ -69,11 +69,11 @@ pub(super) fn ask<'m>(
 ) -> Result<(Target, Vec<Question<'m>>), Refusal> {
     let mut arguments = leaves(params)?;
     arguments.0.retain(|(pointer, _)| !is_of_meta(pointer));
-    let touch = touch(params, &arguments, look);
+    let targets = targets(params, &arguments, look);
     let mut questions = vec![Question {
         asks,
         about: About::Method(ExtensionMethod::named(listed.name())),
-        doing: Doing::Extend(arguments, touch),
+        doing: Doing::Extend(arguments, targets),
     }];
     let (mut bound, mut refusal) = (Bound::default(), None);
     each_of(params, &mut |part| {
@@ -101,7 +101,7 @@ pub(super) fn ask<'m>(
 
 /// The question about a method as it will be sent, with these texts at their pointers.
 pub(super) fn asked_again<'m>(question: &Question<'m>, sent: &Respelled) -> Option<Question<'m>> {
-    let (About::Method(method), Doing::Extend(said, touch)) = (&question.about, &question.doing)
+    let (About::Method(method), Doing::Extend(said, targets)) = (&question.about, &question.doing)
     else {
         return None;
     };
@@ -113,7 +113,7 @@ pub(super) fn asked_again<'m>(question: &Question<'m>, sent: &Respelled) -> Opti
     (!changed.is_empty()).then(|| Question {
         asks: question.asks,
         about: About::Method(method.clone()),
-        doing: Doing::Extend(said.with(&changed), touch.clone()),
+        doing: Doing::Extend(said.with(&changed), targets.clone()),
     })
 }
 

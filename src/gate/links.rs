@@ -11,7 +11,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use crate::policy::{
-    CanonicalPaths, PolicySnapshot, Root, Roots, Touch, Uncanonical, opened_as, spelled_like,
+    CanonicalPaths, PolicySnapshot, Root, Roots, Targets, Uncanonical, opened_as, spelled_like,
 };
 use crate::session::Session;
 use crate::wire::Side;
@@ -197,8 +197,8 @@ fn name_as_roots_do(understood: &mut Understood<'_>, snapshot: &PolicySnapshot, 
             Some((text, places.known_as.clone()?))
         });
         let known: BTreeMap<String, String> = known.collect();
-        if let Doing::CallTool(_, touch) = &mut question.doing {
-            touch.known_as = known;
+        if let Doing::CallTool(_, targets) = &mut question.doing {
+            targets.known_as = known;
         } else if let About::Resource(resource) = &mut question.about {
             resource.known_as = known.into_values().next();
         }
@@ -221,7 +221,7 @@ fn behind<'m>(
     for question in &understood.questions {
         let named = named(question, snapshot);
         match (&question.about, &question.doing) {
-            (About::Tool(tool), Doing::CallTool(said, touch)) => {
+            (About::Tool(tool), Doing::CallTool(said, targets)) => {
                 let ways = named
                     .iter()
                     .map(|(pointer, text)| (pointer, places(found, text)));
@@ -236,14 +236,14 @@ fn behind<'m>(
                         let place = places.get(way).or_else(|| places.last());
                         paths.extend(place.map(|place| ((*pointer).clone(), place.clone())));
                     }
-                    let touch = Touch {
+                    let targets = Targets {
                         astray,
-                        ..touch.clone()
+                        ..targets.clone()
                     };
                     all.push(Question {
                         asks: question.asks,
                         about: About::Tool(tool.clone()),
-                        doing: Doing::CallTool(said.with(&paths), touch),
+                        doing: Doing::CallTool(said.with(&paths), targets),
                     });
                 }
             }

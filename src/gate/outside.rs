@@ -27,7 +27,7 @@ impl Outside {
         scene: &Scene,
         now: Circumstances,
     ) -> Option<Self> {
-        let (About::Tool(tool), Doing::CallTool(arguments, touch)) =
+        let (About::Tool(tool), Doing::CallTool(arguments, targets)) =
             (&question.about, &question.doing)
         else {
             return None;
@@ -38,16 +38,16 @@ impl Outside {
         }
         let is_outside = |question: &Question<'_>| {
             let touched = snapshot.touched(&question.facts(scene, now));
-            touched.is_some_and(|touch| touch.outside)
+            touched.is_some_and(|targets| targets.outside)
         };
-        let by_link = touch.astray || !understood.questions.first().is_some_and(is_outside);
+        let by_link = targets.astray || !understood.questions.first().is_some_and(is_outside);
         let astray = understood.followed.astray.as_deref();
-        let astray = astray.filter(|_| touch.astray).map(|pointer| {
+        let astray = astray.filter(|_| targets.astray).map(|pointer| {
             let among = pointer.strip_prefix(ARGUMENTS);
             among.unwrap_or(pointer).to_owned()
         });
         let labels = snapshot.labels();
-        let argument = astray.or_else(|| labels.outside(&tool.name, arguments, touch));
+        let argument = astray.or_else(|| labels.outside(&tool.name, arguments, targets));
         Some(Self { by_link, argument })
     }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use crate::policy::{
     Action, Arguments, Consent, Environment, ExtensionMethod, Facts, Held, MAX_LEVEL, Principal,
-    Prompt, Received, Resource, ResourceFacts, SessionState, Tool, Touch, options,
+    Prompt, Received, Resource, ResourceFacts, SessionState, Targets, Tool, options,
 };
 use crate::session::{Extension, Target};
 use crate::wire::{KnownMethod, Side, Value};
@@ -83,12 +83,12 @@ pub(super) enum Doing<'m> {
     Notify(KnownMethod),
     List(KnownMethod),
     Listen,
-    CallTool(Arguments<'m>, Touch),
+    CallTool(Arguments<'m>, Targets),
     ReadResource,
     Subscribe,
     GetPrompt(Arguments<'m>),
     Complete(Cow<'m, str>),
-    Extend(Arguments<'m>, Touch),
+    Extend(Arguments<'m>, Targets),
     ReceiveResult(Received),
     Sample {
         max_tokens: i64,
@@ -207,12 +207,12 @@ pub(super) fn ask<'m>(
         KnownMethod::ToolsCall => {
             let arguments_value = params.and_then(|params| params.get("arguments"));
             let arguments = leaves(arguments_value)?;
-            let touch = touch(arguments_value, &arguments, look);
+            let targets = targets(arguments_value, &arguments, look);
             let name = text("name").into_owned();
             let tool = Tool::named(name.clone());
             (
                 Target::Tool(name),
-                one(About::Tool(tool), Doing::CallTool(arguments, touch)),
+                one(About::Tool(tool), Doing::CallTool(arguments, targets)),
             )
         }
         KnownMethod::PromptsGet => {
@@ -261,16 +261,20 @@ pub(super) fn ask<'m>(
 }
 
 /// What arguments reach for, as far as it is known without labels.
-pub(super) fn touch(value: Option<Value<'_>>, arguments: &Arguments<'_>, look: Look<'_>) -> Touch {
+pub(super) fn targets(
+    value: Option<Value<'_>>,
+    arguments: &Arguments<'_>,
+    look: Look<'_>,
+) -> Targets {
     let bytes = value.map_or(0, |value| value.text().len());
-    Touch {
+    Targets {
         // Nothing lies inside a root while there are none.
         outside: true,
         level: MAX_LEVEL,
         bytes: i64::try_from(bytes).unwrap_or(i64::MAX),
         secrets: look.secrets(value),
         options: options(arguments),
-        ..Touch::default()
+        ..Targets::default()
     }
 }
 
@@ -402,12 +406,12 @@ impl Question<'_> {
                 method: method.name(),
             },
             Doing::Listen => Action::Listen,
-            Doing::CallTool(arguments, touch) => Action::CallTool { arguments, touch },
+            Doing::CallTool(arguments, targets) => Action::CallTool { arguments, targets },
             Doing::ReadResource => Action::ReadResource,
             Doing::Subscribe => Action::Subscribe,
             Doing::GetPrompt(arguments) => Action::GetPrompt { arguments },
             Doing::Complete(argument) => Action::Complete { argument },
-            Doing::Extend(arguments, touch) => Action::Extension { arguments, touch },
+            Doing::Extend(arguments, targets) => Action::Extension { arguments, targets },
             Doing::ReceiveResult(received) => Action::ReceiveResult { received },
             Doing::Sample {
                 max_tokens,

@@ -1,4 +1,4 @@
-//! `@lint_allow("…")`: what an author has seen and means so.
+//! `@lint_ignore("…")`: what an author has seen and means so.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::policy::engines::cedar::PolicyTree;
 use crate::policy::{PolicyId, PolicyProblem};
 
 /// The annotation.
-const KEY: &str = "lint_allow";
+const KEY: &str = "lint_ignore";
 
 /// An annotation that names no lint allows nothing: its author would believe otherwise.
 const UNKNOWN: &str = "lint::unknown_lint";

@@ -444,7 +444,7 @@ mod tests {
                 findings,
             );
         };
-        let unless = "unless { [\"a.example\"].containsAll(context.touch.hosts) }";
+        let unless = "unless { [\"a.example\"].containsAll(context.targets.hosts) }";
         beside("resource in Mcp::Permission::\"connect\"", unless, 0);
         beside("resource in Mcp::Capability::\"net\"", unless, 0);
         beside("resource in Mcp::Capability::\"net.http\"", unless, 0);

@@ -222,7 +222,7 @@ fn labels(world: &World<'_>) -> Names {
     let mut known: BTreeSet<String> = files.collect();
     known.insert(CREDENTIALS.to_owned());
     for policy in world.policies {
-        let labels = policy.annotation("obligation_label").into_iter();
+        let labels = policy.annotation("add_label").into_iter();
         known.extend(labels.flat_map(str::split_whitespace).map(str::to_owned));
     }
     // In other languages any text may be one.
@@ -484,9 +484,9 @@ mod tests {
             0,
         );
         let annotated =
-            "@id(\"y\")\n@obligation_label(\"hr pii\")\npermit (principal, action, resource);\n";
+            "@id(\"y\")\n@add_label(\"hr pii\")\npermit (principal, action, resource);\n";
         check(pii, &[("p/y.cedar", annotated)], 0);
-        check(pii, &[("p/y.cel.toml", "obligation_label = [\"pii\"]")], 0);
+        check(pii, &[("p/y.cel.toml", "add_label = [\"pii\"]")], 0);
         let session = "context.env.session.labels";
         check(
             &format!("{session}.containsAny([\"pii\", \"ppi\"])"),
@@ -495,7 +495,7 @@ mod tests {
         );
         check(&format!("{session}.contains(\"credentials\")"), &[tools], 0);
         check(&format!("{session}.isEmpty()"), &[], 0);
-        check("context.touch.hosts.contains(\"pii\")", &[], 0);
+        check("context.targets.hosts.contains(\"pii\")", &[], 0);
     }
 
     #[test]

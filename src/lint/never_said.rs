@@ -81,7 +81,7 @@ fn known<'w>(world: &'w World<'_>, asked: &Expr) -> Option<Known<'w>> {
         (Var::Resource, ["scheme"]) => return Some(Known::Scheme),
         (Var::Resource, ["consent"]) => CONSENT.to_vec(),
         (Var::Resource, ["flags"]) | (Var::Context, ["result", "flags"]) => given(&words.flags),
-        (Var::Context, ["touch" | "result", "secrets"]) => given(&words.secrets),
+        (Var::Context, ["targets" | "result", "secrets"]) => given(&words.secrets),
         (Var::Context, ["env", "transport"]) => TRANSPORTS.to_vec(),
         (Var::Context, ["env", "protocol"]) => REVISIONS.to_vec(),
         (Var::Context, ["method"]) => given(&words.methods),
@@ -198,30 +198,30 @@ mod tests {
         for (action, condition, findings) in [
             (
                 "call_tool",
-                "context.touch.secrets.contains(\"github-token\")",
+                "context.targets.secrets.contains(\"github-token\")",
                 0,
             ),
             (
                 "call_tool",
-                "context.touch.secrets.contains(\"own-badge\")",
+                "context.targets.secrets.contains(\"own-badge\")",
                 0,
             ),
             (
                 "call_tool",
-                "context.touch.secrets.contains(\"github_token\")",
+                "context.targets.secrets.contains(\"github_token\")",
                 1,
             ),
             (
                 "call_tool",
-                "context.touch.secrets.containsAny([\"jwt\", \"jtw\", \"x\"])",
+                "context.targets.secrets.containsAny([\"jwt\", \"jtw\", \"x\"])",
                 2,
             ),
             (
                 "call_tool",
-                "[\"jtw\"].containsAll(context.touch.secrets)",
+                "[\"jtw\"].containsAll(context.targets.secrets)",
                 1,
             ),
-            ("call_tool", "context.touch.secrets == [\"jtw\"]", 1),
+            ("call_tool", "context.targets.secrets == [\"jtw\"]", 1),
             (
                 "receive_result",
                 "context.result.secrets.contains(\"jtw\")",
@@ -277,7 +277,7 @@ mod tests {
         for (action, condition, expected) in [
             (
                 "call_tool",
-                "context.touch.secrets.contains(\"github_token\")",
+                "context.targets.secrets.contains(\"github_token\")",
                 "`github-token`?",
             ),
             (
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn where_nobody_says_what_there_is_nothing_is_found() {
-        let mut material = material("call_tool", "context.touch.secrets.contains(\"x\")");
+        let mut material = material("call_tool", "context.targets.secrets.contains(\"x\")");
         material.words = Words::default();
         check_in("unknown_word", &material, 0);
     }

@@ -283,7 +283,7 @@ mod tests {
             "$n < 10 && $n > 0 && $n * 2 > 10",
             "$n > 10 || $n < -10 || $n + 1 > 10",
             "(if $n < 10 then 1 else 1) > 10",
-            "context.touch.bytes * 2 > 10",
+            "context.targets.bytes * 2 > 10",
             "context.env.session.calls + 1 > 10",
             "resource.level + context.env.session.level > 4",
             "context.env.now.durationSince(context.env.session.startedAt) < duration(\"1d2h3m4s5ms\")",

@@ -138,7 +138,7 @@ mod tests {
             ("resource.name like \"*?*\"", 0),
             ("resource.name like \"https://example.com/?q=*\"", 0),
             // Values of their own.
-            ("context.touch.hosts.contains(\"?\")", 0),
+            ("context.targets.hosts.contains(\"?\")", 0),
             ("[\"?\", \"b\"].contains(resource.name)", 0),
             ("resource.name == \"*\"", 0),
             ("resource.name == \"https://example.com/?q=1\"", 0),

@@ -54,9 +54,9 @@ pub(super) fn domain(expr: &Expr) -> Option<Range> {
     const COUNTED: Range = Range::new(0, 1 << 53);
     let (root, path) = path(expr)?;
     match (root, path.as_slice()) {
-        (Var::Context, ["env", "session", "level"] | ["result" | "touch", "level"])
+        (Var::Context, ["env", "session", "level"] | ["result" | "targets", "level"])
         | (Var::Resource, ["level"]) => Some(Range::new(0, 3)),
-        (Var::Context, ["env", "session", "calls"] | ["touch" | "result", "bytes"]) => {
+        (Var::Context, ["env", "session", "calls"] | ["targets" | "result", "bytes"]) => {
             Some(COUNTED)
         }
         _ => None,

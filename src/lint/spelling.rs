@@ -12,7 +12,7 @@ use crate::policy::{UNREADABLE_HOST, host_in, host_named};
 
 pub(super) const HOST_SPELLING: Lint = Lint {
     code: "lint::host_spelling",
-    about: "a host that is compared with `context.touch.hosts` in a spelling that it never has",
+    about: "a host that is compared with `context.targets.hosts` in a spelling that it never has",
     look,
 };
 
@@ -28,7 +28,7 @@ fn look(world: &World<'_>, found: &mut Found) {
                 };
                 let written = text(literal).unwrap_or_default();
                 let say = Say {
-                    message: format!("`{written}` is never among `context.touch.hosts`"),
+                    message: format!("`{written}` is never among `context.targets.hosts`"),
                     help,
                     label: "no host is spelled so",
                 };
@@ -46,7 +46,7 @@ fn compared(expr: &Expr) -> Vec<&Expr> {
 }
 
 fn is_hosts(expr: &Expr) -> bool {
-    matches!(path(expr), Some((Var::Context, path)) if path == ["touch", "hosts"])
+    matches!(path(expr), Some((Var::Context, path)) if path == ["targets", "hosts"])
 }
 
 /// What to write in place of what is no host in the gate's spelling.
@@ -90,7 +90,7 @@ mod tests {
     fn a_host_that_no_call_ever_has_is_found() {
         let lint = "host_spelling";
         let when = |condition: &str| call("permit", "", &format!("when {{ {condition} }}"));
-        let hosts = "context.touch.hosts";
+        let hosts = "context.targets.hosts";
         for (host, findings) in [
             ("api.example.com", 0),
             ("127.0.0.1", 0),
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn the_spelling_that_was_meant_is_told() {
         let help = |host: &str| {
-            let condition = format!("when {{ context.touch.hosts.contains(\"{host}\") }}");
+            let condition = format!("when {{ context.targets.hosts.contains(\"{host}\") }}");
             let material = Material {
                 policies: vec![source("p/x.cedar", &call("permit", "", &condition))],
                 ..Material::default()

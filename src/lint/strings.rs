@@ -126,13 +126,13 @@ fn paths(world: &World<'_>, found: &mut Found) {
 
 /// What to do about a path that is tested by how it begins.
 const BEGINS: &str = "say in `roots.toml` where things are and in `tools.toml` which arguments \
-     are `paths`, and ask for `context.touch.outside` or `context.touch.roots`, which no spelling \
+     are `paths`, and ask for `context.targets.outside` or `context.targets.roots`, which no spelling \
      gets round; or end the beginning with `/` and exclude whatever leads up, as \
      `!(… like \"*/..*\")` does";
 
 /// What to do about a path that is kept out by its text.
 const KEPT_OUT: &str = "make what is meant a root of its own in `roots.toml`, and ask for \
-     `context.touch.roots` or `context.touch.level`, which no spelling gets round; or permit what \
+     `context.targets.roots` or `context.targets.level`, which no spelling gets round; or permit what \
      is known instead";
 
 fn begins_a_path(start: &str) -> bool {
@@ -165,11 +165,11 @@ fn hosts(world: &World<'_>, found: &mut Found) {
             let why = why.or_else(|| (keeps_out && test.names_host()).then_some(OTHERWISE));
             let Some(why) = why else { continue };
             let help = if url || host {
-                "`context.touch.hosts` holds the host as clients read it: compare that, as in \
-                 `[\"example.com\"].containsAll(context.touch.hosts)`"
+                "`context.targets.hosts` holds the host as clients read it: compare that, as in \
+                 `[\"example.com\"].containsAll(context.targets.hosts)`"
             } else {
                 "say in `tools.toml` that the argument is a URL (`urls = [\"…\"]`) or a host, and \
-                 compare `context.touch.hosts`; or write the beginning up to the slash after the \
+                 compare `context.targets.hosts`; or write the beginning up to the slash after the \
                  host"
             };
             let say = Say {

@@ -32,7 +32,7 @@ fn look(world: &World<'_>, found: &mut Found) {
             }
             let message = format!("no test names `{}`", name.get_ref());
             let problem = PolicyProblem::warning(UNTESTED_TOOL.code, message)
-                .with_help("test a call of it, or list it in `visible` or `hidden`")
+                .with_help("test a call of it, or list it in `listed` or `hidden`")
                 .in_source(source)
                 .at(name.span(), "labelled here");
             found.add(&UNTESTED_TOOL, problem);
@@ -45,7 +45,7 @@ fn look(world: &World<'_>, found: &mut Found) {
         }
         let message = format!("no test names `{}`, which is locked", name.escape_debug());
         let problem = PolicyProblem::warning(UNTESTED_TOOL.code, message)
-            .with_help("test a call of it, or list it in `visible` or `hidden`");
+            .with_help("test a call of it, or list it in `listed` or `hidden`");
         let mut sources = world.label_files("tools.lock");
         let problem = match sources.find(|source| source.name == tool.origin.file) {
             Some(source) => problem.on_line(source, tool.origin.line, "locked here"),

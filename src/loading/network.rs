@@ -76,7 +76,7 @@ forbid (
   resource in Mcp::Permission::"connect"
 )
 when {{ context.env.session.level >= {level}{until} }}
-unless {{ !context.touch.hosts.isEmpty() && [{hosts}].containsAll(context.touch.hosts) }};
+unless {{ !context.targets.hosts.isEmpty() && [{hosts}].containsAll(context.targets.hosts) }};
 "#
         )
     }
@@ -84,7 +84,7 @@ unless {{ !context.touch.hosts.isEmpty() && [{hosts}].containsAll(context.touch.
 
 fn closed_rule(level: usize) -> String {
     format!(
-        r#"@id("ratchet.closed")
+        r#"@id("builtin.no_egress")
 @code("session_too_sensitive")
 @advice("Sensitive data was read in this session, so nothing can connect any more. Connect in a new session.")
 forbid (

@@ -624,7 +624,7 @@ fn a_policys_text_can_be_shown() {
         [
             "core.lifecycle",
             "core.results",
-            "ratchet.closed",
+            "builtin.no_egress",
             "allowlist"
         ]
     );
@@ -783,7 +783,7 @@ fn check_open(loaded: &Loaded, expected: &[&str]) {
                 ActionName::Extension => world.facts(
                     Action::Extension {
                         arguments: &world.arguments,
-                        touch: &world.touch,
+                        targets: &world.targets,
                     },
                     Resource::Method(&method),
                 ),

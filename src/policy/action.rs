@@ -1,6 +1,6 @@
 //! What can be asked for: one action for each thing that an MCP message can mean.
 
-use super::facts::{Arguments, Received, Touch};
+use super::facts::{Arguments, Received, Targets};
 
 /// What is asked for, with the facts that only this action has.
 #[derive(Debug, Clone, Copy)]
@@ -19,7 +19,7 @@ pub enum Action<'a> {
     Listen,
     CallTool {
         arguments: &'a Arguments<'a>,
-        touch: &'a Touch,
+        targets: &'a Targets,
     },
     ReadResource,
     Subscribe,
@@ -32,7 +32,7 @@ pub enum Action<'a> {
     /// A method of an extension that the configuration lists, either way.
     Extension {
         arguments: &'a Arguments<'a>,
-        touch: &'a Touch,
+        targets: &'a Targets,
     },
     /// A result on its way to the agent.
     ReceiveResult {
@@ -87,7 +87,7 @@ pub enum ActionName {
 #[derive(Debug, Default)]
 pub struct Nothing {
     pub arguments: Arguments<'static>,
-    pub touch: Touch,
+    pub targets: Targets,
     pub received: Received,
 }
 
@@ -122,7 +122,7 @@ impl<'a> Action<'a> {
     pub fn bare(name: ActionName, idle: &'a Nothing) -> Self {
         let Nothing {
             arguments,
-            touch,
+            targets,
             received,
         } = idle;
         match name {
@@ -135,12 +135,12 @@ impl<'a> Action<'a> {
             ActionName::ListResource => Self::ListResource,
             ActionName::ListPrompt => Self::ListPrompt,
             ActionName::Listen => Self::Listen,
-            ActionName::CallTool => Self::CallTool { arguments, touch },
+            ActionName::CallTool => Self::CallTool { arguments, targets },
             ActionName::ReadResource => Self::ReadResource,
             ActionName::Subscribe => Self::Subscribe,
             ActionName::GetPrompt => Self::GetPrompt { arguments },
             ActionName::Complete => Self::Complete { argument: "" },
-            ActionName::Extension => Self::Extension { arguments, touch },
+            ActionName::Extension => Self::Extension { arguments, targets },
             ActionName::ReceiveResult => Self::ReceiveResult { received },
             ActionName::Sample => Self::Sample {
                 max_tokens: 0,
@@ -160,9 +160,9 @@ impl<'a> Action<'a> {
     }
 
     /// What it reaches for, if that is known of it.
-    pub fn touch(&self) -> Option<&'a Touch> {
+    pub fn targets(&self) -> Option<&'a Targets> {
         match self {
-            Self::CallTool { touch, .. } | Self::Extension { touch, .. } => Some(touch),
+            Self::CallTool { targets, .. } | Self::Extension { targets, .. } => Some(targets),
             Self::Initialize
             | Self::Ping
             | Self::SetLevel

@@ -73,7 +73,7 @@ pub struct Reason {
 /// What could lift a prohibition. Closed, as obligations are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OnDeny {
-    /// `@on_deny("ask_consent")`: a human who agrees to this very call.
+    /// `@requires_consent`: a human who agrees to this very call.
     AskConsent,
 }
 
@@ -104,10 +104,10 @@ pub enum Obligation {
     /// `@obligation_canonical("uris")`: the URIs of resources that a message names go on in the one
     /// spelling.
     CanonicalUris,
-    /// `@obligation_label("pii")`: the session has read data of this kind from now on. One for each; an
+    /// `@add_label("pii")`: the session has read data of this kind from now on. One for each; an
     /// annotation may name several with spaces between them.
     Label(Arc<str>),
-    /// `@obligation_raise("confidential")`: the session has read something of that level from now on.
+    /// `@raise_sensitivity("confidential")`: the session has read something of that level from now on.
     Raise(Raise),
 }
 

@@ -82,7 +82,7 @@ pub trait RuleEngine: fmt::Debug + Send + Sync {
 /// What rules look for in messages, beside what every message shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LooksFor {
-    /// `context.touch.secrets` and `context.result.secrets`.
+    /// `context.targets.secrets` and `context.result.secrets`.
     pub secrets: bool,
     /// `resource.flags` and `context.result.flags`.
     pub flags: bool,
@@ -125,7 +125,7 @@ impl LooksFor {
 }
 
 /// The records that hold what is looked for, and those around them.
-const RECORDS: [&str; 5] = ["input", "context", "touch", "result", "resource"];
+const RECORDS: [&str; 5] = ["input", "context", "targets", "result", "resource"];
 
 /// Whether each of [`RECORDS`] is asked for a member by its name wherever it is named.
 fn looks_by_name(text: &str) -> bool {
@@ -370,7 +370,7 @@ mod tests {
     #[test]
     fn rules_that_may_look_by_a_computed_name_are_taken_to_look_for_everything() {
         for text in [
-            "deny if input.context.touch.outside",
+            "deny if input.context.targets.outside",
             "when = \"context.result.bytes > 5 && resource.name == 't'\"",
             "x := input_of.results",
             "",
@@ -378,18 +378,18 @@ mod tests {
             assert_eq!(LooksFor::named_in([text]), LooksFor::NOTHING, "{text}");
         }
         for text in [
-            "some k; input.context.touch[k] == 1",
+            "some k; input.context.targets[k] == 1",
             "contains(json.marshal(input), `x`)",
-            "t := input.context.touch",
-            "context.touch.exists(k, k == 'a') && context.touch == {}",
+            "t := input.context.targets",
+            "context.targets.exists(k, k == 'a') && context.targets == {}",
             "context[\"tou\" + \"ch\"].outside",
             "input.context.result[\"\\u0073ecrets\"]",
-            "context.?touch",
+            "context.?targets",
             "walk(input.context, [p, v])",
         ] {
             assert_eq!(LooksFor::named_in([text]), LooksFor::ALL, "{text}");
         }
-        let named = LooksFor::named_in(["context.touch.secrets.size() > 0"]);
+        let named = LooksFor::named_in(["context.targets.secrets.size() > 0"]);
         assert_eq!((named.secrets, named.flags), (true, false));
     }
 }

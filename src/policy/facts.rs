@@ -1,7 +1,7 @@
 //! What an engine may know about one message. Plain values: no ids of ours, no I/O behind them.
 //!
 //! Everything here is either stated by the host (labels, roots, groups), derived by the gate
-//! (touch, pins, session state) or carried by the message (names, arguments). What a server or an
+//! (targets, pins, session state) or carried by the message (names, arguments). What a server or an
 //! agent says of itself stands only in fields whose documentation says so.
 
 use std::borrow::Cow;
@@ -161,7 +161,7 @@ pub struct ExtensionMethod {
 
 /// What the arguments reach for, derived by the gate; never written by the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Touch {
+pub struct Targets {
     /// Names of the roots that the canonical paths lie in, the outer ones included.
     pub roots: Vec<String>,
     /// Some path lies outside every root, or could not be resolved.

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::{
     Action, Agent, Arguments, Client, Consent, Decision, Environment, Facts, Leaf, ListFacts,
     PolicySnapshot, PolicyTrace, Principal, Prompt, Received, Resource, ResourceFacts, Server,
-    SessionState, Tool, Touch, Uses,
+    SessionState, Targets, Tool, Uses,
 };
 use super::{Held, MAX_LEVEL};
 
@@ -16,7 +16,7 @@ pub(crate) struct World {
     pub(crate) server: Server,
     pub(crate) session: SessionState,
     pub(crate) consent: Consent,
-    pub(crate) touch: Touch,
+    pub(crate) targets: Targets,
     pub(crate) received: Received,
     pub(crate) arguments: Arguments<'static>,
     pub(crate) now_ms: i64,
@@ -40,7 +40,7 @@ impl World {
             },
             session: SessionState::default(),
             consent: Consent::default(),
-            touch: Touch::default(),
+            targets: Targets::default(),
             received: Received::default(),
             arguments: Arguments::default(),
             now_ms: 1_795_000_000_000,
@@ -72,7 +72,7 @@ impl World {
     pub(crate) fn call<'a>(&'a self, tool: &'a Tool) -> Facts<'a> {
         let action = Action::CallTool {
             arguments: &self.arguments,
-            touch: &self.touch,
+            targets: &self.targets,
         };
         self.facts(action, Resource::Tool(tool))
     }

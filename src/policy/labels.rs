@@ -12,7 +12,7 @@ mod links;
 mod outside;
 mod resources;
 mod roots;
-mod touch;
+mod targets;
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -27,7 +27,7 @@ use super::action::Action;
 use super::engine::ListFacts;
 use super::facts::{
     Agent, ExtensionMethod, Facts, Hints, Permissions, Principal, Prompt, Resource, ResourceFacts,
-    Tool, Touch,
+    Targets, Tool,
 };
 
 /// The highest sensitivity there is: of what nobody can tell.
@@ -106,7 +106,7 @@ pub struct AgentLabels {
 pub(super) struct Labelled {
     item: Option<LabelledItem>,
     agent: Option<Agent>,
-    touch: Option<Touch>,
+    targets: Option<Targets>,
 }
 
 /// What an action is done to, with what the host says of it.
@@ -237,20 +237,20 @@ impl Labels {
     }
 
     pub(super) fn on(&self, facts: &Facts<'_>) -> Labelled {
-        let touch = match (facts.resource, facts.action) {
-            (Resource::Tool(tool), Action::CallTool { arguments, touch }) => Some(
+        let targets = match (facts.resource, facts.action) {
+            (Resource::Tool(tool), Action::CallTool { arguments, targets }) => Some(
                 self.of_tool(&tool.name)
-                    .touch(&self.roots, arguments, touch),
+                    .targets(&self.roots, arguments, targets),
             ),
-            (Resource::Method(_), Action::Extension { arguments, touch }) => {
-                Some(self.unlabelled.touch(&self.roots, arguments, touch))
+            (Resource::Method(_), Action::Extension { arguments, targets }) => {
+                Some(self.unlabelled.targets(&self.roots, arguments, targets))
             }
             _ => None,
         };
         Labelled {
             item: self.item(facts.resource),
             agent: self.described(facts.principal),
-            touch,
+            targets,
         }
     }
 
@@ -268,16 +268,16 @@ impl Labels {
 }
 
 impl Labelled {
-    pub(super) fn touched(self) -> Option<Touch> {
-        self.touch
+    pub(super) fn touched(self) -> Option<Targets> {
+        self.targets
     }
 
-    pub(super) fn touch(&self) -> Option<&Touch> {
-        self.touch.as_ref()
+    pub(super) fn targets(&self) -> Option<&Targets> {
+        self.targets.as_ref()
     }
 
-    pub(super) fn reach(&mut self, touch: Touch) {
-        self.touch = Some(touch);
+    pub(super) fn reach(&mut self, targets: Targets) {
+        self.targets = Some(targets);
     }
 
     pub(super) fn facts<'a>(&'a self, facts: &Facts<'a>) -> Facts<'a> {
@@ -288,12 +288,12 @@ impl Labelled {
         if let Some(agent) = &self.agent {
             facts.principal = Principal::Agent(agent);
         }
-        match (&self.touch, facts.action) {
-            (Some(touch), Action::CallTool { arguments, .. }) => {
-                facts.action = Action::CallTool { arguments, touch };
+        match (&self.targets, facts.action) {
+            (Some(targets), Action::CallTool { arguments, .. }) => {
+                facts.action = Action::CallTool { arguments, targets };
             }
-            (Some(touch), Action::Extension { arguments, .. }) => {
-                facts.action = Action::Extension { arguments, touch };
+            (Some(targets), Action::Extension { arguments, .. }) => {
+                facts.action = Action::Extension { arguments, targets };
             }
             _ => {}
         }

@@ -47,7 +47,7 @@ pub use errors::{PolicyErrors, PolicyProblem};
 pub use facts::{
     Agent, Arguments, Client, Consent, Environment, ExtensionMethod, Facts, Hints, Leaf,
     Permissions, Pin, Principal, Prompt, Received, Resource, ResourceFacts, Server, SessionState,
-    Tool, Touch,
+    Targets, Tool,
 };
 pub use held::Held;
 pub use labels::{

@@ -12,7 +12,7 @@ use super::checked::Checked;
 use super::combine::combine;
 use super::decision::{Decision, Denial, DenialCause, EngineFault, FaultKind, Origin, PolicyId};
 use super::engine::{ListFacts, ListsBy, LooksFor, RuleEngine, Visibility};
-use super::facts::{Facts, Principal, Resource, Touch};
+use super::facts::{Facts, Principal, Resource, Targets};
 use super::labels::{LabelledItem, Labels};
 use super::lock::{self, Lock};
 use super::mutant::Mutant;
@@ -213,7 +213,7 @@ impl PolicySnapshot {
     }
 
     /// What a call reaches for, as far as labels tell.
-    pub fn touched(&self, facts: &Facts<'_>) -> Option<Touch> {
+    pub fn touched(&self, facts: &Facts<'_>) -> Option<Targets> {
         self.labels.on(facts).touched()
     }
 
@@ -224,7 +224,7 @@ impl PolicySnapshot {
             return false;
         }
         let mut labelled = self.labels.on(facts);
-        let places = self.labels.in_place_of(labelled.touch());
+        let places = self.labels.in_place_of(labelled.targets());
         places.into_iter().any(|inside| {
             labelled.reach(inside);
             let decision = self.decide(&labelled.facts(facts));

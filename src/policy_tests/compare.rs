@@ -56,12 +56,12 @@ fn differences(expect: &Expect, got: &Got) -> Vec<String> {
         // What else differs follows from that.
         return problems;
     }
-    for id in expect.because.iter().map(Spanned::get_ref) {
+    for id in expect.policies.iter().map(Spanned::get_ref) {
         if !got.policies.contains(id) {
             problems.push(format!("`{id}` is not among the policies that decided"));
         }
     }
-    if let Some(exactly) = &expect.because_exactly {
+    if let Some(exactly) = &expect.policies_exact {
         let named = |id: &&String| exactly.iter().any(|other| other.get_ref() == *id);
         let missing = exactly
             .iter()
@@ -70,7 +70,7 @@ fn differences(expect: &Expect, got: &Got) -> Vec<String> {
         problems.extend(missing.map(|id| format!("`{id}` is not among the policies that decided")));
         let surplus = got.policies.iter().filter(|id| !named(id));
         problems
-            .extend(surplus.map(|id| format!("`{id}` decided, and is not in `because_exactly`")));
+            .extend(surplus.map(|id| format!("`{id}` decided, and is not in `policies_exact`")));
     }
     if let Some(expected) = &expect.obligations {
         let missing = expected.iter().filter(|it| !got.obligations.contains(it));
@@ -88,11 +88,11 @@ fn differences(expect: &Expect, got: &Got) -> Vec<String> {
         problems
             .extend(surplus.map(|it| format!("the gate changed `{it}`, which is not in `edits`")));
     }
-    if let Some(expected) = expect.reaches
-        && got.reached != Some(expected)
+    if let Some(expected) = expect.upstream_receives
+        && got.upstream_received != Some(expected)
     {
         let expected = expected.word();
-        problems.push(match got.reached {
+        problems.push(match got.upstream_received {
             Some(other) => format!(
                 "expected it at the {expected} server, got the {} one",
                 other.word()
@@ -141,12 +141,12 @@ fn faults(expect: &Expect, got: &Got, problems: &mut Vec<String>) {
 fn lists(expect: &Expect, got: &Got, problems: &mut Vec<String>) {
     let shown = got.shown.as_deref().unwrap_or_default();
     let is_shown = |name: &&Spanned<String>| shown.contains(name.get_ref());
-    if let Some(visible) = &expect.visible {
+    if let Some(visible) = &expect.listed {
         let missing = visible.iter().filter(|name| !is_shown(name));
         problems.extend(missing.map(|name| format!("`{}` is not shown", name.get_ref())));
         let expected = |name: &&String| visible.iter().any(|other| other.get_ref() == *name);
         let surplus = shown.iter().filter(|name| !expected(name));
-        problems.extend(surplus.map(|name| format!("`{name}` is shown, and not in `visible`")));
+        problems.extend(surplus.map(|name| format!("`{name}` is shown, and not in `listed`")));
     }
     let wrong = expect.hidden.iter().filter(is_shown);
     problems.extend(wrong.map(|name| format!("`{}` is shown, and in `hidden`", name.get_ref())));

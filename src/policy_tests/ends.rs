@@ -3,13 +3,13 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::fixture::Reached;
+use super::fixture::Instance;
 use crate::gate::{Agent, AgentGone, Permit, Upstream, UpstreamFault};
 
 /// An agent or an upstream in this process: writes down what reaches it.
 #[derive(Debug, Default)]
 pub(super) struct End {
-    lines: Mutex<Vec<(Reached, String)>>,
+    lines: Mutex<Vec<(Instance, String)>>,
     /// What is sent goes to the isolated server.
     is_isolated: AtomicBool,
 }
@@ -24,24 +24,24 @@ impl End {
     /// The first line of those that went to the isolated server.
     pub(super) fn take_isolated(&self) -> Option<String> {
         let mut lines = self.lines();
-        let place = lines.iter().position(|(to, _)| *to == Reached::Isolated)?;
+        let place = lines.iter().position(|(to, _)| *to == Instance::Isolated)?;
         Some(lines.remove(place).1)
     }
 
     /// Where the first of the lines went that nobody has taken.
-    pub(super) fn reached(&self) -> Option<Reached> {
+    pub(super) fn reached(&self) -> Option<Instance> {
         self.lines().first().map(|(to, _)| *to)
     }
 
-    fn lines(&self) -> MutexGuard<'_, Vec<(Reached, String)>> {
+    fn lines(&self) -> MutexGuard<'_, Vec<(Instance, String)>> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn take_in(&self, permit: Permit) {
         let to = if self.is_isolated.load(Ordering::Relaxed) {
-            Reached::Isolated
+            Instance::Isolated
         } else {
-            Reached::Open
+            Instance::Primary
         };
         self.lines().push((to, permit.into_line()));
     }

@@ -202,8 +202,8 @@ pub enum Decision {
 /// Which of the two servers of a gate that has an isolated one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Reached {
-    Open,
+pub enum Instance {
+    Primary,
     Isolated,
 }
 
@@ -212,15 +212,15 @@ pub enum Reached {
 pub(super) struct Expect {
     pub(super) decision: Decision,
     /// Policies that must be among the deciding ones.
-    pub(super) because: Vec<Spanned<String>>,
+    pub(super) policies: Vec<Spanned<String>>,
     /// Exactly the policies that must have decided.
-    pub(super) because_exactly: Option<Vec<Spanned<String>>>,
+    pub(super) policies_exact: Option<Vec<Spanned<String>>>,
     /// Exactly what the decision must ask of the gate.
     pub(super) obligations: Option<Vec<String>>,
     /// Exactly what the gate must have changed in the message.
     pub(super) edits: Option<Vec<String>>,
     /// Which of two servers it must reach.
-    pub(super) reaches: Option<Reached>,
+    pub(super) upstream_receives: Option<Instance>,
     /// The `@code` of a deciding policy.
     pub(super) code: Option<String>,
     /// The `@advice` of a deciding policy.
@@ -230,7 +230,7 @@ pub(super) struct Expect {
     /// Texts that the engine's fault must hold; without it, no fault is forgiven.
     pub(super) errors: Option<Vec<String>>,
     /// Exactly what a list shows.
-    pub(super) visible: Option<Vec<Spanned<String>>>,
+    pub(super) listed: Option<Vec<Spanned<String>>>,
     /// What a list must not show.
     pub(super) hidden: Vec<Spanned<String>>,
 }
@@ -250,16 +250,16 @@ impl Expect {
     pub(super) fn of(decision: Decision) -> Self {
         Self {
             decision,
-            because: Vec::new(),
-            because_exactly: None,
+            policies: Vec::new(),
+            policies_exact: None,
             obligations: None,
             edits: None,
-            reaches: None,
+            upstream_receives: None,
             code: None,
             advice: None,
             reason: None,
             errors: None,
-            visible: None,
+            listed: None,
             hidden: Vec::new(),
         }
     }
@@ -316,10 +316,10 @@ impl Offers {
     }
 }
 
-impl Reached {
+impl Instance {
     pub(super) const fn word(self) -> &'static str {
         match self {
-            Self::Open => "open",
+            Self::Primary => "primary",
             Self::Isolated => "isolated",
         }
     }

@@ -3,7 +3,7 @@
 use crate::audit::{self, Record};
 use crate::gate::Stage;
 
-use super::fixture::{Decision, Reached};
+use super::fixture::{Decision, Instance};
 
 /// What became of a message.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(super) struct Got {
     /// What the gate changed in it: what asked for that, and where.
     pub(super) edits: Vec<String>,
     /// The server that it reached, where there are two.
-    pub(super) reached: Option<Reached>,
+    pub(super) upstream_received: Option<Instance>,
     /// The `@code` of the policy that refused.
     pub(super) code: Option<String>,
     /// The `@advice` of the policy that refused.
@@ -103,7 +103,7 @@ impl Got {
                 .map(|obligation| obligation.as_str().to_owned())
                 .collect(),
             edits: record.edits.iter().map(told).collect(),
-            reached: None,
+            upstream_received: None,
             policies,
             code,
             advice: text(&record.reason.advice),

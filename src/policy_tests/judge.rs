@@ -17,7 +17,7 @@ use crate::wire::{Extensions, Fragment, KnownMethod, Message, Side, Stream, Unre
 use super::clock::MovedClock;
 use super::ends::End;
 use super::fixture::{
-    Answered, Consented, Listed, Offers, Plan, Reached, Reply, Says, Sends, Step, Test,
+    Answered, Consented, Instance, Listed, Offers, Plan, Reply, Says, Sends, Step, Test,
 };
 use super::got::{At, Broken, Got};
 use super::lines;
@@ -256,7 +256,7 @@ impl<'s> Conversation<'s> {
             .and_then(|record| Got::of(&record, At::Message, !arrived.is_empty()));
         if let (Ok(got), Side::Agent, Some(_)) = (&mut got, from, self.bench.settings.isolate_from)
         {
-            got.reached = reached;
+            got.upstream_received = reached;
         }
         let allowed = got.as_ref().is_ok_and(Got::allowed);
         let id = arrived.iter().find_map(|line| lines::asked_id(line));
@@ -264,7 +264,7 @@ impl<'s> Conversation<'s> {
             from,
             id,
             method,
-            reached: reached.unwrap_or(Reached::Open),
+            upstream_received: reached.unwrap_or(Instance::Primary),
         });
         (got, asked)
     }
@@ -333,7 +333,8 @@ impl<'s> Conversation<'s> {
         // What the request itself brought is behind us.
         end.take();
         let line = lines::reply(&asked.id, reply);
-        if from == Side::Upstream && asked.reached == Reached::Open && self.has_left() {
+        if from == Side::Upstream && asked.upstream_received == Instance::Primary && self.has_left()
+        {
             self.hear_left(&line).await;
         } else {
             self.hear(from, &line).await;
@@ -459,7 +460,7 @@ pub(super) struct Asked {
     id: Fragment,
     pub(super) method: Option<KnownMethod>,
     /// The server that was asked.
-    reached: Reached,
+    upstream_received: Instance,
 }
 
 /// Whether a test says what people say when they are asked.

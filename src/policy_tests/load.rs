@@ -321,7 +321,7 @@ fn other_allowlist(configured: &Configured, fixture: &Fixture) -> Option<Fixture
     Some(problem)
 }
 
-/// A `because` that names no policy could never be met.
+/// A `policies` that names no policy could never be met.
 fn unknown_policies(
     fixture: &Fixture,
     named: &[Spanned<String>],

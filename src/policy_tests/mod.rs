@@ -46,7 +46,7 @@ mod witness;
 
 pub use coverage::{ConditionCoverage, Coverage, RuleCoverage, Seen, WantedCoverage};
 pub use errors::{FixtureErrors, FixtureProblem};
-pub use fixture::{Decision, Reached, Start};
+pub use fixture::{Decision, Instance, Start};
 pub use load::{Configured, Reads};
 pub use mutate::{Mutants, Mutation, Near, Needless, Survivor};
 pub use read_start::read_start;

@@ -291,7 +291,7 @@ fn in_lists(tests: &[Test], list: Listed) -> impl Iterator<Item = &Spanned<Strin
     steps
         .filter(move |step| matches!(step.sends, Sends::List(of) if of == list))
         .flat_map(|step| {
-            let visible = step.expect.visible.iter().flatten();
+            let visible = step.expect.listed.iter().flatten();
             visible.chain(&step.expect.hidden)
         })
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::fixture::{Decision, Expect, Reached};
+use super::fixture::{Decision, Expect, Instance};
 use super::read::plain;
 use super::section::Section;
 use super::suggest;
@@ -31,10 +31,10 @@ pub(super) fn expectations(table: &Table<'_>, agents: &[Spanned<String>]) -> Opt
             || !entries.keys().any(|key| plain.contains(&&**key.get_ref()));
         of_agents.then_some((value, entries))
     };
-    match (each("expect"), each("visible")) {
+    match (each("expect"), each("listed")) {
         (None, None) => Some(Expectations::Alike(Box::new(expect(table)?))),
         (Some(_), Some((value, _))) => {
-            let message = "`expect` and `visible` both say it for each agent";
+            let message = "`expect` and `listed` both say it for each agent";
             let help =
                 Some("say of each agent either what it sees or that it is denied".to_owned());
             table
@@ -45,13 +45,13 @@ pub(super) fn expectations(table: &Table<'_>, agents: &[Spanned<String>]) -> Opt
         (Some((value, entries)), None) => {
             let one = |expected: &Value<'_>| told(table.reading, expected);
             let mut read = by_agent(table.reading, value, entries, agents, one)?;
-            let visible = table.texts("visible");
+            let listed = table.texts("listed");
             let hidden = table.texts("hidden").unwrap_or_default();
             let allowed = read
                 .values_mut()
                 .filter(|expect| expect.decision == Decision::Allow);
             for expect in allowed {
-                expect.visible.clone_from(&visible);
+                expect.listed.clone_from(&listed);
                 expect.hidden.clone_from(&hidden);
             }
             Some(Expectations::Each(read))
@@ -59,7 +59,7 @@ pub(super) fn expectations(table: &Table<'_>, agents: &[Spanned<String>]) -> Opt
         (None, Some((value, entries))) => {
             let seen = |names: &Value<'_>| {
                 let mut expect = Expect::of(Decision::Allow);
-                expect.visible = Some(table.reading.texts(names)?);
+                expect.listed = Some(table.reading.texts(names)?);
                 Some(expect)
             };
             let mut read = by_agent(table.reading, value, entries, agents, seen)?;
@@ -67,7 +67,7 @@ pub(super) fn expectations(table: &Table<'_>, agents: &[Spanned<String>]) -> Opt
             for agent in agents {
                 let sees_nothing = || {
                     let mut expect = Expect::of(Decision::Allow);
-                    expect.visible = Some(Vec::new());
+                    expect.listed = Some(Vec::new());
                     expect
                 };
                 let expect = read.entry(agent.get_ref().clone());
@@ -139,17 +139,17 @@ pub(super) fn received(table: &Table<'_>) -> Option<Expect> {
 /// What a test expects of its message.
 fn expect(table: &Table<'_>) -> Option<Expect> {
     let listing = table.get("list").is_some();
-    let visible = table.texts("visible");
+    let listed = table.texts("listed");
     let hidden = table.texts("hidden");
     let mut expect = match table.get("expect") {
         Some(value) => told(table.reading, value)?,
-        None if visible.is_some() || hidden.is_some() => Expect::of(Decision::Allow),
+        None if listed.is_some() || hidden.is_some() => Expect::of(Decision::Allow),
         None => {
             let help = if listing {
-                "say what the list shows, as in `visible = [\"read_file\"]`"
+                "say what the list shows, as in `listed = [\"read_file\"]`"
             } else {
                 "write `expect = \"allow\"`, `expect = \"deny\"`, or \
-                 `expect = { decision = \"deny\", because = [\"policy-id\"] }`"
+                 `expect = { decision = \"deny\", policies = [\"policy-id\"] }`"
             };
             table.require("`expect`", help);
             return None;
@@ -163,10 +163,9 @@ fn expect(table: &Table<'_>) -> Option<Expect> {
     ) {
         only_denials_have(table.reading, "errors", value);
     }
-    expect.visible = visible;
+    expect.listed = listed;
     expect.hidden = hidden.unwrap_or_default();
-    if expect.decision == Decision::Deny && (expect.visible.is_some() || !expect.hidden.is_empty())
-    {
+    if expect.decision == Decision::Deny && (expect.listed.is_some() || !expect.hidden.is_empty()) {
         let message = "a list that is denied shows nothing";
         table.tell(
             "test::conflict",
@@ -179,7 +178,10 @@ fn expect(table: &Table<'_>) -> Option<Expect> {
 
 const DECISIONS: [(&str, Decision); 2] = [("allow", Decision::Allow), ("deny", Decision::Deny)];
 
-const SERVERS: [(&str, Reached); 2] = [("open", Reached::Open), ("isolated", Reached::Isolated)];
+const SERVERS: [(&str, Instance); 2] = [
+    ("primary", Instance::Primary),
+    ("isolated", Instance::Isolated),
+];
 
 fn told(reading: &Reading, value: &Value<'_>) -> Option<Expect> {
     if value.get_ref().is_str() {
@@ -191,18 +193,18 @@ fn told(reading: &Reading, value: &Value<'_>) -> Option<Expect> {
         return None;
     };
     let table = Table::new(reading, Section::Expect, value.span(), table);
-    let because = table.texts("because");
-    let because_exactly = table.texts("because_exactly");
+    let policies = table.texts("policies");
+    let policies_exact = table.texts("policies_exact");
     let obligations = table.texts("obligations");
     let edits = table.texts("edits");
-    let reaches = table.text("reaches");
-    let reaches = reaches.and_then(|word| reading.word(&word, &SERVERS));
-    for named in [&because, &because_exactly] {
+    let upstream_receives = table.text("upstream_receives");
+    let upstream_receives = upstream_receives.and_then(|word| reading.word(&word, &SERVERS));
+    for named in [&policies, &policies_exact] {
         reading.name(named.as_deref().unwrap_or_default());
     }
-    if let (Some(_), Some(value)) = (&because, table.get("because_exactly")) {
-        let message = "`because` and `because_exactly` both say who decides";
-        let help = Some("`because` names some of them, `because_exactly` all".to_owned());
+    if let (Some(_), Some(value)) = (&policies, table.get("policies_exact")) {
+        let message = "`policies` and `policies_exact` both say who decides";
+        let help = Some("`policies` names some of them, `policies_exact` all".to_owned());
         reading.tell(&value.span(), "test::conflict", message, help);
     }
     let errors = table.texts("errors");
@@ -215,7 +217,7 @@ fn told(reading: &Reading, value: &Value<'_>) -> Option<Expect> {
         return None;
     };
     let decision = reading.word(&reading.text(decision)?, &DECISIONS)?;
-    for (key, list) in [("because", &because), ("errors", &errors)] {
+    for (key, list) in [("policies", &policies), ("errors", &errors)] {
         if let (Some([]), Some(value)) = (list.as_deref(), table.get(key)) {
             let message = format!("an empty `{key}` says nothing");
             let help = Some("name something, or leave it out".to_owned());
@@ -225,7 +227,7 @@ fn told(reading: &Reading, value: &Value<'_>) -> Option<Expect> {
     match decision {
         Decision::Allow => only_denials(reading, &table),
         Decision::Deny => {
-            for key in ["obligations", "edits", "reaches"] {
+            for key in ["obligations", "edits", "upstream_receives"] {
                 if let Some(value) = table.get(key) {
                     let message = format!("only what is allowed has `{key}`");
                     reading.tell(&value.span(), "test::conflict", message, None);
@@ -234,11 +236,11 @@ fn told(reading: &Reading, value: &Value<'_>) -> Option<Expect> {
         }
     }
     Some(Expect {
-        because: because.unwrap_or_default(),
-        because_exactly,
+        policies: policies.unwrap_or_default(),
+        policies_exact,
         obligations: obligations.map(plain),
         edits: edits.map(plain),
-        reaches,
+        upstream_receives,
         code: code.map(Spanned::into_inner),
         advice: advice.map(Spanned::into_inner),
         reason: reason.map(Spanned::into_inner),

@@ -109,7 +109,7 @@ fn sends(table: &Table<'_>) -> Option<Vec<Sending>> {
             return None;
         }
     };
-    let belongs = [("args", "call"), ("visible", "list"), ("hidden", "list")];
+    let belongs = [("args", "call"), ("listed", "list"), ("hidden", "list")];
     for (key, way) in belongs {
         if let (Some(value), false) = (table.get(key), ways.contains(&way)) {
             let message = format!("`{key}` goes with `{way}`");
@@ -205,7 +205,7 @@ fn calls(table: &Table<'_>) -> Option<Vec<Sending>> {
     Some(sendings.collect())
 }
 
-/// `list = "tools", visible = […]`.
+/// `list = "tools", listed = […]`.
 fn list(table: &Table<'_>) -> Option<Sends> {
     let which = table.text("list")?;
     let listed = table.reading.word(&which, &Listed::ALL)?;

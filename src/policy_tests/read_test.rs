@@ -18,7 +18,7 @@ const PLANS: [&str; 2] = ["steps", "replay"];
 
 /// The words of one message, which belong in a step where there are steps.
 const OF_MESSAGES: [&str; 11] = [
-    "from", "send", "call", "args", "list", "visible", "hidden", "raw", "result", "received",
+    "from", "send", "call", "args", "list", "listed", "hidden", "raw", "result", "received",
     "expect",
 ];
 

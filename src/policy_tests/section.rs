@@ -70,7 +70,7 @@ impl Section {
                 "call",
                 "args",
                 "list",
-                "visible",
+                "listed",
                 "hidden",
                 "raw",
                 "result",
@@ -83,7 +83,7 @@ impl Section {
             Self::Session => &["level", "labels", "untrusted", "calls", "age"],
             Self::Consent => &["granted", "scope", "by", "age"],
             Self::Step => &[
-                "after", "consent", "from", "send", "call", "args", "list", "visible", "hidden",
+                "after", "consent", "from", "send", "call", "args", "list", "listed", "hidden",
                 "raw", "result", "received", "expect",
             ],
             Self::Send => &["method", "params", "meta"],
@@ -91,11 +91,11 @@ impl Section {
             Self::Error => &["code", "message"],
             Self::Expect => &[
                 "decision",
-                "because",
-                "because_exactly",
+                "policies",
+                "policies_exact",
                 "obligations",
                 "edits",
-                "reaches",
+                "upstream_receives",
                 "code",
                 "advice",
                 "reason",
@@ -144,6 +144,12 @@ impl Section {
             let message = format!("`{key}` is not available in this version");
             return (message, "remove it".to_owned());
         }
+        if let Some((_, name)) = RENAMED.iter().find(|(old, _)| *old == key) {
+            return (
+                format!("unknown key `{key}`"),
+                format!("it is `{name}` now"),
+            );
+        }
         let elsewhere = || {
             let others = Self::ALL.into_iter();
             others.rev().find(|other| other.keys().contains(&key))
@@ -159,6 +165,14 @@ impl Section {
         (format!("unknown key `{key}`"), help)
     }
 }
+
+/// Keys that had another name before, and their names now.
+const RENAMED: [(&str, &str); 4] = [
+    ("because", "policies"),
+    ("because_exactly", "policies_exact"),
+    ("reaches", "upstream_receives"),
+    ("visible", "listed"),
+];
 
 /// Every key of the format.
 #[cfg(test)]

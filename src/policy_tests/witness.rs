@@ -6,7 +6,7 @@ use std::thread::{self, ThreadId};
 
 use crate::policy::{
     Action, ActionName, Agent, Arguments, Decision, EngineFault, Facts, Judged, Listed, Observer,
-    PolicyTrace, Principal, Reason, Resource, Shows, Touch, Trace, Verdict, Visibility, combine,
+    PolicyTrace, Principal, Reason, Resource, Shows, Targets, Trace, Verdict, Visibility, combine,
 };
 
 /// What was asked, by the thread that asked: a test stays on one.
@@ -107,13 +107,13 @@ impl Observer for Witness {
             .iter()
             .zip(listed.answers)
             .map(|(item, answer)| {
-                let (arguments, touch) = (Arguments::default(), Touch::default());
+                let (arguments, targets) = (Arguments::default(), Targets::default());
                 let (listing, using) = match item {
                     Resource::Tool(_) => (
                         Action::ListTool,
                         Action::CallTool {
                             arguments: &arguments,
-                            touch: &touch,
+                            targets: &targets,
                         },
                     ),
                     Resource::Resource(_) => (Action::ListResource, Action::ReadResource),

@@ -32,7 +32,7 @@ use mcp_protector::gate::{Gate, Rate, Rates, Settings, Talk};
 use mcp_protector::loading;
 use mcp_protector::policy::{
     self, Action, Arguments, Consent, Environment, Facts, Leaf, PolicySnapshot, PolicyStore,
-    Principal, Resource, Server, SessionState, Tool, Touch,
+    Principal, Resource, Server, SessionState, Targets, Tool,
 };
 use mcp_protector::wire::{Limits, Message, Side, Stream};
 
@@ -68,14 +68,14 @@ fn decide(criterion: &mut Criterion) {
             ),
             ("/content".to_owned(), Leaf::String(text.as_str().into())),
         ]);
-        let touch = Touch::default();
+        let targets = Targets::default();
         group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
             bencher.iter(|| {
                 let facts = Facts {
                     principal: Principal::Agent(&agent),
                     action: Action::CallTool {
                         arguments: &arguments,
-                        touch: &touch,
+                        targets: &targets,
                     },
                     resource: Resource::Tool(&tool),
                     env: Environment {

@@ -19,14 +19,14 @@ permit (principal, action, resource);
 
 @id("ask")
 @advice("A person has to agree.")
-@on_deny("ask_consent")
+@requires_consent
 forbid (principal is Mcp::Agent, action in Mcp::Action::"call_tool", resource is Mcp::Tool)
 when { resource.name == "structured" }
 unless { context.env.consent.granted && context.env.consent.scope == "structured" };
 
 @id("ask-about-samples")
 @advice("A person has to agree.")
-@on_deny("ask_consent")
+@requires_consent
 forbid (principal, action == Mcp::Action::"sample", resource)
 unless { context.env.consent.granted && context.env.consent.scope == "sampling/createMessage" };
 "#;

@@ -18,7 +18,7 @@ const ANNA: &str = "annas-0123456789abcdef";
 /// Every call needs a person's yes.
 const ASK: &str = r#"
 @id("open") permit (principal, action, resource);
-@id("needs-a-yes") @on_deny("ask_consent") @advice("A person has to agree to every call.")
+@id("needs-a-yes") @requires_consent @advice("A person has to agree to every call.")
 forbid (principal, action in Mcp::Action::"call_tool", resource) unless { context.env.consent.granted };
 "#;
 

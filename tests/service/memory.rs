@@ -25,7 +25,7 @@ const LARGE: usize = 3_900_000;
 /// A person is asked about calls of one tool.
 const ASKS: &str = r#"
     @id("open") permit (principal, action, resource);
-    @id("needs-a-yes") @on_deny("ask_consent")
+    @id("needs-a-yes") @requires_consent
     forbid (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"ask")
     unless { context.env.consent.granted };
 "#;

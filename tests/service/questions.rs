@@ -20,7 +20,7 @@ const OLGA: &str = "olgas-0123456789abcdef";
 
 const ASKS: &str = r#"
     @id("open") permit (principal, action, resource);
-    @id("needs-a-yes") @on_deny("ask_consent")
+    @id("needs-a-yes") @requires_consent
     forbid (principal, action == Mcp::Action::"call_tool", resource)
     unless { context.env.consent.granted };
 "#;

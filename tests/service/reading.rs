@@ -176,7 +176,7 @@ fn a_yes_of_before_a_restart_is_good_for_nothing_after_it_spent_or_not() {
             .more
             .push_str("[consent]\nchannels = [\"elicitation\"]\n");
         let policies = setup.path("policies").join("asks.cedar");
-        let asks = "@id(\"asks\") @on_deny(\"ask_consent\") forbid (principal, action == \
+        let asks = "@id(\"asks\") @requires_consent forbid (principal, action == \
                     Mcp::Action::\"call_tool\", resource == Mcp::Tool::\"echo\") \
                     unless { context.env.consent.granted };\n";
         std::fs::write(policies, asks).unwrap();

@@ -300,7 +300,7 @@ fn a_configuration_says_what_its_server_and_its_own_secrets_are_called() {
     let rule = |id: &str, server: &str, secret: &str| {
         format!(
             "@id(\"{id}\") forbid (principal, action in Mcp::Action::\"call_tool\", resource in \
-             Mcp::Server::\"{server}\") when {{ context.touch.secrets.contains(\"{secret}\") }};\n"
+             Mcp::Server::\"{server}\") when {{ context.targets.secrets.contains(\"{secret}\") }};\n"
         )
     };
     let good = rule("a", "files", "own-badge");
@@ -350,7 +350,7 @@ fn what_the_gate_says_is_known() {
 #[test]
 fn what_is_allowed_is_not_found_and_an_unknown_name_is_an_error() {
     let exact = GOOD.replace("action in", "action ==");
-    let allowed = |names: &str, text: &str| format!("@lint_allow(\"{names}\")\n{text}");
+    let allowed = |names: &str, text: &str| format!("@lint_ignore(\"{names}\")\n{text}");
     let found = |text: &str, exit: Exit, expected: &[&str]| {
         check(&[("p.cedar", text)], exit, expected);
     };

@@ -204,8 +204,8 @@ fn a_record_of_a_locked_tool_is_explained_without_its_arguments() {
 const PASSED: &str = r#"{"version":1,"seq":3,"timestamp":"2026-11-21T20:14:01Z","instance":"5f","session_id":"s1","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"note","decision":"ALLOW","sensitivity":{"before":"PUBLIC","after":"INTERNAL"},"obligations":["raise: internal"]}
 {"version":1,"seq":4,"timestamp":"2026-11-21T20:14:01Z","instance":"5f","session_id":"s2","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"find","decision":"ALLOW","sensitivity":{"before":"PUBLIC","after":"SECRET"}}
 {"version":1,"seq":5,"timestamp":"2026-11-21T20:14:02Z","instance":"5f","session_id":"s1","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"find","decision":"ALLOW","sensitivity":{"before":"INTERNAL","after":"CONFIDENTIAL"}}
-{"version":1,"seq":7,"timestamp":"2026-11-21T20:14:03Z","instance":"5f","session_id":"s1","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"fetch","decision":"BLOCK","stage":"decide","policies":["ratchet.closed"],"reason":{"code":"session_too_sensitive"},"sensitivity":{"before":"CONFIDENTIAL","after":"CONFIDENTIAL"}}
-{"version":1,"seq":8,"timestamp":"2026-11-21T20:14:04Z","instance":"5f","session_id":"s3","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"fetch","decision":"BLOCK","stage":"decide","policies":["ratchet.closed"],"reason":{"code":"session_too_sensitive"},"sensitivity":{"before":"CONFIDENTIAL","after":"CONFIDENTIAL"}}"#;
+{"version":1,"seq":7,"timestamp":"2026-11-21T20:14:03Z","instance":"5f","session_id":"s1","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"fetch","decision":"BLOCK","stage":"decide","policies":["builtin.no_egress"],"reason":{"code":"session_too_sensitive"},"sensitivity":{"before":"CONFIDENTIAL","after":"CONFIDENTIAL"}}
+{"version":1,"seq":8,"timestamp":"2026-11-21T20:14:04Z","instance":"5f","session_id":"s3","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"fetch","decision":"BLOCK","stage":"decide","policies":["builtin.no_egress"],"reason":{"code":"session_too_sensitive"},"sensitivity":{"before":"CONFIDENTIAL","after":"CONFIDENTIAL"}}"#;
 
 #[test]
 fn a_record_tells_which_records_before_it_raised_the_level_of_its_session_and_why() {
@@ -221,7 +221,7 @@ fn a_record_tells_which_records_before_it_raised_the_level_of_its_session_and_wh
         explanation.level,
         [
             "confidential before this message: the record says so",
-            "record 3 raised it from public to internal: tools/call `note`, by `@obligation_raise` of a policy",
+            "record 3 raised it from public to internal: tools/call `note`, by `@raise_sensitivity` of a policy",
             "record 5 raised it from internal to confidential: tools/call `find`, by `sensitivity` of `find` in tools.toml",
         ]
     );

@@ -211,22 +211,22 @@ fn found(
     let questions = understood.questions.iter();
     let touches = questions.filter_map(|question| snapshot.touched(&question.facts(scene, now)));
     // Of a call it is all that it may reach, as it is written and behind links.
-    let touch = touches.reduce(|mut all, one| {
+    let targets = touches.reduce(|mut all, one| {
         let added = one.roots.into_iter().filter(|it| !all.roots.contains(it));
         let added: Vec<String> = added.collect();
         all.roots.extend(added);
         all.outside |= one.outside;
         all
     });
-    let Some(touch) = touch else {
+    let Some(targets) = targets else {
         return Found::default();
     };
     let shown = |names: &[String]| names.iter().map(|name| safe(name)).collect();
     Found {
-        roots: shown(&touch.roots),
-        outside: touch.outside && !snapshot.labels().roots.is_empty(),
-        hosts: shown(&touch.hosts),
-        secrets: shown(&touch.secrets),
+        roots: shown(&targets.roots),
+        outside: targets.outside && !snapshot.labels().roots.is_empty(),
+        hosts: shown(&targets.hosts),
+        secrets: shown(&targets.secrets),
         told_roots: Vec::new(),
     }
 }

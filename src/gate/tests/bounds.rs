@@ -99,7 +99,7 @@ async fn others_go_on_beside_a_list_of_any_length() {
 #[tokio::test]
 async fn while_there_are_no_roots_everything_is_outside() {
     let inside: Rule = |facts| match facts.action {
-        Action::CallTool { touch, .. } if touch.outside => Ok(Verdict::Abstain),
+        Action::CallTool { targets, .. } if targets.outside => Ok(Verdict::Abstain),
         _ => open(facts),
     };
     let bench = Bench::ready(inside, &["safe"]).await;

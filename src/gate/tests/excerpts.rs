@@ -738,7 +738,7 @@ impl SessionStore for Overtaken {
 async fn reading_on_raises_by_what_the_policies_oblige_to_that_decide_in_the_end() {
     const POLICIES: &str = r#"
 @id("received") permit (principal, action, resource) when { context.env.session.level < 1 };
-@id("raised") @obligation_raise("secret") @obligation_label("read-on")
+@id("raised") @raise_sensitivity("secret") @add_label("read-on")
 permit (principal, action, resource) when { context.env.session.level >= 1 };"#;
     let mut bench = shortening(open, None).await;
     let answer = answered(&bench, "t", &text_result(&lines(200))).await;

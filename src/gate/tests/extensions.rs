@@ -125,13 +125,13 @@ async fn a_request_without_an_id_and_a_notification_with_one_are_refused() {
 #[tokio::test]
 async fn silence_denies_a_listed_method_and_a_policy_sees_its_name_and_params() {
     fn rule(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
-        let Action::Extension { arguments, touch } = &facts.action else {
+        let Action::Extension { arguments, targets } = &facts.action else {
             return Ok(allow());
         };
         let Resource::Method(method) = &facts.resource else {
             panic!("{facts:?}")
         };
-        assert!(touch.outside && touch.level == 3 && !touch.writable);
+        assert!(targets.outside && targets.level == 3 && !targets.writable);
         assert!(method.permissions.write && method.permissions.connect);
         let names: Vec<&str> = arguments.0.iter().map(|(name, _)| name.as_str()).collect();
         Ok(if method.name == "vendor/look" && names == ["/a"] {

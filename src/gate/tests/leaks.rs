@@ -370,7 +370,7 @@ async fn what_the_gate_quotes_of_a_definition_is_without_credentials_too() {
 async fn policies_hear_of_credentials_before_they_decide() {
     let quiet = |facts: &Facts<'_>| {
         let shown = match &facts.action {
-            Action::CallTool { touch, .. } => &touch.secrets,
+            Action::CallTool { targets, .. } => &targets.secrets,
             Action::ReceiveResult { received } => &received.secrets,
             _ => return Ok(allow()),
         };

@@ -11,8 +11,8 @@ use crate::policy::{Labels, Leaf, Obligation, Root, Roots, ToolLabels};
 /// Whatever lies in roots and is not confidential.
 fn but_the_confidential(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
     let may = match (&facts.resource, &facts.action) {
-        (_, Action::CallTool { touch, .. }) => {
-            !touch.outside && touch.level < 2 && touch.roots != ["reference"]
+        (_, Action::CallTool { targets, .. }) => {
+            !targets.outside && targets.level < 2 && targets.roots != ["reference"]
         }
         (Resource::Resource(it), _) => it.level < 2 && !it.roots.is_empty(),
         _ => true,

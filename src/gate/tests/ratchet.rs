@@ -288,9 +288,9 @@ async fn what_cannot_be_kept_is_not_read_and_whoever_asks_is_answered() {
 }
 
 const TELLING: &str = r#"@id("all") permit (principal, action, resource);
-@id("private") @obligation_raise("confidential") @obligation_label("pii finance")
+@id("private") @raise_sensitivity("confidential") @add_label("pii finance")
 permit (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"note");
-@id("strangers") @obligation_raise("untrusted")
+@id("strangers") @raise_sensitivity("untrusted")
 permit (principal, action == Mcp::Action::"receive_result", resource == Mcp::Tool::"post");
 @id("closed")
 forbid (principal, action == Mcp::Action::"call_tool", resource in Mcp::Permission::"connect")
@@ -611,7 +611,7 @@ when { context.env.session.level >= 1 };
 @id("no-notes-but")
 forbid (principal, action in Mcp::Action::"call_tool", resource == Mcp::Tool::"note")
 when { context.env.session.labels.contains("pii") }
-unless { context.touch.bytes < 3 };
+unless { context.targets.bytes < 3 };
 "#;
 
 #[tokio::test]
@@ -660,7 +660,7 @@ async fn agents_without_sessions_are_listed_no_closed_tools_either() {
 #[tokio::test]
 async fn what_the_bridge_settles_raises_the_level_like_everything_else() {
     let text = r#"permit (principal, action, resource);
-@id("private") @obligation_raise("confidential")
+@id("private") @raise_sensitivity("confidential")
 permit (principal, action == Mcp::Action::"subscribe", resource);"#;
     let bench = ready(Bench::new(open)).await;
     bench.gate.policy.publish(policies(text));

@@ -243,7 +243,9 @@ async fn of_an_id_with_two_meanings_both_must_be_permitted() {
     /// Only calls with an argument.
     fn some(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
         Ok(match &facts.action {
-            Action::CallTool { touch, .. } if touch.bytes < 3 => Verdict::Deny { reasons: vec![] },
+            Action::CallTool { targets, .. } if targets.bytes < 3 => {
+                Verdict::Deny { reasons: vec![] }
+            }
             _ => allow(),
         })
     }

@@ -17,7 +17,7 @@ const CEDAR: &str = r#"
 @id("reader") permit(principal in Mcp::Role::"reader", action == Mcp::Action::"call_tool", resource)
 when { resource.level <= 1 };
 @id("hosts") permit(principal, action == Mcp::Action::"call_tool", resource in Mcp::Capability::"net")
-when { !context.touch.hosts.isEmpty() && ["a.example", "b.example"].containsAll(context.touch.hosts) };
+when { !context.targets.hosts.isEmpty() && ["a.example", "b.example"].containsAll(context.targets.hosts) };
 @id("secret") forbid(principal, action == Mcp::Action::"call_tool", resource)
 when { resource.level >= 3 };
 @id("path") forbid(principal, action == Mcp::Action::"call_tool", resource)
@@ -48,8 +48,8 @@ permits contains {"id": "reader"} if {
 permits contains {"id": "hosts"} if {
 	input.action == "call_tool"
 	"net" in input.resource.capabilities
-	count(input.context.touch.hosts) > 0
-	every host in input.context.touch.hosts { host in {"a.example", "b.example"} }
+	count(input.context.targets.hosts) > 0
+	every host in input.context.targets.hosts { host in {"a.example", "b.example"} }
 }
 
 forbids contains {"id": "secret"} if {
@@ -95,8 +95,8 @@ id = "hosts"
 effect = "permit"
 actions = ["call_tool"]
 when = """
-'net' in resource.capabilities && context.touch.hosts.size() > 0 &&
-context.touch.hosts.all(host, host in ['a.example', 'b.example'])
+'net' in resource.capabilities && context.targets.hosts.size() > 0 &&
+context.targets.hosts.all(host, host in ['a.example', 'b.example'])
 """
 
 [[rule]]
@@ -292,7 +292,7 @@ fn any_question() -> impl Strategy<Value = (World, Tool)> {
             world.agent.roles = roles;
             world.agent.trust = trust;
             world.session.labels = labels;
-            world.touch.hosts = hosts;
+            world.targets.hosts = hosts;
             let path = path.map(|leaf| ("/opts/path".to_owned(), leaf));
             let n = n.map(|leaf| ("/n".to_owned(), leaf));
             world.arguments = Arguments(path.into_iter().chain(n).collect());

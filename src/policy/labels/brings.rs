@@ -1,10 +1,10 @@
 //! What the host says that a message brings into its session, should it be permitted.
 
 use super::super::action::Action;
-use super::super::facts::{Arguments, Facts, Principal, Resource, Touch};
+use super::super::facts::{Arguments, Facts, Principal, Resource, Targets};
 use super::super::held::Held;
 use super::super::location::Location;
-use super::touch::{are_few, found_at};
+use super::targets::{are_few, found_at};
 use super::{Labels, ToolLabels};
 
 impl Labels {
@@ -18,11 +18,11 @@ impl Labels {
             return Held::default();
         }
         match (facts.resource, facts.action) {
-            (Resource::Tool(tool), Action::CallTool { arguments, touch }) => {
-                self.called(self.of_tool(&tool.name), arguments, touch)
+            (Resource::Tool(tool), Action::CallTool { arguments, targets }) => {
+                self.called(self.of_tool(&tool.name), arguments, targets)
             }
-            (Resource::Method(_), Action::Extension { arguments, touch }) => {
-                self.called(&self.unlabelled, arguments, touch)
+            (Resource::Method(_), Action::Extension { arguments, targets }) => {
+                self.called(&self.unlabelled, arguments, targets)
             }
             (
                 Resource::Resource(resource),
@@ -46,14 +46,14 @@ impl Labels {
         }
     }
 
-    fn called(&self, labels: &ToolLabels, arguments: &Arguments<'_>, touch: &Touch) -> Held {
+    fn called(&self, labels: &ToolLabels, arguments: &Arguments<'_>, targets: &Targets) -> Held {
         let mut held = labels.held();
         // Where nobody said which arguments are paths, or where places are, there are none.
         let reaches = labels.paths.as_ref().is_some_and(|paths| !paths.is_empty());
         if reaches && !self.roots.is_empty() {
-            let touched = labels.touch(&self.roots, arguments, touch);
+            let touched = labels.targets(&self.roots, arguments, targets);
             held.level = held.level.max(touched.level);
-            held.labels.extend(self.kinds(labels, arguments, touch));
+            held.labels.extend(self.kinds(labels, arguments, targets));
         }
         held
     }
@@ -84,7 +84,12 @@ impl Labels {
     }
 
     /// What kinds of data lie where the paths of a call lie, and below.
-    fn kinds(&self, labels: &ToolLabels, arguments: &Arguments<'_>, touch: &Touch) -> Vec<String> {
+    fn kinds(
+        &self,
+        labels: &ToolLabels,
+        arguments: &Arguments<'_>,
+        targets: &Targets,
+    ) -> Vec<String> {
         let pointers = labels.paths.as_deref().unwrap_or_default();
         let paths: Vec<_> = found_at(arguments, pointers).collect();
         // The call was refused: see `Labels::bound_paths`.
@@ -97,7 +102,7 @@ impl Labels {
         }
         let places = paths.into_iter().filter_map(|(_, text)| {
             let text = text?;
-            let known = touch.known_as.get(&*text);
+            let known = targets.known_as.get(&*text);
             Location::of_file(known.map_or(&*text, String::as_str))
         });
         places

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::super::facts::{Arguments, Leaf};
 use super::super::location::{Location, MAX_PATH_BYTES, MAX_URI_BYTES, has_scheme};
 use super::super::uris::Odd;
-use super::touch::{MAX_PATHS, MAX_PATHS_BYTES};
-use super::{Labels, touch};
+use super::targets::{MAX_PATHS, MAX_PATHS_BYTES};
+use super::{Labels, targets};
 
 /// What is to stand in place of each path, by its JSON pointer among the arguments (RFC 6901). Only
 /// those that are written otherwise.
@@ -53,8 +53,8 @@ impl Labels {
         if pointers.is_empty() {
             return Ok(());
         }
-        let paths: Vec<_> = touch::found_at(arguments, pointers).collect();
-        if !touch::are_few(paths.iter().map(|(_, text)| text.as_deref())) {
+        let paths: Vec<_> = targets::found_at(arguments, pointers).collect();
+        if !targets::are_few(paths.iter().map(|(_, text)| text.as_deref())) {
             return Err(Uncanonical::TooManyPaths);
         }
         let is_long = |text: &str| {
@@ -86,7 +86,7 @@ impl Labels {
         let pointers = self.of_tool(tool).paths.as_deref();
         let pointers = pointers.ok_or(Uncanonical::Undeclared)?;
         let mut paths = CanonicalPaths::new();
-        for (pointer, text) in touch::found_at(arguments, pointers) {
+        for (pointer, text) in targets::found_at(arguments, pointers) {
             let text = text.as_deref();
             let canonical = text.and_then(|text| Location::of_file(text)?.spelled_like(text));
             let Some(canonical) = canonical else {

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use url::{Host, Url};
 
-/// What stands in `touch.hosts` for something that should name a host and does not.
+/// What stands in `targets.hosts` for something that should name a host and does not.
 ///
 /// It is no host name, so that no list of hosts that a policy permits contains it.
 pub const UNREADABLE_HOST: &str = "?";

@@ -2,13 +2,13 @@
 
 use super::super::facts::Arguments;
 use super::super::location::Location;
-use super::{Labels, touch};
+use super::{Labels, targets};
 
 impl Labels {
     /// The texts among the arguments of a tool that the host calls paths, by their pointers.
     pub fn paths_among(&self, tool: &str, arguments: &Arguments<'_>) -> Vec<(String, String)> {
         let pointers = self.path_pointers(tool);
-        let found = touch::found_at(arguments, pointers);
+        let found = targets::found_at(arguments, pointers);
         found
             .filter_map(|(pointer, text)| Some((pointer.to_string(), text?.into_owned())))
             .collect()

@@ -57,7 +57,7 @@ impl RuleCoverage {
             Seen::Decided => {}
             Seen::Held if self.is_rule() => writeln!(
                 out,
-                "      held, but decided no test: send a message that it decides, and name it in `because`"
+                "      held, but decided no test: send a message that it decides, and name it in `policies`"
             )?,
             Seen::Held => writeln!(
                 out,
@@ -68,7 +68,7 @@ impl RuleCoverage {
             }
             Seen::Never => writeln!(
                 out,
-                "      never held: send {what}, with `expect = {{ decision = \"{decision}\", because = [\"{id}\"] }}`"
+                "      never held: send {what}, with `expect = {{ decision = \"{decision}\", policies = [\"{id}\"] }}`"
             )?,
         }
         for (condition, missing) in missing {

@@ -204,16 +204,16 @@ impl Expected {
             |texts: &[Spanned<String>]| texts.iter().map(|text| text.get_ref().clone()).collect();
         Self {
             decision: expect.decision,
-            because: plain(&expect.because),
-            because_exactly: expect.because_exactly.as_deref().map(plain),
+            policies: plain(&expect.policies),
+            policies_exact: expect.policies_exact.as_deref().map(plain),
             obligations: expect.obligations.clone(),
             edits: expect.edits.clone(),
-            reaches: expect.reaches,
+            upstream_receives: expect.upstream_receives,
             code: expect.code.clone(),
             advice: expect.advice.clone(),
             reason: expect.reason.clone(),
             errors: expect.errors.clone(),
-            visible: expect.visible.as_deref().map(plain),
+            listed: expect.listed.as_deref().map(plain),
             hidden: plain(&expect.hidden),
             received: None,
         }
@@ -236,14 +236,14 @@ impl Actual {
                 .collect(),
             obligations: got.obligations,
             edits: got.edits,
-            reached: got.reached,
+            upstream_received: got.upstream_received,
             code: got.code,
             advice: got.advice,
             reason: got.reason,
             stage: got.stage,
             text: got.text,
             error: got.fault,
-            visible: got.shown,
+            listed: got.shown,
             received: None,
         }
     }

@@ -73,7 +73,7 @@ fn shown(step: &Step, got: &Got) -> String {
         return "of what is allowed, every permit that holds has decided, and nothing else"
             .to_owned();
     };
-    let visible = step.expect.visible.iter().flatten();
+    let visible = step.expect.listed.iter().flatten();
     let missing = visible.filter(|name| !shown.contains(name.get_ref()));
     let help = if missing.count() > 0 {
         "a list shows what can be used with some arguments: no policy permits any use of what is \
@@ -86,7 +86,7 @@ fn shown(step: &Step, got: &Got) -> String {
 }
 
 fn denied_otherwise(step: &Step, got: &Got) -> Option<String> {
-    if step.expect.because.is_empty() || !got.policies.is_empty() {
+    if step.expect.policies.is_empty() || !got.policies.is_empty() {
         return None;
     }
     let by_policy = got.stage.as_deref() == Some(Stage::Decide.name());

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
-use super::super::fixture::{Decision, Reached};
+use super::super::fixture::{Decision, Instance};
 use super::super::suggest;
 use super::{
     Actual, DecidingPolicy, Expected, ReplayReport, Report, SuiteReport, TestOutcome, TestReport,
@@ -218,10 +218,10 @@ impl ReplayReport {
 impl Expected {
     fn told(&self) -> String {
         let mut decided = self.decision.word().to_owned();
-        if !self.because.is_empty() {
-            decided = format!("{decided} because of {}", suggest::list(&self.because));
+        if !self.policies.is_empty() {
+            decided = format!("{decided} because of {}", suggest::list(&self.policies));
         }
-        if let Some(exactly) = &self.because_exactly {
+        if let Some(exactly) = &self.policies_exact {
             decided = match exactly.as_slice() {
                 [] => format!("{decided} because of no policy"),
                 exactly => format!("{decided} because of exactly {}", suggest::list(exactly)),
@@ -242,14 +242,14 @@ impl Expected {
         if let Some(edits) = &self.edits {
             parts.push(format!("changed at {}", names(edits)));
         }
-        parts.extend(self.reaches.map(at_the_server));
+        parts.extend(self.upstream_receives.map(at_the_server));
         if let Some(errors) = &self.errors {
             parts.push(format!(
                 "with an error that holds {}",
                 suggest::list(errors)
             ));
         }
-        if let Some(visible) = &self.visible {
+        if let Some(visible) = &self.listed {
             parts.push(format!("showing {}", names(visible)));
         }
         if !self.hidden.is_empty() {
@@ -262,7 +262,7 @@ impl Expected {
     }
 }
 
-fn at_the_server(reached: Reached) -> String {
+fn at_the_server(reached: Instance) -> String {
     format!("at the {} server", reached.word())
 }
 
@@ -303,11 +303,11 @@ impl Actual {
         if !self.edits.is_empty() {
             parts.push(format!("changed at {}", names(&self.edits)));
         }
-        parts.extend(self.reached.map(at_the_server));
+        parts.extend(self.upstream_received.map(at_the_server));
         if let (Some(stage), Some(text)) = (elsewhere, &self.text) {
             parts.push(format!("refused at `{stage}`: {text}"));
         }
-        if let Some(visible) = &self.visible {
+        if let Some(visible) = &self.listed {
             parts.push(format!("showing {}", names(visible)));
         }
         // That an answer arrived is what everybody expects.

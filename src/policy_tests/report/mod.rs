@@ -21,7 +21,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::coverage::Coverage;
-use super::fixture::{Decision, Reached};
+use super::fixture::{Decision, Instance};
 use super::mutate::Mutation;
 
 pub use human::Paint;
@@ -194,15 +194,15 @@ pub enum TestOutcome {
 pub struct Expected {
     pub decision: Decision,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub because: Vec<String>,
+    pub policies: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub because_exactly: Option<Vec<String>>,
+    pub policies_exact: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub obligations: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edits: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reaches: Option<Reached>,
+    pub upstream_receives: Option<Instance>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -212,7 +212,7 @@ pub struct Expected {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub errors: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub visible: Option<Vec<String>>,
+    pub listed: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hidden: Vec<String>,
     /// What must become of the answer, where the fixture says so.
@@ -237,7 +237,7 @@ pub struct Actual {
     pub edits: Vec<String>,
     /// The server that it reached, where there are two.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reached: Option<Reached>,
+    pub upstream_received: Option<Instance>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -256,7 +256,7 @@ pub struct Actual {
     pub error: Option<String>,
     /// What a list showed, in the order of the upstream.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub visible: Option<Vec<String>>,
+    pub listed: Option<Vec<String>>,
     /// What became of the answer, where there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub received: Option<Box<Actual>>,

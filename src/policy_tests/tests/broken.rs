@@ -44,7 +44,7 @@ fn check(test: &str, message: &str, help: &str) {
 #[track_caller]
 fn check_head(head: &str, message: &str, help: &str) {
     let told = told(&format!(
-        "{head}\n[[test]]\nname = 'x'\nlist = 'tools'\nvisible = []\n"
+        "{head}\n[[test]]\nname = 'x'\nlist = 'tools'\nlisted = []\n"
     ));
     let [(_, message_told, help_told)] = told.as_slice() else {
         panic!("{head}: {told:#?}");
@@ -70,9 +70,9 @@ fn a_key_that_nobody_knows_is_refused_with_the_likely_one() {
         "did you mean `args`?",
     );
     check(
-        &format!("{expect}because = ['read']"),
-        "unknown key `because`",
-        "`because` belongs in `expect`",
+        &format!("{expect}policies = ['read']"),
+        "unknown key `policies`",
+        "`policies` belongs in `expect`",
     );
     check(
         &format!("{expect}suite = 'y'"),
@@ -83,12 +83,17 @@ fn a_key_that_nobody_knows_is_refused_with_the_likely_one() {
         &format!("{expect}weather = 'y'"),
         "unknown key `weather`",
         "known in a `[[test]]`: `name`, `agent`, `agents`, `now`, `session`, `consent`, `links`, `changed_tools`, `changed_prompts`, `from`, `send`, \
-         `call`, `args`, `list`, `visible`, `hidden`, `raw`, `result`, `received`, `expect`, `steps`, `replay`, `unknown`",
+         `call`, `args`, `list`, `listed`, `hidden`, `raw`, `result`, `received`, `expect`, `steps`, `replay`, `unknown`",
     );
     check(
-        "call = 'a'\nexpect = { decision = 'allow', becuase = ['read'] }",
-        "unknown key `becuase`",
-        "did you mean `because`?",
+        "call = 'a'\nexpect = { decision = 'allow', because = ['read'] }",
+        "unknown key `because`",
+        "it is `policies` now",
+    );
+    check(
+        "call = 'a'\nexpect = { decision = 'allow', policeis = ['read'] }",
+        "unknown key `policeis`",
+        "did you mean `policies`?",
     );
     check(
         "send = { method = 'ping', id = 1 }\nexpect = 'allow'",
@@ -117,15 +122,15 @@ fn what_later_versions_know_is_refused_as_that() {
 #[test]
 fn a_test_without_an_expectation_tests_nothing() {
     let help = "write `expect = \"allow\"`, `expect = \"deny\"`, or `expect = { decision = \"deny\", \
-                because = [\"policy-id\"] }`";
+                policies = [\"policy-id\"] }`";
     check("call = 'a'", "`expect` is missing", help);
     check(
         "list = 'tools'",
         "`expect` is missing",
-        "say what the list shows, as in `visible = [\"read_file\"]`",
+        "say what the list shows, as in `listed = [\"read_file\"]`",
     );
     check(
-        "call = 'a'\nexpect = { because = ['read'] }",
+        "call = 'a'\nexpect = { policies = ['read'] }",
         "`decision` is missing",
         "write `decision = \"allow\"` or `decision = \"deny\"`",
     );
@@ -141,8 +146,8 @@ fn a_test_without_an_expectation_tests_nothing() {
     );
     let nothing = "name something, or leave it out";
     check(
-        "call = 'a'\nexpect = { decision = 'deny', because = [] }",
-        "an empty `because` says nothing",
+        "call = 'a'\nexpect = { decision = 'deny', policies = [] }",
+        "an empty `policies` says nothing",
         nothing,
     );
     check(
@@ -187,8 +192,8 @@ fn a_test_sends_one_message() {
         "",
     );
     check(
-        &format!("{expect}call = 'a'\nvisible = []"),
-        "`visible` goes with `list`",
+        &format!("{expect}call = 'a'\nlisted = []"),
+        "`listed` goes with `list`",
         "",
     );
     check(
@@ -212,7 +217,7 @@ fn a_test_sends_one_message() {
         "did you mean `tools`?",
     );
     check(
-        "list = 'tools'\nvisible = ['a']\nexpect = 'deny'",
+        "list = 'tools'\nlisted = ['a']\nexpect = 'deny'",
         "a list that is denied shows nothing",
         "expect it to be allowed, or say nothing of what it shows",
     );
@@ -242,18 +247,18 @@ fn what_a_test_refers_to_has_to_be_there() {
         "did you mean `guest`?",
     );
     check(
-        &format!("{call}expect = {{ decision = 'deny', because = ['workspace_only'] }}"),
+        &format!("{call}expect = {{ decision = 'deny', policies = ['workspace_only'] }}"),
         "no policy is called `workspace_only`",
         "did you mean `workspace-only`?",
     );
     check(
-        &format!("{call}expect = {{ decision = 'deny', because = ['x'] }}"),
+        &format!("{call}expect = {{ decision = 'deny', policies = ['x'] }}"),
         "no policy is called `x`",
-        "known: `core.lifecycle`, `core.results`, `ratchet.closed`, `workspace-only`, `read`",
+        "known: `core.lifecycle`, `core.results`, `builtin.no_egress`, `workspace-only`, `read`",
     );
     check_head("tools = ['a', 'a']", "`a` stands here twice", "");
     let tests =
-        "tools = ['read_file']\n[[test]]\nname = 'x'\nlist = 'tools'\nvisible = ['readfile']";
+        "tools = ['read_file']\n[[test]]\nname = 'x'\nlist = 'tools'\nlisted = ['readfile']";
     let message = "`readfile` is not among the `tools` that are offered".to_owned();
     assert_eq!(
         told(tests),
@@ -324,7 +329,7 @@ suit = 'x'
 name = 'one'
 agent = 'nobody'
 call = 'a'
-expect = { decision = 'maybe', because = ['raed'] }
+expect = { decision = 'maybe', policies = ['raed'] }
 [[test]]
 call = 'b'
 exect = 'allow'
@@ -481,13 +486,13 @@ fn a_matrix_that_means_nothing_is_refused() {
         "write `expect = \"deny\"` if that is what is meant",
     );
     check(
-        &format!("{agents}expect = {{ because = ['read'] }}"),
+        &format!("{agents}expect = {{ policies = ['read'] }}"),
         "`decision` is missing",
         "write `decision = \"allow\"` or `decision = \"deny\"`",
     );
     check(
-        "agents = ['guest']\nlist = 'tools'\nvisible = { guest = [] }\nexpect = { guest = 'deny' }",
-        "`expect` and `visible` both say it for each agent",
+        "agents = ['guest']\nlist = 'tools'\nlisted = { guest = [] }\nexpect = { guest = 'deny' }",
+        "`expect` and `listed` both say it for each agent",
         "say of each agent either what it sees or that it is denied",
     );
     check(
@@ -502,7 +507,7 @@ fn a_matrix_that_means_nothing_is_refused() {
     assert_eq!(told(word), [(4, message, help)]);
     // A mistake in what all cells share is one mistake.
     check(
-        "agents = ['guest']\ncall = ['a', 'b']\nexpect = { decision = 'deny', because = ['raed'] }",
+        "agents = ['guest']\ncall = ['a', 'b']\nexpect = { decision = 'deny', policies = ['raed'] }",
         "no policy is called `raed`",
         "did you mean `read`?",
     );
@@ -573,7 +578,7 @@ fn a_conversation_that_means_nothing_is_refused() {
         "",
     );
     check(
-        "list = 'tools'\nvisible = []\nresult = { text = 'x' }",
+        "list = 'tools'\nlisted = []\nresult = { text = 'x' }",
         "`result` does not go with `list`: the fixture says what is offered",
         "",
     );
@@ -599,9 +604,9 @@ fn a_conversation_that_means_nothing_is_refused() {
         "did you mean `approve`?",
     );
     check(
-        "call = 'a'\nexpect = { decision = 'deny', because = ['read'], because_exactly = [] }",
-        "`because` and `because_exactly` both say who decides",
-        "`because` names some of them, `because_exactly` all",
+        "call = 'a'\nexpect = { decision = 'deny', policies = ['read'], policies_exact = [] }",
+        "`policies` and `policies_exact` both say who decides",
+        "`policies` names some of them, `policies_exact` all",
     );
     check(
         "call = 'a'\nexpect = { decision = 'deny', obligations = [] }",
@@ -680,7 +685,7 @@ fn a_role_or_team_that_is_all_but_a_known_one_is_told_and_a_stranger_is_not() {
     let labels = "[agents.nightly]\nroles = ['auditor']\n[roles.operator]\ncapabilities = ['fs']\n";
     let check = |agent: &str, told: &[&str]| {
         let tests = format!(
-            "agents.guest = {{ {agent} }}\n[[test]]\nname = 'x'\nlist = 'tools'\nvisible = []\n"
+            "agents.guest = {{ {agent} }}\n[[test]]\nname = 'x'\nlist = 'tools'\nlisted = []\n"
         );
         let pack = Pack::new(policies, &tests);
         pack.write("agents.toml", labels);

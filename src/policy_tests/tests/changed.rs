@@ -37,25 +37,25 @@ fn a_test_says_what_the_server_defines_otherwise_than_the_lock() {
 [[test]]
 name = "as it was approved"
 call = "read"
-expect = { decision = "allow", because = ["all"] }
+expect = { decision = "allow", policies = ["all"] }
 
 [[test]]
 name = "other words"
 changed_tools = { read = "description" }
 call = "read"
-expect = { decision = "deny", because_exactly = ["lock.drift", "no-other-words"], code = "tool_changed" }
+expect = { decision = "deny", policies_exact = ["lock.drift", "no-other-words"], code = "tool_changed" }
 
 [[test]]
 name = "other arguments"
 changed_tools = { read = "schemas" }
 call = "read"
-expect = { decision = "deny", because_exactly = ["lock.drift", "no-other-arguments"] }
+expect = { decision = "deny", policies_exact = ["lock.drift", "no-other-arguments"] }
 
 [[test]]
 name = "both"
 changed_tools = { read = "both" }
 call = "read"
-expect = { decision = "deny", because_exactly = ["lock.drift"] }
+expect = { decision = "deny", policies_exact = ["lock.drift"] }
 
 [[test]]
 name = "another tool"
@@ -67,21 +67,21 @@ expect = "allow"
 name = "what is shown of tools"
 changed_tools = { read = "description" }
 list = "tools"
-visible = ["write"]
+listed = ["write"]
 hidden = ["read"]
 
 [[test]]
 name = "a prompt that the agent was shown as something else"
 changed_prompts = ["greet"]
 steps = [
-  { list = "prompts", visible = [], hidden = ["greet"] },
-  { send = { method = "prompts/get", params = { name = "greet" } }, expect = { decision = "deny", because = ["lock.prompt-drift"] } },
+  { list = "prompts", listed = [], hidden = ["greet"] },
+  { send = { method = "prompts/get", params = { name = "greet" } }, expect = { decision = "deny", policies = ["lock.prompt-drift"] } },
 ]
 
 [[test]]
 name = "a prompt as it was approved"
 steps = [
-  { list = "prompts", visible = ["greet"] },
+  { list = "prompts", listed = ["greet"] },
   { send = { method = "prompts/get", params = { name = "greet" } }, expect = "allow" },
 ]
 "#,

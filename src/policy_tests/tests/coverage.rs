@@ -36,7 +36,7 @@ expect = "deny"
 [[test]]
 name = "a list"
 list = "tools"
-visible = ["read"]
+listed = ["read"]
 "#;
 
 fn covered(pack: &Pack, least: WantedCoverage) -> Report {
@@ -236,7 +236,7 @@ fn of_a_list_the_conditions_of_rules_on_listing_are_seen() {
     let rules = "[[rule]]\nid = 'list'\neffect = 'permit'\nactions = ['list_tool']\nwhen = \"resource.name == 'x'\"\n";
     let check = |tools: &str, visible: &str, covered: usize| {
         let tests = format!(
-            "tools = [{tools}]\n[[test]]\nname = 'l'\nlist = 'tools'\nvisible = [{visible}]\n"
+            "tools = [{tools}]\n[[test]]\nname = 'l'\nlist = 'tools'\nlisted = [{visible}]\n"
         );
         let pack = Pack::new("", &tests);
         pack.write("rules.cel.toml", rules);

@@ -31,7 +31,7 @@ extensions = ["vendor/do", "vendor/other", "notifications/vendor/told"]
 [[test]]
 name = "a listed method is judged"
 send = { method = "vendor/do", params = { a = 1 } }
-expect = { decision = "allow", because_exactly = ["do"] }
+expect = { decision = "allow", policies_exact = ["do"] }
 
 [[test]]
 name = "its params are arguments"
@@ -51,7 +51,7 @@ expect = { decision = "deny", reason = "unknown_method" }
 [[test]]
 name = "what it names is read"
 send = { method = "vendor/do", params = { uri = "memo://a" } }
-expect = { decision = "allow", because_exactly = ["do", "memos"] }
+expect = { decision = "allow", policies_exact = ["do", "memos"] }
 
 [[test]]
 name = "and may be what cannot be read"
@@ -62,14 +62,14 @@ expect = "deny"
 name = "a server may tell"
 from = "server"
 send = { method = "notifications/vendor/told", params = { a = 1 } }
-expect = { decision = "allow", because_exactly = ["told"] }
+expect = { decision = "allow", policies_exact = ["told"] }
 
 [[test]]
 name = "what was read closes it in every gate"
 steps = [
   { send = { method = "vendor/do" }, expect = "allow" },
   { call = "read", expect = "allow" },
-  { send = { method = "vendor/do" }, expect = { decision = "deny", because_exactly = ["ratchet.closed"], code = "session_too_sensitive" } },
+  { send = { method = "vendor/do" }, expect = { decision = "deny", policies_exact = ["builtin.no_egress"], code = "session_too_sensitive" } },
 ]
 "#;
 

@@ -43,7 +43,7 @@ const OFTEN: &str = "{ call = 'look', expect = { decision = 'deny', reason = 'ra
 /// A report of a session that moves, with an excerpt.
 pub(super) fn everything_a_gate_adds() -> Report {
     let said = format!(
-        "{{ call = 'look', expect = {{ decision = 'allow', reaches = 'open' }}, result = {{ text = '{}' }}, \
+        "{{ call = 'look', expect = {{ decision = 'allow', upstream_receives = 'primary' }}, result = {{ text = '{}' }}, \
          received = {{ decision = 'allow', edits = [] }} }}",
         "x".repeat(2000)
     );
@@ -97,31 +97,33 @@ fn a_test_says_which_of_two_servers_a_message_reaches() {
         assert_eq!(found, expected, "{said}");
     };
     let at = |tool: &str, place: &str| {
-        format!("{{ call = '{tool}', expect = {{ decision = 'allow', reaches = '{place}' }} }},")
+        format!(
+            "{{ call = '{tool}', expect = {{ decision = 'allow', upstream_receives = '{place}' }} }},"
+        )
     };
-    let moved = [at("diary", "open"), at("look", "isolated")].concat();
+    let moved = [at("diary", "primary"), at("look", "isolated")].concat();
     check(&moved, &[]);
     // The agent asks for lists there as well, and answers come from where they were asked.
-    let listed = "{ list = 'tools', visible = ['diary', 'look'] },";
+    let listed = "{ list = 'tools', listed = ['diary', 'look'] },";
     check(&format!("{moved}{listed}{}", at("look", "isolated")), &[]);
     let said = "{ call = 'diary', expect = 'allow', result = { text = 'dear diary' }, received = 'allow' },";
     check(&format!("{said}{}", at("look", "isolated")), &[]);
     check(
-        &[at("look", "open"), at("diary", "isolated")].concat(),
-        &["step 2 (line 4): expected it at the isolated server, got the open one"],
+        &[at("look", "primary"), at("diary", "isolated")].concat(),
+        &["step 2 (line 4): expected it at the isolated server, got the primary one"],
     );
     check(
-        &[at("diary", "open"), at("look", "open")].concat(),
-        &["step 2 (line 4): expected it at the open server, got the isolated one"],
+        &[at("diary", "primary"), at("look", "primary")].concat(),
+        &["step 2 (line 4): expected it at the primary server, got the isolated one"],
     );
 }
 
 #[test]
 fn without_two_servers_there_is_no_telling_which_one_is_reached() {
-    let said = "{ call = 'look', expect = { decision = 'allow', reaches = 'open' } }";
+    let said = "{ call = 'look', expect = { decision = 'allow', upstream_receives = 'primary' } }";
     assert_eq!(
         problems(&pack("", &steps(said))),
-        ["step 1 (line 4): expected it at the open server, and there are no two"]
+        ["step 1 (line 4): expected it at the primary server, and there are no two"]
     );
 }
 
@@ -191,7 +193,7 @@ fn a_gate_that_cannot_be_the_one_of_these_policies_is_refused_with_its_reason() 
 
 #[test]
 fn what_is_denied_reaches_no_server_and_is_not_changed() {
-    for key in ["reaches = 'open'", "edits = []"] {
+    for key in ["upstream_receives = 'primary'", "edits = []"] {
         let said = format!("{{ call = 'look', expect = {{ decision = 'deny', {key} }} }}");
         let not_run = pack("", &steps(&said)).run().unwrap_err();
         let problems = not_run.fixtures.unwrap().problems;

@@ -147,7 +147,7 @@ fn the_survivors_of_the_guide_are_those_of_its_policy_and_its_excuse_excuses() {
         name = "a number"
         call = "greet"
         args = { name = 7 }
-        expect = { decision = "deny", because = ["only-text"] }
+        expect = { decision = "deny", policies = ["only-text"] }
         [[test]]
         name = "nothing"
         call = "greet"
@@ -155,7 +155,7 @@ fn the_survivors_of_the_guide_are_those_of_its_policy_and_its_excuse_excuses() {
         [[test]]
         name = "no other tool"
         list = "tools"
-        visible = ["greet"]
+        listed = ["greet"]
     "#;
     fs::create_dir(dir.path().join("excused/tests")).unwrap();
     fs::write(dir.path().join("excused/tests/greet.toml"), tests).unwrap();

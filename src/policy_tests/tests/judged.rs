@@ -122,7 +122,7 @@ fn an_allowed_call_passes_with_some_of_the_policies_that_decided() {
     let call = "call = 'read_file'\nargs = { path = '/srv/a' }\nagent = 'reader'\n";
     check(&format!("{call}expect = 'allow'"), &[]);
     check(
-        &format!("{call}expect = {{ decision = 'allow', because = ['reader'] }}"),
+        &format!("{call}expect = {{ decision = 'allow', policies = ['reader'] }}"),
         &[],
     );
     check(
@@ -130,12 +130,12 @@ fn an_allowed_call_passes_with_some_of_the_policies_that_decided() {
         &["expected deny, got allow"],
     );
     check(
-        &format!("{call}expect = {{ decision = 'allow', because = ['reader', 'read'] }}"),
+        &format!("{call}expect = {{ decision = 'allow', policies = ['reader', 'read'] }}"),
         &["`read` is not among the policies that decided"],
     );
     // The decision is what matters first.
     check(
-        &format!("{call}expect = {{ decision = 'deny', because = ['read'], code = 'x' }}"),
+        &format!("{call}expect = {{ decision = 'deny', policies = ['read'], code = 'x' }}"),
         &["expected deny, got allow"],
     );
 }
@@ -143,7 +143,7 @@ fn an_allowed_call_passes_with_some_of_the_policies_that_decided() {
 #[test]
 fn a_forbidden_call_has_the_forbids_and_their_words() {
     let call = "call = 'read_file'\nargs = { path = '/etc/a' }\nagent = 'reader'\n";
-    let all = "decision = 'deny', because = ['workspace-only'], code = 'outside', \
+    let all = "decision = 'deny', policies = ['workspace-only'], code = 'outside', \
                advice = 'stay below /srv', reason = 'forbidden'";
     check(&format!("{call}expect = {{ {all} }}"), &[]);
     check(
@@ -152,7 +152,7 @@ fn a_forbidden_call_has_the_forbids_and_their_words() {
     );
     check(
         &format!(
-            "{call}expect = {{ decision = 'deny', because = ['reader'], code = 'a', advice = 'b', \
+            "{call}expect = {{ decision = 'deny', policies = ['reader'], code = 'a', advice = 'b', \
              reason = 'c' }}"
         ),
         &[
@@ -163,7 +163,7 @@ fn a_forbidden_call_has_the_forbids_and_their_words() {
         ],
     );
     check(
-        "call = 'remove'\nexpect = { decision = 'deny', because = ['plain'], reason = 'forbidden', code = 'x' }",
+        "call = 'remove'\nexpect = { decision = 'deny', policies = ['plain'], reason = 'forbidden', code = 'x' }",
         &["expected code `x`, got none"],
     );
 }
@@ -174,7 +174,7 @@ fn what_nothing_permits_is_denied_by_no_policy() {
     check(&format!("call = 'unheard_of'\n{expect}"), &[]);
     check(&format!("call = 'later'\n{expect}"), &[]);
     check(
-        "call = 'later'\nexpect = { decision = 'deny', because = ['later'] }",
+        "call = 'later'\nexpect = { decision = 'deny', policies = ['later'] }",
         &["`later` is not among the policies that decided"],
     );
 }
@@ -193,7 +193,7 @@ fn a_permitted_tool_that_is_not_offered_is_denied() {
 fn arguments_reach_the_policies_as_they_were_written() {
     let args = "i = 3, f = 1.50, big = 18446744073709551616, b = true, at = 2026-01-02T03:04:05Z, \
                 list = ['a', 'b'], deep.er = 'x'";
-    let expect = "expect = { decision = 'allow', because = ['values'] }";
+    let expect = "expect = { decision = 'allow', policies = ['values'] }";
     check(
         &format!("call = 'values'\nargs = {{ {args} }}\n{expect}"),
         &[],
@@ -246,7 +246,7 @@ fn a_fault_fails_every_test_that_does_not_expect_it() {
 fn an_agent_is_what_the_fixture_says_of_it() {
     let check_call = |agent: &str, tool: &str, because: Option<&str>| {
         let expect = because.map_or("'deny'".to_owned(), |id| {
-            format!("{{ decision = 'allow', because = ['{id}'] }}")
+            format!("{{ decision = 'allow', policies = ['{id}'] }}")
         });
         check(&format!("{agent}\ncall = '{tool}'\nexpect = {expect}"), &[]);
     };
@@ -264,7 +264,7 @@ fn an_agent_is_what_the_fixture_says_of_it() {
 
 #[test]
 fn time_stands_where_the_fixture_puts_it() {
-    let allowed = "call = 'later'\nexpect = { decision = 'allow', because = ['later'] }";
+    let allowed = "call = 'later'\nexpect = { decision = 'allow', policies = ['later'] }";
     let head = format!("now = 2026-07-01T00:00:00+02:00\n{HEAD}");
     check_under(&head, allowed, &[]);
     check(&format!("now = 2026-06-01T00:00:01Z\n{allowed}"), &[]);
@@ -278,50 +278,50 @@ fn time_stands_where_the_fixture_puts_it() {
 #[test]
 fn a_list_shows_what_can_be_used() {
     check(
-        "list = 'tools'\nvisible = ['sum', 'allowed']\nhidden = ['hers']",
+        "list = 'tools'\nlisted = ['sum', 'allowed']\nhidden = ['hers']",
         &[],
     );
-    check("agent = 'alice'\nlist = 'tools'\nvisible = ['hers']", &[]);
+    check("agent = 'alice'\nlist = 'tools'\nlisted = ['hers']", &[]);
     check("list = 'tools'\nhidden = ['hers']", &[]);
-    check("list = 'tools'\nexpect = 'allow'\nvisible = []", &[]);
+    check("list = 'tools'\nexpect = 'allow'\nlisted = []", &[]);
     check(
-        "list = 'tools'\nvisible = ['hers']\nhidden = ['sum']",
+        "list = 'tools'\nlisted = ['hers']\nhidden = ['sum']",
         &[
             "`hers` is not shown",
-            "`sum` is shown, and not in `visible`",
+            "`sum` is shown, and not in `listed`",
             "`sum` is shown, and in `hidden`",
         ],
     );
     check(
-        "list = 'prompts'\nvisible = ['greet']\nhidden = ['insult']",
+        "list = 'prompts'\nlisted = ['greet']\nhidden = ['insult']",
         &[],
     );
     check(
-        "list = 'resources'\nvisible = ['file:///a']\nhidden = ['http://b/']",
+        "list = 'resources'\nlisted = ['file:///a']\nhidden = ['http://b/']",
         &[],
     );
     let head = format!("tools = ['sum', 'read_file', 'hers']\n{HEAD}");
     check_under(
         &head,
-        "list = 'tools'\nvisible = ['read_file']",
+        "list = 'tools'\nlisted = ['read_file']",
         &[
             "`read_file` is not shown",
-            "`sum` is shown, and not in `visible`",
+            "`sum` is shown, and not in `listed`",
         ],
     );
     check_under(
         &head,
-        "agent = 'reader'\nlist = 'tools'\nvisible = ['read_file', 'sum']",
+        "agent = 'reader'\nlist = 'tools'\nlisted = ['read_file', 'sum']",
         &[],
     );
 }
 
 #[test]
 fn a_list_that_may_not_be_asked_for_is_denied() {
-    let denied = "expect = { decision = 'deny', because = ['no-lists'] }";
+    let denied = "expect = { decision = 'deny', policies = ['no-lists'] }";
     check(&format!("agent = 'blind'\nlist = 'tools'\n{denied}"), &[]);
     check(
-        "agent = 'blind'\nlist = 'tools'\nvisible = []",
+        "agent = 'blind'\nlist = 'tools'\nlisted = []",
         &["expected allow, got deny"],
     );
     check(
@@ -332,7 +332,7 @@ fn a_list_that_may_not_be_asked_for_is_denied() {
 
 #[test]
 fn who_may_not_begin_a_session_is_denied_everything_for_that() {
-    let denied = "expect = { decision = 'deny', because = ['banned'], reason = 'forbidden' }";
+    let denied = "expect = { decision = 'deny', policies = ['banned'], reason = 'forbidden' }";
     check(
         &format!("agent = 'banned'\ncall = 'allowed'\n{denied}"),
         &[],
@@ -349,7 +349,7 @@ fn who_may_not_begin_a_session_is_denied_everything_for_that() {
 
 #[test]
 fn any_message_can_be_sent() {
-    let allowed = "expect = { decision = 'allow', because = ['core.lifecycle'] }";
+    let allowed = "expect = { decision = 'allow', policies = ['core.lifecycle'] }";
     check(&format!("send = {{ method = 'ping' }}\n{allowed}"), &[]);
     check(
         &format!("send = {{ method = 'notifications/roots/list_changed' }}\n{allowed}"),
@@ -357,17 +357,17 @@ fn any_message_can_be_sent() {
     );
     check(
         "send = { method = 'tools/call', params = { name = 'allowed', arguments = {} } }\n\
-         expect = { decision = 'allow', because = ['read'] }",
+         expect = { decision = 'allow', policies = ['read'] }",
         &[],
     );
     check(
         "send = { method = 'prompts/get', params = { name = 'greet' } }\n\
-         expect = { decision = 'allow', because = ['prompts'] }",
+         expect = { decision = 'allow', policies = ['prompts'] }",
         &[],
     );
     check(
         "send = { method = 'resources/read', params = { uri = 'FILE:///a' } }\n\
-         expect = { decision = 'allow', because = ['resources'] }",
+         expect = { decision = 'allow', policies = ['resources'] }",
         &[],
     );
     check(
@@ -395,7 +395,7 @@ fn a_message_that_says_what_it_speaks_needs_no_handshake() {
     check(
         &format!(
             "agent = 'banned'\nsend = {{ method = 'server/discover', {meta} }}\n\
-             expect = {{ decision = 'deny', because = ['banned'] }}"
+             expect = {{ decision = 'deny', policies = ['banned'] }}"
         ),
         &[],
     );
@@ -420,7 +420,7 @@ fn a_raw_frame_is_judged_byte_for_byte() {
     );
     check(
         "raw = '{ \"jsonrpc\" : \"2.0\", \"id\" : 1, \"method\" : \"tools/call\", \
-         \"params\" : {\"name\":\"allowed\"} }'\nexpect = { decision = 'allow', because = ['read'] }",
+         \"params\" : {\"name\":\"allowed\"} }'\nexpect = { decision = 'allow', policies = ['read'] }",
         &[],
     );
     check(
@@ -429,7 +429,7 @@ fn a_raw_frame_is_judged_byte_for_byte() {
     );
     // `x` is offered because the frame calls it; the frame is no request, so nothing is sent.
     check(
-        "raw = 'x'\nexpect = { decision = 'deny', because = ['plain'] }",
+        "raw = 'x'\nexpect = { decision = 'deny', policies = ['plain'] }",
         &["`plain` is not among the policies that decided"],
     );
 }
@@ -442,7 +442,7 @@ fn what_a_server_starts_is_judged_too() {
              maxTokens = {tokens} }} }}\n"
         )
     };
-    let allowed = "expect = { decision = 'allow', because = ['short-samples'] }";
+    let allowed = "expect = { decision = 'allow', policies = ['short-samples'] }";
     check(&format!("{}{allowed}", sample(100)), &[]);
     let denied = "expect = { decision = 'deny', reason = 'not_permitted' }";
     check(&format!("{}{denied}", sample(101)), &[]);
@@ -473,7 +473,7 @@ fn an_allowlist_alone_is_judged_as_in_a_configuration_without_policies() {
         [[test]]
         name = 'what is listed is allowed'
         call = 'echo'
-        expect = { decision = 'allow', because = ['allowlist'] }
+        expect = { decision = 'allow', policies = ['allowlist'] }
         [[test]]
         name = 'names are exact'
         call = 'Echo'
@@ -481,11 +481,11 @@ fn an_allowlist_alone_is_judged_as_in_a_configuration_without_policies() {
         [[test]]
         name = 'prompts pass'
         send = { method = 'prompts/get', params = { name = 'x' } }
-        expect = { decision = 'allow', because = ['base.prompts'] }
+        expect = { decision = 'allow', policies = ['base.prompts'] }
         [[test]]
         name = 'only what is listed is shown'
         list = 'tools'
-        visible = ['echo']
+        listed = ['echo']
     ";
     let report = Pack::new("", tests).run().unwrap();
     assert_eq!(report.outcome, Outcome::Passed, "{report:#?}");
@@ -507,13 +507,13 @@ fn an_engine_that_fails_over_a_list_fails_the_test() {
         name = 'hidden by accident'
         agent = 'x'
         list = 'tools'
-        visible = ['b']
+        listed = ['b']
         hidden = ['a']
         [[test]]
         name = 'hidden by an accident that is expected'
         agent = 'x'
         list = 'tools'
-        visible = ['b']
+        listed = ['b']
         expect = { decision = 'allow', errors = ['integer overflow'] }
     ";
     let report = Pack::new(policies, tests).run().unwrap();

@@ -58,7 +58,7 @@ fn check(test: &str, expected: &[&str]) {
 fn each_agent_is_a_test_of_its_own() {
     check(
         "agents = ['reader', 'writer', 'guest']\ncall = 'write'\n\
-         expect = { writer = { decision = 'allow', because_exactly = ['write'] }, reader = 'allow', guest = 'deny' }",
+         expect = { writer = { decision = 'allow', policies_exact = ['write'] }, reader = 'allow', guest = 'deny' }",
         &["reader: expected allow, got deny", "writer: ", "guest: "],
     );
 }
@@ -82,7 +82,7 @@ fn agents_may_share_one_expectation() {
     let denied = ["reader: ", "guest: expected allow, got deny"];
     check(&format!("{read}expect = 'allow'"), &denied);
     check(
-        &format!("{read}expect = {{ decision = 'allow', because = ['read'] }}"),
+        &format!("{read}expect = {{ decision = 'allow', policies = ['read'] }}"),
         &denied,
     );
 }
@@ -90,7 +90,7 @@ fn agents_may_share_one_expectation() {
 #[test]
 fn tools_make_a_matrix_too() {
     check(
-        "call = ['write', 'append', 'read']\nagents = ['writer', 'guest']\nexpect = { writer = { decision = 'allow', because = ['write'] } }",
+        "call = ['write', 'append', 'read']\nagents = ['writer', 'guest']\nexpect = { writer = { decision = 'allow', policies = ['write'] } }",
         &[
             "writer, write: ",
             "writer, append: ",
@@ -110,17 +110,17 @@ fn tools_make_a_matrix_too() {
 fn each_agent_sees_its_own_list() {
     let head = "agents = ['reader', 'writer', 'guest']\nlist = 'tools'\n";
     check(
-        &format!("{head}visible = {{ reader = ['read'], writer = ['read'] }}\nhidden = ['write']"),
+        &format!("{head}listed = {{ reader = ['read'], writer = ['read'] }}\nhidden = ['write']"),
         &[
             "reader: ",
-            "writer: `write` is shown, and not in `visible`; `write` is shown, and in `hidden`",
+            "writer: `write` is shown, and not in `listed`; `write` is shown, and in `hidden`",
             "guest: ",
         ],
     );
     check(
-        &format!("{head}visible = {{ writer = ['read', 'write'] }}"),
+        &format!("{head}listed = {{ writer = ['read', 'write'] }}"),
         &[
-            "reader: `read` is shown, and not in `visible`",
+            "reader: `read` is shown, and not in `listed`",
             "writer: ",
             "guest: ",
         ],
@@ -147,7 +147,7 @@ fn a_conversation_can_be_had_with_each_agent() {
     check(
         "agents = ['writer', 'frozen']\nsteps = [\n\
            { call = 'read', expect = { writer = 'allow' } },\n\
-           { call = 'write', expect = { writer = 'allow', frozen = { decision = 'deny', because = ['frozen'], code = 'frozen' } } },\n\
+           { call = 'write', expect = { writer = 'allow', frozen = { decision = 'deny', policies = ['frozen'], code = 'frozen' } } },\n\
          ]",
         &["writer: ", "frozen: "],
     );

@@ -75,7 +75,7 @@ effect  = "permit"
 actions = ["call_tool", "list_tool"]
 when    = """
 resource.name in ['a', 'b'] && // which
-(principal.trust >= 2 || !context.touch.outside) &&
+(principal.trust >= 2 || !context.targets.outside) &&
 context.arguments.paths.all(it, it != "" && it.matches('^/srv/.*$'))
 """
 obligation_annotate = "read"
@@ -106,7 +106,7 @@ permits contains {"id": "read", "code": "x"} if {
 	input.resource.name in {"a", "b"}
 	some path in input.context.arguments.paths
 	regex.match("^/srv/.*$", path)
-	every root in input.context.touch.roots { root != "" }
+	every root in input.context.targets.roots { root != "" }
 	level := input.resource.level
 	level < 2
 }
@@ -165,7 +165,7 @@ expect = { decision = "deny", code = "outside" }
 const ONE: &str = r#"@id("x") permit (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"x");"#;
 
 const ONE_TESTS: &str =
-    "tools = ['x', 'y']\n[[test]]\nname = 'x'\nlist = 'tools'\nvisible = ['x']\n";
+    "tools = ['x', 'y']\n[[test]]\nname = 'x'\nlist = 'tools'\nlisted = ['x']\n";
 
 #[test]
 fn tests_that_notice_everything_pass() {
@@ -229,7 +229,7 @@ fn rules_in_cel_and_rego_survive_and_are_excused_as_those_in_cedar() {
 name = 'x'
 call = 'x'
 args.n = 1
-expect = { decision = 'allow', because = ['read'] }
+expect = { decision = 'allow', policies = ['read'] }
 [[test]]
 name = 'x without a number'
 call = 'x'

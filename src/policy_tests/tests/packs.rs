@@ -15,7 +15,7 @@ fn packs() -> Vec<PathBuf> {
     packs
 }
 
-/// Policies that decide what is in a list and nothing else; `visible` in the packs' tests shows them.
+/// Policies that decide what is in a list and nothing else; `listed` in the packs' tests shows them.
 const OF_LISTS: [&str; 3] = ["cel.list", "rego.list", "rego.list-edit"];
 
 /// The policies of a pack, without what every gate has, and without the name that a file of Rego has
@@ -83,7 +83,7 @@ fn a_denial_by_a_policy_is_expected_by_its_name() {
                 let mut messages = of_messages(test);
                 messages.any(|(expected, got)| {
                     let got = got.unwrap();
-                    let named = !expected.because.is_empty() || expected.because_exactly.is_some();
+                    let named = !expected.policies.is_empty() || expected.policies_exact.is_some();
                     got.decision == Decision::Deny && !got.policies.is_empty() && !named
                 })
             })

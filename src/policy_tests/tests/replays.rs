@@ -215,7 +215,7 @@ when { !context.result.flags.isEmpty() };"#;
     let why = "unknown: what is flagged in a definition or an answer is not recorded";
     check_with(flagged, &answer, why);
     check_with(flagged, &call("read"), why);
-    let raises = r#"@id("raises") @obligation_raise("secret")
+    let raises = r#"@id("raises") @raise_sensitivity("secret")
 permit (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"read");"#;
     check_with(raises, &call("private"), UNRECORDED);
 }

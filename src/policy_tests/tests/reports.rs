@@ -61,7 +61,7 @@ name = "a reader reads below /srv"
 agent = "reader"
 call = "read_file"
 args = { path = "/srv/a" }
-expect = { decision = "allow", because = ["read"] }
+expect = { decision = "allow", policies = ["read"] }
 
 [[test]]
 name = "wrongly allowed"
@@ -75,7 +75,7 @@ name = "wrongly denied"
 agent = "reader"
 call = "read_file"
 args = { path = "/srv/a" }
-expect = { decision = "deny", because = ["workspace-only"], code = "outside" }
+expect = { decision = "deny", policies = ["workspace-only"], code = "outside" }
 
 [[test]]
 name = "other words"
@@ -91,7 +91,7 @@ expect = "allow"
 [[test]]
 name = "denied by nobody"
 call = "write_file"
-expect = { decision = "deny", because = ["workspace-only"] }
+expect = { decision = "deny", policies = ["workspace-only"] }
 
 [[test]]
 name = "a fault"
@@ -103,7 +103,7 @@ expect = "deny"
 name = "a list"
 agent = "reader"
 list = "tools"
-visible = ["write_file"]
+listed = ["write_file"]
 hidden = ["read_file"]
 
 [[test]]
@@ -127,18 +127,18 @@ name = "a matrix"
 agents = ["reader", "guest"]
 call = ["read_file", "write_file"]
 args = { path = "/srv/a" }
-expect = { reader = { decision = "allow", because_exactly = ["read"], obligations = ["x"] } }
+expect = { reader = { decision = "allow", policies_exact = ["read"], obligations = ["x"] } }
 
 [[test]]
 name = "a conversation"
 agent = "reader"
 steps = [
   { call = "read_file", args = { path = "/srv/a" }, expect = "allow", result = { text = "x" } },
-  { call = "read_file", args = { path = "/srv/secret" }, expect = "allow", received = { decision = "deny", because_exactly = [] } },
+  { call = "read_file", args = { path = "/srv/secret" }, expect = "allow", received = { decision = "deny", policies_exact = [] } },
   { call = "read_file", args = { path = "/srv/large" }, expect = "allow", result = { text = "0123456789012345678901234567890123456789" } },
-  { after = "1m", call = "read_file", args = { path = "/etc/passwd" }, expect = { decision = "allow", because = ["noted"] } },
+  { after = "1m", call = "read_file", args = { path = "/etc/passwd" }, expect = { decision = "allow", policies = ["noted"] } },
   { from = "server", raw = '{"jsonrpc":"2.0","id":7,"result":{}}', expect = "allow" },
-  { list = "tools", visible = [] },
+  { list = "tools", listed = [] },
 ]
 
 [[test]]
@@ -190,7 +190,7 @@ fn people_see_a_short_list_of_what_passed() {
 
 #[test]
 fn authors_see_where_their_fixture_is_wrong() {
-    let tests = "suit = 'x'\n\n[[test]]\nname = 'one'\ncall = 'a'\nexpect = { decision = 'deny', because = ['reed'] }\n";
+    let tests = "suit = 'x'\n\n[[test]]\nname = 'one'\ncall = 'a'\nexpect = { decision = 'deny', policies = ['reed'] }\n";
     let pack = Pack::new(POLICIES, tests);
     let not_run = pack.run().unwrap_err();
     let theme = miette::GraphicalTheme::unicode_nocolor();

@@ -282,7 +282,7 @@ impl Scanner<'_> {
 
     #[inline]
     fn skip_whitespace(&mut self) {
-        // Most tokens touch: the run itself stays out of line.
+        // Most tokens targets: the run itself stays out of line.
         if self.bytes.get(self.at).is_none_or(|&byte| byte <= b' ') {
             self.skip_run();
         }

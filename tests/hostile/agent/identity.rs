@@ -83,7 +83,7 @@ fn a_denied_call_leaves_no_byte_upstream_in_a_session() {
 
 const BY_LABELS: &str = r#"
 @id("by-labels") permit (principal in Mcp::Role::"operator", action == Mcp::Action::"call_tool", resource in Mcp::Capability::"demo")
-when { ["example.com"].containsAll(context.touch.hosts) };
+when { ["example.com"].containsAll(context.targets.hosts) };
 "#;
 
 #[test]

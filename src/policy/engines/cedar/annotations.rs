@@ -29,13 +29,22 @@ const KNOWN: [&str; 10] = [
     "id",
     "code",
     "advice",
-    "on_deny",
-    "lint_allow",
+    "requires_consent",
+    "lint_ignore",
+    "add_label",
+    "raise_sensitivity",
     "obligation_annotate",
     "obligation_canonical",
-    "obligation_label",
-    "obligation_raise",
     "obligation_strip_meta",
+];
+
+/// Annotations that had another name before. They are errors: a warning can be allowed, and the policy would
+/// then be without them.
+const RENAMED: [(&str, &str); 4] = [
+    ("lint_allow", "lint_ignore"),
+    ("obligation_label", "add_label"),
+    ("obligation_raise", "raise_sensitivity"),
+    ("on_deny", "requires_consent"),
 ];
 
 impl Annotations {
@@ -64,7 +73,7 @@ impl Annotations {
         }
         if effect == cedar_policy::Effect::Permit && read.on_deny.take().is_some() {
             read.error(
-                "`@on_deny` on a `permit` would never be read".to_owned(),
+                "`@requires_consent` on a `permit` has no effect".to_owned(),
                 Some(
                     "put it on a `forbid` with `unless { context.env.consent.granted }`".to_owned(),
                 ),
@@ -80,12 +89,9 @@ impl Annotations {
             "code" => self.code = Some(value.into()),
             "advice" => self.advice = Some(value.into()),
             // Read by `check`, which knows the lints; it changes no decision.
-            "lint_allow" => {}
-            "on_deny" if value == "ask_consent" => self.on_deny = Some(OnDeny::AskConsent),
-            "on_deny" => self.error(
-                format!("`@on_deny` does not know `{}`", value.escape_debug()),
-                Some("known: `ask_consent`".to_owned()),
-            ),
+            "lint_ignore" => {}
+            "requires_consent" if value.is_empty() => self.on_deny = Some(OnDeny::AskConsent),
+            "requires_consent" => self.error("`@requires_consent` takes no value".to_owned(), None),
             "obligation_annotate" if value.is_empty() => {
                 self.error("`@obligation_annotate` needs a text".to_owned(), None);
             }
@@ -107,23 +113,23 @@ impl Annotations {
                 }
                 self.obligations.extend(known);
             }
-            "obligation_label" => {
+            "add_label" => {
                 let before = self.obligations.len();
                 let labels = value.split_whitespace();
                 self.obligations
                     .extend(labels.map(|label| Obligation::Label(label.into())));
                 if self.obligations.len() == before {
                     self.error(
-                        "`@obligation_label` needs the labels".to_owned(),
-                        Some("for example `@obligation_label(\"pii\")`".to_owned()),
+                        "`@add_label` needs the labels".to_owned(),
+                        Some("for example `@add_label(\"pii\")`".to_owned()),
                     );
                 }
             }
-            "obligation_raise" => match Raise::named(value) {
+            "raise_sensitivity" => match Raise::named(value) {
                 Some(to) => self.obligations.push(Obligation::Raise(to)),
                 None => self.error(
                     format!(
-                        "`@obligation_raise` does not know `{}`",
+                        "`@raise_sensitivity` does not know `{}`",
                         value.escape_debug()
                     ),
                     Some("known: `internal`, `confidential`, `secret`, `untrusted`".to_owned()),
@@ -143,12 +149,16 @@ impl Annotations {
                     );
                 }
             }
+            _ if let Some((_, name)) = RENAMED.iter().find(|(old, _)| *old == key) => self.error(
+                format!("unknown annotation `@{key}`"),
+                Some(format!("it is `@{name}` now")),
+            ),
             _ if key.starts_with("obligation") => {
                 self.error(
                     format!("unknown obligation `@{key}`"),
                     Some(suggestion(key).unwrap_or_else(|| {
-                        "known: `@obligation_annotate`, `@obligation_canonical`, `@obligation_label`, \
-                         `@obligation_raise`, `@obligation_strip_meta`; an obligation that nobody carries out would be an empty promise"
+                        "known: `@obligation_annotate`, `@obligation_canonical`, `@add_label`, \
+                         `@raise_sensitivity`, `@obligation_strip_meta`; an obligation that nobody carries out would be an empty promise"
                             .to_owned()
                     })),
                 );

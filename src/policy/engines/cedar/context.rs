@@ -10,7 +10,7 @@ use super::inspect::Needs;
 use super::value::{datetime, entity, ip, literal, record, strings};
 use super::verb::Verb;
 use super::vocabulary::{Vocabulary, uid};
-use crate::policy::{Action, Consent, Environment, Received, SessionState, Touch};
+use crate::policy::{Action, Consent, Environment, Received, SessionState, Targets};
 
 /// The part of the context that Cedar has no value for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -78,14 +78,14 @@ pub(super) fn assemble(
         | Action::Subscribe
         | Action::ListRoots => {}
         Action::Notify { method } => put("method", literal(*method)),
-        Action::CallTool { touch, .. } | Action::Extension { touch, .. } => {
-            let idle = Touch::default();
+        Action::CallTool { targets, .. } | Action::Extension { targets, .. } => {
+            let idle = Targets::default();
             put(
-                "touch",
-                touch_value(
+                "targets",
+                targets_value(
                     words,
-                    if needs.has(Needs::TOUCH) {
-                        touch
+                    if needs.has(Needs::TARGETS) {
+                        targets
                     } else {
                         &idle
                     },
@@ -169,20 +169,20 @@ fn consent_value(consent: &Consent, needs: Needs) -> Result<Value, Unsayable> {
     ))
 }
 
-fn touch_value(words: &Vocabulary, touch: &Touch) -> Value {
-    let roots = touch
+fn targets_value(words: &Vocabulary, targets: &Targets) -> Value {
+    let roots = targets
         .roots
         .iter()
         .map(|root| Literal::from(uid(&words.root, root)));
     record([
         ("roots", Value::set_of_lits(roots, None)),
-        ("outside", literal(touch.outside)),
-        ("level", literal(touch.level)),
-        ("writable", literal(touch.writable)),
-        ("hosts", strings(&touch.hosts)),
-        ("bytes", literal(touch.bytes)),
-        ("secrets", strings(&touch.secrets)),
-        ("options", strings(&touch.options)),
+        ("outside", literal(targets.outside)),
+        ("level", literal(targets.level)),
+        ("writable", literal(targets.writable)),
+        ("hosts", strings(&targets.hosts)),
+        ("bytes", literal(targets.bytes)),
+        ("secrets", strings(&targets.secrets)),
+        ("options", strings(&targets.options)),
     ])
 }
 

@@ -25,7 +25,7 @@ fn call(arguments: &Record) -> Value {
         "type": "Record",
         "attributes": {
             "env": { "type": "EntityOrCommon", "name": "Env" },
-            "touch": { "type": "EntityOrCommon", "name": "Touch" },
+            "targets": { "type": "EntityOrCommon", "name": "Targets" },
             "args": { "type": "EntityOrCommon", "name": "Args" },
             "arguments": record(arguments),
         },

@@ -12,12 +12,12 @@ use crate::policy::{Lock, Record, Shape};
 /// How different a name may be from the one that was perhaps meant.
 const NEAR: usize = 3;
 
-pub(super) const CONTAINS: &str = "`context.touch.roots` is a set: ask for one of it by \
-                                   `context.touch.roots.contains(Mcp::Root::\"…\")`, or for no \
-                                   others by `[Mcp::Root::\"…\"].containsAll(context.touch.roots)`";
+pub(super) const CONTAINS: &str = "`context.targets.roots` is a set: ask for one of it by \
+                                   `context.targets.roots.contains(Mcp::Root::\"…\")`, or for no \
+                                   others by `[Mcp::Root::\"…\"].containsAll(context.targets.roots)`";
 
 pub(super) const OF_TOOLS: &str = "tools lie in no root, resources do: ask where a call reaches by \
-                                   `context.touch.roots.contains(Mcp::Root::\"…\")`";
+                                   `context.targets.roots.contains(Mcp::Root::\"…\")`";
 
 const AN_ENTITY: &str = "roots are entities: write `Mcp::Root::\"…\"` in place of the text";
 
@@ -192,11 +192,11 @@ fn of_roots(op: BinaryOp, one: &Expr, other: &Expr) -> Option<&'static str> {
     }
 }
 
-/// `context.touch.roots`.
+/// `context.targets.roots`.
 pub(super) fn is_roots(expr: &Expr) -> bool {
     matches!(
         expr.expr_kind(),
-        ExprKind::GetAttr { expr: touch, attr } if attr == "roots" && is_context(touch, "touch")
+        ExprKind::GetAttr { expr: targets, attr } if attr == "roots" && is_context(targets, "targets")
     )
 }
 

@@ -52,7 +52,7 @@ pub(super) enum FindingKind {
     TooDeep,
     /// Looks into an entity that the policy names itself.
     LiteralLookup,
-    /// The same, where `context.touch.roots` was meant to be asked.
+    /// The same, where `context.targets.roots` was meant to be asked.
     RootLookup,
     /// Asks for an argument by what is no JSON pointer.
     NoPointer,
@@ -76,8 +76,8 @@ impl Needs {
     pub(super) const DETAILS: Self = Self(1 << 11);
     /// `context.env`.
     pub(super) const ENV: Self = Self(1 << 12);
-    /// `context.touch`.
-    pub(super) const TOUCH: Self = Self(1 << 13);
+    /// `context.targets`.
+    pub(super) const TARGETS: Self = Self(1 << 13);
     /// `context.arguments`.
     pub(super) const ARGUMENTS: Self = Self(1 << 14);
     /// The call of one tool by name, or the context as a whole.
@@ -109,7 +109,7 @@ impl Needs {
     fn of_name(name: &str) -> Self {
         match name {
             "env" => Self::ENV,
-            "touch" => Self::TOUCH,
+            "targets" => Self::TARGETS,
             "arguments" => Self::ARGUMENTS,
             "secrets" => Self::SECRETS,
             "flags" => Self::FLAGS.and(Self::DETAILS),

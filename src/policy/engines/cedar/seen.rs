@@ -18,7 +18,7 @@ use crate::policy::leaves::Leaves;
 use crate::policy::numbers::{Exact, Ordered};
 use crate::policy::{
     Action, Environment, Leaf, Pin, Principal, Received, Record, Resource, ResourceFacts, Scalar,
-    SessionState, Shape, Tool, Touch,
+    SessionState, Shape, Targets, Tool,
 };
 
 /// One question, as conditions look at it.
@@ -138,8 +138,8 @@ impl<'a> View<'a> {
         self.session().or(self.held)
     }
 
-    fn touch(&self) -> Option<&'a Touch> {
-        self.context.as_ref()?.action.touch()
+    fn targets(&self) -> Option<&'a Targets> {
+        self.context.as_ref()?.action.targets()
     }
 
     fn result(&self) -> Option<&'a Received> {
@@ -386,17 +386,17 @@ fn in_env(path: &[&str]) -> Option<Look> {
 
 fn in_context(path: &[&str]) -> Option<Look> {
     let look: Look = match path {
-        ["touch", "roots"] => |view| {
-            let roots = Texts::Owned(&view.touch()?.roots);
+        ["targets", "roots"] => |view| {
+            let roots = Texts::Owned(&view.targets()?.roots);
             Some(Seen::Entities(Kind::Root, roots))
         },
-        ["touch", "outside"] => |view| Some(Seen::Bool(view.touch()?.outside)),
-        ["touch", "level"] => |view| Some(Seen::Long(view.touch()?.level)),
-        ["touch", "writable"] => |view| Some(Seen::Bool(view.touch()?.writable)),
-        ["touch", "bytes"] => |view| Some(Seen::Long(view.touch()?.bytes)),
-        ["touch", "hosts"] => |view| Some(Seen::Texts(Texts::Owned(&view.touch()?.hosts))),
-        ["touch", "options"] => |view| Some(Seen::Texts(Texts::Owned(&view.touch()?.options))),
-        ["touch", "secrets"] => |view| Some(Seen::Texts(Texts::Owned(&view.touch()?.secrets))),
+        ["targets", "outside"] => |view| Some(Seen::Bool(view.targets()?.outside)),
+        ["targets", "level"] => |view| Some(Seen::Long(view.targets()?.level)),
+        ["targets", "writable"] => |view| Some(Seen::Bool(view.targets()?.writable)),
+        ["targets", "bytes"] => |view| Some(Seen::Long(view.targets()?.bytes)),
+        ["targets", "hosts"] => |view| Some(Seen::Texts(Texts::Owned(&view.targets()?.hosts))),
+        ["targets", "options"] => |view| Some(Seen::Texts(Texts::Owned(&view.targets()?.options))),
+        ["targets", "secrets"] => |view| Some(Seen::Texts(Texts::Owned(&view.targets()?.secrets))),
         ["result", "secrets"] => |view| Some(Seen::Texts(Texts::Owned(&view.result()?.secrets))),
         ["result", "flags"] => |view| Some(Seen::Texts(Texts::Owned(&view.result()?.flags))),
         ["method"] => |view| view.method().map(Seen::Text),

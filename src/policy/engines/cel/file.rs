@@ -119,12 +119,14 @@ impl Reader {
         let when = table.text("when");
         let code = table.text("code").map(|(code, _)| code.into());
         let advice = table.text("advice").map(|(advice, _)| advice.into());
-        let on_deny = table.word("on_deny", &[("ask_consent", OnDeny::AskConsent)]);
+        let on_deny = table
+            .boolean("requires_consent")
+            .and_then(|is_required| is_required.then_some(OnDeny::AskConsent));
         let note = table.text("obligation_annotate");
         let canonical = table.word("obligation_canonical", &CANONICAL);
         let canonical = canonical.map(|words| words.split(' ').filter_map(Obligation::canonical));
-        let labels = table.texts("obligation_label");
-        let raise = table.word("obligation_raise", &Raise::WORDS);
+        let labels = table.texts("add_label");
+        let raise = table.word("raise_sensitivity", &Raise::WORDS);
         let raise = raise.map(Obligation::Raise);
         let keys = table.texts("obligation_strip_meta");
         if id.is_none() && !table.has("id") {
@@ -142,7 +144,7 @@ impl Reader {
             table.report(place.clone(), message, Some(help));
         }
         if effect == Some(Effect::Permit) && on_deny.is_some() {
-            let message = "`on_deny` on a `permit` would never be read";
+            let message = "`requires_consent` on a `permit` has no effect";
             table.report(place.clone(), message, None);
         }
         let condition = when.map(|(when, place)| self.condition(&when, place, &mut table));

@@ -13,11 +13,11 @@ const OF_CONDITIONS: [&str; 4] = ["all", "exists", "exists_one", "filter"];
 
 /// Keys that only one of the effects may have.
 const OF_ONE_EFFECT: [&str; 6] = [
-    "on_deny",
+    "requires_consent",
     "obligation_annotate",
     "obligation_canonical",
-    "obligation_label",
-    "obligation_raise",
+    "add_label",
+    "raise_sensitivity",
     "obligation_strip_meta",
 ];
 

@@ -43,7 +43,7 @@ impl<'t> Checker<'t> {
                 let known = self.expr(&select.operand)?;
                 return self.member(tree.id, known, &select.field);
             }
-            // `context["touch"]` is `context.touch`.
+            // `context["targets"]` is `context.targets`.
             Expr::Call(call) if call.func_name == operators::INDEX => {
                 let [of, index] = call.args.as_slice() else {
                     return None;

@@ -88,6 +88,15 @@ impl<'p, 't> Table<'p, 't> {
         Some(texts.unwrap_or_default())
     }
 
+    pub(super) fn boolean(&mut self, key: &'static str) -> Option<bool> {
+        let value = self.take(key)?;
+        let boolean = value.get_ref().as_bool();
+        if boolean.is_none() {
+            self.wrong(key, value.span(), "`true` or `false`");
+        }
+        boolean
+    }
+
     /// One of a few words.
     pub(super) fn word<T: Copy>(
         &mut self,

@@ -34,7 +34,7 @@ fn an_error_is_a_fault_whatever_the_other_rules_say() {
     for bad in [
         "context.arguments.no",
         "context.arguments.no == 1",
-        "1 / (context.touch.bytes - 0) == 1",
+        "1 / (context.targets.bytes - 0) == 1",
         "resource.level + 9223372036854775807 + 1 > 0",
         "resource.name < 1",
         "resource.level",
@@ -448,17 +448,17 @@ fn a_name_that_no_document_has_is_refused_however_it_is_looked_up() {
         });
         assert_eq!(help.as_deref(), says, "{text}");
     };
-    let touch = Some("did you mean `touch`?");
-    check("context.tuoch.outside", touch);
-    check("context['tuoch'].outside", touch);
-    check("has(context.tuoch)", touch);
-    check("has(context.tuoch.hosts) && true", touch);
-    check("context.tuoch.hosts.all(host, host == 'a')", touch);
+    let targets = Some("did you mean `targets`?");
+    check("context.tragets.outside", targets);
+    check("context['tragets'].outside", targets);
+    check("has(context.tragets)", targets);
+    check("has(context.tragets.hosts) && true", targets);
+    check("context.tragets.hosts.all(host, host == 'a')", targets);
     check(
         "principal['rolls'].exists(role, role == 'a')",
         Some("did you mean `roles`?"),
     );
-    check("context['touch']['outside']", None);
-    check("context.arguments['tuoch'] == 1", None);
+    check("context['targets']['outside']", None);
+    check("context.arguments['tragets'] == 1", None);
     check("context.arguments[action] == 1", None);
 }

@@ -9,7 +9,7 @@ use super::arguments;
 use super::{Node, Object, Unsayable, object, text, texts};
 use crate::policy::{
     Action, Agent, Client, Consent, Environment, Permissions, Pin, Principal, Prompt, Resource,
-    ResourceFacts, Server, SessionState, Tool, Touch,
+    ResourceFacts, Server, SessionState, Targets, Tool,
 };
 
 pub(super) fn principal(principal: Principal<'_>) -> Node<'_> {
@@ -85,14 +85,14 @@ pub(super) fn context<'a>(
         }
         Action::CallTool {
             arguments: given,
-            touch,
+            targets,
         }
         | Action::Extension {
             arguments: given,
-            touch,
+            targets,
         } => {
             put("arguments", arguments::nested(given)?);
-            put("touch", touch_node(touch));
+            put("targets", targets_node(targets));
         }
         Action::GetPrompt { arguments: given } => {
             put("arguments", arguments::nested(given)?);
@@ -256,16 +256,16 @@ fn resource_members(facts: &ResourceFacts) -> Object<'_> {
     members
 }
 
-fn touch_node(touch: &Touch) -> Node<'_> {
+fn targets_node(targets: &Targets) -> Node<'_> {
     Node::Object(object([
-        ("roots", texts(&touch.roots)),
-        ("outside", Node::Bool(touch.outside)),
-        ("hosts", texts(&touch.hosts)),
-        ("bytes", Node::Integer(touch.bytes)),
-        ("level", Node::Integer(touch.level)),
-        ("writable", Node::Bool(touch.writable)),
-        ("secrets", texts(&touch.secrets)),
-        ("options", texts(&touch.options)),
+        ("roots", texts(&targets.roots)),
+        ("outside", Node::Bool(targets.outside)),
+        ("hosts", texts(&targets.hosts)),
+        ("bytes", Node::Integer(targets.bytes)),
+        ("level", Node::Integer(targets.level)),
+        ("writable", Node::Bool(targets.writable)),
+        ("secrets", texts(&targets.secrets)),
+        ("options", texts(&targets.options)),
     ]))
 }
 

@@ -7,7 +7,7 @@ use super::super::cedar::ToolGroups;
 use super::{Node, Object, of};
 use crate::policy::{
     Action, Agent, Arguments, Consent, Environment, ExtensionMethod, Facts, Leaf, Principal,
-    Prompt, Received, Resource, ResourceFacts, Server, SessionState, Tool, Touch,
+    Prompt, Received, Resource, ResourceFacts, Server, SessionState, Targets, Tool,
 };
 
 /// With every member that there can be. Nothing is known of what is below `arguments`.
@@ -38,11 +38,11 @@ pub(in super::super) fn samples() -> Vec<Object<'static>> {
     let actions = [
         Action::CallTool {
             arguments: &world.arguments,
-            touch: &world.touch,
+            targets: &world.targets,
         },
         Action::Extension {
             arguments: &world.arguments,
-            touch: &world.touch,
+            targets: &world.targets,
         },
         Action::Notify { method: "" },
         Action::Complete { argument: "" },
@@ -90,7 +90,7 @@ struct World {
     resource: ResourceFacts,
     prompt: Prompt,
     method: ExtensionMethod,
-    touch: Touch,
+    targets: Targets,
     received: Received,
     arguments: Arguments<'static>,
     groups: ToolGroups,
@@ -111,7 +111,7 @@ impl World {
             },
             prompt: Prompt::default(),
             method: ExtensionMethod::default(),
-            touch: Touch::default(),
+            targets: Targets::default(),
             received: Received::default(),
             arguments: Arguments(vec![(String::new(), Leaf::EmptyObject)]),
             groups: ToolGroups::default(),

@@ -1,7 +1,7 @@
 //! `decision` to verdict. Whatever is not exactly of its shape is a fault.
 //!
 //! `{"allow": bool, "deny": bool, "reasons": […], "obligations": […]}`, where `allow` has to be there.
-//! `deny` wins over `allow`; neither is no opinion. A reason is `{"id", "code", "advice", "on_deny"}`, an
+//! `deny` wins over `allow`; neither is no opinion. A reason is `{"id", "code", "advice", "requires_consent"}`, an
 //! obligation `{"annotate": "…"}`, `{"canonical": "paths"}` (or `"uris"`) or `{"strip_meta": "…"}`.
 
 use std::sync::Arc;
@@ -55,13 +55,22 @@ pub(super) fn verdict(answer: &Value, ids: &Ids) -> Result<Verdict, String> {
 fn reason(value: &Value, ids: &Ids) -> Result<Reason, String> {
     let mut id = None;
     let (mut code, mut advice, mut on_deny) = (None, None, None);
-    for (key, value) in members(value, "a reason", &["id", "code", "advice", "on_deny"])? {
+    for (key, value) in members(
+        value,
+        "a reason",
+        &["id", "code", "advice", "requires_consent"],
+    )? {
+        if key == "requires_consent" {
+            let Value::Bool(is_required) = value else {
+                return Err("`requires_consent` is not `true` or `false`".to_owned());
+            };
+            on_deny = is_required.then_some(OnDeny::AskConsent);
+            continue;
+        }
         let text = text(value, "a member of a reason")?;
         match key {
             "id" => id = Some(text),
             "code" => code = Some(text),
-            "on_deny" if &*text == "ask_consent" => on_deny = Some(OnDeny::AskConsent),
-            "on_deny" => return Err("`on_deny` is not `ask_consent`".to_owned()),
             _ => advice = Some(text),
         }
     }
@@ -81,7 +90,13 @@ fn obligation(value: &Value) -> Result<Obligation, String> {
     let members = members(
         value,
         "an obligation",
-        &["annotate", "canonical", "label", "raise", "strip_meta"],
+        &[
+            "annotate",
+            "canonical",
+            "add_label",
+            "raise_sensitivity",
+            "strip_meta",
+        ],
     )?;
     let [(key, value)] = members.as_slice() else {
         return Err("an obligation has not exactly one member".to_owned());
@@ -91,9 +106,9 @@ fn obligation(value: &Value) -> Result<Obligation, String> {
         _ if what.is_empty() => Err("an obligation says nothing".to_owned()),
         "canonical" => Obligation::canonical(&what)
             .ok_or_else(|| "an obligation `canonical` is not `paths` or `uris`".to_owned()),
-        "label" => Ok(Obligation::Label(what)),
-        "raise" => Raise::named(&what).map(Obligation::Raise).ok_or_else(|| {
-            "an obligation `raise` is not `internal`, `confidential`, `secret` or `untrusted`"
+        "add_label" => Ok(Obligation::Label(what)),
+        "raise_sensitivity" => Raise::named(&what).map(Obligation::Raise).ok_or_else(|| {
+            "an obligation `raise_sensitivity` is not `internal`, `confidential`, `secret` or `untrusted`"
                 .to_owned()
         }),
         "strip_meta" => Ok(Obligation::StripMeta(what)),

@@ -74,8 +74,8 @@ fn an_answer_of_another_shape_is_a_fault() {
 fn an_error_is_a_fault_even_behind_a_not() {
     for condition in [
         "not to_number(input.resource.name) == 5",
-        "not startswith(input.context.touch.bytes, \"x\")",
-        "not 1 / (input.context.touch.bytes - 0) == 3",
+        "not startswith(input.context.targets.bytes, \"x\")",
+        "not 1 / (input.context.targets.bytes - 0) == 3",
     ] {
         check(&format!("{{\"allow\": true}} if {condition}"), "fault");
     }
@@ -435,19 +435,22 @@ fn a_name_that_no_input_has_is_refused_with_what_was_meant() {
         assert!(told.contains(says), "{text}\n{told}");
     };
     check(
-        "count(input.context.tuoch.hosts) == 0",
-        "nothing is called `tuoch` here (did you mean `touch`?)",
+        "count(input.context.tragets.hosts) == 0",
+        "nothing is called `tragets` here (did you mean `targets`?)",
     );
-    check("not input.context.tuoch.outside", "did you mean `touch`?");
     check(
-        "input.context.touch.hosst[_] == \"a\"",
+        "not input.context.tragets.outside",
+        "did you mean `targets`?",
+    );
+    check(
+        "input.context.targets.hosst[_] == \"a\"",
         "did you mean `hosts`?",
     );
     check(
-        "input[\"context\"][\"tuoch\"].outside",
-        "did you mean `touch`?",
+        "input[\"context\"][\"tragets\"].outside",
+        "did you mean `targets`?",
     );
-    check("input.contxt.touch.outside", "did you mean `context`?");
+    check("input.contxt.targets.outside", "did you mean `context`?");
     check(
         "some x in input.principal.rolls; x == \"a\"",
         "did you mean `roles`?",
@@ -457,11 +460,11 @@ fn a_name_that_no_input_has_is_refused_with_what_was_meant() {
         let text = program(condition);
         assert!(snapshot(&text).is_ok(), "{text}");
     };
-    fine("input.context.arguments.tuoch.anything == 1");
-    fine("input.context.touch.hosts[0] == \"a\"");
+    fine("input.context.arguments.tragets.anything == 1");
+    fine("input.context.targets.hosts[0] == \"a\"");
     fine("some key; input.context[key] == 1");
-    fine("x := {\"input\": {\"tuoch\": 1}}; x.input.tuoch == 1");
-    fine("# input.tuoch\n input.action == \"input.tuoch\"");
+    fine("x := {\"input\": {\"tragets\": 1}}; x.input.tragets == 1");
+    fine("# input.tragets\n input.action == \"input.tragets\"");
     fine("input.principal.client.name == \"a\"");
 }
 

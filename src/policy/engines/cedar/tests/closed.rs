@@ -22,8 +22,8 @@ fn a_forbid_that_cannot_be_evaluated_denies() {
     check_fault(guard, &path(Leaf::Number("1")));
     check_fault(guard, &World::new().with(&[("/Path", "/etc/passwd")]));
     let mut large = World::new();
-    large.touch.bytes = 2;
-    check_fault("context.touch.bytes * 9223372036854775807 > 0", &large);
+    large.targets.bytes = 2;
+    check_fault("context.targets.bytes * 9223372036854775807 > 0", &large);
     check_fault("principal.blocked", &World::new());
     check_fault(r#"Mcp::Tool::"ghost".level > 0"#, &World::new());
     check_fault(r"context.env.transport > 1", &World::new());
@@ -40,21 +40,21 @@ fn a_forbid_that_cannot_be_evaluated_denies() {
 fn a_permit_that_cannot_be_evaluated_denies_too() {
     let text = r#"@id("a") permit(principal, action, resource);
         @id("b") permit(principal, action == Mcp::Action::"call_tool", resource)
-        when { context.touch.bytes * 9223372036854775807 > 0 };"#;
+        when { context.targets.bytes * 9223372036854775807 > 0 };"#;
     let mut world = World::new();
     assert_eq!(judged(text, &world.call(&tool("t"))), "allow a");
-    world.touch.bytes = 2;
+    world.targets.bytes = 2;
     assert_eq!(judged(text, &world.call(&tool("t"))), "fault");
 }
 
 #[test]
 fn the_same_policy_is_blamed_whatever_the_order() {
     let call = r#"action == Mcp::Action::"call_tool""#;
-    let fails = "when { context.touch.bytes * 9223372036854775807 > 0 };";
+    let fails = "when { context.targets.bytes * 9223372036854775807 > 0 };";
     let one = format!(r#"@id("x") permit(principal, {call}, resource) {fails}"#);
     let other = format!(r#"@id("y") forbid(principal, {call}, resource) {fails}"#);
     let mut world = World::new();
-    world.touch.bytes = 2;
+    world.targets.bytes = 2;
     for text in [format!("{one}{other}"), format!("{other}{one}")] {
         assert_eq!(
             blamed(&snapshot(&text).judge(&world.call(&tool("t")))),
@@ -136,11 +136,11 @@ fn a_tool_that_nobody_knows_is_judged_by_its_worst_case() {
 fn overflow_within_validated_policies_names_the_policy() {
     let text = format!(
         r#"{PERMIT} @id("sum") forbid(principal, action == Mcp::Action::"call_tool", resource)
-        when {{ context.touch.bytes + context.env.session.calls > 1000 }};"#
+        when {{ context.targets.bytes + context.env.session.calls > 1000 }};"#
     );
     let mut world = World::new();
     assert_eq!(judged(&text, &world.call(&tool("t"))), "allow p");
-    world.touch.bytes = i64::MAX;
+    world.targets.bytes = i64::MAX;
     world.session.calls = 1;
     let decision = snapshot(&text).judge(&world.call(&tool("t")));
     assert_eq!(blamed(&decision), Some("sum".to_owned()));

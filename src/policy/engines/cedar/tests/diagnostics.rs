@@ -54,10 +54,17 @@ fn annotations_that_promise_too_much_are_refused() {
         ("@id(\"\")", Some("`@id` is empty")),
         ("@id", Some("`@id` is empty")),
         ("@advice(\"x\") @code(\"y\")", None),
-        ("@on_deny(\"ask\")", Some("`@on_deny` does not know `ask`")),
+        (
+            "@requires_consent(\"yes\")",
+            Some("`@requires_consent` takes no value"),
+        ),
         (
             "@on_deny(\"ask_consent\")",
-            Some("`@on_deny` on a `permit` would never be read"),
+            Some("unknown annotation `@on_deny`"),
+        ),
+        (
+            "@requires_consent",
+            Some("`@requires_consent` on a `permit` has no effect"),
         ),
         ("@obligation_canonical(\"paths\")", None),
         ("@obligation_canonical(\"uris\")", None),
@@ -74,15 +81,12 @@ fn annotations_that_promise_too_much_are_refused() {
             "@obligation_canonical",
             Some("`@obligation_canonical` does not know ``"),
         ),
-        ("@obligation_label(\"pii finance\")", None),
+        ("@add_label(\"pii finance\")", None),
+        ("@add_label", Some("`@add_label` needs the labels")),
+        ("@raise_sensitivity(\"secret\")", None),
         (
-            "@obligation_label",
-            Some("`@obligation_label` needs the labels"),
-        ),
-        ("@obligation_raise(\"secret\")", None),
-        (
-            "@obligation_raise(\"public\")",
-            Some("`@obligation_raise` does not know `public`"),
+            "@raise_sensitivity(\"public\")",
+            Some("`@raise_sensitivity` does not know `public`"),
         ),
         ("@obligation_strip_meta(\"a b/c\")", None),
         (
@@ -225,7 +229,7 @@ fn what_is_open_is_what_permits_name() {
         (
             r#"permit(principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"b");
                permit(principal, action == Mcp::Action::"call_tool", resource in Mcp::ToolGroup::"allow")
-               when { context.touch.outside };"#,
+               when { context.targets.outside };"#,
             "tools: a, b; closed: ALL",
         ),
         (

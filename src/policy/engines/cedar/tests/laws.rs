@@ -18,7 +18,7 @@ use crate::policy::fixture::{World, told, tool};
 use crate::policy::leaves::Leaves;
 use crate::policy::{
     Action, Arguments, Client, Consent, Decision, DenialCause, FaultKind, Hints, Leaf, Pin, Prompt,
-    Received, Resource, ResourceFacts, RuleEffect, SessionState, Tool, Touch, Trace, Value,
+    Received, Resource, ResourceFacts, RuleEffect, SessionState, Targets, Tool, Trace, Value,
 };
 
 /// The facts of any message, owned.
@@ -294,9 +294,16 @@ fn any_world() -> impl Strategy<Value = World> {
         prop::option::of(any_name()),
         prop::option::of(any_long()),
     );
-    let touch = (any_names(), any::<bool>(), any_names(), any_long());
-    (agent, session, consent, touch, any_arguments(), any_long()).prop_map(
-        |(agent, session, consent, touch, arguments, now_ms)| {
+    let targets = (any_names(), any::<bool>(), any_names(), any_long());
+    (
+        agent,
+        session,
+        consent,
+        targets,
+        any_arguments(),
+        any_long(),
+    )
+        .prop_map(|(agent, session, consent, targets, arguments, now_ms)| {
             let mut world = World::new();
             (
                 world.agent.roles,
@@ -323,32 +330,31 @@ fn any_world() -> impl Strategy<Value = World> {
                 by: consent.2,
                 at_ms: consent.3,
             };
-            world.touch = Touch {
-                roots: touch.0,
-                outside: touch.1,
-                level: touch.3,
-                writable: !touch.1,
-                hosts: touch.2,
-                bytes: touch.3,
+            world.targets = Targets {
+                roots: targets.0,
+                outside: targets.1,
+                level: targets.3,
+                writable: !targets.1,
+                hosts: targets.2,
+                bytes: targets.3,
                 secrets: world.session.labels.clone(),
                 options: world.session.labels.clone(),
                 astray: false,
                 known_as: BTreeMap::new(),
             };
             world.received = Received {
-                level: world.touch.level,
-                labels: world.touch.hosts.clone(),
-                bytes: world.touch.bytes,
-                is_error: world.touch.outside,
-                fatal: !world.touch.outside,
-                secrets: world.touch.roots.clone(),
-                flags: world.touch.hosts.clone(),
+                level: world.targets.level,
+                labels: world.targets.hosts.clone(),
+                bytes: world.targets.bytes,
+                is_error: world.targets.outside,
+                fatal: !world.targets.outside,
+                secrets: world.targets.roots.clone(),
+                flags: world.targets.hosts.clone(),
             };
             world.arguments = arguments;
             world.now_ms = now_ms;
             world
-        },
-    )
+        })
 }
 
 fn any_arguments() -> impl Strategy<Value = Arguments<'static>> {
@@ -563,19 +569,19 @@ fn any_condition(calls: bool) -> BoxedStrategy<String> {
             "context.args.hasTag(\"/path\") && context.args.getTag(\"/path\") has text \
              && context.args.getTag(\"/path\").text == \"1.5\"",
             "context.args.hasTag(\"/n\") && context.args.getTag(\"/n\") has i \
-             && context.args.getTag(\"/n\").i < context.touch.bytes",
+             && context.args.getTag(\"/n\").i < context.targets.bytes",
             "context.args.hasTag(\"/n\") && context.args.getTag(\"/n\") has b \
              && context.args.getTag(\"/n\").b",
             "context.args.hasTag(\"/n\") && context.args.getTag(\"/n\") has isNull",
             "context.args.hasTag(\"\") && !(context.args.getTag(\"\") has s)",
-            "context.touch.hosts.contains(\"fs\")",
-            "context.touch.level < 2 && context.touch.writable",
-            "context.touch.outside || context.touch.hosts.contains(\"a\")",
-            "context.touch.bytes + 1 > 3",
-            "context.touch.secrets.contains(\"a\")",
-            "[Mcp::Root::\"a\", Mcp::Root::\"b\"].containsAll(context.touch.roots)",
-            "context.touch.roots.contains(Mcp::Root::\"a\")",
-            "!context.touch.hosts.isEmpty()",
+            "context.targets.hosts.contains(\"fs\")",
+            "context.targets.level < 2 && context.targets.writable",
+            "context.targets.outside || context.targets.hosts.contains(\"a\")",
+            "context.targets.bytes + 1 > 3",
+            "context.targets.secrets.contains(\"a\")",
+            "[Mcp::Root::\"a\", Mcp::Root::\"b\"].containsAll(context.targets.roots)",
+            "context.targets.roots.contains(Mcp::Root::\"a\")",
+            "!context.targets.hosts.isEmpty()",
             "resource in Mcp::Capability::\"fs\"",
         ]);
     }

@@ -26,25 +26,25 @@ fn what_no_call_could_be_permitted_for_is_not_shown() {
             "ab",
         ),
         (
-            r"permit(principal, CALL, resource) when { context.touch.outside };",
+            r"permit(principal, CALL, resource) when { context.targets.outside };",
             "abc",
         ),
         (
-            r"permit(principal, CALL, resource) when { context.touch.outside && resource.level > 2 };",
+            r"permit(principal, CALL, resource) when { context.targets.outside && resource.level > 2 };",
             "c",
         ),
         (
-            r"permit(principal, CALL, resource) when { resource.level > 2 && context.touch.outside };",
+            r"permit(principal, CALL, resource) when { resource.level > 2 && context.targets.outside };",
             "c",
         ),
         (
             r"permit(principal, CALL, resource);
-               forbid(principal, CALL, resource) when { context.touch.outside || resource.level > 2 };",
+               forbid(principal, CALL, resource) when { context.targets.outside || resource.level > 2 };",
             "ab",
         ),
         (
             r"permit(principal, CALL, resource);
-               forbid(principal, CALL, resource) unless { resource.level < 3 && context.touch.outside };",
+               forbid(principal, CALL, resource) unless { resource.level < 3 && context.targets.outside };",
             "ab",
         ),
         (
@@ -70,7 +70,7 @@ fn what_no_call_could_be_permitted_for_is_not_shown() {
         ),
         (
             r"permit(principal, CALL, resource)
-               when { if resource.level > 2 then context.touch.outside else false };",
+               when { if resource.level > 2 then context.targets.outside else false };",
             "c",
         ),
         (
@@ -80,7 +80,7 @@ fn what_no_call_could_be_permitted_for_is_not_shown() {
         ),
         (
             r"permit(principal, CALL, resource);
-               forbid(principal, CALL, resource) when { !(context.touch.outside && !context.touch.outside) };",
+               forbid(principal, CALL, resource) when { !(context.targets.outside && !context.targets.outside) };",
             "abc",
         ),
     ] {
@@ -151,15 +151,15 @@ fn shown_means_that_some_call_is_allowed() {
     let conditions = [
         "true",
         "resource.level > 2",
-        "context.touch.outside",
-        "!context.touch.outside",
-        "context.touch.bytes > 5",
-        "context.touch.outside && resource.level > 2",
-        "context.touch.outside || resource.level > 2",
-        "resource.level > 2 || context.touch.outside",
-        "!(context.touch.outside || resource.level <= 2)",
-        "if resource.level > 2 then context.touch.bytes > 5 else context.touch.outside",
-        "if context.touch.outside then resource.level > 2 else context.touch.bytes > 5",
+        "context.targets.outside",
+        "!context.targets.outside",
+        "context.targets.bytes > 5",
+        "context.targets.outside && resource.level > 2",
+        "context.targets.outside || resource.level > 2",
+        "resource.level > 2 || context.targets.outside",
+        "!(context.targets.outside || resource.level <= 2)",
+        "if resource.level > 2 then context.targets.bytes > 5 else context.targets.outside",
+        "if context.targets.outside then resource.level > 2 else context.targets.bytes > 5",
         r#"context.args.hasTag("/p") && resource.name == "a""#,
         r#"resource in Mcp::Capability::"net" && context.args.hasTag("/p")"#,
     ];
@@ -205,13 +205,13 @@ fn what_the_session_has_read_counts_for_what_it_is_shown() {
         "context.env.session.level < 2",
         r#"context.env.session.labels.contains("pii")"#,
         "context.env.session.untrusted",
-        "context.env.session.level > 0 && context.touch.outside",
+        "context.env.session.level > 0 && context.targets.outside",
         "context.env.session.level > 0 && resource.level > 2",
-        "!(context.env.session.untrusted || context.touch.outside)",
-        "if context.env.session.level > 1 then resource.level > 2 else context.touch.bytes > 5",
+        "!(context.env.session.untrusted || context.targets.outside)",
+        "if context.env.session.level > 1 then resource.level > 2 else context.targets.bytes > 5",
         // What only Cedar can tell.
         "context.env.session.level + 1 > 2",
-        "context.env.session.level > 1 && context.touch.bytes * 2 > 5",
+        "context.env.session.level > 1 && context.targets.bytes * 2 > 5",
         r#"["pii", "a"].containsAny(context.env.session.labels)"#,
         "(if resource.level > 2 then context.env else context.env).session.level > 1",
         // What is not read, or not known.
@@ -288,13 +288,13 @@ fn what_is_settled_whatever_the_context_is_so_in_each() {
     let conditions = [
         "true",
         "resource.level > 2",
-        "context.touch.outside",
-        "context.touch.outside && resource.level > 2",
-        "context.touch.outside || resource.level > 2",
-        "resource.level > 2 || context.touch.outside",
-        "if resource.level > 2 then context.touch.bytes > 5 else context.touch.outside",
-        "resource.level > 2 || context.touch.bytes * 9223372036854775807 > 5",
-        "context.touch.bytes * 9223372036854775807 > 5 || resource.level > 2",
+        "context.targets.outside",
+        "context.targets.outside && resource.level > 2",
+        "context.targets.outside || resource.level > 2",
+        "resource.level > 2 || context.targets.outside",
+        "if resource.level > 2 then context.targets.bytes > 5 else context.targets.outside",
+        "resource.level > 2 || context.targets.bytes * 9223372036854775807 > 5",
+        "context.targets.bytes * 9223372036854775807 > 5 || resource.level > 2",
         "resource.level * 9223372036854775807 > 9",
         r#"context.args.hasTag("/p") && resource.name == "a""#,
         r#"context.env.now > datetime("2026-01-01")"#,
@@ -351,11 +351,11 @@ fn what_typed_partial_evaluation_denies_is_hidden() {
     let world = World::new();
     let conditions = [
         "resource.level > 2",
-        "context.touch.outside",
-        "context.touch.outside && resource.level > 2",
-        "resource.level > 2 || context.touch.outside",
-        "if resource.level > 2 then context.touch.bytes > 5 else false",
-        "!(resource.level > 2 || context.touch.outside)",
+        "context.targets.outside",
+        "context.targets.outside && resource.level > 2",
+        "resource.level > 2 || context.targets.outside",
+        "if resource.level > 2 then context.targets.bytes > 5 else false",
+        "!(resource.level > 2 || context.targets.outside)",
         "context.args.hasTag(\"/p\") && principal.trust > 0",
         "resource.hints.destructive && principal.client.name == \"tester\"",
     ];
@@ -409,8 +409,8 @@ fn universe() -> Vec<World> {
     for (outside, bytes) in [(false, 0), (false, 9), (true, 0), (true, 9)] {
         for arguments in [vec![], vec![("/p", "x")]] {
             let mut world = World::new().with(&arguments);
-            world.touch.outside = outside;
-            world.touch.bytes = bytes;
+            world.targets.outside = outside;
+            world.targets.bytes = bytes;
             worlds.push(world);
         }
     }

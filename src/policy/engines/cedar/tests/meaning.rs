@@ -106,16 +106,16 @@ fn every_part_of_the_context_can_be_asked_for() {
         ("notify", r#"context.method == "notifications/progress""#),
         (
             "call_tool",
-            r#"[Mcp::Root::"workspace"].containsAll(context.touch.roots)"#,
+            r#"[Mcp::Root::"workspace"].containsAll(context.targets.roots)"#,
         ),
         (
             "call_tool",
-            r#"context.touch.outside && context.touch.hosts.contains("example.com")"#,
+            r#"context.targets.outside && context.targets.hosts.contains("example.com")"#,
         ),
-        ("call_tool", "context.touch.bytes == 12"),
+        ("call_tool", "context.targets.bytes == 12"),
         (
             "call_tool",
-            r#"context.touch.secrets.contains("github-token")"#,
+            r#"context.targets.secrets.contains("github-token")"#,
         ),
         (
             "receive_result",
@@ -424,10 +424,10 @@ fn fill(world: &mut World) {
     world.consent.scope = "once".to_owned();
     world.consent.by = Some("eve".to_owned());
     world.consent.at_ms = Some(world.now_ms - 1000);
-    world.touch.roots = vec!["workspace".to_owned()];
-    world.touch.outside = true;
-    world.touch.hosts = vec!["example.com".to_owned()];
-    world.touch.bytes = 12;
+    world.targets.roots = vec!["workspace".to_owned()];
+    world.targets.outside = true;
+    world.targets.hosts = vec!["example.com".to_owned()];
+    world.targets.bytes = 12;
     world.received = Received {
         level: 1,
         labels: world.session.labels.clone(),
@@ -437,7 +437,7 @@ fn fill(world: &mut World) {
         secrets: vec!["github-token".to_owned()],
         flags: vec!["override".to_owned()],
     };
-    world.touch.secrets = world.received.secrets.clone();
+    world.targets.secrets = world.received.secrets.clone();
 }
 
 fn every_action<'a>(world: &'a World, things: &'a Things) -> Vec<Facts<'a>> {
@@ -447,7 +447,7 @@ fn every_action<'a>(world: &'a World, things: &'a Things) -> Vec<Facts<'a>> {
     let prompt = Resource::Prompt(&things.prompt);
     let call = Action::CallTool {
         arguments: &world.arguments,
-        touch: &world.touch,
+        targets: &world.targets,
     };
     let result = Action::ReceiveResult {
         received: &world.received,
@@ -455,7 +455,7 @@ fn every_action<'a>(world: &'a World, things: &'a Things) -> Vec<Facts<'a>> {
     let method = Resource::Method(&things.method);
     let extension = Action::Extension {
         arguments: &world.arguments,
-        touch: &world.touch,
+        targets: &world.targets,
     };
     let notify = Action::Notify {
         method: "notifications/progress",

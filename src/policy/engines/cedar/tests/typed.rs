@@ -358,9 +358,9 @@ fn a_number_that_cannot_be_compared_exactly_is_refused_where_a_policy_asks_for_i
     assert_eq!(call(asks, "1e300"), "deny lock.arguments");
     // Nobody asks, so that coordinates of six decimals pass.
     let other = r#"@id("all") permit(principal, action in Mcp::Action::"call_tool", resource)
-    when { context has arguments && context.touch.bytes + 1 > 0 };
+    when { context has arguments && context.targets.bytes + 1 > 0 };
     @id("p") forbid(principal, action == Mcp::Action::"call_tool/a", resource)
-    when { context.arguments.path like "/etc/*" && context.touch.bytes + 1 > 0 };"#;
+    when { context.arguments.path like "/etc/*" && context.targets.bytes + 1 > 0 };"#;
     assert_eq!(call(other, "5.00001"), "allow all");
 }
 
@@ -409,7 +409,7 @@ fn a_number_inside_what_is_compared_as_a_whole_has_to_be_exact() {
         }
     }
     // Whether it is there is no look at what is in it.
-    let other = "context.touch.bytes + 1 > 99";
+    let other = "context.targets.bytes + 1 > 99";
     assert_eq!(call(other, "52.1", "4.987654"), "allow all");
 }
 
@@ -532,20 +532,23 @@ fn what_can_never_be_is_told_with_what_was_meant() {
         "nothing has an attribute `falg`; did you mean `flag`?",
     );
     any(
-        "context has tuch && context.tuch.outside",
-        "did you mean `touch`?",
+        "context has tagets && context.tagets.outside",
+        "did you mean `targets`?",
     );
     any("principal has truts", "did you mean `trust`?");
     any("context.arguments has opts.detph", "did you mean `depth`?");
     any("context.arguments has zzzzzzzzzz", "policy schema");
-    let contains = "`context.touch.roots.contains(Mcp::Root::\"…\")`";
-    any("resource in context.touch.roots", contains);
-    any("Mcp::Root::\"w\" in context.touch.roots", contains);
-    any("context.touch.roots in [Mcp::Root::\"w\"]", contains);
-    any("context.touch.roots == Mcp::Root::\"w\"", contains);
-    any("context.touch.roots.contains(\"w\")", "roots are entities");
+    let contains = "`context.targets.roots.contains(Mcp::Root::\"…\")`";
+    any("resource in context.targets.roots", contains);
+    any("Mcp::Root::\"w\" in context.targets.roots", contains);
+    any("context.targets.roots in [Mcp::Root::\"w\"]", contains);
+    any("context.targets.roots == Mcp::Root::\"w\"", contains);
     any(
-        "context.touch.roots.contains(resource)",
+        "context.targets.roots.contains(\"w\")",
+        "roots are entities",
+    );
+    any(
+        "context.targets.roots.contains(resource)",
         "tools lie in no root",
     );
     any("resource in Mcp::Root::\"w\"", "tools lie in no root");

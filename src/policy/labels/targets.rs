@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::super::facts::{Arguments, Leaf, Touch};
+use super::super::facts::{Arguments, Leaf, Targets};
 use super::super::location::Location;
 use super::hosts::{self, UNREADABLE_HOST};
 use super::roots::Roots;
@@ -23,34 +23,39 @@ pub(super) const MAX_PATHS: usize = 256;
 pub(super) const MAX_PATHS_BYTES: usize = 64 * 1024;
 
 impl ToolLabels {
-    /// `touch` is what is known without labels.
-    pub(super) fn touch(&self, roots: &Roots, arguments: &Arguments<'_>, touch: &Touch) -> Touch {
-        let mut touch = touch.clone();
+    /// `targets` is what is known without labels.
+    pub(super) fn targets(
+        &self,
+        roots: &Roots,
+        arguments: &Arguments<'_>,
+        targets: &Targets,
+    ) -> Targets {
+        let mut targets = targets.clone();
         let unreadable = || UNREADABLE_HOST.to_owned();
         let urls = found(arguments, &self.urls).map(|text| (text, Reader::Url));
         let hosts = found(arguments, &self.hosts).map(|text| (text, Reader::Host));
         for (read, (text, reader)) in urls.chain(hosts).enumerate() {
             if read >= MOST_HOST_TEXTS {
-                touch.hosts.push(unreadable());
+                targets.hosts.push(unreadable());
                 break;
             }
             let host = text.as_deref().and_then(|text| match reader {
                 Reader::Url => hosts::host_in(text),
                 Reader::Host => hosts::host_named(text),
             });
-            touch.hosts.push(host.unwrap_or_else(unreadable));
+            targets.hosts.push(host.unwrap_or_else(unreadable));
         }
-        touch.hosts.sort();
-        touch.hosts.dedup();
-        if touch.hosts.len() > MOST_HOSTS {
-            touch.hosts.truncate(MOST_HOSTS);
-            touch.hosts.push(unreadable());
+        targets.hosts.sort();
+        targets.hosts.dedup();
+        if targets.hosts.len() > MOST_HOSTS {
+            targets.hosts.truncate(MOST_HOSTS);
+            targets.hosts.push(unreadable());
         }
         match &self.paths {
-            Some(pointers) => reach(&mut touch, roots, arguments, pointers),
-            None => beyond(&mut touch),
+            Some(pointers) => reach(&mut targets, roots, arguments, pointers),
+            None => beyond(&mut targets),
         }
-        touch
+        targets
     }
 }
 
@@ -76,43 +81,43 @@ pub(super) fn are_few<'t>(paths: impl Iterator<Item = Option<&'t str>>) -> bool 
 
 /// Which roots the paths lie in. A call that names none of the paths that it could name reaches for
 /// whatever the server takes in their place.
-fn reach(touch: &mut Touch, roots: &Roots, arguments: &Arguments<'_>, pointers: &[String]) {
+fn reach(targets: &mut Targets, roots: &Roots, arguments: &Arguments<'_>, pointers: &[String]) {
     let found = found(arguments, pointers).take(MAX_PATHS + 1);
     let paths: Vec<Option<Cow<'_, str>>> = found.collect();
-    touch.outside = false;
+    targets.outside = false;
     // Nothing that may be changed is named where nothing is.
-    touch.writable = !paths.is_empty();
-    touch.level = 0;
+    targets.writable = !paths.is_empty();
+    targets.level = 0;
     if paths.is_empty() && !pointers.is_empty() {
-        return beyond(touch);
+        return beyond(targets);
     }
     if !are_few(paths.iter().map(Option::as_deref)) {
-        return beyond(touch);
+        return beyond(targets);
     }
     let mut reached = BTreeSet::new();
     for path in paths {
         let path = path.as_deref();
-        let path = path.map(|path| touch.known_as.get(path).map_or(path, String::as_str));
+        let path = path.map(|path| targets.known_as.get(path).map_or(path, String::as_str));
         let place = path.and_then(Location::of_file);
         let place = place.map(|place| roots.find(&place));
         let Some(place) = place.filter(|place| !place.is_outside()) else {
-            beyond(touch);
+            beyond(targets);
             continue;
         };
         reached.extend(place.names().map(str::to_owned));
-        touch.level = touch.level.max(place.level()).max(place.level_below());
-        touch.writable &= place.is_writable();
+        targets.level = targets.level.max(place.level()).max(place.level_below());
+        targets.writable &= place.is_writable();
     }
-    touch.roots = reached.into_iter().collect();
-    if touch.astray {
-        beyond(touch);
+    targets.roots = reached.into_iter().collect();
+    if targets.astray {
+        beyond(targets);
     }
 }
 
-fn beyond(touch: &mut Touch) {
-    touch.outside = true;
-    touch.writable = false;
-    touch.level = MAX_LEVEL;
+fn beyond(targets: &mut Targets) {
+    targets.outside = true;
+    targets.writable = false;
+    targets.level = MAX_LEVEL;
 }
 
 /// The texts at the pointers: one, or an array of them. `None` for whatever else is there, also for an
@@ -256,8 +261,8 @@ mod tests {
                 hosts: vec!["/host".to_owned()],
                 ..ToolLabels::default()
             };
-            let touch = labels.touch(&Roots::default(), &world.arguments, &world.touch);
-            assert_eq!(touch.hosts, hosts, "{argument:?}");
+            let targets = labels.targets(&Roots::default(), &world.arguments, &world.targets);
+            assert_eq!(targets.hosts, hosts, "{argument:?}");
         };
         check(
             ("/url", "https://Docs.Example.com:8080/a?b"),
@@ -306,9 +311,9 @@ mod tests {
                 urls: vec!["/url".to_owned()],
                 ..ToolLabels::default()
             };
-            let touch = labels.touch(&Roots::default(), &world.arguments, &world.touch);
-            assert_eq!(touch.hosts.len(), told, "{hosts}");
-            let unreadable = touch.hosts.iter().any(|host| host == UNREADABLE_HOST);
+            let targets = labels.targets(&Roots::default(), &world.arguments, &world.targets);
+            assert_eq!(targets.hosts.len(), told, "{hosts}");
+            let unreadable = targets.hosts.iter().any(|host| host == UNREADABLE_HOST);
             assert_eq!(!unreadable, readable, "{hosts}");
         };
         check(MOST_HOSTS, MOST_HOSTS, true);
@@ -324,15 +329,19 @@ mod tests {
                 paths: Some(vec!["/path".to_owned(), "/more".to_owned()]),
                 ..ToolLabels::default()
             };
-            let touch = labels.touch(&roots(), &world.arguments, &world.touch);
-            let mut told = touch.roots.join(" ");
-            if touch.outside {
+            let targets = labels.targets(&roots(), &world.arguments, &world.targets);
+            let mut told = targets.roots.join(" ");
+            if targets.outside {
                 told += " outside";
             }
-            if touch.writable {
+            if targets.writable {
                 told += " writable";
             }
-            assert_eq!(format!("{told} {}", touch.level), expected, "{arguments:?}");
+            assert_eq!(
+                format!("{told} {}", targets.level),
+                expected,
+                "{arguments:?}"
+            );
         };
         check(&[("/path", "/srv/data/a")], "data writable 1");
         check(&[("/path", "/srv/data/hr/a")], "data hr 2");
@@ -387,9 +396,9 @@ mod tests {
                 paths: Some(vec!["/path".to_owned(), "/files/*/path".to_owned()]),
                 ..ToolLabels::default()
             };
-            let touch = labels.touch(&roots(), &world.arguments, &world.touch);
-            let outside = if touch.outside { " outside" } else { "" };
-            let told = format!("{}{outside} {}", touch.roots.join(" "), touch.level);
+            let targets = labels.targets(&roots(), &world.arguments, &world.targets);
+            let outside = if targets.outside { " outside" } else { "" };
+            let told = format!("{}{outside} {}", targets.roots.join(" "), targets.level);
             assert_eq!(told, expected, "{:?}", world.arguments);
         };
         let text = |text: &'static str| Leaf::String(text.into());
@@ -456,9 +465,9 @@ mod tests {
                 paths: Some(vec!["/path".to_owned()]),
                 ..ToolLabels::default()
             };
-            let touch = labels.touch(&roots(), &world.arguments, &world.touch);
-            assert_eq!(!touch.outside, expected, "{paths} of {bytes}");
-            assert_eq!(touch.roots.is_empty(), !expected, "{paths} of {bytes}");
+            let targets = labels.targets(&roots(), &world.arguments, &world.targets);
+            assert_eq!(!targets.outside, expected, "{paths} of {bytes}");
+            assert_eq!(targets.roots.is_empty(), !expected, "{paths} of {bytes}");
         };
         check(MAX_PATHS, 20, true);
         check(MAX_PATHS + 1, 20, false);
@@ -470,14 +479,14 @@ mod tests {
     #[test]
     fn a_path_that_nobody_can_follow_is_outside() {
         let mut world = World::new().with(&[("/path", "/srv/data/a")]);
-        world.touch.astray = true;
+        world.targets.astray = true;
         let labels = ToolLabels {
             paths: Some(vec!["/path".to_owned()]),
             ..ToolLabels::default()
         };
-        let touch = labels.touch(&roots(), &world.arguments, &world.touch);
-        assert!(touch.outside && !touch.writable && touch.level == MAX_LEVEL);
-        assert_eq!(touch.roots, ["data"]);
+        let targets = labels.targets(&roots(), &world.arguments, &world.targets);
+        assert!(targets.outside && !targets.writable && targets.level == MAX_LEVEL);
+        assert_eq!(targets.roots, ["data"]);
     }
 
     #[test]
@@ -488,9 +497,9 @@ mod tests {
                 paths,
                 ..ToolLabels::default()
             };
-            let touch = labels.touch(&roots(), &world.arguments, &world.touch);
-            assert_eq!(touch.outside, outside);
-            assert!(!touch.writable);
+            let targets = labels.targets(&roots(), &world.arguments, &world.targets);
+            assert_eq!(targets.outside, outside);
+            assert!(!targets.writable);
         };
         check(None, true);
         check(Some(vec![]), false);
