@@ -122,7 +122,7 @@ fn a_budget_is_what_is_left_of_it_in_whatever_session_and_after_a_restart() {
     };
     let passes = |agent: &Agent| {
         let answer = agent.clone().in_session().echo(2, "it comes back");
-        let spent = answer.body.contains("budget_spent");
+        let spent = answer.body.contains("session_quota_exceeded");
         assert_ne!(answer.body.contains("it comes back"), spent, "{answer:?}");
         !spent
     };
@@ -134,7 +134,10 @@ fn a_budget_is_what_is_left_of_it_in_whatever_session_and_after_a_restart() {
     // Neither another session of the protocol nor one without is another budget.
     assert!(!passes(&named(&gate, "one")));
     let stateless = connects_stateless(named(&gate, "one"));
-    assert!(stateless.body.contains("budget_spent"), "{stateless:?}");
+    assert!(
+        stateless.body.contains("session_quota_exceeded"),
+        "{stateless:?}"
+    );
     assert!(passes(&named(&gate, "other")));
     drop(gate);
     assert!(!passes(&named(&start(), "one")));

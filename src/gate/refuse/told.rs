@@ -114,28 +114,27 @@ pub(in crate::gate) fn known() -> impl Iterator<Item = &'static str> {
 
 /// When to come back, or that there is no coming back, for programs.
 pub(super) fn limited(refusal: &Refusal, reference: &str) -> Option<Fragment> {
-    let (reason, rest) = if let Refusal::TooOften {
+    let rest = if let Refusal::TooOften {
         limit,
         retry_after_ms,
     } = refusal
     {
         let limit = ("limit", Fragment::string(limit.name()));
         let after = ("retryAfterMs", Fragment::integer(*retry_after_ms));
-        ("rate_limited", vec![limit, after])
+        vec![limit, after]
     } else if let Refusal::Spent { retry_after_ms, .. } = refusal {
         let after = retry_after_ms.map(|after| ("retryAfterMs", Fragment::integer(after)));
-        ("budget_spent", after.into_iter().collect())
-    } else if matches!(refusal, Refusal::Ended { .. }) {
-        ("session_ended", Vec::new())
-    } else if matches!(refusal, Refusal::NoRoom) {
-        ("ratchet_full", Vec::new())
-    } else if matches!(refusal, Refusal::WhileSampling) {
-        ("while_sampling", Vec::new())
+        after.into_iter().collect()
+    } else if matches!(
+        refusal,
+        Refusal::Ended { .. } | Refusal::NoRoom | Refusal::WhileSampling
+    ) {
+        Vec::new()
     } else {
         return None;
     };
     let audit = ("audit", Fragment::string(reference));
-    let members = [audit, ("reason", Fragment::string(reason))];
+    let members = [audit, ("reason", Fragment::string(refusal.code()))];
     Some(Fragment::object(members.into_iter().chain(rest)))
 }
 

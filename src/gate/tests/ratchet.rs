@@ -751,7 +751,7 @@ async fn who_comes_when_all_places_are_taken_is_told_that_and_not_what_it_has_no
         assert_eq!(late.to_upstream(), Vec::<String>::new());
         let told = late.to_agent().remove(0);
         assert_eq!(
-            told.contains("ratchet_full"),
+            told.contains("session_store_full"),
             reason == "session_store_full",
             "{told}"
         );

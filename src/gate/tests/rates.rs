@@ -206,7 +206,7 @@ async fn a_session_makes_as_many_calls_as_its_budget_has() {
         bench.agent(&call(&(10 + id).to_string(), "safe")).await;
     }
     assert_eq!(bench.to_upstream().len(), 2);
-    let spent = (Some(RATE_LIMITED), "budget_spent  ".to_owned());
+    let spent = (Some(RATE_LIMITED), "session_quota_exceeded  ".to_owned());
     let answers = told(&bench.to_agent());
     assert_eq!(answers.iter().filter(|it| **it == spent).count(), 2);
     bench.agent(&ping(20)).await;
@@ -251,7 +251,7 @@ async fn passing(bench: &Bench, calls: usize) -> usize {
         bench.agent(&call(&id.to_string(), "safe")).await;
     }
     let (sent, told) = (bench.to_upstream().len(), told(&bench.to_agent()));
-    let refused = (Some(RATE_LIMITED), "budget_spent  ".to_owned());
+    let refused = (Some(RATE_LIMITED), "session_quota_exceeded  ".to_owned());
     assert_eq!(told, vec![refused; calls - sent]);
     sent
 }
@@ -321,7 +321,10 @@ async fn what_a_principal_does_without_a_session_has_a_new_budget_after_a_pause(
         assert_eq!(passing(5..8).await, passes_again[0], "{whose:?}");
         let told = told(&bench.to_agent());
         let again = if passes_again[0] > 0 { "300000" } else { "" };
-        let spent = (Some(RATE_LIMITED), format!("budget_spent  {again}"));
+        let spent = (
+            Some(RATE_LIMITED),
+            format!("session_quota_exceeded  {again}"),
+        );
         assert_eq!(told, vec![spent; 3 - passes_again[0]]);
         // A process that is started after that.
         bench.clock.advance(rest);
@@ -346,7 +349,7 @@ async fn a_call_for_which_there_is_no_place_to_count_it_is_told_so() {
     assert_eq!(other.to_upstream(), Vec::<String>::new());
     assert_eq!(
         told(&other.to_agent()),
-        [(Some(DENIED), "ratchet_full  ".to_owned())]
+        [(Some(DENIED), "session_store_full  ".to_owned())]
     );
     let record = other.records_of("tool_call").await.pop().unwrap();
     assert_eq!(record.get(&["reason", "code"]), "session_store_full");

@@ -117,7 +117,7 @@ async fn a_call_waits_for_the_model_as_long_as_it_may_take_and_is_then_refused_w
     let told = bench.to_agent();
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(
-        told[0].contains(r#""code":4030"#) && told[0].contains("while_sampling"),
+        told[0].contains(r#""code":4030"#) && told[0].contains("blocked_during_sampling"),
         "{told:?}"
     );
     let records = bench.records_of("tool_call").await;
@@ -217,7 +217,7 @@ async fn what_waits_for_a_model_that_is_not_heard_any_more_is_refused_and_nothin
     bench.gate.hears_no_more(&bench.talk).await.unwrap();
     let told = bench.to_agent();
     assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].contains("while_sampling"), "{told:?}");
+    assert!(told[0].contains("blocked_during_sampling"), "{told:?}");
     assert!(bench.talk.session.state().parked.is_empty());
 
     let bench = Bench::new(open);

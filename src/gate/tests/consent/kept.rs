@@ -87,7 +87,7 @@ async fn a_yes_that_was_put_by_is_for_the_same_call_and_no_younger() {
         ..Rates::default()
     });
     asked.answer(&ticket, Answer::Approve).await;
-    assert!(asked.bench.to_agent()[0].contains("budget_spent"));
+    assert!(asked.bench.to_agent()[0].contains("session_quota_exceeded"));
     asked.limit(&Rates::default());
     let other = call("2", "ask").replace(r#"{"a":1}"#, r#"{"a":2}"#);
     asked.bench.agent(&other).await;
@@ -110,7 +110,7 @@ async fn a_yes_is_put_by_when_another_call_is_faster_with_the_last_one_of_a_budg
     asked.bench.gate = asked.bench.gate.remembering(Arc::new(store));
     let ticket = asked.call("1", "ask").await;
     asked.answer(&ticket, Answer::Approve).await;
-    assert!(asked.bench.to_agent()[0].contains("budget_spent"));
+    assert!(asked.bench.to_agent()[0].contains("session_quota_exceeded"));
     asked.bench.agent(&call("2", "ask")).await;
     assert_eq!(asked.bench.to_upstream().len(), 1, "nobody is asked again");
     asked.bench.agent(&call("3", "ask")).await;
@@ -127,7 +127,7 @@ async fn an_agent_without_a_session_brings_the_same_state_again_when_it_came_too
         ..Rates::default()
     });
     asked.bench.agent(&yes("2")).await;
-    assert!(asked.bench.to_agent()[0].contains("budget_spent"));
+    assert!(asked.bench.to_agent()[0].contains("session_quota_exceeded"));
     asked.limit(&Rates::default());
     asked.bench.agent(&yes("3")).await;
     assert_eq!(asked.bench.to_upstream().len(), 1);
@@ -219,7 +219,7 @@ async fn a_yes_to_answers_for_the_server_that_was_put_by_is_for_no_others() {
             ..Rates::default()
         });
         asked.answer(&asked.latest(), Answer::Approve).await;
-        assert!(asked.bench.to_agent()[0].contains("budget_spent"));
+        assert!(asked.bench.to_agent()[0].contains("session_quota_exceeded"));
         asked.limit(&Rates::default());
         // With other answers, and with none.
         for other in [
