@@ -111,7 +111,7 @@ pub(super) fn is_open_in_records(asked: &Asked, what: &str) -> bool {
     let of_session = said("env.session") || said("env.consent");
     let of_definition = what.starts_with("resource.flags");
     of_definition
-        || said("args")
+        || said("raw_arguments")
         || said("argument")
         || said("targets")
         || of_server

@@ -24,8 +24,8 @@ permit (
 @advice("stay below /srv")
 forbid (principal, action == Mcp::Action::"call_tool", resource)
 unless {
-  context.args.hasTag("/path") && context.args.getTag("/path") has s &&
-  context.args.getTag("/path").s like "/srv/*"
+  context.raw_arguments.hasTag("/path") && context.raw_arguments.getTag("/path") has string &&
+  context.raw_arguments.getTag("/path").string like "/srv/*"
 };
 
 @id("guides")

@@ -255,7 +255,7 @@ pub(super) fn path(mut expr: &Expr) -> Option<(Var, Vec<&str>)> {
     Some((*root, path))
 }
 
-/// The pointer in `context.args.getTag("…").s`, or of what `context.arguments` has by name.
+/// The pointer in `context.raw_arguments.getTag("…").string`, or of what `context.arguments` has by name.
 pub(super) fn argument(expr: &Expr) -> Option<String> {
     if let Some((Var::Context, path)) = path(expr)
         && let ["arguments", rest @ ..] = path.as_slice()

@@ -241,8 +241,9 @@ mod tests {
     use super::*;
 
     /// The agent's own number, which may be anything.
-    const GUARD: &str = "context.args.hasTag(\"/n\") && context.args.getTag(\"/n\") has i && ";
-    const N: &str = "context.args.getTag(\"/n\").i";
+    const GUARD: &str =
+        "context.raw_arguments.hasTag(\"/n\") && context.raw_arguments.getTag(\"/n\") has long && ";
+    const N: &str = "context.raw_arguments.getTag(\"/n\").long";
 
     #[track_caller]
     fn when(condition: &str, findings: usize) {

@@ -129,7 +129,7 @@ mod tests {
                 0,
             ),
             (
-                "when { context.args.hasTag(\"/a\") } unless { context.args.getTag(\"/a\") has s }",
+                "when { context.raw_arguments.hasTag(\"/a\") } unless { context.raw_arguments.getTag(\"/a\") has string }",
                 0,
             ),
         ];

@@ -381,9 +381,9 @@ mod tests {
 
     fn material_of(effect: &str, pointer: &str, condition: &str, labels: ToolLabels) -> Material {
         let guard = format!(
-            "context.args.hasTag(\"{pointer}\") && context.args.getTag(\"{pointer}\") has s"
+            "context.raw_arguments.hasTag(\"{pointer}\") && context.raw_arguments.getTag(\"{pointer}\") has string"
         );
-        let text = format!("context.args.getTag(\"{pointer}\").s");
+        let text = format!("context.raw_arguments.getTag(\"{pointer}\").string");
         let condition = condition.replace("$p", &text);
         let scope = "resource == Mcp::Tool::\"t\"";
         let policy = call(
@@ -627,8 +627,8 @@ mod tests {
         let policy = call(
             "permit",
             "resource == Mcp::Tool::\"other\"",
-            "when { context.args.hasTag(\"/page\") && context.args.getTag(\"/page\") has s && \
-             context.args.getTag(\"/page\").s like \"*.example.com*\" }",
+            "when { context.raw_arguments.hasTag(\"/page\") && context.raw_arguments.getTag(\"/page\") has string && \
+             context.raw_arguments.getTag(\"/page\").string like \"*.example.com*\" }",
         );
         let mut said = Labels::default();
         let labels = ToolLabels {

@@ -108,7 +108,7 @@ pub enum Value {
 /// Something that a part looked at.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sight {
-    /// As policies write it, for example `context.args.getTag("/path").s`.
+    /// As policies write it, for example `context.raw_arguments.getTag("/path").string`.
     pub what: String,
     /// As policies write values; `None` where there is none.
     pub value: Option<String>,

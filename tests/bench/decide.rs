@@ -282,7 +282,7 @@ fn snapshots() -> Vec<(String, PolicySnapshot)> {
         let dir = tempfile::tempdir().expect("a directory");
         let guards = (1..count).map(|number| {
             format!(
-                "@id(\"no-{number}\") forbid(principal, action == Mcp::Action::\"call_tool\", resource) when {{ context.args.hasTag(\"/path\") && context.args.getTag(\"/path\") has s && context.args.getTag(\"/path\").s like \"/secret{number}/*\" }};\n"
+                "@id(\"no-{number}\") forbid(principal, action == Mcp::Action::\"call_tool\", resource) when {{ context.raw_arguments.hasTag(\"/path\") && context.raw_arguments.getTag(\"/path\") has string && context.raw_arguments.getTag(\"/path\").string like \"/secret{number}/*\" }};\n"
             )
         });
         let all = "@id(\"all\") permit(principal, action, resource);\n".to_owned();

@@ -224,7 +224,7 @@ fn paths(scratch: &Path) -> Result<Vec<Route>, Failure> {
 fn hundred_policies() -> String {
     let guards = (0..99).map(|number| {
         format!(
-            "@id(\"no-{number}\") forbid(principal, action == Mcp::Action::\"call_tool\", resource) when {{ context.args.hasTag(\"/text\") && context.args.getTag(\"/text\") has s && context.args.getTag(\"/text\").s like \"*secret{number}*\" }};\n"
+            "@id(\"no-{number}\") forbid(principal, action == Mcp::Action::\"call_tool\", resource) when {{ context.raw_arguments.hasTag(\"/text\") && context.raw_arguments.getTag(\"/text\") has string && context.raw_arguments.getTag(\"/text\").string like \"*secret{number}*\" }};\n"
         )
     });
     let all = "@id(\"all\") permit(principal, action, resource);\n".to_owned();

@@ -201,14 +201,14 @@ fn deploy(place: &Path, link: &Path, number: usize) {
     fs::create_dir(&dir).expect("a directory");
     let guards = (2..POLICIES).map(|guard| {
         format!(
-            "@id(\"guard-{guard}\") forbid(principal, action in Mcp::Action::\"call_tool\", resource == Mcp::Tool::\"tool_{guard}\") when {{ context.args.hasTag(\"/path\") && context.args.getTag(\"/path\") has s && context.args.getTag(\"/path\").s like \"/secret{guard}/*\" }};\n"
+            "@id(\"guard-{guard}\") forbid(principal, action in Mcp::Action::\"call_tool\", resource == Mcp::Tool::\"tool_{guard}\") when {{ context.raw_arguments.hasTag(\"/path\") && context.raw_arguments.getTag(\"/path\") has string && context.raw_arguments.getTag(\"/path\").string like \"/secret{guard}/*\" }};\n"
         )
     });
     let first = "@id(\"all\") permit(principal, action, resource);\n".to_owned();
     let last = format!(
         "@id(\"last\") forbid(principal, action in Mcp::Action::\"call_tool\", resource) when {{ {} }};\n",
         if number.is_multiple_of(2) {
-            "context.args.hasTag(\"/never\")"
+            "context.raw_arguments.hasTag(\"/never\")"
         } else {
             "true"
         }

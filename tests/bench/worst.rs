@@ -424,7 +424,7 @@ fn policies() -> tempfile::TempDir {
     let dir = tempfile::tempdir().expect("a directory");
     let mut rules = "@id(\"all\") permit(principal, action, resource) unless { resource == Mcp::Tool::\"denied\" };\n".to_owned();
     for number in 0..100 {
-        writeln!(rules, "@id(\"no-{number}\") forbid(principal, action in Mcp::Action::\"call_tool\", resource) when {{ context.args.hasTag(\"/path\") && context.args.getTag(\"/path\") has s && context.args.getTag(\"/path\").s like \"/secret{number}/*\" && context.targets.outside }};").expect("text");
+        writeln!(rules, "@id(\"no-{number}\") forbid(principal, action in Mcp::Action::\"call_tool\", resource) when {{ context.raw_arguments.hasTag(\"/path\") && context.raw_arguments.getTag(\"/path\") has string && context.raw_arguments.getTag(\"/path\").string like \"/secret{number}/*\" && context.targets.outside }};").expect("text");
     }
     fs::write(dir.path().join("a.cedar"), rules).expect("a file");
     let tools = "[tools.write_file]\npermission = \"write\"\npaths = [\"/path\", \"/path/*\"]\nurls = [\"/url\"]\n[tools.denied]\npermission = \"read\"\npaths = [\"/path\"]\n";

@@ -98,7 +98,7 @@ pub(crate) fn filesystem() -> Real {
             "write_file",
             json!({"path": path("notes.txt"), "content": CANARY}),
         ),
-        policy: guard("read_text_file", "/path", "s", r#"!(it like "*/.*")"#),
+        policy: guard("read_text_file", "/path", "string", r#"!(it like "*/.*")"#),
         refused: call(
             "read_text_file",
             json!({"path": path(".env"), "tail": 1, "note": CANARY}),
@@ -115,7 +115,7 @@ pub(crate) fn everything() -> Real {
         allow: vec!["get-sum", "echo", "no_such_tool", "get-structured-content"],
         read: call("get-sum", json!({"a": 2, "b": 40.5})),
         denied: call("get-env", json!({"note": CANARY})),
-        policy: guard("get-sum", "/a", "i", "it < 100"),
+        policy: guard("get-sum", "/a", "long", "it < 100"),
         refused: call("get-sum", json!({"a": 100, "b": 1, "note": CANARY})),
         files: scratch(),
     }
@@ -139,7 +139,12 @@ pub(crate) fn memory() -> Real {
         allow: vec!["search_nodes", "no_such_tool", "read_graph"],
         read: call("search_nodes", json!({"query": "ada"})),
         denied: call("delete_entities", json!({"entityNames": ["Ada", CANARY]})),
-        policy: guard("search_nodes", "/query", "s", r#"!(it like "*secret*")"#),
+        policy: guard(
+            "search_nodes",
+            "/query",
+            "string",
+            r#"!(it like "*secret*")"#,
+        ),
         refused: call(
             "search_nodes",
             json!({"query": format!("a secret {CANARY}")}),
@@ -170,7 +175,7 @@ pub(crate) fn git() -> Real {
         allow: vec!["git_log", "no_such_tool", "git_status"],
         read: call("git_log", json!({"repo_path": path, "max_count": 3})),
         denied: call("git_commit", json!({"repo_path": path, "message": CANARY})),
-        policy: guard("git_log", "/max_count", "i", "it <= 10"),
+        policy: guard("git_log", "/max_count", "long", "it <= 10"),
         refused: call(
             "git_log",
             json!({"repo_path": path, "max_count": 1000, "note": CANARY}),
@@ -198,7 +203,7 @@ pub(crate) fn time() -> Real {
         policy: guard(
             "convert_time",
             "/target_timezone",
-            "s",
+            "string",
             r#"it like "Asia/*""#,
         ),
         refused: call("convert_time", elsewhere),
@@ -214,7 +219,7 @@ pub(crate) fn fastmcp() -> Real {
         allow: vec!["no_such_tool", "add"],
         read: call("add", json!({"a": 2, "b": 40})),
         denied: call("forget", json!({"note": CANARY})),
-        policy: guard("add", "/a", "i", "it < 100"),
+        policy: guard("add", "/a", "long", "it < 100"),
         refused: call("add", json!({"a": 100, "b": 1, "note": CANARY})),
         files: scratch(),
     }
@@ -297,11 +302,11 @@ fn scratch() -> TempDir {
 
 /// Permits a tool if one of its arguments is there and passes a test, in which it is called `it`.
 fn guard(tool: &str, pointer: &str, member: &str, test: &str) -> String {
-    let tag = format!("context.args.getTag(\"{pointer}\")");
+    let tag = format!("context.raw_arguments.getTag(\"{pointer}\")");
     let test = test.replace("it ", &format!("{tag}.{member} "));
     format!(
         "@id(\"guard\")\npermit (\n  principal is Mcp::Agent,\n  action == Mcp::Action::\"call_tool\",\n  \
-         resource == Mcp::Tool::\"{tool}\"\n)\nwhen {{\n  context.args.hasTag(\"{pointer}\") &&\n  \
+         resource == Mcp::Tool::\"{tool}\"\n)\nwhen {{\n  context.raw_arguments.hasTag(\"{pointer}\") &&\n  \
          {tag} has {member} &&\n  {test}\n}};\n"
     )
 }

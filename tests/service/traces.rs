@@ -170,7 +170,7 @@ fn traced(collector: &Collector) -> (Vec<Told>, String) {
         @id("open") permit (principal, action, resource);
         @id("no-sums") @code("sums") forbid (
             principal is Mcp::Agent, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"add"
-        ) when { context.args.hasTag("/a") };
+        ) when { context.raw_arguments.hasTag("/a") };
     "#;
     let mut setup = Setup::of([fixture("everything-server")])
         .policies(policy)

@@ -753,5 +753,9 @@ fn what_is_of_another_type_says_what_to_write_instead() {
         "context.arguments.head > 100",
         "greaterThan(decimal(",
     );
-    check("call_tool", "context.args[\"/path\"] == \"x\"", "getTag");
+    check(
+        "call_tool",
+        "context.raw_arguments[\"/path\"] == \"x\"",
+        "getTag",
+    );
 }

@@ -264,7 +264,7 @@ pub(super) fn notices(lock: &Lock, labels: &[PolicySource]) -> Vec<PolicyProblem
                 )
             }
         };
-        let help = "policies see such arguments through `context.args`";
+        let help = "policies see such arguments through `context.raw_arguments`";
         let notice = PolicyProblem::warning("policy::untyped", message).with_help(help);
         let source = labels.iter().find(|it| it.name == tool.origin.file);
         notices.push(match source {

@@ -12,8 +12,8 @@ use crate::wire::{Document, Limits};
 const POLICIES: [&str; 12] = [
     "@id(\"all\") permit(principal, action, resource);",
     "permit(principal, action, resource);",
-    "@id(\"b\")\nforbid(principal, action, resource) when { context.args.hasTag(\"/a\") };",
-    "@id(\"c\")\nforbid(principal, action, resource) when { context.args.hasTag(\"/a\") };",
+    "@id(\"b\")\nforbid(principal, action, resource) when { context.raw_arguments.hasTag(\"/a\") };",
+    "@id(\"c\")\nforbid(principal, action, resource) when { context.raw_arguments.hasTag(\"/a\") };",
     "@id(\"call\") permit(principal, action == Mcp::Action::\"call_tool/t\", resource);",
     "@id(\"typed\") permit(principal, action == Mcp::Action::\"call_tool/t\", resource) \
      when { context.arguments.x == \"a\" };",

@@ -22,11 +22,11 @@ when { !context.targets.hosts.isEmpty() && ["a.example", "b.example"].containsAl
 when { resource.level >= 3 };
 @id("path") forbid(principal, action == Mcp::Action::"call_tool", resource)
 when {
-  context.args.hasTag("/opts/path") && context.args.getTag("/opts/path") has s &&
-  context.args.getTag("/opts/path").s == "secret"
+  context.raw_arguments.hasTag("/opts/path") && context.raw_arguments.getTag("/opts/path") has string &&
+  context.raw_arguments.getTag("/opts/path").string == "secret"
 };
 @id("many") forbid(principal, action == Mcp::Action::"call_tool", resource)
-when { context.args.hasTag("/n") && context.args.getTag("/n") has i && context.args.getTag("/n").i > 100 };
+when { context.raw_arguments.hasTag("/n") && context.raw_arguments.getTag("/n") has long && context.raw_arguments.getTag("/n").long > 100 };
 @id("pii") forbid(principal, action == Mcp::Action::"call_tool", resource in Mcp::Capability::"net")
 when { context.env.session.labels.contains("pii") };
 @id("writer") forbid(principal, action == Mcp::Action::"call_tool", resource in Mcp::Permission::"write")

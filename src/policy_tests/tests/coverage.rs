@@ -5,13 +5,13 @@ use super::*;
 
 const POLICIES: &str = r#"@id("read")
 permit (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"read")
-when { principal.trust > 0 || context.args.hasTag("/path") };
+when { principal.trust > 0 || context.raw_arguments.hasTag("/path") };
 
 @id("no-secrets")
 forbid (principal, action == Mcp::Action::"call_tool", resource)
-when { context.args.hasTag("/path") && context.args.getTag("/path") has s }
+when { context.raw_arguments.hasTag("/path") && context.raw_arguments.getTag("/path") has string }
 unless {
-  !(context.args.getTag("/path").s like "*secret*" || context.args.getTag("/path").s like "*key*")
+  !(context.raw_arguments.getTag("/path").string like "*secret*" || context.raw_arguments.getTag("/path").string like "*key*")
 };
 
 @id("never")
@@ -77,7 +77,7 @@ fn a_threshold_that_is_not_reached_fails_and_a_failed_test_fails_first() {
 #[test]
 fn everything_seen_is_a_hundred_of_a_hundred() {
     let policies = r#"@id("x") permit (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"x")
-        when { context.args.hasTag("/a") };"#;
+        when { context.raw_arguments.hasTag("/a") };"#;
     let tests = "[[test]]\nname = 'x'\ncall = 'x'\nargs.a = 1\nexpect = 'allow'\n[[test]]\nname = 'y'\ncall = 'x'\nexpect = 'deny'\n";
     let pack = Pack::new(policies, tests);
     let report = covered(&pack, WantedCoverage::AtLeast(100));
@@ -94,7 +94,7 @@ fn everything_seen_is_a_hundred_of_a_hundred() {
 #[test]
 fn each_branch_of_an_if_has_to_be_seen_and_a_constant_only_asked() {
     let policies = r#"@id("x") permit (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"x")
-        when { if context.args.hasTag("/a") then true else context.args.hasTag("/b") };"#;
+        when { if context.raw_arguments.hasTag("/a") then true else context.raw_arguments.hasTag("/b") };"#;
     let test = |args: &str, expected: &str| {
         format!(
             "[[test]]\nname = '{args}'\ncall = 'x'\nargs = {{ {args} }}\nexpect = '{expected}'\n"
@@ -125,7 +125,7 @@ fn covered_of(pack: &Pack) -> crate::policy_tests::Coverage {
 fn an_excuse_is_for_changes_and_not_for_coverage() {
     let policies = r#"@id("x") permit (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"x")
         // no test can tell (condition, negation): for later
-        when { context.args.hasTag("/a") };"#;
+        when { context.raw_arguments.hasTag("/a") };"#;
     let tests = "[[test]]\nname = 'x'\ncall = 'x'\nargs.a = 1\nexpect = 'allow'\n";
     let report = covered_of(&Pack::new(policies, tests));
     assert_eq!((report.covered, report.total), (2, 3));

@@ -11,7 +11,7 @@ permit (
   action == Mcp::Action::"extension",
   resource == Mcp::Method::"vendor/do"
 )
-unless { context.args.hasTag("/force") };
+unless { context.raw_arguments.hasTag("/force") };
 @id("told")
 permit (
   principal is Mcp::Server,

@@ -20,9 +20,9 @@ permit (
 @advice("stay below /srv")
 forbid (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"read_file")
 unless {
-  context.args.hasTag("/path")
-  && context.args.getTag("/path") has s
-  && context.args.getTag("/path").s like "/srv/*"
+  context.raw_arguments.hasTag("/path")
+  && context.raw_arguments.getTag("/path") has string
+  && context.raw_arguments.getTag("/path").string like "/srv/*"
 };
 @id("plain")
 forbid (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"remove")
@@ -34,25 +34,25 @@ permit (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"s
 @id("overflows")
 forbid (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"sum")
 when {
-  context.args.hasTag("/n")
-  && context.args.getTag("/n") has i
-  && context.args.getTag("/n").i + 9223372036854775807 < 0
+  context.raw_arguments.hasTag("/n")
+  && context.raw_arguments.getTag("/n") has long
+  && context.raw_arguments.getTag("/n").long + 9223372036854775807 < 0
 };
 @id("values")
 permit (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"values")
 when {
-  context.args.hasTag("/i") && context.args.getTag("/i") has i && context.args.getTag("/i").i == 3
-  && context.args.hasTag("/f") && context.args.getTag("/f") has n
-  && context.args.getTag("/f").n == decimal("1.50")
-  && context.args.hasTag("/big") && context.args.getTag("/big") has text
-  && context.args.getTag("/big").text == "18446744073709551616"
-  && context.args.hasTag("/b") && context.args.getTag("/b") has b && context.args.getTag("/b").b
-  && context.args.hasTag("/at") && context.args.getTag("/at") has s
-  && context.args.getTag("/at").s == "2026-01-02T03:04:05Z"
-  && context.args.hasTag("/list") && context.args.getTag("/list") has many
-  && context.args.getTag("/list").many == ["a", "b"]
-  && context.args.hasTag("/deep/er") && context.args.getTag("/deep/er") has s
-  && context.args.getTag("/deep/er").s == "x"
+  context.raw_arguments.hasTag("/i") && context.raw_arguments.getTag("/i") has long && context.raw_arguments.getTag("/i").long == 3
+  && context.raw_arguments.hasTag("/f") && context.raw_arguments.getTag("/f") has decimal
+  && context.raw_arguments.getTag("/f").decimal == decimal("1.50")
+  && context.raw_arguments.hasTag("/big") && context.raw_arguments.getTag("/big") has text
+  && context.raw_arguments.getTag("/big").text == "18446744073709551616"
+  && context.raw_arguments.hasTag("/b") && context.raw_arguments.getTag("/b") has bool && context.raw_arguments.getTag("/b").bool
+  && context.raw_arguments.hasTag("/at") && context.raw_arguments.getTag("/at") has string
+  && context.raw_arguments.getTag("/at").string == "2026-01-02T03:04:05Z"
+  && context.raw_arguments.hasTag("/list") && context.raw_arguments.getTag("/list") has strings
+  && context.raw_arguments.getTag("/list").strings == ["a", "b"]
+  && context.raw_arguments.hasTag("/deep/er") && context.raw_arguments.getTag("/deep/er") has string
+  && context.raw_arguments.getTag("/deep/er").string == "x"
 };
 @id("trusted")
 permit (principal is Mcp::Agent, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"trusted")

@@ -12,8 +12,8 @@ when { principal.trust >= 2 && ["a", "b"].contains(context.env.transport) };
 @code("outside")
 forbid (principal, action == Mcp::Action::"call_tool", resource)
 unless {
-  context.args.hasTag("/path") && context.args.getTag("/path") has s &&
-  context.args.getTag("/path").s like "/srv/*"
+  context.raw_arguments.hasTag("/path") && context.raw_arguments.getTag("/path") has string &&
+  context.raw_arguments.getTag("/path").string like "/srv/*"
 };
 "#;
 

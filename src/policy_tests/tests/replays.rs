@@ -9,7 +9,7 @@ const POLICIES: &str = r#"
 permit (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"read");
 @id("write-below")
 permit (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"write")
-when { context.args.hasTag("/path") };
+when { context.raw_arguments.hasTag("/path") };
 @id("no-remove")
 forbid (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"remove");
 @id("hidden")

@@ -21,9 +21,9 @@ forbid (
   action == Mcp::Action::"call_tool",
   resource == Mcp::Tool::"read_file"
 ) unless {
-  context.args.hasTag("/path")
-  && context.args.getTag("/path") has s
-  && context.args.getTag("/path").s like "/srv/*"
+  context.raw_arguments.hasTag("/path")
+  && context.raw_arguments.getTag("/path") has string
+  && context.raw_arguments.getTag("/path").string like "/srv/*"
 };
 
 @id("noted")
@@ -44,9 +44,9 @@ forbid (principal in Mcp::Role::"guest", action == Mcp::Action::"initialize", re
 @id("overflow")
 forbid (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"sum")
 when {
-  context.args.hasTag("/n")
-  && context.args.getTag("/n") has i
-  && context.args.getTag("/n").i + 9223372036854775807 < 0
+  context.raw_arguments.hasTag("/n")
+  && context.raw_arguments.getTag("/n") has long
+  && context.raw_arguments.getTag("/n").long + 9223372036854775807 < 0
 };
 "#;
 

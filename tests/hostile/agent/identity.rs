@@ -40,7 +40,7 @@ fn a_server_does_not_say_who_the_agent_is() {
 /// Every tool may be listed and called, but not with this argument.
 const NOT_WITH_TEXT: &str = r#"
 @id("all") permit (principal is Mcp::Agent, action in [Mcp::Action::"list_tool", Mcp::Action::"call_tool"], resource is Mcp::Tool);
-@id("not-with-text") forbid (principal is Mcp::Agent, action == Mcp::Action::"call_tool", resource is Mcp::Tool) when { context.args.hasTag("/text") };
+@id("not-with-text") forbid (principal is Mcp::Agent, action == Mcp::Action::"call_tool", resource is Mcp::Tool) when { context.raw_arguments.hasTag("/text") };
 "#;
 
 #[test]

@@ -2,13 +2,13 @@
 //!
 //! | leaf | attributes of its tag |
 //! |---|---|
-//! | string | `s` |
-//! | number | `text` (its exact JSON text); `i` if it is an integer, and `n`, as [`Ordered`] has them |
-//! | boolean | `b` |
+//! | string | `string` |
+//! | number | `text` (its exact JSON text); `long` if it is an integer, and `decimal`, as [`Ordered`] has them |
+//! | boolean | `bool` |
 //! | null | `isNull` |
-//! | array of nothing but strings | `many`, beside the tags of its items |
+//! | array of nothing but strings | `strings`, beside the tags of its items |
 //! | any other array | no tag, but those of its items |
-//! | empty array | `many`, empty |
+//! | empty array | `strings`, empty |
 //! | empty object | none |
 
 use std::collections::HashSet;
@@ -40,7 +40,7 @@ pub(super) fn entity(
 fn tag(leaf: &Leaf<'_>, needs: Needs) -> Option<Value> {
     Some(match leaf {
         Leaf::Array => return None,
-        Leaf::String(text) => record([("s", literal(text.as_ref()))]),
+        Leaf::String(text) => record([("string", literal(text.as_ref()))]),
         Leaf::Number(text) => {
             let ordered = Ordered::of(text);
             let ordered = ordered.as_ref();
@@ -51,15 +51,18 @@ fn tag(leaf: &Leaf<'_>, needs: Needs) -> Option<Value> {
                 Some(("text", literal(*text))),
                 ordered
                     .and_then(|it| it.integer)
-                    .map(|value| ("i", literal(value))),
-                text4.as_deref().and_then(decimal).map(|value| ("n", value)),
+                    .map(|value| ("long", literal(value))),
+                text4
+                    .as_deref()
+                    .and_then(decimal)
+                    .map(|value| ("decimal", value)),
             ];
             record(fields.into_iter().flatten())
         }
-        Leaf::Bool(value) => record([("b", literal(*value))]),
+        Leaf::Bool(value) => record([("bool", literal(*value))]),
         Leaf::Null => record([("isNull", literal(true))]),
-        Leaf::Strings(items) => record([("many", strings(items))]),
-        Leaf::EmptyArray => record([("many", strings::<&str>(&[]))]),
+        Leaf::Strings(items) => record([("strings", strings(items))]),
+        Leaf::EmptyArray => record([("strings", strings::<&str>(&[]))]),
         Leaf::EmptyObject => record([]),
     })
 }

@@ -91,9 +91,9 @@ pub(super) fn assemble(
                     },
                 ),
             );
-            put("args", args());
+            put("raw_arguments", args());
         }
-        Action::GetPrompt { .. } => put("args", args()),
+        Action::GetPrompt { .. } => put("raw_arguments", args()),
         Action::Complete { argument } => put("argument", literal(*argument)),
         Action::ReceiveResult { received } => put("result", result_value(received)),
         Action::Sample {

@@ -26,7 +26,7 @@ fn call(arguments: &Record) -> Value {
         "attributes": {
             "env": { "type": "EntityOrCommon", "name": "Env" },
             "targets": { "type": "EntityOrCommon", "name": "Targets" },
-            "args": { "type": "EntityOrCommon", "name": "Args" },
+            "raw_arguments": { "type": "EntityOrCommon", "name": "Args" },
             "arguments": record(arguments),
         },
     });

@@ -24,8 +24,11 @@ const AN_ENTITY: &str = "roots are entities: write `Mcp::Root::\"…\"` in place
 const DECIMAL: &str = "where the lock says `number`, the argument is a decimal: compare it by \
                        `.greaterThan(decimal(\"100.0\"))`, `.lessThanOrEqual(…)` and the like";
 
+/// Attributes of the context that had another name before.
+const RENAMED: [(&str, &str); 2] = [("args", TAGGED), ("touch", "targets")];
+
 /// Where arguments are, with and without types.
-const TAGGED: &str = "args";
+const TAGGED: &str = "raw_arguments";
 const TYPED: &str = "arguments";
 
 /// About what the checker says of types, which names none of what to write instead.
@@ -88,7 +91,9 @@ impl Names {
     fn about(&self, expr: &Expr) -> Option<String> {
         let of_argument =
             argument(expr).and_then(|(written, pointer)| self.of_argument(written, &pointer));
-        if of_argument.is_some() {
+        if let Some((_, name)) = RENAMED.iter().find(|(old, _)| asks_context(expr, old)) {
+            Some(format!("it is `context.{name}` now"))
+        } else if of_argument.is_some() {
             of_argument
         } else if let ExprKind::HasAttr { attr, .. } = expr.expr_kind() {
             self.misspelt(attr)
@@ -111,9 +116,9 @@ impl Names {
         };
         let pointer = pointer.escape_debug();
         Some(format!(
-            "{why}: write `context.args.hasTag(\"{pointer}\") && \
-             context.args.getTag(\"{pointer}\") has s && context.args.getTag(\"{pointer}\").s` and \
-             what it must be; a text is `s`, an integer `i`, any number `n`, a boolean `b`"
+            "{why}: write `context.raw_arguments.hasTag(\"{pointer}\") && \
+             context.raw_arguments.getTag(\"{pointer}\") has string && context.raw_arguments.getTag(\"{pointer}\").string` and \
+             what it must be; a text is `string`, an integer `long`, any number `decimal`, a boolean `bool`"
         ))
     }
 
@@ -138,7 +143,7 @@ impl Names {
 }
 
 /// The attribute of the context that an argument is looked for in, and the JSON pointer of the
-/// argument, of `context.args.path` and `context.arguments has path`.
+/// argument, of `context.raw_arguments.path` and `context.arguments has path`.
 fn argument(expr: &Expr) -> Option<(&'static str, String)> {
     let (of, attribute) = if let ExprKind::GetAttr { expr, attr } = expr.expr_kind() {
         (expr, attr)
@@ -167,6 +172,16 @@ fn is_context(expr: &Expr, attribute: &str) -> bool {
         ExprKind::GetAttr { expr, attr } if attr == attribute
             && matches!(expr.expr_kind(), ExprKind::Var(Var::Context))
     )
+}
+
+/// `context.NAME` or `context has NAME`.
+fn asks_context(expr: &Expr, attribute: &str) -> bool {
+    is_context(expr, attribute)
+        || matches!(
+            expr.expr_kind(),
+            ExprKind::HasAttr { expr, attr } if attr == attribute
+                && matches!(expr.expr_kind(), ExprKind::Var(Var::Context))
+        )
 }
 
 fn of_roots(op: BinaryOp, one: &Expr, other: &Expr) -> Option<&'static str> {

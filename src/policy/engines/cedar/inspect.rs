@@ -117,7 +117,7 @@ impl Needs {
             "startedAt" => Self::STARTED_AT,
             "at" => Self::CONSENT_AT,
             "peer" => Self::PEER,
-            "n" => Self::DECIMAL,
+            "decimal" => Self::DECIMAL,
             "client" => Self::CLIENT.and(Self::DETAILS),
             "server" => Self::SERVER.and(Self::DETAILS),
             "session" => Self::SESSION,

@@ -127,9 +127,9 @@ fn open_context(question: &OpenQuestion<'_>, verb: Verb, peer: Peer) -> Context 
 /// What is in a context beside `env`.
 fn beside_env(action: ActionName, verb: Verb) -> &'static [&'static str] {
     match action {
-        ActionName::CallTool if verb.call().is_some() => &["targets", "args", "arguments"],
-        ActionName::CallTool | ActionName::Extension => &["targets", "args"],
-        ActionName::GetPrompt => &["args"],
+        ActionName::CallTool if verb.call().is_some() => &["targets", "raw_arguments", "arguments"],
+        ActionName::CallTool | ActionName::Extension => &["targets", "raw_arguments"],
+        ActionName::GetPrompt => &["raw_arguments"],
         ActionName::Complete => &["argument"],
         ActionName::ReceiveResult => &["result"],
         ActionName::Sample => &[

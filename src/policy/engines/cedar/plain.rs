@@ -207,12 +207,12 @@ fn is_var(expr: &Expr, var: Var) -> bool {
     matches!(expr.expr_kind(), ExprKind::Var(found) if *found == var)
 }
 
-/// `context.args`.
+/// `context.raw_arguments`.
 fn is_arguments(expr: &Expr) -> bool {
-    matches!(path(expr), Some((Var::Context, path)) if path == ["args"])
+    matches!(path(expr), Some((Var::Context, path)) if path == ["raw_arguments"])
 }
 
-/// The pointer in `context.args.getTag("…")`.
+/// The pointer in `context.raw_arguments.getTag("…")`.
 fn argument(expr: &Expr) -> Option<&str> {
     if let ExprKind::BinaryApp {
         op: BinaryOp::GetTag,

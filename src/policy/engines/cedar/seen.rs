@@ -199,15 +199,15 @@ impl<'a> View<'a> {
 }
 
 impl Attribute {
-    /// `None` for `n`, a decimal, which only Cedar can make.
+    /// `None` for `decimal`, which only Cedar can make.
     pub(super) fn of(name: &str) -> Option<Self> {
         Some(match name {
-            "s" => Self::String,
+            "string" => Self::String,
             "text" => Self::NumberText,
-            "i" => Self::Integer,
-            "b" => Self::Boolean,
+            "long" => Self::Integer,
+            "bool" => Self::Boolean,
             "isNull" => Self::IsNull,
-            "many" => Self::Many,
+            "strings" => Self::Many,
             _ => return None,
         })
     }

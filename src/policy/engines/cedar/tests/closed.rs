@@ -16,7 +16,7 @@ fn a_forbid_that_cannot_be_evaluated_denies() {
         arguments: Arguments(vec![("/path".to_owned(), leaf)]),
         ..World::new()
     };
-    let guard = r#"context.args.getTag("/path").s like "/etc/*""#;
+    let guard = r#"context.raw_arguments.getTag("/path").string like "/etc/*""#;
     check_fault(guard, &World::new());
     check_fault(guard, &path(Leaf::Strings(vec!["/etc/passwd".into()])));
     check_fault(guard, &path(Leaf::Number("1")));
@@ -67,8 +67,8 @@ fn the_same_policy_is_blamed_whatever_the_order() {
 #[test]
 fn what_could_fail_is_refused_when_loaded() {
     for condition in [
-        r#"context.args.getTag("/path").s like "/etc/*""#,
-        r#"context.args.hasTag("/path") && context.args.getTag("/path").s like "/etc/*""#,
+        r#"context.raw_arguments.getTag("/path").string like "/etc/*""#,
+        r#"context.raw_arguments.hasTag("/path") && context.raw_arguments.getTag("/path").string like "/etc/*""#,
         "principal.blocked",
         r#"Mcp::Tool::"ghost".level > 0"#,
         r#"(if principal.trust > 0 then resource else Mcp::Tool::"ghost").level > 0"#,
@@ -97,8 +97,8 @@ fn escapes_of_cedars_json_are_plain_arguments() {
     let text = r#"
         @id("p") permit(principal, action == Mcp::Action::"call_tool", resource);
         @id("url") forbid(principal, action == Mcp::Action::"call_tool", resource)
-        unless { context.args.hasTag("/url") && context.args.getTag("/url") has s
-                 && context.args.getTag("/url").s like "https://docs.example.com/*" };"#;
+        unless { context.raw_arguments.hasTag("/url") && context.raw_arguments.getTag("/url") has string
+                 && context.raw_arguments.getTag("/url").string like "https://docs.example.com/*" };"#;
     let ok = World::new().with(&[("/url", "https://docs.example.com/a")]);
     assert_eq!(judged(text, &ok.call(&tool("fetch"))), "allow p");
     for arguments in [
@@ -281,8 +281,8 @@ fn numbers_that_cedar_cannot_hold_are_compared_by_their_size() {
     let text = r#"
         @id("p") permit(principal, action == Mcp::Action::"call_tool", resource);
         @id("small") forbid(principal, action == Mcp::Action::"call_tool", resource)
-        unless { context.args.hasTag("/n") && context.args.getTag("/n") has n
-                 && context.args.getTag("/n").n.lessThan(decimal("10.0")) };"#;
+        unless { context.raw_arguments.hasTag("/n") && context.raw_arguments.getTag("/n") has decimal
+                 && context.raw_arguments.getTag("/n").decimal.lessThan(decimal("10.0")) };"#;
     let judge = |number: &'static str| {
         let world = World {
             arguments: Arguments(vec![("/n".to_owned(), Leaf::Number(number))]),
@@ -312,8 +312,8 @@ fn no_number_passes_a_rule_by_being_too_large_or_too_fine_for_it() {
         let text = format!(
             r#"@id("p") permit(principal, action == Mcp::Action::"call_tool", resource);
             @id("bound") forbid(principal, action == Mcp::Action::"call_tool", resource)
-            when {{ context.args.hasTag("/n") && context.args.getTag("/n") has {attribute}
-                   && context.args.getTag("/n").{attribute}{compared} }};"#
+            when {{ context.raw_arguments.hasTag("/n") && context.raw_arguments.getTag("/n") has {attribute}
+                   && context.raw_arguments.getTag("/n").{attribute}{compared} }};"#
         );
         let world = World {
             arguments: Arguments(vec![("/n".to_owned(), Leaf::Number(number))]),
@@ -329,44 +329,49 @@ fn no_number_passes_a_rule_by_being_too_large_or_too_fine_for_it() {
         "1e999",
         "101.00000000000000000001",
     ] {
-        check("i", " > 100", number, "deny bound");
-        check("i", " >= 101", number, "deny bound");
+        check("long", " > 100", number, "deny bound");
+        check("long", " >= 101", number, "deny bound");
         check(
-            "n",
+            "decimal",
             ".greaterThan(decimal(\"100.0\"))",
             number,
             "deny bound",
         );
-        check("i", " < -100", number, "allow p");
+        check("long", " < -100", number, "allow p");
     }
     for number in ["-101", "-9223372036854775809", "-1e23", "-1e999"] {
-        check("i", " < -100", number, "deny bound");
-        check("n", ".lessThan(decimal(\"-100.0\"))", number, "deny bound");
-        check("i", " > 100", number, "allow p");
+        check("long", " < -100", number, "deny bound");
+        check(
+            "decimal",
+            ".lessThan(decimal(\"-100.0\"))",
+            number,
+            "deny bound",
+        );
+        check("long", " > 100", number, "allow p");
     }
     check(
-        "n",
+        "decimal",
         ".greaterThan(decimal(\"100.0\"))",
         "100.00001",
         "deny bound",
     );
     check(
-        "n",
+        "decimal",
         ".greaterThan(decimal(\"100.0\"))",
         "99.99999",
         "allow p",
     );
     // A fraction is no integer.
-    check("i", " > 100", "100.5", "allow p");
+    check("long", " > 100", "100.5", "allow p");
     // What is beyond 64 bits has their end, which is the one number that it is taken for.
-    check("i", " == 9223372036854775807", "1e23", "deny bound");
+    check("long", " == 9223372036854775807", "1e23", "deny bound");
 }
 
 #[test]
 fn arguments_with_one_pointer_twice_are_a_fault() {
     let text = format!(
         r#"{PERMIT} forbid(principal, action == Mcp::Action::"call_tool", resource)
-        when {{ context.args.hasTag("/secret") }};"#
+        when {{ context.raw_arguments.hasTag("/secret") }};"#
     );
     let world = World::new().with(&[("/a", "x"), ("/a", "y")]);
     assert_eq!(judged(&text, &world.call(&tool("t"))), "fault");
@@ -413,24 +418,24 @@ fn blamed(decision: &Decision) -> Option<String> {
 #[test]
 fn every_kind_of_leaf_is_what_the_schema_says() {
     let leaves = [
-        ("/s", Leaf::String(Cow::Borrowed("x")), "s == \"x\""),
-        ("/i", Leaf::Number("7.0"), "i == 7"),
+        ("/s", Leaf::String(Cow::Borrowed("x")), "string == \"x\""),
+        ("/i", Leaf::Number("7.0"), "long == 7"),
         ("/t", Leaf::Number("1e400"), "text == \"1e400\""),
-        ("/b", Leaf::Bool(true), "b"),
+        ("/b", Leaf::Bool(true), "bool"),
         ("/z", Leaf::Null, "isNull"),
         (
             "/m",
             Leaf::Strings(vec!["a".into(), "b".into()]),
-            "many == [\"a\", \"b\"]",
+            "strings == [\"a\", \"b\"]",
         ),
-        ("/e", Leaf::EmptyArray, "many.isEmpty()"),
+        ("/e", Leaf::EmptyArray, "strings.isEmpty()"),
     ];
     for (pointer, leaf, test) in leaves {
         let attribute = test.split([' ', '.']).next().unwrap();
         let text = format!(
             r#"@id("p") permit(principal, action == Mcp::Action::"call_tool", resource)
-            when {{ context.args.hasTag("{pointer}") && context.args.getTag("{pointer}") has {attribute}
-                   && context.args.getTag("{pointer}").{test} }};"#
+            when {{ context.raw_arguments.hasTag("{pointer}") && context.raw_arguments.getTag("{pointer}") has {attribute}
+                   && context.raw_arguments.getTag("{pointer}").{test} }};"#
         );
         let world = World {
             arguments: Arguments(vec![(pointer.to_owned(), leaf)]),

@@ -18,7 +18,7 @@ when { resource.hint.destructive };
 "#,
         r#"@id("path")
 forbid(principal, action == Mcp::Action::"call_tool", resource)
-when { context.args.getTag("/path").s like "/etc/*" };
+when { context.raw_arguments.getTag("/path").string like "/etc/*" };
 "#,
     ];
     insta::assert_snapshot!(report(&texts));
@@ -118,8 +118,8 @@ fn an_argument_gets_help_with_the_form_that_works() {
         let errors = Cedar::default().compile(&[source(&text)]).err().unwrap();
         let help = errors.problems[0].help.as_deref().unwrap_or_default();
         let form = format!(
-            "write `context.args.hasTag({pointer}) && context.args.getTag({pointer}) has s && \
-             context.args.getTag({pointer}).s`"
+            "write `context.raw_arguments.hasTag({pointer}) && context.raw_arguments.getTag({pointer}) has string && \
+             context.raw_arguments.getTag({pointer}).string`"
         );
         assert!(help.contains(&form), "{condition}: {help}");
         let whole = format!(
@@ -128,10 +128,10 @@ fn an_argument_gets_help_with_the_form_that_works() {
         );
         assert!(problems(&[&whole]).is_empty(), "{whole}");
     };
-    check("context.args.path like \"/srv/*\"", "\"/path\"");
-    check("context.args[\"/path\"] == \"a\"", "\"/path\"");
-    check("context.args has path", "\"/path\"");
-    check("context.args[\"a/b\"] == 1", "\"/a~1b\"");
+    check("context.raw_arguments.path like \"/srv/*\"", "\"/path\"");
+    check("context.raw_arguments[\"/path\"] == \"a\"", "\"/path\"");
+    check("context.raw_arguments has path", "\"/path\"");
+    check("context.raw_arguments[\"a/b\"] == 1", "\"/a~1b\"");
     check("context.arguments.path like \"/srv/*\"", "\"/path\"");
     check("context.arguments.options.depth == 1", "\"/options/depth\"");
 }
@@ -272,8 +272,8 @@ fn no_policies_permit_nothing() {
 #[test]
 fn records_are_compared_only_with_all_their_fields_named() {
     for condition in [
-        r#"context.args.hasTag("/n") && context.args.getTag("/n") == { i: 5, text: "5" }"#,
-        r#"context.args.hasTag("/n") && [{ i: 5 }].contains(context.args.getTag("/n"))"#,
+        r#"context.raw_arguments.hasTag("/n") && context.raw_arguments.getTag("/n") == { long: 5, text: "5" }"#,
+        r#"context.raw_arguments.hasTag("/n") && [{ long: 5 }].contains(context.raw_arguments.getTag("/n"))"#,
         r#"context.env.consent == { granted: true, scope: "" }"#,
         r#"context.env == { transport: "", protocol: "", now: context.env.now,
             session: context.env.session, consent: context.env.consent }"#,
@@ -308,7 +308,7 @@ fn report(texts: &[&str]) -> String {
 fn an_argument_is_called_by_a_json_pointer() {
     let guard = |tag: &str| {
         format!(
-            r#"@id("g") forbid(principal, action == Mcp::Action::"call_tool", resource) when {{ context.args.hasTag("{tag}") }};"#
+            r#"@id("g") forbid(principal, action == Mcp::Action::"call_tool", resource) when {{ context.raw_arguments.hasTag("{tag}") }};"#
         )
     };
     let told = problems(&[&guard("path")]);

@@ -35,15 +35,15 @@ fn plain_conditions_need_no_evaluator() {
         r#"[Mcp::Root::"a", Mcp::Root::"b"].containsAll(context.targets.roots)"#,
         r#"!context.targets.roots.contains(Mcp::Root::"a")"#,
         "context.targets.bytes <= 10 && !context.targets.outside",
-        r#"context.args.hasTag("/path") && context.args.getTag("/path") has s"#,
-        r#"context.args.getTag("/path").s like "/srv/*""#,
-        r#"context.args.getTag("/path").s == "/srv/x""#,
-        r#"context.args.getTag("/depth").i > 2"#,
-        r#"!context.args.hasTag("/none")"#,
-        r#"if context.targets.outside then false else context.args.hasTag("/path")"#,
+        r#"context.raw_arguments.hasTag("/path") && context.raw_arguments.getTag("/path") has string"#,
+        r#"context.raw_arguments.getTag("/path").string like "/srv/*""#,
+        r#"context.raw_arguments.getTag("/path").string == "/srv/x""#,
+        r#"context.raw_arguments.getTag("/depth").long > 2"#,
+        r#"!context.raw_arguments.hasTag("/none")"#,
+        r#"if context.targets.outside then false else context.raw_arguments.hasTag("/path")"#,
         // Decided before what is unclear.
-        r#"context.args.hasTag("/path") || context.env has peer"#,
-        r#"!(context.args.hasTag("/none") && context.env has peer)"#,
+        r#"context.raw_arguments.hasTag("/path") || context.env has peer"#,
+        r#"!(context.raw_arguments.hasTag("/none") && context.env has peer)"#,
     ] {
         assert_eq!(glance(condition), Some(true), "{condition}");
         assert_eq!(
@@ -58,16 +58,16 @@ fn plain_conditions_need_no_evaluator() {
 fn what_could_fail_or_is_not_plain_is_left_to_cedar() {
     for condition in [
         "context.env has peer",
-        r#"context.env has peer || context.args.hasTag("/path")"#,
-        r#"context.env has peer && context.args.hasTag("/none")"#,
+        r#"context.env has peer || context.raw_arguments.hasTag("/path")"#,
+        r#"context.env has peer && context.raw_arguments.hasTag("/none")"#,
         // No such leaf, or no such attribute of it: Cedar fails.
-        r#"context.args.getTag("/none").s == "x""#,
-        r#"context.args.getTag("/path").i == 1"#,
-        r#"context.args.getTag("/depth").s like "*""#,
-        r#"context.args.getTag("/depth") has n"#,
-        r#"context.args.getTag("/path") == context.args.getTag("/depth")"#,
+        r#"context.raw_arguments.getTag("/none").string == "x""#,
+        r#"context.raw_arguments.getTag("/path").long == 1"#,
+        r#"context.raw_arguments.getTag("/depth").string like "*""#,
+        r#"context.raw_arguments.getTag("/depth") has decimal"#,
+        r#"context.raw_arguments.getTag("/path") == context.raw_arguments.getTag("/depth")"#,
         // Types that do not fit, which a checked policy never has.
-        r#"context.args.getTag("/path").s == 1"#,
+        r#"context.raw_arguments.getTag("/path").string == 1"#,
         "context.env.session.level",
         r#"context.env.session.level < "x""#,
         r#"context.env.transport.contains("x")"#,
@@ -103,9 +103,12 @@ fn what_an_open_context_decides_may_come_to_either() {
             r#"resource.name == "read" && principal is Mcp::Agent"#,
             Some(certain(true)),
         ),
-        (r#"context.args.hasTag("/path")"#, Some(Outcomes::EITHER)),
         (
-            r#"context.args.getTag("/path").s like "*""#,
+            r#"context.raw_arguments.hasTag("/path")"#,
+            Some(Outcomes::EITHER),
+        ),
+        (
+            r#"context.raw_arguments.getTag("/path").string like "*""#,
             Some(Outcomes::EITHER),
         ),
         ("context has arguments", Some(Outcomes::EITHER)),

@@ -557,23 +557,23 @@ fn any_condition(calls: bool) -> BoxedStrategy<String> {
     ];
     if calls {
         atoms.extend([
-            "context.args.hasTag(\"/path\") && context.args.getTag(\"/path\") has s \
-             && context.args.getTag(\"/path\").s like \"a*\"",
-            "context.args.hasTag(\"/n\") && context.args.getTag(\"/n\") has n \
-             && context.args.getTag(\"/n\").n.lessThan(decimal(\"1.6\"))",
-            "context.args.hasTag(\"/n\") && context.args.getTag(\"/n\") has i \
-             && context.args.getTag(\"/n\").i + 1 > 0",
-            "context.args.hasTag(\"/path\") && context.args.getTag(\"/path\") has many \
-             && context.args.getTag(\"/path\").many.contains(\"a\")",
-            "context.args.hasTag(context.env.consent.scope)",
-            "context.args.hasTag(\"/path\") && context.args.getTag(\"/path\") has text \
-             && context.args.getTag(\"/path\").text == \"1.5\"",
-            "context.args.hasTag(\"/n\") && context.args.getTag(\"/n\") has i \
-             && context.args.getTag(\"/n\").i < context.targets.bytes",
-            "context.args.hasTag(\"/n\") && context.args.getTag(\"/n\") has b \
-             && context.args.getTag(\"/n\").b",
-            "context.args.hasTag(\"/n\") && context.args.getTag(\"/n\") has isNull",
-            "context.args.hasTag(\"\") && !(context.args.getTag(\"\") has s)",
+            "context.raw_arguments.hasTag(\"/path\") && context.raw_arguments.getTag(\"/path\") has string \
+             && context.raw_arguments.getTag(\"/path\").string like \"a*\"",
+            "context.raw_arguments.hasTag(\"/n\") && context.raw_arguments.getTag(\"/n\") has decimal \
+             && context.raw_arguments.getTag(\"/n\").decimal.lessThan(decimal(\"1.6\"))",
+            "context.raw_arguments.hasTag(\"/n\") && context.raw_arguments.getTag(\"/n\") has long \
+             && context.raw_arguments.getTag(\"/n\").long + 1 > 0",
+            "context.raw_arguments.hasTag(\"/path\") && context.raw_arguments.getTag(\"/path\") has strings \
+             && context.raw_arguments.getTag(\"/path\").strings.contains(\"a\")",
+            "context.raw_arguments.hasTag(context.env.consent.scope)",
+            "context.raw_arguments.hasTag(\"/path\") && context.raw_arguments.getTag(\"/path\") has text \
+             && context.raw_arguments.getTag(\"/path\").text == \"1.5\"",
+            "context.raw_arguments.hasTag(\"/n\") && context.raw_arguments.getTag(\"/n\") has long \
+             && context.raw_arguments.getTag(\"/n\").long < context.targets.bytes",
+            "context.raw_arguments.hasTag(\"/n\") && context.raw_arguments.getTag(\"/n\") has bool \
+             && context.raw_arguments.getTag(\"/n\").bool",
+            "context.raw_arguments.hasTag(\"/n\") && context.raw_arguments.getTag(\"/n\") has isNull",
+            "context.raw_arguments.hasTag(\"\") && !(context.raw_arguments.getTag(\"\") has string)",
             "context.targets.hosts.contains(\"fs\")",
             "context.targets.level < 2 && context.targets.writable",
             "context.targets.outside || context.targets.hosts.contains(\"a\")",

@@ -160,8 +160,8 @@ fn shown_means_that_some_call_is_allowed() {
         "!(context.targets.outside || resource.level <= 2)",
         "if resource.level > 2 then context.targets.bytes > 5 else context.targets.outside",
         "if context.targets.outside then resource.level > 2 else context.targets.bytes > 5",
-        r#"context.args.hasTag("/p") && resource.name == "a""#,
-        r#"resource in Mcp::Capability::"net" && context.args.hasTag("/p")"#,
+        r#"context.raw_arguments.hasTag("/p") && resource.name == "a""#,
+        r#"resource in Mcp::Capability::"net" && context.raw_arguments.hasTag("/p")"#,
     ];
     let rule = |effect: &str, condition: &str| {
         calls(&format!(
@@ -296,7 +296,7 @@ fn what_is_settled_whatever_the_context_is_so_in_each() {
         "resource.level > 2 || context.targets.bytes * 9223372036854775807 > 5",
         "context.targets.bytes * 9223372036854775807 > 5 || resource.level > 2",
         "resource.level * 9223372036854775807 > 9",
-        r#"context.args.hasTag("/p") && resource.name == "a""#,
+        r#"context.raw_arguments.hasTag("/p") && resource.name == "a""#,
         r#"context.env.now > datetime("2026-01-01")"#,
         r#"context.env.transport == "stdio""#,
         "context.env has peer || context.env.session.level > 1",
@@ -356,7 +356,7 @@ fn what_typed_partial_evaluation_denies_is_hidden() {
         "resource.level > 2 || context.targets.outside",
         "if resource.level > 2 then context.targets.bytes > 5 else false",
         "!(resource.level > 2 || context.targets.outside)",
-        "context.args.hasTag(\"/p\") && principal.trust > 0",
+        "context.raw_arguments.hasTag(\"/p\") && principal.trust > 0",
         "resource.hints.destructive && principal.client.name == \"tester\"",
     ];
     let mut agreed = 0;

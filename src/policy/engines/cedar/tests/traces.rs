@@ -9,9 +9,9 @@ const WORKSPACE: &str = r#"
 forbid (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"read_file")
 when { resource.level != 3 }
 unless {
-  context.args.hasTag("/path") && context.args.getTag("/path") has s &&
-  (context.args.getTag("/path").s like "/srv/*" || resource in Mcp::Permission::"read") &&
-  !(context.args.getTag("/path").s like "*/../*" || context.env.now > datetime("2030-01-01"))
+  context.raw_arguments.hasTag("/path") && context.raw_arguments.getTag("/path") has string &&
+  (context.raw_arguments.getTag("/path").string like "/srv/*" || resource in Mcp::Permission::"read") &&
+  !(context.raw_arguments.getTag("/path").string like "*/../*" || context.env.now > datetime("2030-01-01"))
 };
 "#;
 

@@ -285,7 +285,7 @@ fn whatever_else_is_sent_is_seen_by_its_tag_only() {
     let policies = r#"
     @id("all") permit(principal, action in Mcp::Action::"call_tool", resource);
     @id("extra") forbid(principal, action in Mcp::Action::"call_tool", resource)
-    when { context.args.hasTag("/extra") };"#;
+    when { context.raw_arguments.hasTag("/extra") };"#;
     let path = || ("/path", text("x"));
     assert_eq!(judged(policies, "a", &[path()]), "allow all");
     assert_eq!(
@@ -328,11 +328,11 @@ fn every_kind_of_argument_has_a_value() {
         r#"context.arguments.tags == ["y", "x"]"#,
         r#"["x", "y", "z"].containsAll(context.arguments.tags)"#,
         r#"["/srv/x"].contains(context.arguments.path)"#,
-        r#"context.arguments.path == context.args.getTag("/path").s"#,
+        r#"context.arguments.path == context.raw_arguments.getTag("/path").string"#,
     ] {
         let condition = condition.replace(
-            r#"context.args.getTag("/path").s"#,
-            r#"(if context.args.hasTag("/path") && context.args.getTag("/path") has s then context.args.getTag("/path").s else "")"#,
+            r#"context.raw_arguments.getTag("/path").string"#,
+            r#"(if context.raw_arguments.hasTag("/path") && context.raw_arguments.getTag("/path") has string then context.raw_arguments.getTag("/path").string else "")"#,
         );
         assert_eq!(holds(&condition), "allow p", "{condition}");
         assert_eq!(holds(&format!("!({condition})")), "nothing", "{condition}");
@@ -807,7 +807,7 @@ fn any_condition(typed: bool) -> BoxedStrategy<String> {
             "context.arguments has numbers && context.arguments.numbers.contains(3)",
             "context has arguments",
             r#"["a", "b"].contains(context.arguments.path)"#,
-            r#"context.args.hasTag("/path") && context.args.getTag("/path") has s && context.args.getTag("/path").s == context.arguments.path"#,
+            r#"context.raw_arguments.hasTag("/path") && context.raw_arguments.getTag("/path") has string && context.raw_arguments.getTag("/path").string == context.arguments.path"#,
         ]);
     }
     let atom = prop::sample::select(atoms).prop_map(|atom| format!("({atom})"));
