@@ -66,7 +66,7 @@ pub struct Reason {
     pub code: Option<Arc<str>>,
     /// The policy's `@advice`: a sentence for whoever was refused.
     pub advice: Option<Arc<str>>,
-    /// The policy's `@on_deny`.
+    /// Set by `@requires_consent`.
     pub on_deny: Option<OnDeny>,
 }
 

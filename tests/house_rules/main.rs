@@ -11,6 +11,8 @@ mod imports;
 #[cfg(test)]
 mod promises;
 #[cfg(test)]
+mod renamed;
+#[cfg(test)]
 mod tokens;
 #[cfg(test)]
 mod tree;
