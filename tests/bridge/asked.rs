@@ -177,7 +177,7 @@ async fn a_call_that_somebody_agrees_to_is_carried_out() {
         );
         let events = scene.ends().await;
         assert_eq!(events.len(), 2, "{way:?} {events:?}");
-        assert_eq!(events[0], "asked");
+        assert_eq!(events[0], "consent_requested");
         assert!(
             events[1].starts_with("consent_granted agent_ui:"),
             "{events:?}"
@@ -206,7 +206,7 @@ async fn a_call_that_nobody_answers_for_is_denied() {
         let scene = Scene::of(way, Says::Nothing, "1s").await;
         let fault = scene.calls().await.unwrap_err();
         assert!(fault.contains("nobody agreed to it in time"), "{fault}");
-        assert_eq!(scene.ends().await, ["asked", "timed_out"]);
+        assert_eq!(scene.ends().await, ["consent_requested", "consent_timeout"]);
     }
 }
 

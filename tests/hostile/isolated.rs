@@ -137,7 +137,7 @@ fn after_a_confidential_call_every_message_reaches_the_isolated_server_and_none_
         .of_kind("upstream_state")
         .map(|record| record["event"].as_str().unwrap())
         .collect();
-    assert_eq!(events, ["started", "isolated"]);
+    assert_eq!(events, ["started", "switched_to_isolated"]);
     let calls = past.of_kind("tool_call");
     let upstreams: Vec<_> = calls
         .map(|record| record["upstream"].as_str().unwrap().to_owned())

@@ -309,7 +309,7 @@ fn a_server_over_http_that_is_down_is_told_once_and_is_back_when_it_has_answered
         let passed = answer.body.contains("it is there again");
         passed.then_some(()).ok_or(answer.body)
     });
-    for event in ["died", "restarted"] {
+    for event in ["down", "restarted"] {
         assert_eq!(records(&format!(r#""event":"{event}""#)), 1, "{event}");
         let counted = format!(r#"mcp_protector_upstream_state_changes_total{{event="{event}"}}"#);
         let counted = sample(&get(&gate, "/metrics").body, &counted);

@@ -151,7 +151,7 @@ impl Setup {
             Some(url) => format!("url = {url:?}\n{}", self.reaching),
             None => format!("command = {:?}\n[upstream.env]\n{env}", self.command),
         };
-        let trial = self.trial.map(|it| format!("trial = {it}\n"));
+        let trial = self.trial.map(|it| format!("startup_probe = {it}\n"));
         let upstream = trial.unwrap_or_default() + &upstream;
         let sandbox = self.sandbox.as_ref();
         let sandbox = sandbox.map_or(String::new(), |lines| {

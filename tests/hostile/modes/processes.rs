@@ -198,5 +198,5 @@ fn a_server_that_never_completes_a_handshake_is_given_up() {
         .of_kind("upstream_state")
         .map(|it| &it["event"])
         .collect();
-    assert_eq!(events.iter().filter(|event| **event == "died").count(), 5);
+    assert_eq!(events.iter().filter(|event| **event == "down").count(), 5);
 }
