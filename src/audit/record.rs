@@ -236,7 +236,11 @@ pub enum Decision {
 }
 
 /// Writes `decision` and, derived from it, `allowed`.
-#[expect(clippy::ref_option, reason = "serde passes the field by reference")]
+#[expect(
+    clippy::ref_option,
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes the field by reference"
+)]
 fn decision_and_allowed<S: Serializer>(
     decision: &Option<Decision>,
     serializer: S,

@@ -78,7 +78,7 @@ fn narrow<'m>(
             asked.all(|it| candidate.judge(&it.facts(scene, now)).is_allow())
         };
         if denial.is_some() && snapshot.candidate().is_some_and(hears) {
-            findings.push(format!("candidate: `{}` would be heard of", shown(&uri)));
+            findings.push(format!("shadow: `{}` would be heard of", shown(&uri)));
         }
         let uris = asked.into_iter().filter_map(uri_of);
         match denial {

@@ -18,7 +18,7 @@ use super::talk::Talk;
 const STAGE: &str = "reload";
 
 /// What records call a candidate that is asked from now on.
-const CANDIDATE: &str = "candidate";
+const CANDIDATE: &str = "shadow_published";
 
 /// What they call other terms beside the same policies.
 const CONFIGURATION: &str = "configuration";

@@ -104,7 +104,10 @@ fn check(isolated: &[String], sandbox: &str) {
             .iter()
             .filter(|record| record["kind"] == "upstream_state")
             .map(|record| record["event"].as_str().unwrap());
-        assert_eq!(events.collect::<Vec<_>>(), ["started", "switched_to_isolated"]);
+        assert_eq!(
+            events.collect::<Vec<_>>(),
+            ["started", "switched_to_isolated"]
+        );
     });
 }
 

@@ -76,7 +76,7 @@ fn a_candidate_that_breaks_is_told_with_its_place_and_recorded_as_what_it_is() {
     fs::write(next.join("next.cedar"), format!("{ALLOW_ALL}// new\n")).unwrap();
     let asked = reload(&gate, 2);
     assert_eq!(asked["event"], "published", "{asked}");
-    assert_eq!(asked["reason"]["code"], "candidate", "{asked}");
+    assert_eq!(asked["reason"]["code"], "shadow_published", "{asked}");
     assert_eq!(asked["revision"], refused["revision"]);
     says(&gate, &["only the candidate has changed"]);
     has_no_new_policies(&gate);

@@ -82,7 +82,11 @@ fn assert_withdrawn(setup: &Setup, answer: &Value, code: &str) {
     assert_eq!(answer["error"]["data"]["reason"], code, "{answer}");
     let questions = records(setup, |it| it["kind"] == "consent");
     let events: Vec<_> = questions.iter().map(|it| it["event"].as_str()).collect();
-    assert_eq!(events, [Some("consent_requested"), Some("cancelled")], "{questions:?}");
+    assert_eq!(
+        events,
+        [Some("consent_requested"), Some("cancelled")],
+        "{questions:?}"
+    );
     let [asked, withdrawn] = &*questions else {
         panic!("{questions:?}");
     };

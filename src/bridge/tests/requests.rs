@@ -371,7 +371,13 @@ async fn what_is_no_message_is_refused_as_ever() {
     }
     assert_eq!(bench.to_agent().len(), 4);
     let records = bench.records(&["kind", "decision"]).await;
-    assert_eq!(records.iter().filter(|it| *it == "malformed_message BLOCK").count(), 4);
+    assert_eq!(
+        records
+            .iter()
+            .filter(|it| *it == "malformed_message BLOCK")
+            .count(),
+        4
+    );
 }
 
 #[tokio::test]
