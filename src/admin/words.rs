@@ -2,7 +2,7 @@
 
 use crate::audit::{Decision, Direction, Kind, Text};
 
-/// The steps that records name (`docs/audit-log.md`); the last stands for any other.
+/// The steps that records name (`docs/audit-log-schema.md`); the last stands for any other.
 pub(super) const STAGES: [&str; 15] = [
     "decode",
     "correlate",

@@ -1,6 +1,6 @@
 //! Structured records of every decision: JSON Lines, in order, complete or refused.
 //!
-//! The format is a public contract: `docs/audit-log.md`.
+//! The format is a public contract: `docs/audit-log-schema.md`.
 
 mod builder;
 mod fault;

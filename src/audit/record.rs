@@ -1,6 +1,6 @@
 //! The published schema of an audit record, `version: 1`.
 //!
-//! INVARIANT: the fields here, `docs/schema/audit.schema.json` and `docs/audit-log.md` name the
+//! INVARIANT: the fields here, `docs/schema/audit.schema.json` and `docs/audit-log-schema.md` name the
 //! same things; a test compares them. A field may be added; changing or removing one is a new
 //! `version` and a new major version.
 

@@ -446,7 +446,7 @@ mod tests {
     fn the_documented_json_is_what_is_written() {
         let (exit, out, err) = run_on(INVALID, Format::Json, Ok("abc123"));
         assert_eq!((exit, err.as_str()), (Exit::Invalid, ""));
-        let documentation = include_str!("../../docs/configuration.md");
+        let documentation = include_str!("../../docs/config-schema.md");
         let (_, example) = documentation.split_once("```json\n").expect("an example");
         let (example, _) = example.split_once("```").expect("its end");
         assert_eq!(out, example);

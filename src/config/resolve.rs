@@ -1,4 +1,4 @@
-//! What it means: one function per section, in the order of `docs/configuration.md`.
+//! What it means: one function per section, in the order of `docs/config-schema.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;

@@ -20,6 +20,7 @@ fn problem(workshop: &Workshop, block: &Block) -> Option<String> {
         "console" => commands::run_with_output(workshop, &block.text),
         "toml" => toml(workshop, &block.text),
         "json" => json(workshop, &block.text),
+        "jsonl" => block.text.lines().try_for_each(|line| json(workshop, line)),
         "cedar" => policy(workshop, "snippet.cedar", &block.text),
         "rego" => policy(workshop, "snippet.rego", &block.text),
         "text" => names::drawing(&block.text),

@@ -1,7 +1,7 @@
 //! What the documents say is true: their commands run, their snippets are valid, and what they name
 //! is there.
 //!
-//! `configuration.md`, `audit-log.md`, `policy-guide.md` and `lints.md` have tests of their own,
+//! `config-schema.md`, `audit-log-schema.md`, `policy-guide.md` and `lints.md` have tests of their own,
 //! beside the code that they describe; here only their links are followed.
 
 // Servers that stand in for others are shell scripts.

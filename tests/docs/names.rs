@@ -217,9 +217,12 @@ fn a_name_or_a_link_that_leads_nowhere_is_found() {
         assert_eq!(found.len(), problems, "{text}: {found:?}");
     };
     check(
-        "# A heading, really\n[a](audit-log.md) [b](#a-heading-really)",
+        "# A heading, really\n[a](audit-log-schema.md) [b](#a-heading-really)",
         0,
     );
     check("[c](../README.md) [d](https://example.com/nowhere)", 0);
-    check("[a](nowhere.md) [b](#nowhere) [c](audit-log.md#nowhere)", 3);
+    check(
+        "[a](nowhere.md) [b](#nowhere) [c](audit-log-schema.md#nowhere)",
+        3,
+    );
 }

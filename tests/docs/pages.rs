@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 /// Tested beside the code that they describe.
 const ELSEWHERE: [&str; 4] = [
-    "docs/configuration.md",
-    "docs/audit-log.md",
+    "docs/config-schema.md",
+    "docs/audit-log-schema.md",
     "docs/policy-guide.md",
     "docs/lints.md",
 ];

@@ -93,7 +93,7 @@ const CONTRACTS: [(&str, &str); 24] = [
     ("consent_denied", "docs/schema/audit.schema.json"),
     ("consent_timeout", "docs/schema/audit.schema.json"),
     ("[FATAL] ", "docs/limits.md"),
-    ("-32601", "docs/configuration.md"),
+    ("-32601", "docs/config-schema.md"),
 ];
 
 fn problems(path: &str, text: &str) -> Vec<String> {

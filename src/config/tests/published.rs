@@ -11,7 +11,7 @@ use crate::config::reading::{Availability, Reading};
 use crate::config::resolve::resolve;
 
 const SCHEMA: &str = include_str!("../../../docs/schema/gate.schema.json");
-const DOCUMENTATION: &str = include_str!("../../../docs/configuration.md");
+const DOCUMENTATION: &str = include_str!("../../../docs/config-schema.md");
 
 pub(super) fn schema() -> Value {
     SCHEMA.parse().expect("the schema is JSON")
@@ -244,7 +244,7 @@ fn every_snippet_of_the_documentation_is_valid_for_the_code_and_for_the_schema()
             &|name| Some(format!("the-value-of-{name}").into()),
         );
         if let Err(errors) = config {
-            panic!("docs/configuration.md:{line}\n{}", render(&errors));
+            panic!("docs/config-schema.md:{line}\n{}", render(&errors));
         }
         let instance: Value = toml::from_str(&text).expect("TOML");
         let problems: Vec<_> = validator
@@ -253,7 +253,7 @@ fn every_snippet_of_the_documentation_is_valid_for_the_code_and_for_the_schema()
             .collect();
         assert!(
             problems.is_empty(),
-            "docs/configuration.md:{line}\n{problems:?}"
+            "docs/config-schema.md:{line}\n{problems:?}"
         );
     }
 }
