@@ -340,7 +340,7 @@ impl Trail {
         trail.record.method = Some(method.name().into());
         trail.record.direction = None;
         trail.record.reason = audit::Reason {
-            code: Some(GATE_INITIATED.into()),
+            code: Some("gate_initiated".into()),
             text: occasion.text().map(Into::into),
             advice: None,
         };
@@ -483,9 +483,6 @@ pub(super) fn named_once<'r>(reasons: impl IntoIterator<Item = &'r Reason>) -> V
 }
 
 /// How long a digest is as text.
-/// The `reason.code` of records about messages that the gate itself sends.
-const GATE_INITIATED: &str = "gate_initiated";
-
 const DIGEST: usize = "sha256:".len() + 64;
 
 /// SHA-256 of the arguments as they are sent, in hexadecimal.

@@ -66,12 +66,12 @@ fn what_definitions_are_held_to_is_for_the_configuration_to_say() {
     // The server defines `safe` in another way in each list.
     for (mode, lock, seen) in [
         ("changing-tools", "trust_on_first_use", [true, false]),
-        ("changing-tools", "known", [true, true]),
+        ("changing-tools", "locked", [true, true]),
         ("proper", "trust_on_first_use", [true, true]),
         ("proper", "enforce", [false, false]),
     ] {
         let mut setup = before(mode);
-        setup.reload = format!("lock = \"{lock}\"");
+        setup.reload = format!("pinning = \"{lock}\"");
         let mut talk = Talk::through(setup);
         talk.open();
         for (id, is_there) in ["\"first\"", "\"second\""].into_iter().zip(seen) {

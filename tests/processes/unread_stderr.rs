@@ -58,7 +58,7 @@ fn a_stderr_that_is_read_late_has_every_record_of_the_file() {
     // The gate's diagnostics stand between them.
     let streamed: Vec<_> = text
         .lines()
-        .filter(|line| line.contains("{\"schema\""))
+        .filter(|line| line.contains("{\"version\""))
         .collect();
     let streamed: Vec<_> = streamed
         .iter()

@@ -89,7 +89,7 @@ fn what_never_was_a_message_is_refused_and_recorded() {
         (
             agent().with("Content-Type: text/plain"),
             415,
-            "content-type",
+            "content_type",
         ),
         (
             agent().with("Mcp-Session-Id: guessed"),

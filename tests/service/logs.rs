@@ -56,7 +56,7 @@ fn whoever_follows_a_gate_sees_sessions_decisions_and_the_server_and_no_argument
             "reason=\"not_permitted\"",
             "record=",
         ],
-        &["kind=UpstreamEvent", "event=\"Started\"", "session_id="],
+        &["kind=UpstreamState", "event=\"Started\"", "session_id="],
         &["a session ended", "session_id="],
     ] {
         assert!(has(&said, words), "{words:?}\n{said}");
