@@ -31,7 +31,8 @@ pub(super) fn consent(mut section: Section<'_, '_>) -> Option<Settings> {
             .unwrap_or(default.longest),
     };
     if is_present && !section.has("channels") {
-        let help = "as in `channels = [\"elicitation\"]`: without a channel nobody is asked";
+        let help =
+            "as in `channels = [\"elicitation\"]`: without a channel the gate asks no person";
         section.require("channels", Reason::Required, help);
     }
     section.finish();

@@ -153,7 +153,7 @@ fn whole_session(pair: Pair) {
 
     let uri = json!({"uri": "everything://text/changing"});
     assert_eq!(agent.ask("resources/subscribe", &uri)["result"], json!({}));
-    agent.call("targets", &uri);
+    agent.call("touch", &uri);
     agent.hear_of("notifications/resources/updated");
     agent.call("toggle_tool", &json!({}));
     agent.hear_of("notifications/tools/list_changed");
@@ -250,14 +250,14 @@ fn the_same_policies_hold_for_those_who_come_over_the_bridge() {
 #[test]
 fn an_allowlist_is_all_that_such_a_session_needs() {
     for pair in PAIRS {
-        let mut agent = Agent::start(pair.guarded(|setup| setup.allow(&["echo", "targets"])));
+        let mut agent = Agent::start(pair.guarded(|setup| setup.allow(&["echo", "touch"])));
         let called = agent.call("echo", &json!({"text": "x"}));
         assert_eq!(text(&called), "x");
         let denied = agent.call("add", &json!({"a": 1, "b": 2}));
         assert_eq!(denied["error"]["code"], -32602, "{denied}");
         let uri = json!({"uri": "everything://text/changing"});
         assert_eq!(agent.ask("resources/subscribe", &uri)["result"], json!({}));
-        agent.call("targets", &uri);
+        agent.call("touch", &uri);
         agent.hear_of("notifications/resources/updated");
     }
 }

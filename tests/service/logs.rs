@@ -79,7 +79,7 @@ fn whatever_is_wrong_with_an_answer_is_told_once_with_its_server_method_reason_a
     for (mode, method, reason) in [
         ("neither-result-nor-error", "tools/call", "shape"),
         ("old-version", "tools/call", "jsonrpc_version"),
-        ("result_not_object", "tools/call", "result_not_object"),
+        ("result-not-object", "tools/call", "result_not_object"),
         ("duplicate-result", "tools/call", "duplicate_key"),
         ("half-frame-then-die", "tools/call", "syntax"),
         ("die-in-call", "tools/call", "upstream"),

@@ -105,12 +105,12 @@ fn a_session_with_every_feature_is_the_same_through_the_gate() {
             r#"{"jsonrpc":"2.0","id":31,"method":"resources/subscribe","params":{"uri":"everything://text/changing"}}"#,
         ),
         // The server sends the news beside the result; after `unsubscribe` the gate lets none pass.
-        Ask(r#"{"jsonrpc":"2.0","id":32,"method":"tools/call","params":{"name":"targets"}}"#),
+        Ask(r#"{"jsonrpc":"2.0","id":32,"method":"tools/call","params":{"name":"touch"}}"#),
         Hear("notifications/resources/updated"),
         Ask(
             r#"{"jsonrpc":"2.0","id":33,"method":"resources/unsubscribe","params":{"uri":"everything://text/changing"}}"#,
         ),
-        Ask(r#"{"jsonrpc":"2.0","id":34,"method":"tools/call","params":{"name":"targets"}}"#),
+        Ask(r#"{"jsonrpc":"2.0","id":34,"method":"tools/call","params":{"name":"touch"}}"#),
         Ask(r#"{"jsonrpc":"2.0","id":35,"method":"prompts/list"}"#),
         Ask(r#"{"jsonrpc":"2.0","id":36,"method":"prompts/list","params":{"cursor":"page-at-4"}}"#),
         Ask(

@@ -158,7 +158,7 @@ impl Annotations {
                     format!("unknown obligation `@{key}`"),
                     Some(suggestion(key).unwrap_or_else(|| {
                         "known: `@obligation_annotate`, `@obligation_canonical`, `@add_label`, \
-                         `@raise_sensitivity`, `@obligation_strip_meta`; an obligation that nobody carries out would be an empty promise"
+                         `@raise_sensitivity`, `@obligation_strip_meta`"
                             .to_owned()
                     })),
                 );

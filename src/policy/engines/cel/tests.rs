@@ -1,6 +1,6 @@
 use super::super::super::fixture::{World, check_lists_only_a, told, tool};
 use super::*;
-use crate::policy::{Decision, DenialCause, Leaf, OpenTools, PolicySnapshot};
+use crate::policy::{Decision, DenialCause, Leaf, OnDeny, OpenTools, PolicySnapshot};
 
 #[test]
 fn a_rule_decides() {
@@ -69,6 +69,34 @@ fn an_error_beside_a_value_that_decides_is_still_an_error() {
         (format!("[1, 2].all(x, {bad} && x == 2)"), "fault"),
     ] {
         check_rules(&[("permit", Some(&when))], expected);
+    }
+}
+
+#[test]
+fn consent_lifts_a_denial_only_if_each_rule_requires_it() {
+    let rule =
+        |id: &str, more: &str| format!("[[rule]]\nid = \"{id}\"\neffect = \"forbid\"\n{more}\n");
+    let asks = rule("a", "requires_consent = true");
+    for (rules, expected) in [
+        (asks.clone(), Some(OnDeny::AskConsent)),
+        (rule("a", "requires_consent = false"), None),
+        (asks + &rule("b", ""), None),
+    ] {
+        let tool = tool("read");
+        let decision = snapshot(&rules).unwrap().judge(&World::new().call(&tool));
+        let Decision::Deny(denial) = decision else {
+            panic!("{rules}: {decision:?}")
+        };
+        assert_eq!(denial.remedy(), expected, "{rules}");
+    }
+    let permit = "[[rule]]\nid = \"p\"\neffect = \"permit\"\n";
+    check_refused(
+        &format!("{permit}requires_consent = true\n"),
+        "policy::rule",
+        "`requires_consent` on a `permit` has no effect",
+    );
+    for old in ["on_deny = \"ask_consent\"", "requires_consent = \"yes\""] {
+        assert!(snapshot(&rule("a", old)).is_err(), "{old}");
     }
 }
 

@@ -2,7 +2,7 @@ use std::fmt::Write as _;
 
 use super::super::super::fixture::{World, check_lists_only_a, told as outcome, tool};
 use super::*;
-use crate::policy::{Decision, DenialCause, Leaf, PolicyId, PolicySnapshot};
+use crate::policy::{Decision, DenialCause, Leaf, OnDeny, PolicyId, PolicySnapshot};
 
 const READ: &str = r#"package mcp
 
@@ -60,6 +60,8 @@ fn an_answer_of_another_shape_is_a_fault() {
         "{\"allow\": true, \"reasons\": [{\"id\": input.resource.name}]}",
         "{\"allow\": true, \"reasons\": [{\"id\": \"a\", \"more\": \"b\"}]}",
         "{\"allow\": true, \"reasons\": [{\"id\": \"a\", \"advice\": 7}]}",
+        "{\"allow\": false, \"deny\": true, \"reasons\": [{\"id\": \"a\", \"on_deny\": \"ask_consent\"}]}",
+        "{\"allow\": false, \"deny\": true, \"reasons\": [{\"id\": \"a\", \"requires_consent\": \"true\"}]}",
         "{\"allow\": true, \"obligations\": [\"log\"]}",
         "{\"allow\": true, \"obligations\": [{}]}",
         "{\"allow\": true, \"obligations\": [{\"annotate\": \"\"}]}",
@@ -68,6 +70,25 @@ fn an_answer_of_another_shape_is_a_fault() {
     ] {
         check(answer, "fault");
     }
+}
+
+#[test]
+fn consent_lifts_a_denial_only_if_each_reason_requires_it() {
+    let check = |reasons: &str, expected: Option<OnDeny>| {
+        let text = program(&format!(
+            "{{\"allow\": false, \"deny\": true, \"reasons\": [{reasons}]}}"
+        ));
+        let tool = tool("read");
+        let decision = snapshot(&text).unwrap().judge(&World::new().call(&tool));
+        let Decision::Deny(denial) = decision else {
+            panic!("{reasons}: {decision:?}")
+        };
+        assert_eq!(denial.remedy(), expected, "{reasons}");
+    };
+    let asks = "{\"id\": \"a\", \"requires_consent\": true}";
+    check(asks, Some(OnDeny::AskConsent));
+    check("{\"id\": \"a\", \"requires_consent\": false}", None);
+    check(&format!("{asks}, {{\"id\": \"b\"}}"), None);
 }
 
 #[test]
