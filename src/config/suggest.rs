@@ -28,7 +28,7 @@ const IDIOMS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Keys that had another name before, and their names now.
+/// Former names of keys, with their present names.
 const RENAMED: &[(&str, &str, &str)] = &[
     ("upstream", "trial", "startup_probe"),
     ("upstream.isolated", "at", "min_sensitivity"),

@@ -532,6 +532,11 @@ fn what_can_never_be_is_told_with_what_was_meant() {
         "nothing has an attribute `falg`; did you mean `flag`?",
     );
     any(
+        "context.args.hasTag(\"/path\")",
+        "it is `context.raw_arguments` now",
+    );
+    any("context.touch.outside", "it is `context.targets` now");
+    any(
         "context has tagets && context.tagets.outside",
         "did you mean `targets`?",
     );
