@@ -5,11 +5,12 @@ use crate::tree;
 const PLACES: [&str; 6] = ["src", "docs", "tests", "policies", "fixtures", "README.md"];
 
 /// Files that name an old word to answer it with the new one, or to test that.
-const ANSWER: [&str; 6] = [
+const ANSWER: [&str; 7] = [
     "src/config/suggest.rs",
     "src/policy/engines/cedar/annotations.rs",
     "src/policy/engines/cedar/hints.rs",
     "src/policy/engines/cedar/tests/diagnostics.rs",
+    "src/policy/engines/cedar/tests/typed.rs",
     "src/policy_tests/section.rs",
     "tests/house_rules/renamed.rs",
 ];
