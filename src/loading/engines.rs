@@ -6,8 +6,18 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
+#[cfg(not(all(feature = "cel", feature = "rego")))]
+use crate::policy::EngineName;
+#[cfg(not(all(feature = "cel", feature = "rego")))]
+use crate::policy::engines::absent::Absent;
 use crate::policy::engines::cedar::{Cedar, ToolGroups};
+#[cfg(feature = "cel")]
 use crate::policy::engines::cel::Cel;
+#[cfg(not(feature = "cel"))]
+use crate::policy::engines::is_cel;
+#[cfg(not(feature = "rego"))]
+use crate::policy::engines::is_rego;
+#[cfg(feature = "rego")]
 use crate::policy::engines::rego::Rego;
 use crate::policy::{
     Checked, Compiled, EngineKind, Lock, PolicyEntry, PolicyErrors, PolicyId, PolicyProblem,
@@ -54,9 +64,21 @@ impl Kinds {
                 checked: Vec::new(),
             },
             others: vec![
+                #[cfg(feature = "rego")]
                 Box::new(Rego::new(groups.clone())),
+                #[cfg(not(feature = "rego"))]
+                Box::new(Absent {
+                    name: EngineName("rego"),
+                    claims: is_rego,
+                }),
+                #[cfg(feature = "cel")]
                 Box::new(Cel {
                     groups: groups.clone(),
+                }),
+                #[cfg(not(feature = "cel"))]
+                Box::new(Absent {
+                    name: EngineName("cel"),
+                    claims: is_cel,
                 }),
             ],
         }

@@ -7,18 +7,32 @@
 //!
 //! Where to start reading: `spans.rs` for what becomes a span, `words.rs` for what it says.
 
+#[cfg(not(feature = "otel"))]
+mod absent;
+#[cfg(feature = "otel")]
 mod collector;
+#[cfg(feature = "otel")]
 mod exporter;
+#[cfg(feature = "otel")]
 mod queue;
 mod settings;
+#[cfg(feature = "otel")]
 mod spans;
+#[cfg(feature = "otel")]
 mod words;
 
+#[cfg(feature = "otel")]
 #[cfg(test)]
 mod tests;
 
+#[cfg(not(feature = "otel"))]
+pub use absent::{Exporter, Figures, SetupError, Spans};
+#[cfg(feature = "otel")]
 pub use collector::SetupError;
+#[cfg(feature = "otel")]
 pub use exporter::Exporter;
+#[cfg(feature = "otel")]
 pub use queue::Figures;
 pub use settings::{Settings, Transport};
+#[cfg(feature = "otel")]
 pub use spans::Spans;

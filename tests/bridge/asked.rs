@@ -7,11 +7,11 @@ use std::time::Duration;
 use rmcp::model::CallToolRequestParams;
 use rmcp::object;
 
-use crate::fixtures::fixture;
-use crate::json::json;
-use crate::person::{Begins, Client, Person, Says};
-use crate::serving::Serving;
-use crate::setup::Setup;
+use crate::bridge::person::{Begins, Client, Person, Says};
+use crate::support::fixtures::fixture;
+use crate::support::json::json;
+use crate::support::serving::Serving;
+use crate::support::setup::Setup;
 
 const POLICIES: &str = r#"
 @id("all")

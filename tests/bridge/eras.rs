@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::fixtures::fixture;
-use crate::http;
-use crate::json::json;
-use crate::pairs::{PAIRS, Pair, Server, Transport};
-use crate::peer::Peer;
-use crate::serving::Serving;
-use crate::setup::{ALLOW_ALL, Setup};
+use crate::bridge::pairs::{PAIRS, Pair, Server, Transport};
+use crate::support::fixtures::fixture;
+use crate::support::http;
+use crate::support::json::json;
+use crate::support::peer::Peer;
+use crate::support::serving::Serving;
+use crate::support::setup::{ALLOW_ALL, Setup};
 
 /// An agent of 2026-07-28, and the gate that it speaks to.
 struct Agent {

@@ -8,9 +8,9 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::json::json;
-use crate::peer::Peer;
-use crate::setup::{ALLOW_ALL, Setup};
+use crate::support::json::json;
+use crate::support::peer::Peer;
+use crate::support::setup::{ALLOW_ALL, Setup};
 
 /// A message, and the header in question.
 type Received = (Value, Option<String>);

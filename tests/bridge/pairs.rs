@@ -3,9 +3,9 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use crate::fixtures::fixture;
-use crate::serving::Serving;
-use crate::setup::{ALLOW_ALL, Setup};
+use crate::support::fixtures::fixture;
+use crate::support::serving::Serving;
+use crate::support::setup::{ALLOW_ALL, Setup};
 
 /// How the agent and the server of a bridge are reached.
 #[derive(Debug, Clone, Copy)]

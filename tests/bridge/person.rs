@@ -5,7 +5,6 @@
     reason = "sampling is deprecated in the newest revision, but clients use it"
 )]
 
-use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -15,9 +14,11 @@ use rmcp::model::{
     SamplingMessage,
 };
 use rmcp::service::{RequestContext, RoleClient, RunningService};
-use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
+use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt, ErrorData};
 use serde_json::json;
+
+use crate::support::kit::speaks_to;
 
 /// Answers every form in the same way, and remembers what it said.
 #[derive(Debug, Clone)]
@@ -58,10 +59,7 @@ impl Person {
 
     /// Starts the gate and speaks to it over its standard streams.
     pub(crate) async fn starts(self, gate: std::process::Command, begins: Begins) -> Client {
-        let process =
-            TokioChildProcess::builder(tokio::process::Command::from(gate)).stderr(Stdio::null());
-        let (process, _) = process.spawn().unwrap();
-        self.serve_with_lifecycle(process, begins.mode())
+        self.serve_with_lifecycle(speaks_to(gate), begins.mode())
             .await
             .unwrap()
     }

@@ -1,23 +1,18 @@
 //! A client of the official library, in the way in which it has always begun.
 
-use std::process::Stdio;
-
 use rmcp::model::CallToolRequestParams;
-use rmcp::transport::TokioChildProcess;
 use rmcp::{ServiceExt, object};
 
-use crate::pairs::PAIRS;
-use crate::setup::ALLOW_ALL;
+use crate::bridge::pairs::PAIRS;
+use crate::support::kit::speaks_to;
+use crate::support::setup::ALLOW_ALL;
 
 #[tokio::test]
 async fn a_client_of_the_library_that_begins_a_session_works_over_each_pair_of_transports() {
     for pair in PAIRS {
         let mut behind = pair.behind(ALLOW_ALL);
         let command = std::mem::replace(&mut behind.command, std::process::Command::new(""));
-        let process = TokioChildProcess::builder(tokio::process::Command::from(command))
-            .stderr(Stdio::null());
-        let (process, _) = process.spawn().unwrap();
-        let client = ().serve(process).await.unwrap();
+        let client = ().serve(speaks_to(command)).await.unwrap();
         let server = client.peer_info().unwrap();
         assert!(
             server

@@ -4,10 +4,10 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::json::json;
-use crate::pairs::{Behind, PAIRS, Pair, Transport};
-use crate::peer::Peer;
-use crate::setup::ALLOW_ALL;
+use crate::bridge::pairs::{Behind, PAIRS, Pair, Transport};
+use crate::support::json::json;
+use crate::support::peer::Peer;
+use crate::support::setup::ALLOW_ALL;
 
 /// An agent that knows sessions only, and answers what it is asked.
 struct Agent {
@@ -264,8 +264,8 @@ fn an_allowlist_is_all_that_such_a_session_needs() {
 
 #[test]
 fn without_the_bridge_an_agent_gets_the_servers_own_refusal() {
-    let mut setup = crate::setup::Setup::of([
-        crate::fixtures::fixture("everything-server").as_str(),
+    let mut setup = crate::support::setup::Setup::of([
+        crate::support::fixtures::fixture("everything-server").as_str(),
         "--stateless",
     ])
     .policies(ALLOW_ALL);

@@ -1,10 +1,10 @@
 //! The suite as the server of a client.
 
-use crate::checks::Checks;
-use crate::compare::{Comparison, compare};
-use crate::fixtures::fixture;
-use crate::gate::{Configuration, GATE};
-use crate::suite::{client_extension_scenarios, client_scenarios, judge_client};
+use crate::conformance::checks::Checks;
+use crate::conformance::compare::{Comparison, compare};
+use crate::conformance::gate::{Configuration, GATE};
+use crate::conformance::suite::{client_extension_scenarios, client_scenarios, judge_client};
+use crate::support::fixtures::fixture;
 
 /// The client is told the address when the suite starts it, so it is the client that starts the gate.
 #[track_caller]

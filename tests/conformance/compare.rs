@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::checks::{Checks, Status};
+use crate::conformance::checks::{Checks, Status};
 
 /// How often a scenario is judged again before a difference counts: the suite waits less than a second
 /// for some answers, and other programs may be using the machine.
@@ -73,7 +73,7 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
-    use crate::checks::Checks;
+    use crate::conformance::checks::Checks;
 
     /// Scenarios whose first judgement through the gate is another one.
     fn compared(unsteady: usize) {

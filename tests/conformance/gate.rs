@@ -6,7 +6,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::peers::Listening;
+use crate::conformance::peers::Listening;
 
 pub(crate) const GATE: &str = env!("CARGO_BIN_EXE_mcp-protector");
 

@@ -2,13 +2,15 @@
 
 use std::process::Command;
 
-use crate::checks::Checks;
-use crate::compare::{Comparison, compare};
-use crate::fixtures::fixture;
-use crate::gate::Gate;
-use crate::peers::Listening;
-use crate::relay::relay;
-use crate::suite::{Selection, VERSIONS, extension_scenarios, judge_extension, judge_server};
+use crate::conformance::checks::Checks;
+use crate::conformance::compare::{Comparison, compare};
+use crate::conformance::gate::Gate;
+use crate::conformance::peers::Listening;
+use crate::conformance::relay::relay;
+use crate::conformance::suite::{
+    Selection, VERSIONS, extension_scenarios, judge_extension, judge_server,
+};
+use crate::support::fixtures::fixture;
 
 fn server() -> Listening {
     let mut command = Command::new(fixture("everything-server"));

@@ -4,7 +4,7 @@ use std::env;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use crate::checks::Checks;
+use crate::conformance::checks::Checks;
 
 /// The revisions that the suite knows, and at which a gate must make no difference.
 pub(crate) const VERSIONS: [&str; 3] = ["2025-06-18", "2025-11-25", "2026-07-28"];

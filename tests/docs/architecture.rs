@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::pages::root;
+use crate::docs::pages::root;
 
 /// The files of the library that hold a text outside comments and tests.
 fn files_with(text: &str) -> Vec<String> {

@@ -8,10 +8,10 @@ use mcp_protector::loading::{self, Settings};
 use mcp_protector::wire::{Document, Limits, Message};
 use serde_json::Value;
 
-use crate::commands;
-use crate::names;
-use crate::pages::{self, Block, root};
-use crate::workshop::Workshop;
+use crate::docs::commands;
+use crate::docs::names;
+use crate::docs::pages::{self, Block, root};
+use crate::docs::workshop::Workshop;
 
 /// What is wrong with a block. Blocks of one page share a workshop, as its reader does.
 fn problem(workshop: &Workshop, block: &Block) -> Option<String> {
@@ -207,7 +207,7 @@ fn a_block_that_is_wrong_is_a_problem() {
     check("sh", "frobnicate", "not a command that is tested");
     check("sh", "cargo frobnicate", "not a command that is tested");
     check("sh", "cargo test --test nothing", "nothing");
-    check("sh", "cargo run --example nothing", "nothing");
+    check("sh", "cargo bench -p benches --bench nothing", "nothing");
     check("sh", "mcp-protector proxy --alow x -- npx", "alow");
     check(
         "console",

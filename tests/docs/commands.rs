@@ -5,8 +5,8 @@ use std::process::Output;
 
 use mcp_protector::wire::Value;
 
-use crate::pages::root;
-use crate::workshop::Workshop;
+use crate::docs::pages::root;
+use crate::docs::workshop::Workshop;
 
 /// What stands for lines that a page leaves out.
 const GAP: &str = "[…]";
@@ -121,10 +121,13 @@ fn run(workshop: &Workshop, command: &str) -> Result<String, String> {
         ["cargo", "run", "--", arguments @ ..] => {
             succeeds(&workshop.run("mcp-protector", arguments))
         }
-        ["cargo", "install", "--locked", "--path", "."] => manifest_has("[[bin]]", "mcp-protector"),
-        ["cargo", "test", "--test", name, ..] => manifest_has("[[test]]", name),
-        ["cargo", "bench", "--bench", name, ..] => manifest_has("[[bench]]", name),
-        ["cargo", "run", "--example", name, ..] => manifest_has("[[example]]", name),
+        ["cargo", "install", "--locked", "--path", "."] => {
+            manifest_has("Cargo.toml", "[[bin]]", "mcp-protector")
+        }
+        ["cargo", "test", "--test", name, ..] => manifest_has("Cargo.toml", "[[test]]", name),
+        ["cargo", "bench", "-p", "benches", "--bench", name, ..] => {
+            manifest_has("benches/Cargo.toml", "[[bench]]", name)
+        }
         ["cargo", "test", "--lib", filter] => is_a_module(filter),
         ["cargo", ..] => ci_runs(command),
         [".ci/run"] => Ok(String::new()),
@@ -174,13 +177,13 @@ fn ci_runs(command: &str) -> Result<String, String> {
     }
 }
 
-fn manifest_has(kind: &str, name: &str) -> Result<String, String> {
-    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+fn manifest_has(manifest: &str, kind: &str, name: &str) -> Result<String, String> {
+    let text = fs::read_to_string(root().join(manifest)).unwrap();
     let entry = format!("{kind}\nname = \"{name}\"\n");
-    if manifest.contains(&entry) {
+    if text.contains(&entry) {
         Ok(String::new())
     } else {
-        Err(format!("`Cargo.toml` has no {kind} `{name}`"))
+        Err(format!("`{manifest}` has no {kind} `{name}`"))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The records in `docs/decisions/`: few, numbered without gaps, each with a status line.
 
-use crate::pages::{self, Page};
+use crate::docs::pages::{self, Page};
 
 /// More records than this are no longer read as a whole: merge the ones of one subject.
 const MAX_RECORDS: usize = 35;

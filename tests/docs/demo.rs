@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::commands::printed;
-use crate::pages::root;
+use crate::docs::commands::printed;
+use crate::docs::pages::root;
 
 /// The program as a user installs it: alone, with no variables and no source tree around it.
 fn run_installed(directory: &Path, arguments: &[&str]) -> Output {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::pages::{self, Page, root};
+use crate::docs::pages::{self, Page, root};
 
 /// What paths of the project begin with.
 const PLACES: [&str; 7] = [

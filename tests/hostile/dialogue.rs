@@ -9,12 +9,12 @@ use std::thread::{self, JoinHandle};
 
 use serde_json::Value;
 
-use crate::envelope::Envelope;
-use crate::fixtures::fixture;
-use crate::json::json;
-use crate::peer::{Ended, Peer};
-use crate::processes;
-use crate::setup::Setup;
+use crate::hostile::envelope::Envelope;
+use crate::support::fixtures::fixture;
+use crate::support::json::json;
+use crate::support::peer::{Ended, Peer};
+use crate::support::processes;
+use crate::support::setup::Setup;
 
 /// In the arguments of a call that is denied: the server must never see it.
 pub(crate) const DENIED: &str = "denied-payload";

@@ -5,11 +5,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::dialogue::Talk;
-use crate::fixtures::fixture;
-use crate::peer::Peer;
-use crate::processes::{all_end, eventually, marked};
-use crate::setup::{ALLOW_ALL, Setup};
+use crate::hostile::dialogue::Talk;
+use crate::support::fixtures::fixture;
+use crate::support::peer::Peer;
+use crate::support::processes::{all_end, eventually, marked};
+use crate::support::setup::{ALLOW_ALL, Setup};
 
 /// `add` reads what is confidential. Nobody has said of any tool that it connects, so that no policy
 /// keeps them from it.

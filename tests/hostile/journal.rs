@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use tempfile::TempDir;
 
-use crate::dialogue::{Past, Talk};
-use crate::peer::Peer;
-use crate::processes::eventually;
-use crate::setup::{ALLOW_ALL, Setup};
+use crate::hostile::dialogue::{Past, Talk};
+use crate::support::peer::Peer;
+use crate::support::processes::eventually;
+use crate::support::setup::{ALLOW_ALL, Setup};
 
 /// Does to the journal whatever it is called with.
 const TAMPERING: &str = r#"

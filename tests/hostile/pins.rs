@@ -2,9 +2,9 @@
 
 use std::process::{Command, Output};
 
-use crate::dialogue::{SAFE_RAN, Talk};
-use crate::fixtures::fixture;
-use crate::setup::{ALLOW_ALL, GATE, Setup};
+use crate::hostile::dialogue::{SAFE_RAN, Talk};
+use crate::support::fixtures::fixture;
+use crate::support::setup::{ALLOW_ALL, GATE, Setup};
 
 /// The gate's other subcommands under the same configuration.
 fn tools(setup: &Setup, words: &[&str]) -> Output {

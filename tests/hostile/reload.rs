@@ -9,10 +9,10 @@ use std::process::Command;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::dialogue::Talk;
-use crate::fixtures::fixture;
-use crate::processes;
-use crate::setup::{ALLOW_ALL, GATE, Setup};
+use crate::hostile::dialogue::Talk;
+use crate::support::fixtures::fixture;
+use crate::support::processes;
+use crate::support::setup::{ALLOW_ALL, GATE, Setup};
 
 /// Permits everything but calls of `safe`.
 const NOT_SAFE: &str = r#"@id("all") permit (principal, action, resource);

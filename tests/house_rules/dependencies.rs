@@ -29,11 +29,13 @@ fn problems(manifest: &str) -> Vec<String> {
 
 #[test]
 fn every_dependency_says_why_it_is_there() {
-    let problems = problems(&tree::read("Cargo.toml"));
-    assert!(
-        problems.is_empty(),
-        "without a comment on the line above: {problems:?}"
-    );
+    for manifest in ["Cargo.toml", "fixtures/Cargo.toml", "benches/Cargo.toml"] {
+        let problems = problems(&tree::read(manifest));
+        assert!(
+            problems.is_empty(),
+            "{manifest}: without a comment on the line above: {problems:?}"
+        );
+    }
 }
 
 #[test]

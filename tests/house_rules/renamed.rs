@@ -2,7 +2,15 @@
 
 use crate::tree;
 
-const PLACES: [&str; 6] = ["src", "docs", "tests", "policies", "fixtures", "README.md"];
+const PLACES: [&str; 7] = [
+    "src",
+    "docs",
+    "tests",
+    "policies",
+    "fixtures",
+    "benches",
+    "README.md",
+];
 
 /// Files that name an old word to answer it with the new one, or to test that.
 const ANSWER: [&str; 7] = [

@@ -48,7 +48,7 @@ pub(crate) fn texts(directories: &[&str]) -> Vec<(String, String)> {
 
 /// Every Rust file of the project.
 pub(crate) fn rust() -> Vec<(String, String)> {
-    let mut files = texts(&["src", "tests", "fixtures"]);
+    let mut files = texts(&["src", "tests", "fixtures", "benches"]);
     files.retain(|(path, _)| {
         Path::new(path)
             .extension()

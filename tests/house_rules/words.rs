@@ -2,12 +2,13 @@
 
 use crate::tree;
 
-const PLACES: [&str; 8] = [
+const PLACES: [&str; 9] = [
     "src",
     "docs",
     "tests",
     "policies",
     "fixtures",
+    "benches",
     ".ci",
     ".github",
     "README.md",

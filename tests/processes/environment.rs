@@ -5,7 +5,7 @@ use std::process::Command;
 
 use mcp_protector::upstream::{ChildProcess, DEFAULT_INHERITED, StartError};
 
-use crate::support::{Gate, Server, gate_program, python, run, settings};
+use crate::processes::support::{Gate, Server, gate_program, python, run, settings};
 
 /// Writes names and values, sorted, one a line, and then `end`.
 const SHOW_ENVIRONMENT: &str = "import os\nfor n in sorted(os.environb): print((n + b'=' + os.environb[n]).decode())\nprint('end')";

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::support::{
+use crate::processes::support::{
     Gate, Mark, PATIENCE, Process, Server, kill, python, run, settings, wait_until,
 };
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use mcp_protector::upstream::{Event, Exit, GiveUp, StartError, UpstreamFault};
 
-use crate::support::{Happened, Server, python, run, settings};
+use crate::processes::support::{Happened, Server, python, run, settings};
 
 const ECHO_ONCE: &str = "import sys; print('echo ' + sys.stdin.readline().strip()); sys.exit(3)";
 

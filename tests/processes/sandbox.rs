@@ -20,7 +20,7 @@ use proptest::strategy::ValueTree as _;
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use crate::support::{Gate, Mark, Server, gate_program, kill, python, run, settings};
+use crate::processes::support::{Gate, Mark, Server, gate_program, kill, python, run, settings};
 
 /// Does what each line says, which is Python on one line, and answers `ok`, what `print` would have
 /// written, or the name of the error.

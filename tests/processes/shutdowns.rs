@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 
 use rustix::process::Signal;
 
-use crate::support::{Gate, Mark, kill};
+use crate::processes::support::{Gate, Mark, kill};
 
 /// Ends only when it is killed.
 const DEAF: &str = "import signal, time

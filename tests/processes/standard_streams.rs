@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::process::Signal;
 
-use crate::support::{Gate, PATIENCE, gate_program, kill, python, wait_until};
+use crate::processes::support::{Gate, PATIENCE, gate_program, kill, python, wait_until};
 
 fn gate() -> Command {
     let mut command = Command::new(gate_program());

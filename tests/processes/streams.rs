@@ -8,7 +8,7 @@ use mcp_protector::upstream::{Event, UpstreamFault};
 use mcp_protector::wire::Unread;
 use tokio::time::timeout;
 
-use crate::support::{Gate, Mark, PATIENCE, Server, python, run, settings};
+use crate::processes::support::{Gate, Mark, PATIENCE, Server, python, run, settings};
 
 #[test]
 fn every_line_comes_back_in_order() {

@@ -2,16 +2,18 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use mcp_protector::upstream::{
     Backoff, ChildEvents, ChildProcess, ChildSender, Event, Launcher, Settings, StopLadder,
 };
 use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::fixtures::fixture;
 
 /// Far beyond what anything here takes on a busy machine; only a failure waits for it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -19,51 +21,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// The promise of requirement P4: nobody is left five seconds after the gate.
 pub(crate) const NO_ORPHANS_AFTER: Duration = Duration::from_secs(5);
 
-/// The program in `gate.rs`, built when it is not: `cargo test --test processes` alone does not.
+/// The program in `gate.rs`. `cargo test` builds it; with `--test` it has to be there already.
 pub(crate) fn gate_program() -> PathBuf {
-    static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let build = || {
-        // target/debug/deps/processes-… → target/debug
-        let tests = std::env::current_exe().unwrap();
-        let target = tests.ancestors().nth(2).unwrap();
-        let program = target.join("examples/processes-gate");
-        // Runners that give each test a process of its own would ask cargo each time. The tests are
-        // linked anew with every change of the library, so they tell its age.
-        let sources = [tests.clone(), crate_directory().join(GATE_SOURCE)];
-        let built = modified(&program);
-        let fresh = sources
-            .iter()
-            .all(|source| built.is_some() && modified(source) <= built);
-        (fresh || build_gate()).then_some(program)
-    };
-    BUILT
-        .get_or_init(build)
-        .clone()
-        .expect("the gate for these tests builds")
-}
-
-const GATE_SOURCE: &str = "tests/processes/gate.rs";
-
-fn crate_directory() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-fn modified(file: &Path) -> Option<SystemTime> {
-    fs::metadata(file).ok()?.modified().ok()
-}
-
-fn build_gate() -> bool {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.args(["build", "--quiet", "--example", "processes-gate"]);
-    if !cfg!(debug_assertions) {
-        command.arg("--release");
-    }
-    command
-        .current_dir(crate_directory())
-        .status()
-        .unwrap()
-        .success()
+    fixture("processes-gate").into()
 }
 
 /// A word in the environment of a server and of all that descends from it.

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use tempfile::TempDir;
 
-use crate::support::{PATIENCE, python, wait_until};
+use crate::processes::support::{PATIENCE, python, wait_until};
 
 const CALLS: usize = 20;
 

@@ -8,10 +8,10 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::json::json as read;
-use crate::peer::Peer;
-use crate::real::{everything, in_directory, installed};
-use crate::setup::Setup;
+use crate::real_servers::real::{everything, in_directory, installed};
+use crate::support::json::json as read;
+use crate::support::peer::Peer;
+use crate::support::setup::Setup;
 
 const ANNA: &str = "annas-0123456789abcdef";
 
@@ -160,7 +160,7 @@ fn the_command_line_answers_what_the_page_shows() {
     let (mut agent, url, _setup) = gate();
     agent.send(r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"message":"x"}}}"#);
     let approvals = |arguments: &[&str]| {
-        let mut command = Command::new(crate::setup::GATE);
+        let mut command = Command::new(crate::support::setup::GATE);
         command.arg("approvals").args(arguments);
         command.env("MCP_PROTECTOR_ADMIN_URL", &url);
         command.env("MCP_PROTECTOR_APPROVER_TOKEN", ANNA);
@@ -170,7 +170,7 @@ fn the_command_line_answers_what_the_page_shows() {
             String::from_utf8(output.stdout).unwrap(),
         )
     };
-    let id = crate::processes::eventually(|| {
+    let id = crate::support::processes::eventually(|| {
         let (code, listed) = approvals(&["list", "--format", "json"]);
         assert_eq!(code, 0, "{listed}");
         let listed = read(&listed);

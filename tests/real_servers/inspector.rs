@@ -4,10 +4,10 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::json::json;
-use crate::processes;
-use crate::real::{ALL, Call, DUAL, Real, each, installed};
-use crate::setup::{GATE, Policy, Setup};
+use crate::real_servers::real::{ALL, Call, DUAL, Real, each, installed};
+use crate::support::json::json;
+use crate::support::processes;
+use crate::support::setup::{GATE, Policy, Setup};
 
 /// One run of the inspector against a command.
 fn inspect(real: &Real, era: &str, method: &[String], server: &[String]) -> Output {

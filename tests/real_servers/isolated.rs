@@ -8,9 +8,9 @@ use std::thread;
 
 use serde_json::json;
 
-use crate::kit::{Gate, block_on, call};
-use crate::real::{Call, everything, in_directory};
-use crate::setup::ALLOW_ALL;
+use crate::real_servers::kit::{Gate, block_on, call};
+use crate::real_servers::real::{Call, everything, in_directory};
+use crate::support::setup::ALLOW_ALL;
 
 /// `get-sum` reads what is confidential. That the other tool connects nobody has noticed: no policy
 /// keeps it from it.

@@ -1,19 +1,18 @@
 //! The client of the official Rust kit.
 
 use std::fs;
-use std::process::Stdio;
 
 use rmcp::model::{CallToolRequestParams, CallToolResult, Tool};
 use rmcp::service::{RoleClient, RunningService, ServiceError};
-use rmcp::transport::TokioChildProcess;
 use rmcp::{ClientHandler, ServiceExt};
 use serde_json::Value;
 
-use crate::json::json;
-use crate::peer::Peer;
-use crate::processes;
-use crate::real::{ALL, Call, Real, each};
-use crate::setup::Setup;
+use crate::real_servers::real::{ALL, Call, Real, each};
+use crate::support::json::json;
+use crate::support::kit::speaks_to;
+use crate::support::peer::Peer;
+use crate::support::processes;
+use crate::support::setup::Setup;
 
 pub(crate) type Client = RunningService<RoleClient, Named>;
 
@@ -29,12 +28,7 @@ impl ClientHandler for Named {
 }
 
 async fn connect(command: std::process::Command) -> Client {
-    let command = tokio::process::Command::from(command);
-    let (process, _) = TokioChildProcess::builder(command)
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    Named.serve(process).await.unwrap()
+    Named.serve(speaks_to(command)).await.unwrap()
 }
 
 pub(crate) async fn call(client: &Client, call: &Call) -> Result<CallToolResult, ServiceError> {
@@ -65,9 +59,9 @@ impl Gate {
         shell
             .args(["-c", r#""$@"; echo $? >"$0""#])
             .arg(setup.path("exit"))
-            .arg(crate::setup::GATE)
+            .arg(crate::support::setup::GATE)
             .args(setup.arguments())
-            .env(crate::setup::MARK, setup.mark());
+            .env(crate::support::setup::MARK, setup.mark());
         let client = connect(shell).await;
         Self { setup, client }
     }

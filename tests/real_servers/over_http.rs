@@ -6,12 +6,14 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::inspector::{call_of, printed};
-use crate::json::json;
-use crate::processes::eventually;
-use crate::real::{ALL, DUAL, Real, each, everything, fastmcp, installed, interpreter};
-use crate::serving::Serving;
-use crate::setup::{ALLOW_ALL, Setup};
+use crate::real_servers::inspector::{call_of, printed};
+use crate::real_servers::real::{
+    ALL, DUAL, Real, each, everything, fastmcp, installed, interpreter,
+};
+use crate::support::json::json;
+use crate::support::processes::eventually;
+use crate::support::serving::Serving;
+use crate::support::setup::{ALLOW_ALL, Setup};
 
 /// A gate that permits only some tools, before a server over HTTP.
 struct Chain {

@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::setup::Setup;
+use crate::support::setup::Setup;
 
 /// Names the directory of what `.ci/real-servers` installed.
 const DIRECTORY: &str = "MCP_PROTECTOR_REAL_SERVERS";

@@ -5,9 +5,9 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::kit::{Gate, block_on, call, direct};
-use crate::real::{ALL, Call, Real, each, filesystem, in_directory, interpreter};
-use crate::setup::Setup;
+use crate::real_servers::kit::{Gate, block_on, call, direct};
+use crate::real_servers::real::{ALL, Call, Real, each, filesystem, in_directory, interpreter};
+use crate::support::setup::Setup;
 
 /// A gate whose server may execute what it was installed with, and write to these directories.
 fn confined(real: &Real, write: &[&Path]) -> Setup {

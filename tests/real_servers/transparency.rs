@@ -2,10 +2,12 @@
 
 use serde_json::Value;
 
-use crate::real::{Call, DUAL, Real, each, everything, filesystem, git, memory, time};
-use crate::setup::ALLOW_ALL;
-use crate::transcript::Step::{Ask, Hear, Tell};
-use crate::transcript::{Step, play};
+use crate::real_servers::real::{
+    Call, DUAL, Real, each, everything, filesystem, git, memory, time,
+};
+use crate::support::setup::ALLOW_ALL;
+use crate::support::transcript::Step::{Ask, Hear, Tell};
+use crate::support::transcript::{Step, play};
 
 fn check(real: &Real, steps: &[Step<'_>]) {
     let nowhere = real.home().join("nowhere");

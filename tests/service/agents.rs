@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::fixtures::fixture;
-use crate::http::Agent;
-use crate::json::json;
-use crate::processes::eventually;
-use crate::serving::Serving;
-use crate::setup::{ALLOW_ALL, Setup};
+use crate::support::fixtures::fixture;
+use crate::support::http::Agent;
+use crate::support::json::json;
+use crate::support::processes::eventually;
+use crate::support::serving::Serving;
+use crate::support::setup::{ALLOW_ALL, Setup};
 
 /// A gate in front of the server that uses every feature.
 fn before_everything() -> Setup {

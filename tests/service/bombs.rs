@@ -4,7 +4,7 @@
 //! A short while in every run of the tests. With a million notifications:
 //!
 //! ```sh
-//! BOMBS_NOTIFICATIONS=1000000 cargo test --test service -- bombs --nocapture
+//! BOMBS_NOTIFICATIONS=1000000 cargo test --test end_to_end -- service::bombs --nocapture
 //! ```
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -15,10 +15,10 @@ use std::thread;
 
 use serde_json::Value;
 
-use crate::http::Agent;
-use crate::json::json;
-use crate::serving::Serving;
-use crate::setup::{ALLOW_ALL, Setup};
+use crate::support::http::Agent;
+use crate::support::json::json;
+use crate::support::serving::Serving;
+use crate::support::setup::{ALLOW_ALL, Setup};
 
 /// More than all that may be kept of messages on their way, in KiB.
 const ROOM: u64 = 192 * 1024;

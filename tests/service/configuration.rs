@@ -6,13 +6,13 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::fixtures::fixture;
-use crate::http::Agent;
-use crate::operators::{get, sample, with_admin};
-use crate::policies::{hang_up, reload, reloads, says};
-use crate::processes::eventually;
-use crate::serving::Serving;
-use crate::setup::{ALLOW_ALL, Setup};
+use crate::service::operators::{get, sample, with_admin};
+use crate::service::policies::{hang_up, reload, reloads, says};
+use crate::support::fixtures::fixture;
+use crate::support::http::Agent;
+use crate::support::processes::eventually;
+use crate::support::serving::Serving;
+use crate::support::setup::{ALLOW_ALL, Setup};
 
 /// A gate that permits `echo`, and whatever else `prepare` says.
 fn started(prepare: impl FnOnce(&mut Setup)) -> Serving {

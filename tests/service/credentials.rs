@@ -4,12 +4,12 @@
 use std::fs;
 use std::thread;
 
-use crate::guarded::{Guarded, SECRET, issued};
-use crate::http::{Agent, Answer};
-use crate::operators::{admin, with_admin};
-use crate::processes::eventually;
-use crate::serving::Serving;
-use crate::setup::{ALLOW_ALL, Setup};
+use crate::service::guarded::{Guarded, SECRET, issued};
+use crate::service::operators::{admin, with_admin};
+use crate::support::http::{Agent, Answer};
+use crate::support::processes::eventually;
+use crate::support::serving::Serving;
+use crate::support::setup::{ALLOW_ALL, Setup};
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"tester","version":"1"}}}"#;
 

@@ -3,7 +3,7 @@
 //! A short while in every run of the tests. For longer:
 //!
 //! ```sh
-//! CROWD_SECONDS=300 CROWD_AGENTS=200 CROWD_PAUSE=100 cargo test --test service -- crowd --nocapture
+//! CROWD_SECONDS=300 CROWD_AGENTS=200 CROWD_PAUSE=100 cargo test --test end_to_end -- service::crowd --nocapture
 //! ```
 //!
 //! The pause is what each agent waits between two calls, in milliseconds.
@@ -21,12 +21,12 @@ use std::time::Duration;
 use mcp_protector::clock::{Clock as _, SystemClock};
 use serde_json::Value;
 
-use crate::fixtures::fixture;
-use crate::http::{Agent, Answer};
-use crate::json::json;
-use crate::processes::{eventually, marked};
-use crate::serving::Serving;
-use crate::setup::{ALLOW_ALL, Policy, Setup};
+use crate::support::fixtures::fixture;
+use crate::support::http::{Agent, Answer};
+use crate::support::json::json;
+use crate::support::processes::{eventually, marked};
+use crate::support::serving::Serving;
+use crate::support::setup::{ALLOW_ALL, Policy, Setup};
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"crowd","version":"1"}}}"#;
 

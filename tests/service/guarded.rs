@@ -9,7 +9,7 @@ use std::thread;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
-use crate::json::json;
+use crate::support::json::json;
 
 /// The secret of the client `gate`.
 pub(crate) const SECRET: &str = "client-s3cr3t-canary";

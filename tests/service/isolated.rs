@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::fixtures::fixture;
-use crate::http::{Agent, Answer};
-use crate::processes::{all_end, eventually, marked};
-use crate::serving::Serving;
-use crate::setup::{ALLOW_ALL, Setup};
-use crate::tools::Everything;
+use crate::service::tools::Everything;
+use crate::support::fixtures::fixture;
+use crate::support::http::{Agent, Answer};
+use crate::support::processes::{all_end, eventually, marked};
+use crate::support::serving::Serving;
+use crate::support::setup::{ALLOW_ALL, Setup};
 
 /// `add` reads what is confidential. Nobody has said of any tool that it connects, so that no policy
 /// keeps them from it.

@@ -10,11 +10,11 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use ring::rand::SystemRandom;
 use ring::signature::{Ed25519KeyPair, KeyPair};
 
-use crate::fixtures::fixture;
-use crate::http::Agent;
-use crate::operators::{get, until_healthy, with_admin};
-use crate::serving::Serving;
-use crate::setup::{ALLOW_ALL, Setup};
+use crate::service::operators::{get, until_healthy, with_admin};
+use crate::support::fixtures::fixture;
+use crate::support::http::Agent;
+use crate::support::serving::Serving;
+use crate::support::setup::{ALLOW_ALL, Setup};
 
 pub(crate) struct Key(Ed25519KeyPair);
 

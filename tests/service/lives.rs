@@ -2,11 +2,11 @@
 
 use std::process::Command;
 
-use crate::fixtures::fixture;
-use crate::http::Agent;
-use crate::processes::eventually;
-use crate::serving::Serving;
-use crate::setup::Setup;
+use crate::support::fixtures::fixture;
+use crate::support::http::Agent;
+use crate::support::processes::eventually;
+use crate::support::serving::Serving;
+use crate::support::setup::Setup;
 
 #[test]
 fn the_log_says_where_a_gate_listens_who_comes_and_how_many_have_come() {

@@ -1,8 +1,8 @@
 //! The log of a gate, for operators who follow it.
 
-use crate::fixtures::fixture;
-use crate::peer::Peer;
-use crate::setup::Setup;
+use crate::support::fixtures::fixture;
+use crate::support::peer::Peer;
+use crate::support::setup::Setup;
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"agent","version":"1"}}}"#;
 

@@ -9,12 +9,12 @@ use std::thread;
 
 use serde_json::Value;
 
-use crate::http::{Agent, Answer};
-use crate::json::json;
-use crate::operators::{free_port, get, sample};
-use crate::processes::eventually;
-use crate::serving::Serving;
-use crate::setup::{ALLOW_ALL, Setup};
+use crate::service::operators::{free_port, get, sample};
+use crate::support::http::{Agent, Answer};
+use crate::support::json::json;
+use crate::support::processes::eventually;
+use crate::support::serving::Serving;
+use crate::support::setup::{ALLOW_ALL, Setup};
 
 /// In MiB. A message may have 4: many of them, at once, are more than this.
 const LIMIT: u64 = 240;

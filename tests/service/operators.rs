@@ -6,12 +6,12 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use crate::fixtures::fixture;
-use crate::guarded::answer;
-use crate::http::{Agent, Answer};
-use crate::processes::eventually;
-use crate::serving::Serving;
-use crate::setup::{ALLOW_ALL, GATE, Setup};
+use crate::service::guarded::answer;
+use crate::support::fixtures::fixture;
+use crate::support::http::{Agent, Answer};
+use crate::support::processes::eventually;
+use crate::support::serving::Serving;
+use crate::support::setup::{ALLOW_ALL, GATE, Setup};
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"tester","version":"1"}}}"#;
 

@@ -5,10 +5,10 @@ use std::fs;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::fixtures::fixture;
-use crate::processes::eventually;
-use crate::serving::Serving;
-use crate::setup::{ALLOW_ALL, Setup};
+use crate::support::fixtures::fixture;
+use crate::support::processes::eventually;
+use crate::support::serving::Serving;
+use crate::support::setup::{ALLOW_ALL, Setup};
 
 pub(crate) fn hang_up(gate: &Serving) {
     let pid = Pid::from_raw(i32::try_from(gate.child.id()).unwrap()).unwrap();

@@ -7,14 +7,14 @@ use std::thread;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::fixtures::fixture;
-use crate::http::{Agent, Answer};
-use crate::json::json;
-use crate::operators::free_port;
-use crate::peer::Peer;
-use crate::processes::eventually;
-use crate::serving::Serving;
-use crate::setup::{GATE, Setup};
+use crate::service::operators::free_port;
+use crate::support::fixtures::fixture;
+use crate::support::http::{Agent, Answer};
+use crate::support::json::json;
+use crate::support::peer::Peer;
+use crate::support::processes::eventually;
+use crate::support::serving::Serving;
+use crate::support::setup::{GATE, Setup};
 
 const OLGA: &str = "olgas-0123456789abcdef";
 

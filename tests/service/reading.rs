@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
-use crate::fixtures::fixture;
-use crate::http::{Agent, Answer};
-use crate::issuers::Key;
-use crate::serving::Serving;
-use crate::setup::{ALLOW_ALL, Setup};
+use crate::service::issuers::Key;
+use crate::support::fixtures::fixture;
+use crate::support::http::{Agent, Answer};
+use crate::support::serving::Serving;
+use crate::support::setup::{ALLOW_ALL, Setup};
 
 /// `add` reads what is confidential, and `echo` connects.
 const LABELS: &str = "[tools.add]\npermission = \"read\"\nsensitivity = \"confidential\"\n\

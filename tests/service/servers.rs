@@ -4,13 +4,13 @@ use std::fs;
 use std::process::Command;
 use std::thread;
 
-use crate::fixtures::fixture;
-use crate::http::Agent;
-use crate::json::json;
-use crate::operators::{free_port, get, sample, with_admin};
-use crate::processes::{all_end, eventually, marked};
-use crate::serving::Serving;
-use crate::setup::{ALLOW_ALL, Setup};
+use crate::service::operators::{free_port, get, sample, with_admin};
+use crate::support::fixtures::fixture;
+use crate::support::http::Agent;
+use crate::support::json::json;
+use crate::support::processes::{all_end, eventually, marked};
+use crate::support::serving::Serving;
+use crate::support::setup::{ALLOW_ALL, Setup};
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"tester","version":"1"}}}"#;
 

@@ -5,9 +5,9 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
 
-use crate::fixtures::fixture;
-use crate::guarded::{Guarded, SECRET, issued};
-use crate::setup::{ALLOW_ALL, GATE, Setup};
+use crate::service::guarded::{Guarded, SECRET, issued};
+use crate::support::fixtures::fixture;
+use crate::support::setup::{ALLOW_ALL, GATE, Setup};
 
 /// A server that ends when its standard input does.
 pub(crate) struct Everything {

@@ -16,13 +16,13 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use prost::Message;
 
-use crate::fixtures::fixture;
-use crate::http::Agent;
-use crate::json::json;
-use crate::operators::{free_port, sample};
-use crate::processes::eventually;
-use crate::serving::Serving;
-use crate::setup::{ALLOW_ALL, Setup};
+use crate::service::operators::{free_port, sample};
+use crate::support::fixtures::fixture;
+use crate::support::http::Agent;
+use crate::support::json::json;
+use crate::support::processes::eventually;
+use crate::support::serving::Serving;
+use crate::support::setup::{ALLOW_ALL, Setup};
 
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const SPAN: &str = "b7ad6b7169203331";

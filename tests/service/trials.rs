@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use crate::fixtures::fixture;
-use crate::guarded::{Request, answer, read};
-use crate::http::Agent;
-use crate::json::json;
-use crate::operators::{get, sample, until_healthy, with_admin};
-use crate::processes::{all_end, eventually, marked};
-use crate::serving::Serving;
-use crate::setup::{ALLOW_ALL, Setup};
+use crate::service::guarded::{Request, answer, read};
+use crate::service::operators::{get, sample, until_healthy, with_admin};
+use crate::support::fixtures::fixture;
+use crate::support::http::Agent;
+use crate::support::json::json;
+use crate::support::processes::{all_end, eventually, marked};
+use crate::support::serving::Serving;
+use crate::support::setup::{ALLOW_ALL, Setup};
 
 /// How a server over HTTP takes a handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

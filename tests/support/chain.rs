@@ -4,8 +4,8 @@
 
 use std::process::Command;
 
-use crate::serving::Serving;
-use crate::setup::{ALLOW_ALL, Setup};
+use crate::support::serving::Serving;
+use crate::support::setup::{ALLOW_ALL, Setup};
 
 /// Which transports a conversation goes through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::setup::{MARK, Setup};
+use crate::support::setup::{MARK, Setup};
 
 impl Setup {
     /// What the policies know of tools.

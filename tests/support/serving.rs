@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 
-use crate::setup::Setup;
+use crate::support::setup::Setup;
 
 /// A gate that serves agents over HTTP.
 #[derive(Debug)]

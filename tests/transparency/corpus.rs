@@ -6,11 +6,11 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use crate::chain::Way;
-use crate::fixtures::fixture;
-use crate::peer::{PATIENCE, Peer};
 use crate::script::{Bindings, Row, Script, Step};
-use crate::setup::{ALLOW_ALL, Setup};
+use crate::support::chain::Way;
+use crate::support::fixtures::fixture;
+use crate::support::peer::{PATIENCE, Peer};
+use crate::support::setup::{ALLOW_ALL, Setup};
 
 /// Plays the agent's part of every row, and compares what comes back with the script's bytes. The
 /// server does the same with what it gets, and answers an error to what is not in the script.

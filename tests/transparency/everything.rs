@@ -5,11 +5,11 @@
 
 use std::process::Command;
 
-use crate::chain::Way;
-use crate::fixtures::fixture;
-use crate::setup::{ALLOW_ALL, Setup};
-use crate::transcript::Step::{self, Ask, Hear, Tell};
-use crate::transcript::play;
+use crate::support::chain::Way;
+use crate::support::fixtures::fixture;
+use crate::support::setup::{ALLOW_ALL, Setup};
+use crate::support::transcript::Step::{self, Ask, Hear, Tell};
+use crate::support::transcript::play;
 
 fn check(steps: &[Step<'_>]) {
     check_on(&[Way::Stdio, Way::Http], steps);

@@ -46,10 +46,10 @@ fn problem(field: &str, error: &SandboxError) -> ConfigError {
             lacks.clone(),
             "with `required = false` the server is confined as far as the kernel can",
         ),
-        SandboxError::NotLinux | SandboxError::NoLauncher => ConfigError::of_the_sandbox(
+        SandboxError::Absent | SandboxError::NoLauncher => ConfigError::of_the_sandbox(
             field,
-            "only Linux has what it takes".to_owned(),
-            "remove the section, or run the gate on Linux",
+            sandbox::ABSENT.to_owned(),
+            "remove the section, or run the gate on Linux, built with its default features",
         ),
     }
 }

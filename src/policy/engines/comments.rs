@@ -2,15 +2,25 @@
 
 use std::ops::Range;
 
-use super::{cedar, cel, rego};
+#[cfg(feature = "cel")]
+use super::cel;
+#[cfg(feature = "rego")]
+use super::rego;
+use super::{cedar, is_cel, is_rego};
 
 /// Where comments stand, from their signs to the ends of their lines. What stands in strings is none.
 pub fn comments(file: &str, text: &str) -> Vec<Range<usize>> {
-    if cel::is_file(file) {
-        cel::comments(text)
-    } else if rego::is_file(file) {
-        rego::comments(text)
-    } else {
-        cedar::comments(text)
+    #[cfg(feature = "cel")]
+    if is_cel(file) {
+        return cel::comments(text);
     }
+    #[cfg(feature = "rego")]
+    if is_rego(file) {
+        return rego::comments(text);
+    }
+    if is_cel(file) || is_rego(file) {
+        // An engine that is absent refuses the file.
+        return Vec::new();
+    }
+    cedar::comments(text)
 }

@@ -1,16 +1,23 @@
 //! The engines. A new one is one file here and one line below.
 
+#[cfg(any(test, not(all(feature = "cel", feature = "rego"))))]
+pub mod absent;
 pub mod allowlist;
 pub mod cedar;
+#[cfg(feature = "cel")]
 pub mod cel;
 mod comments;
+#[cfg(any(feature = "cel", feature = "rego"))]
 mod document;
+mod files;
 mod open;
+#[cfg(feature = "rego")]
 pub mod rego;
 mod stack;
 
 pub use comments::comments;
+pub use files::{is_cel, is_rego};
 pub use open::{OpenRule, open_permits};
 
-#[cfg(test)]
+#[cfg(all(test, feature = "cel", feature = "rego"))]
 mod tests;

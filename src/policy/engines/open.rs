@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use super::{cel, rego};
+#[cfg(feature = "cel")]
+use super::cel;
+#[cfg(feature = "rego")]
+use super::rego;
 use crate::policy::PolicySource;
 
 /// A rule that allows every call of every tool, whoever calls it.
@@ -15,7 +18,11 @@ pub struct OpenRule<'s> {
 
 /// Those whose text says so plainly. What cannot be read has none; compiling tells of it.
 pub fn open_permits(sources: &[PolicySource]) -> Vec<OpenRule<'_>> {
-    let mut found = rego::open_permits(sources);
-    found.extend(cel::open_permits(sources));
-    found
+    let engines: &[fn(&[PolicySource]) -> Vec<OpenRule<'_>>] = &[
+        #[cfg(feature = "rego")]
+        rego::open_permits,
+        #[cfg(feature = "cel")]
+        cel::open_permits,
+    ];
+    engines.iter().flat_map(|rules| rules(sources)).collect()
 }

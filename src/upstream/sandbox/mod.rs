@@ -7,21 +7,21 @@
 //! SCTP at all. So are the calls by which processes reach each other without any file.
 
 mod arguments;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "sandbox"))]
 mod calls;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "sandbox"))]
 mod kernel;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "sandbox"))]
 mod others;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "sandbox"))]
 mod sockets;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "sandbox"))]
 mod system;
 
 use std::path::PathBuf;
 
 pub use arguments::Arguments;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "sandbox"))]
 pub use kernel::{check, confine};
 
 /// What a server may reach; whatever is not named here it may not.
@@ -90,6 +90,13 @@ pub enum Strength {
     BestEffort,
 }
 
+/// Why this program has no sandbox.
+pub const ABSENT: &str = if cfg!(target_os = "linux") {
+    "this program was built without the cargo feature `sandbox`"
+} else {
+    "only Linux can confine a server"
+};
+
 /// Why a server cannot be confined as it has to be. Trying again would not help.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SandboxError {
@@ -102,8 +109,9 @@ pub enum SandboxError {
     /// What the kernel is short of.
     #[error("`upstream.sandbox`: {0}")]
     Kernel(String),
-    #[error("`upstream.sandbox`: only Linux has what it takes")]
-    NotLinux,
+    /// Another platform than Linux, or a program without the cargo feature `sandbox`.
+    #[error("`upstream.sandbox`: {ABSENT}")]
+    Absent,
     /// Nobody stands between the gate and the server.
     #[error("`upstream.sandbox`: a server that is started without the launcher cannot be confined")]
     NoLauncher,
@@ -114,9 +122,18 @@ pub enum SandboxError {
 ///
 /// # Errors
 /// All problems at once; never empty.
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(all(target_os = "linux", feature = "sandbox")))]
 pub fn check(_sandbox: &Sandbox) -> Result<Option<String>, Vec<SandboxError>> {
-    Err(vec![SandboxError::NotLinux])
+    Err(vec![SandboxError::Absent])
+}
+
+/// Confines the process that calls it.
+///
+/// # Errors
+/// Always: this program cannot.
+#[cfg(all(target_os = "linux", not(feature = "sandbox")))]
+pub fn confine(_sandbox: &Sandbox) -> Result<Option<String>, SandboxError> {
+    Err(SandboxError::Absent)
 }
 
 impl Default for Sandbox {

@@ -1,7 +1,7 @@
 //! Frames that are no JSON, too much of it, or JSON that others read differently.
 
 use super::{Attack, attack, none_of, received};
-use crate::dialogue::Talk;
+use crate::hostile::dialogue::Talk;
 
 #[test]
 fn keys_that_repeat_after_decoding_are_refused_at_any_depth() {
@@ -144,7 +144,10 @@ fn a_line_without_end_takes_no_memory_and_the_next_one_works() {
     );
     talk.gate.write(b"\n");
     talk.call("7", "safe", "x");
-    assert_eq!(talk.gate.receive().unwrap(), crate::dialogue::SAFE_RAN);
+    assert_eq!(
+        talk.gate.receive().unwrap(),
+        crate::hostile::dialogue::SAFE_RAN
+    );
     let growth = talk.growth_kib();
     assert!(growth < 24 << 10, "a limit of 4 MiB, and {growth} KiB more");
     talk.end();

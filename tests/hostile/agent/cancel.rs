@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::thread;
 use std::time::Duration;
 
-use crate::dialogue::Talk;
-use crate::envelope::Envelope;
-use crate::fixtures::fixture;
-use crate::setup::{ALLOW_ALL, Setup};
+use crate::hostile::dialogue::Talk;
+use crate::hostile::envelope::Envelope;
+use crate::support::fixtures::fixture;
+use crate::support::setup::{ALLOW_ALL, Setup};
 
 /// A calls that take from nothing to a few milliseconds, cancelled after as long, at random: some
 /// before the reply, some after it, some at the same moment.

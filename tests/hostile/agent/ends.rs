@@ -9,11 +9,11 @@ use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::dialogue::{Past, Talk};
-use crate::fixtures::fixture;
-use crate::peer::{Ended, PATIENCE, Peer};
-use crate::processes;
-use crate::setup::{ALLOW_ALL, GATE, MARK, Setup};
+use crate::hostile::dialogue::{Past, Talk};
+use crate::support::fixtures::fixture;
+use crate::support::peer::{Ended, PATIENCE, Peer};
+use crate::support::processes;
+use crate::support::setup::{ALLOW_ALL, GATE, MARK, Setup};
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"agent","version":"1"}}}"#;
 

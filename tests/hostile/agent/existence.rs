@@ -1,8 +1,8 @@
 //! What is denied is answered as what is not there.
 
-use crate::dialogue::{Past, Talk};
-use crate::fixtures::fixture;
-use crate::setup::Setup;
+use crate::hostile::dialogue::{Past, Talk};
+use crate::support::fixtures::fixture;
+use crate::support::setup::Setup;
 
 /// Asks the same of two names, before any list was seen and after it: the answers are equal but
 /// for the ids, the names and the references to the audit. Yields what they are.

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use crate::dialogue::{DENIED, Talk};
-use crate::fixtures::fixture;
-use crate::setup::Setup;
+use crate::hostile::dialogue::{DENIED, Talk};
+use crate::support::fixtures::fixture;
+use crate::support::setup::Setup;
 
 /// Lets agents of this name use tools.
 fn only(name: &str) -> String {

@@ -1,8 +1,8 @@
 //! Ids that are none, that repeat, and that look alike.
 
 use super::{attack, none_of};
-use crate::dialogue::Talk;
-use crate::envelope::Envelope;
+use crate::hostile::dialogue::Talk;
+use crate::hostile::envelope::Envelope;
 
 #[test]
 fn an_id_is_a_short_string_or_a_safe_integer() {
@@ -107,9 +107,12 @@ fn an_id_in_flight_cannot_be_used_again() {
         "{refusal}"
     );
     let answer = talk.gate.receive().unwrap();
-    assert_eq!(answer, crate::dialogue::SAFE_RAN);
+    assert_eq!(answer, crate::hostile::dialogue::SAFE_RAN);
     talk.call("7", "safe", "third");
-    assert_eq!(talk.gate.receive().unwrap(), crate::dialogue::SAFE_RAN);
+    assert_eq!(
+        talk.gate.receive().unwrap(),
+        crate::hostile::dialogue::SAFE_RAN
+    );
     let past = talk.close();
     past.has_decisions_and_outcomes(3);
     assert!(!past.received.contains("second"), "{}", past.received);

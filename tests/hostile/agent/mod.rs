@@ -11,8 +11,8 @@ mod samples;
 mod secrets;
 mod signals;
 
-use crate::dialogue::{Past, Talk};
-use crate::envelope::Envelope;
+use crate::hostile::dialogue::{Past, Talk};
+use crate::hostile::envelope::Envelope;
 
 /// A frame, and the answer to it: the JSON text of its id, and its code.
 struct Attack<'a> {

@@ -1,9 +1,9 @@
 //! Requests that are JSON, and not what they claim to be.
 
 use super::{attack, dropped, none_of};
-use crate::dialogue::Talk;
-use crate::fixtures::fixture;
-use crate::setup::{ALLOW_ALL, Setup};
+use crate::hostile::dialogue::Talk;
+use crate::support::fixtures::fixture;
+use crate::support::setup::{ALLOW_ALL, Setup};
 
 #[test]
 fn a_method_is_decoded_before_it_is_compared_and_then_compared_exactly() {

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::fixtures::fixture;
-use crate::json::json;
-use crate::peer::Peer;
-use crate::setup::{ALLOW_ALL, Setup};
+use crate::support::fixtures::fixture;
+use crate::support::json::json;
+use crate::support::peer::Peer;
+use crate::support::setup::{ALLOW_ALL, Setup};
 
 #[test]
 fn parallel_calls_of_a_tool_that_samples_are_all_answered() {

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use crate::dialogue::{Past, Talk};
-use crate::processes;
-use crate::setup::Setup;
+use crate::hostile::dialogue::{Past, Talk};
+use crate::support::processes;
+use crate::support::setup::Setup;
 
 const SECRET: &str = "canary-5f2b8c0d91e6a374";
 

@@ -5,12 +5,12 @@ use std::process::Command;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::dialogue::{SAFE_RAN, Talk};
-use crate::envelope::Envelope;
-use crate::fixtures::fixture;
-use crate::peer::Peer;
-use crate::processes;
-use crate::setup::{ALLOW_ALL, Setup};
+use crate::hostile::dialogue::{SAFE_RAN, Talk};
+use crate::hostile::envelope::Envelope;
+use crate::support::fixtures::fixture;
+use crate::support::peer::Peer;
+use crate::support::processes;
+use crate::support::setup::{ALLOW_ALL, Setup};
 
 fn signal(gate: &Peer, signal: Signal) {
     let pid = Pid::from_raw(i32::try_from(gate.child.id()).unwrap()).unwrap();
@@ -137,12 +137,12 @@ fn an_agent_that_reads_no_more_ends_the_gate() {
         r#"printf '%s\n' "$1" "$2" "$3" | "$0" proxy --config "$4" | head -c 1000 >/dev/null"#;
     let [_, _, config] = setup.arguments().try_into().unwrap();
     let mut pipe = Command::new("sh");
-    pipe.args(["-c", script, crate::setup::GATE])
+    pipe.args(["-c", script, crate::support::setup::GATE])
         .arg(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"agent","version":"1"}}}"#)
         .arg(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
         .arg(r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"safe"}}"#)
         .arg(config)
-        .env(crate::setup::MARK, setup.mark());
+        .env(crate::support::setup::MARK, setup.mark());
     let ended = Peer::start(pipe).end();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     processes::all_end(setup.mark());
@@ -160,7 +160,7 @@ fn a_gate_with_few_descriptors_works() {
         .args([
             "-c",
             r#"ulimit -n 32; exec "$0" proxy --config "$1""#,
-            crate::setup::GATE,
+            crate::support::setup::GATE,
         ])
         .arg(config);
     let mut gate = Peer::start(limited);

@@ -1,8 +1,8 @@
 //! Lists of tools.
 
 use super::{After, converse, each};
-use crate::dialogue::{SAFE_RAN, Talk};
-use crate::json::json;
+use crate::hostile::dialogue::{SAFE_RAN, Talk};
+use crate::support::json::json;
 
 /// Modes, the names that the agent sees, and whether it can call `safe`.
 pub(super) const LISTS: &[(&str, &[&str], &str)] = &[

@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 use std::process::Command;
 use std::thread;
 
-use crate::dialogue::{DENIED, Past, Talk};
-use crate::fixtures::fixture;
-use crate::json::json;
+use crate::hostile::dialogue::{DENIED, Past, Talk};
+use crate::support::fixtures::fixture;
+use crate::support::json::json;
 
 /// The list as the agent is to see it: `evil` is not in it.
 const LIST: &str = r#"{"jsonrpc":"2.0","id":"list","result":{"tools":[{"name":"safe","description":"Does no harm.","inputSchema":{"type":"object","properties":{"text":{"type":"string","description":"Any text."}}}}]}}"#;

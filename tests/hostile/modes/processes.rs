@@ -1,7 +1,7 @@
 //! Servers that are deaf, dying, or do not want to die.
 
 use super::{After, converse, each};
-use crate::dialogue::{DENIED, SAFE_RAN, Talk};
+use crate::hostile::dialogue::{DENIED, SAFE_RAN, Talk};
 
 /// For requests that are no calls and are to run out of time.
 const LITTLE_TIME: &str = r#"request_timeout = "4s""#;

@@ -1,8 +1,8 @@
 //! Replies: stray, malformed, late, odd, and bytes that are none.
 
 use super::{After, converse, each};
-use crate::dialogue::{SAFE_RAN, Talk};
-use crate::processes;
+use crate::hostile::dialogue::{SAFE_RAN, Talk};
+use crate::support::processes;
 
 /// For calls that are to run out of time; whatever else is asked has a minute.
 const SOON: &str = r#"tool_timeouts = { safe = "700ms" }"#;

@@ -1,8 +1,8 @@
 //! What servers ask and tell unbidden.
 
 use super::{After, LIST, converse, each};
-use crate::dialogue::{SAFE_RAN, Talk};
-use crate::json::json;
+use crate::hostile::dialogue::{SAFE_RAN, Talk};
+use crate::support::json::json;
 
 /// Modes, and what the server is told of its requests: ids and codes.
 pub(super) const ASKS: &[(&str, &[(&str, i64)])] = &[

@@ -33,6 +33,7 @@ use self::file::Rule;
 use self::trace::Tracer;
 use super::cedar::ToolGroups;
 use super::document;
+use super::is_cel;
 use super::stack::on_big_stack;
 use crate::policy::{
     Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, LooksFor, Mutant,
@@ -44,11 +45,6 @@ pub(super) use comments::comments;
 pub(super) use open::open_permits;
 
 const NAME: EngineName = EngineName("cel");
-
-/// Whether a file of this name holds rules in CEL.
-pub(super) fn is_file(name: &str) -> bool {
-    name.ends_with(".cel.toml")
-}
 
 /// How CEL sources are compiled.
 #[derive(Debug, Default)]
@@ -74,7 +70,7 @@ impl EngineKind for Cel {
 
     fn claims(&self, path: &Path) -> bool {
         path.file_name()
-            .is_some_and(|name| is_file(&name.to_string_lossy()))
+            .is_some_and(|name| is_cel(&name.to_string_lossy()))
     }
 
     fn compile(&self, sources: &[PolicySource]) -> Result<Compiled, PolicyErrors> {

@@ -2,15 +2,15 @@
 
 use toml::de::DeTable;
 
+use super::super::is_cel;
 use super::file::{Effect, actions};
-use super::is_file;
 use super::table::Table;
 use crate::policy::engines::open::OpenRule;
 use crate::policy::{ActionName, PolicySource};
 
 /// Rules with no condition, or with `true` for one, whose actions `call_tool` is among.
 pub(in crate::policy::engines) fn open_permits(sources: &[PolicySource]) -> Vec<OpenRule<'_>> {
-    let files = sources.iter().filter(|source| is_file(&source.name));
+    let files = sources.iter().filter(|source| is_cel(&source.name));
     files.flat_map(in_file).collect()
 }
 

@@ -33,6 +33,7 @@ use self::compile::Ids;
 use self::trace::Tracer;
 use super::cedar::ToolGroups;
 use super::document;
+use super::is_rego;
 use super::stack::on_big_stack;
 use crate::policy::{
     ActionName, Compiled, EngineFault, EngineKind, EngineName, Facts, FaultKind, ListFacts,
@@ -44,13 +45,6 @@ pub(super) use open::open_permits;
 pub(super) use tokens::comments;
 
 const NAME: EngineName = EngineName("rego");
-
-/// Whether a file of this name holds rules in Rego.
-pub(super) fn is_file(name: &str) -> bool {
-    Path::new(name)
-        .extension()
-        .is_some_and(|extension| extension == "rego")
-}
 
 /// The rule that is asked.
 const ENTRY: &str = "data.mcp.decision";
@@ -101,7 +95,7 @@ impl EngineKind for Rego {
     }
 
     fn claims(&self, path: &Path) -> bool {
-        is_file(&path.to_string_lossy())
+        is_rego(&path.to_string_lossy())
     }
 
     fn compile(&self, sources: &[PolicySource]) -> Result<Compiled, PolicyErrors> {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use super::super::is_rego;
 use super::functions::{Segment, segments};
-use super::is_file;
 use super::tokens::{Kind, Token, tokens};
 use crate::policy::PolicySource;
 use crate::policy::engines::open::OpenRule;
@@ -17,7 +17,7 @@ struct Clause<'t> {
 /// Values of `decision` that stand there without a condition and allow. What a program comes to in
 /// another way nobody can tell without asking it.
 pub(in crate::policy::engines) fn open_permits(sources: &[PolicySource]) -> Vec<OpenRule<'_>> {
-    let files = sources.iter().filter(|source| is_file(&source.name));
+    let files = sources.iter().filter(|source| is_rego(&source.name));
     let files: Vec<_> = files.map(|it| (it, tokens(&it.text))).collect();
     let rules: Vec<_> = files
         .iter()

@@ -6,17 +6,11 @@
 
 // Servers that stand in for others are shell scripts.
 #![cfg(unix)]
-#[cfg(test)]
 mod architecture;
-#[cfg(test)]
 mod blocks;
-#[cfg(test)]
 mod commands;
-#[cfg(test)]
+mod decisions;
 mod demo;
-#[cfg(test)]
 mod names;
-#[cfg(test)]
 mod pages;
-#[cfg(test)]
 mod workshop;

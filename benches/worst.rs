@@ -1,7 +1,7 @@
 //! What the most costly messages cost the gate, whatever a message is about.
 //!
 //! ```sh
-//! cargo bench --bench worst
+//! cargo bench -p benches --bench worst
 //! ```
 //!
 //! Each kind of message, from an agent and from a server, holds as much as the limits let it of what is
@@ -11,7 +11,7 @@
 //! costly first; 100 is the most that one may cost.
 //!
 //! ```sh
-//! cargo bench --bench worst -- --search
+//! cargo bench -p benches --bench worst -- --search
 //! ```
 //!
 //! looks for contents that cost more than those, in a result and in a call.
@@ -504,7 +504,7 @@ fn main() {
         return;
     }
     let fillers = fillers();
-    // As `cargo bench --bench worst -- "log message: hex"`.
+    // As `cargo bench -p benches --bench worst -- "log message: hex"`.
     let wanted = std::env::args().skip(1).find(|it| !it.starts_with('-'));
     let wanted = wanted.unwrap_or_default();
     let mut costs = Vec::new();

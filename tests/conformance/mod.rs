@@ -6,25 +6,11 @@
 
 #![cfg(target_os = "linux")]
 
-#[cfg(test)]
 mod checks;
-#[cfg(test)]
 mod client;
-#[cfg(test)]
 mod compare;
-#[cfg(test)]
-#[path = "../support/fixtures.rs"]
-mod fixtures;
-#[cfg(test)]
 mod gate;
-#[cfg(test)]
-#[path = "../support/json.rs"]
-mod json;
-#[cfg(test)]
 mod peers;
-#[cfg(test)]
 mod relay;
-#[cfg(test)]
 mod server;
-#[cfg(test)]
 mod suite;

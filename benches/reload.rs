@@ -2,8 +2,8 @@
 //! a call pays for it, and that each decision belongs to one whole revision.
 //!
 //! ```sh
-//! cargo bench --bench reload
-//! cargo bench --bench reload -- 100000     # calls
+//! cargo bench -p benches --bench reload
+//! cargo bench -p benches --bench reload -- 100000     # calls
 //! ```
 //!
 //! The directory is exchanged by a rename, as a deployment does it. Every call goes through

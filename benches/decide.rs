@@ -1,7 +1,7 @@
 //! What one call costs inside the gate: a call of 1 KiB against 1, 10 and 100 policies.
 //!
 //! ```sh
-//! cargo bench --bench decide
+//! cargo bench -p benches --bench decide
 //! ```
 //!
 //! `tools/list of 1,000`: request and reply through `Gate::handle`, of a session that asks for the

@@ -2,8 +2,8 @@
 //! are installed); and what it keeps of processor and memory.
 //!
 //! ```sh
-//! cargo bench --bench http            # all paths
-//! cargo bench --bench http -- 20000   # calls for each path
+//! cargo bench -p benches --bench http            # all paths
+//! cargo bench -p benches --bench http -- 20000   # calls for each path
 //! ```
 //!
 //! All paths run at the same time and are asked in turns, so that whatever else the machine does
@@ -199,7 +199,7 @@ impl Started {
                 audit.display().to_string()
             ),
         )?;
-        let mut child = Command::new(PathBuf::from(env!("CARGO_BIN_EXE_mcp-protector")))
+        let mut child = Command::new(PathBuf::from(env!("CARGO_BIN_EXE_gate")))
             .args(["proxy", "--config"])
             .arg(&file)
             .stdin(Stdio::null())

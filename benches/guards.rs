@@ -1,7 +1,7 @@
 //! What the guards of contents cost on the whole path, each beside the same exchange without it.
 //!
 //! ```sh
-//! cargo bench --bench guards
+//! cargo bench -p benches --bench guards
 //! ```
 //!
 //! A call and its reply, a list, or a question of the server's and its answer, through
@@ -237,7 +237,7 @@ fn links(runtime: &tokio::runtime::Runtime) -> Vec<(&'static str, Case)> {
 }
 
 fn locks(runtime: &tokio::runtime::Runtime) -> Vec<(&'static str, Case)> {
-    let pack = Path::new(env!("CARGO_MANIFEST_DIR")).join("policies/locked-tools");
+    let pack = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policies/locked-tools");
     let tools = locked_definitions(&pack.join("tools.lock"));
     let exchange = || named_call("find_tickets", r#"{"words":"late","limit":10}"#, OK);
     let bare = policies(ALL, &[]);

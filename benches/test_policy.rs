@@ -2,9 +2,9 @@
 //! report.
 //!
 //! ```sh
-//! cargo bench --bench test_policy
-//! cargo bench --bench test_policy -- 10000     # cases
-//! cargo test --bench test_policy               # without optimizations
+//! cargo bench -p benches --bench test_policy
+//! cargo bench -p benches --bench test_policy -- 10000     # cases
+//! cargo test -p benches --bench test_policy               # without optimizations
 //! ```
 //!
 //! Every other case is denied, and no two send the same. Each is a session of its own, through the
@@ -45,7 +45,7 @@ fn main() {
 }
 
 fn write_pack(pack: &Path, cases: usize) {
-    let starter = Path::new(env!("CARGO_MANIFEST_DIR")).join("policies/starter");
+    let starter = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policies/starter");
     for entry in fs::read_dir(starter).expect("the pack") {
         let path = entry.expect("an entry").path();
         if let (true, Some(name)) = (path.is_file(), path.file_name()) {
@@ -72,7 +72,7 @@ fn write_pack(pack: &Path, cases: usize) {
 /// Seconds.
 fn run(pack: &Path, cases: usize, more: &[&str]) -> f64 {
     let before = Instant::now();
-    let output = Command::new(env!("CARGO_BIN_EXE_mcp-protector"))
+    let output = Command::new(env!("CARGO_BIN_EXE_gate"))
         .arg("test-policy")
         .arg(pack)
         .args(more)

@@ -2,8 +2,8 @@
 //! that does nothing (`socat`, where it is installed).
 //!
 //! ```sh
-//! cargo bench --bench latency            # all paths
-//! cargo bench --bench latency -- 20000   # calls for each path
+//! cargo bench -p benches --bench latency            # all paths
+//! cargo bench -p benches --bench latency -- 20000   # calls for each path
 //! ```
 //!
 //! All paths run at the same time and are asked in turns, so that whatever else the machine does
@@ -179,7 +179,7 @@ impl Drop for Route {
 fn paths(scratch: &Path) -> Result<Vec<Route>, Failure> {
     let this = std::env::current_exe()?;
     let server = this.to_str().ok_or("path")?;
-    let gate = PathBuf::from(env!("CARGO_BIN_EXE_mcp-protector"));
+    let gate = PathBuf::from(env!("CARGO_BIN_EXE_gate"));
     let log = scratch.join("audit.jsonl");
     let log = log.to_str().ok_or("path")?;
     let many = scratch.join("many");

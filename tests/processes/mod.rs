@@ -1,11 +1,5 @@
 //! Real processes: nothing is left behind, nothing is inherited, nothing blocks.
 #![cfg(target_os = "linux")]
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a panic is the report of a test; clippy sees no tests in what they share"
-)]
 
 mod environment;
 mod orphans;

@@ -1,0 +1,24 @@
+//! A gate that agents reach over HTTP, with real processes: who is who, what belongs to whom, and
+//! what is left behind. On Linux only, because only there the tests can see what runs.
+
+#![cfg(target_os = "linux")]
+
+mod agents;
+mod bombs;
+mod configuration;
+mod credentials;
+mod crowd;
+mod guarded;
+mod isolated;
+mod issuers;
+mod lives;
+mod logs;
+mod memory;
+mod operators;
+mod policies;
+mod questions;
+mod reading;
+mod servers;
+mod tools;
+mod traces;
+mod trials;

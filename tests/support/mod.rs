@@ -1,0 +1,13 @@
+//! Gates, servers, agents and processes, as all these tests start them.
+
+pub(crate) mod chain;
+pub(crate) mod fixtures;
+pub(crate) mod http;
+pub(crate) mod isolation;
+pub(crate) mod json;
+pub(crate) mod kit;
+pub(crate) mod peer;
+pub(crate) mod processes;
+pub(crate) mod serving;
+pub(crate) mod setup;
+pub(crate) mod transcript;
