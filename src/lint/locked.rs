@@ -13,7 +13,7 @@ use crate::policy::PolicyProblem;
 
 pub(super) const NOT_LOCKED: Lint = Lint {
     code: "lint::not_locked",
-    about: "a tool that is permitted or labelled by name, and whose definition `tools.lock` lacks",
+    about: "a tool that policies or labels name and `tools.lock` lacks",
     look,
 };
 

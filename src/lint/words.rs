@@ -8,7 +8,7 @@ use super::table::Lint;
 
 pub(super) const ANNOTATION_WITHOUT_EFFECT: Lint = Lint {
     code: "lint::annotation_without_effect",
-    about: "`@code` or `@advice` on a permit, where nobody is refused",
+    about: "`@code` or `@advice` on a permit, which never denies",
     look: annotation_without_effect,
 };
 
