@@ -385,9 +385,9 @@ mod tests {
             let told = json["consent"].as_str();
             assert_eq!(told, says, "{more}: {json}");
         };
-        let nobody = "nobody can be asked: there is no `[consent]`";
+        let nobody = "no person can be asked: there is no `[consent]`";
         check("", "write", Some(nobody));
-        let form = "somebody would be asked, by a form of the agent's client (`elicitation`)";
+        let form = "a person would be asked, by a form of the agent's client (`elicitation`)";
         check("consent.channels = ['elicitation']\n", "write", Some(form));
         check("", "drop", None);
     }
@@ -550,7 +550,7 @@ mod tests {
         check("read", "--session", "{}\nother = 1", not);
         check("write", "--consent", "{ age = \"soon\" }", not);
         let told = check("write", "--consent", "\"approve\"", not);
-        assert!(told.contains("nobody is asked here"), "{told}");
+        assert!(told.contains("no person is asked here"), "{told}");
     }
 
     #[test]

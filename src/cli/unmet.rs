@@ -100,8 +100,8 @@ fn nobody_to_ask(snapshot: &PolicySnapshot) -> Option<PolicyProblem> {
         0 => String::new(),
         others => format!(", and {others} more"),
     };
-    let message = format!("{first}{more} asks for a person's consent, and nobody can be asked");
-    let help = "say how people are asked (`[consent] ways`), or leave it out: what it forbids is denied, \
+    let message = format!("{first}{more} requires a person's consent, and no person can be asked");
+    let help = "configure how people are asked (`[consent] channels`), or remove it: its requests are denied, \
                 and no answer can lift that";
     Some(PolicyProblem::warning("consent::nobody_to_ask", message).with_help(help))
 }

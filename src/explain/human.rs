@@ -253,7 +253,7 @@ impl PolicyReport {
             let first = self.source.get(self.span.clone()).unwrap_or_default();
             let first = first.lines().next().map_or(0, str::len);
             let first = self.span.start..self.span.start + first;
-            labels.push(LabeledSpan::at(first, "whoever asks for whatever"));
+            labels.push(LabeledSpan::at(first, "for every agent and every item"));
         }
         let mut told = MietteDiagnostic::new(format!("{effect} `{id}` {what}"))
             .with_severity(Severity::Advice)

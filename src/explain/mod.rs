@@ -59,13 +59,13 @@ impl People {
     fn told(&self) -> String {
         match self {
             Self::Unknown => {
-                "somebody would be asked, where `[consent]` of the configuration says how"
+                "a person would be asked, if the configuration has `[consent]`"
                     .to_owned()
             }
-            Self::Nobody => "nobody can be asked: there is no `[consent]`".to_owned(),
+            Self::Nobody => "no person can be asked: there is no `[consent]`".to_owned(),
             Self::Asked(ways) => {
                 let ways: Vec<&str> = ways.iter().map(|way| in_words(*way)).collect();
-                format!("somebody would be asked, by {}", ways.join(" or "))
+                format!("a person would be asked, by {}", ways.join(" or "))
             }
         }
     }

@@ -69,8 +69,8 @@ fn unseen(world: &World<'_>, found: &mut Found) {
 fn hidden(what: String) -> Say {
     Say {
         message: what,
-        help: "nobody sees it, and it is compared all the same; take it out, or write it as \
-               `\\u{…}` where it is meant"
+        help: "it is invisible, but compared; remove it, or write it as \
+               `\\u{…}` if it is intended"
             .to_owned(),
         label: "here",
     }

@@ -17,8 +17,8 @@ pub(super) const NOT_LOCKED: Lint = Lint {
     look,
 };
 
-pub(super) const HELP: &str = "its definition may change without anybody noticing, and its arguments have no \
-                    types: `mcp-protector tools lock` or `tools approve` takes it up";
+pub(super) const HELP: &str = "its definition may change unnoticed, and its arguments have no \
+                    types: `mcp-protector tools lock` or `tools approve` adds it";
 
 fn look(world: &World<'_>, found: &mut Found) {
     let lock = &world.given.lock;

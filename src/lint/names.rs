@@ -312,7 +312,7 @@ impl Names {
         };
         let message = match self.all {
             All::Known => format!(
-                "no `{file}` gives the {} `{eid}` to anybody: this never holds",
+                "no `{file}` assigns the {} `{eid}`: this never holds",
                 spaced(kind)
             ),
             All::One => format!(

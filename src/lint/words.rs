@@ -25,9 +25,9 @@ fn annotation_without_effect(world: &World<'_>, found: &mut Found) {
             let key: &str = key.as_ref();
             if OF_FORBIDS.contains(&key) {
                 let say = Say {
-                    message: format!("`@{key}` on a permit is told to nobody"),
-                    help: "it is for whoever a `forbid` refuses; move it to the `forbid`, or take \
-                           it out"
+                    message: format!("`@{key}` on a permit has no effect"),
+                    help: "only a `forbid` returns it; move it to the `forbid`, or remove \
+                           it"
                         .to_owned(),
                     label: "here",
                 };

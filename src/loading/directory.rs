@@ -196,7 +196,7 @@ impl Directory {
     /// The text would be another one than the bytes that digests are made of.
     fn marked(&mut self, path: &Path) {
         let message = format!("`{}` begins with a byte order mark", path.display());
-        let help = "save it as UTF-8 without the mark (U+FEFF), which nobody sees and which is no \
+        let help = "save it as UTF-8 without the mark (U+FEFF), which is invisible and no \
                     part of any policy";
         self.problems
             .push(PolicyProblem::error("policy::file", message).with_help(help));

@@ -22,7 +22,7 @@ pub(in crate::admin) enum Refused {
     NoRandomness,
     #[error("this is answered already")]
     Answered,
-    #[error("this was withdrawn: nobody waits for it any more, or an answer would change nothing")]
+    #[error("this was withdrawn: no request waits for it, or an answer would change nothing")]
     Withdrawn,
     #[error("nothing of this name waits for an answer")]
     Gone,

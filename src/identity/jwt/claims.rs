@@ -19,7 +19,7 @@ pub(super) fn check(
         return Err(Challenge::Invalid("it has another issuer"));
     }
     if !is_for(claims, &settings.audience) {
-        return Err(Challenge::Invalid("it is for somebody else"));
+        return Err(Challenge::Invalid("its audience is another one"));
     }
     let skew = i64::try_from(settings.skew.as_secs()).unwrap_or(0);
     let expires = seconds(claims, "exp")?.ok_or(Challenge::Invalid("it never expires"))?;
@@ -30,7 +30,7 @@ pub(super) fn check(
     if seconds(claims, "nbf")?.is_some_and(|begins| now.saturating_add(skew) < begins) {
         return Err(Challenge::Invalid("it is not valid yet"));
     }
-    let subject = name(claims, "sub")?.ok_or(Challenge::Invalid("it names nobody"))?;
+    let subject = name(claims, "sub")?.ok_or(Challenge::Invalid("it has no subject"))?;
     let identity = Identity {
         subject,
         user: name(claims, "preferred_username")?,
