@@ -40,7 +40,7 @@ pub fn run(args: &ExplainArgs, stdin: &mut dyn Read, stdout: &mut dyn Write) -> 
         }
     };
     let decision = done.ok().and_then(|explanation| explanation.decision);
-    // An explanation that nobody could read explains nothing.
+    // An unwritten explanation is a failure.
     match (decision, heard(written.and_then(|()| stdout.flush()))) {
         (_, Err(_)) | (None | Some(Decision::Unknown), _) => Exit::NotExplained,
         (Some(Decision::Allow), Ok(())) => Exit::Success,
@@ -216,7 +216,7 @@ fn is_record(text: &str) -> bool {
         .is_ok_and(|it| it.root().get("instance").is_some() && it.root().get("jsonrpc").is_none())
 }
 
-/// Checked only so far that a slip in quoting is told as such: whether the gate takes them is what
+/// Checked only so far that a quoting mistake is reported as such: whether the gate takes them is what
 /// is asked.
 fn arguments(typed: Option<&str>) -> Result<String, Failure> {
     let typed = typed.unwrap_or("{}");

@@ -1,7 +1,7 @@
 //! Why one message is allowed or denied.
 //!
 //! The message goes through a gate of its own, as a policy test does (`policy_tests`), with a
-//! witness beside the rules; what the witness heard is told policy by policy and part by part, with
+//! witness beside the rules; its observations are reported policy by policy and part by part, with
 //! where each value comes from (`origin`) and what would have to be otherwise (`change`).
 
 mod build;

@@ -152,7 +152,7 @@ impl Directory {
         }
     }
 
-    /// A rule that nobody reads must not look as if it were in force.
+    /// An unread rule must not look as if it were in force.
     fn unclaimed(&mut self, path: &Path, engines: &Kinds) {
         let shown = path.display();
         let inside = path.strip_prefix(&self.root).unwrap_or(path);

@@ -5,7 +5,7 @@ use crate::wire::Value;
 use super::super::{Challenge, Identity};
 use super::JwtSettings;
 
-/// The longest name of anybody or anything, in bytes, and the most of them.
+/// The longest name, in bytes, and the largest number of names.
 const MAX_NAME: usize = 256;
 const MAX_NAMES: usize = 256;
 
@@ -69,7 +69,7 @@ fn seconds(claims: Value<'_>, key: &str) -> Result<Option<i64>, Challenge> {
     }
 }
 
-/// Some issuers write null for what somebody does not have.
+/// Some issuers write null for a missing value.
 fn stated<'v>(claims: Value<'v>, key: &str) -> Option<Value<'v>> {
     claims.get(key).filter(|claim| !claim.is_null())
 }

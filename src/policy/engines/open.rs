@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::{cel, rego};
 use crate::policy::PolicySource;
 
-/// A rule that allows every call of every tool, whoever calls it.
+/// A rule that allows every call of every tool to every agent.
 #[derive(Debug)]
 pub struct OpenRule<'s> {
     pub source: &'s PolicySource,
