@@ -59,8 +59,7 @@ impl People {
     fn told(&self) -> String {
         match self {
             Self::Unknown => {
-                "a person would be asked, if the configuration has `[consent]`"
-                    .to_owned()
+                "a person would be asked, if the configuration has `[consent]`".to_owned()
             }
             Self::Nobody => "no person can be asked: there is no `[consent]`".to_owned(),
             Self::Asked(ways) => {
