@@ -26,7 +26,8 @@ fn annotation_without_effect(world: &World<'_>, found: &mut Found) {
             if OF_FORBIDS.contains(&key) {
                 let say = Say {
                     message: format!("`@{key}` on a permit has no effect"),
-                    help: "only a `forbid` returns it; move it to the `forbid`, or remove it".to_owned(),
+                    help: "only a `forbid` returns it; move it to the `forbid`, or remove it"
+                        .to_owned(),
                     label: "here",
                 };
                 let lint = &ANNOTATION_WITHOUT_EFFECT;
