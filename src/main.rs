@@ -29,7 +29,7 @@ fn main() -> ExitCode {
     let exit = match typed {
         Ok(typed) => cli::run(typed, || ALLOCATOR.allocated()).into(),
         Err(nothing) => {
-            // Help that nobody can read is no failure of the command.
+            // Unwritten help is no failure of the command.
             let _ = nothing.message.print();
             nothing.exit.into()
         }

@@ -103,7 +103,7 @@ struct Limited {
     /// A reservation has ended.
     given_back: Notify,
     refused: AtomicU64,
-    /// Somebody was refused.
+    /// A request was rejected.
     short: Notify,
 }
 
@@ -256,7 +256,7 @@ impl Memory {
         })
     }
 
-    /// Resolves when somebody was refused since it resolved last; never without a limit.
+    /// Resolves after a rejection since the last one; never without a limit.
     pub async fn was_short(&self) {
         match self.0.as_deref() {
             Some(limited) => limited.short.notified().await,

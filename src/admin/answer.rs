@@ -268,7 +268,7 @@ impl Refused {
     }
 }
 
-/// Health as operators see it: the word that everybody sees, and the keys that need a restart.
+/// Health as operators see it: the public word, and the keys that need a restart.
 fn document(health: Health, restart: &[String]) -> String {
     if restart.is_empty() {
         return health.document();

@@ -284,7 +284,7 @@ impl Observe for Metrics {
             Kind::SessionStart => {
                 self.sessions.fetch_add(1, Ordering::Relaxed);
             }
-            // What HTTP refused is told apart, since not all of it comes to a record.
+            // Rejections by HTTP count separately, since not all of them have a record.
             Kind::MalformedMessage
                 if STAGES.get(words::stage(sighting.stage.as_ref())) != Some(&"http") =>
             {

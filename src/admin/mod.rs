@@ -2,7 +2,7 @@
 //! of their own and on a thread of its own, so that a gate that is busy still says so.
 //!
 //! Nothing here touches a message. What happens is counted where it is recorded ([`Metrics`] observes
-//! the audit); what is so at the moment ([`Figures`]) is asked for when somebody looks.
+//! the audit); what is so at the moment ([`Figures`]) is read for each request.
 //!
 //! Where to start reading: `answer.rs`, which every request passes.
 

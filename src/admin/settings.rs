@@ -14,7 +14,7 @@ pub struct Settings {
     /// Values of `Host` beside loopback names and the address itself, as `name` (any port) or
     /// `name:port`.
     pub allowed_hosts: Vec<String>,
-    /// What must be shown to read the metrics; without one, everybody who reaches the port may.
+    /// The token for metrics; without one, metrics are public on the port.
     pub tokens: Option<StaticTokens>,
     /// How long the head of a request may take, and how long a connection may rest.
     pub header_deadline: Duration,

@@ -226,7 +226,7 @@ pub(super) const ROWS: [Row; 26] = [
         "mcp_protector_ratchet_max_sessions",
         Type::Gauge,
         &[],
-        "As many can be kept: whoever comes then counts as having read everything",
+        "Sessions that can be kept: a further one has the highest sensitivity",
         |it| {
             let kept = it.figures.kept.into_iter();
             Reading::of(kept.map(|kept| Sample::new([], count(kept.most))))

@@ -78,7 +78,7 @@ pub(super) fn direction(direction: Option<Direction>) -> &'static str {
 mod tests {
     use super::*;
 
-    /// Labels and records are compared with each other by whoever looks for the cause.
+    /// Operators compare labels with records.
     #[test]
     fn labels_say_what_records_say() {
         let json = |value: serde_json::Result<serde_json::Value>| {

@@ -26,7 +26,7 @@ pub enum OpenError {
     Start(std::io::Error),
 }
 
-/// The log cannot be written: whoever runs the gate acts.
+/// The log cannot be written: the operator must act.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AuditFault {
     /// A write or a sync failed, and no later one has worked yet.

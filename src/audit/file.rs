@@ -15,7 +15,7 @@ pub(super) struct FileSink {
     /// Device and number of the file.
     #[cfg(unix)]
     identity: (u64, u64),
-    /// Where our last batch ended; the file's length, unless somebody else wrote since.
+    /// Where our last batch ended; the file's length, unless another process wrote since.
     end: Option<u64>,
 }
 
@@ -24,7 +24,7 @@ impl FileSink {
     ///
     /// Only a regular file will do. A FIFO has a reader that can stall every call, a device keeps
     /// nothing, and a symbolic link may have been put there so that we write into a file of
-    /// somebody else's choice.
+    /// another process's choice.
     pub(super) fn open(path: &Path) -> Result<Self, OpenError> {
         let (file, created) = open(path).map_err(|error| open_error(path, error))?;
         if created {
@@ -245,7 +245,7 @@ fn unlock(file: &File) {
     drop(file.unlock());
 }
 
-// Locks are mandatory there: whoever reads the log while we write would get an error.
+// Locks are mandatory there: a reader of the log would get an error while we write.
 #[cfg(not(unix))]
 fn try_lock(_: &File) -> io::Result<()> {
     Ok(())

@@ -1,6 +1,6 @@
-//! A sink beside the record: it gets every line that it can take, and nobody waits for it.
+//! A sink beside the record: it gets every line that it can take, and no caller waits for it.
 //!
-//! A thread and a bounded queue of its own. With one thread for both, a stderr that nobody reads
+//! A thread and a bounded queue of its own. With one thread for both, an unread stderr
 //! kept the file from being written.
 
 use std::collections::VecDeque;
@@ -21,7 +21,7 @@ use crate::clock::Clock;
 /// Lines that are written at once, in bytes: what a pipe holds, so that a slow reader shows.
 const PIECE: usize = 64 * 1024;
 
-/// A sink that follows the record, as whoever waits for the log sees it.
+/// A sink that follows the record, as callers that wait for the log see it.
 #[derive(Debug)]
 pub(super) struct Follower(Arc<Shared>);
 
@@ -155,7 +155,7 @@ impl Drop for Feed {
 
 impl Shared {
     fn run(&self, mut lane: Lane, diagnostics: Diagnostics) {
-        // Even if the sink panics, nobody waits for it.
+        // Even if the sink panics, no caller waits for it.
         let _told = TellWhenGone(self);
         while let Some(piece) = self.take() {
             if self.deliver(&mut lane, &piece, diagnostics).is_none() {
@@ -166,7 +166,7 @@ impl Shared {
         }
     }
 
-    /// Writes the piece, however often that has to be tried. `None` when nobody is left to try for.
+    /// Writes the piece, however often that has to be tried. `None` when no caller is left.
     fn deliver(&self, lane: &mut Lane, piece: &[u8], diagnostics: Diagnostics) -> Option<()> {
         let tell = diagnostics == Diagnostics::Tell;
         let mut failed = false;

@@ -46,7 +46,7 @@ impl Audit {
     ///
     /// With both, the file is the record: what is said here of writing is said of the file. The
     /// stream gets every line that it can take, and one record in the place of those that it
-    /// cannot; it stops nothing and nobody.
+    /// cannot; it stops nothing.
     pub fn open(
         settings: &Settings,
         clock: Arc<dyn Clock>,
@@ -127,7 +127,7 @@ impl Audit {
     }
 
     /// Keeps records in memory, as they were given: no thread, no line, no fault. They are not
-    /// bounded, so whoever asks for this has to take them out again.
+    /// bounded, so the caller must take them out again.
     pub fn keeping() -> (Self, Kept) {
         let kept = Kept::default();
         let to = To::Memory(kept.clone());
@@ -135,7 +135,7 @@ impl Audit {
         (Self { to, observers }, kept)
     }
 
-    /// The same log, of whose records one more is told from now on.
+    /// The same log, with one more observer.
     #[must_use]
     pub fn observed_by(mut self, observer: Arc<dyn Observe>) -> Self {
         let known = self.observers.iter().cloned();

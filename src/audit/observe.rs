@@ -6,14 +6,14 @@ use super::fault::AuditFault;
 use super::record::{Decision, Direction, Event, Kind, Record, Traced};
 use super::text::Text;
 
-/// Is told of every record, once it is known what became of it.
+/// Receives every record once its outcome is known.
 pub trait Observe: Send + Sync + fmt::Debug {
     /// Called on the path of a message: must return at once. With the fault if the record was not
     /// taken, so that what it is about does not happen.
     fn observe(&self, sighting: &Sighting, fault: Option<&AuditFault>);
 }
 
-/// What is told of a record. The texts are words of the gate's own, except where a field says
+/// A summary of a record. The texts are words of the gate's own, except where a field says
 /// otherwise.
 #[derive(Debug, Clone)]
 pub struct Sighting {

@@ -10,14 +10,14 @@ pub(super) struct Pace {
     pub(super) queue_bytes: u32,
     /// How long a caller waits for the log before it takes it for broken.
     pub(super) patience: Duration,
-    /// How long the writer lets records gather after a batch, where nobody waits for them.
+    /// How long the writer lets records gather after a batch, where no caller waits for them.
     pub(super) nap: Duration,
     /// The same for a sink beside the record, of which less is promised.
     pub(super) nap_beside: Duration,
     /// Before a failed write is tried again; doubles up to `retry_most`.
     pub(super) retry_first: Duration,
     pub(super) retry_most: Duration,
-    /// How long a sink beside the record may take nothing before nobody waits for it any more.
+    /// How long a sink beside the record may take nothing before no caller waits for it any more.
     pub(super) grace: Duration,
 }
 

@@ -56,7 +56,7 @@ struct State {
     ever_lost: u64,
     faults: u64,
     writer: WriterState,
-    /// Somebody waits for what is queued.
+    /// A caller waits for queued records.
     urgent: bool,
     closing: bool,
     abandoned: bool,
@@ -251,7 +251,7 @@ impl Queue {
         if state.durability == Durability::Async {
             state.writer = WriterState::Napping;
             // Waking a sleeping thread costs the caller more than everything else it does here:
-            // while it naps, it gathers what comes and nobody has to wake it.
+            // while it naps, it gathers records without a wake-up.
             state = self
                 .work
                 .wait_timeout_while(state, self.pace.nap, |state| {
@@ -276,7 +276,7 @@ impl Queue {
         Some(())
     }
 
-    /// Writing failed: whoever waits for a queued record is told. Answers whether that is news.
+    /// Writing failed: callers that wait for a queued record get the error. Answers whether that is news.
     pub(super) fn failed(&self, fault: &AuditFault) -> bool {
         let mut state = self.lock();
         let news = !matches!(state.fault, Some(AuditFault::Write { .. }));
@@ -319,7 +319,7 @@ impl Queue {
         ended.map(|fault| (fault, lost))
     }
 
-    /// Waits before a failed write is tried again. `None` when nobody is left to try for.
+    /// Waits before a failed write is tried again. `None` when no caller is left.
     pub(super) fn pause(&self, time: Duration) -> Option<()> {
         let state = self
             .work
@@ -329,7 +329,7 @@ impl Queue {
         (!state.abandoned).then_some(())
     }
 
-    /// The writer is gone, by whatever way: nobody may wait for it.
+    /// The writer is gone, for any reason: no caller may wait for it.
     pub(super) fn writer_gone(&self) {
         let mut state = self.lock();
         state.writer = WriterState::Gone;

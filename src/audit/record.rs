@@ -15,7 +15,7 @@ use crate::wire::{KnownMethod, Span};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Record {
     pub kind: Kind,
-    /// A name for one message, unique in all audits. A denied agent is told it.
+    /// A name for one message, unique in all audits. A denied agent gets it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<Text>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,7 +71,7 @@ pub struct Record {
     pub redactions: Vec<Text>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<u64>,
-    /// Its place in a trace, if somebody collects this one. No part of the log.
+    /// Its place in a trace, if a collector receives this one. No part of the log.
     #[serde(skip)]
     pub traced: Option<Box<Traced>>,
 }
@@ -189,7 +189,7 @@ pub enum Event {
     ConsentDenied,
     /// No human answered in time.
     ConsentTimeout,
-    /// Nobody is asked any more: an answer would be good for nothing.
+    /// The question is withdrawn: an answer would have no effect.
     Cancelled,
     /// The new policies are in force.
     Published,
@@ -338,7 +338,7 @@ impl Correlation {
 /// A question to a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Consent {
-    /// Its number, as it is shown to whoever answers.
+    /// Its number for approvers.
     pub ticket: Text,
     /// Who answered, and how it came.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -13,7 +13,7 @@ use super::settings::Stream;
 pub trait Sink: Send + fmt::Debug {
     /// For messages: `the file ...`.
     fn name(&self) -> Arc<str>;
-    /// Makes ready for a batch. Until [`Sink::end`] nobody else's bytes come between ours.
+    /// Makes ready for a batch. Until [`Sink::end`] no other bytes come between ours.
     fn begin(&mut self) -> io::Result<Begun>;
     /// Writes some of the bytes and says how many, like [`io::Write::write`].
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
@@ -110,7 +110,7 @@ impl Lane {
             Ok(0) => Err(io::ErrorKind::WriteZero.into()),
             Ok(taken) => Ok(taken),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(0),
-            // Somebody who shares our standard error has made it non-blocking. That is a slow
+            // Another process that shares our standard error has made it non-blocking. That is a slow
             // reader and no failure.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 std::thread::sleep(Duration::from_millis(1));
@@ -124,7 +124,7 @@ impl Lane {
 /// A standard stream of this process.
 #[derive(Debug)]
 pub(super) struct StreamSink {
-    // The descriptor itself: `Stdout` buffers, so that after an error nobody could say what was
+    // The descriptor itself: `Stdout` buffers, so that after an error it is unknown what was
     // written, and `Stderr` takes a closed descriptor for a working one.
     file: File,
     stream: Stream,

@@ -1,4 +1,4 @@
-//! A string that somebody else chose: bounded when it is made, redacted and cut before it is written.
+//! A string that a peer chose: bounded when it is made, redacted and cut before it is written.
 
 use std::borrow::Cow;
 use std::fmt;

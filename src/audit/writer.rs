@@ -91,7 +91,7 @@ impl Writer {
         }
     }
 
-    /// Writes the batch, however often that has to be tried. `None` when nobody is left to try for.
+    /// Writes the batch, however often that has to be tried. `None` when no caller is left.
     fn deliver(&mut self, batch: &mut Batch) -> Option<()> {
         let strict = self.queue.durability() == Durability::Strict;
         // The writer promised it to the callers that wait, whatever holds by now.

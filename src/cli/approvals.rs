@@ -71,7 +71,7 @@ pub fn run(args: &ApprovalsArgs, stdout: &mut dyn Write, stderr: &mut dyn Write)
     match answer(&args.command, stdout) {
         Ok(()) => Exit::Success,
         Err(failure) => {
-            // The exit code tells where nobody reads.
+            // The exit code remains if the output is closed.
             let _ = writeln!(stderr, "error: {}", shown(&failure.to_string()));
             failure.exit()
         }

@@ -31,7 +31,7 @@ use super::exit::Exit;
 
 /// A policy gate in front of one MCP server.
 ///
-/// Every message between an agent and the server is judged; nothing is forwarded without a permit.
+/// The gate evaluates every message between agents and the server, and forwards only permitted ones.
 #[derive(Debug, Clone, PartialEq, Eq, Parser)]
 #[command(
     name = "mcp-protector",
@@ -65,24 +65,24 @@ pub enum Command {
     DemoServer(DemoServerArgs),
 }
 
-/// Who reads the output.
+/// The reader of the output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// People.
+    /// For people.
     #[default]
     Human,
-    /// Programs.
+    /// For programs.
     Json,
 }
 
-/// A command line that names nothing to do: wrong usage, or a request for help or the version.
+/// A command line without a task: wrong usage, or a request for help or the version.
 #[derive(Debug)]
 pub struct NothingToDo {
     pub message: clap::Error,
     pub exit: Exit,
 }
 
-/// Reads a command line, the program's own name included.
+/// Parses a command line, including the program's own name.
 pub fn parse(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<Cli, NothingToDo> {
     let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
     let subcommand = arguments.get(1).cloned();

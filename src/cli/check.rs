@@ -44,7 +44,7 @@ fn finish(
         CheckFormat::Sarif => report.sarif(stdout),
         CheckFormat::Github => report.github(stdout),
     };
-    // A report that nobody could read is no success.
+    // An unwritten report is a failure.
     match (report.outcome, heard(written.and_then(|()| stdout.flush()))) {
         (_, Err(_)) | (Outcome::NotChecked, _) => Exit::NotChecked,
         (Outcome::Clean, Ok(())) => Exit::Success,

@@ -1,4 +1,4 @@
-//! Diagnostics to stderr, without ever waiting for whoever reads it.
+//! Diagnostics to stderr, without waiting for its reader.
 //!
 //! An agent may leave the stderr of its servers unread. A pipe then fills, and a gate that wrote to
 //! it from its event loop would stop for ever; so a thread of its own writes, and what it cannot
@@ -48,7 +48,7 @@ impl Diagnostics {
     pub fn flush(&self, patience: Duration) {
         let (done, flushed) = sync_channel(1);
         if self.lines.try_send(Item::Flushed(done)).is_ok() {
-            // Too late is as good as never: nobody reads.
+            // Too late: there is no reader.
             let _ = flushed.recv_timeout(patience);
         }
     }
@@ -82,7 +82,7 @@ impl<'d> MakeWriter<'d> for Diagnostics {
 fn write(waiting: &Receiver<Item>, dropped: &AtomicU64) {
     for item in waiting {
         let mut stderr = io::stderr();
-        // A stderr that is closed takes nothing, and nobody is left to be told.
+        // A closed stderr has no reader.
         let _ = match item {
             Item::Line(line) => stderr.write_all(&line),
             Item::Flushed(done) => {

@@ -40,7 +40,7 @@ pub fn run(args: &ExplainArgs, stdin: &mut dyn Read, stdout: &mut dyn Write) -> 
         }
     };
     let decision = done.ok().and_then(|explanation| explanation.decision);
-    // An explanation that nobody could read explains nothing.
+    // An unwritten explanation is a failure.
     match (decision, heard(written.and_then(|()| stdout.flush()))) {
         (_, Err(_)) | (None | Some(Decision::Unknown), _) => Exit::NotExplained,
         (Some(Decision::Allow), Ok(())) => Exit::Success,
@@ -216,7 +216,7 @@ fn is_record(text: &str) -> bool {
         .is_ok_and(|it| it.root().get("instance").is_some() && it.root().get("jsonrpc").is_none())
 }
 
-/// Checked only so far that a slip in quoting is told as such: whether the gate takes them is what
+/// Checked only so far that a quoting mistake is reported as such: whether the gate takes them is what
 /// is asked.
 fn arguments(typed: Option<&str>) -> Result<String, Failure> {
     let typed = typed.unwrap_or("{}");
@@ -385,9 +385,9 @@ mod tests {
             let told = json["consent"].as_str();
             assert_eq!(told, says, "{more}: {json}");
         };
-        let nobody = "nobody can be asked: there is no `[consent]`";
+        let nobody = "no person can be asked: there is no `[consent]`";
         check("", "write", Some(nobody));
-        let form = "somebody would be asked, by a form of the agent's client (`elicitation`)";
+        let form = "a person would be asked, by a form of the agent's client (`elicitation`)";
         check("consent.channels = ['elicitation']\n", "write", Some(form));
         check("", "drop", None);
     }
@@ -550,7 +550,7 @@ mod tests {
         check("read", "--session", "{}\nother = 1", not);
         check("write", "--consent", "{ age = \"soon\" }", not);
         let told = check("write", "--consent", "\"approve\"", not);
-        assert!(told.contains("nobody is asked here"), "{told}");
+        assert!(told.contains("no person is asked here"), "{told}");
     }
 
     #[test]

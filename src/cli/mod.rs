@@ -67,7 +67,7 @@ fn policies(config: &Config) -> Result<validate_config::Policies, PolicyErrors> 
     })
 }
 
-/// Whoever reads standard output may have read enough, as `head` has; that is no failure.
+/// The reader of standard output may have read enough, like `head`; that is no failure.
 fn heard(written: io::Result<()>) -> io::Result<()> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -92,7 +92,7 @@ pub fn launch_request() -> Option<launch::Launch> {
 }
 
 /// Diagnostics go to stderr, filtered by `RUST_LOG`; stdout belongs to the protocol. What gates say that only
-/// rehearse is nothing that happened: it is there for whoever asks for it.
+/// rehearse is nothing that happened: it is available on request.
 pub fn log_to_stderr(typed: Option<&Cli>) -> Option<Diagnostics> {
     let rehearses = matches!(
         typed.map(|cli| &cli.command),
@@ -108,7 +108,7 @@ pub fn log_to_stderr(typed: Option<&Cli>) -> Option<Diagnostics> {
         .with_writer(diagnostics.clone())
         .with_ansi(terminal && !plain)
         .with_target(false)
-        // It would use `eprintln!` on a stderr that nobody reads any more, and panic.
+        // It would use `eprintln!` on a closed stderr, and panic.
         .log_internal_errors(false)
         .init();
     Some(diagnostics)

@@ -25,15 +25,15 @@ pub fn policies(errors: &PolicyErrors) {
 
 /// What is wrong with anything else.
 pub fn tell(diagnostic: &dyn miette::Diagnostic) {
-    // Nobody reads a closed stderr; the exit code still tells.
+    // A closed stderr has no reader; the exit code remains.
     let _ = writeln!(std::io::stderr(), "{}", text(diagnostic));
 }
 
-/// The same, for a gate that runs and must not wait for whoever reads stderr.
+/// The same, for a gate that runs and must not wait for the reader of stderr.
 pub fn text(diagnostic: &dyn miette::Diagnostic) -> String {
     let plain = rendered(diagnostic, miette::GraphicalTheme::unicode_nocolor());
     // A snippet shows an author's text, which may hold what deceives its reader, or tells a terminal
-    // what to do. Among colours nobody could tell whose it is.
+    // what to do. Colours would hide its origin.
     if plain.contains(commands) {
         return visible(&shortened(&escaped(&plain)));
     }

@@ -47,7 +47,7 @@ fn run_once(args: &TestPolicyArgs, stdout: &mut dyn Write) -> Exit {
         Ok(report) => report.outcome,
         Err(failure) => failure.outcome(),
     };
-    // A report that nobody could read is no success.
+    // An unwritten report is a failure.
     match (outcome, written.and_then(|()| stdout.flush())) {
         (_, Err(_)) | (Outcome::NotRun, _) => Exit::TestsNotRun,
         (Outcome::Passed, Ok(())) => Exit::Success,
@@ -205,7 +205,7 @@ mod tests {
             let dir = pack(policies, tests);
             let (exit, human) = run_with(Some(dir.path()), None, TestFormat::Human);
             assert_eq!(exit, expected, "{policies} {tests}");
-            // What keeps tests from running is told on standard error.
+            // Errors that prevent tests go to standard error.
             assert_eq!(human.is_empty(), expected.code() > 1, "{human}");
             let (exit, json) = run_with(Some(dir.path()), None, TestFormat::Json);
             assert_eq!(exit, expected, "{policies} {tests}");

@@ -47,7 +47,7 @@ pub fn run(args: &ToolsArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> 
     match done {
         Ok(exit) => exit,
         Err(failure) => {
-            // The exit code tells where nobody reads.
+            // The exit code remains if the output is closed.
             let _ = failure.tell(stderr);
             Exit::NotCompared
         }
@@ -166,7 +166,7 @@ fn approve(
         asked.place.write(&lock)?;
     }
     tell(source.format, &asked, write, &differences, out)?;
-    // Whoever names what is approved has got all of it.
+    // Named definitions are all approved.
     Ok(if named.is_empty() {
         asked.end()
     } else {
@@ -219,7 +219,7 @@ fn tell(
     }
 }
 
-/// What no lock can hold, for whoever would miss it there.
+/// Definitions that no lock can hold.
 fn left_out(asked: &Asked, out: &mut dyn Write) -> io::Result<()> {
     for unfit in &asked.left_out {
         let why = lines::shown(&unfit.to_string());

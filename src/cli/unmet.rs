@@ -33,7 +33,7 @@ impl Expected {
         }
     }
 
-    /// What is not there. None of it permits anything: what nobody can agree to stays denied, and a limit
+    /// What is not there. None of it permits anything: an unapprovable request stays denied, and a limit
     /// of no tool limits none.
     pub(super) fn missing_in(&self, snapshot: &PolicySnapshot) -> Vec<PolicyProblem> {
         let mut problems = Vec::new();
@@ -49,7 +49,7 @@ impl Expected {
         let locked = snapshot.lock().tools().map(|(name, _)| name);
         let allowed = self.allowed.iter().map(String::as_str);
         let known: BTreeSet<&str> = labelled.chain(locked).chain(allowed).collect();
-        // Where nobody has written down which tools there are, any may be.
+        // Without named tools, any tool may exist.
         if known.is_empty() {
             return Vec::new();
         }
@@ -100,8 +100,8 @@ fn nobody_to_ask(snapshot: &PolicySnapshot) -> Option<PolicyProblem> {
         0 => String::new(),
         others => format!(", and {others} more"),
     };
-    let message = format!("{first}{more} asks for a person's consent, and nobody can be asked");
-    let help = "say how people are asked (`[consent] ways`), or leave it out: what it forbids is denied, \
+    let message = format!("{first}{more} requires a person's consent, and no person can be asked");
+    let help = "configure how people are asked (`[consent] channels`), or remove it: its requests are denied, \
                 and no answer can lift that";
     Some(PolicyProblem::warning("consent::nobody_to_ask", message).with_help(help))
 }
@@ -112,7 +112,7 @@ mod tests {
     use crate::cli::proxy;
     use crate::loading;
 
-    /// What is told of a configuration and the files beside it: codes, with a part of message and help.
+    /// Reports about a configuration and the files beside it: codes, with a part of message and help.
     #[track_caller]
     fn check(text: &str, files: &[(&str, &str)], expected: &[(&str, &str)]) {
         let dir = tempfile::tempdir().unwrap();
@@ -173,7 +173,7 @@ mod tests {
         check(&allow("sned"), &[], &[(code, "did you mean `sned`?")]);
         check(&allow("fetch"), &[], &[(code, "limits `send`")]);
         let of_directory = limited(DIRECTORY);
-        // Nobody has said which tools there are.
+        // No file names the tools.
         check(&of_directory, &[ALL], &[]);
         let named = ("tools.toml", "[tools.send]\npermission = \"read\"\n");
         let other = ("tools.toml", "[tools.fetch]\npermission = \"read\"\n");

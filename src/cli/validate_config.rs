@@ -95,7 +95,7 @@ pub fn run<E: Diagnostic>(
         Format::Human => findings.tell_people(&file, stderr),
         Format::Json => findings.tell_programs(file, stdout),
     };
-    // A report that nobody could read is no success.
+    // An unwritten report is a failure.
     match (findings, written) {
         (Findings::Valid { .. }, Ok(())) => Exit::Success,
         _ => Exit::Invalid,
@@ -200,7 +200,7 @@ impl<E: Diagnostic> Findings<E> {
         writeln!(out)
     }
 
-    /// What is told beside the rest.
+    /// Additional reports.
     fn beside(&self) -> &[ConfigError] {
         match self {
             Self::Valid { config, .. } => &config.warnings,

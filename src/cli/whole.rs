@@ -18,7 +18,7 @@ pub(super) fn write(file: &Path, text: &str) -> io::Result<()> {
     });
     let moved = written.and_then(|()| fs::rename(&beside, file));
     moved.inspect_err(|_| {
-        // What is left of it is of no use to anybody.
+        // The rest is useless.
         let _ = fs::remove_file(&beside);
     })
 }

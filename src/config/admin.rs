@@ -111,7 +111,7 @@ fn who_may_approve(section: &mut Section<'_, '_>, admin: &Admin, listen: &Listen
     };
     if others.any(is_approvers) {
         let reason = Reason::Invalid("has a token that agents or the metrics have too");
-        let help = "whoever holds it could agree in a person's name: take another one";
+        let help = "its holder could approve in a person's name: use another token";
         section.refuse("approvers", reason, Some(help));
     }
     if !admin.approvers.is_empty() && !admin.host.is_loopback() && admin.token.is_none() {

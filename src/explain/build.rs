@@ -1,4 +1,4 @@
-//! From what the witness heard to what is told.
+//! From the witness's observations to the report.
 
 use crate::policy::{
     ActionName, Decision as Decided, DenialCause, OnDeny, Part, PartKind, PolicyOutline,
@@ -124,7 +124,7 @@ pub(super) fn explanation(
 }
 
 /// Each question once, as it was asked last: a call that waits for the list of tools is judged again
-/// from its first byte. That a tool may be listed needs no permit, and is told where it is forbidden.
+/// from its first byte. That a tool may be listed needs no permit, and is reported where it is forbidden.
 fn about_the_message(questions: &[Question]) -> Vec<&Question> {
     let calls = questions
         .iter()

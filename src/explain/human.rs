@@ -52,7 +52,7 @@ impl Explanation {
             ("consent", self.consent.as_ref()),
             // A tool that is hidden from an agent is one that does not exist, in its words.
             ("told", told.as_ref()),
-            // Of use to whoever compares; people who ask why have the policies before them.
+            // For comparisons; readers of an explanation have the policies before them.
             (
                 "revision",
                 self.revision.as_ref().filter(|_| cover == Cover::All),
@@ -253,7 +253,7 @@ impl PolicyReport {
             let first = self.source.get(self.span.clone()).unwrap_or_default();
             let first = first.lines().next().map_or(0, str::len);
             let first = self.span.start..self.span.start + first;
-            labels.push(LabeledSpan::at(first, "whoever asks for whatever"));
+            labels.push(LabeledSpan::at(first, "for every agent and every item"));
         }
         let mut told = MietteDiagnostic::new(format!("{effect} `{id}` {what}"))
             .with_severity(Severity::Advice)
@@ -280,7 +280,7 @@ impl PolicyReport {
 }
 
 impl PartReport {
-    /// What it came to and on which values; nothing for what nobody wrote down or asked.
+    /// What it came to and on which values; nothing for unrecorded and unevaluated values.
     fn label(&self) -> Option<LabeledSpan> {
         let leaf = matches!(self.kind, "scope" | "condition");
         let empty = self.kind == "scope" && self.saw.is_empty();

@@ -1,7 +1,7 @@
 //! Why one message is allowed or denied.
 //!
 //! The message goes through a gate of its own, as a policy test does (`policy_tests`), with a
-//! witness beside the rules; what the witness heard is told policy by policy and part by part, with
+//! witness beside the rules; its observations are reported policy by policy and part by part, with
 //! where each value comes from (`origin`) and what would have to be otherwise (`change`).
 
 mod build;
@@ -59,13 +59,12 @@ impl People {
     fn told(&self) -> String {
         match self {
             Self::Unknown => {
-                "somebody would be asked, where `[consent]` of the configuration says how"
-                    .to_owned()
+                "a person would be asked, if the configuration has `[consent]`".to_owned()
             }
-            Self::Nobody => "nobody can be asked: there is no `[consent]`".to_owned(),
+            Self::Nobody => "no person can be asked: there is no `[consent]`".to_owned(),
             Self::Asked(ways) => {
                 let ways: Vec<&str> = ways.iter().map(|way| in_words(*way)).collect();
-                format!("somebody would be asked, by {}", ways.join(" or "))
+                format!("a person would be asked, by {}", ways.join(" or "))
             }
         }
     }

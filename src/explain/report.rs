@@ -123,7 +123,7 @@ pub struct PolicyReport {
     /// The policy is about such a principal, action and resource.
     pub in_scope: bool,
     pub told: Told,
-    /// What such a rule says to whoever is refused.
+    /// The advice of such a rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
     pub parts: Vec<PartReport>,
@@ -158,7 +158,7 @@ pub struct PartReport {
     pub value: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Whether anybody asked; what stands before it may have settled the matter.
+    /// Whether it was evaluated; an earlier part may have decided.
     pub asked: bool,
     pub saw: Vec<Saw>,
     #[serde(skip)]
@@ -204,7 +204,7 @@ pub struct Problem {
     pub help: Option<String>,
 }
 
-/// How much of the policies is told to people.
+/// The extent of the policies in a report for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cover {
     /// Those that decided, or came near.

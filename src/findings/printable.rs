@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::unseen::misleads;
 
 /// The same text with what is not seen, or turns the direction of text (UAX 9), as escapes. Line
-/// ends and tabs are escaped as well: what is told of a file stays where it is told.
+/// ends and tabs are escaped as well: a report stays within its lines.
 pub fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

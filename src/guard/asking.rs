@@ -174,7 +174,7 @@ const COUNTING: &[&str] = &["max", "maximum", "min", "minimum"];
 /// How many words before one may deny it.
 const REACH: usize = 3;
 
-/// Longer names are not read to their end by anybody.
+/// Longer names are not read to their end.
 const MOST_CHARACTERS: usize = 512;
 /// Nor longer descriptions.
 const MOST_DESCRIBED: usize = 4096;

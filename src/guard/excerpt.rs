@@ -95,7 +95,7 @@ pub fn piece(text: &str, from: usize, most: usize) -> Range<usize> {
     if rest.len() <= most {
         return from..text.len();
     }
-    // One character at least, or nobody would come to the end.
+    // One character at least, or reading would never end.
     let first = rest.ceil_char_boundary(1);
     from..from + head_of(rest, most).max(first)
 }

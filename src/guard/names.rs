@@ -7,7 +7,7 @@ use unicode_security::confusable_detection::skeleton;
 
 use crate::unseen::is_unseen;
 
-/// What a name looks like to whoever does not compare bytes: as it stands, and whatever its case.
+/// The appearance of a name to a reader that does not compare bytes: as written, and in any case.
 /// A digest, since a server can choose names of any length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Looks([Look; 2]);

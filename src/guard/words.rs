@@ -1,6 +1,6 @@
 //! Which strings of a message are words for people and models, and which name things.
 //!
-//! What names something goes back to whoever wrote it, or is compared by others: it is never to be edited.
+//! A name goes back to its author, or is compared by others: the gate never edits it.
 
 use std::borrow::Cow;
 
@@ -181,7 +181,7 @@ impl<'m> Walk<'_, 'm> {
         }
         Role::Text(match self.part {
             Part::Content => What::Content,
-            // A resource within a prompt is what it is, and not what somebody says of it.
+            // A resource within a prompt is what it is, and not a description of it.
             Part::Definition(_) if mode == Mode::Free || self.is_embedded() => What::Content,
             Part::Definition(longest) if name == "description" => What::Description(longest),
             Part::Definition(_) => What::Instruction,
@@ -198,7 +198,7 @@ impl<'m> Walk<'_, 'm> {
     }
 }
 
-/// Whether a name could be one of the protocol's, or of JSON Schema's. Others are somebody's words.
+/// Whether a name could be one of the protocol's, or of JSON Schema's. Others are a peer's words.
 fn is_keyword(key: &str) -> bool {
     let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"_$-./".contains(&byte);
     key.bytes().all(is_letter)

@@ -1,4 +1,4 @@
-//! Everybody is the same nobody: for a gate on a loopback address.
+//! All agents are one anonymous principal: for a gate on a loopback address.
 
 use std::net::IpAddr;
 
@@ -6,7 +6,7 @@ use hyper::HeaderMap;
 
 use super::{Authenticate, Challenge, Identified, Identity, Proof};
 
-/// Asks for no proof. Whoever may come is `anonymous`.
+/// Needs no credential. Every agent is `anonymous`.
 #[derive(Debug, Clone, Copy)]
 pub struct Anonymous(pub Reach);
 

@@ -43,7 +43,7 @@ pub struct Identity {
     pub session: Option<String>,
 }
 
-/// What an authenticator promises: who it is and for how long, or why nobody is known.
+/// The result of authentication: an identity and its lifetime, or the reason of a failure.
 pub type Identified<'a> = Pin<Box<dyn Future<Output = Result<Proof, Challenge>> + Send + 'a>>;
 
 /// Never ends.
@@ -59,7 +59,7 @@ pub trait Authenticate: Send + Sync + std::fmt::Debug {
         true
     }
 
-    /// Whether anybody could be known now.
+    /// Whether authentication is possible now.
     fn is_able(&self) -> bool {
         true
     }
@@ -69,14 +69,14 @@ pub trait Authenticate: Send + Sync + std::fmt::Debug {
         Box::pin(std::future::pending())
     }
 
-    /// What is told to agents about how to get a token (RFC 9728), if there is a way.
+    /// Metadata for agents about the source of tokens (RFC 9728), if there is one.
     fn resource(&self) -> Option<&ProtectedResource> {
         None
     }
 }
 
 impl Identity {
-    /// Somebody without roles, groups or session.
+    /// An identity without roles, groups or session.
     pub fn named(subject: impl Into<String>) -> Self {
         Self {
             subject: subject.into(),

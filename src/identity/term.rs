@@ -1,4 +1,4 @@
-//! Until when whoever showed a proof is believed to be who they are.
+//! The lifetime of a credential.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -28,7 +28,7 @@ pub struct StaticTokens {
 /// Why tokens cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StaticTokensError {
-    #[error("there is no token, so nobody could come in")]
+    #[error("there is no token, so no agent could authenticate")]
     None,
     #[error("the token of `{0}` has fewer than {least} bytes", least = secret::SHORTEST)]
     Short(String),

@@ -9,8 +9,7 @@ use super::table::Lint;
 
 pub(super) const EXACT_CALL: Lint = Lint {
     code: "lint::exact_call",
-    about: "`action == Mcp::Action::\"call_tool\"`, where `in` also holds for calls with an action \
-            of their own",
+    about: "`action == Mcp::Action::\"call_tool\"`, which omits calls with an action of their own",
     look,
 };
 

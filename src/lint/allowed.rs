@@ -79,7 +79,7 @@ fn in_vain(policy: &PolicyTree<'_>, lint: &Lint) -> PolicyProblem {
         lint.name()
     );
     let problem = PolicyProblem::warning(UNKNOWN, message);
-    let help = "take it out, so that the next finding is told";
+    let help = "remove it, so that the next finding is reported";
     policy.point(problem.with_help(help), loc(policy), "here")
 }
 

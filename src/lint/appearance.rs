@@ -17,13 +17,13 @@ use crate::unseen::misleads;
 
 pub(super) const UNSEEN_CHARACTER: Lint = Lint {
     code: "lint::unseen_character",
-    about: "a name or text with a character that is not seen, or white space around a name",
+    about: "a name or text with an invisible character, or white space around a name",
     look: unseen,
 };
 
 pub(super) const LOOK_ALIKE: Lint = Lint {
     code: "lint::look_alike",
-    about: "a name that looks like another one and is not: other letters, or two that are alike",
+    about: "a name that looks like another one: other letters, or two names that look alike",
     look: look_alike,
 };
 
@@ -69,8 +69,8 @@ fn unseen(world: &World<'_>, found: &mut Found) {
 fn hidden(what: String) -> Say {
     Say {
         message: what,
-        help: "nobody sees it, and it is compared all the same; take it out, or write it as \
-               `\\u{…}` where it is meant"
+        help: "it is invisible, but compared; remove it, or write it as \
+               `\\u{…}` if it is intended"
             .to_owned(),
         label: "here",
     }

@@ -17,19 +17,19 @@ use crate::policy::{ActionName, PolicySource, ToolLabels};
 
 pub(super) const UNCONDITIONAL_PERMIT: Lint = Lint {
     code: "lint::unconditional_permit",
-    about: "a permit of tools that write or connect, for every agent and without a condition",
+    about: "an unconditional permit of tools that write or connect, for every agent",
     look: unconditional,
 };
 
 pub(super) const PERMITS_NOTHING: Lint = Lint {
     code: "lint::permits_nothing",
-    about: "policies that only forbid, and no allowlist: nothing is permitted",
+    about: "policies that only forbid, without an allowlist",
     look: nothing,
 };
 
 pub(super) const SHADOWED_PERMIT: Lint = Lint {
     code: "lint::shadowed_permit",
-    about: "a permit whose every message some `forbid` forbids",
+    about: "a permit that a `forbid` always overrides",
     look: shadowed,
 };
 

@@ -25,7 +25,7 @@ pub(super) const NEVER_MATCHES: Lint = Lint {
 
 pub(super) const CONSTANT_CONDITION: Lint = Lint {
     code: "lint::constant_condition",
-    about: "a part of a condition that never holds, or always does",
+    about: "a part of a condition that is always true or always false",
     // Found in the same look as the other.
     look: |_, _| {},
 };

@@ -9,7 +9,7 @@ use super::table::Lint;
 
 pub(super) const EQUALITY_ON_LEVEL: Lint = Lint {
     code: "lint::equality_on_level",
-    about: "a sensitivity level or trust compared by `==`, though what is above it matters more",
+    about: "a sensitivity level or trust compared by `==`, which omits higher ones",
     look,
 };
 

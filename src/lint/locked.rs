@@ -13,12 +13,12 @@ use crate::policy::PolicyProblem;
 
 pub(super) const NOT_LOCKED: Lint = Lint {
     code: "lint::not_locked",
-    about: "a tool that is permitted or labelled by name, and whose definition `tools.lock` lacks",
+    about: "a tool that policies or labels name and `tools.lock` lacks",
     look,
 };
 
-pub(super) const HELP: &str = "its definition may change without anybody noticing, and its arguments have no \
-                    types: `mcp-protector tools lock` or `tools approve` takes it up";
+pub(super) const HELP: &str = "its definition may change unnoticed, and its arguments have no \
+                    types: `mcp-protector tools lock` or `tools approve` adds it";
 
 fn look(world: &World<'_>, found: &mut Found) {
     let lock = &world.given.lock;

@@ -12,8 +12,8 @@ use super::table::Lint;
 
 pub(super) const UNKNOWN_NAME: Lint = Lint {
     code: "lint::unknown_name",
-    about: "a role, team, user, capability, group, root, label or server that is given to nobody, or \
-            a name that is nearly one of theirs, in policies and in labels",
+    about: "a role, team, user, capability, group, root, label or server that no file assigns, or \
+            a near miss of a name",
     look,
 };
 
@@ -312,7 +312,7 @@ impl Names {
         };
         let message = match self.all {
             All::Known => format!(
-                "no `{file}` gives the {} `{eid}` to anybody: this never holds",
+                "no `{file}` assigns the {} `{eid}`: this never holds",
                 spaced(kind)
             ),
             All::One => format!(

@@ -11,8 +11,8 @@ use super::table::Lint;
 
 pub(super) const UNKNOWN_WORD: Lint = Lint {
     code: "lint::unknown_word",
-    about: "a word that the gate never fills in where a policy asks for it: a misspelt kind of \
-            credential, flag, method, revision, mode or scheme",
+    about: "a word that the gate never uses: a misspelt kind of credential, flag, method, \
+            revision, mode or scheme",
     look,
 };
 

@@ -15,7 +15,7 @@ use crate::policy::engines::cedar::children;
 
 pub(super) const CAN_ERROR: Lint = Lint {
     code: "lint::can_error",
-    about: "arithmetic that can overflow, which denies the message whatever the policies say",
+    about: "arithmetic that can overflow and then denies the message",
     look,
 };
 

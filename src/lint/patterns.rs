@@ -9,7 +9,7 @@ use super::table::Lint;
 
 pub(super) const GLOB_LITERAL: Lint = Lint {
     code: "lint::glob_literal",
-    about: "a `*` or `?` in a name or text that is compared exactly, or a `?` in a pattern",
+    about: "a `*` or `?` in an exact name or text, or a `?` in a pattern",
     look,
 };
 

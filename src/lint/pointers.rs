@@ -12,7 +12,7 @@ use crate::policy::{PolicyProblem, ToolLabels};
 
 pub(super) const UNKNOWN_ARGUMENT: Lint = Lint {
     code: "lint::unknown_argument",
-    about: "a pointer in `tools.toml` to an argument that the tool does not take, by `tools.lock`",
+    about: "a pointer in `tools.toml` to an argument that the tool lacks, by `tools.lock`",
     look,
 };
 

@@ -10,13 +10,13 @@ use crate::policy::engines::cedar::PolicyTree;
 
 pub(super) const DUPLICATE_CONDITION: Lint = Lint {
     code: "lint::duplicate_condition",
-    about: "a condition that stands twice in one chain of `&&` or `||`, or in the scope as well",
+    about: "a repeated condition in a chain of `&&` or `||`, or of the scope",
     look: conditions,
 };
 
 pub(super) const DUPLICATE_POLICY: Lint = Lint {
     code: "lint::duplicate_policy",
-    about: "a policy that says what another one says",
+    about: "a policy that is equal to another one",
     look: policies,
 };
 

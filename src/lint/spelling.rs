@@ -12,7 +12,7 @@ use crate::policy::{UNREADABLE_HOST, host_in, host_named};
 
 pub(super) const HOST_SPELLING: Lint = Lint {
     code: "lint::host_spelling",
-    about: "a host that is compared with `context.targets.hosts` in a spelling that it never has",
+    about: "a host that is not in the canonical form of `context.targets.hosts`",
     look,
 };
 

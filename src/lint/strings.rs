@@ -15,13 +15,13 @@ use crate::policy::engines::cedar::PolicyTree;
 
 pub(super) const STRING_TEST_ON_PATH: Lint = Lint {
     code: "lint::string_test_on_path",
-    about: "a path tested by how it begins, which `..` or a longer name gets round",
+    about: "a path tested by its prefix, which `..` or a longer name evades",
     look: paths,
 };
 
 pub(super) const STRING_TEST_ON_HOST: Lint = Lint {
     code: "lint::string_test_on_host",
-    about: "the host of a URL tested as text, which other spellings and longer names get round",
+    about: "the host of a URL tested as text, which other spellings and longer names evade",
     look: hosts,
 };
 

@@ -10,8 +10,8 @@ use crate::policy::{PolicyProblem, PolicySource};
 
 pub(super) const UNLABELLED_PATH: Lint = Lint {
     code: "lint::unlabelled_path",
-    about: "an argument by the name of a path that `paths` of its tool in `tools.toml` leaves out, \
-            though there are roots",
+    about: "an argument with the name of a path that `paths` of its tool in `tools.toml` omits, \
+            beside roots",
     look,
 };
 

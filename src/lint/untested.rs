@@ -9,7 +9,7 @@ use crate::policy::PolicyProblem;
 
 pub(super) const UNTESTED_TOOL: Lint = Lint {
     code: "lint::untested_tool",
-    about: "a tool of `tools.toml` or `tools.lock` that no test names, though there are tests",
+    about: "a tool of `tools.toml` or `tools.lock` without a test, beside tests",
     look,
 };
 

@@ -8,7 +8,7 @@ use super::table::Lint;
 
 pub(super) const ANNOTATION_WITHOUT_EFFECT: Lint = Lint {
     code: "lint::annotation_without_effect",
-    about: "`@code` or `@advice` on a permit, where nobody is refused",
+    about: "`@code` or `@advice` on a permit, which never denies",
     look: annotation_without_effect,
 };
 
@@ -25,9 +25,8 @@ fn annotation_without_effect(world: &World<'_>, found: &mut Found) {
             let key: &str = key.as_ref();
             if OF_FORBIDS.contains(&key) {
                 let say = Say {
-                    message: format!("`@{key}` on a permit is told to nobody"),
-                    help: "it is for whoever a `forbid` refuses; move it to the `forbid`, or take \
-                           it out"
+                    message: format!("`@{key}` on a permit has no effect"),
+                    help: "only a `forbid` returns it; move it to the `forbid`, or remove it"
                         .to_owned(),
                     label: "here",
                 };

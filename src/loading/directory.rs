@@ -152,7 +152,7 @@ impl Directory {
         }
     }
 
-    /// A rule that nobody reads must not look as if it were in force.
+    /// An unread rule must not look as if it were in force.
     fn unclaimed(&mut self, path: &Path, engines: &Kinds) {
         let shown = path.display();
         let inside = path.strip_prefix(&self.root).unwrap_or(path);
@@ -196,7 +196,7 @@ impl Directory {
     /// The text would be another one than the bytes that digests are made of.
     fn marked(&mut self, path: &Path) {
         let message = format!("`{}` begins with a byte order mark", path.display());
-        let help = "save it as UTF-8 without the mark (U+FEFF), which nobody sees and which is no \
+        let help = "save it as UTF-8 without the mark (U+FEFF), which is invisible and no \
                     part of any policy";
         self.problems
             .push(PolicyProblem::error("policy::file", message).with_help(help));

@@ -1,6 +1,6 @@
 //! `MANIFEST`: which files a policy directory holds, and their digests, as `sha256sum` writes them.
 //!
-//! Written last by whoever changes the directory, it tells a change that is complete from one that
+//! The author of a change writes it last. It distinguishes a complete change from one that
 //! is under way, and a rule that was taken away from one that is not there yet.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -112,7 +112,7 @@ fn problem(
     }
 }
 
-/// What no engine reads, and somebody listed all the same.
+/// Listed files that no engine reads.
 fn read_other(path: &Path) -> io::Result<Vec<u8>> {
     let found = fs::metadata(path)?;
     if !found.is_file() {

@@ -1,5 +1,5 @@
 //! How far tools that connect may reach, by what the session has read: as Cedar, like all rules, so
-//! that it is told, tested and explained in the same way.
+//! that it is reported, tested and explained in the same way.
 
 use crate::policy::{PolicySource, RATCHET_FILE};
 

@@ -15,7 +15,7 @@ const NEAR: [(&str, usize); 2] = [("cedar", 2), ("rego", 1)];
 /// What a file is that no engine reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Unclaimed {
-    /// Nobody takes it for a policy.
+    /// It looks like no policy.
     Aside,
     /// An editor's copy of a policy that is there under its own name.
     CopyOf(String),

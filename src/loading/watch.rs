@@ -2,7 +2,7 @@
 //! own.
 //!
 //! A writer may be at work at any moment. What counts is what two readings, some time apart, agree
-//! on; and what lacks policies that are in force counts only when somebody says that it is meant.
+//! on; and what lacks policies that are in force counts only when an operator confirms it.
 //! What the first reading found is compiled while the second one waits for its time: mostly they
 //! agree, and then nothing is left to be done.
 
@@ -41,16 +41,16 @@ const QUIET: Duration = Duration::from_millis(100);
 /// How many readings it may take until two in a row agree.
 const READINGS: u32 = 20;
 
-/// How often there may be no two such readings before it is told.
+/// The number of differing readings before a report.
 const PATIENCE: u32 = 3;
 
 /// When policies are read again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reload {
-    /// When something of it changes, and when somebody asks for it.
+    /// After a change, and on request.
     #[default]
     Watch,
-    /// When somebody asks for it.
+    /// On request.
     Off,
 }
 
@@ -69,7 +69,7 @@ pub enum OnRemoval {
 pub enum Cause {
     /// Something changed.
     Changed,
-    /// Somebody asked, and means what is there.
+    /// An operator asked, and confirms the present files.
     Asked,
 }
 
@@ -109,7 +109,7 @@ struct Watcher<S: Source> {
     source: Option<S>,
     store: Arc<PolicyStore>,
     turns: mpsc::Sender<Turn<S>>,
-    /// Somebody has asked and was not served yet.
+    /// A request is pending.
     asked: Arc<AtomicBool>,
     /// For the threads that report changes.
     wake: SyncSender<()>,
@@ -207,7 +207,7 @@ impl<S: Source> Watcher<S> {
     /// Reads, and tells what it came to if that is news.
     ///
     /// # Errors
-    /// [`Gone`] when nobody is left to be told.
+    /// [`Gone`] when the receiver is gone.
     fn look(&mut self, cause: Cause) -> Result<(), Gone> {
         if self.settings.reload == Reload::Watch {
             // Anew each time, for what has come or was exchanged; before the reading, so that no
@@ -319,7 +319,7 @@ impl<S: Source> Watcher<S> {
         }
     }
 
-    /// Nothing counts while it changes; whoever asked learns it at once, others when it goes on.
+    /// Nothing counts while it changes; a requester learns it at once, others when it continues.
     fn restless(&mut self, cause: Cause) -> Result<(), Gone> {
         self.restless = self.restless.saturating_add(1);
         if cause == Cause::Changed && self.restless != PATIENCE {

@@ -31,7 +31,7 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-/// Why there is no answer; for whoever runs the gate.
+/// The error without an answer, for operators.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AskFault {
     #[error("{0}")]

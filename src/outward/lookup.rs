@@ -31,7 +31,7 @@ impl Lookup for System {
     }
 }
 
-/// Leaves out the addresses at which nobody can be whom the URL may mean. The connection is made to what
+/// Removes the addresses to which the URL must not lead. The connection is made to what
 /// this returns, and the name is not looked up again for it: what a name means a moment later (DNS
 /// rebinding) changes nothing. Addresses in the URL itself are not looked up.
 pub(super) struct Resolver {

@@ -7,11 +7,11 @@ use url::{Host, Url};
 /// Who chose a URL, and so the address that it leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whence {
-    /// Whoever runs the gate wrote it. It may lead into their own network. A *name* in it leads neither
-    /// to this machine nor to link-local addresses, whoever can change what the name means; an address
+    /// The operator wrote it. It may lead into their own network. A *name* in it leads neither
+    /// to this machine nor to link-local addresses, even if another party changes the name's address; an address
     /// in it is meant.
     Configured,
-    /// Somebody else did: a server or a document of the network. It could have the gate ask what only
+    /// Another party did: a server or a document of the network. It could have the gate ask what only
     /// the gate can reach.
     Found(Private),
 }
@@ -19,9 +19,9 @@ pub enum Whence {
 /// Whether what others name may be in a private network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Private {
-    /// Addresses that everybody can reach, and no others.
+    /// Public addresses only.
     Refused,
-    /// This machine and private networks too: whoever runs the gate said so. Never link-local
+    /// This machine and private networks too: the operator permits them. Never link-local
     /// addresses and those of clouds' own metadata.
     Allowed,
 }

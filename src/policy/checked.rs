@@ -1,4 +1,4 @@
-//! What checking has found nothing in, so that whoever compiles nearly the same need not check it again.
+//! What checking has found nothing in, so that compiling nearly the same needs no second check.
 
 use std::collections::HashSet;
 use std::sync::Arc;

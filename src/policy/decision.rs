@@ -64,7 +64,7 @@ pub struct Reason {
     pub origin: Origin,
     /// The policy's `@code`: a stable word for programs.
     pub code: Option<Arc<str>>,
-    /// The policy's `@advice`: a sentence for whoever was refused.
+    /// The policy's `@advice`: a sentence for the denied side.
     pub advice: Option<Arc<str>>,
     /// Set by `@requires_consent`.
     pub on_deny: Option<OnDeny>,

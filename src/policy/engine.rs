@@ -222,7 +222,7 @@ pub struct ListFacts<'a> {
 pub enum Uses {
     /// Those of a session that has read what this one has.
     Now,
-    /// Those of any session: whoever is refused is told why, and not that there is no such item.
+    /// Those of any session: a denied agent gets the reason, not an unknown item.
     Ever,
 }
 

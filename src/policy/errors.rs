@@ -26,7 +26,7 @@ pub struct PolicyProblem {
     pub severity: Severity,
 }
 
-/// Problems that are told. Whoever has more made one mistake often, and a report that shows each in
+/// Reported problems. More are usually one repeated mistake, and a report that shows each in
 /// its text takes minutes.
 const MOST: usize = 200;
 

@@ -36,7 +36,7 @@ pub struct Agent {
     pub teams: Vec<String>,
     pub user: Option<String>,
     pub client: Client,
-    /// Higher is more trusted; 0 when nobody said anything.
+    /// Higher is more trusted; by default 0.
     pub trust: i64,
     /// Those that it and its roles were granted, the narrower ones of the host's included.
     pub capabilities: Vec<String>,
@@ -89,7 +89,7 @@ pub struct Tool {
 }
 
 /// What a tool may do, as the host says. The default is the worst case: it writes and connects, and
-/// nobody vouches that it only reads.
+/// no label says that it only reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Permissions {
     pub read: bool,
@@ -148,7 +148,7 @@ pub struct Prompt {
 }
 
 /// A method of an extension, as the configuration lists it. All but the name is what the host says of
-/// tools that nobody labelled.
+/// unlabelled tools.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ExtensionMethod {
     /// Exactly as on the wire; compared byte for byte.
@@ -179,7 +179,7 @@ pub struct Targets {
     pub secrets: Vec<String>,
     /// Where strings stand that a program may take for an [option](super::options). Sorted.
     pub options: Vec<String>,
-    /// A path leads over links that nobody can follow. Labels make it lie outside; rules do not see it.
+    /// A path leads over links that cannot be followed. Labels make it lie outside; rules do not see it.
     pub astray: bool,
     /// Paths in the real directory of a root that is a link, with what they are by the root's own path. For
     /// labels; rules do not see it.
@@ -267,7 +267,7 @@ pub struct Consent {
 }
 
 impl Tool {
-    /// As the server lists it: nobody has said anything of it yet.
+    /// As the server lists it: it has no labels yet.
     pub fn named(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),

@@ -20,7 +20,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// Of what nobody can tell: the highest level, and untrusted.
+    /// Default for unknown content: highest sensitivity, untrusted.
     pub fn highest() -> Self {
         Self {
             level: MAX_LEVEL,

@@ -1,7 +1,7 @@
 //! What the host says of agents and tools, beside the rules: who has which role, what a tool does.
 //!
 //! Labels are part of a revision. Facts name an agent and a tool; the snapshot adds what the host
-//! says of them, so that every question is asked with the same labels, whoever asks it. What a
+//! says of them, so that every question is asked with the same labels, for every caller. What a
 //! server says of its own tools is never read here.
 
 mod brings;
@@ -30,7 +30,7 @@ use super::facts::{
     Targets, Tool,
 };
 
-/// The highest sensitivity there is: of what nobody can tell.
+/// The highest sensitivity, for unknown content.
 pub const MAX_LEVEL: i64 = 3;
 
 /// Everything that the host says.
@@ -70,7 +70,7 @@ pub struct ToolLabels {
     pub urls: Vec<String>,
     /// JSON pointers of arguments that are host names or addresses.
     pub hosts: Vec<String>,
-    /// JSON pointers of arguments that are paths, or URIs of files; `None` if nobody said which
+    /// JSON pointers of arguments that are paths, or URIs of files; `None` if no label says which
     /// are.
     pub paths: Option<Vec<String>>,
     pub groups: Vec<String>,

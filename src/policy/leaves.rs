@@ -7,7 +7,7 @@ use super::facts::{Arguments, Leaf};
 pub(super) struct Leaves<'a>(Vec<(&'a str, &'a Leaf<'a>)>);
 
 impl<'a> Leaves<'a> {
-    /// `None` if two leaves have the same pointer: then nobody could say which one the server will
+    /// `None` if two leaves have the same pointer: then it is unknown which one the server will
     /// take.
     pub(super) fn of(arguments: Option<&'a Arguments<'a>>) -> Option<Self> {
         let leaves = arguments.into_iter().flat_map(|arguments| &arguments.0);

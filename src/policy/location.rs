@@ -44,7 +44,7 @@ pub(super) const MAX_URI_BYTES: usize = 16 * 1024;
 pub(super) enum Below {
     Yes,
     /// Where names are compared without regard to case or normalisation, as some file systems do, without
-    /// what nobody sees, or read as patterns.
+    /// invisible text, or read as patterns.
     Perhaps,
     No,
 }
@@ -566,7 +566,7 @@ mod tests {
         check("https:/x.org/a");
         check("https:///x.org/a");
         check("notes://team/a b");
-        // What nobody sees.
+        // Invisible characters.
         check("/srv/..\u{200b}/etc");
         check("/srv/\u{2060}");
         check("file:///srv/.%E2%80%8B./etc");

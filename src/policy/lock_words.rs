@@ -24,7 +24,7 @@ pub struct LockedPrompt {
 }
 
 impl LockedWords {
-    /// Whether a prompt is what was approved. One that no list has defined yet has misled nobody.
+    /// Whether a prompt is what was approved. A prompt that no list has shown counts as approved.
     pub(super) fn pin(&self, name: &str, defined: Option<Fingerprint>) -> Pin {
         match (self.prompts.get(name), defined) {
             (Some(prompt), Some(defined)) => prompt.fingerprint.pin([defined]),

@@ -1,4 +1,4 @@
-//! Somebody who hears of each question that the rules are asked, in tests and explanations.
+//! An observer of each evaluation, in tests and explanations.
 //!
 //! An engine around each engine: what is judged, and how, does not change, and a gate that runs has
 //! none of it.

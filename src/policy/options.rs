@@ -14,7 +14,7 @@ const MORE: &str = "?";
 
 /// Where strings begin with a hyphen, as sorted JSON pointers.
 ///
-/// Blanks, quotes and what nobody sees before it do not count: servers take them away. Keys are not
+/// Blanks, quotes and invisible characters before it do not count: servers remove them. Keys are not
 /// looked at, and a negative number is a number.
 pub fn options(arguments: &Arguments<'_>) -> Vec<String> {
     let found = arguments.0.iter().filter_map(|(pointer, leaf)| match leaf {

@@ -202,7 +202,7 @@ impl Scalar {
     }
 }
 
-/// For whoever sent them: all of it is in the tool's schema, which is not secret.
+/// For the sender: all of it is in the tool's schema, which is not secret.
 impl fmt::Display for Misfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pointer = self.pointer.escape_debug();

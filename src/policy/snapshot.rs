@@ -258,7 +258,7 @@ impl PolicySnapshot {
         engines.flat_map(|engine| engine.mutants()).collect()
     }
 
-    /// The same rules, with somebody who hears of each question that is asked of them.
+    /// The same rules, with an observer of each evaluation.
     #[must_use]
     pub fn observed_by(mut self, observer: &Arc<dyn Observer>) -> Self {
         let engines = self.engines.into_iter().enumerate();

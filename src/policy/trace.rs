@@ -89,7 +89,7 @@ pub enum PartKind {
 /// What a part came to.
 #[derive(Debug, Clone)]
 pub struct PartTrace {
-    /// By itself, also where nobody asked.
+    /// By itself, also if it was not evaluated.
     pub value: Value,
     /// Whether the evaluation came so far.
     pub reached: bool,
@@ -218,7 +218,7 @@ impl Part {
 }
 
 impl PartTrace {
-    /// Nobody asked for it.
+    /// It was not evaluated.
     pub(super) fn forget(&mut self) {
         self.reached = false;
     }
@@ -290,7 +290,7 @@ impl Value {
     }
 }
 
-/// The longest value that is told whole, in characters.
+/// The longest value in a report, in characters.
 const LONGEST: usize = 200;
 
 /// The beginning of a long value, and how long it is.

@@ -17,7 +17,7 @@ use super::location::{self, Location};
 /// What stands for an expression of a template while it is read, with its number before the end.
 const STAND_IN: &str = "x-expression-";
 
-/// What stands for an escaped slash while the name that holds it is read: a letter of nobody's.
+/// What stands for an escaped slash while the name that holds it is read: a letter of no alphabet.
 const SLASH: &str = "%EE%80%80";
 
 /// A URI in the one spelling of it: scheme and host in lower case, no `.`, `..` and ports that go without

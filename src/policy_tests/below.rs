@@ -3,7 +3,7 @@
 use std::path::{Component, Path};
 
 /// Whether a path, seen from `dir`, stays below the pack; below `dir` itself where there is none. It
-/// may lead over links: whoever puts one into a pack means it.
+/// may lead over links: a link in a pack is intended.
 pub(super) fn is_below(path: &Path, dir: &Path, pack: Option<&Path>) -> bool {
     let depth = pack.and_then(|pack| dir.strip_prefix(pack).ok());
     !leaves(path, depth.map_or(0, |below| below.components().count()))

@@ -66,7 +66,7 @@ pub(super) fn unlocked(fixture: &Fixture, snapshot: &PolicySnapshot) -> Vec<Fixt
                 let locked = prompts.into_iter().flat_map(|it| it.keys());
                 (locked.map(String::as_str).collect(), "prompt")
             }
-            // Nobody says it of them.
+            // No test declares it for them.
             Listed::Resources => return None,
         };
         if known.contains(&name.get_ref().as_str()) {
@@ -145,7 +145,7 @@ fn copied((key, value): (Cow<'_, str>, Value<'_>)) -> (String, Fragment) {
     (key.into_owned(), Fragment::copy_of(value))
 }
 
-/// An object with a member that nobody has approved.
+/// An object with an unapproved member.
 fn with_more(members: impl Iterator<Item = (String, Fragment)>) -> Fragment {
     const MORE: &str = "x-changed";
     let mut members: Vec<(String, Fragment)> = members.filter(|(key, _)| key != MORE).collect();

@@ -28,7 +28,7 @@ impl End {
         Some(lines.remove(place).1)
     }
 
-    /// Where the first of the lines went that nobody has taken.
+    /// The destination of the first untaken line.
     pub(super) fn reached(&self) -> Option<Instance> {
         self.lines().first().map(|(to, _)| *to)
     }

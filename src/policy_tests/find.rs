@@ -44,7 +44,7 @@ pub(super) fn find(paths: &[PathBuf]) -> Result<Vec<Found>, Vec<FixtureProblem>>
     Ok(once(found))
 }
 
-/// The packs below a directory that nobody named: where none are, there is nothing to test.
+/// The packs below an unnamed directory: where none are, there is nothing to test.
 pub(super) fn find_packs(dir: &Path) -> Result<Vec<Found>, Vec<FixtureProblem>> {
     let mut found = Vec::new();
     match packs(dir, DEEPEST, &mut found) {
@@ -255,7 +255,7 @@ enum Depth {
 
 /// Files that are wanted, in the order of their paths. Symbolic links are followed as the gate
 /// follows them when it loads policies. A tree that is too deep is an error: what is in its depths
-/// would never run, and nobody would know.
+/// would silently never run.
 fn files(dir: &Path, wanted: Wanted, depth: Depth, found: &mut Vec<PathBuf>) -> io::Result<()> {
     walk(dir, wanted, depth, &mut Vec::new(), found)
 }

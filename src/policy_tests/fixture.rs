@@ -93,7 +93,7 @@ impl Start {
 pub(super) enum Consented {
     /// It is a fact.
     Fact(Answered),
-    /// The gate asks, and somebody says this.
+    /// The gate asks, and a person answers this.
     Asked(Says),
 }
 

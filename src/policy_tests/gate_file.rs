@@ -13,7 +13,7 @@ use crate::config::{Config, ConfigError};
 
 /// Reads the configuration that a fixture names. It judges the policies beside the fixture, so that
 /// it has to be theirs. The environment has no variables: what a test comes to depends on its pack
-/// alone, and no report shows what somebody's environment holds.
+/// alone, and no report shows a user's environment.
 pub(super) fn load(
     named: &Spanned<String>,
     source: &Source,

@@ -53,7 +53,7 @@ pub(super) fn misspelt(
         let known = known(*group, snapshot);
         let nearest = suggest::nearest(written, known.iter().map(String::as_str))?;
         let word = group.word();
-        let message = format!("nobody has the {word} `{written}`, and no policy names it");
+        let message = format!("no agent has the {word} `{written}`, and no policy names it");
         let help = format!(
             "did you mean `{nearest}`? a {word} that is to mean nothing has a name that is not all \
              but another's"

@@ -64,11 +64,11 @@ pub(super) struct Conversation<'s> {
     pub(super) talk: Talk<End, End>,
     kept: Kept,
     clock: Arc<MovedClock>,
-    /// Where somebody is asked, if the test says what they say.
+    /// The channel of questions, if the test has answers.
     desk: Option<Arc<Desk>>,
     /// What they say to what comes next.
     says: Cell<Says>,
-    /// The session has begun, or whoever speaks first does without.
+    /// The session has begun, or the first sender needs none.
     begun: Cell<bool>,
     /// The upstream's list of tools, as far as the test needs it.
     pub(super) tools: Fragment,
@@ -134,7 +134,7 @@ impl<'s> Conversation<'s> {
                 approvers: vec![TESTER.to_owned()],
                 ..consent::Settings::default()
             };
-            // Nobody has to be kept from guessing here.
+            // Guessing is no threat here.
             let desk = Desk::new(settings, Arc::<MovedClock>::clone(&clock), [0; 32]);
             Arc::new(desk)
         });
@@ -269,7 +269,7 @@ impl<'s> Conversation<'s> {
         (got, asked)
     }
 
-    /// Answers what the gate asks of people; yields whether there is anybody who does.
+    /// Answers the gate's questions to people; returns whether the test has answers.
     async fn somebody_says(&self) -> bool {
         let Some(desk) = &self.desk else {
             return false;
@@ -320,7 +320,7 @@ impl<'s> Conversation<'s> {
         Ok(got)
     }
 
-    /// What becomes of the answer of whoever was asked, and what reached the one who asked.
+    /// The outcome of the answer, and the reply that the requester got.
     pub(super) async fn reply(
         &self,
         asked: &Asked,
@@ -453,7 +453,7 @@ impl<'s> Conversation<'s> {
     }
 }
 
-/// A question that somebody waits for the answer of.
+/// An open question.
 pub(super) struct Asked {
     from: Side,
     /// The id that the other side knows.

@@ -94,7 +94,7 @@ type Key = (Option<PathBuf>, Option<Vec<String>>, Option<PathBuf>);
 struct Loader<'c> {
     configured: Option<&'c Configured>,
     reads: Reads,
-    /// Nothing where they could not be loaded, which is told once.
+    /// Nothing if they could not be loaded, which is reported once.
     loaded: HashMap<Key, Option<Arc<PolicyStore>>>,
     problems: Problems,
 }
@@ -158,7 +158,7 @@ impl Loader<'_> {
         })
     }
 
-    /// The configuration that the fixture names, unless whoever runs the tests names one.
+    /// The configuration that the fixture names, unless the command names one.
     fn own(
         &self,
         fixture: &Fixture,
@@ -257,7 +257,7 @@ fn beside(configured: &Configured) -> Result<Vec<Found>, Vec<FixtureProblem>> {
     }
 }
 
-/// In the order of the file, each once, and no more than anybody reads: each shows its place, for
+/// In the order of the file, each once, and only a bounded number: each shows its place, for
 /// which the whole text is read again.
 fn told(mut problems: Vec<FixtureProblem>, fixture: &Fixture) -> Vec<FixtureProblem> {
     const MOST: usize = 100;

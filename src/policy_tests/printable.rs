@@ -1,4 +1,4 @@
-//! Text that nobody can do harm with by having it printed.
+//! Text that is harmless when printed.
 
 use crate::unseen::misleads;
 

@@ -254,7 +254,7 @@ fn descriptions(top: &Table<'_>) -> HashMap<String, String> {
     told.collect()
 }
 
-/// A list cannot show what is not offered, so whoever expects it to means another name.
+/// A list cannot show what is not offered, so such an expectation means another name.
 fn not_offered(top: &Table<'_>, declared: &[String], tests: &[Test], list: Listed, key: &str) {
     let known: Vec<&str> = declared.iter().map(String::as_str).collect();
     for name in in_lists(tests, list) {

@@ -13,9 +13,9 @@ use super::table::{Reading, Table, Value, in_order};
 
 /// What is expected of one message in each cell of a matrix.
 pub(super) enum Expectations {
-    /// The same of everybody.
+    /// The same for all agents.
     Alike(Box<Expect>),
-    /// By agent; whoever is not listed is denied.
+    /// By agent; an unlisted agent is denied.
     Each(BTreeMap<String, Expect>),
 }
 

@@ -57,7 +57,7 @@ pub fn read_start(session: Option<&str>, consent: Option<&str>) -> Result<Start,
         // The message is explained as the gate would find it.
         start.links = None;
         if let (Some(Consented::Asked(_)), Some(value)) = (&start.consent, top.get("consent")) {
-            let message = "nobody is asked here: this explains one judgement".to_owned();
+            let message = "no person is asked here: this explains one decision".to_owned();
             let help = "say what is so, as in `{ by = \"alice\" }`".to_owned();
             reading.tell(&value.span(), "test::value", message, Some(help));
         }

@@ -25,7 +25,7 @@ const OF_MESSAGES: [&str; 11] = [
 /// More cells than a matrix of people and tools has.
 const MOST_CELLS: usize = 10_000;
 
-/// What happens in a test, whoever its agent is.
+/// The course of a test, for any agent.
 enum Planned {
     Message(Box<Written>),
     Conversation(Vec<Written>),
@@ -36,7 +36,7 @@ enum Planned {
 pub(super) fn tests(table: &Table<'_>, surroundings: &Surroundings, name: &str) -> Vec<Test> {
     let matrix = matrix(table);
     let agents = agents(table, surroundings, matrix.as_deref());
-    // Whoever writes for a later version does not leave out what that one does not need.
+    // A fixture for a later version also has the keys that this version needs.
     if Section::Test
         .later()
         .iter()

@@ -23,7 +23,7 @@ pub struct Settings {
     pub paths: Vec<PathBuf>,
     /// Only tests whose name, suite, agent or cell contains this text.
     pub filter: Option<String>,
-    /// Whether what the tests have seen of the policies is told.
+    /// Whether coverage is reported.
     pub coverage: WantedCoverage,
     /// Whether the tests are tested, too.
     pub mutants: Mutants,
@@ -35,7 +35,7 @@ pub struct Settings {
     pub reads: Reads,
 }
 
-/// How far a run is, for whoever waits for it.
+/// The progress of a run.
 #[derive(Debug, Default)]
 pub struct Progress {
     done: AtomicUsize,
@@ -59,7 +59,7 @@ pub fn run(settings: &Settings) -> Result<Report, NotRun> {
     run_telling(settings, &Progress::default())
 }
 
-/// The same, with somebody who may look how far it is.
+/// The same, with an observer of the progress.
 ///
 /// # Errors
 /// As [`run`].
@@ -98,7 +98,7 @@ pub fn watched(settings: &Settings) -> Vec<PathBuf> {
         ([], None) => find::find_packs(Path::new(".")),
         _ => find::find(&settings.paths),
     };
-    // What cannot be found is told by the run.
+    // The run reports missing paths.
     for Found { fixture, pack } in found.unwrap_or_default() {
         paths.push(fixture);
         paths.extend(pack);

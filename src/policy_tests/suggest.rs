@@ -4,7 +4,7 @@ pub(super) use crate::config::nearest;
 
 /// A suggestion where one is close, all there are where they are few, and otherwise `fallback`.
 pub(super) fn help<'c>(written: &str, known: &[&'c str], fallback: &'c str) -> String {
-    /// More than this nobody reads.
+    /// The maximum number of suggestions.
     const FEW: usize = 12;
     match nearest(written, known.iter().copied()) {
         Some(word) => format!("did you mean `{word}`?"),

@@ -69,7 +69,7 @@ impl Reading {
         let touches =
             |broken: &Range<usize>| broken.start <= place.end && place.start <= broken.end;
         // What the parser lost may well have held what is missing, and what it put in the place of
-        // it has a type that nobody wrote.
+        // it has a type that no author wrote.
         let guessed = matches!(code, "test::required" | "test::type");
         let lost = guessed && !self.broken.is_empty();
         if lost || self.broken.iter().any(touches) {

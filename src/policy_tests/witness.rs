@@ -13,7 +13,7 @@ use crate::policy::{
 #[derive(Debug, Default)]
 pub(crate) struct Witness(Mutex<HashMap<ThreadId, Heard>>);
 
-/// What was asked since somebody last wanted to know.
+/// The evaluations since the last read.
 #[derive(Debug, Default)]
 pub(crate) struct Heard {
     pub(crate) questions: Vec<Question>,

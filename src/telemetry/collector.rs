@@ -31,7 +31,7 @@ pub enum SetupError {
     Thread(std::io::Error),
 }
 
-/// Why spans were not taken, in words that quote nobody.
+/// The reason for lost spans, without texts of peers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Failure {
     /// The same may be taken later (OTLP, "Failures").

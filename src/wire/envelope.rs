@@ -164,7 +164,7 @@ fn read_id(value: Value<'_>) -> Result<Id, Fault> {
 /// `id` by any peer, and what it seems to have been meant as.
 pub(super) fn remains(root: Value<'_>) -> (Option<Id>, Likeness) {
     let (mut ids, mut likeness) = (Vec::new(), Likeness::Neither);
-    // Folding is dear and the sender is suspect: a few vendor members, or nothing is told.
+    // Folding is dear and the sender is suspect: a few vendor members, or no report.
     let mut left = 1024_usize;
     for (key, value) in root.entries() {
         if !key.is_ascii() {

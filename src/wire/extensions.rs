@@ -162,7 +162,7 @@ pub fn name_of_extension(params: Option<Value<'_>>) -> Option<Cow<'_, str>> {
     text("uri").or_else(|| text("name"))
 }
 
-/// A name as somebody may read it who looks neither at case nor at what separates words.
+/// A name as a reader sees it that ignores case and word separators.
 pub fn blurred(name: &str) -> String {
     let letters = name.chars().filter(char::is_ascii_alphanumeric);
     letters.map(|letter| letter.to_ascii_lowercase()).collect()

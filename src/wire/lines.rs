@@ -12,7 +12,7 @@ use super::skim::Skim;
 
 /// Cuts a byte stream into lines.
 ///
-/// Only LF ends a line: a CR is whitespace within the frame, and whoever split on it would read
+/// Only LF ends a line: a CR is whitespace within the frame, and a reader that split on it would read
 /// other messages than we do. Blank lines are skipped. Memory stays within `max_bytes` and two
 /// reads of 8 KiB, whatever the peer sends, and is given back after a long line. A line for which
 /// there is no memory is thrown away like one that is too long.
@@ -26,7 +26,7 @@ pub struct LineReader<R> {
     /// How far the current line was searched for its end.
     searched: usize,
     state: State,
-    /// What is seen of a line while it is discarded, if that is told.
+    /// The observer of a discarded line, if there is one.
     skim: Option<Box<Skim>>,
     /// What the line seemed to answer that was discarded last.
     answered: Option<u64>,

@@ -79,7 +79,7 @@ macro_rules! methods {
                     $((Self::$method, Side::Agent) => Eras::$agent,
                     (Self::$method, Side::Upstream) => Eras::$upstream,)+
                     (Self::Extension(_), Side::Agent) => Eras::Both,
-                    // What a server asks of an agent is a closed set: nobody here could say what its
+                    // What a server asks of an agent is a closed set: the gate could not know what its
                     // answer tells the server.
                     (Self::Extension(listed), Side::Upstream) if listed.is_request() => Eras::Never,
                     (Self::Extension(_), Side::Upstream) => Eras::Both,

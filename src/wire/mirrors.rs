@@ -58,7 +58,7 @@ pub enum Misannotated {
     Kind,
     #[error("its `x-mcp-header` stands where not only `properties` lead")]
     Place,
-    /// This breaks no rule of the protocol. Whoever has to make such headers, or compare them, cannot.
+    /// This breaks no rule of the protocol. But such headers can be neither made nor compared.
     #[error(
         "its `x-mcp-header` are more than {MOST_HEADERS}, or longer than {MOST_BYTES} bytes in all, with the \
          names that lead to them"
@@ -129,7 +129,7 @@ impl Mirror {
     /// Those of one item of a list of tools.
     ///
     /// # Errors
-    /// How an annotation of it breaks the rules: then nobody may call the tool over HTTP.
+    /// How an annotation of it breaks the rules: then the tool cannot be called over HTTP.
     pub fn of_definition(definition: Value<'_>) -> Result<Arc<[Self]>, Misannotated> {
         let mut found = Found::default();
         if let Some(schema) = definition.get("inputSchema") {
@@ -162,7 +162,7 @@ impl Mirror {
     /// Whether a header, decoded, says what a call does. Numbers are compared as such.
     pub fn is_said_by(&self, call: &Message, header: &str) -> bool {
         let number = self.argument(call).and_then(Value::as_number);
-        // Not as doubles, of which many numbers share one: whoever reads whole numbers tells them apart.
+        // Not as doubles, of which many numbers share one: a reader of whole numbers distinguishes them.
         let same_number = number
             .and_then(Decimal::of)
             .zip(Decimal::of(header))

@@ -1,7 +1,7 @@
 //! Checks the members of `params` that the protocol gives meaning to.
 //!
 //! A typed decoder that falls back to "some other request" when a known request does not fit lets
-//! malformed calls slip past whoever matches on the type. Here a known method either has the shape
+//! malformed calls slip past code that matches on the type. Here a known method either has the shape
 //! its schema asks for, or it is refused. Unknown members pass untouched, unless a lenient peer
 //! could take one for a known member.
 

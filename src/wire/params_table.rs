@@ -1,7 +1,7 @@
 //! What each method's `params` must and may have (schemas of revisions 2024-11-05 to 2026-07-28).
 //!
 //! Where revisions differ the table holds what all of them accept: an old peer's message must
-//! pass, and what a new one requires is checked by whoever knows the era.
+//! pass, and what a new one requires is checked where the era is known.
 
 use super::method::KnownMethod;
 

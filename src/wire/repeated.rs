@@ -19,7 +19,7 @@ pub enum Said {
     Unreadable,
 }
 
-/// A header that does not say what the call says. No value is told.
+/// A header that differs from the call. It contains no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{header}` {how}")]
 pub struct Unrepeated {

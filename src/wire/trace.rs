@@ -1,7 +1,7 @@
 //! Where a piece of work stands in a trace (W3C Trace Context, level 1).
 //!
 //! Of what a peer says two ids and one flag are taken, and the state that belongs to them
-//! (`trace_state.rs`). `baggage` is a text of the peer's own, which nobody here judges: it goes as
+//! (`trace_state.rs`). `baggage` is a text of the peer's own, which the gate does not evaluate: it goes as
 //! far as the message that holds it, and no further.
 
 use std::fmt;
@@ -14,7 +14,7 @@ pub struct TraceId([u8; 16]);
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SpanId([u8; 8]);
 
-/// Whether whoever began the trace wants it kept.
+/// Whether the trace's author samples it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sampled {
     Yes,
@@ -32,7 +32,7 @@ pub struct TraceContext {
 /// The spans of one message at the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// From its arrival until whoever sent it has what comes of it.
+    /// From its arrival until its sender has the outcome.
     pub own: TraceContext,
     /// The step that sent it, if it said so.
     pub parent: Option<SpanId>,
@@ -100,7 +100,7 @@ impl TraceContext {
 }
 
 impl Span {
-    /// What the other side is told: its work comes of the round trip.
+    /// The context for the other side: its parent is the round trip.
     pub fn onward(&self) -> TraceContext {
         TraceContext {
             span: self.onward,

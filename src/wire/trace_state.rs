@@ -10,7 +10,7 @@ use super::TraceContext;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceState(Arc<str>);
 
-/// What the next step is told of a trace.
+/// The trace context for the next step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Onward {
     pub context: TraceContext,

@@ -1,4 +1,4 @@
-//! Who imports whom: the table of `docs/architecture.md`.
+//! The permitted imports of each component; `docs/architecture.md` links here.
 
 use crate::{tokens, tree};
 

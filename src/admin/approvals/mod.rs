@@ -1,7 +1,7 @@
 //! Where people answer what agents wait for: a page for browsers, and the same as JSON for
 //! `mcp-protector approvals`.
 //!
-//! Nobody answers without a token of their own, also on this machine: the agent may run here too. A
+//! Every answer needs an approver's token, also on this machine: the agent may run here too. A
 //! browser shows its token once, then a cookie, and with each answer a key that only the page knows; a
 //! program shows the token each time.
 //!
@@ -63,7 +63,7 @@ pub struct Approvals {
 enum Wanted<'p> {
     Entrance,
     SignIn,
-    /// Of somebody who is signed in, each with the place of the sign-in.
+    /// Of a signed-in approver, each with the place of the sign-in.
     Page(&'p str),
     Seen(&'p str),
     SignOut(&'p str),
@@ -309,7 +309,7 @@ fn at_a_place(path: &str) -> Option<(Wanted<'_>, &'static str)> {
 }
 
 /// Browsers say where a form stood. A page of ours stands where the request goes; which scheme leads
-/// there is known to whoever ends TLS.
+/// there is known to the proxy that ends TLS.
 fn from_here(headers: &HeaderMap) -> Result<(), Refused> {
     let mut all = headers.get_all(ORIGIN).iter();
     let (Some(origin), None) = (all.next(), all.next()) else {

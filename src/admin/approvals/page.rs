@@ -1,5 +1,5 @@
 //! The page on which people answer: plain HTML with a style and a script of its own, and nothing from
-//! elsewhere. Without the script it works as well; then nobody is told what has come since.
+//! elsewhere. Without the script it works as well; then no new request is announced.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ use crate::consent::{Found, Holds, Pending};
 /// How the page looks.
 const STYLE: &str = include_str!("page.css");
 
-/// Counts down, and says when somebody asks anew. It moves nothing: what is under the pointer stays
+/// Counts down, and announces new questions. It moves nothing: what is under the pointer stays
 /// there.
 const SCRIPT: &str = include_str!("page.js");
 
@@ -35,9 +35,9 @@ pub(super) static POLICY: LazyLock<String> = LazyLock::new(|| {
 pub(super) enum Notice {
     Approved,
     Denied,
-    /// By somebody else, or from another window.
+    /// By another person, or from another window.
     Answered,
-    /// Nobody is asked any more.
+    /// The question is withdrawn.
     Withdrawn,
     /// It waits no more.
     Gone,
@@ -109,7 +109,7 @@ pub(super) fn waiting(
     page(&title, &body).into_string()
 }
 
-/// One question, whole: nobody agrees to what is not shown. Its texts hide nothing (see [`crate::consent::Question`]).
+/// One question in full: a person sees all that they approve. Its texts hide nothing (see [`crate::consent::Question`]).
 fn one(reader: &Reader<'_>, pending: &Pending, now: Timestamp) -> Markup {
     let question = &*pending.question;
     let left = pending

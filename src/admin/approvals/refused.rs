@@ -1,9 +1,9 @@
-//! Why somebody who answers is refused.
+//! Reasons for rejecting an answer.
 
 use crate::admin::attempts::Pause;
 use crate::identity::Challenge;
 
-/// Why a request of somebody who answers is refused. Nothing of the peer's is quoted.
+/// The reason for rejecting an approver's request. It quotes no text of the peer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(in crate::admin) enum Refused {
     #[error("there is nothing at this path")]
@@ -22,7 +22,7 @@ pub(in crate::admin) enum Refused {
     NoRandomness,
     #[error("this is answered already")]
     Answered,
-    #[error("this was withdrawn: nobody waits for it any more, or an answer would change nothing")]
+    #[error("this was withdrawn: no request waits for it, or an answer would change nothing")]
     Withdrawn,
     #[error("nothing of this name waits for an answer")]
     Gone,

@@ -13,7 +13,7 @@ use super::page::{self, Notice};
 
 pub(super) type Response = hyper::Response<Full<Bytes>>;
 
-/// To a page, by GET: whoever loads it again answers nothing twice.
+/// To a page, by GET: a reload answers no question twice.
 pub(super) fn to(place: &str, notice: Option<Notice>) -> Response {
     let place = notice.map_or_else(
         || place.to_owned(),

@@ -1,7 +1,7 @@
 //! Who is signed in at the page. A token opens it once; from then on the browser shows a cookie.
 //!
 //! Browsers show a cookie to every port of a host (RFC 6265 §8.5), and an agent may well serve something
-//! on this machine. So each sign-in has a place of its own, with a name that nobody could guess, and its
+//! on this machine. So each sign-in has a place of its own, with an unguessable name, and its
 //! cookie goes nowhere else.
 
 use std::collections::HashMap;
@@ -50,10 +50,10 @@ pub(super) struct SignIn {
 pub(super) struct NoRandomness;
 
 impl SignIns {
-    /// Signs somebody in, and tells where their page is and what `Set-Cookie` says.
+    /// Signs an approver in; returns the place of their page and the `Set-Cookie` value.
     ///
     /// # Errors
-    /// [`NoRandomness`]: then nobody is signed in.
+    /// [`NoRandomness`]: then the sign-in fails.
     pub(super) fn admit(
         &self,
         name: &str,

@@ -6,14 +6,13 @@ use clap::{Args, Subcommand};
 
 use super::Format;
 
-/// List and answer what agents wait for.
+/// List, approve and deny waiting requests.
 ///
-/// Speaks to the admin listener of a running gate (`[admin]` with `approvers`), as the page under
-/// `/approvals` does. Who answers shows a token of their own, from the environment or from a file: it
-/// is never an argument, which everybody on the machine could read.
+/// Connects to the admin listener of a running gate (`[admin]` with `approvers`), like the page
+/// `/approvals`. You need an approver's token, in the environment or in a file. Arguments contain no
+/// token, because other users of the machine can read them.
 ///
-/// Exit codes: 0 done; 1 nothing of that name waits any more, or the gate refuses; 2 the gate could
-/// not be asked.
+/// Exit codes: 0 done; 1 no such request waits, or the gate refuses; 2 the gate cannot be reached.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 #[command(
     subcommand_required = true,
@@ -30,14 +29,14 @@ pub struct ApprovalsArgs {
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum ApprovalsCommand {
-    /// Show what waits, oldest first, with its exact arguments.
+    /// List waiting requests, oldest first, with their exact arguments.
     #[command(after_help = "Example:
   mcp-protector approvals list --url http://127.0.0.1:9090 --format json")]
     List {
         #[command(flatten)]
         gate: GateArgs,
     },
-    /// Agree to the request of this number.
+    /// Approve the request of this number.
     #[command(after_help = "Example:
   mcp-protector approvals approve 3f0a91c27e --url http://127.0.0.1:9090")]
     Approve {
@@ -61,7 +60,7 @@ pub enum ApprovalsCommand {
     },
 }
 
-/// Which gate, and who asks it.
+/// The gate and the credentials.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 #[group(skip)]
 pub struct GateArgs {
@@ -69,16 +68,16 @@ pub struct GateArgs {
     #[arg(long, value_name = "URL", env = "MCP_PROTECTOR_ADMIN_URL")]
     pub url: String,
 
-    /// A file that holds nothing but the token; without it, the token is the value of the variable
+    /// A file with only the token. By default the token is the value of the variable
     /// `MCP_PROTECTOR_APPROVER_TOKEN`.
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
 
-    /// PEM file of authorities that are trusted besides those of the system, where the URL is `https`.
+    /// PEM file of additional trusted authorities, for an `https` URL.
     #[arg(long, value_name = "FILE")]
     pub ca_file: Option<PathBuf>,
 
-    /// How to report.
+    /// Format of the report.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }

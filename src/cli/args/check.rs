@@ -8,8 +8,8 @@ use super::Format;
 
 /// Check a configuration and its policies.
 ///
-/// Starts nothing, connects nowhere. All problems are reported at once, on standard error;
-/// standard output stays empty unless `--format json` is asked for.
+/// Starts nothing and connects nowhere. Reports all problems on standard error. Only `--format json`
+/// writes to standard output.
 ///
 /// Exit codes: 0 valid, 1 not valid.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
@@ -20,17 +20,17 @@ pub struct ValidateConfigArgs {
     #[arg(long, value_name = "FILE")]
     pub config: PathBuf,
 
-    /// How to report.
+    /// Format of the report.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
 
 /// Validate and lint policies, labels and tests.
 ///
-/// Starts nothing, connects nowhere and runs no test. The report for people goes to standard error,
-/// every other format to standard output.
+/// Starts nothing, connects nowhere and runs no test. The format `human` goes to standard error, every
+/// other format to standard output.
 ///
-/// Exit codes: 0 no findings, 1 findings, 2 the files could not be checked.
+/// Exit codes: 0 no findings, 1 findings, 2 no check.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 #[command(after_help = "Examples:
   mcp-protector check policies/
@@ -41,29 +41,29 @@ pub struct CheckArgs {
     #[arg(value_name = "PATHS", conflicts_with = "config")]
     pub paths: Vec<PathBuf>,
 
-    /// Check what this file names, its allowlist included.
+    /// Check the policies and the allowlist of this configuration.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
-    /// How to report.
+    /// Format of the report.
     #[arg(long, value_enum, default_value_t)]
     pub format: CheckFormat,
 
-    /// Ignore these lints, or `policy::untyped`: names, with commas between them or repeated.
+    /// Ignore these lints, or `policy::untyped`: names with commas, or repeated.
     #[arg(long, value_name = "LINTS", value_delimiter = ',')]
     pub ignore: Vec<String>,
 }
 
-/// Who reads what `check` found.
+/// The reader of a report of `check`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum CheckFormat {
-    /// People.
+    /// For people.
     #[default]
     Human,
-    /// Programs.
+    /// For programs.
     Json,
-    /// Code hosts and editors (SARIF 2.1.0).
+    /// For code hosts and editors (SARIF 2.1.0).
     Sarif,
-    /// Workflows of GitHub, which annotate the lines of a change.
+    /// Workflow commands of GitHub, which annotate the lines of a change.
     Github,
 }

@@ -6,16 +6,16 @@ use clap::Args;
 
 /// Show the gate at work: a scripted agent, this gate and a small server.
 ///
-/// Needs nothing but this program, and opens no port. It checks each statement against the audit log
-/// and the log of the server.
+/// Needs only this program, and opens no port. Checks each statement against the audit log and the log
+/// of the server.
 ///
-/// Exit codes: 0 everything is as stated; 1 something is not, or the demo cannot run.
+/// Exit codes: 0 each statement is true; 1 a statement is false, or the demo cannot run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 #[command(after_help = "Examples:
   mcp-protector demo
   mcp-protector demo --keep demo-files")]
 pub struct DemoArgs {
-    /// Keep the configuration, the policies and the logs in this directory, which is new or empty.
+    /// Keep the configuration, the policies and the logs in this new or empty directory.
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
 }

@@ -6,13 +6,13 @@ use clap::{ArgGroup, Args, ValueEnum};
 
 use super::Format;
 
-/// Say why one message is allowed or denied, and what would change it.
+/// Explain why one message is allowed or denied, and which changes would alter the decision.
 ///
-/// The message is one that the options make, a JSON-RPC message on standard input, or what a gate
-/// has written down of one: a line of its audit log on standard input, or `--audit` with `--seq` or
-/// `--record`. It takes the gate's own path, and nothing is started or connected to.
+/// The message comes from options, or is JSON-RPC on standard input. To explain a record of the audit
+/// log, send its line on standard input, or use `--audit` with `--seq` or `--record`. The gate's own
+/// code evaluates the message. Starts nothing and connects nowhere.
 ///
-/// Exit codes: 0 allowed, 1 denied, 2 nothing could be explained.
+/// Exit codes: 0 allowed, 1 denied, 2 no explanation.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 #[command(
     group = ArgGroup::new("judges").args(["policies", "config", "allow"]).multiple(true)
@@ -30,7 +30,7 @@ pub struct ExplainArgs {
     #[arg(value_name = "POLICIES")]
     pub policies: Option<PathBuf>,
 
-    /// Explain under the policies and guards that this file names, as if there were no rates and budgets.
+    /// Explain under the policies and guards of this configuration, without rates and quotas.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["policies", "allow"])]
     pub config: Option<PathBuf>,
 
@@ -58,19 +58,19 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "FILE", requires = "which")]
     pub audit: Option<PathBuf>,
 
-    /// Which record, by its number.
+    /// The number of the record.
     #[arg(long, value_name = "N", requires = "audit")]
     pub seq: Option<i64>,
 
-    /// Which record, by the reference that a denied agent was told (`data.audit` of the error).
+    /// The reference of the record: `data.audit` of a denied agent's error.
     #[arg(long, value_name = "REF", requires = "audit")]
     pub record: Option<String>,
 
-    /// Who sends the message on standard input; by default the agent.
+    /// The sender of the message on standard input; by default the agent.
     #[arg(long, value_enum)]
     pub from: Option<Sender>,
 
-    /// The agent's id, by which `agents.toml` knows it. Behind standard streams it is `stdio`.
+    /// The agent's id, as in `agents.toml`. On standard streams it is `stdio`.
     #[arg(
         long,
         value_name = "ID",
@@ -79,7 +79,7 @@ pub struct ExplainArgs {
     )]
     pub agent: String,
 
-    /// A role of the agent, beside those that `agents.toml` gives it; may be repeated.
+    /// A role of the agent, beside those of `agents.toml`; may be repeated.
     #[arg(long, value_name = "NAME", conflicts_with = "audit")]
     pub role: Vec<String>,
 
@@ -87,11 +87,11 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "NAME", conflicts_with = "audit")]
     pub team: Vec<String>,
 
-    /// Whose agent it is.
+    /// The user of the agent.
     #[arg(long, value_name = "NAME", conflicts_with = "audit")]
     pub user: Option<String>,
 
-    /// What the agent calls itself.
+    /// The name that the agent gives itself.
     #[arg(
         long,
         value_name = "NAME",
@@ -100,33 +100,33 @@ pub struct ExplainArgs {
     )]
     pub client: String,
 
-    /// How far the agent is trusted, where `agents.toml` does not say.
+    /// The trust level of the agent, unless `agents.toml` sets it.
     #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "audit")]
     pub trust: i64,
 
-    /// What the session has been through, as in a fixture:
+    /// The state of the session, as in a fixture:
     /// `{ level = "confidential", labels = ["hr"], calls = 3 }`.
     #[arg(long, value_name = "TABLE", conflicts_with = "audit")]
     pub session: Option<String>,
 
-    /// What a human has answered, as in a fixture: `{ scope = "writes", by = "alice", age = "2m" }`.
+    /// An approval, as in a fixture: `{ scope = "writes", by = "alice", age = "2m" }`.
     #[arg(long, value_name = "TABLE", conflicts_with = "audit")]
     pub consent: Option<String>,
 
-    /// When it is sent, as in `2026-11-21T20:00:00Z`; by default now.
+    /// The time of the message, as in `2026-11-21T20:00:00Z`; by default now.
     #[arg(long, value_name = "TIME", conflicts_with = "audit")]
     pub now: Option<jiff::Timestamp>,
 
-    /// Show every policy about the action, not only those that decided or came near.
+    /// Show every policy about the action, not only deciding ones and near misses.
     #[arg(long)]
     pub all: bool,
 
-    /// How to report.
+    /// Format of the report.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
 
-/// Who sends a message.
+/// The sender of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Sender {
     Agent,

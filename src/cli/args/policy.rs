@@ -6,11 +6,11 @@ use clap::{Args, Subcommand};
 
 use super::CheckFormat;
 
-/// Print or write what the gate derives from policies.
+/// Print the schema or the allowlist, or write a `MANIFEST`.
 ///
 /// Starts nothing and connects nowhere.
 ///
-/// Exit codes: 0 done, 1 the policies have errors, 2 the files could not be read or written.
+/// Exit codes: 0 done, 1 the policies have errors, 2 a file cannot be read or written.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 #[command(after_help = "Examples:
   mcp-protector policy schema policies/starter
@@ -23,7 +23,7 @@ pub struct PolicyArgs {
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum PolicyCommand {
-    /// Print the Cedar schema that policies are checked against, with the types that `tools.lock` adds.
+    /// Print the Cedar schema of policies, with the types that `tools.lock` adds.
     #[command(after_help = "Examples:
   mcp-protector policy schema
   mcp-protector policy schema policies/starter > gate.cedarschema")]
@@ -46,7 +46,7 @@ pub enum PolicyCommand {
     },
     /// Write `MANIFEST` into a policy directory: the list of its files with their digests.
     ///
-    /// Nothing is written while the policies have errors.
+    /// Writes nothing if the policies have errors.
     #[command(after_help = "Example:
   mcp-protector policy manifest policies/starter")]
     Manifest {
@@ -54,7 +54,7 @@ pub enum PolicyCommand {
         #[arg(value_name = "DIR")]
         dir: PathBuf,
 
-        /// How to report.
+        /// Format of the report.
         #[arg(long, value_enum, default_value_t)]
         format: CheckFormat,
     },

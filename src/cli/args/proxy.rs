@@ -8,11 +8,10 @@ use crate::config::{self, CommandLine, Config, ConfigErrors};
 
 /// Run the gate in front of one server.
 ///
-/// The agent speaks MCP with the gate on standard input and output. What the gate protects comes
-/// from a file, or, for a single stdio server, from the command line.
+/// A file configures the gate. For one stdio server and one agent on standard streams, options do.
 ///
-/// Exit codes: 0 clean stop, 1 invalid configuration or policy at start, 2 unrecoverable at run
-/// time.
+/// Exit codes: 0 clean stop, 1 invalid configuration or policy at the start, 2 unrecoverable error at
+/// run time.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 #[command(
     override_usage = "mcp-protector proxy --config <FILE>
@@ -26,17 +25,17 @@ use crate::config::{self, CommandLine, Config, ConfigErrors};
   mcp-protector proxy --policies policies/ --env API_TOKEN --audit audit.jsonl -- some-server"
 )]
 pub struct ProxyArgs {
-    /// Read everything from this file.
+    /// The configuration.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
-    /// Permit calls of these tools: exact names, with commas between them or repeated; an empty
-    /// list (`--allow ""`) permits none.
+    /// Permit calls of these tools: exact names with commas, or repeated. An empty list
+    /// (`--allow ""`) permits none.
     #[arg(long, value_name = "TOOLS", value_delimiter = ',')]
     pub allow: Option<Vec<String>>,
 
-    /// What `--allow` means for methods other than calls of tools: `allow` (the default) leaves prompts,
-    /// resources, completion and logging as they are, `deny` closes them, of which the lists still pass and show nothing.
+    /// Other methods than calls of tools: `allow` (the default) permits prompts, resources, completion
+    /// and logging; `deny` denies them and empties their lists.
     #[arg(
         long,
         value_name = "WORD",
@@ -45,16 +44,15 @@ pub struct ProxyArgs {
     )]
     pub other_methods: Option<OtherMethods>,
 
-    /// Judge by the policies in this directory.
+    /// Evaluate the policies in this directory.
     #[arg(long, value_name = "DIR")]
     pub policies: Option<PathBuf>,
 
-    /// Append audit records to this file as well.
+    /// Also append audit records to this file.
     #[arg(long, value_name = "FILE", conflicts_with = "config")]
     pub audit: Option<PathBuf>,
 
-    /// Pass these environment variables to the server: names only, with commas between them or
-    /// repeated.
+    /// Pass these environment variables to the server: names with commas, or repeated; never values.
     #[arg(
         long,
         value_name = "NAMES",
@@ -63,12 +61,12 @@ pub struct ProxyArgs {
     )]
     pub env: Vec<String>,
 
-    /// The server and its arguments, after `--`; never read by a shell.
+    /// The server and its arguments, after `--`, without a shell.
     #[arg(last = true, value_name = "COMMAND", requires = "permits")]
     pub command: Vec<String>,
 }
 
-/// What becomes of methods that are no calls of tools.
+/// The treatment of other methods than calls of tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OtherMethods {
     Allow,
@@ -76,7 +74,7 @@ pub enum OtherMethods {
 }
 
 impl ProxyArgs {
-    /// The settings, from the file or from what was typed.
+    /// The settings, from the file or from the command line.
     pub fn settings(self) -> Result<Config, ConfigErrors> {
         let Self {
             config,

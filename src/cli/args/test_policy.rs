@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-/// Run policy tests offline, through the decisions that the gate itself makes.
+/// Run policy tests offline, with the code of the gate.
 ///
-/// Exit codes: 0 all passed, 1 a test failed or did not notice a change, 2 the tests could not
-/// run, 3 policies are not valid, 4 coverage is under the threshold.
+/// Exit codes: 0 all passed, 1 a test failed or no test noticed a change, 2 no test has run, 3 the
+/// policies are not valid, 4 coverage is below the minimum.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 #[command(after_help = "Examples:
   mcp-protector test-policy policies/ --filter workspace --watch
@@ -18,50 +18,50 @@ pub struct TestPolicyArgs {
     #[arg(value_name = "PATHS")]
     pub paths: Vec<PathBuf>,
 
-    /// Test under the policies that this file names.
+    /// Test the policies of this configuration.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
-    /// How to report.
+    /// Format of the report.
     #[arg(long, value_enum, default_value_t)]
     pub format: TestFormat,
 
-    /// Run only tests with this text in their name, or in that of their suite or agent.
+    /// Run only tests with this text in their name, suite or agent.
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,
 
-    /// Tell which policies and conditions the tests have not seen at work.
+    /// Report policies and conditions that the tests do not reach.
     #[arg(long)]
     pub coverage: bool,
 
-    /// Tell it, and fail if the tests of a pack have seen less than so many of 100.
+    /// Report the same, and fail if the tests of a pack reach less than this percentage.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(..=100))]
     pub min_coverage: Option<u8>,
 
-    /// Change the policies one step at a time, and tell which changes no test notices.
+    /// Change the policies one step at a time, and report changes that no test notices.
     #[arg(long, conflicts_with = "filter")]
     pub mutate: bool,
 
-    /// Run again whenever policies, tests or the configuration change, until interrupted; ends as
-    /// the last run did.
+    /// Run again after each change of policies, tests or configuration, until interrupted. The exit
+    /// code is that of the last run.
     #[arg(long)]
     pub watch: bool,
 }
 
-/// Who reads what tests came to.
+/// The reader of test results.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum TestFormat {
-    /// People.
+    /// For people.
     #[default]
     Human,
-    /// Programs.
+    /// For programs.
     Json,
-    /// Collectors of test results (JUnit XML).
+    /// For collectors of test results (JUnit XML).
     Junit,
-    /// Collectors of test results (TAP version 14).
+    /// For collectors of test results (TAP version 14).
     Tap,
-    /// Workflows of GitHub, which annotate the lines of a change.
+    /// Workflow commands of GitHub, which annotate the lines of a change.
     Github,
-    /// Code hosts and editors (SARIF 2.1.0).
+    /// For code hosts and editors (SARIF 2.1.0).
     Sarif,
 }

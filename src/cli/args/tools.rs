@@ -8,12 +8,12 @@ use super::Format;
 
 /// Lock, compare and approve the tool definitions of the server.
 ///
-/// A lock (`tools.lock`, beside the policies) records how the server defines its tools and prompts, and
-/// its instructions to models. Policies get types for the arguments from it, and what is no longer as
-/// the lock says is neither shown nor used. Of the commands beside `proxy`, these are the only ones that speak to the
-/// server: without `--from` they start it, or connect to it.
+/// A lock (`tools.lock`, beside the policies) contains the server's definitions of tools and prompts, and
+/// its instructions to models. It gives arguments in policies their types. The gate hides and denies
+/// tools and prompts that differ from it. Without `--from`, these commands start the server or connect
+/// to it.
 ///
-/// Exit codes: 0 done, or no difference; 1 there are differences; 2 nothing could be compared.
+/// Exit codes: 0 done, or no difference; 1 differences; 2 no comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 #[command(
     subcommand_required = true,
@@ -30,18 +30,18 @@ pub struct ToolsArgs {
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum ToolsCommand {
-    /// Write the lock, unless there is one that says something else.
+    /// Write the lock, unless a different one exists.
     #[command(after_help = "Example:
   mcp-protector tools lock --config gate.toml")]
     Lock {
         #[command(flatten)]
         source: ToolsSource,
 
-        /// Replace a lock that says something else.
+        /// Replace a different lock.
         #[arg(long)]
         force: bool,
     },
-    /// Show how the server's definitions differ from the lock.
+    /// Show the differences between the server's definitions and the lock.
     #[command(after_help = "Examples:
   mcp-protector tools diff --config gate.toml
   mcp-protector tools diff --lock policies/tools.lock --from tools.json --format json")]
@@ -49,7 +49,7 @@ pub enum ToolsCommand {
         #[command(flatten)]
         source: ToolsSource,
     },
-    /// Take over definitions into the lock: what is named, or with `--all` everything.
+    /// Approve named definitions in the lock, or all with `--all`.
     #[command(after_help = "Examples:
   mcp-protector tools approve read_file write_file --config gate.toml
   mcp-protector tools approve --all --config gate.toml")]
@@ -64,39 +64,39 @@ pub enum ToolsCommand {
         )]
         tools: Vec<String>,
 
-        /// Take over the definition of this prompt; may be given several times.
+        /// Approve the definition of this prompt; may be repeated.
         #[arg(long = "prompt", value_name = "NAME")]
         prompts: Vec<String>,
 
-        /// Take over the server's instructions.
+        /// Approve the server's instructions.
         #[arg(long)]
         instructions: bool,
 
-        /// Take over everything that differs.
+        /// Approve all differences.
         #[arg(long, conflicts_with_all = ["tools", "prompts", "instructions"])]
         all: bool,
     },
 }
 
-/// Where definitions come from, and where the lock is.
+/// The source of the definitions, and the lock.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 #[group(skip)]
 pub struct ToolsSource {
-    /// Ask the server that this file names: it is started in the environment that a gate gives it, or
-    /// reached over HTTP and shown what a gate shows it.
+    /// The configuration that names the server. The command starts the server with its environment, or
+    /// connects over HTTP with its credentials.
     #[arg(long, value_name = "FILE", required_unless_present = "from")]
     pub config: Option<PathBuf>,
 
-    /// The lock; by default `tools.lock` in the policy directory of the configuration, and without a
-    /// configuration in the current directory.
+    /// The lock. By default `tools.lock` in the policy directory of the configuration, or without one in
+    /// the current directory.
     #[arg(long, value_name = "FILE")]
     pub lock: Option<PathBuf>,
 
-    /// Ask nobody: read a recorded reply to `tools/list`, or its result, from this file.
+    /// A file with a recorded reply to `tools/list`, or its result. The command contacts no server.
     #[arg(long, value_name = "FILE")]
     pub from: Option<PathBuf>,
 
-    /// How to report.
+    /// Format of the report.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }

@@ -1,4 +1,4 @@
-//! One set of policies, and everything that is told of it.
+//! One set of policies, and all its findings.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -62,7 +62,7 @@ impl Target {
         let mut settings = proxy::policy_settings(&config.policy);
         let source = PolicySource {
             name: file.to_string_lossy().as_ref().into(),
-            // It was read a moment ago; if it is gone now, what is told of it has no place.
+            // It was read a moment ago; if it is gone now, its findings have no place.
             text: fs::read_to_string(file).unwrap_or_default().into(),
         };
         let configured = Configured {

@@ -99,7 +99,7 @@ fn supervise(launch: &Launch) -> io::Result<ExitCode> {
         // Before the server starts: a signal without a handler would end us and not the server.
         let mut signals = Supervised::new()?;
         // The signal comes as well when only the thread that started us ends: not before somebody
-        // looks whether it was the gate. Whoever died before this is found by the look after it.
+        // looks whether it was the gate. A parent that died before this is found by the check after it.
         set_parent_process_death_signal(Some(PARENT_DIED))?;
         parent_lives(launch)?;
         let server = start_executor(launch)?;
@@ -233,7 +233,7 @@ fn end_descendants(server: Pid) -> Option<u8> {
         }
         code = reap_ended(server).or(code);
     }
-    // Somebody forks faster than we can list. This ends the whole group, ourselves with it.
+    // A process forks faster than we can list. This ends the whole group, ourselves with it.
     let _ = kill_current_process_group(Signal::KILL);
     code
 }
@@ -264,7 +264,7 @@ fn exit_code(status: WaitStatus) -> Option<u8> {
 }
 
 fn cannot_start(error: &io::Error) -> ExitCode {
-    // Nobody listens if this fails.
+    // If this fails, there is no reader.
     let _ = writeln!(io::stderr(), "{}{error}", launcher::CANNOT_START);
     ExitCode::from(if error.kind() == io::ErrorKind::NotFound {
         launcher::NOT_FOUND

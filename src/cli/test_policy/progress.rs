@@ -1,4 +1,4 @@
-//! One line on standard error for whoever waits for tests: how many are done.
+//! One line of progress on standard error: the number of finished tests.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use crate::policy_tests::Progress;
 
-/// Nobody wonders about less.
+/// Shorter runs need no progress.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 const EVERY: Duration = Duration::from_millis(200);
 
-/// Does the work, and tells how far it is where somebody sees it.
+/// Does the work, and shows the progress on a terminal.
 pub(super) fn told<T>(work: impl FnOnce(&Progress) -> T) -> T {
     let progress = Progress::default();
     if !io::stderr().is_terminal() {
@@ -27,7 +27,7 @@ pub(super) fn told<T>(work: impl FnOnce(&Progress) -> T) -> T {
             let mut written = false;
             while end.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
                 let (done, of) = progress.seen();
-                // Nobody reads a closed stderr.
+                // A closed stderr has no reader.
                 let _ = write!(io::stderr(), "\r{done} of {of} tests");
                 (wait, written) = (EVERY, true);
             }

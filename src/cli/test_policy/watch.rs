@@ -12,10 +12,10 @@ use crate::config::Config;
 use crate::loading::{Changes, Waker, Woken};
 use crate::policy_tests;
 
-/// Whoever waits for changes now.
+/// The present waiter for changes.
 type Waiting = Arc<Mutex<Option<Waker>>>;
 
-/// Runs until somebody interrupts it, and ends as the last run did.
+/// Runs until an interrupt; the exit code is that of the last run.
 pub(super) fn watch(args: &TestPolicyArgs, stdout: &mut dyn Write) -> Exit {
     let ended = Arc::new(AtomicBool::new(false));
     let Ok(waiting) = heed_interrupts(&ended) else {
@@ -46,7 +46,7 @@ fn watched(args: &TestPolicyArgs) -> Vec<PathBuf> {
     paths
 }
 
-/// From now on an interrupt sets `ended` and wakes whoever waits.
+/// From now on an interrupt sets `ended` and wakes the waiter.
 fn heed_interrupts(ended: &Arc<AtomicBool>) -> io::Result<Waiting> {
     let waiting = Waiting::default();
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -67,6 +67,6 @@ fn heed_interrupts(ended: &Arc<AtomicBool>) -> io::Result<Waiting> {
 }
 
 fn tell(text: &str) {
-    // Nobody reads a closed stderr.
+    // A closed stderr has no reader.
     let _ = writeln!(io::stderr(), "── {text} ──");
 }

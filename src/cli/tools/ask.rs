@@ -1,4 +1,4 @@
-//! Asks the configured server what it says of itself: a session of its own, with nobody behind it.
+//! Asks the configured server what it says of itself: a session of its own, without an agent.
 
 use std::time::Duration;
 

@@ -105,7 +105,7 @@ fn asked(config: &Config) -> Result<(LockFile, Vec<Unfit>), Failure> {
         lock.adopt(Locked::Prompt(name), &LockFile::default());
     }
     left_out.extend(unfit);
-    // A lock is kept where everybody reads it.
+    // A lock is public.
     for what in lock.all() {
         let text = lock.said(what).unwrap_or_default();
         if secrets.redact(text) != text {

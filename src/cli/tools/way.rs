@@ -1,5 +1,5 @@
 //! The way to the server, whether it is started or reached over HTTP: by what a gate uses, with what a
-//! gate shows. Nobody stands behind it, so that nothing is judged.
+//! gate shows. It has no agent, so that nothing is evaluated.
 
 use crate::audit::Redactor;
 use crate::config::Config;

@@ -260,7 +260,7 @@ impl PartialEq for ToolSchemas {
 
 impl Eq for ToolSchemas {}
 
-/// What is told of a schema or a pointer, which a peer wrote, has an end.
+/// The maximum length of a peer's schema or pointer in a report.
 fn shortened(mut text: String) -> String {
     const LONGEST: usize = 300;
     if text.len() > LONGEST {

@@ -17,7 +17,7 @@ pub enum What {
     Content,
 }
 
-/// A text without what nobody sees.
+/// A text without hidden parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cleaned<'t> {
     /// Borrowed if nothing was taken out. Never longer than the text was, in bytes.
@@ -28,7 +28,7 @@ pub struct Cleaned<'t> {
 /// What stands for the rest of a text that is too long.
 const REST: &str = "...";
 
-/// The text without what nobody sees. Cleaning it again changes nothing.
+/// The text without hidden parts. Sanitizing it again changes nothing.
 pub fn clean(text: &str, what: What) -> Cleaned<'_> {
     let shown = revealed(text);
     let how = match what {

@@ -13,7 +13,7 @@ pub enum Flag {
     Override,
     /// Something is to be kept from the user.
     Secrecy,
-    /// Nobody is to be asked before something is done.
+    /// Asks to act without asking.
     Unasked,
     /// A file with credentials is to be read or passed on.
     SensitiveFile,
@@ -25,7 +25,7 @@ pub enum Flag {
     Image,
     /// What other tools are given is to be changed.
     Redirection,
-    /// The model is to be somebody else.
+    /// Asks the model to assume another identity.
     Role,
     /// The text pretends to be another part of the conversation.
     Turn,

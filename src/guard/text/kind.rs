@@ -11,7 +11,7 @@ pub enum Kind {
     Tag,
     /// What has no width, and joiners where nothing is to be joined.
     ZeroWidth,
-    /// Letters of the block of tags (U+E0000 to U+E007F), which models read and nobody sees.
+    /// Letters of the block of tags (U+E0000 to U+E007F), which models read and people do not see.
     TagCharacters,
     /// Variation selectors behind what has no variations.
     Selectors,

@@ -5,7 +5,7 @@ use crate::wire::Value;
 use super::super::{Challenge, Identity};
 use super::JwtSettings;
 
-/// The longest name of anybody or anything, in bytes, and the most of them.
+/// The longest name, in bytes, and the largest number of names.
 const MAX_NAME: usize = 256;
 const MAX_NAMES: usize = 256;
 
@@ -19,7 +19,7 @@ pub(super) fn check(
         return Err(Challenge::Invalid("it has another issuer"));
     }
     if !is_for(claims, &settings.audience) {
-        return Err(Challenge::Invalid("it is for somebody else"));
+        return Err(Challenge::Invalid("its audience is another one"));
     }
     let skew = i64::try_from(settings.skew.as_secs()).unwrap_or(0);
     let expires = seconds(claims, "exp")?.ok_or(Challenge::Invalid("it never expires"))?;
@@ -30,7 +30,7 @@ pub(super) fn check(
     if seconds(claims, "nbf")?.is_some_and(|begins| now.saturating_add(skew) < begins) {
         return Err(Challenge::Invalid("it is not valid yet"));
     }
-    let subject = name(claims, "sub")?.ok_or(Challenge::Invalid("it names nobody"))?;
+    let subject = name(claims, "sub")?.ok_or(Challenge::Invalid("it has no subject"))?;
     let identity = Identity {
         subject,
         user: name(claims, "preferred_username")?,
@@ -69,7 +69,7 @@ fn seconds(claims: Value<'_>, key: &str) -> Result<Option<i64>, Challenge> {
     }
 }
 
-/// Some issuers write null for what somebody does not have.
+/// Some issuers write null for a missing value.
 fn stated<'v>(claims: Value<'v>, key: &str) -> Option<Value<'v>> {
     claims.get(key).filter(|claim| !claim.is_null())
 }

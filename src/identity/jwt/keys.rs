@@ -23,7 +23,7 @@ pub trait KeySource: Send + Sync + std::fmt::Debug {
     fn fetch(&self) -> Fetched<'_>;
 }
 
-/// Why keys could not be fetched; for whoever runs the gate.
+/// The error of a failed key fetch, for operators.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct KeyFault(pub String);
@@ -52,13 +52,13 @@ fn usable(text: &[u8]) -> Result<KeySet, KeyFault> {
 /// for as long.
 const FRESH: Duration = Duration::from_mins(10);
 
-/// How long until they are fetched again while nobody waits for that, if they are used.
+/// The time to the next background fetch, if the keys are used.
 const AGING: Duration = Duration::from_mins(8);
 
 /// How long they are used when they cannot be fetched.
 const STALE: Duration = Duration::from_hours(1);
 
-/// How long after an attempt no other is made: whoever invents names of keys makes us ask no more
+/// How long after an attempt no other is made: invented names of keys make us ask no more
 /// often than that.
 const BETWEEN: Duration = Duration::from_secs(30);
 
@@ -102,7 +102,7 @@ impl Known {
         }
     }
 
-    /// How long until they are to be fetched, whoever may ask for them.
+    /// The time to the next fetch, without a request.
     fn due(&self, now: Duration) -> Duration {
         let pause = match (self.attempted, &self.set) {
             (None, _) => Duration::ZERO,
@@ -138,17 +138,17 @@ impl Keys {
             }
             return Ok(set);
         }
-        // Nobody waits for an issuer that is known to be away.
+        // No request waits for an issuer that is known to be away.
         if self.has_failed()
             && let Some(set) = self.younger_than(STALE).filter(holds)
         {
             self.attempt_behind();
             return Ok(set);
         }
-        // On its own: whoever asked may go away, and must not take the turn of all along.
+        // In its own task: a request that ends must not cancel the fetch for all others.
         let (keys, id) = (Arc::clone(self), id.map(str::to_owned));
         let turn = tokio::spawn(async move {
-            // Whoever comes second finds what the first one fetched.
+            // The second request uses the fetch of the first.
             let _turn = keys.fetching.lock().await;
             let set = keys.younger_than(FRESH);
             let found = set.is_some_and(|set| set.holds(algorithm, id.as_deref()));
@@ -174,13 +174,13 @@ impl Keys {
     }
 
     /// Fetches them at once, again before they are too old, and again soon where they could not be
-    /// fetched, also while nobody shows a token.
+    /// fetched, also while no agent sends a token.
     pub(super) async fn keep(&self) -> Infallible {
         loop {
             let due = self.known().due(self.clock.elapsed());
             if due.is_zero() {
                 let _turn = self.fetching.lock().await;
-                // Whoever was faster has done it.
+                // Another task has fetched them.
                 if self.known().due(self.clock.elapsed()).is_zero() && self.may_attempt() {
                     self.attempt().await;
                 }

@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 use super::{AGENTS, file_name};
 use crate::policy::PolicySource;
 
-/// Lists of `agents.toml` that only give: whoever shortens one takes a permission back.
+/// Lists of `agents.toml` that only grant: a shorter list withdraws a permission.
 const GIVING: [&str; 4] = ["roles", "teams", "capabilities", "allow"];
 
 /// Tables and keys that are gone, lists that are shorter, and numbers that may be cut.

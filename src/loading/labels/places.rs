@@ -30,7 +30,7 @@ const ABOUT_PLACES: &str = "an absolute path without `..` beyond the top, escape
 const ABOUT_GUISES: &str =
     "as in `virtual = \"/workspace\"`: the path under which agents know the root";
 
-const EXACT: &str = "policies have to name it exactly so, and nobody sees it";
+const EXACT: &str = "policies must contain the exact name, in which this is hard to see";
 
 impl Roots {
     pub(super) fn read(&mut self, mut file: Table<'_, '_>) {

@@ -111,7 +111,7 @@ impl<'p, 't> Table<'p, 't> {
         texts
     }
 
-    /// Strings whose places nobody needs.
+    /// Strings whose places are not needed.
     pub(super) fn names(&mut self, key: &'static str) -> Vec<String> {
         let names = self.strings(key);
         names.into_iter().map(|(name, _)| name).collect()

@@ -248,7 +248,7 @@ fn places_are_described_once_and_so_that_all_find_them() {
         "#,
         &[
             "`/srv/secret ` is neither an absolute path nor a URI that all readers take for the same place (an absolute path without `..` beyond the top, escapes, a backslash, or a name with white space or a quote at an end; or a URI such as `notes://team`)",
-            "the name of the root ` padded` has white space or a quote at an end (policies have to name it exactly so, and nobody sees it)",
+            "the name of the root ` padded` has white space or a quote at an end (policies must contain the exact name, in which this is hard to see)",
             "`data` is neither an absolute path nor a URI that all readers take for the same place (an absolute path without `..` beyond the top, escapes, a backslash, or a name with white space or a quote at an end; or a URI such as `notes://team`)",
             "`roots.relative.writable` has to be `true` or `false`",
             "the root `nowhere` needs one place (`path` for files, `uri` for other resources)",

@@ -1,4 +1,4 @@
-//! Whether anything below some paths has changed, for whoever reads them again then.
+//! Detection of changes below some paths.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -8,7 +8,7 @@ use super::events::Events;
 use super::fingerprint::Fingerprint;
 use super::{LOOK, QUIET, READINGS, borrowed};
 
-/// What some paths looked like, and whoever tells when they do no more.
+/// The state of some paths, and the watcher of their changes.
 #[derive(Debug)]
 pub struct Changes {
     paths: Vec<PathBuf>,
@@ -27,7 +27,7 @@ pub struct Waker(SyncSender<()>);
 pub enum Woken {
     /// Something has changed, and has come to rest, or does not rest at all.
     Changed,
-    /// Somebody has ended the wait.
+    /// Another thread has ended the wait.
     Ended,
 }
 
@@ -50,7 +50,7 @@ impl Changes {
         Waker(self.wake.clone())
     }
 
-    /// Sleeps until something changes or `ended` says so, which is asked whenever somebody wakes it.
+    /// Sleeps until something changes or `ended` says so, which is checked at every wake-up.
     pub fn wait(&self, ended: impl Fn() -> bool) -> Woken {
         loop {
             if ended() {

@@ -11,7 +11,7 @@ const DEEPEST: u32 = 32;
 /// Names, sizes, times and identities of everything that would be read, links followed.
 ///
 /// The identity tells one file from another that was renamed over it; the time of the last change
-/// of the inode shows what somebody wrote who then set the time of modification back.
+/// of the inode shows a write whose author then set the time of modification back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fingerprint(Vec<Entry>);
 

@@ -120,7 +120,7 @@ fn labels(old: &PolicySnapshot, new: &PolicySnapshot) -> impl Iterator<Item = Po
     all.into_iter().map(missed)
 }
 
-/// What is approved and nobody would compare any more.
+/// Approved definitions that would not be compared any more.
 fn locked(old: &PolicySnapshot, new: &PolicySnapshot) -> impl Iterator<Item = PolicyProblem> {
     let tools = old.lock().tools().map(|(name, _)| name);
     let gone = tools.filter(|name| new.lock().tool(name).is_none());

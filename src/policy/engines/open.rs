@@ -8,7 +8,7 @@ use super::cel;
 use super::rego;
 use crate::policy::PolicySource;
 
-/// A rule that allows every call of every tool, whoever calls it.
+/// A rule that allows every call of every tool to every agent.
 #[derive(Debug)]
 pub struct OpenRule<'s> {
     pub source: &'s PolicySource,

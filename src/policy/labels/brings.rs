@@ -48,7 +48,7 @@ impl Labels {
 
     fn called(&self, labels: &ToolLabels, arguments: &Arguments<'_>, targets: &Targets) -> Held {
         let mut held = labels.held();
-        // Where nobody said which arguments are paths, or where places are, there are none.
+        // Without labels of paths, or without places, there are none.
         let reaches = labels.paths.as_ref().is_some_and(|paths| !paths.is_empty());
         if reaches && !self.roots.is_empty() {
             let touched = labels.targets(&self.roots, arguments, targets);

@@ -77,7 +77,7 @@ impl Labels {
     /// absolute, without `.`, `..` and what is empty; the URI of a file stays one.
     ///
     /// # Errors
-    /// [`Uncanonical`] where some path has no such spelling, or nobody said what is a path.
+    /// [`Uncanonical`] where some path has no such spelling, or no label names the paths.
     pub fn canonical_paths(
         &self,
         tool: &str,

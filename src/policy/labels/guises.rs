@@ -85,7 +85,7 @@ impl Roots {
 
     /// A path or the URI of a file as the server knows it; `None` where agents call it the same.
     ///
-    /// What has no one location stays as it is, and lies outside of everything.
+    /// A path without one location stays unchanged, and lies outside of everything.
     pub fn inward(&self, text: &str) -> Option<String> {
         let place = Location::of_file(text)?;
         let (root, guise) = self.iter().find_map(|root| {

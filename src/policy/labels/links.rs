@@ -1,4 +1,4 @@
-//! What a server could open where it is given a path, for whoever can look at its disk. Nothing here does.
+//! The files that a server could open for a path, for code that can read its disk. Nothing here does.
 
 use super::super::facts::Arguments;
 use super::super::location::Location;

@@ -33,7 +33,7 @@ pub struct RootProblem;
 pub(super) struct Place<'r> {
     /// The outermost first.
     roots: Vec<&'r Root>,
-    /// Those that lie in it, or may: whoever reads, walks or moves all of it reaches them.
+    /// Those that lie in it, or may: a call that reads, walks or moves all of it reaches them.
     below: Vec<&'r Root>,
     /// It may also lie in one that is spelled differently.
     unsure: bool,
@@ -144,7 +144,7 @@ impl Place<'_> {
         self.roots.iter().flat_map(|root| &root.labels)
     }
 
-    /// The same with the labels of what lies in it: whoever reads all of it reads that as well.
+    /// The same with the labels of what lies in it: a call that reads all of it reads that as well.
     pub(super) fn labels_within(&self) -> Vec<String> {
         let all = self.roots.iter().chain(&self.below);
         all.flat_map(|root| root.labels.iter().cloned()).collect()

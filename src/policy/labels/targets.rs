@@ -351,7 +351,7 @@ mod tests {
             "data hr 2",
         );
         check(&[("/path", "/srv/data/../data/a")], "data writable 1");
-        // Whoever walks or moves it reaches the inner root, too.
+        // A call that walks or moves it also reaches the inner root.
         check(&[("/path", "/srv/data")], "data 2");
         check(&[("/path", "/srv/data/.")], "data 2");
         check(

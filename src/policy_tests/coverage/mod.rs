@@ -11,7 +11,7 @@ use crate::policy::RuleEffect;
 
 pub(super) use measure::measure;
 
-/// Whether what the tests have seen of the policies is told.
+/// Whether coverage is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WantedCoverage {
     #[default]

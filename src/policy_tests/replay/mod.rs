@@ -49,7 +49,7 @@ enum Now {
     Unknown(String),
 }
 
-/// More problems than anybody reads; the report for programs has all.
+/// The maximum number of problems in a report for people; the report for programs has all.
 const MOST_PROBLEMS: usize = 20;
 
 /// Judges a recording again.

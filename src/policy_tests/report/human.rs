@@ -94,7 +94,7 @@ impl SuiteReport {
     }
 }
 
-/// What is told of one message that did not become what was expected.
+/// The report of one message with an unexpected outcome.
 struct Details<'r> {
     file: &'r str,
     line: usize,
@@ -310,7 +310,7 @@ impl Actual {
         if let Some(visible) = &self.listed {
             parts.push(format!("showing {}", names(visible)));
         }
-        // That an answer arrived is what everybody expects.
+        // The arrival of an answer is the default.
         let withheld = self.received.as_ref();
         if let Some(received) = withheld.filter(|it| it.decision == Decision::Deny) {
             parts.push(format!("its answer: {}", received.told()));

@@ -37,10 +37,10 @@ pub struct Report {
     pub outcome: Outcome,
     pub summary: Summary,
     pub suites: Vec<SuiteReport>,
-    /// What the tests have seen of the policies, by pack, if somebody asked.
+    /// Coverage by pack, if requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub coverage: Vec<Coverage>,
-    /// Which changes of the policies the tests notice, by pack, if somebody asked and all passed.
+    /// Mutation results by pack, if requested and all tests passed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mutation: Vec<Mutation>,
     /// What kept the tests from running.

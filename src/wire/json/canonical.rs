@@ -7,7 +7,7 @@ use super::value::Value;
 impl Value<'_> {
     /// The value without anything that depends on who wrote it down: white space, the order of
     /// members, which characters of a string are escaped. Members are sorted by the bytes of their
-    /// names. Numbers keep their digits: `1.0` is not `1`, for nobody here knows what reads it.
+    /// names. Numbers keep their digits: `1.0` is not `1`, because its reader is unknown.
     pub fn canonical(self) -> String {
         let mut out = String::with_capacity(self.text().len());
         // The decoder's limit of depth bounds the recursion.

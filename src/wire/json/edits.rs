@@ -17,7 +17,7 @@ use super::value::Value;
 /// # Panics
 ///
 /// `replace`, `remove` and `insert` panic on a value of another document: carrying out the change
-/// in the wrong place, or not at all, would send what nobody judged.
+/// in the wrong place, or not at all, would send unevaluated text.
 #[derive(Debug)]
 pub struct Edits<'d> {
     document: &'d Document,

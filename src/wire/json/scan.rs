@@ -142,7 +142,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Goes on behind a value that nests too deep, so that whoever waits for the message can be told.
+    /// Goes on behind a value that nests too deep, so that the waiting side gets an error.
     /// Nothing is known of what is in it: its brackets are counted and not paired.
     fn pass_over(&mut self, kind: Kind, key: Option<Key>) -> Result<Next, JsonError> {
         let limit = self.limits.max_depth;

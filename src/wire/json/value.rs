@@ -120,7 +120,7 @@ impl<'d> Value<'d> {
     }
 
     /// Where it stands in its document (RFC 6901). Costs a walk over what stands before it, at each level
-    /// above it, and may be as long as the document: a pointer is made where one is told, and never for
+    /// above it, and may be as long as the document: a pointer is made only for a report, and never for
     /// each of many values.
     pub fn pointer(self) -> String {
         let mut pointer = String::new();

@@ -21,7 +21,7 @@ use super::vocabulary::Vocabulary;
 use crate::policy::numbers::Ordered;
 use crate::policy::{Arguments, Leaf};
 
-/// `None` if two leaves have the same pointer: then nobody could say which one the server will take.
+/// `None` if two leaves have the same pointer: then it is unknown which one the server will take.
 pub(super) fn entity(
     words: &Vocabulary,
     arguments: &Arguments<'_>,

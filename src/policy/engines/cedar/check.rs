@@ -105,7 +105,7 @@ pub(super) fn check_types(
             warned.push((place, problem));
         }
     }
-    // What is wrong is often also impossible, which helps nobody.
+    // What is wrong is often also impossible, which does not help.
     let wrong: HashSet<usize> = found.iter().map(|(place, _)| *place).collect();
     warned.retain(|(place, _)| !wrong.contains(place));
     found.append(&mut warned);

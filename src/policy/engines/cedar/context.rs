@@ -198,7 +198,7 @@ fn result_value(received: &Received) -> Value {
     ])
 }
 
-/// The epoch where nobody can look: a datetime costs more than a whole decision.
+/// The epoch where no rule reads the time: a datetime costs more than a whole decision.
 fn time(ms: i64, needs: Needs, this: Needs) -> Option<Value> {
     datetime(if needs.has(this) { ms } else { 0 })
 }

@@ -14,7 +14,7 @@ use crate::policy::{
     Action, ActionName, Consent, Environment, Nothing, Principal, Resource, Server, SessionState,
 };
 
-/// What stands where nobody looks. There is one only if the schema accepts every shape that a
+/// A placeholder for unread context. There is one only if the schema accepts every shape that a
 /// context of ours can have.
 #[derive(Debug)]
 pub(super) struct Idle {

@@ -297,7 +297,7 @@ fn names_entity(expr: &Expr) -> bool {
     {
         names_entity(then_expr) || names_entity(else_expr)
     } else if let ExprKind::GetAttr { expr: record, .. } = expr.expr_kind() {
-        // Which field it is does not matter: nobody who writes such a thing needs it.
+        // The field does not matter: no author of such a rule needs it.
         builds_record(record) && record.subexpressions().any(is_entity)
     } else {
         is_entity(expr)

@@ -91,7 +91,7 @@ struct CedarEngine {
     checked: Checked,
     /// What the rules were compiled from.
     sources: Vec<PolicySource>,
-    /// Made when somebody first asks why.
+    /// Made for the first trace.
     tracer: OnceLock<Tracer>,
 }
 

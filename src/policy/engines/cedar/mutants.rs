@@ -2,7 +2,7 @@
 //!
 //! Made from the places in Cedar's concrete syntax, so that a change can be shown as a line. What
 //! cannot be told apart from the original is left out where the schema says so; what the checker
-//! refuses is for whoever compiles it to count.
+//! rejects is for the compiler to count.
 
 use std::ops::Range;
 use std::sync::Arc;

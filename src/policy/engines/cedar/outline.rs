@@ -1,7 +1,7 @@
 //! The parts of a policy as its author wrote them.
 //!
 //! Taken from Cedar's concrete syntax: its abstract one writes `a != b` as `!(a == b)` and `a is T in
-//! b` as `a is T && a in b`, which nobody wrote.
+//! b` as `a is T && a in b`, which no author wrote.
 
 use std::ops::Range;
 

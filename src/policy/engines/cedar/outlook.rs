@@ -87,7 +87,7 @@ impl CedarEngine {
     }
 }
 
-/// Whether some rule asks for the address of whoever is there.
+/// Whether a rule reads the peer's address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Peer {
     Asked,

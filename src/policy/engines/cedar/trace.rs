@@ -1,7 +1,7 @@
 //! Facts to what every part of every policy comes to.
 //!
 //! The parts are read from the text and evaluated one by one by Cedar's own evaluator, over the
-//! request and entities that `judge.rs` makes. Nothing of this exists until somebody asks: the texts
+//! request and entities that `judge.rs` makes. Nothing of this exists before the first trace: the texts
 //! are read again at the first trace.
 
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! Policies as their authors wrote them, for whoever reads policies without judging by them.
+//! Policies as their authors wrote them, for readers that do not evaluate them.
 
 use std::ops::Range;
 

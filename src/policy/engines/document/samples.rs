@@ -1,4 +1,4 @@
-//! One document of every shape, for whoever has to know all names.
+//! One document of every shape, for checks that need all names.
 
 use std::net::Ipv4Addr;
 use std::sync::LazyLock;
