@@ -1,6 +1,8 @@
 //! Which fields of a form ask for a secret: what MCP forbids servers to ask so (2025-11-25,
 //! client/elicitation, "Security Considerations").
 
+use std::sync::LazyLock;
+
 use unicode_security::confusable_detection::skeleton;
 
 use crate::unseen::is_unseen;
@@ -171,6 +173,52 @@ const ABOUT: &[&str] = &[
 /// Before `tokens`: it is asked how many.
 const COUNTING: &[&str] = &["max", "maximum", "min", "minimum"];
 
+/// The lists above, each word as it looks.
+struct Looks {
+    words: Vec<String>,
+    pairs: Vec<(String, String)>,
+    /// Each pair as one word.
+    joined: Vec<String>,
+    long: Vec<String>,
+    beside: Vec<(String, Vec<String>)>,
+    spoken_of: Vec<String>,
+    denying: Vec<String>,
+    other: Vec<String>,
+    about: Vec<String>,
+    counting: Vec<String>,
+    tokens: [String; 1],
+    links: [String; 2],
+    one_time_code: [String; 3],
+}
+
+static LOOKS: LazyLock<Looks> = LazyLock::new(|| {
+    let all = |words: &[&str]| words.iter().map(|word| folded(word)).collect();
+    let beside = BESIDE.iter();
+    let pairs = PAIRS.iter();
+    Looks {
+        words: all(WORDS),
+        pairs: pairs
+            .map(|(one, other)| (folded(one), folded(other)))
+            .collect(),
+        joined: PAIRS
+            .iter()
+            .map(|(one, other)| folded(&format!("{one}{other}")))
+            .collect(),
+        long: all(LONG),
+        beside: beside
+            .map(|(word, others)| (folded(word), all(others)))
+            .collect(),
+        spoken_of: all(SPOKEN_OF),
+        denying: all(DENYING),
+        other: all(OTHER),
+        about: all(ABOUT),
+        counting: all(COUNTING),
+        tokens: [folded("tokens")],
+        links: ["of", "for"].map(folded),
+        one_time_code: ["one", "time", "code"].map(folded),
+    }
+});
+
 /// How many words before one may deny it.
 const REACH: usize = 3;
 
@@ -207,7 +255,9 @@ pub fn describes_secret(text: &str) -> bool {
             let Some(long) = named_first(rest) else {
                 return false;
             };
-            let is_about = rest.get(long).is_some_and(|next| is_among(next, ABOUT));
+            let is_about = rest
+                .get(long)
+                .is_some_and(|next| is_among(next, &LOOKS.about));
             !is_about && !is_denied(before)
         })
     })
@@ -217,8 +267,9 @@ pub fn describes_secret(text: &str) -> bool {
 fn named_first(words: &[String]) -> Option<usize> {
     let mut rest = words.iter();
     let (first, second, third) = (rest.next()?, rest.next(), rest.next());
-    let named = BESIDE.iter().map(|(word, _)| word);
-    let is_spoken_of = SPOKEN_OF.iter().chain(named).any(|it| is(first, it));
+    let named = LOOKS.beside.iter().map(|(word, _)| word);
+    let mut spoken_of = LOOKS.spoken_of.iter().chain(named);
+    let is_spoken_of = spoken_of.any(|it| is(first, it));
     if is_single(first) && !is_spoken_of {
         Some(1)
     } else if second.is_some_and(|second| is_pair(first, second)) {
@@ -233,8 +284,8 @@ fn named_first(words: &[String]) -> Option<usize> {
 fn is_denied(before: &[String]) -> bool {
     let near: Vec<&String> = before.iter().rev().take(REACH).collect();
     let mut pairs = near.iter().zip(near.iter().skip(1));
-    near.iter().any(|word| is_among(word, DENYING))
-        || pairs.any(|(link, what)| is_among(link, &["of", "for"]) && is_among(what, OTHER))
+    near.iter().any(|word| is_among(word, &LOOKS.denying))
+        || pairs.any(|(link, what)| is_among(link, &LOOKS.links) && is_among(what, &LOOKS.other))
 }
 
 /// `2fa`, where no letter follows that would make another word of it.
@@ -251,15 +302,16 @@ fn names_secret(words: &[String]) -> bool {
     // So many tokens of a model's are no secret.
     let is_counted = |at: usize, word: &String| {
         let before = at.checked_sub(1).and_then(|before| words.get(before));
-        is_among(word, &["tokens"]) && before.is_some_and(|before| is_among(before, COUNTING))
+        is_among(word, &LOOKS.tokens)
+            && before.is_some_and(|before| is_among(before, &LOOKS.counting))
     };
     let mut single = words.iter().enumerate();
     let mut threes = pairs().zip(words.iter().skip(2));
     single.any(|(at, word)| is_single(word) && !is_counted(at, word))
         || pairs().any(|(first, second)| is_pair(first, second))
         || threes.any(|((first, second), third)| is_three(first, second, third))
-        || BESIDE.iter().any(|(known, others)| {
-            let is_known = |word: &String| is_among(word, &[*known]);
+        || LOOKS.beside.iter().any(|(known, others)| {
+            let is_known = |word: &String| word == known;
             words.len() == 1 && words.iter().all(is_known)
                 || pairs().any(|(first, second)| {
                     is_known(second) && is_among(first, others)
@@ -269,30 +321,28 @@ fn names_secret(words: &[String]) -> bool {
 }
 
 fn is_single(word: &str) -> bool {
-    let mut joined = PAIRS.iter().map(|(one, other)| format!("{one}{other}"));
-    LONG.iter().any(|known| word.contains(&folded(known)))
-        || WORDS.iter().any(|known| is(word, known))
-        || joined.any(|known| is(word, &known))
+    let mut single = LOOKS.words.iter().chain(&LOOKS.joined);
+    LOOKS.long.iter().any(|known| word.contains(known)) || single.any(|known| is(word, known))
 }
 
 fn is_pair(first: &str, second: &str) -> bool {
-    let mut known = PAIRS.iter();
-    known.any(|(one, other)| first == folded(one) && is(second, other))
+    let mut known = LOOKS.pairs.iter();
+    known.any(|(one, other)| first == one && is(second, other))
 }
 
 fn is_three(first: &str, second: &str, third: &str) -> bool {
-    is_among(first, &["one"]) && is_among(second, &["time"]) && is(third, "code")
+    let [one, time, code] = &LOOKS.one_time_code;
+    first == one && second == time && is(third, code)
 }
 
 /// Whether a word, as it looks, is one of these.
-fn is_among(word: &str, known: &[&str]) -> bool {
-    known.iter().any(|known| word == folded(known))
+fn is_among(word: &str, known: &[String]) -> bool {
+    known.iter().any(|known| word == known)
 }
 
 /// Whether a word, as it looks, is this one, or more than one of it.
 fn is(word: &str, known: &str) -> bool {
-    let known = folded(known);
-    word == known || word.strip_suffix('s') == Some(&known)
+    word == known || word.strip_suffix('s') == Some(known)
 }
 
 /// Where a word begins within one of letters alone.
