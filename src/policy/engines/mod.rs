@@ -3,14 +3,17 @@
 pub mod allowlist;
 pub mod cedar;
 pub mod cel;
-mod comments;
 mod document;
 mod open;
 pub mod rego;
 mod stack;
 
-pub use comments::comments;
 pub use open::{OpenRule, open_permits};
+
+/// Whether a file holds rules in Rego or CEL, which are judged as a whole.
+pub fn is_rego_or_cel(file: &str) -> bool {
+    rego::is_file(file) || cel::is_file(file)
+}
 
 #[cfg(test)]
 mod tests;

@@ -10,8 +10,7 @@ use std::sync::Arc;
 
 use super::spot::Spot;
 use super::{Needless, Survivor};
-use crate::loading::claims;
-use crate::policy::engines::comments;
+use crate::policy::engines::cedar::comments;
 use crate::policy::{MutantKind, PolicySource};
 
 /// What an excuse begins with. The steps follow in parentheses, and behind a colon the reason.
@@ -50,9 +49,11 @@ pub(super) fn excuses(sources: &[PolicySource]) -> Vec<Excuse> {
     own.flat_map(of_source).collect()
 }
 
-/// Whether it holds rules that somebody wrote, and not what is said of tools, places and agents.
+/// Whether it holds policies in Cedar that an author wrote.
 fn is_own(source: &PolicySource) -> bool {
-    !source.name.starts_with('<') && claims(Path::new(&*source.name))
+    let name = &*source.name;
+    let extension = Path::new(name).extension();
+    !name.starts_with('<') && extension.is_some_and(|it| it == "cedar")
 }
 
 /// Gives each survivor its reason, if there is one.
@@ -117,11 +118,11 @@ impl Excuse {
 
 fn of_source(source: &PolicySource) -> Vec<Excuse> {
     let text = &*source.text;
-    let comments = comments(&source.name, text);
+    let comments = comments(text);
     let excuse = |span: &Range<usize>| {
         let written = text
             .get(span.clone())?
-            .trim_start_matches(['/', '#'])
+            .trim_start_matches('/')
             .trim();
         let (kinds, reason) = read(written.strip_prefix(EXCUSE)?.trim_start())?;
         let line = line_of(text, span.start);

@@ -11,12 +11,15 @@ impl Mutation {
         let of = printable(of);
         let (noticed, tried, invalid) = (self.noticed, self.tried, self.invalid);
         if tried == 0 {
-            return writeln!(
-                out,
-                "changes of {of}: none was tried, for there are no policies to change"
-            );
+            let kind = if self.not_mutated.is_empty() {
+                "policies to change"
+            } else {
+                "policies in Cedar"
+            };
+            write!(out, "changes of {of}: none was tried, for there are no {kind}")?;
+        } else {
+            write!(out, "changes of {of}: {noticed} of {tried} noticed")?;
         }
-        write!(out, "changes of {of}: {noticed} of {tried} noticed")?;
         if invalid > 0 {
             write!(out, ", {invalid} more would not be valid policies")?;
         }
@@ -24,6 +27,10 @@ impl Mutation {
             write!(out, ", {} that no test can notice", self.excused.len())?;
         }
         writeln!(out)?;
+        for file in &self.not_mutated {
+            let file = printable(file);
+            writeln!(out, "  {file}  is not mutated: only policies in Cedar are")?;
+        }
         for excused in &self.excused {
             let (file, policy) = (printable(&excused.file), printable(&excused.policy));
             let (line, kind) = (excused.line, excused.kind);

@@ -1,6 +1,6 @@
 //! Whether the tests would notice if a policy were another.
 //!
-//! Each policy is changed by one step at a time, and the tests run until one fails: then the change
+//! Each policy in Cedar is changed by one step at a time, and the tests run until one fails: then the change
 //! was noticed. What nobody notices is a rule that could be lost tomorrow.
 
 mod excuses;
@@ -47,6 +47,9 @@ pub struct Mutation {
     pub excused: Vec<Survivor>,
     /// Comments with such a reason that cover nothing.
     pub needless: Vec<Needless>,
+    /// Files in Rego and CEL: no change of their rules is tried.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_mutated: Vec<Arc<str>>,
 }
 
 /// A comment that excuses nothing.

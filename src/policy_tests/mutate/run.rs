@@ -17,6 +17,7 @@ use super::spot::Spot;
 use super::{Mutation, Near, Survivor, excuses};
 use crate::gate;
 use crate::loading;
+use crate::policy::engines::is_rego_or_cel;
 use crate::policy::{
     Mutant, MutantKind, Observer, PolicyId, PolicySnapshot, PolicyStore, RuleEffect, Value,
 };
@@ -117,7 +118,13 @@ impl<'s> Trial<'s> {
             survivors: sorted.survivors,
             excused: sorted.excused,
             needless: sorted.needless,
+            not_mutated: self.not_mutated(),
         })
+    }
+
+    fn not_mutated(&self) -> Vec<Arc<str>> {
+        let names = self.policies.sources().iter().map(|source| &source.name);
+        names.filter(|name| is_rego_or_cel(name)).cloned().collect()
     }
 
     /// In the order of the changes, found on as many threads as there are processors.
@@ -213,7 +220,7 @@ impl<'s> Trial<'s> {
         };
         let head = format!(
             "{} `{}`",
-            rule.effect.map_or("rule", RuleEffect::word),
+            rule.effect.word(),
             rule.policy
         );
         Survivor {
@@ -261,9 +268,9 @@ fn concerned(heard: Heard) -> BTreeSet<PolicyId> {
 /// What would make the difference.
 fn missing(mutant: &Mutant) -> String {
     let (kept, lost) = match mutant.rule.effect {
-        Some(RuleEffect::Permit) => ("allowed", "denied"),
-        Some(RuleEffect::Forbid) => ("denied", "allowed"),
-        Some(RuleEffect::Rule) | None => ("decided", "decided otherwise"),
+        RuleEffect::Permit => ("allowed", "denied"),
+        RuleEffect::Forbid => ("denied", "allowed"),
+        RuleEffect::Rule => ("decided", "decided otherwise"),
     };
     let id = &mutant.rule.policy;
     // What is asked the other way round may get a word more, and nothing that was there changes.

@@ -75,7 +75,7 @@ fn rule(outline: &PolicyOutline) -> MutantRule {
         source: Arc::clone(&outline.source),
         span: outline.span.clone(),
         head: head.map_or(outline.span.start, |part| part.span.start),
-        effect: Some(outline.effect),
+        effect: outline.effect,
     }
 }
 

@@ -5,14 +5,12 @@
 //! operand of unbounded size is counted, and `&&` and `||` stop at the first error.
 
 mod bound;
-mod comments;
 mod file;
 mod judge;
 mod length;
 mod literal;
 mod lost;
 mod meter;
-mod mutants;
 mod names;
 mod open;
 mod parts;
@@ -35,12 +33,11 @@ use super::cedar::ToolGroups;
 use super::document;
 use super::stack::on_big_stack;
 use crate::policy::{
-    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, LooksFor, Mutant,
+    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, LooksFor,
     PolicyErrors, PolicyOutline, PolicySource, Resource, RuleEngine, Shows, Trace, Verdict,
     Visibility,
 };
 
-pub(super) use comments::comments;
 pub(super) use open::open_permits;
 
 const NAME: EngineName = EngineName("cel");
@@ -124,10 +121,6 @@ impl RuleEngine for CelEngine {
         items: &[Resource<'_>],
     ) -> Vec<Result<Visibility, EngineFault>> {
         document::visible(facts, items, |asked| self.verdict(asked))
-    }
-
-    fn mutants(&self) -> Vec<Mutant> {
-        self.all_mutants()
     }
 
     fn trace(&self, facts: &Facts<'_>) -> Option<Trace> {

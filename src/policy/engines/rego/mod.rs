@@ -11,7 +11,6 @@ mod functions;
 mod limits;
 mod looked;
 mod lost;
-mod mutants;
 mod names;
 mod open;
 mod questions;
@@ -36,12 +35,11 @@ use super::document;
 use super::stack::on_big_stack;
 use crate::policy::{
     ActionName, Compiled, EngineFault, EngineKind, EngineName, Facts, FaultKind, ListFacts,
-    LooksFor, Mutant, OpenTools, PolicyErrors, PolicyOutline, PolicySource, Resource, RuleEngine,
+    LooksFor, OpenTools, PolicyErrors, PolicyOutline, PolicySource, Resource, RuleEngine,
     Shows, Surfaces, Trace, Verdict, Visibility,
 };
 
 pub(super) use open::open_permits;
-pub(super) use tokens::comments;
 
 const NAME: EngineName = EngineName("rego");
 
@@ -156,10 +154,6 @@ impl RuleEngine for RegoEngine {
         items: &[Resource<'_>],
     ) -> Vec<Result<Visibility, EngineFault>> {
         document::visible(facts, items, |asked| self.judge(asked))
-    }
-
-    fn mutants(&self) -> Vec<Mutant> {
-        self.all_mutants()
     }
 
     fn trace(&self, facts: &Facts<'_>) -> Option<Trace> {
