@@ -41,7 +41,8 @@ pub struct PolicyOutline {
     pub source: Arc<str>,
     /// Where the rule stands in it, in bytes.
     pub span: Range<usize>,
-    /// Parts before the parts that they are made of. Those without a parent must all hold.
+    /// Parts before the parts that they are made of. Those without a parent must all hold. None of a
+    /// rule that is judged as a whole.
     pub parts: Vec<Part>,
 }
 
@@ -49,8 +50,6 @@ pub struct PolicyOutline {
 pub enum RuleEffect {
     Permit,
     Forbid,
-    /// What it comes to is for other rules to make something of.
-    Rule,
 }
 
 /// A part of a rule's condition.
@@ -270,7 +269,6 @@ impl RuleEffect {
         match self {
             Self::Permit => "permit",
             Self::Forbid => "forbid",
-            Self::Rule => "rule",
         }
     }
 }

@@ -55,17 +55,14 @@ impl RuleCoverage {
         };
         match self.seen {
             Seen::Decided => {}
-            Seen::Held if self.is_rule() => writeln!(
-                out,
-                "      held, but decided no test: send a message that it decides, and name it in `policies`"
-            )?,
             Seen::Held => writeln!(
                 out,
                 "      held, but decided no test: something else did; send {what} and nothing forbids"
             )?,
-            Seen::Never if self.is_rule() => {
-                writeln!(out, "      never held: send a message that it is for")?;
-            }
+            Seen::Never if self.is_rule() => writeln!(
+                out,
+                "      decided no test: send a message that it decides, and name it in `policies`"
+            )?,
             Seen::Never => writeln!(
                 out,
                 "      never held: send {what}, with `expect = {{ decision = \"{decision}\", policies = [\"{id}\"] }}`"

@@ -30,7 +30,7 @@ pub struct Coverage {
     /// Of 100, rounded down.
     pub percent: usize,
     pub covered: usize,
-    /// For each policy 1, and 2 for each condition in it.
+    /// For each policy 1, and 2 for each condition of a policy in Cedar.
     pub total: usize,
     /// In the order of files.
     pub rules: Vec<RuleCoverage>,
@@ -40,11 +40,14 @@ pub struct Coverage {
     pub untested_tools: Vec<String>,
 }
 
+/// The effect of a rule in Rego.
+const RULE: &str = "rule";
+
 /// What the tests have seen of one policy.
 #[derive(Debug, Serialize)]
 pub struct RuleCoverage {
     pub id: String,
-    /// `permit` or `forbid`; `rule` where that is for other rules to say.
+    /// `permit` or `forbid`; `rule` of Rego, where the decision tells it.
     pub effect: &'static str,
     pub file: Arc<str>,
     pub line: u32,
@@ -113,7 +116,7 @@ impl RuleCoverage {
     }
 
     fn is_rule(&self) -> bool {
-        self.effect == RuleEffect::Rule.word()
+        self.effect == RULE
     }
 }
 

@@ -19,7 +19,7 @@ use crate::gate;
 use crate::loading;
 use crate::policy::engines::is_rego_or_cel;
 use crate::policy::{
-    Mutant, MutantKind, Observer, PolicyId, PolicySnapshot, PolicyStore, RuleEffect, Value,
+    Mutant, MutantKind, Observer, PolicyId, PolicySnapshot, PolicyStore, RuleEffect,
 };
 
 /// Tries every change of every policy of each pack. `None` if the gate that judges has failed.
@@ -256,11 +256,7 @@ fn concerned(heard: Heard) -> BTreeSet<PolicyId> {
         .map(|reason| reason.policy.clone())
         .collect();
     let traces = heard.into_traces();
-    let about = traces.iter().filter(|trace| match trace.outline.effect {
-        RuleEffect::Permit | RuleEffect::Forbid => trace.in_scope(),
-        // It is asked for everything.
-        RuleEffect::Rule => trace.value == Value::True,
-    });
+    let about = traces.iter().filter(|trace| trace.in_scope());
     concerned.extend(about.map(|trace| trace.outline.id.clone()));
     concerned
 }
@@ -270,7 +266,6 @@ fn missing(mutant: &Mutant) -> String {
     let (kept, lost) = match mutant.rule.effect {
         RuleEffect::Permit => ("allowed", "denied"),
         RuleEffect::Forbid => ("denied", "allowed"),
-        RuleEffect::Rule => ("decided", "decided otherwise"),
     };
     let id = &mutant.rule.policy;
     // What is asked the other way round may get a word more, and nothing that was there changes.

@@ -8,27 +8,21 @@ mod bound;
 mod file;
 mod judge;
 mod length;
-mod literal;
 mod lost;
 mod meter;
 mod names;
 mod open;
-mod parts;
 mod patterns;
-mod sights;
 mod surfaces;
 mod table;
 #[cfg(test)]
 mod tests;
-mod trace;
 mod value;
-mod written;
 
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use self::file::Rule;
-use self::trace::Tracer;
 use super::cedar::ToolGroups;
 use super::document;
 use super::stack::on_big_stack;
@@ -60,8 +54,6 @@ struct CelEngine {
     rules: Vec<Rule>,
     patterns: patterns::Patterns,
     sources: Vec<PolicySource>,
-    /// Made when somebody asks why.
-    tracer: OnceLock<Tracer>,
 }
 
 impl EngineKind for Cel {
@@ -88,7 +80,6 @@ impl EngineKind for Cel {
                 rules: read.rules,
                 patterns: read.patterns,
                 sources: sources.to_vec(),
-                tracer: OnceLock::new(),
             }),
             policies: read.policies,
             notices: Vec::new(),
@@ -128,7 +119,7 @@ impl RuleEngine for CelEngine {
     }
 
     fn outlines(&self) -> Vec<Arc<PolicyOutline>> {
-        self.tracer().outlines().map(Arc::clone).collect()
+        self.rules.iter().map(|rule| Arc::clone(&rule.outline)).collect()
     }
 
     fn shows(&self) -> Shows {

@@ -259,7 +259,7 @@ fn policies(files: &[File<'_>]) -> (Vec<PolicyEntry>, Ids) {
 }
 
 /// The words of `"id": "…"`.
-pub(super) fn named<'t>(segment: &Segment<'t>) -> Vec<&'t str> {
+fn named<'t>(segment: &Segment<'t>) -> Vec<&'t str> {
     let windows = segment.tokens.windows(3);
     windows
         .filter_map(|window| match window {

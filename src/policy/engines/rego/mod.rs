@@ -5,38 +5,32 @@
 //! answer of another shape, is a fault.
 
 mod answer;
-mod apart;
 mod compile;
 mod functions;
 mod limits;
-mod looked;
 mod lost;
 mod names;
 mod open;
-mod questions;
 #[cfg(test)]
 mod tests;
 mod tokens;
-mod trace;
 mod value;
 
 use std::num::NonZeroU32;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use regorus::Engine;
 use regorus::utils::limits::ExecutionTimerConfig;
 
 use self::compile::Ids;
-use self::trace::Tracer;
 use super::cedar::ToolGroups;
 use super::document;
 use super::stack::on_big_stack;
 use crate::policy::{
     ActionName, Compiled, EngineFault, EngineKind, EngineName, Facts, FaultKind, ListFacts,
-    LooksFor, OpenTools, PolicyErrors, PolicyOutline, PolicySource, Resource, RuleEngine,
-    Shows, Surfaces, Trace, Verdict, Visibility,
+    LooksFor, OpenTools, PolicyErrors, PolicySource, Resource, RuleEngine,
+    Shows, Surfaces, Verdict, Visibility,
 };
 
 pub(super) use open::open_permits;
@@ -79,8 +73,6 @@ struct RegoEngine {
     engine: Engine,
     ids: Ids,
     sources: Vec<PolicySource>,
-    /// Made when somebody asks why.
-    tracer: OnceLock<Tracer>,
 }
 
 impl Rego {
@@ -111,7 +103,6 @@ impl EngineKind for Rego {
                 engine,
                 ids,
                 sources: sources.to_vec(),
-                tracer: OnceLock::new(),
             }),
             policies,
             notices: Vec::new(),
@@ -154,14 +145,6 @@ impl RuleEngine for RegoEngine {
         items: &[Resource<'_>],
     ) -> Vec<Result<Visibility, EngineFault>> {
         document::visible(facts, items, |asked| self.judge(asked))
-    }
-
-    fn trace(&self, facts: &Facts<'_>) -> Option<Trace> {
-        Some(self.traced(facts))
-    }
-
-    fn outlines(&self) -> Vec<Arc<PolicyOutline>> {
-        self.tracer().outlines().map(Arc::clone).collect()
     }
 
     fn shows(&self) -> Shows {
