@@ -1,10 +1,10 @@
 //! From what the witness heard to what is told.
 
+use crate::policy::engines::is_rego_or_cel;
 use crate::policy::{
     ActionName, Decision as Decided, DenialCause, OnDeny, Part, PartKind, PolicyOutline,
     PolicySnapshot, PolicyTrace, RuleEffect, Value,
 };
-use crate::policy::engines::is_rego_or_cel;
 use crate::policy_tests::{self, Asked, Question, Rehearsed, Who};
 
 use super::People;

@@ -317,7 +317,8 @@ fn a_rule_in_rego_or_cel_that_fails_says_why() {
             assert!(text.contains(part), "{part}: {text}");
         }
     };
-    let rego = "package mcp\ndecision := {\"allow\": true} if to_number(input.resource.name) == 1\n";
+    let rego =
+        "package mcp\ndecision := {\"allow\": true} if to_number(input.resource.name) == 1\n";
     check("r.rego", rego, &["fault     engine `rego`: ", "r.rego:2:"]);
     let cel = CEL.replace("resource.name == 'dig'", "context.arguments.no");
     let wanted = ["forbid `cel.no-secrets` cannot be evaluated", "No such key"];

@@ -121,6 +121,8 @@ pub(super) fn shown(source: &str, place: Range<usize>) -> Range<usize> {
     if (1..=MOST_LINES).contains(&text.lines().count()) {
         return place;
     }
-    let first = source.get(place.start..).and_then(|rest| rest.lines().next());
+    let first = source
+        .get(place.start..)
+        .and_then(|rest| rest.lines().next());
     place.start..place.start + first.map_or(0, str::len)
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::action::ActionName;
-use super::decision::{EngineFault, Origin, PolicyId, Reason};
+use super::decision::{EngineFault, Origin, PolicyId};
 
 /// What the rules of one engine came to for one question.
 #[derive(Debug, Clone, Default)]
@@ -16,8 +16,6 @@ pub struct Trace {
     pub policies: Vec<PolicyTrace>,
     /// The facts could not be judged at all; then there are no policies.
     pub fault: Option<EngineFault>,
-    /// The arguments are refused for what they are; then rules that look at them were not asked.
-    pub refused: Option<Reason>,
 }
 
 /// One rule, and what it came to.

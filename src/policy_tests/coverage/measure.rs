@@ -12,8 +12,8 @@ use super::{ConditionCoverage, Coverage, RULE, RuleCoverage, Seen};
 use crate::gate;
 use crate::loading;
 use crate::policy::{
-    ActionName, Observer, Part, PartKind, PolicyEntry, PolicyId, PolicyOutline, PolicyStore, PolicyTrace,
-    Reason, RuleEffect, Value, Visibility,
+    ActionName, Observer, Part, PartKind, PolicyEntry, PolicyId, PolicyOutline, PolicyStore,
+    PolicyTrace, Reason, RuleEffect, Value, Visibility,
 };
 
 /// What the tests of each pack have seen, in the order of the packs. `None` if the gate that judges

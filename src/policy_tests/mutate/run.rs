@@ -12,8 +12,7 @@ use super::super::fixture::Test;
 use super::super::load::Suite;
 use super::super::report::TestOutcome;
 use super::super::witness::{Heard, Question, Witness};
-use super::excuses::{Tried, line_of};
-use super::spot::Spot;
+use super::excuses::{Spot, Tried, line_of};
 use super::{Mutation, Near, Survivor, excuses};
 use crate::gate;
 use crate::loading;
@@ -218,11 +217,7 @@ impl<'s> Trial<'s> {
             let line = text.lines().nth(line - 1).unwrap_or_default();
             line.trim().to_owned()
         };
-        let head = format!(
-            "{} `{}`",
-            rule.effect.word(),
-            rule.policy
-        );
+        let head = format!("{} `{}`", rule.effect.word(), rule.policy);
         Survivor {
             policy: rule.policy.as_str().to_owned(),
             file: Arc::clone(&rule.file),

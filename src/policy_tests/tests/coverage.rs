@@ -232,7 +232,8 @@ fn a_package_that_gives_no_reason_counts_as_one_rule() {
         let tests = "[[test]]\nname = 'x'\ncall = 'x'\nexpect = { decision = 'DECISION' }\n";
         let tests = tests.replace("DECISION", if covered > 0 { "allow" } else { "deny" });
         let pack = Pack::new("", &tests);
-        let rule = format!("decision := {{\"allow\": true}} if input.resource.name == \"{name}\"\n");
+        let rule =
+            format!("decision := {{\"allow\": true}} if input.resource.name == \"{name}\"\n");
         pack.write("a.rego", &format!("package mcp\n{rule}"));
         pack.write("b.rego", "package mcp\nother := 1\n");
         let report = covered_of(&pack);

@@ -171,7 +171,8 @@ fn a_line_that_says_why_no_test_can_tell_is_excused_and_one_that_need_not_is_tol
 #[test]
 fn files_in_rego_and_cel_are_named_as_not_mutated() {
     const IN_CEL: &str = "[[rule]]\nid = 'y'\neffect = 'permit'\nactions = ['call_tool']\nwhen = \"resource.name == 'y'\"\n";
-    const IN_REGO: &str = "package mcp\ndecision := {\"allow\": true} if input.resource.name == \"z\"\n";
+    const IN_REGO: &str =
+        "package mcp\ndecision := {\"allow\": true} if input.resource.name == \"z\"\n";
     let check = |cedar: &str, tests: &str, first: &str| {
         let pack = Pack::new(cedar, tests);
         pack.write("r.cel.toml", IN_CEL);

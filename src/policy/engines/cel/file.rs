@@ -107,7 +107,10 @@ impl Reader {
         let id = table.text("id");
         let effect = table.word(
             "effect",
-            &[("permit", RuleEffect::Permit), ("forbid", RuleEffect::Forbid)],
+            &[
+                ("permit", RuleEffect::Permit),
+                ("forbid", RuleEffect::Forbid),
+            ],
         );
         let actions = actions(&mut table);
         let when = table.text("when");

@@ -2,19 +2,24 @@
 //!
 //! As with Cedar here, a rule that fails is a fault, of a permit too, and a fault denies.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use cel::common::types::CelBool;
+use cel::common::types::{
+    CelBool, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelNull, CelString,
+};
+use cel::common::value::Val;
 use cel::{Context, Value};
 
-use super::super::document;
+use super::super::document::{self, Node};
 use super::bound::Bounded;
 use super::file::Rule;
 use super::meter::{env, metered, spend};
-use super::value::value;
 use super::{CelEngine, NAME};
 use crate::policy::{
-    EngineFault, Facts, FaultKind, PolicyId, PolicyTrace, RuleEffect, Trace, Value as Outcome, Verdict,
+    EngineFault, Facts, FaultKind, PolicyId, PolicyTrace, RuleEffect, Trace, Value as Outcome,
+    Verdict,
 };
 
 impl CelEngine {
@@ -44,11 +49,7 @@ impl CelEngine {
             Ok(policies) => (policies, None),
             Err(fault) => (Vec::new(), Some(fault)),
         };
-        Trace {
-            policies,
-            fault,
-            refused: None,
-        }
+        Trace { policies, fault }
     }
 
     fn outcomes(&self, facts: &Facts<'_>) -> Result<Vec<PolicyTrace>, EngineFault> {
@@ -129,7 +130,9 @@ fn truth(condition: &Bounded, context: &Context<'_, '_>) -> Result<bool, String>
 
 fn verdict(held: &[&Rule]) -> Verdict {
     let reasons = |effect| {
-        let rules = held.iter().filter(move |rule| rule.outline.effect == effect);
+        let rules = held
+            .iter()
+            .filter(move |rule| rule.outline.effect == effect);
         rules.map(|rule| rule.reason.clone()).collect::<Vec<_>>()
     };
     let forbids = reasons(RuleEffect::Forbid);
@@ -168,4 +171,33 @@ fn told(problem: &str) -> String {
         told.push('…');
     }
     told
+}
+
+/// The document as CEL values, which borrow every text of the facts.
+fn value<'v>(node: Node<'v>) -> Box<dyn Val + 'v> {
+    match node {
+        Node::Null => Box::new(CelNull),
+        Node::Bool(value) => Box::new(CelBool::from(value)),
+        Node::Integer(value) => Box::new(CelInt::from(value)),
+        Node::Number(value) => Box::new(CelDouble::from(value)),
+        Node::Text(text) => Box::new(CelString::from(text)),
+        Node::List(items) => {
+            let items: Vec<Box<dyn Val + 'v>> = items.into_iter().map(value).collect();
+            Box::new(CelList::from(items))
+        }
+        Node::Object(members) => {
+            let members: HashMap<CelMapKey<'v>, Box<dyn Val + 'v>> = members
+                .into_iter()
+                .map(|(key, node)| (self::key(key), value(node)))
+                .collect();
+            Box::new(CelMap::from(members))
+        }
+    }
+}
+
+fn key(key: Cow<'_, str>) -> CelMapKey<'_> {
+    match key {
+        Cow::Borrowed(key) => CelMapKey::from(key),
+        Cow::Owned(key) => CelMapKey::from(key),
+    }
 }

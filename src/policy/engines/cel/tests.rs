@@ -520,8 +520,14 @@ fn each_rule_about_the_action_is_traced_with_its_place() {
         panic!("{told:?}")
     };
     assert_eq!((&*first.0, &first.1), ("t.cel.toml:5", &Outcome::False));
-    assert_eq!(second.2, "[[rule]]\nid = 'b'\neffect = 'forbid'\nwhen = 'context.arguments.no'");
-    assert!(matches!(&second.1, Outcome::Failed(why) if why.contains("No such key")), "{second:?}");
+    assert_eq!(
+        second.2,
+        "[[rule]]\nid = 'b'\neffect = 'forbid'\nwhen = 'context.arguments.no'"
+    );
+    assert!(
+        matches!(&second.1, Outcome::Failed(why) if why.contains("No such key")),
+        "{second:?}"
+    );
 }
 
 #[test]

@@ -9,13 +9,12 @@ mod compile;
 mod functions;
 mod limits;
 mod lost;
-mod names;
 mod open;
 #[cfg(test)]
 mod tests;
 mod tokens;
-mod value;
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::Duration;
@@ -25,12 +24,12 @@ use regorus::utils::limits::ExecutionTimerConfig;
 
 use self::compile::Ids;
 use super::cedar::ToolGroups;
-use super::document;
+use super::document::{self, Node};
 use super::stack::on_big_stack;
 use crate::policy::{
     ActionName, Compiled, EngineFault, EngineKind, EngineName, Facts, FaultKind, ListFacts,
-    LooksFor, OpenTools, PolicyErrors, PolicySource, Resource, RuleEngine,
-    Shows, Surfaces, Verdict, Visibility,
+    LooksFor, OpenTools, PolicyErrors, PolicySource, Resource, RuleEngine, Shows, Surfaces,
+    Verdict, Visibility,
 };
 
 pub(super) use open::open_permits;
@@ -128,17 +127,17 @@ impl RuleEngine for RegoEngine {
 
     fn judge(&self, facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
         let members = asked(facts, &self.groups)?;
-        let answer = evaluated(&self.engine, ENTRY, value::object(members), self.limit);
+        let answer = evaluated(&self.engine, ENTRY, object(members), self.limit);
         answer
             .and_then(|answer| answer::verdict(&answer, &self.ids))
             .map_err(|problem| fault(FaultKind::Evaluation, &problem))
     }
 
-    /// Each item is shown, hidden or passed over as the package answers for `list_…`.
     fn looks_for(&self) -> LooksFor {
         LooksFor::named_in(self.sources.iter().map(|source| &*source.text))
     }
 
+    /// Each item is shown, hidden or passed over as the package answers for `list_…`.
     fn visible(
         &self,
         facts: &ListFacts<'_>,
@@ -208,5 +207,26 @@ fn fault(kind: FaultKind, problem: &str) -> EngineFault {
         kind,
         policy: None,
         problem: problem.to_owned(),
+    }
+}
+
+/// The document as a value of Rego.
+fn object(members: document::Object<'_>) -> regorus::Value {
+    let members: BTreeMap<regorus::Value, regorus::Value> = members
+        .into_iter()
+        .map(|(key, node)| (regorus::Value::from(&*key), value(node)))
+        .collect();
+    regorus::Value::from(members)
+}
+
+fn value(node: Node<'_>) -> regorus::Value {
+    match node {
+        Node::Null => regorus::Value::Null,
+        Node::Bool(value) => regorus::Value::from(value),
+        Node::Integer(value) => regorus::Value::from(value),
+        Node::Number(value) => regorus::Value::from(value),
+        Node::Text(text) => regorus::Value::from(&*text),
+        Node::List(items) => regorus::Value::from(items.into_iter().map(value).collect::<Vec<_>>()),
+        Node::Object(members) => object(members),
     }
 }
