@@ -17,7 +17,6 @@ permits contains {"id": "rego.read"} if {
 
 # Each item of the list has to be in the workspace: see `paths` below.
 permits contains {"id": "rego.read-many"} if {
-	# no test can tell (condition): the arguments of prompts, which have a name as well, are texts
 	input.action == "call_tool"
 	input.resource.name == "read_multiple_files"
 	is_array(input.context.arguments.paths)
@@ -29,7 +28,6 @@ permits contains {"id": "rego.edit"} if {
 }
 
 permits contains {"id": "rego.send"} if {
-	# no test can tell (condition): of a tool is asked nothing else but its result, which `core.cedar` permits
 	input.action in {"call_tool", "list_tool"}
 	"net" in input.resource.capabilities
 }
@@ -46,7 +44,6 @@ permits contains {"id": "rego.list-edit"} if {
 }
 
 permits contains {"id": "rego.short-samples"} if {
-	# no test can tell (condition): nothing but the request for a sample has `maxTokens`
 	input.action == "sample"
 	input.context.maxTokens <= 200
 	not input.context.tools
@@ -73,7 +70,6 @@ forbids contains {
 }
 
 forbids contains {"id": "rego.no-secrets-by-mail", "code": "confidential"} if {
-	# no test can tell (condition): what is not called has no result
 	input.action in {"call_tool", "list_tool"}
 	"net" in input.resource.capabilities
 	input.resource.level >= 2

@@ -1,6 +1,6 @@
 //! `guards.secret_rules`: kinds of credentials that only the author knows.
 
-use crate::guard::secrets::{OwnRules, Rule, RuleDoubt, RuleError};
+use crate::guard::secrets::{OwnRules, Rule, RuleDoubt, RuleError, tenths};
 
 use super::errors::Reason;
 use super::section::{Field, Section};
@@ -187,14 +187,4 @@ fn tell<'t>(section: &mut Section<'_, 't>, places: &[Written<'t>], problem: &Rul
 /// What is wrong, without the pattern, which comes before it.
 fn without_quotes(message: &str) -> &str {
     message.rsplit("error: ").next().unwrap_or_default().trim()
-}
-
-/// Entropy as rules have it.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "it is from 0 to 8, as was checked"
-)]
-fn tenths(bits: f64) -> u8 {
-    (bits * 10.0).round() as u8
 }

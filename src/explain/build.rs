@@ -1,5 +1,6 @@
 //! From the witness's observations to the report.
 
+use crate::policy::engines::is_rego_or_cel;
 use crate::policy::{
     ActionName, Decision as Decided, DenialCause, OnDeny, Part, PartKind, PolicyOutline,
     PolicySnapshot, PolicyTrace, RuleEffect, Value,
@@ -183,26 +184,12 @@ fn question_report(
         .iter()
         .map(|it| it.policy.as_str())
         .collect();
-    let effect = if decision.is_allow() {
-        RuleEffect::Permit
-    } else {
-        RuleEffect::Forbid
-    };
-    let report = |trace| {
-        let report = policy_report(trace, &deciding, origins, knowledge);
-        // Of a rule that has no effect of its own the decision tells it.
-        if report.decided && trace.outline.effect == RuleEffect::Rule {
-            return PolicyReport {
-                effect: effect.word(),
-                ..report
-            };
-        }
-        report
-    };
     let told = traced(question).filter(|trace| {
-        knowledge == Knowledge::Whole || !untraced::is_open(&trace.outline.origin.file)
+        knowledge == Knowledge::Whole || !is_rego_or_cel(&trace.outline.origin.file)
     });
-    let mut policies: Vec<PolicyReport> = told.map(report).collect();
+    let mut policies: Vec<PolicyReport> = told
+        .map(|trace| policy_report(trace, &deciding, origins, knowledge))
+        .collect();
     sort(&mut policies);
     let asked = &question.asked;
     QuestionReport {
@@ -212,6 +199,7 @@ fn question_report(
             Who::Server(name) => format!("server `{name}`"),
         },
         resource: format!("{} `{}`", asked.kind, asked.name),
+        fault: fault(&decision, &policies).filter(|_| knowledge == Knowledge::Whole),
         decision: match (knowledge, decision) {
             (Knowledge::OfRecord(_, _), _) => of_record(&policies),
             (Knowledge::Whole, Decided::Allow(_)) => Decision::Allow,
@@ -219,6 +207,18 @@ fn question_report(
         },
         policies,
     }
+}
+
+/// Why an engine could not judge, where none of the policies shows it.
+fn fault(decision: &Decided, policies: &[PolicyReport]) -> Option<String> {
+    let Decided::Deny(denial) = decision else {
+        return None;
+    };
+    let DenialCause::Fault(fault) = &denial.cause else {
+        return None;
+    };
+    let shown = policies.iter().any(|policy| policy.error.is_some());
+    (!shown).then(|| fault.to_string())
 }
 
 /// Stable: of each kind, the order of the files stays.
@@ -277,7 +277,12 @@ fn policy_report(
         })
         .collect();
     let roots: Vec<usize> = places(&outline.parts, |part| part.parent.is_none());
-    let whole = all(outline, &roots, &values, &Value::False);
+    let is_whole = outline.parts.is_empty();
+    let whole = if is_whole {
+        Some(trace.value.clone())
+    } else {
+        all(outline, &roots, &values, &Value::False)
+    };
     let parts = trace.parts().enumerate().map(|(place, (part, traced))| {
         let value = known(outline, place, &values);
         PartReport {
@@ -318,11 +323,11 @@ fn policy_report(
         value: whole.as_ref().map_or(UNKNOWN, Value::word),
         error: whole.as_ref().and_then(error),
         in_scope: trace.in_scope(),
-        told: Told::Parts,
+        told: if is_whole { Told::Verdict } else { Told::Parts },
         advice: None,
         parts: parts.collect(),
         source: outline.source.clone(),
-        span: outline.span.clone(),
+        span: untraced::shown(&outline.source, outline.span.clone()),
     }
 }
 

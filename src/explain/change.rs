@@ -44,10 +44,7 @@ pub(super) fn changes(question: &Question, from: &dyn Fn(&Sight) -> String) -> V
                 let forbids: Vec<_> = holding(RuleEffect::Forbid).collect();
                 let permitted =
                     question.has_allow() || holding(RuleEffect::Permit).next().is_some();
-                let mut found = lift(&forbids, Rest { alone, permitted }, from);
-                found.extend(withdraw(&given(&decision, &traces), from));
-                found.truncate(MOST);
-                found
+                lift(&forbids, Rest { alone, permitted }, from)
             }
             DenialCause::Fault(_) => Vec::new(),
         },
@@ -140,30 +137,6 @@ fn lift(forbids: &[&PolicyTrace], rest: Rest, from: &dyn Fn(&Sight) -> String) -
     found
 }
 
-/// A rule without an effect of its own gave a reason: what would keep it from that. What its program
-/// would say then is not tried.
-fn withdraw(rules: &[&PolicyTrace], from: &dyn Fn(&Sight) -> String) -> Vec<Change> {
-    let turns = rules.iter().flat_map(|rule| turns(rule, &Value::False));
-    turns
-        .map(|turn| {
-            let id = &turn.policy.outline.id;
-            let text = format!("`{id}` would be no reason against it if {}", turn.so(from));
-            turn.change(false, text)
-        })
-        .collect()
-}
-
-/// The rules that gave the reasons of a decision, of those without an effect of their own.
-fn given<'t>(decision: &Decision, traces: &[&'t PolicyTrace]) -> Vec<&'t PolicyTrace> {
-    let gave = |trace: &&&PolicyTrace| {
-        let mut reasons = decision.reasons().iter();
-        trace.outline.effect == RuleEffect::Rule
-            && trace.value == Value::True
-            && reasons.any(|reason| reason.policy == trace.outline.id)
-    };
-    traces.iter().filter(gave).copied().collect()
-}
-
 /// It is allowed: what would make it denied.
 fn revoke(
     permits: &[&PolicyTrace],
@@ -214,7 +187,7 @@ fn turns<'t>(policy: &'t PolicyTrace, wanted: &'t Value) -> impl Iterator<Item =
 
 /// The question itself.
 fn is_action(sight: &Sight) -> bool {
-    matches!(&*sight.what, "action" | "input.action")
+    sight.what == "action"
 }
 
 /// The first part that was asked and had the wrong answer.

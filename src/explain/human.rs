@@ -66,6 +66,9 @@ impl Explanation {
         for level in &self.level {
             writeln!(out, "  {:<9} {}", "level", printable(level))?;
         }
+        for fault in self.questions.iter().filter_map(|it| it.fault.as_ref()) {
+            writeln!(out, "  {:<9} {}", "fault", printable(fault))?;
+        }
         for unknown in &self.unknown {
             writeln!(out, "  {:<9} {}", "unknown", printable(unknown))?;
         }
@@ -244,7 +247,7 @@ impl PolicyReport {
         let (id, effect) = (printable(&self.id), self.effect);
         let labels = self.parts.iter().filter_map(PartReport::label);
         let mut labels: Vec<LabeledSpan> = labels.collect();
-        if self.told == Told::Decision {
+        if self.told != Told::Parts {
             labels.push(LabeledSpan::at(
                 self.span.clone(),
                 "its conditions are not traced",

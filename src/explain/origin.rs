@@ -12,27 +12,12 @@ pub(super) struct Origins<'a> {
 
 const MESSAGE: &str = "the message";
 const GATE: &str = "the gate";
-const RULES: &str = "the rules";
-
-/// What a question is made of.
-const DOCUMENT: [&str; 6] = [
-    "action",
-    "actionGroups",
-    "context",
-    "input",
-    "principal",
-    "resource",
-];
 
 impl Origins<'_> {
     /// In a word or a few.
     pub(super) fn of(&self, sight: &Sight) -> String {
-        // Rego calls the document `input`; any other name is of its own.
-        let of_document = sight.what.strip_prefix("input.");
-        let words = of_document.unwrap_or(&sight.what);
-        let words: Vec<&str> = words.split(['.', '[', '(']).collect();
+        let words: Vec<&str> = sight.what.split(['.', '[', '(']).collect();
         match *words.as_slice() {
-            [first, ..] if !DOCUMENT.contains(&first) => RULES.to_owned(),
             ["principal", "client", ..] => "the agent itself".to_owned(),
             ["principal", ..] => self.of_principal(),
             ["resource", ref rest @ ..] => self.of_resource(rest, sight),

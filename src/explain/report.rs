@@ -99,6 +99,9 @@ pub struct QuestionReport {
     /// Its kind and its name.
     pub resource: String,
     pub decision: Decision,
+    /// Why an engine could not judge, where no policy shows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
     /// Those that decided first, then permits and forbids, each in the order of their files.
     pub policies: Vec<PolicyReport>,
 }
@@ -107,7 +110,7 @@ pub struct QuestionReport {
 #[derive(Debug, Serialize)]
 pub struct PolicyReport {
     pub id: String,
-    /// `permit` or `forbid`; `rule` where that is for other rules to say.
+    /// `permit` or `forbid`.
     pub effect: &'static str,
     pub file: Arc<str>,
     /// From 1; absent for what was compiled from configuration.
@@ -139,7 +142,9 @@ pub struct PolicyReport {
 pub enum Told {
     /// What each of its parts came to.
     Parts,
-    /// That it decided: of a record nothing else can be said of rules in Rego and CEL.
+    /// What it came to as a whole, as a rule in CEL.
+    Verdict,
+    /// That it decided, as a rule in Rego; of a record nothing else can be said of rules in CEL.
     Decision,
 }
 

@@ -295,7 +295,7 @@ fn languages() -> TempDir {
 }
 
 #[test]
-fn rules_in_other_languages_are_taken_apart_as_well() {
+fn rules_in_rego_and_cel_are_told_with_their_verdicts() {
     let pack = languages();
     let check = |tool: &str| {
         let explanation = explained(&pack, &call(tool, r#"{"path": "/srv/a"}"#), "guest", NOW);
@@ -303,6 +303,36 @@ fn rules_in_other_languages_are_taken_apart_as_well() {
         human(&pack, &explanation, Cover::Nearest)
     };
     insta::assert_snapshot!(["dig", "mine", "look", "fly"].map(check).join("\n=====\n"));
+}
+
+#[test]
+fn a_rule_in_rego_or_cel_that_fails_says_why() {
+    let check = |file: &str, rules: &str, wanted: &[&str]| {
+        let pack = pack();
+        fs::write(pack.path().join(file), rules).unwrap();
+        let explanation = explained(&pack, &call("look", "{}"), "guest", NOW);
+        follows_the_schema(&explanation);
+        let text = human(&pack, &explanation, Cover::Nearest);
+        for part in wanted {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    };
+    let rego =
+        "package mcp\ndecision := {\"allow\": true} if to_number(input.resource.name) == 1\n";
+    check("r.rego", rego, &["fault     engine `rego`: ", "r.rego:2:"]);
+    let cel = CEL.replace("resource.name == 'dig'", "context.arguments.no");
+    let wanted = ["forbid `cel.no-secrets` cannot be evaluated", "No such key"];
+    check("r.cel.toml", &cel, &wanted);
+}
+
+#[test]
+fn every_rule_in_cel_about_the_action_has_its_verdict() {
+    let pack = languages();
+    let explanation = explained(&pack, &call("fly", "{}"), "guest", NOW);
+    let all = human(&pack, &explanation, Cover::All);
+    for told in ["`cel.read` does not hold", "`cel.no-secrets` does not hold"] {
+        assert!(all.contains(told), "{all}");
+    }
 }
 
 #[test]

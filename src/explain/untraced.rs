@@ -1,18 +1,15 @@
-//! Rules of which no more can be told than that they decided: those in Rego and CEL, of a record, which
-//! does not tell enough to evaluate them, and reasons that are no rule's first.
+//! Rules of which no more can be told than that they decided: those in Rego, and of a record, which does
+//! not tell enough to evaluate them, those in CEL as well.
 
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::policy::engines::is_rego_or_cel;
 use crate::policy::{Decision, Origin, PolicySnapshot, RuleEffect};
 
 use super::record::Recorded;
 use super::report::{PolicyReport, Told};
 use super::request::Request;
-
-/// The endings of files whose rules may fail on what a message holds, so that of a record nothing can
-/// be said of them.
-const ENDINGS: [&str; 2] = [".rego", ".cel.toml"];
 
 /// A longer rule is shown by its first line.
 const MOST_LINES: usize = 16;
@@ -20,12 +17,8 @@ const MOST_LINES: usize = 16;
 /// Whether there are any whose answer a record leaves open.
 pub(super) fn are_there(policies: &PolicySnapshot) -> bool {
     let mut sources = policies.sources().iter();
-    sources.any(|source| is_open(&source.name))
-}
-
-/// Whether the rules of a file may fail on what a record leaves out.
-pub(super) fn is_open(file: &str) -> bool {
-    ENDINGS.iter().any(|ending| file.ends_with(ending))
+    // They may fail on what a record leaves out.
+    sources.any(|source| is_rego_or_cel(&source.name))
 }
 
 /// What has to be said of them.
@@ -34,7 +27,7 @@ pub(super) fn note(policies: &PolicySnapshot, request: &Request) -> Option<Strin
         Request::Message(_) => None,
         Request::Recorded(_) => are_there(policies).then(|| {
             "rules in Rego and CEL may come to anything by what a record leaves out: which of them \
-             decided is told, and not what their conditions came to"
+             decided is told, and not what the others came to"
                 .to_owned()
         }),
     }
@@ -119,12 +112,17 @@ fn place(source: &str, text: &str, line: u32) -> Range<usize> {
     let text = text.trim_end();
     let found = rest.find(text).filter(|_| !text.is_empty());
     let start = at + found.unwrap_or_default();
-    let whole = text.lines().count() <= MOST_LINES && found.is_some();
-    let first = source.get(start..).and_then(|rest| rest.lines().next());
-    let length = if whole {
-        text.len()
-    } else {
-        first.map_or(0, str::len)
-    };
-    start..start + length
+    shown(source, start..start + found.map_or(0, |_| text.len()))
+}
+
+/// A place, or its first line if it is long or not known.
+pub(super) fn shown(source: &str, place: Range<usize>) -> Range<usize> {
+    let text = source.get(place.clone()).unwrap_or_default();
+    if (1..=MOST_LINES).contains(&text.lines().count()) {
+        return place;
+    }
+    let first = source
+        .get(place.start..)
+        .and_then(|rest| rest.lines().next());
+    place.start..place.start + first.map_or(0, str::len)
 }

@@ -1,4 +1,4 @@
-//! Rules that are one step away from what their author wrote, to see whether tests notice.
+//! Rules in Cedar that are one step away from what their author wrote, to see whether tests notice.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,7 +23,6 @@ pub struct Mutant {
 /// The rule that changes are of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MutantRule {
-    /// Its id; of a rule without one, what the language calls it by.
     pub policy: PolicyId,
     /// The file of the rule, as its source is named.
     pub file: Arc<str>,
@@ -33,8 +32,7 @@ pub struct MutantRule {
     pub span: Range<usize>,
     /// Where the rule says what it is about, behind its name and its like.
     pub head: usize,
-    /// `None` where only asking tells.
-    pub effect: Option<RuleEffect>,
+    pub effect: RuleEffect,
 }
 
 /// What is changed.
@@ -120,7 +118,7 @@ mod tests {
             source: text.into(),
             span: 0..text.len(),
             head: 0,
-            effect: None,
+            effect: RuleEffect::Forbid,
         });
         let check =
             |span: Range<usize>, with: &str, along: Option<Range<usize>>, expected: &str| {

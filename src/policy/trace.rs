@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::action::ActionName;
-use super::decision::{EngineFault, Origin, PolicyId, Reason};
+use super::decision::{EngineFault, Origin, PolicyId};
 
 /// What the rules of one engine came to for one question.
 #[derive(Debug, Clone, Default)]
@@ -16,8 +16,6 @@ pub struct Trace {
     pub policies: Vec<PolicyTrace>,
     /// The facts could not be judged at all; then there are no policies.
     pub fault: Option<EngineFault>,
-    /// The arguments are refused for what they are; then rules that look at them were not asked.
-    pub refused: Option<Reason>,
 }
 
 /// One rule, and what it came to.
@@ -41,7 +39,8 @@ pub struct PolicyOutline {
     pub source: Arc<str>,
     /// Where the rule stands in it, in bytes.
     pub span: Range<usize>,
-    /// Parts before the parts that they are made of. Those without a parent must all hold.
+    /// Parts before the parts that they are made of. Those without a parent must all hold. None of a
+    /// rule that is judged as a whole.
     pub parts: Vec<Part>,
 }
 
@@ -49,8 +48,6 @@ pub struct PolicyOutline {
 pub enum RuleEffect {
     Permit,
     Forbid,
-    /// What it comes to is for other rules to make something of.
-    Rule,
 }
 
 /// A part of a rule's condition.
@@ -270,7 +267,6 @@ impl RuleEffect {
         match self {
             Self::Permit => "permit",
             Self::Forbid => "forbid",
-            Self::Rule => "rule",
         }
     }
 }

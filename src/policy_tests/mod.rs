@@ -30,7 +30,6 @@ mod mutate;
 mod printable;
 mod read;
 mod read_expect;
-mod read_reply;
 mod read_start;
 mod read_step;
 mod read_test;

@@ -5,10 +5,9 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::fixture::{Listed, Sends, Step};
+use super::fixture::{Listed, Reply, Sends, Step};
 use super::json;
 use super::read_expect::{Expectations, expectations, received};
-use super::read_reply::reply;
 use super::read_start::consent;
 use super::section::Section;
 use super::suggest;
@@ -294,4 +293,76 @@ impl Reading {
         }
         found.map(|(_, choice)| *choice)
     }
+}
+
+/// The things that an answer can be.
+const FORMS: [&str; 4] = ["text", "json", "error", "raw"];
+
+/// The code of an error that the fixture gives only a message.
+const SERVER_ERROR: i64 = -32_000;
+
+fn reply(table: &Table<'_>) -> Option<Reply> {
+    let expected = "a table such as `{ text = \"…\" }` or `{ error = \"…\" }`";
+    let result = table.table("result", Section::Result, expected)?;
+    let forms: Vec<&str> = FORMS
+        .into_iter()
+        .filter(|form| result.get(form).is_some())
+        .collect();
+    if let (Some(value), false) = (result.get("is_error"), forms.contains(&"text")) {
+        let message = "`is_error` goes with `text`";
+        result
+            .reading
+            .tell(&value.span(), "test::conflict", message, None);
+    }
+    match forms.as_slice() {
+        ["text"] => text(&result),
+        ["json"] => json::fragment(result.reading, result.get("json")?).map(Reply::Result),
+        ["error"] => error(&result),
+        ["raw"] => raw(&result).map(Reply::Raw),
+        [] => {
+            result.require(
+                "what is answered",
+                "write `text = \"…\"`, `json = { … }`, `error = \"…\"` or `raw = '…'`",
+            );
+            None
+        }
+        several => {
+            let message = format!("one answer is one thing, not {}", suggest::list(several));
+            result.tell("test::conflict", message, "keep one of them");
+            None
+        }
+    }
+}
+
+/// The result of a tool that says something.
+fn text(result: &Table<'_>) -> Option<Reply> {
+    let text = result.text("text")?.into_inner();
+    let block = Fragment::object([
+        ("type", Fragment::string("text")),
+        ("text", Fragment::string(&text)),
+    ]);
+    let mut members = vec![("content", Fragment::array([block]))];
+    if let Some(flag) = result.flag("is_error") {
+        let flag = if flag { "true" } else { "false" };
+        members.push(("isError", Fragment::decode(flag).ok()?));
+    }
+    Some(Reply::Result(Fragment::object(members)))
+}
+
+/// A JSON-RPC error.
+fn error(result: &Table<'_>) -> Option<Reply> {
+    let (code, message) = if let DeValue::String(message) = result.get("error")?.get_ref() {
+        (SERVER_ERROR, message.clone().into_owned())
+    } else {
+        let expected = "a message, or a table with `code` and `message`";
+        let error = result.table("error", Section::Error, expected)?;
+        let message = error.text("message").map(Spanned::into_inner);
+        let code = error.integer("code").unwrap_or(SERVER_ERROR);
+        (code, message.unwrap_or_default())
+    };
+    let code = Fragment::integer(code);
+    Some(Reply::Error(Fragment::object([
+        ("code", code),
+        ("message", Fragment::string(&message)),
+    ])))
 }

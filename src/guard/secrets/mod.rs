@@ -37,5 +37,5 @@ pub use finding::{Encoding, Finding, Layer, RuleId};
 pub use own::OwnRules;
 pub use redact::Redacted;
 pub(super) use redact::replaced;
-pub use rule::Rule;
+pub use rule::{Rule, tenths};
 pub use rules::Rules;

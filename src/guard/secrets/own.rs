@@ -31,7 +31,7 @@ impl OwnRules {
     pub fn new(rules: Vec<Rule>) -> Result<Self, Vec<RuleError>> {
         let mut problems = Vec::new();
         let mut compiled = Vec::new();
-        let mut ids: BTreeSet<&str> = builtin::rows().map(|row| row.id).collect();
+        let mut ids: BTreeSet<&str> = builtin::rows().iter().map(|row| row.id.as_str()).collect();
         if rules.len() > MOST_RULES {
             problems.push(RuleError::TooMany {
                 count: rules.len(),

@@ -26,3 +26,13 @@ impl fmt::Debug for Rule {
             .finish_non_exhaustive()
     }
 }
+
+/// Entropy as [`Rule`] has it.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "it is from 0 to 8, as was checked"
+)]
+pub fn tenths(bits: f64) -> u8 {
+    (bits * 10.0).round() as u8
+}

@@ -38,7 +38,7 @@ impl Rules {
 
     /// What the rules that are built in call what they find.
     pub fn builtin_names() -> impl Iterator<Item = &'static str> {
-        builtin::rows().map(|row| row.id)
+        builtin::rows().iter().map(|row| row.id.as_str())
     }
 
     /// The built-in kinds and those of an author. All that is wrong is told at once.
@@ -51,10 +51,10 @@ impl Rules {
     ///
     /// # Panics
     ///
-    /// Never: the table is constant, and no keyword of an author's is too short.
+    /// Never: the rules that are built in are constant, and no keyword of an author's is too short.
     #[expect(
         clippy::expect_used,
-        reason = "every test compiles every row of the table"
+        reason = "every test compiles every rule that is built in"
     )]
     pub fn with_own(own: &OwnRules) -> Self {
         let mut compiled = own.compiled().to_vec();
@@ -63,7 +63,7 @@ impl Rules {
             words.extend(rule.keywords.iter().map(|k| (k.as_str(), at)));
         }
         for row in builtin::rows() {
-            words.extend(row.keywords.iter().map(|&k| (k, compiled.len())));
+            words.extend(row.keywords.iter().map(|k| (k.as_str(), compiled.len())));
             compiled.push(
                 row.compiled()
                     .expect("the rules that are built in are valid"),

@@ -13,3 +13,8 @@ pub fn is_rego(name: &str) -> bool {
 pub fn is_cel(name: &str) -> bool {
     name.ends_with(".cel.toml")
 }
+
+/// Whether a file contains rules in Rego or CEL, which are judged as a whole.
+pub fn is_rego_or_cel(name: &str) -> bool {
+    is_rego(name) || is_cel(name)
+}

@@ -6,7 +6,6 @@ pub mod allowlist;
 pub mod cedar;
 #[cfg(feature = "cel")]
 pub mod cel;
-mod comments;
 #[cfg(any(feature = "cel", feature = "rego"))]
 mod document;
 mod files;
@@ -15,8 +14,7 @@ mod open;
 pub mod rego;
 mod stack;
 
-pub use comments::comments;
-pub use files::{is_cel, is_rego};
+pub use files::{is_cel, is_rego, is_rego_or_cel};
 pub use open::{OpenRule, open_permits};
 
 #[cfg(all(test, feature = "cel", feature = "rego"))]

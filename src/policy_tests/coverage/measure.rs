@@ -2,18 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::super::exercise::{Exercise, on_gate_stack, server};
 use super::super::load::Suite;
 use super::super::witness::{Heard, Look, Question, Witness};
-use super::{ConditionCoverage, Coverage, RuleCoverage, Seen};
+use super::{ConditionCoverage, Coverage, RULE, RuleCoverage, Seen};
 use crate::gate;
 use crate::loading;
 use crate::policy::{
-    ActionName, Observer, Part, PartKind, PolicyId, PolicyOutline, PolicyStore, PolicyTrace,
-    Reason, RuleEffect, Value, Visibility,
+    ActionName, Observer, Part, PartKind, PolicyEntry, PolicyId, PolicyOutline, PolicyStore,
+    PolicyTrace, Reason, RuleEffect, Value, Visibility,
 };
 
 /// What the tests of each pack have seen, in the order of the packs. `None` if the gate that judges
@@ -50,11 +50,9 @@ struct Tally {
     /// Of the pack, by place, so that they come in the order of files.
     rules: BTreeMap<Place, Arc<PolicyOutline>>,
     seen: BTreeMap<Place, Seen>,
-    /// Policies that are no rule of their own, as a second reason of one.
-    others: BTreeMap<(Arc<str>, u32), PolicyId>,
+    /// Reasons of Rego, by the places of their rules.
+    others: BTreeSet<(Arc<str>, u32, PolicyId)>,
     decided: BTreeSet<PolicyId>,
-    /// What can be a reason. Any other rule has done its part where it holds.
-    reasons: BTreeSet<PolicyId>,
     conditions: BTreeSet<(Place, bool)>,
     asked: BTreeSet<ActionName>,
     called: BTreeSet<String>,
@@ -73,23 +71,8 @@ impl Tally {
                 self.rules.insert(place(&outline, &outline.span), outline);
             }
         }
-        let policies = loaded.snapshot.policies().iter();
-        self.reasons
-            .extend(policies.map(|policy| policy.id.clone()));
-        let known: BTreeSet<&PolicyId> = self.rules.values().map(|rule| &rule.id).collect();
-        let others = loaded.snapshot.policies().iter().filter(|policy| {
-            let file = &policy.origin.file;
-            // What a file of Rego says without a reason has the file's own name.
-            let is_file =
-                file.ends_with(".rego") && policy.id.as_str() == policy.origin.to_string();
-            !file.starts_with('<') && !is_file && !known.contains(&policy.id)
-        });
-        let others = others.map(|policy| {
-            let origin = &policy.origin;
-            ((Arc::clone(&origin.file), origin.line), policy.id.clone())
-        });
-        let others: Vec<_> = others.collect();
-        self.others.extend(others);
+        self.others
+            .extend(reasons_of_rego(loaded.snapshot.policies()));
         let labels = loaded.snapshot.labels();
         self.named.extend(labels.tools.keys().cloned());
         self.named
@@ -138,7 +121,7 @@ impl Tally {
             RuleEffect::Forbid
         };
         for trace in question.traces.iter().flat_map(|trace| &trace.policies) {
-            let decided = self.decides(trace, effect, decision.reasons());
+            let decided = Self::decides(trace, effect, decision.reasons());
             self.policy(trace, decided);
             self.parts(trace);
         }
@@ -161,7 +144,7 @@ impl Tally {
             .extend(reasons.map(|reason| reason.policy.clone()));
         for trace in look.listing.iter().flat_map(|trace| &trace.policies) {
             let forbids = shown == RuleEffect::Forbid && trace.outline.effect == shown;
-            let decided = forbids || self.decides(trace, shown, &look.reasons);
+            let decided = forbids || Self::decides(trace, shown, &look.reasons);
             self.policy(trace, decided);
             self.parts(trace);
         }
@@ -175,13 +158,10 @@ impl Tally {
     }
 
     /// Whether a rule that holds is one of those that decided.
-    fn decides(&self, trace: &PolicyTrace, effect: RuleEffect, reasons: &[Reason]) -> bool {
+    fn decides(trace: &PolicyTrace, effect: RuleEffect, reasons: &[Reason]) -> bool {
         let outline = &trace.outline;
-        let is_reason = || reasons.iter().any(|reason| reason.policy == outline.id);
-        match outline.effect {
-            RuleEffect::Rule => !self.reasons.contains(&outline.id) || is_reason(),
-            RuleEffect::Permit | RuleEffect::Forbid => outline.effect == effect && is_reason(),
-        }
+        let mut reasons = reasons.iter();
+        outline.effect == effect && reasons.any(|reason| reason.policy == outline.id)
     }
 
     fn policy(&mut self, trace: &PolicyTrace, decided: bool) {
@@ -214,7 +194,7 @@ impl Tally {
 
     fn report(self, pack: Option<PathBuf>) -> Coverage {
         let rules = self.rules.values().map(|outline| self.rule(outline));
-        let others = self.others.iter().map(|(place, id)| self.other(place, id));
+        let others = self.others.iter().map(|other| self.other(other));
         let rules = rules.chain(others);
         let about: BTreeSet<ActionName> = self
             .rules
@@ -249,10 +229,10 @@ impl Tally {
         }
     }
 
-    fn other(&self, (file, line): &(Arc<str>, u32), id: &PolicyId) -> RuleCoverage {
+    fn other(&self, (file, line, id): &(Arc<str>, u32, PolicyId)) -> RuleCoverage {
         RuleCoverage {
             id: id.as_str().to_owned(),
-            effect: RuleEffect::Rule.word(),
+            effect: RULE,
             file: Arc::clone(file),
             line: *line,
             seen: if self.decided.contains(id) {
@@ -279,6 +259,23 @@ impl Tally {
             seen_false: seen(false),
         }
     }
+}
+
+/// What a package gives as reasons. One that gives none decides under the place of its first file.
+fn reasons_of_rego(
+    policies: &[PolicyEntry],
+) -> impl Iterator<Item = (Arc<str>, u32, PolicyId)> + use<'_> {
+    let of_rego = policies.iter().filter(|policy| {
+        let file = Path::new(&*policy.origin.file);
+        file.extension().is_some_and(|it| it == "rego")
+    });
+    let (files, named): (Vec<_>, Vec<_>) =
+        of_rego.partition(|policy| policy.id.as_str() == policy.origin.to_string());
+    let first = files.into_iter().take(usize::from(named.is_empty()));
+    named.into_iter().chain(first).map(|policy| {
+        let origin = &policy.origin;
+        (Arc::clone(&origin.file), origin.line, policy.id.clone())
+    })
 }
 
 fn place(outline: &PolicyOutline, span: &Range<usize>) -> Place {

@@ -1,12 +1,14 @@
 //! Which policies, and which parts of them, the tests have seen at work.
 
-mod human;
 mod measure;
 
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::suggest;
+use crate::findings::printable;
 use crate::policy::RuleEffect;
 
 pub(super) use measure::measure;
@@ -30,7 +32,7 @@ pub struct Coverage {
     /// Of 100, rounded down.
     pub percent: usize,
     pub covered: usize,
-    /// For each policy 1, and 2 for each condition in it.
+    /// For each policy 1, and 2 for each condition of a policy in Cedar.
     pub total: usize,
     /// In the order of files.
     pub rules: Vec<RuleCoverage>,
@@ -40,11 +42,14 @@ pub struct Coverage {
     pub untested_tools: Vec<String>,
 }
 
+/// The effect of a rule in Rego.
+const RULE: &str = "rule";
+
 /// What the tests have seen of one policy.
 #[derive(Debug, Serialize)]
 pub struct RuleCoverage {
     pub id: String,
-    /// `permit` or `forbid`; `rule` where that is for other rules to say.
+    /// `permit` or `forbid`; `rule` of Rego, where the decision tells it.
     pub effect: &'static str,
     pub file: Arc<str>,
     pub line: u32,
@@ -113,11 +118,92 @@ impl RuleCoverage {
     }
 
     fn is_rule(&self) -> bool {
-        self.effect == RuleEffect::Rule.word()
+        self.effect == RULE
     }
 }
 
 /// Rounded down, so that 100 means everything. Where there is nothing to cover, everything is.
 fn percent(covered: usize, total: usize) -> usize {
     (covered * 100).checked_div(total).unwrap_or(100)
+}
+
+impl Coverage {
+    /// Writes the sum, and everything that no test has seen.
+    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let of = self.policies.as_deref().unwrap_or("the allowlist");
+        writeln!(
+            out,
+            "coverage of {}: {} % ({} of {})",
+            printable(of),
+            self.percent,
+            self.covered,
+            self.total
+        )?;
+        for rule in &self.rules {
+            rule.write(out)?;
+        }
+        if !self.untested_actions.is_empty() {
+            let actions = suggest::list(&self.untested_actions);
+            writeln!(
+                out,
+                "  no test asks for {actions}, which policies are about"
+            )?;
+        }
+        if !self.untested_tools.is_empty() {
+            let tools = suggest::list(&self.untested_tools);
+            writeln!(out, "  no test calls {}", printable(&tools))?;
+        }
+        Ok(())
+    }
+}
+
+impl RuleCoverage {
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let missing: Vec<(&ConditionCoverage, &str)> = self
+            .conditions
+            .iter()
+            .filter_map(|condition| Some((condition, condition.missing()?)))
+            .collect();
+        if self.seen == Seen::Decided && missing.is_empty() {
+            return Ok(());
+        }
+        let (id, file) = (printable(&self.id), printable(&self.file));
+        writeln!(out, "  {} `{id}`  {file}:{}", self.effect, self.line)?;
+        let (decision, what) = if self.is_permit() {
+            ("allow", "what it is meant for")
+        } else {
+            ("deny", "what nothing else denies")
+        };
+        match self.seen {
+            Seen::Decided => {}
+            Seen::Held => writeln!(
+                out,
+                "      held, but decided no test: something else did; send {what} and nothing forbids"
+            )?,
+            Seen::Never if self.is_rule() => writeln!(
+                out,
+                "      decided no test: send a message that it decides, and name it in `policies`"
+            )?,
+            Seen::Never => writeln!(
+                out,
+                "      never held: send {what}, with `expect = {{ decision = \"{decision}\", policies = [\"{id}\"] }}`"
+            )?,
+        }
+        for (condition, missing) in missing {
+            let text = printable(&condition.text);
+            writeln!(out, "      line {}: {missing}: `{text}`", condition.line)?;
+        }
+        Ok(())
+    }
+}
+
+impl ConditionCoverage {
+    fn missing(&self) -> Option<&'static str> {
+        match (self.seen_true, self.seen_false) {
+            (true, true) => None,
+            (true, false) => Some("never false"),
+            (false, true) => Some("never true"),
+            (false, false) => Some("never asked, for what stands before it settled the matter"),
+        }
+    }
 }

@@ -4,15 +4,13 @@
 //! They stand where the reason holds, name the step that they are about, and cover that step at one
 //! place. One that covers nothing is told, so that none outlives its reason.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::spot::Spot;
 use super::{Needless, Survivor};
-use crate::loading::claims;
-use crate::policy::engines::comments;
-use crate::policy::{MutantKind, PolicySource};
+use crate::policy::engines::cedar::comments;
+use crate::policy::{Mutant, MutantKind, PolicySource};
 
 /// What an excuse begins with. The steps follow in parentheses, and behind a colon the reason.
 const EXCUSE: &str = "no test can tell";
@@ -50,9 +48,11 @@ pub(super) fn excuses(sources: &[PolicySource]) -> Vec<Excuse> {
     own.flat_map(of_source).collect()
 }
 
-/// Whether it holds rules that somebody wrote, and not what is said of tools, places and agents.
+/// Whether it holds policies in Cedar that an author wrote.
 fn is_own(source: &PolicySource) -> bool {
-    !source.name.starts_with('<') && claims(Path::new(&*source.name))
+    let name = &*source.name;
+    let extension = Path::new(name).extension();
+    !name.starts_with('<') && extension.is_some_and(|it| it == "cedar")
 }
 
 /// Gives each survivor its reason, if there is one.
@@ -117,12 +117,9 @@ impl Excuse {
 
 fn of_source(source: &PolicySource) -> Vec<Excuse> {
     let text = &*source.text;
-    let comments = comments(&source.name, text);
+    let comments = comments(text);
     let excuse = |span: &Range<usize>| {
-        let written = text
-            .get(span.clone())?
-            .trim_start_matches(['/', '#'])
-            .trim();
+        let written = text.get(span.clone())?.trim_start_matches('/').trim();
         let (kinds, reason) = read(written.strip_prefix(EXCUSE)?.trim_start())?;
         let line = line_of(text, span.start);
         let before = text.get(..span.start)?;
@@ -195,6 +192,48 @@ fn next_word(text: &str, comments: &[Range<usize>], from: usize) -> usize {
 pub(super) fn line_of(text: &str, at: usize) -> usize {
     let before = text.bytes().take(at);
     1 + before.filter(|byte| *byte == b'\n').count()
+}
+
+/// Where a change stands.
+#[derive(Debug)]
+pub(super) struct Spot {
+    file: Arc<str>,
+    kind: MutantKind,
+    /// From 1.
+    lines: RangeInclusive<usize>,
+    /// Where the part begins that is changed.
+    part: usize,
+    /// The part that is changed, in bytes: changes of one kind and one place are of one thing.
+    place: Range<usize>,
+}
+
+impl Spot {
+    pub(super) fn of(mutant: &Mutant) -> Self {
+        let rule = &mutant.rule;
+        let text = &*rule.source;
+        let whole = matches!(mutant.kind, MutantKind::Policy | MutantKind::Effect);
+        let place = if whole { &rule.span } else { &mutant.part };
+        // A policy is named anywhere before what its head asks, an element by itself as well.
+        let lines = if whole {
+            line_of(text, place.start)..=line_of(text, rule.head)
+        } else {
+            let own = line_of(text, mutant.span.start);
+            own..=own
+        };
+        Self {
+            file: Arc::clone(&rule.file),
+            kind: mutant.kind,
+            lines,
+            part: line_of(text, place.start),
+            place: place.clone(),
+        }
+    }
+
+    /// Whether a comment about a line of a file means it.
+    fn is_on(&self, file: &str, line: usize, kind: MutantKind) -> bool {
+        let here = self.lines.contains(&line) || self.part == line;
+        *self.file == *file && self.kind == kind && here
+    }
 }
 
 #[cfg(test)]

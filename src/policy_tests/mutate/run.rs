@@ -12,13 +12,13 @@ use super::super::fixture::Test;
 use super::super::load::Suite;
 use super::super::report::TestOutcome;
 use super::super::witness::{Heard, Question, Witness};
-use super::excuses::{Tried, line_of};
-use super::spot::Spot;
+use super::excuses::{Spot, Tried, line_of};
 use super::{Mutation, Near, Survivor, excuses};
 use crate::gate;
 use crate::loading;
+use crate::policy::engines::is_rego_or_cel;
 use crate::policy::{
-    Mutant, MutantKind, Observer, PolicyId, PolicySnapshot, PolicyStore, RuleEffect, Value,
+    Mutant, MutantKind, Observer, PolicyId, PolicySnapshot, PolicyStore, RuleEffect,
 };
 
 /// Tries every change of every policy of each pack. `None` if the gate that judges has failed.
@@ -117,7 +117,13 @@ impl<'s> Trial<'s> {
             survivors: sorted.survivors,
             excused: sorted.excused,
             needless: sorted.needless,
+            not_mutated: self.not_mutated(),
         })
+    }
+
+    fn not_mutated(&self) -> Vec<Arc<str>> {
+        let names = self.policies.sources().iter().map(|source| &source.name);
+        names.filter(|name| is_rego_or_cel(name)).cloned().collect()
     }
 
     /// In the order of the changes, found on as many threads as there are processors.
@@ -211,11 +217,7 @@ impl<'s> Trial<'s> {
             let line = text.lines().nth(line - 1).unwrap_or_default();
             line.trim().to_owned()
         };
-        let head = format!(
-            "{} `{}`",
-            rule.effect.map_or("rule", RuleEffect::word),
-            rule.policy
-        );
+        let head = format!("{} `{}`", rule.effect.word(), rule.policy);
         Survivor {
             policy: rule.policy.as_str().to_owned(),
             file: Arc::clone(&rule.file),
@@ -249,11 +251,7 @@ fn concerned(heard: Heard) -> BTreeSet<PolicyId> {
         .map(|reason| reason.policy.clone())
         .collect();
     let traces = heard.into_traces();
-    let about = traces.iter().filter(|trace| match trace.outline.effect {
-        RuleEffect::Permit | RuleEffect::Forbid => trace.in_scope(),
-        // It is asked for everything.
-        RuleEffect::Rule => trace.value == Value::True,
-    });
+    let about = traces.iter().filter(|trace| trace.in_scope());
     concerned.extend(about.map(|trace| trace.outline.id.clone()));
     concerned
 }
@@ -261,9 +259,8 @@ fn concerned(heard: Heard) -> BTreeSet<PolicyId> {
 /// What would make the difference.
 fn missing(mutant: &Mutant) -> String {
     let (kept, lost) = match mutant.rule.effect {
-        Some(RuleEffect::Permit) => ("allowed", "denied"),
-        Some(RuleEffect::Forbid) => ("denied", "allowed"),
-        Some(RuleEffect::Rule) | None => ("decided", "decided otherwise"),
+        RuleEffect::Permit => ("allowed", "denied"),
+        RuleEffect::Forbid => ("denied", "allowed"),
     };
     let id = &mutant.rule.policy;
     // What is asked the other way round may get a word more, and nothing that was there changes.

@@ -7,12 +7,10 @@
 mod build;
 mod extras;
 mod failure;
-mod github;
 mod hint;
 mod human;
 mod junit;
 mod not_run;
-mod sarif;
 mod short;
 mod tap;
 

@@ -169,7 +169,7 @@ fn what_is_not_asked_for_is_not_told() {
 }
 
 #[test]
-fn conditions_in_cel_count_as_those_in_cedar_do() {
+fn each_rule_in_cel_counts_once() {
     let rule = |id: &str, tool: &str| {
         format!(
             "[[rule]]\nid = '{id}'\neffect = 'permit'\nactions = ['call_tool', 'list_tool']\nwhen = \"resource.name == '{tool}' && (principal.trust > 0 || 'a' in principal.roles)\"\n"
@@ -190,7 +190,7 @@ fn conditions_in_cel_count_as_those_in_cedar_do() {
 }
 
 #[test]
-fn statements_in_rego_count_as_conditions_do() {
+fn each_reason_of_a_package_in_rego_counts_once() {
     let rules = r#"package mcp
 decision := {"allow": true, "reasons": permits} if {
     count(permits) > 0
@@ -222,17 +222,38 @@ named(name) if name == "x"
         .rules
         .iter()
         .map(|rule| (rule.id.as_str(), rule.seen));
-    let expected = [
-        ("decision", Seen::Decided),
-        ("read", Seen::Decided),
-        ("unseen", Seen::Never),
-        ("trusted", Seen::Decided),
-    ];
+    let expected = [("read", Seen::Decided), ("unseen", Seen::Never)];
     assert_eq!(seen.collect::<Vec<_>>(), expected);
 }
 
 #[test]
-fn of_a_list_the_conditions_of_rules_on_listing_are_seen() {
+fn a_package_that_gives_no_reason_counts_as_one_rule() {
+    let check = |name: &str, covered: usize| {
+        let tests = "[[test]]\nname = 'x'\ncall = 'x'\nexpect = { decision = 'DECISION' }\n";
+        let tests = tests.replace("DECISION", if covered > 0 { "allow" } else { "deny" });
+        let pack = Pack::new("", &tests);
+        let rule =
+            format!("decision := {{\"allow\": true}} if input.resource.name == \"{name}\"\n");
+        pack.write("a.rego", &format!("package mcp\n{rule}"));
+        pack.write("b.rego", "package mcp\nother := 1\n");
+        let report = covered_of(&pack);
+        assert_eq!((report.covered, report.total), (covered, 1), "{report:#?}");
+    };
+    check("x", 1);
+    check("y", 0);
+}
+
+#[test]
+fn several_reasons_in_one_rule_count_each() {
+    let rules = "package mcp\ndecision := {\"allow\": true, \"reasons\": [{\"id\": \"a\"}, {\"id\": \"b\"}]} if input.action == \"call_tool\"\n";
+    let pack = Pack::new("", "[[test]]\nname = 'x'\ncall = 'x'\nexpect = 'allow'\n");
+    pack.write("rules.rego", rules);
+    let report = covered_of(&pack);
+    assert_eq!((report.covered, report.total), (2, 2), "{report:#?}");
+}
+
+#[test]
+fn of_a_list_the_rules_on_listing_are_seen() {
     let rules = "[[rule]]\nid = 'list'\neffect = 'permit'\nactions = ['list_tool']\nwhen = \"resource.name == 'x'\"\n";
     let check = |tools: &str, visible: &str, covered: usize| {
         let tests = format!(
@@ -241,9 +262,9 @@ fn of_a_list_the_conditions_of_rules_on_listing_are_seen() {
         let pack = Pack::new("", &tests);
         pack.write("rules.cel.toml", rules);
         let report = covered_of(&pack);
-        assert_eq!((report.covered, report.total), (covered, 3), "{report:#?}");
+        assert_eq!((report.covered, report.total), (covered, 1), "{report:#?}");
     };
-    check("'x'", "'x'", 2);
-    check("'y'", "", 1);
-    check("'x', 'y'", "'x'", 3);
+    check("'x'", "'x'", 1);
+    check("'y'", "", 0);
+    check("'x', 'y'", "'x'", 1);
 }

@@ -45,6 +45,17 @@ fn only_the_secret_goes() {
 }
 
 #[test]
+fn a_bot_is_given_its_token() {
+    let it = [
+        "MTk4NjIyNDgzNDcxOTI1MjQ4",
+        "Cl2FMQ",
+        "ZnCjm1XVW7vRze4b7Cq4se7kKWs1",
+    ]
+    .join(".");
+    check(&format!("bot = {it}"), "bot = [redacted:discord-bot-token]");
+}
+
+#[test]
 fn a_longer_word_is_another_word() {
     let it = github();
     let longer = format!("{it}Z");

@@ -75,7 +75,7 @@ fn rule(outline: &PolicyOutline) -> MutantRule {
         source: Arc::clone(&outline.source),
         span: outline.span.clone(),
         head: head.map_or(outline.span.start, |part| part.span.start),
-        effect: Some(outline.effect),
+        effect: outline.effect,
     }
 }
 
@@ -116,7 +116,7 @@ impl Making<'_> {
         let other = match effect(policy) {
             Some(RuleEffect::Permit) => RuleEffect::Forbid,
             Some(RuleEffect::Forbid) => RuleEffect::Permit,
-            Some(RuleEffect::Rule) | None => return,
+            None => return,
         };
         // What they promise may not go with the other effect, and would not be kept.
         let named = |node: &&Node<Option<cst::Annotation>>| {

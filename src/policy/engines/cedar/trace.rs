@@ -110,8 +110,9 @@ impl CedarEngine {
             .fold(Needs::default(), |needs, rule| needs.and(rule.needs));
         let misfit = self.arguments(&view, needs).err();
         let misfit = misfit.filter(|_| !unclear.is_empty());
-        let refused = misfit.map(|misfit| self.misfit(facts.resource, &misfit));
-        let refused = refused.transpose()?;
+        if let Some(misfit) = &misfit {
+            self.misfit(facts.resource, misfit)?;
+        }
         let all = about
             .iter()
             .fold(needs, |needs, policy| needs.and(policy.needs));
@@ -126,7 +127,7 @@ impl CedarEngine {
         let (request, entities) = world(all).or_else(|_| world(needs))?;
         let mut policies = trace_with(&about, request, &entities);
         for policy in &mut policies {
-            let unasked = refused.is_some()
+            let unasked = misfit.is_some()
                 && unclear
                     .iter()
                     .any(|rule| rule.reason.policy == policy.outline.id);
@@ -138,7 +139,6 @@ impl CedarEngine {
         Ok(Trace {
             policies,
             fault: None,
-            refused,
         })
     }
 }

@@ -14,8 +14,8 @@ use super::patterns::{Collected, Patterns};
 use super::table::{Table, Text, suggest};
 use super::{length, meter};
 use crate::policy::{
-    ActionName, Obligation, OnDeny, Origin, PolicyEntry, PolicyId, PolicyProblem, PolicySource,
-    Raise, Reason,
+    ActionName, Obligation, OnDeny, Origin, PolicyEntry, PolicyId, PolicyOutline, PolicyProblem,
+    PolicySource, Raise, Reason, RuleEffect,
 };
 
 /// Letters of an expression that show where a problem is.
@@ -31,18 +31,12 @@ const CANONICAL: [(&str, &str); 3] = [
 /// What `[[rule]]` came to.
 #[derive(Debug)]
 pub(super) struct Rule {
-    pub(super) effect: Effect,
-    pub(super) actions: Vec<ActionName>,
+    /// Without parts.
+    pub(super) outline: Arc<PolicyOutline>,
     /// Nothing where the rule holds always.
     pub(super) condition: Option<Bounded>,
     pub(super) reason: Reason,
     pub(super) obligations: Vec<Obligation>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Effect {
-    Permit,
-    Forbid,
 }
 
 /// What all files came to.
@@ -113,7 +107,10 @@ impl Reader {
         let id = table.text("id");
         let effect = table.word(
             "effect",
-            &[("permit", Effect::Permit), ("forbid", Effect::Forbid)],
+            &[
+                ("permit", RuleEffect::Permit),
+                ("forbid", RuleEffect::Forbid),
+            ],
         );
         let actions = actions(&mut table);
         let when = table.text("when");
@@ -138,12 +135,12 @@ impl Reader {
         }
         let others = labels.is_some() || raise.is_some();
         let obliged = note.is_some() || canonical.is_some() || keys.is_some() || others;
-        if effect == Some(Effect::Forbid) && obliged {
+        if effect == Some(RuleEffect::Forbid) && obliged {
             let message = "an obligation on a `forbid` would never be carried out";
             let help = "put it on the `permit` whose use it goes with".to_owned();
             table.report(place.clone(), message, Some(help));
         }
-        if effect == Some(Effect::Permit) && on_deny.is_some() {
+        if effect == Some(RuleEffect::Permit) && on_deny.is_some() {
             let message = "`requires_consent` on a `permit` has no effect";
             table.report(place.clone(), message, None);
         }
@@ -175,8 +172,15 @@ impl Reader {
             text: text.into(),
         });
         self.read.rules.push(Rule {
-            effect,
-            actions,
+            outline: Arc::new(PolicyOutline {
+                id: policy.clone(),
+                origin: origin.clone(),
+                effect,
+                actions,
+                source: Arc::clone(&source.text),
+                span: place.start..place.start.saturating_add(text.len()),
+                parts: Vec::new(),
+            }),
             condition: condition.flatten(),
             reason: Reason {
                 policy,

@@ -2,27 +2,29 @@
 //!
 //! As with Cedar here, a rule that fails is a fault, of a permit too, and a fault denies.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use cel::common::types::CelBool;
+use cel::common::types::{
+    CelBool, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelNull, CelString,
+};
+use cel::common::value::Val;
 use cel::{Context, Value};
 
-use super::super::document;
+use super::super::document::{self, Node};
 use super::bound::Bounded;
-use super::file::{Effect, Rule};
+use super::file::Rule;
 use super::meter::{env, metered, spend};
-use super::value::value;
 use super::{CelEngine, NAME};
-use crate::policy::{EngineFault, Facts, FaultKind, PolicyId, Verdict};
+use crate::policy::{
+    EngineFault, Facts, FaultKind, PolicyId, PolicyTrace, RuleEffect, Trace, Value as Outcome,
+    Verdict,
+};
 
 impl CelEngine {
     pub(super) fn verdict(&self, facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
-        let action = facts.action.name();
-        let rules: Vec<&Rule> = self
-            .rules
-            .iter()
-            .filter(|rule| rule.actions.contains(&action))
-            .collect();
+        let rules = self.about(facts);
         if rules.is_empty() {
             return Ok(Verdict::Abstain);
         }
@@ -33,8 +35,50 @@ impl CelEngine {
         Ok(verdict(&held))
     }
 
+    fn about(&self, facts: &Facts<'_>) -> Vec<&Rule> {
+        let action = facts.action.name();
+        let rules = self.rules.iter();
+        rules
+            .filter(|rule| rule.outline.actions.contains(&action))
+            .collect()
+    }
+
+    /// What each rule about the action comes to, with all the steps of a message.
+    pub(super) fn traced(&self, facts: &Facts<'_>) -> Trace {
+        let (policies, fault) = match self.outcomes(facts) {
+            Ok(policies) => (policies, None),
+            Err(fault) => (Vec::new(), Some(fault)),
+        };
+        Trace { policies, fault }
+    }
+
+    fn outcomes(&self, facts: &Facts<'_>) -> Result<Vec<PolicyTrace>, EngineFault> {
+        let rules = self.about(facts);
+        // A fault of no rule, such as steps that all rules together used up.
+        if let Err(fault) = self.verdict(facts)
+            && fault.policy.is_none()
+        {
+            return Err(fault);
+        }
+        let outcome = |rule: &&Rule, context: &Context<'_, '_>| {
+            let holds = metered(|| self.patterns.during(|| holds(rule, context)));
+            PolicyTrace {
+                outline: Arc::clone(&rule.outline),
+                value: match holds {
+                    Ok(Ok(holds)) => Outcome::of(holds),
+                    Ok(Err(fault)) => Outcome::Failed(fault.problem),
+                    Err(exhausted) => Outcome::Failed(exhausted.to_string()),
+                },
+                parts: Vec::new(),
+            }
+        };
+        self.with_context(facts, |context| {
+            rules.iter().map(|rule| outcome(rule, context)).collect()
+        })
+    }
+
     /// Does something with the facts as expressions see them.
-    pub(super) fn with_context<T>(
+    fn with_context<T>(
         &self,
         facts: &Facts<'_>,
         work: impl FnOnce(&Context<'_, '_>) -> T,
@@ -74,7 +118,7 @@ fn holds(rule: &Rule, context: &Context<'_, '_>) -> Result<bool, EngineFault> {
 }
 
 /// Whether a condition holds, or why it cannot be evaluated.
-pub(super) fn truth(condition: &Bounded, context: &Context<'_, '_>) -> Result<bool, String> {
+fn truth(condition: &Bounded, context: &Context<'_, '_>) -> Result<bool, String> {
     if !spend(condition.nodes) {
         return Err("there are no steps left for it".to_owned());
     }
@@ -86,14 +130,16 @@ pub(super) fn truth(condition: &Bounded, context: &Context<'_, '_>) -> Result<bo
 
 fn verdict(held: &[&Rule]) -> Verdict {
     let reasons = |effect| {
-        let rules = held.iter().filter(move |rule| rule.effect == effect);
+        let rules = held
+            .iter()
+            .filter(move |rule| rule.outline.effect == effect);
         rules.map(|rule| rule.reason.clone()).collect::<Vec<_>>()
     };
-    let forbids = reasons(Effect::Forbid);
+    let forbids = reasons(RuleEffect::Forbid);
     if !forbids.is_empty() {
         return Verdict::Deny { reasons: forbids };
     }
-    let permits = reasons(Effect::Permit);
+    let permits = reasons(RuleEffect::Permit);
     if permits.is_empty() {
         return Verdict::Abstain;
     }
@@ -104,7 +150,7 @@ fn verdict(held: &[&Rule]) -> Verdict {
     }
 }
 
-pub(super) fn unsayable(problem: &dyn ToString) -> EngineFault {
+fn unsayable(problem: &dyn ToString) -> EngineFault {
     fault(FaultKind::Facts, None, problem)
 }
 
@@ -125,4 +171,33 @@ fn told(problem: &str) -> String {
         told.push('…');
     }
     told
+}
+
+/// The document as CEL values, which borrow every text of the facts.
+fn value<'v>(node: Node<'v>) -> Box<dyn Val + 'v> {
+    match node {
+        Node::Null => Box::new(CelNull),
+        Node::Bool(value) => Box::new(CelBool::from(value)),
+        Node::Integer(value) => Box::new(CelInt::from(value)),
+        Node::Number(value) => Box::new(CelDouble::from(value)),
+        Node::Text(text) => Box::new(CelString::from(text)),
+        Node::List(items) => {
+            let items: Vec<Box<dyn Val + 'v>> = items.into_iter().map(value).collect();
+            Box::new(CelList::from(items))
+        }
+        Node::Object(members) => {
+            let members: HashMap<CelMapKey<'v>, Box<dyn Val + 'v>> = members
+                .into_iter()
+                .map(|(key, node)| (self::key(key), value(node)))
+                .collect();
+            Box::new(CelMap::from(members))
+        }
+    }
+}
+
+fn key(key: Cow<'_, str>) -> CelMapKey<'_> {
+    match key {
+        Cow::Borrowed(key) => CelMapKey::from(key),
+        Cow::Owned(key) => CelMapKey::from(key),
+    }
 }

@@ -5,43 +5,34 @@
 //! operand of unbounded size is counted, and `&&` and `||` stop at the first error.
 
 mod bound;
-mod comments;
 mod file;
 mod judge;
 mod length;
-mod literal;
-mod lost;
 mod meter;
-mod mutants;
 mod names;
 mod open;
-mod parts;
 mod patterns;
-mod sights;
-mod surfaces;
 mod table;
 #[cfg(test)]
 mod tests;
-mod trace;
-mod value;
-mod written;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+
+use toml::de::DeTable;
 
 use self::file::Rule;
-use self::trace::Tracer;
 use super::cedar::ToolGroups;
 use super::document;
 use super::is_cel;
 use super::stack::on_big_stack;
 use crate::policy::{
-    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, LooksFor, Mutant,
-    PolicyErrors, PolicyOutline, PolicySource, Resource, RuleEngine, Shows, Trace, Verdict,
-    Visibility,
+    ActionName, Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, LooksFor,
+    OpenTools, PolicyErrors, PolicyOutline, PolicySource, Resource, RuleEffect, RuleEngine, Shows,
+    Surfaces, Trace, Verdict, Visibility,
 };
 
-pub(super) use comments::comments;
 pub(super) use open::open_permits;
 
 const NAME: EngineName = EngineName("cel");
@@ -59,8 +50,6 @@ struct CelEngine {
     rules: Vec<Rule>,
     patterns: patterns::Patterns,
     sources: Vec<PolicySource>,
-    /// Made when somebody asks why.
-    tracer: OnceLock<Tracer>,
 }
 
 impl EngineKind for Cel {
@@ -80,14 +69,13 @@ impl EngineKind for Cel {
                 problems: read.problems,
             });
         }
-        let surfaces = surfaces::of(&read.rules);
+        let surfaces = surfaces(&read.rules);
         Ok(Compiled {
             engine: Box::new(CelEngine {
                 groups: self.groups.clone(),
                 rules: read.rules,
                 patterns: read.patterns,
                 sources: sources.to_vec(),
-                tracer: OnceLock::new(),
             }),
             policies: read.policies,
             notices: Vec::new(),
@@ -96,7 +84,7 @@ impl EngineKind for Cel {
     }
 
     fn lost(&self, old: &[PolicySource], new: &[PolicySource]) -> Vec<String> {
-        lost::lost(old, new)
+        lost(old, new)
     }
 }
 
@@ -109,11 +97,11 @@ impl RuleEngine for CelEngine {
         self.verdict(facts)
     }
 
-    /// Each item is shown, hidden or passed over as the rules for `list_…` say.
     fn looks_for(&self) -> LooksFor {
         LooksFor::named_in(self.sources.iter().map(|source| &*source.text))
     }
 
+    /// Each item is shown, hidden or passed over as the rules for `list_…` say.
     fn visible(
         &self,
         facts: &ListFacts<'_>,
@@ -122,19 +110,89 @@ impl RuleEngine for CelEngine {
         document::visible(facts, items, |asked| self.verdict(asked))
     }
 
-    fn mutants(&self) -> Vec<Mutant> {
-        self.all_mutants()
-    }
-
     fn trace(&self, facts: &Facts<'_>) -> Option<Trace> {
         Some(self.traced(facts))
     }
 
     fn outlines(&self) -> Vec<Arc<PolicyOutline>> {
-        self.tracer().outlines().map(Arc::clone).collect()
+        self.rules
+            .iter()
+            .map(|rule| Arc::clone(&rule.outline))
+            .collect()
     }
 
     fn shows(&self) -> Shows {
         Shows::WhatMayBeListed
     }
+}
+
+/// What the rules leave open, for the line that the gate writes at start. Which tools is always a matter of conditions; so is everything that a rule has one for.
+fn surfaces(rules: &[Rule]) -> Surfaces {
+    let any = |action: ActionName, wanted: &dyn Fn(&Rule) -> bool| {
+        let mut rules = rules.iter();
+        rules.any(|rule| rule.outline.actions.contains(&action) && wanted(rule))
+    };
+    let closed: Vec<ActionName> = ActionName::ALL
+        .into_iter()
+        .filter(|action| {
+            any(*action, &|rule| {
+                rule.outline.effect == RuleEffect::Forbid && rule.condition.is_none()
+            })
+        })
+        .collect();
+    let permitted =
+        |action: &ActionName| any(*action, &|rule| rule.outline.effect == RuleEffect::Permit);
+    let open: Vec<ActionName> = ActionName::ALL
+        .into_iter()
+        .filter(|action| permitted(action) && !closed.contains(action))
+        .collect();
+    let tools = if open.contains(&ActionName::CallTool) {
+        OpenTools::ByPolicy
+    } else {
+        OpenTools::None
+    };
+    Surfaces {
+        tools,
+        open,
+        by_policy: Vec::new(),
+        closed,
+    }
+}
+
+/// Keys that rules of the same name do not have any more: a rule without its last keys is about more
+/// than it was.
+fn lost(old: &[PolicySource], new: &[PolicySource]) -> Vec<String> {
+    let now: BTreeMap<String, BTreeSet<String>> = new.iter().flat_map(keys_of_rules).collect();
+    let mut lost = Vec::new();
+    for source in old {
+        for (id, keys) in keys_of_rules(source) {
+            // Whether the rule itself is there, its name tells.
+            let Some(now) = now.get(&id) else {
+                continue;
+            };
+            lost.extend(keys.difference(now).map(|key| {
+                let file = &source.name;
+                format!("`{file}`: the `{key}` of the policy `{id}` is in force and is not there")
+            }));
+        }
+    }
+    lost
+}
+
+/// The keys of each rule.
+fn keys_of_rules(source: &PolicySource) -> Vec<(String, BTreeSet<String>)> {
+    let Ok(parsed) = DeTable::parse(&source.text) else {
+        return Vec::new();
+    };
+    let rules = parsed.get_ref().get("rule");
+    let rules = rules.and_then(|rules| rules.get_ref().as_array());
+    let rules = rules.into_iter().flat_map(|rules| rules.iter());
+    rules
+        .filter_map(|rule| {
+            let rule = rule.get_ref().as_table()?;
+            let id = rule.get("id")?.get_ref().as_str()?;
+            let keys = rule.keys().map(|key| key.get_ref().to_string());
+            Some((id.to_owned(), keys.collect()))
+        })
+        .collect()
 }

@@ -3,10 +3,10 @@
 use toml::de::DeTable;
 
 use super::super::is_cel;
-use super::file::{Effect, actions};
+use super::file::actions;
 use super::table::Table;
 use crate::policy::engines::open::OpenRule;
-use crate::policy::{ActionName, PolicySource};
+use crate::policy::{ActionName, PolicySource, RuleEffect};
 
 /// Rules with no condition, or with `true` for one, whose actions `call_tool` is among.
 pub(in crate::policy::engines) fn open_permits(sources: &[PolicySource]) -> Vec<OpenRule<'_>> {
@@ -24,8 +24,11 @@ fn in_file(source: &PolicySource) -> Vec<OpenRule<'_>> {
     let mut found = Vec::new();
     for (place, keys) in rules {
         let mut rule = Table::new(source, keys, &mut problems);
-        let effects = [("permit", Effect::Permit), ("forbid", Effect::Forbid)];
-        let permits = rule.word("effect", &effects) == Some(Effect::Permit);
+        let effects = [
+            ("permit", RuleEffect::Permit),
+            ("forbid", RuleEffect::Forbid),
+        ];
+        let permits = rule.word("effect", &effects) == Some(RuleEffect::Permit);
         let calls = actions(&mut rule).contains(&ActionName::CallTool);
         let always = match rule.text("when") {
             Some((when, _)) => when.trim() == "true",

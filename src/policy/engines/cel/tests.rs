@@ -1,6 +1,10 @@
+use proptest::prelude::*;
+
 use super::super::super::fixture::{World, check_lists_only_a, told, tool};
 use super::*;
-use crate::policy::{Decision, DenialCause, Leaf, OnDeny, OpenTools, PolicySnapshot};
+use crate::policy::{
+    Decision, DenialCause, Leaf, OnDeny, OpenTools, PolicySnapshot, Value as Outcome,
+};
 
 #[test]
 fn a_rule_decides() {
@@ -489,4 +493,91 @@ fn a_name_that_no_document_has_is_refused_however_it_is_looked_up() {
     check("context['targets']['outside']", None);
     check("context.arguments['tragets'] == 1", None);
     check("context.arguments[action] == 1", None);
+}
+
+fn traced(rules: &str, world: &World) -> Trace {
+    let tool = tool("read");
+    let mut traces = snapshot(rules).unwrap().trace(&world.call(&tool));
+    traces.pop().unwrap()
+}
+
+#[test]
+fn each_rule_about_the_action_is_traced_with_its_place() {
+    let rules = format!(
+        "[[rule]]\nid = 'ping'\neffect = 'permit'\nactions = ['ping']\n{}\n[[rule]]\nid = 'b'\neffect = 'forbid'\nwhen = 'context.arguments.no'\n",
+        permit("resource.name == 'no'")
+    );
+    let told: Vec<(String, Outcome, String)> = traced(&rules, &World::new())
+        .policies
+        .into_iter()
+        .map(|it| {
+            let outline = &it.outline;
+            let text = outline.source.get(outline.span.clone()).unwrap();
+            (outline.origin.to_string(), it.value, text.to_owned())
+        })
+        .collect();
+    let [first, second] = &told[..] else {
+        panic!("{told:?}")
+    };
+    assert_eq!((&*first.0, &first.1), ("t.cel.toml:5", &Outcome::False));
+    assert_eq!(
+        second.2,
+        "[[rule]]\nid = 'b'\neffect = 'forbid'\nwhen = 'context.arguments.no'"
+    );
+    assert!(
+        matches!(&second.1, Outcome::Failed(why) if why.contains("No such key")),
+        "{second:?}"
+    );
+}
+
+#[test]
+fn steps_that_all_rules_used_up_together_are_a_fault_of_none() {
+    let list = vec!["'x'"; 40].join(", ");
+    let when = format!(
+        "[{list}].all(a, [{list}].all(b, [{list}].all(c, [{list}].all(d, a == b || c == d))))"
+    );
+    let trace = traced(&permit(&when), &World::new());
+    assert!(trace.fault.is_some() && trace.policies.is_empty());
+}
+
+/// Conditions that hold, do not, fail, are no booleans, or take long.
+fn expression() -> impl Strategy<Value = String> {
+    let leaves = [
+        "true",
+        "false",
+        "resource.name == 'read'",
+        "!action.contains('list')",
+        "context.arguments.no",
+        "has(context.arguments.no)",
+        "resource.level",
+        "[1, 2].exists(x, x > 1 && x < 3 || x == 9)",
+        "'a && b'.matches('b$')",
+        "!resource.hints.readOnly == true",
+    ];
+    let leaves: Vec<String> = leaves.into_iter().map(str::to_owned).collect();
+    proptest::sample::select(leaves).prop_recursive(4, 12, 3, |inner| {
+        let three = (inner.clone(), inner.clone(), inner.clone());
+        prop_oneof![
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{a} && {b}")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a}) || !({b})")),
+            three.prop_map(|(a, b, c)| format!("({a}) ? ({b}) : {c}")),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_a_rule_in_cel_comes_to_is_the_verdict(when in expression()) {
+        let rules = permit(&when);
+        let verdict = judged(&rules, &World::new());
+        let trace = traced(&rules, &World::new());
+        let expected = match trace.policies.first().map(|it| &it.value) {
+            Some(Outcome::True) => "allow p",
+            Some(Outcome::False) => "nothing",
+            Some(Outcome::Failed(_)) | None => "fault",
+        };
+        prop_assert_eq!(verdict, expected);
+    }
 }

@@ -9,7 +9,6 @@ mod known;
 mod numbers;
 mod parts;
 mod samples;
-mod sights;
 #[cfg(test)]
 mod tests;
 
@@ -18,7 +17,6 @@ use std::collections::BTreeMap;
 
 pub(super) use self::known::Known;
 pub(super) use self::samples::samples;
-pub(super) use self::sights::Path;
 
 use self::parts::{context, principal, resource};
 use super::cedar::ToolGroups;

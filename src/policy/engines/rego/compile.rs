@@ -8,9 +8,8 @@ use regorus::Engine;
 
 use super::functions::{self, Refused, Segment};
 use super::limits;
-use super::names;
 use super::tokens::{Kind, Token, tokens};
-use super::{ENTRY, evaluated, told, value};
+use super::{ENTRY, evaluated, object, told};
 use crate::policy::engines::document;
 use crate::policy::{
     Origin, PolicyEntry, PolicyErrors, PolicyId, PolicyProblem, PolicySource, Reason,
@@ -178,7 +177,7 @@ fn check_rules(files: &[File<'_>], problems: &mut Vec<PolicyProblem>) {
                 None => problem,
             });
         }
-        for Refused { at, message, help } in names::unknown(&file.tokens) {
+        for Refused { at, message, help } in functions::unknown_names(&file.tokens) {
             let problem = file.problem("policy::name", at, message);
             problems.push(match help {
                 Some(help) => problem.with_help(help),
@@ -212,7 +211,7 @@ fn check_rules(files: &[File<'_>], problems: &mut Vec<PolicyProblem>) {
 fn try_out(engine: &Engine, limit: Duration, problems: &mut Vec<PolicyProblem>) {
     let mut told: BTreeSet<String> = BTreeSet::new();
     for sample in document::samples() {
-        if let Err(problem) = evaluated(engine, ENTRY, value::object(sample), limit) {
+        if let Err(problem) = evaluated(engine, ENTRY, object(sample), limit) {
             let is_mistake = ["is unsafe", "could not find function", "rule conflicts"]
                 .iter()
                 .any(|words| problem.contains(words));
@@ -259,7 +258,7 @@ fn policies(files: &[File<'_>]) -> (Vec<PolicyEntry>, Ids) {
 }
 
 /// The words of `"id": "…"`.
-pub(super) fn named<'t>(segment: &Segment<'t>) -> Vec<&'t str> {
+fn named<'t>(segment: &Segment<'t>) -> Vec<&'t str> {
     let windows = segment.tokens.windows(3);
     windows
         .filter_map(|window| match window {

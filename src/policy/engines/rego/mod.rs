@@ -5,44 +5,35 @@
 //! answer of another shape, is a fault.
 
 mod answer;
-mod apart;
 mod compile;
 mod functions;
 mod limits;
-mod looked;
 mod lost;
-mod mutants;
-mod names;
 mod open;
-mod questions;
 #[cfg(test)]
 mod tests;
 mod tokens;
-mod trace;
-mod value;
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use regorus::Engine;
 use regorus::utils::limits::ExecutionTimerConfig;
 
 use self::compile::Ids;
-use self::trace::Tracer;
 use super::cedar::ToolGroups;
-use super::document;
+use super::document::{self, Node};
 use super::is_rego;
 use super::stack::on_big_stack;
 use crate::policy::{
     ActionName, Compiled, EngineFault, EngineKind, EngineName, Facts, FaultKind, ListFacts,
-    LooksFor, Mutant, OpenTools, PolicyErrors, PolicyOutline, PolicySource, Resource, RuleEngine,
-    Shows, Surfaces, Trace, Verdict, Visibility,
+    LooksFor, OpenTools, PolicyErrors, PolicySource, Resource, RuleEngine, Shows, Surfaces,
+    Verdict, Visibility,
 };
 
 pub(super) use open::open_permits;
-pub(super) use tokens::comments;
 
 const NAME: EngineName = EngineName("rego");
 
@@ -75,8 +66,6 @@ struct RegoEngine {
     engine: Engine,
     ids: Ids,
     sources: Vec<PolicySource>,
-    /// Made when somebody asks why.
-    tracer: OnceLock<Tracer>,
 }
 
 impl Rego {
@@ -107,7 +96,6 @@ impl EngineKind for Rego {
                 engine,
                 ids,
                 sources: sources.to_vec(),
-                tracer: OnceLock::new(),
             }),
             policies,
             notices: Vec::new(),
@@ -133,35 +121,23 @@ impl RuleEngine for RegoEngine {
 
     fn judge(&self, facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
         let members = asked(facts, &self.groups)?;
-        let answer = evaluated(&self.engine, ENTRY, value::object(members), self.limit);
+        let answer = evaluated(&self.engine, ENTRY, object(members), self.limit);
         answer
             .and_then(|answer| answer::verdict(&answer, &self.ids))
             .map_err(|problem| fault(FaultKind::Evaluation, &problem))
     }
 
-    /// Each item is shown, hidden or passed over as the package answers for `list_…`.
     fn looks_for(&self) -> LooksFor {
         LooksFor::named_in(self.sources.iter().map(|source| &*source.text))
     }
 
+    /// Each item is shown, hidden or passed over as the package answers for `list_…`.
     fn visible(
         &self,
         facts: &ListFacts<'_>,
         items: &[Resource<'_>],
     ) -> Vec<Result<Visibility, EngineFault>> {
         document::visible(facts, items, |asked| self.judge(asked))
-    }
-
-    fn mutants(&self) -> Vec<Mutant> {
-        self.all_mutants()
-    }
-
-    fn trace(&self, facts: &Facts<'_>) -> Option<Trace> {
-        Some(self.traced(facts))
-    }
-
-    fn outlines(&self) -> Vec<Arc<PolicyOutline>> {
-        self.tracer().outlines().map(Arc::clone).collect()
     }
 
     fn shows(&self) -> Shows {
@@ -225,5 +201,26 @@ fn fault(kind: FaultKind, problem: &str) -> EngineFault {
         kind,
         policy: None,
         problem: problem.to_owned(),
+    }
+}
+
+/// The document as a value of Rego.
+fn object(members: document::Object<'_>) -> regorus::Value {
+    let members: BTreeMap<regorus::Value, regorus::Value> = members
+        .into_iter()
+        .map(|(key, node)| (regorus::Value::from(&*key), value(node)))
+        .collect();
+    regorus::Value::from(members)
+}
+
+fn value(node: Node<'_>) -> regorus::Value {
+    match node {
+        Node::Null => regorus::Value::Null,
+        Node::Bool(value) => regorus::Value::from(value),
+        Node::Integer(value) => regorus::Value::from(value),
+        Node::Number(value) => regorus::Value::from(value),
+        Node::Text(text) => regorus::Value::from(&*text),
+        Node::List(items) => regorus::Value::from(items.into_iter().map(value).collect::<Vec<_>>()),
+        Node::Object(members) => object(members),
     }
 }

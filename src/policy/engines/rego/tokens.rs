@@ -1,7 +1,5 @@
 //! Rego's text in words, for what has to be known before anything parses it.
 
-use std::ops::Range;
-
 /// One word of the text, and where it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Token<'t> {
@@ -46,23 +44,6 @@ pub(super) fn tokens(text: &str) -> Vec<Token<'_>> {
         at += length;
     }
     tokens
-}
-
-/// Where comments stand, from `#` to the ends of their lines.
-pub(in crate::policy::engines) fn comments(text: &str) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
-    let mut at = 0;
-    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
-        let Some((_, length)) = next(rest) else {
-            break;
-        };
-        let piece = rest.get(..length).unwrap_or_default();
-        if piece.starts_with('#') {
-            found.push(at..at + piece.trim_end().len());
-        }
-        at += length;
-    }
-    found
 }
 
 impl Token<'_> {

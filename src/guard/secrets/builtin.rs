@@ -1,0 +1,166 @@
+//! The kinds of credentials that are known: the rules of `builtin.toml`.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::compiled::{Before, Compiled, Place, Proof};
+use super::error::RuleError;
+use super::rule::tenths;
+
+/// A kind of credential, under the keys of gitleaks and some more.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Row {
+    pub(super) id: String,
+    pub(super) keywords: Vec<String>,
+    regex: String,
+    /// In bits per byte.
+    entropy: f64,
+    #[serde(default)]
+    form: Form,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    guessed: bool,
+    #[serde(default)]
+    long: bool,
+    /// Where the pattern begins: so many bytes before a keyword, by default at it.
+    ///
+    /// A pattern that begins at a place is given up at the first byte that does not fit, most often
+    /// the one after the keyword; looked for in a window, the same pattern took a hundred times as
+    /// long.
+    #[serde(default = "at_keyword")]
+    at: Vec<usize>,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Form {
+    /// It tells itself; a word may not go on on either side of it.
+    #[default]
+    Token,
+    /// It is told by a name, to which it is given.
+    Named,
+    /// The same by a name of no issuer: nothing is between the two but what must be.
+    Guess,
+    /// The same by the word `token`, which is the name of other things as well.
+    TokenGuess,
+    /// The same as an option of a command: `--name value`.
+    Option,
+    /// As the pattern says, with no more around it. The group `secret` is the credential.
+    Text,
+}
+
+/// Bytes of the longest credentials that are not made for many lines.
+const ONE_LINE: usize = 2400;
+
+/// Bytes of the longest keys.
+const MANY_LINES: usize = 16 * 1024;
+
+/// Quotes, of code, of Markdown and of HTML, and colours of a terminal; however often escaped.
+macro_rules! quotes {
+    () => {
+        concat!(
+            r#"(?:\\*["'`\]*]|&(?:quot|apos|#34|#39|#x27);"#,
+            r"|(?:\x1b|\\(?:u001|x1)[bB]|\\033|\\e)\[[0-9;]*m| )",
+        )
+    };
+}
+
+/// What says that a value follows: the next cell of a table, or the member beside that of a name, as
+/// in lists of variables (`name: A`, `value: b`).
+macro_rules! beside {
+    () => {
+        concat!(
+            r" *\| *|",
+            r#"(?:[\s,]|\\+[nrt])+\\*["']?(?i:value)\\*["']?\s{0,4}[:=]\s{0,4}"#,
+        )
+    };
+}
+
+/// What may stand between a name and what it is given: the rest of the name, its quotes, what
+/// assigns, the quotes of the value. All of that may be inside a string, with escapes.
+const GIVEN: &str = concat!(
+    r"[A-Za-z0-9_. \-]{0,32}",
+    quotes!(),
+    r"{0,3}(?:\s{0,4}",
+    r"(?::=|=>|==?|:|,|>|\\(?:u003|x3)[dD]|\bis\b|(?:--?[A-Za-z\-]{1,24})?\s)\s{0,4}|",
+    beside!(),
+    ")",
+    quotes!(),
+    r"{0,4}(?:(?i:bearer|basic|token|bot)\s)?",
+);
+
+/// The same for names that are everywhere in ordinary texts (`token_id`, `password of the day: …`).
+const GIVEN_DIRECTLY: &str = concat!(
+    "s?(?i:[_.-]?(?:key|value|secret|token|password|prod|production|dev|staging|live|base|raw",
+    "|string|text|env|[0-9]{1,3})){0,2}",
+    quotes!(),
+    r"{0,3}(?:\s{0,4}(?::=|=>|==?|:|>|\\(?:u003|x3)[dD])\s{0,4}|",
+    beside!(),
+    ")",
+    quotes!(),
+    r"{0,4}(?:(?i:bearer|basic|token|bot)\s)?",
+);
+
+/// A value is no part of a longer word, of a path or of base64.
+const ENDS: &str = r"(?:$|(?u:[^A-Za-z0-9+/_\-]))";
+
+/// In the order of their precedence.
+///
+/// # Panics
+///
+/// Never: the file is constant.
+#[expect(clippy::expect_used, reason = "every test reads the file")]
+pub(super) fn rows() -> &'static [Row] {
+    #[derive(Deserialize)]
+    struct File {
+        rules: Vec<Row>,
+    }
+    static FILE: LazyLock<File> = LazyLock::new(|| {
+        toml::from_str(include_str!("builtin.toml")).expect("the rules that are built in are valid")
+    });
+    &FILE.rules
+}
+
+fn at_keyword() -> Vec<usize> {
+    vec![0]
+}
+
+impl Row {
+    pub(super) fn compiled(&'static self) -> Result<Compiled, RuleError> {
+        let Self { regex, name, .. } = self;
+        let least = tenths(self.entropy);
+        let (pattern, before, proof) = match self.form {
+            Form::Token => {
+                let pattern = format!(r"(?:{regex})\b{{end-half}}");
+                (pattern, Before::NoWord, Proof::Form(least))
+            }
+            Form::Named => {
+                let pattern = format!("(?i:{name}){GIVEN}(?<secret>{regex}){ENDS}");
+                (pattern, Before::Anything, Proof::Form(least))
+            }
+            Form::Guess => {
+                let pattern = format!("(?i:{name}){GIVEN_DIRECTLY}(?<secret>{regex}){ENDS}");
+                (pattern, Before::Anything, Proof::Guess(least))
+            }
+            Form::TokenGuess => {
+                let pattern = format!("(?i:token){GIVEN_DIRECTLY}(?<secret>{regex}){ENDS}");
+                (pattern, Before::NoHandle, Proof::Guess(least))
+            }
+            Form::Option => {
+                let pattern = format!("{name}[a-z0-9-]{{0,16}}[ =][\"']?(?<secret>{regex}){ENDS}");
+                (pattern, Before::Dashes, Proof::Guess(least))
+            }
+            Form::Text if self.guessed => (regex.clone(), Before::Anything, Proof::Guess(least)),
+            Form::Text => (regex.clone(), Before::Anything, Proof::Form(least)),
+        };
+        let place = Place::Anchored {
+            offsets: &self.at,
+            before,
+            after: if self.long { MANY_LINES } else { ONE_LINE },
+        };
+        Compiled::of_row(&self.id, &format!(r"\A(?:{pattern})"), place, proof)
+    }
+}
