@@ -155,10 +155,10 @@ impl Section {
             others.rev().find(|other| other.keys().contains(&key))
         };
         let help = match (
-            suggest::nearest(key, self.keys().iter().copied()),
+            suggest::did_you_mean(key, self.keys().iter().copied()),
             elsewhere(),
         ) {
-            (Some(word), _) => format!("did you mean `{word}`?"),
+            (Some(question), _) => question,
             (None, Some(other)) => format!("`{key}` belongs {}", other.place()),
             (None, None) => format!("known {}: {}", self.place(), suggest::list(self.keys())),
         };

@@ -19,7 +19,6 @@ mod parts;
 mod patterns;
 mod sights;
 mod surfaces;
-mod table;
 #[cfg(test)]
 mod tests;
 mod trace;
