@@ -138,7 +138,7 @@ impl Desk {
         }
         self.check_token(&parts.headers, peer.ip()).await?;
         let text =
-            expose(&self.metrics, (self.figures)()).map_err(|fmt::Error| Refused::Unwritable)?;
+            expose(&self.metrics, &(self.figures)()).map_err(|fmt::Error| Refused::Unwritable)?;
         Ok(response(200, OPENMETRICS, text))
     }
 

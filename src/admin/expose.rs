@@ -1,141 +1,225 @@
-//! The numbers as OpenMetrics text, which Prometheus and its kin read.
+//! The numbers as OpenMetrics text, which Prometheus and its kin read. The metrics are in the order of
+//! `docs/operating.md`.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, text};
-use prometheus_client::metrics::MetricType;
-use prometheus_client::registry::Registry;
+use prometheus_client::encoding::text;
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::registry::{Metric, Registry};
 
-use super::histogram::Distribution;
-use super::metrics::{Figures, Metrics};
-use super::table::{Described, ROWS, Type};
+use super::metrics::{Figures, Labels, Metrics, Sessions};
+use crate::agent::http::Health;
+use crate::audit::LogState;
 
 /// The media type of what [`expose`] gives.
 pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Everything that numbers come from.
-#[derive(Debug)]
-pub(super) struct Exposed {
-    pub(super) metrics: Arc<Metrics>,
-    pub(super) figures: Figures,
-}
-
-/// What a metric says at the moment.
-#[derive(Debug)]
-pub(super) enum Reading {
-    Counts(Vec<Sample>),
-    Seconds(f64),
-    /// With the value of the one label, if there is one.
-    Spreads(Vec<(Option<&'static str>, Distribution)>),
-}
-
-/// One number, with a value for each label.
-#[derive(Debug)]
-pub(super) struct Sample {
-    labels: Vec<String>,
-    value: u64,
-}
-
 /// All of it, at this moment.
-pub(super) fn expose(metrics: &Arc<Metrics>, figures: Figures) -> Result<String, fmt::Error> {
-    let mut registry = Registry::default();
-    let metrics = Arc::clone(metrics);
-    registry.register_collector(Box::new(Exposed { metrics, figures }));
+pub(super) fn expose(metrics: &Metrics, figures: &Figures) -> Result<String, fmt::Error> {
+    let mut all = All(Registry::default());
+    all.of_gate(metrics, figures);
+    all.of_messages(metrics, figures);
+    all.of_sessions(metrics, figures);
+    all.of_records(metrics, figures);
     let mut written = String::with_capacity(16 * 1024);
-    text::encode(&mut written, &registry)?;
+    text::encode(&mut written, &all.0)?;
     Ok(written)
 }
 
-pub(super) fn count(value: usize) -> u64 {
+struct All(Registry);
+
+impl All {
+    fn of_gate(&mut self, metrics: &Metrics, figures: &Figures) {
+        let health = figures.health;
+        self.gauge(
+            "mcp_protector_ready",
+            "Whether GET /health says 200",
+            health == Health::Ready,
+        );
+        let words = Health::ALL.map(|word| (word.word(), u64::from(word == health)));
+        let help = "1 at the word that GET /health says";
+        self.add("mcp_protector_health", help, gauges("status", words));
+        let uptime = ConstGauge::new(figures.seconds);
+        self.add(
+            "mcp_protector_uptime_seconds",
+            "Since the gate started",
+            uptime,
+        );
+        if let Some(memory) = &figures.memory {
+            let parts = [
+                ("allocated", count(memory.allocated)),
+                ("limit", count(memory.limit)),
+            ];
+            let help = "What is allocated, and what the process may take";
+            self.add("mcp_protector_memory_bytes", help, gauges("what", parts));
+        }
+        let revision = gauges("revision", [(&*figures.revision, 1)]);
+        self.add(
+            "mcp_protector_policy_info",
+            "The policies in force",
+            revision,
+        );
+        let help = "New policies that were published or rejected";
+        self.add(
+            "mcp_protector_policy_reloads",
+            help,
+            metrics.reloads.clone(),
+        );
+        let help = "Whether the configuration says what only a restart brings into force";
+        self.gauge("mcp_protector_restart_needed", help, figures.restart > 0);
+    }
+
+    fn of_messages(&mut self, metrics: &Metrics, figures: &Figures) {
+        let help = "What was decided, as the audit records it";
+        self.add("mcp_protector_decisions", help, metrics.decisions.clone());
+        let help = "From the arrival of a request or notification to its decision";
+        self.add("mcp_protector_decision_seconds", help, metrics.own.clone());
+        let help =
+            "From the arrival of a tool call to its outcome, the time of the server included";
+        self.add("mcp_protector_call_seconds", help, metrics.calls.clone());
+        let help = "What was no message";
+        self.add(
+            "mcp_protector_malformed_messages",
+            help,
+            metrics.frames.clone(),
+        );
+        let help = "Requests that got no further than HTTP";
+        self.add(
+            "mcp_protector_http_rejected",
+            help,
+            metrics.refusals.clone(),
+        );
+        let Sessions {
+            in_flight,
+            asked,
+            parked,
+            ..
+        } = figures.sessions;
+        let waiting = [("agent", count(in_flight)), ("upstream", count(asked))];
+        let help = "Requests that wait for their reply";
+        self.add(
+            "mcp_protector_requests_in_flight",
+            help,
+            gauges("asker", waiting),
+        );
+        let help = "Requests that wait until it is known what the server speaks, or which tools there are, \
+                    or until the agent's model has worked for the server";
+        self.gauge("mcp_protector_calls_parked", help, count(parked));
+    }
+
+    fn of_sessions(&mut self, metrics: &Metrics, figures: &Figures) {
+        let Sessions {
+            up,
+            repeating,
+            down,
+            ..
+        } = figures.sessions;
+        let states = [("up", up), ("repeating", repeating), ("down", down)];
+        let states = gauges("upstream", states.map(|(word, is)| (word, count(is))));
+        self.add(
+            "mcp_protector_sessions",
+            "Conversations, by the state of their servers",
+            states,
+        );
+        let help = "Conversations that have begun";
+        self.add(
+            "mcp_protector_sessions_begun",
+            help,
+            metrics.sessions.clone(),
+        );
+        if let Some(kept) = &figures.kept {
+            let help = "Sessions that are kept beyond their conversations";
+            self.gauge("mcp_protector_ratchet_sessions", help, count(kept.taken));
+            let help = "Sessions that can be kept: a further one has the highest sensitivity";
+            self.gauge("mcp_protector_ratchet_max_sessions", help, count(kept.most));
+        }
+        if let Some(open) = figures.connections {
+            let help = "Connections of agents over HTTP";
+            self.gauge("mcp_protector_connections", help, count(open));
+        }
+        let help = "What happened to servers";
+        self.add(
+            "mcp_protector_upstream_state_changes",
+            help,
+            metrics.servers.clone(),
+        );
+    }
+
+    fn of_records(&mut self, metrics: &Metrics, figures: &Figures) {
+        let audit = &figures.audit;
+        let works = audit.state == LogState::Working;
+        self.gauge(
+            "mcp_protector_audit_working",
+            "Whether records can be written",
+            works,
+        );
+        let help = "Records that are not written yet";
+        self.gauge("mcp_protector_audit_queued", help, audit.queued);
+        let outcomes = [("written", audit.written), ("lost", audit.lost)];
+        let help = "Records that were written or lost";
+        self.add(
+            "mcp_protector_audit_records",
+            help,
+            counters("outcome", outcomes),
+        );
+        let faults = ConstCounter::new(audit.faults);
+        self.add(
+            "mcp_protector_audit_faults",
+            "How often writing ceased to work",
+            faults,
+        );
+        let help = "What did not happen because it could not be recorded";
+        self.add(
+            "mcp_protector_audit_rejections",
+            help,
+            metrics.unrecorded.clone(),
+        );
+        if let Some(traces) = figures.traces {
+            let outcomes = [("exported", traces.exported), ("dropped", traces.dropped)];
+            let help = "Messages whose spans were exported or dropped";
+            self.add(
+                "mcp_protector_traced_messages",
+                help,
+                counters("outcome", outcomes),
+            );
+        }
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, value: impl Into<u64>) {
+        self.add(name, help, ConstGauge::new(value.into()));
+    }
+
+    fn add(&mut self, name: &str, help: &str, metric: impl Metric) {
+        self.0.register(name, help, metric);
+    }
+}
+
+type Numbers<N> = Family<Labels<1>, N>;
+
+fn gauges<const N: usize>(
+    label: &'static str,
+    values: [(&str, u64); N],
+) -> Numbers<Gauge<u64, AtomicU64>> {
+    let all = Numbers::<Gauge<u64, AtomicU64>>::default();
+    for (word, value) in values {
+        all.get_or_create(&[(label, word.to_owned().into())])
+            .set(value);
+    }
+    all
+}
+
+fn counters<const N: usize>(label: &'static str, values: [(&str, u64); N]) -> Numbers<Counter> {
+    let all = Numbers::<Counter>::default();
+    for (word, value) in values {
+        all.get_or_create(&[(label, word.to_owned().into())])
+            .inc_by(value);
+    }
+    all
+}
+
+fn count(value: usize) -> u64 {
     u64::try_from(value).unwrap_or(u64::MAX)
-}
-
-impl Reading {
-    pub(super) fn one(value: u64) -> Self {
-        Self::Counts(vec![Sample::new([], value)])
-    }
-
-    pub(super) fn of(samples: impl IntoIterator<Item = Sample>) -> Self {
-        Self::Counts(samples.into_iter().collect())
-    }
-
-    pub(super) fn words(counts: Vec<(Vec<String>, u64)>) -> Self {
-        Self::of(
-            counts
-                .into_iter()
-                .map(|(labels, value)| Sample { labels, value }),
-        )
-    }
-}
-
-impl Sample {
-    pub(super) fn new<const N: usize>(labels: [&str; N], value: u64) -> Self {
-        Self {
-            labels: labels.map(str::to_owned).into(),
-            value,
-        }
-    }
-}
-
-impl Collector for Exposed {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        ROWS.iter()
-            .try_for_each(|row| write(&mut encoder, &row.described, &(row.read)(self)))
-    }
-}
-
-fn write(
-    encoder: &mut DescriptorEncoder<'_>,
-    described: &Described,
-    reading: &Reading,
-) -> fmt::Result {
-    let is = match described.is {
-        Type::Counter => MetricType::Counter,
-        Type::Gauge => MetricType::Gauge,
-        Type::Histogram => MetricType::Histogram,
-    };
-    let Described { name, help, .. } = *described;
-    let mut encoder = encoder.encode_descriptor(name, help, None, is)?;
-    let samples = match reading {
-        Reading::Counts(samples) => samples,
-        Reading::Seconds(value) => return encoder.encode_gauge(value),
-        Reading::Spreads(all) => {
-            let name = described.labels.first().copied();
-            return all
-                .iter()
-                .try_for_each(|(value, spread)| match name.zip(*value) {
-                    Some(label) => spread_of(&mut encoder.encode_family(&[label])?, spread),
-                    None => spread_of(&mut encoder, spread),
-                });
-        }
-    };
-    for Sample { labels, value } in samples {
-        if labels.is_empty() {
-            // An empty set of labels would be written as `{}`.
-            number(&mut encoder, described.is, *value)?;
-            continue;
-        }
-        let names = described.labels.iter().copied();
-        let labels: Vec<_> = names.zip(labels.iter().map(String::as_str)).collect();
-        number(&mut encoder.encode_family(&labels)?, described.is, *value)?;
-    }
-    Ok(())
-}
-
-fn spread_of(encoder: &mut MetricEncoder<'_>, spread: &Distribution) -> fmt::Result {
-    let Distribution {
-        seconds,
-        count,
-        buckets,
-    } = spread;
-    encoder.encode_histogram::<NoLabelSet>(*seconds, *count, buckets, None)
-}
-
-fn number(encoder: &mut MetricEncoder<'_>, is: Type, value: u64) -> fmt::Result {
-    match is {
-        Type::Counter => encoder.encode_counter::<NoLabelSet, _, u64>(&value, None),
-        Type::Gauge | Type::Histogram => encoder.encode_gauge(&value),
-    }
 }

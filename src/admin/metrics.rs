@@ -1,20 +1,22 @@
-//! What has happened so far, in numbers.
+//! What has happened so far, in numbers. Every label has words of ours alone, so that no peer makes a
+//! time series.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::Histogram;
 
 use crate::agent::http::Health;
-use crate::audit::{self, AuditFault, Decision, Direction, Event, Kind, Observe, Sighting};
+use crate::audit::{self, AuditFault, Event, Kind, Observe, Sighting};
 use crate::memory;
 
-use super::histogram::{Distribution, Histogram};
-use super::words::{self, DECISIONS, DIRECTIONS, STAGES};
-
-/// Microseconds: what the gate itself takes.
-const OWN: [u64; 14] = [
-    25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 1_000_000,
-    10_000_000,
+/// Seconds: what the gate itself takes.
+const OWN: [f64; 14] = [
+    25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 1.0,
+    10.0,
 ];
 
 /// What comes of itself, and so has a time of its own.
@@ -26,39 +28,52 @@ const ASKED: [Kind; 5] = [
     Kind::Notification,
 ];
 
-/// Microseconds: what calls take in all.
-const WHOLE: [u64; 14] = [
-    1_000, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000,
-    5_000_000, 10_000_000, 30_000_000, 60_000_000,
+/// Seconds: what calls take in all.
+const WHOLE: [f64; 14] = [
+    1e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
 ];
+
+/// The steps that records name (`docs/audit-log-schema.md`); any other is `other`.
+const STAGES: [&str; 14] = [
+    "decode",
+    "correlate",
+    "classify",
+    "decide",
+    "limit",
+    "rewrite",
+    "record",
+    "forward",
+    "cached_result",
+    "bridge",
+    "inspect",
+    "deliver",
+    "http",
+    "reload",
+];
+
+/// The most time series of one metric whose words are not all listed here.
+const MOST_WORDS: usize = 256;
+
+/// Labels with their values.
+pub(super) type Labels<const N: usize> = [(&'static str, Cow<'static, str>); N];
 
 /// Counts what is recorded, and what never comes to a record.
 #[derive(Debug)]
 pub struct Metrics {
-    /// By kind, decision, stage and direction; see [`slot`].
-    decisions: Vec<AtomicU64>,
-    /// By the kinds of [`ASKED`].
-    own: [Histogram; 5],
-    calls: Histogram,
-    started: AtomicU64,
-    died: AtomicU64,
-    restarted: AtomicU64,
-    isolated: AtomicU64,
-    changed: AtomicU64,
-    published: AtomicU64,
-    rejected: AtomicU64,
-    sessions: AtomicU64,
-    unrecorded: AtomicU64,
-    frames: Rare,
-    refusals: Rare,
+    pub(super) decisions: Family<Labels<4>, Counter>,
+    /// From the arrival of what a peer sent to the decision, for each of [`ASKED`].
+    pub(super) own: Family<Labels<1>, Histogram>,
+    /// From the arrival of a call to its outcome.
+    pub(super) calls: Histogram,
+    pub(super) servers: Family<Labels<1>, Counter>,
+    pub(super) reloads: Family<Labels<1>, Counter>,
+    pub(super) sessions: Counter,
+    pub(super) unrecorded: Counter,
+    pub(super) frames: Family<Labels<2>, Counter>,
+    /// Time series of `frames`.
+    frame_words: AtomicUsize,
+    pub(super) refusals: Family<Labels<3>, Counter>,
 }
-
-/// Counts what is rare, by words of which there are many, and so under a lock.
-#[derive(Debug, Default)]
-struct Rare(Mutex<BTreeMap<Vec<String>, u64>>);
-
-/// The most that one of these tells apart. All words are ours, and there are fewer.
-const MOST_WORDS: usize = 256;
 
 /// Whose listener refused a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,221 +132,134 @@ pub struct Sessions {
     pub asked: usize,
 }
 
-/// What was decided how often.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Decided {
-    pub(super) kind: Kind,
-    pub(super) decision: Decision,
-    pub(super) stage: &'static str,
-    pub(super) direction: Option<Direction>,
-    pub(super) times: u64,
-}
-
-/// Numbers without labels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Counts {
-    pub(super) started: u64,
-    pub(super) died: u64,
-    pub(super) restarted: u64,
-    pub(super) isolated: u64,
-    pub(super) changed: u64,
-    pub(super) published: u64,
-    pub(super) rejected: u64,
-    pub(super) sessions: u64,
-    pub(super) unrecorded: u64,
-}
-
 impl Default for Metrics {
     fn default() -> Self {
-        let slots = Kind::ALL.len() * DECISIONS.len() * STAGES.len() * DIRECTIONS.len();
-        let decisions = std::iter::repeat_with(AtomicU64::default);
+        let of_words = |label: &'static str, words: &[&'static str]| {
+            let counts = Family::<Labels<1>, Counter>::default();
+            for word in words {
+                drop(counts.get_or_create(&[(label, Cow::Borrowed(*word))]));
+            }
+            counts
+        };
+        let servers = [
+            Event::Started,
+            Event::Down,
+            Event::Restarted,
+            Event::SwitchedToIsolated,
+            Event::DefinitionChanged,
+        ];
+        let own = Family::new_with_constructor((|| Histogram::new(OWN)) as fn() -> Histogram);
+        for kind in ASKED {
+            drop(own.get_or_create(&[("kind", kind.as_str().into())]));
+        }
         Self {
-            decisions: decisions.take(slots).collect(),
-            own: ASKED.map(|_| Histogram::new(&OWN)),
-            calls: Histogram::new(&WHOLE),
-            started: AtomicU64::default(),
-            died: AtomicU64::default(),
-            restarted: AtomicU64::default(),
-            isolated: AtomicU64::default(),
-            changed: AtomicU64::default(),
-            published: AtomicU64::default(),
-            rejected: AtomicU64::default(),
-            sessions: AtomicU64::default(),
-            unrecorded: AtomicU64::default(),
-            frames: Rare::default(),
-            refusals: Rare::default(),
+            decisions: Family::default(),
+            own,
+            calls: Histogram::new(WHOLE),
+            servers: of_words("event", &servers.map(Event::as_str)),
+            reloads: of_words("outcome", &["published", "rejected"]),
+            sessions: Counter::default(),
+            unrecorded: Counter::default(),
+            frames: Family::default(),
+            frame_words: AtomicUsize::default(),
+            refusals: Family::default(),
         }
     }
 }
 
 impl Metrics {
     /// A request got no further than HTTP. The code is a word of ours.
-    pub fn refused(&self, by: Listening, status: u16, code: &str) {
+    pub fn refused(&self, by: Listening, status: u16, code: &'static str) {
         let listener = match by {
             Listening::Agents => "agents",
             Listening::Operators => "admin",
         };
-        self.refusals.count(&[listener, &status.to_string(), code]);
-    }
-
-    /// Those that happened.
-    pub(super) fn decided(&self) -> impl Iterator<Item = Decided> + '_ {
-        let all = Kind::ALL.into_iter().flat_map(|kind| {
-            DECISIONS.into_iter().flat_map(move |decision| {
-                STAGES.into_iter().flat_map(move |stage| {
-                    DIRECTIONS
-                        .into_iter()
-                        .map(move |direction| (kind, decision, stage, direction))
-                })
-            })
-        });
-        all.zip(&self.decisions)
-            .map(|((kind, decision, stage, direction), times)| Decided {
-                kind,
-                decision,
-                stage,
-                direction,
-                times: times.load(Ordering::Relaxed),
-            })
-            .filter(|decided| decided.times > 0)
-    }
-
-    /// From the arrival of what a peer sent to the decision.
-    pub(super) fn own(&self) -> impl Iterator<Item = (Kind, Distribution)> + '_ {
-        ASKED.into_iter().zip(self.own.iter().map(Histogram::read))
-    }
-
-    /// From the arrival of a call to its outcome.
-    pub(super) fn calls(&self) -> Distribution {
-        self.calls.read()
-    }
-
-    /// By direction and code.
-    pub(super) fn frames(&self) -> Vec<(Vec<String>, u64)> {
-        self.frames.read()
-    }
-
-    /// By listener, status and code.
-    pub(super) fn refusals(&self) -> Vec<(Vec<String>, u64)> {
-        self.refusals.read()
-    }
-
-    pub(super) fn counts(&self) -> Counts {
-        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        Counts {
-            started: read(&self.started),
-            died: read(&self.died),
-            restarted: read(&self.restarted),
-            isolated: read(&self.isolated),
-            changed: read(&self.changed),
-            published: read(&self.published),
-            rejected: read(&self.rejected),
-            sessions: read(&self.sessions),
-            unrecorded: read(&self.unrecorded),
-        }
+        let labels = [
+            ("listener", listener.into()),
+            ("status", status.to_string().into()),
+            ("code", code.into()),
+        ];
+        self.refusals.get_or_create(&labels).inc();
     }
 
     fn count_event(&self, event: Event) {
-        let count = match event {
-            Event::Started => &self.started,
-            Event::Down => &self.died,
-            Event::Restarted => &self.restarted,
-            Event::SwitchedToIsolated => &self.isolated,
-            Event::DefinitionChanged => &self.changed,
-            Event::Published => &self.published,
-            Event::Rejected => &self.rejected,
+        let word = event.as_str();
+        match event {
+            Event::Started
+            | Event::Down
+            | Event::Restarted
+            | Event::SwitchedToIsolated
+            | Event::DefinitionChanged => {
+                self.servers.get_or_create(&[("event", word.into())]).inc();
+            }
+            Event::Published | Event::Rejected => {
+                self.reloads
+                    .get_or_create(&[("outcome", word.into())])
+                    .inc();
+            }
             Event::ConsentRequested
             | Event::ConsentGranted
             | Event::ConsentDenied
             | Event::ConsentTimeout
-            | Event::Cancelled => {
-                return;
-            }
-        };
-        count.fetch_add(1, Ordering::Relaxed);
+            | Event::Cancelled => {}
+        }
+    }
+
+    /// Codes come from the whole gate; more of them than there are is more than is kept.
+    fn count_frame(&self, labels: &Labels<2>) {
+        let is_new = self.frames.get(labels).is_none();
+        if !is_new || self.frame_words.fetch_add(1, Ordering::Relaxed) < MOST_WORDS {
+            self.frames.get_or_create(labels).inc();
+        }
     }
 }
 
 impl Observe for Metrics {
     fn observe(&self, sighting: &Sighting, fault: Option<&AuditFault>) {
         if fault.is_some() {
-            self.unrecorded.fetch_add(1, Ordering::Relaxed);
+            self.unrecorded.inc();
             return;
         }
         if let Some(event) = sighting.event {
             self.count_event(event);
         }
-        if let Some(times) = slot(sighting).and_then(|slot| self.decisions.get(slot)) {
-            times.fetch_add(1, Ordering::Relaxed);
+        let kind = sighting.kind;
+        let named = sighting.stage.as_ref();
+        let named = named.and_then(|named| STAGES.iter().find(|stage| *named == ***stage));
+        let stage = named.copied().unwrap_or("other");
+        let direction = sighting.direction.map_or("gate", audit::Direction::as_str);
+        if let Some(decision) = sighting.decision {
+            let labels = [
+                ("kind", kind.as_str().into()),
+                ("decision", decision.as_str().into()),
+                ("stage", stage.into()),
+                ("direction", direction.into()),
+            ];
+            self.decisions.get_or_create(&labels).inc();
         }
-        match sighting.kind {
-            Kind::ToolsList
-            | Kind::ToolCall
-            | Kind::Request
-            | Kind::ServerRequest
-            | Kind::Notification => {
-                let asked = ASKED.iter().position(|kind| *kind == sighting.kind);
-                let own = asked.and_then(|asked| self.own.get(asked));
-                if let Some((own, micros)) = own.zip(sighting.duration_us) {
-                    own.observe(micros);
-                }
+        let seconds = sighting.duration_us.map(seconds);
+        // What HTTP refused is told apart, since not all of it comes to a record.
+        if kind == Kind::MalformedMessage && stage != "http" {
+            let code = sighting.code.as_ref().map_or("other", |code| code.as_str());
+            let code = code.to_owned().into();
+            self.count_frame(&[("direction", direction.into()), ("code", code)]);
+        } else if kind == Kind::SessionStart {
+            self.sessions.inc();
+        } else if let Some(seconds) = seconds {
+            if kind == Kind::ToolResult {
+                self.calls.observe(seconds);
+            } else if ASKED.contains(&kind) {
+                let own = self.own.get_or_create(&[("kind", kind.as_str().into())]);
+                own.observe(seconds);
             }
-            Kind::ToolResult => {
-                if let Some(micros) = sighting.duration_us {
-                    self.calls.observe(micros);
-                }
-            }
-            Kind::SessionStart => {
-                self.sessions.fetch_add(1, Ordering::Relaxed);
-            }
-            // Rejections by HTTP count separately, since not all of them have a record.
-            Kind::MalformedMessage
-                if STAGES.get(words::stage(sighting.stage.as_ref())) != Some(&"http") =>
-            {
-                let code = sighting.code.as_ref().map_or("other", |code| code.as_str());
-                self.frames
-                    .count(&[words::direction(sighting.direction), code]);
-            }
-            Kind::MalformedMessage
-            | Kind::Startup
-            | Kind::GateDecision
-            | Kind::Consent
-            | Kind::UpstreamState
-            | Kind::PolicyReload
-            | Kind::AuditGap
-            | Kind::SessionEnd
-            | Kind::Shutdown => {}
         }
     }
 }
 
-impl Rare {
-    fn count(&self, words: &[&str]) {
-        let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-        let mut counts = self.lock();
-        if counts.len() < MOST_WORDS || counts.contains_key(&words) {
-            *counts.entry(words).or_default() += 1;
-        }
-    }
-
-    fn read(&self) -> Vec<(Vec<String>, u64)> {
-        let counts = self.lock();
-        let copied = counts.iter().map(|(words, count)| (words.clone(), *count));
-        copied.collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Vec<String>, u64>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Where a decision is counted; the order is that of [`Metrics::decided`].
-fn slot(sighting: &Sighting) -> Option<usize> {
-    let decision = sighting.decision?;
-    let kind = Kind::ALL.iter().position(|it| *it == sighting.kind)?;
-    let decision = DECISIONS.iter().position(|it| *it == decision)?;
-    let stage = words::stage(sighting.stage.as_ref());
-    let direction = DIRECTIONS.iter().position(|it| *it == sighting.direction)?;
-    let kind = kind * DECISIONS.len() + decision;
-    Some((kind * STAGES.len() + stage) * DIRECTIONS.len() + direction)
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "exact up to 285 years of microseconds"
+)]
+fn seconds(micros: u64) -> f64 {
+    micros as f64 / 1e6
 }

@@ -10,12 +10,9 @@ mod answer;
 mod approvals;
 mod attempts;
 mod expose;
-mod histogram;
 mod metrics;
 mod serve;
 mod settings;
-mod table;
-mod words;
 
 #[cfg(test)]
 mod tests;
@@ -24,4 +21,3 @@ pub use approvals::Approvals;
 pub use metrics::{Figures, Listening, Metrics, Places, Sessions, Traces};
 pub use serve::{Listener, Serving, Sources};
 pub use settings::Settings;
-pub use table::{Described, Type, metrics};

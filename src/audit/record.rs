@@ -106,133 +106,122 @@ pub enum ErrorClass {
     Fatal,
 }
 
-/// What a record is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// The gate runs.
-    Startup,
-    /// An agent's session began.
-    SessionStart,
-    /// `tools/list` from an agent.
-    ToolsList,
-    /// `tools/call` from an agent, with its decision: exactly one for each call that came in.
-    ToolCall,
-    /// What became of a call that was forwarded.
-    ToolResult,
-    /// Any other request from an agent, with its decision.
-    Request,
-    /// A request from the upstream, with its decision.
-    ServerRequest,
-    /// A notification, either way, with its decision; also the gate's own.
-    Notification,
-    /// Whatever else was judged: replies, and what the gate itself asks the upstream.
-    GateDecision,
-    /// A message that could not be decoded, in either direction. Its decision is `BLOCK`.
-    MalformedMessage,
-    /// A human was asked, or answered.
-    Consent,
-    /// A change of the upstream's state.
-    UpstreamState,
-    /// New policies were published, or refused.
-    PolicyReload,
-    /// Records that were never written; how many is in `lost`. Made by the log itself, and for refused
-    /// HTTP requests beyond what could be recorded.
-    AuditGap,
-    /// An agent's session ended.
-    SessionEnd,
-    /// The gate stops.
-    Shutdown,
+/// An enum of words: each variant with the word that records have for it.
+macro_rules! words {
+    ($(#[$about:meta])* $name:ident { $($(#[$means:meta])* $variant:ident = $word:literal,)* }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $($(#[$means])* $variant,)*
+        }
+
+        impl $name {
+            /// All of them, in the order of the documentation.
+            pub const ALL: [Self; [$($word),*].len()] = [$(Self::$variant),*];
+
+            /// As records have it.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)*
+                }
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+    };
 }
 
-impl Kind {
-    /// Every kind, in the order of the documentation.
-    pub const ALL: [Self; 16] = [
-        Self::Startup,
-        Self::SessionStart,
-        Self::ToolsList,
-        Self::ToolCall,
-        Self::ToolResult,
-        Self::Request,
-        Self::ServerRequest,
-        Self::Notification,
-        Self::GateDecision,
-        Self::MalformedMessage,
-        Self::Consent,
-        Self::UpstreamState,
-        Self::PolicyReload,
-        Self::AuditGap,
-        Self::SessionEnd,
-        Self::Shutdown,
-    ];
+words! {
+    /// What a record is about.
+    Kind {
+        /// The gate runs.
+        Startup = "startup",
+        /// An agent's session began.
+        SessionStart = "session_start",
+        /// `tools/list` from an agent.
+        ToolsList = "tools_list",
+        /// `tools/call` from an agent, with its decision: exactly one for each call that came in.
+        ToolCall = "tool_call",
+        /// What became of a call that was forwarded.
+        ToolResult = "tool_result",
+        /// Any other request from an agent, with its decision.
+        Request = "request",
+        /// A request from the upstream, with its decision.
+        ServerRequest = "server_request",
+        /// A notification, either way, with its decision; also the gate's own.
+        Notification = "notification",
+        /// Whatever else was judged: replies, and what the gate itself asks the upstream.
+        GateDecision = "gate_decision",
+        /// A message that could not be decoded, in either direction. Its decision is `BLOCK`.
+        MalformedMessage = "malformed_message",
+        /// A human was asked, or answered.
+        Consent = "consent",
+        /// A change of the upstream's state.
+        UpstreamState = "upstream_state",
+        /// New policies were published, or refused.
+        PolicyReload = "policy_reload",
+        /// Records that were never written; how many is in `lost`. Made by the log itself, and for refused
+        /// HTTP requests beyond what could be recorded.
+        AuditGap = "audit_gap",
+        /// An agent's session ended.
+        SessionEnd = "session_end",
+        /// The gate stops.
+        Shutdown = "shutdown",
+    }
 }
 
-/// What happened to the thing that the kind names, for kinds that are not about one message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Event {
-    /// The upstream was started, or connected to.
-    Started,
-    /// The upstream ended, or the connection broke.
-    Down,
-    /// The upstream was started again, or connected to again.
-    Restarted,
-    /// The session goes on with the isolated server.
-    SwitchedToIsolated,
-    /// A tool of the upstream is no longer defined as it was approved.
-    DefinitionChanged,
-    /// A human was asked.
-    ConsentRequested,
-    /// A human consented.
-    ConsentGranted,
-    /// A human refused.
-    ConsentDenied,
-    /// No human answered in time.
-    ConsentTimeout,
-    /// The question is withdrawn: an answer would have no effect.
-    Cancelled,
-    /// The new policies are in force.
-    Published,
-    /// The new policies were refused; the last good ones stay in force.
-    Rejected,
+words! {
+    /// What happened to the thing that the kind names, for kinds that are not about one message.
+    Event {
+        /// The upstream was started, or connected to.
+        Started = "started",
+        /// The upstream ended, or the connection broke.
+        Down = "down",
+        /// The upstream was started again, or connected to again.
+        Restarted = "restarted",
+        /// The session goes on with the isolated server.
+        SwitchedToIsolated = "switched_to_isolated",
+        /// A tool of the upstream is no longer defined as it was approved.
+        DefinitionChanged = "definition_changed",
+        /// A human was asked.
+        ConsentRequested = "consent_requested",
+        /// A human consented.
+        ConsentGranted = "consent_granted",
+        /// A human refused.
+        ConsentDenied = "consent_denied",
+        /// No human answered in time.
+        ConsentTimeout = "consent_timeout",
+        /// The question is withdrawn: an answer would have no effect.
+        Cancelled = "cancelled",
+        /// The new policies are in force.
+        Published = "published",
+        /// The new policies were refused; the last good ones stay in force.
+        Rejected = "rejected",
+    }
 }
 
-impl Event {
-    /// Every event, in the order of the documentation.
-    pub const ALL: [Self; 12] = [
-        Self::Started,
-        Self::Down,
-        Self::Restarted,
-        Self::SwitchedToIsolated,
-        Self::DefinitionChanged,
-        Self::ConsentRequested,
-        Self::ConsentGranted,
-        Self::ConsentDenied,
-        Self::ConsentTimeout,
-        Self::Cancelled,
-        Self::Published,
-        Self::Rejected,
-    ];
+words! {
+    /// Which way a message was going.
+    Direction {
+        AgentToUpstream = "agent_to_upstream",
+        UpstreamToAgent = "upstream_to_agent",
+    }
 }
 
-/// Which way a message was going.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Direction {
-    AgentToUpstream,
-    UpstreamToAgent,
-}
-
-/// What became of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Decision {
-    /// It passed.
-    Allow,
-    /// Policy, or the protocol's rules, refused it.
-    Block,
-    /// It was refused because a part of the gate or the upstream failed.
-    Error,
+words! {
+    /// What became of a message.
+    Decision {
+        /// It passed.
+        Allow = "ALLOW",
+        /// Policy, or the protocol's rules, refused it.
+        Block = "BLOCK",
+        /// It was refused because a part of the gate or the upstream failed.
+        Error = "ERROR",
+    }
 }
 
 /// Writes `decision` and, derived from it, `allowed`.

@@ -46,7 +46,6 @@ pub use settings::{
     Protocol, Ratchet, Redaction, Reload, Sanitizing, ServerAuth, StartupProbe, Strictness,
     Symlinks, Telemetry, ToolNames, Truncation, TruncationPreset, Upstream, Warnings,
 };
-pub(crate) use suggest::nearest;
 pub use upstream::INHERITED;
 pub use variables::Variables;
 

@@ -8,6 +8,7 @@ use toml::de::{DeTable, DeValue};
 use super::errors::Reason;
 use super::file::join;
 use super::reading::{Availability, Reading, Unknown};
+use crate::policy::table::kind;
 
 /// One table, present or not; an absent one has no values.
 pub(super) struct Section<'r, 't> {
@@ -242,15 +243,7 @@ impl<'r, 't> Section<'r, 't> {
         expected: &'static str,
         help: Option<&str>,
     ) {
-        let found = match field.value {
-            DeValue::String(_) => "a string",
-            DeValue::Integer(_) => "an integer",
-            DeValue::Float(_) => "a float",
-            DeValue::Boolean(_) => "a boolean",
-            DeValue::Datetime(_) => "a date or time",
-            DeValue::Array(_) => "an array",
-            DeValue::Table(_) => "a table",
-        };
+        let found = kind(field.value);
         let help = help.or_else(|| quoted_in_vain(field.value));
         self.tell(field, Reason::WrongType { expected, found }, help);
     }

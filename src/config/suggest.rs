@@ -1,8 +1,7 @@
 //! "Did you mean …": the word that an author most likely wanted.
 
-use strsim::damerau_levenshtein;
-
 use super::reading::{Availability, Known};
+use crate::policy::suggest::{did_you_mean, list, nearest};
 
 const HEADERS: &str = "what the server is shown is `auth`, as in `auth = { type = \"bearer\", token = \
                        \"${TOKEN}\" }`; other headers cannot be set";
@@ -52,23 +51,6 @@ const RENAMED: &[(&str, &str, &str)] = &[
     ("telemetry", "trust_sampled", "parent_based"),
 ];
 
-/// The candidate closest to what was written, if one is close enough to be worth naming.
-pub(crate) fn nearest<'c>(
-    written: &str,
-    candidates: impl IntoIterator<Item = &'c str>,
-) -> Option<&'c str> {
-    let plain = |word: &str| word.to_lowercase().replace('-', "_");
-    let written = plain(written);
-    // A quarter of the letters may be wrong: `alow`, `tranport`, `max_mesage_byte`.
-    let tolerance = written.chars().count() / 4 + 1;
-    candidates
-        .into_iter()
-        .map(|candidate| (damerau_levenshtein(&written, &plain(candidate)), candidate))
-        .filter(|(distance, _)| *distance <= tolerance)
-        .min()
-        .map(|(_, candidate)| candidate)
-}
-
 /// The known key of a section that an unknown one was most likely meant to be.
 pub(super) fn sibling(section: &str, key: &str, known: &Known) -> Option<&'static str> {
     nearest(key, siblings(section, known))
@@ -81,22 +63,13 @@ pub(super) fn for_unknown_key(section: &str, key: &str, known: &Known) -> String
         (*advice).to_owned()
     } else if let Some((.., name)) = RENAMED.iter().find(is_key) {
         format!("it is `{name}` now")
-    } else if let Some(sibling) = sibling(section, key, known) {
-        format!("did you mean `{sibling}`?")
+    } else if let Some(question) = did_you_mean(key, siblings(section, known)) {
+        question
     } else if let Some((section, key)) = usable(known).find(|(_, elsewhere)| *elsewhere == key) {
         format!("`{key}` belongs in `[{section}]`")
     } else {
         format!("known keys: {}", list(siblings(section, known)))
     }
-}
-
-/// The words in backticks with commas between them.
-pub(super) fn list<'c>(words: impl IntoIterator<Item = &'c str>) -> String {
-    words
-        .into_iter()
-        .map(|word| format!("`{word}`"))
-        .collect::<Vec<_>>()
-        .join(", ")
 }
 
 fn siblings(section: &str, known: &Known) -> impl Iterator<Item = &'static str> {
@@ -114,7 +87,7 @@ fn usable(known: &Known) -> impl Iterator<Item = (&str, &'static str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Known, RENAMED, for_unknown_key, nearest};
+    use super::{Known, RENAMED, for_unknown_key};
 
     #[test]
     fn a_key_of_before_is_answered_with_its_new_name() {
@@ -122,24 +95,6 @@ mod tests {
         for (section, old, new) in RENAMED {
             let help = for_unknown_key(section, old, &known);
             assert_eq!(help, format!("it is `{new}` now"));
-        }
-    }
-
-    #[test]
-    fn a_slip_finds_its_word_and_nonsense_finds_none() {
-        let keys = ["allow", "dir", "other_methods", "deny_response"];
-        let cases = [
-            ("alow", Some("allow")),
-            ("Allow", Some("allow")),
-            ("other-methods", Some("other_methods")),
-            ("othre_method", Some("other_methods")),
-            ("dri", Some("dir")),
-            ("deny", None),
-            ("certificate", None),
-            ("", None),
-        ];
-        for (written, expected) in cases {
-            assert_eq!(nearest(written, keys), expected, "{written}");
         }
     }
 }

@@ -10,9 +10,9 @@ use toml::de::{DeInteger, DeValue};
 use super::errors::Reason;
 use super::reading::{Reading, Unset};
 use super::section::{Field, Section};
-use super::suggest;
 use super::units;
 use super::variables::{self, Text, TextSource, expand};
+use crate::policy::suggest::{did_you_mean, list};
 
 impl<'t> Section<'_, 't> {
     /// A string that is no secret.
@@ -73,10 +73,8 @@ impl<'t> Section<'_, 't> {
         if let Some((_, choice)) = choices.iter().find(|(word, _)| *word == text.value) {
             return Some(*choice);
         }
-        let help = match suggest::nearest(&text.value, words()) {
-            Some(word) => format!("did you mean `{word}`?"),
-            None => format!("known values: {}", suggest::list(words())),
-        };
+        let help = did_you_mean(&text.value, words())
+            .unwrap_or_else(|| format!("known values: {}", list(words())));
         let quoted = (text.source == TextSource::Literal).then_some(text.value);
         self.tell(field, Reason::UnknownValue(quoted), Some(&help));
         None

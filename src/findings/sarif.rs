@@ -5,9 +5,9 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::{Finding, Level, Place, printable, relative};
+use super::{Finding, Level, printable, relative};
 
 /// What is known of a rule beside its findings.
 #[derive(Debug, Clone)]
@@ -29,179 +29,80 @@ pub struct Tool {
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
-#[derive(Serialize)]
-struct Log<'f> {
-    #[serde(rename = "$schema")]
-    schema: &'static str,
-    version: &'static str,
-    runs: [Run<'f>; 1],
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Run<'f> {
-    tool: Driver<'f>,
-    column_kind: &'static str,
-    results: Vec<Outcome<'f>>,
-}
-
-#[derive(Serialize)]
-struct Driver<'f> {
-    driver: Component<'f>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Component<'f> {
-    name: &'static str,
-    semantic_version: &'static str,
-    information_uri: &'static str,
-    rules: Vec<Descriptor<'f>>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Descriptor<'f> {
-    id: &'f str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    short_description: Option<Message>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    help_uri: Option<&'f str>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Outcome<'f> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rule_id: Option<&'f str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rule_index: Option<usize>,
-    level: &'static str,
-    message: Message,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    locations: Vec<Location>,
-}
-
-#[derive(Serialize)]
-struct Message {
-    text: String,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Location {
-    physical_location: Physical,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Physical {
-    artifact_location: Artifact,
-    region: Region,
-}
-
-#[derive(Serialize)]
-struct Artifact {
-    uri: String,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Region {
-    start_line: usize,
-    start_column: usize,
-    end_line: usize,
-    end_column: usize,
-}
-
 /// One log with one run.
 pub fn sarif(tool: &Tool, findings: &[Finding], out: &mut dyn Write) -> io::Result<()> {
-    let mut rules: Vec<Descriptor<'_>> = tool.rules.iter().map(Descriptor::of).collect();
-    for code in findings
-        .iter()
-        .filter_map(|finding| finding.code.as_deref())
-    {
-        if rules.iter().all(|rule| rule.id != code) {
-            rules.push(Descriptor {
-                id: code,
-                short_description: None,
-                help_uri: None,
-            });
+    let mut ids: Vec<&str> = tool.rules.iter().map(|rule| rule.code.as_str()).collect();
+    let mut rules: Vec<Value> = tool.rules.iter().map(described).collect();
+    for code in findings.iter().filter_map(|it| it.code.as_deref()) {
+        if !ids.contains(&code) {
+            ids.push(code);
+            rules.push(json!({ "id": code }));
         }
     }
-    let results = findings.iter().map(|finding| Outcome::of(finding, &rules));
-    let results = results.collect();
-    let log = Log {
-        schema: SCHEMA,
-        version: "2.1.0",
-        runs: [Run {
-            tool: Driver {
-                driver: Component {
-                    name: env!("CARGO_PKG_NAME"),
-                    semantic_version: env!("CARGO_PKG_VERSION"),
-                    information_uri: env!("CARGO_PKG_REPOSITORY"),
-                    rules,
-                },
-            },
-            column_kind: "unicodeCodePoints",
-            results,
+    let results: Vec<Value> = findings.iter().map(|it| result(it, &ids)).collect();
+    let log = json!({
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": {
+                "name": env!("CARGO_PKG_NAME"),
+                "semanticVersion": env!("CARGO_PKG_VERSION"),
+                "informationUri": env!("CARGO_PKG_REPOSITORY"),
+                "rules": rules,
+            }},
+            "columnKind": "unicodeCodePoints",
+            "results": results,
         }],
-    };
+    });
     serde_json::to_writer_pretty(&mut *out, &log)?;
     writeln!(out)
 }
 
-impl<'f> Descriptor<'f> {
-    fn of(rule: &'f Rule) -> Self {
-        Self {
-            id: &rule.code,
-            short_description: Some(Message::of(&rule.about)),
-            help_uri: rule.help_uri.as_deref(),
-        }
+fn described(rule: &Rule) -> Value {
+    let mut described = json!({ "id": rule.code, "shortDescription": message(&rule.about) });
+    if let Some(uri) = &rule.help_uri {
+        insert(&mut described, "helpUri", uri.as_str().into());
     }
+    described
 }
 
-impl<'f> Outcome<'f> {
-    fn of(finding: &'f Finding, rules: &[Descriptor<'_>]) -> Self {
-        let rule_id = finding.code.as_deref();
-        Self {
-            rule_id,
-            rule_index: rule_id.and_then(|id| rules.iter().position(|rule| rule.id == id)),
-            level: match finding.severity {
-                Level::Error => "error",
-                Level::Warning => "warning",
-                Level::Advice => "note",
+fn result(finding: &Finding, ids: &[&str]) -> Value {
+    let mut result = json!({});
+    if let Some(code) = finding.code.as_deref() {
+        insert(&mut result, "ruleId", code.into());
+        let index = ids.iter().position(|id| *id == code);
+        insert(&mut result, "ruleIndex", index.into());
+    }
+    let level = match finding.severity {
+        Level::Error => "error",
+        Level::Warning => "warning",
+        Level::Advice => "note",
+    };
+    insert(&mut result, "level", level.into());
+    insert(&mut result, "message", message(&finding.told()));
+    if let Some(place) = &finding.place {
+        let location = json!({ "physicalLocation": {
+            "artifactLocation": { "uri": uri(&relative(&place.file)) },
+            "region": {
+                "startLine": place.line,
+                "startColumn": place.column,
+                "endLine": place.end_line,
+                "endColumn": place.end_column,
             },
-            message: Message::of(&finding.told()),
-            locations: finding.place.iter().map(Location::of).collect(),
-        }
+        }});
+        insert(&mut result, "locations", json!([location]));
     }
+    result
 }
 
-impl Message {
-    fn of(text: &str) -> Self {
-        let lines: Vec<String> = text.lines().map(printable).collect();
-        Self {
-            text: lines.join("\n"),
-        }
-    }
+fn message(text: &str) -> Value {
+    let lines: Vec<String> = text.lines().map(printable).collect();
+    json!({ "text": lines.join("\n") })
 }
 
-impl Location {
-    fn of(place: &Place) -> Self {
-        Self {
-            physical_location: Physical {
-                artifact_location: Artifact {
-                    uri: uri(&relative(&place.file)),
-                },
-                region: Region {
-                    start_line: place.line,
-                    start_column: place.column,
-                    end_line: place.end_line,
-                    end_column: place.end_column,
-                },
-            },
-        }
+fn insert(object: &mut Value, key: &str, value: Value) {
+    if let Some(members) = object.as_object_mut() {
+        members.insert(key.to_owned(), value);
     }
 }
 

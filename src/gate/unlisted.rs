@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use strsim::osa_distance;
 use tracing::warn;
 
 use crate::policy::PolicySnapshot;
+use crate::policy::suggest::nearest;
 use crate::session::Catalogue;
 
 use super::Gate;
@@ -17,14 +17,8 @@ use super::settings::Terms;
 /// Names that are told of in one line; of more it is said how many there are.
 const FEW: usize = 8;
 
-/// So few letters may differ from the name that was perhaps meant.
-const NEAR: usize = 2;
-
 /// Names of the server's that are compared with each of these: it is done while the session is locked.
 const COMPARED: usize = 1_000;
-
-/// A letter has at most so many bytes.
-const LETTER: usize = 4;
 
 /// Whether a list has been looked at.
 #[derive(Debug, Default)]
@@ -80,7 +74,7 @@ fn unlisted(named: BTreeMap<&str, &'static str>, tools: &Catalogue) -> Option<St
         .collect();
     let known: Vec<&str> = tools.names().take(COMPARED).collect();
     let told = lacking.iter().take(FEW).map(|(name, key)| {
-        let meant = nearest(name, &known);
+        let meant = nearest(name, known.iter().copied());
         let meant = meant.map(|known| format!("; did you mean `{}`?", shown(known)));
         format!("`{}` (`{key}`{})", shown(name), meant.unwrap_or_default())
     });
@@ -89,16 +83,6 @@ fn unlisted(named: BTreeMap<&str, &'static str>, tools: &Catalogue) -> Option<St
         Some(more @ 1..) => Some(format!("{} and {more} more", told.join(", "))),
         Some(0) | None => (!told.is_empty()).then(|| told.join(", ")),
     }
-}
-
-fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
-    // Names may be long, and comparing takes as many steps as both have letters, multiplied.
-    let alike = known
-        .iter()
-        .filter(|known| known.len().abs_diff(name.len()) <= NEAR * LETTER);
-    let alike = alike.map(|known| (osa_distance(known, name), *known));
-    let (letters, nearest) = alike.min()?;
-    (letters <= NEAR).then_some(nearest)
 }
 
 #[cfg(test)]
@@ -218,15 +202,6 @@ mod tests {
         assert!(!is_told(&bench));
         page(&bench, "").await;
         assert!(is_told(&bench));
-    }
-
-    #[tokio::test]
-    async fn long_names_of_the_servers_are_not_compared_letter_by_letter() {
-        let (long, shorter) = ("x".repeat(1_000), "x".repeat(998));
-        assert_eq!(nearest("read", &[&long, "rea", "reads"]), Some("rea"));
-        assert_eq!(nearest(&long, &[&shorter, "y"]), Some(&*shorter));
-        assert_eq!(nearest("résumé", &["resume"]), Some("resume"));
-        assert_eq!(nearest("read", &[]), None);
     }
 
     #[tokio::test]

@@ -3,6 +3,7 @@
 
 use std::sync::LazyLock;
 
+use unicode_normalization::char::is_combining_mark;
 use unicode_security::confusable_detection::skeleton;
 
 use crate::unseen::is_unseen;
@@ -394,12 +395,7 @@ fn unmasked(text: &str) -> String {
 
 /// Nothing, or a mark above or below what stands before it.
 fn adds_nothing(letter: char) -> bool {
-    let is_mark = matches!(
-        letter,
-        '\u{300}'..='\u{36f}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}'
-            | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}'
-    );
-    is_mark || is_unseen(letter)
+    is_combining_mark(letter) || is_unseen(letter)
 }
 
 /// As a word looks, whatever its case: lower case before as well as after, as for names of tools.

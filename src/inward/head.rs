@@ -1,5 +1,7 @@
 //! The head of a request (RFC 9112 §2 to §6), read so strictly that no other reader can see another
-//! one in the same bytes.
+//! one in the same bytes. The rules are those of hyper's parser, and here what they leave open.
+
+use httparse::{EMPTY_HEADER, Error, Request, Status};
 
 use super::chunks::Chunks;
 
@@ -93,29 +95,13 @@ impl Misframed {
     }
 }
 
-/// Reads one head, which may come in pieces: each byte is looked at once, or twice.
+/// Reads one head, which may come in pieces, with hyper's own parser, and refuses what that one takes
+/// and another reader could take for another request.
 #[derive(Debug, Clone)]
 pub(super) struct Scanner {
     limits: Limits,
-    /// Where the line begins that has not ended yet.
-    line: usize,
-    /// Up to where everything was looked at.
+    /// Up to where the ends of lines were looked at.
     seen: usize,
-    read: Read,
-    fields: usize,
-    length: Option<u64>,
-    coded: bool,
-    /// HTTP/1.0, which has no chunks.
-    is_old: bool,
-}
-
-/// What has been read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Read {
-    Nothing,
-    /// RFC 9112 §2.2: one may come before the request line.
-    EmptyLine,
-    RequestLine,
 }
 
 /// Digits of a length: more than anybody has bytes, and no number overflows.
@@ -123,16 +109,7 @@ const DIGITS: usize = 18;
 
 impl Scanner {
     pub(super) fn new(limits: Limits) -> Self {
-        Self {
-            limits,
-            line: 0,
-            seen: 0,
-            read: Read::Nothing,
-            fields: 0,
-            length: None,
-            coded: false,
-            is_old: false,
-        }
+        Self { limits, seen: 0 }
     }
 
     /// Goes on in all bytes that came since the head began, those of earlier calls included.
@@ -140,217 +117,119 @@ impl Scanner {
     /// # Errors
     /// As soon as it is known that they are no head that is taken.
     pub(super) fn scan(&mut self, bytes: &[u8]) -> Result<Scanned, Misframed> {
-        loop {
-            let fresh = bytes.get(self.seen..).unwrap_or_default();
-            let Some(length) = memchr::memchr(b'\n', fresh) else {
-                return self.unended(bytes.len(), fresh);
-            };
-            let end = self.seen + length;
-            if end >= self.limits.bytes {
-                return Err(Misframed::TooLarge);
-            }
-            let line = bytes.get(self.line..end).unwrap_or_default();
-            let line = line.strip_suffix(b"\r").ok_or(BARE)?;
-            (self.line, self.seen) = (end + 1, end + 1);
-            match (self.read, line.is_empty()) {
-                (Read::Nothing, true) => self.read = Read::EmptyLine,
-                (Read::EmptyLine, true) => {
-                    return Err(Misframed::Malformed("empty lines before the request"));
-                }
-                (Read::Nothing | Read::EmptyLine, false) => {
-                    self.is_old = request_line(line)?;
-                    self.read = Read::RequestLine;
-                }
-                (Read::RequestLine, false) => self.field(line)?,
-                (Read::RequestLine, true) => {
-                    let body = self.body()?;
-                    let head = self.line;
-                    return Ok(Scanned::Whole { head, body });
-                }
-            }
-        }
-    }
-
-    /// What cannot become a line is refused before its end.
-    fn unended(&mut self, length: usize, fresh: &[u8]) -> Result<Scanned, Misframed> {
-        if fresh.iter().any(|byte| *byte != b'\r' && !is_text(*byte)) {
-            return Err(CONTROL);
-        }
-        if length >= self.limits.bytes {
+        let mut fields = vec![EMPTY_HEADER; self.limits.fields];
+        let mut request = Request::new(&mut fields);
+        let parsed = request
+            .parse(bytes)
+            .map_err(|error| misframed(error, bytes))?;
+        let head = match parsed {
+            Status::Complete(head) => head,
+            Status::Partial => bytes.len(),
+        };
+        self.line_ends(bytes, head)?;
+        let is_whole = parsed.is_complete();
+        if head > self.limits.bytes || (!is_whole && head == self.limits.bytes) {
             return Err(Misframed::TooLarge);
         }
-        self.seen = length;
-        Ok(Scanned::Partial)
+        if let Some(target) = request.path {
+            check_target(target)?;
+        }
+        if !is_whole {
+            return Ok(Scanned::Partial);
+        }
+        let body = body(&request)?;
+        Ok(Scanned::Whole { head, body })
     }
 
-    fn field(&mut self, line: &[u8]) -> Result<(), Misframed> {
-        if line.first().is_some_and(|byte| is_blank(*byte)) {
-            return Err(Misframed::Malformed("a field goes on in another line"));
+    /// hyper takes `X: a\nContent-Length: 4\r\n`; whoever ends lines at both bytes sees no length there.
+    fn line_ends(&mut self, bytes: &[u8], end: usize) -> Result<(), Misframed> {
+        let is_bare = |at: usize| at == 0 || bytes.get(at - 1) != Some(&b'\r');
+        let fresh = bytes.get(self.seen..end).unwrap_or_default();
+        if memchr::memchr_iter(b'\n', fresh).any(|at| is_bare(self.seen + at)) {
+            return Err(Misframed::Malformed(
+                "a line without a carriage return at its end",
+            ));
         }
-        let colon = memchr::memchr(b':', line);
-        let colon = colon.ok_or(Misframed::Malformed("a field without a colon"))?;
-        let (name, value) = line.split_at_checked(colon).unwrap_or_default();
-        let value = value.get(1..).unwrap_or_default();
-        if name.last().is_some_and(|byte| is_blank(*byte)) {
-            return Err(Misframed::Malformed("a space before a colon"));
-        }
-        if !is_token(name) {
-            return Err(Misframed::Malformed("the name of a field"));
-        }
-        if !value.iter().all(|byte| is_text(*byte)) {
-            return Err(CONTROL);
-        }
-        self.fields += 1;
-        if self.fields > self.limits.fields {
-            return Err(Misframed::TooLarge);
-        }
-        if name.eq_ignore_ascii_case(b"transfer-encoding") {
-            if std::mem::replace(&mut self.coded, true) {
-                return Err(Misframed::Ambiguous("two transfer codings"));
-            }
-            if trimmed(value) != b"chunked" {
-                return Err(Misframed::Ambiguous(
-                    "a transfer coding other than `chunked`",
-                ));
-            }
-        } else if name.eq_ignore_ascii_case(b"content-length") {
-            let length = number(trimmed(value))?;
-            if self.length.replace(length).is_some() {
-                return Err(Misframed::Ambiguous("two lengths"));
-            }
-        }
+        self.seen = end;
         Ok(())
     }
+}
 
-    /// RFC 9112 §6.3: a length or chunks, and never both.
-    fn body(&self) -> Result<Rest, Misframed> {
-        match (self.coded, self.length) {
-            (true, Some(_)) => Err(Misframed::Ambiguous("a length, and a coding")),
-            (true, None) if self.is_old => Err(Misframed::Ambiguous("a coding in HTTP/1.0")),
-            (true, None) => Ok(Rest::Chunks(Chunks::new())),
-            (false, length) => Ok(Rest::Bytes(length.unwrap_or_default())),
+/// Another version is told apart: `PRI * HTTP/2.0`.
+fn misframed(error: Error, bytes: &[u8]) -> Misframed {
+    let mut lines = bytes.trim_ascii_start().split(u8::is_ascii_control);
+    let version = lines
+        .next()
+        .and_then(|line| line.rsplit(|it| *it == b' ').next());
+    match (error, version) {
+        (Error::Version, Some([b'H', b'T', b'T', b'P', b'/', b'0'..=b'9', b'.', b'0'..=b'9'])) => {
+            Misframed::Version
         }
+        (Error::Version, _) => Misframed::Malformed("the version"),
+        (Error::TooManyHeaders, _) => Misframed::TooLarge,
+        (Error::HeaderName, _) => Misframed::Malformed("the name of a field"),
+        (Error::HeaderValue, _) => Misframed::Malformed("the value of a field"),
+        (Error::NewLine, _) => Misframed::Malformed("the end of a line"),
+        (Error::Token | Error::Status, _) => Misframed::Malformed("the request line"),
     }
 }
 
-const BARE: Misframed = Misframed::Malformed("a line without a carriage return at its end");
-const CONTROL: Misframed = Misframed::Malformed("a control character");
-
-/// Yields whether it is of HTTP/1.0.
-fn request_line(line: &[u8]) -> Result<bool, Misframed> {
-    let mut parts = line.split(|byte| *byte == b' ');
-    let (Some(method), Some(target), Some(version), None) =
-        (parts.next(), parts.next(), parts.next(), parts.next())
-    else {
-        return Err(Misframed::Malformed("the request line has not three parts"));
+/// hyper takes `GET /mcp#a HTTP/1.1` for `/mcp`, `GET /m\cp`, which others read as `/m/cp`, bytes
+/// outside ASCII, and the form of proxies `GET localhost:1 HTTP/1.1`.
+fn check_target(target: &str) -> Result<(), Misframed> {
+    let is_absolute = |scheme: &str| {
+        let start = target.get(..scheme.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
     };
-    if !is_token(method) {
-        return Err(Misframed::Malformed("the method"));
+    let is_known = target == "*"
+        || target.starts_with('/')
+        || is_absolute("http://")
+        || is_absolute("https://");
+    let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"#\\\"<>^`{|}".contains(&byte);
+    if is_known && target.bytes().all(is_plain) {
+        return Ok(());
     }
-    let is_old = match version {
-        b"HTTP/1.1" => false,
-        b"HTTP/1.0" => true,
-        [b'H', b'T', b'T', b'P', b'/', major, b'.', minor]
-            if major.is_ascii_digit() && minor.is_ascii_digit() =>
-        {
-            return Err(Misframed::Version);
+    Err(Misframed::Malformed("the target"))
+}
+
+/// RFC 9112 §6.3: a length or chunks, and never both. hyper takes `Content-Length: 4` twice, beside
+/// `Transfer-Encoding: chunked`, and `Content-Length: 010`, which others read as eight; and codings
+/// before the last one, as in `Transfer-Encoding: gzip, chunked`.
+fn body(request: &Request<'_, '_>) -> Result<Rest, Misframed> {
+    let named = |name: &'static str| {
+        let fields = request.headers.iter();
+        let fields = fields.filter(move |field| field.name.eq_ignore_ascii_case(name));
+        fields.map(|field| field.value)
+    };
+    let (mut lengths, mut codings) = (named("content-length"), named("transfer-encoding"));
+    let (length, coding) = (lengths.next(), codings.next());
+    if lengths.next().is_some() {
+        return Err(Misframed::Ambiguous("two lengths"));
+    }
+    if codings.next().is_some() {
+        return Err(Misframed::Ambiguous("two transfer codings"));
+    }
+    match (coding, length) {
+        (None, None) => Ok(Rest::Bytes(0)),
+        (None, Some(length)) => number(length).map(Rest::Bytes),
+        (Some(_), Some(_)) => Err(Misframed::Ambiguous("a length, and a coding")),
+        (Some(_), None) if request.version == Some(0) => {
+            Err(Misframed::Ambiguous("a coding in HTTP/1.0"))
         }
-        _ => return Err(Misframed::Malformed("the version")),
-    };
-    let is_known = target.starts_with(b"/") || target == b"*" || is_absolute(target);
-    if !is_known || !target.iter().all(|byte| is_of_target(*byte)) {
-        return Err(Misframed::Malformed("the target"));
+        (Some(b"chunked"), None) => Ok(Rest::Chunks(Chunks::new())),
+        (Some(_), None) => Err(Misframed::Ambiguous(
+            "a transfer coding other than `chunked`",
+        )),
     }
-    Ok(is_old)
 }
 
-fn is_absolute(target: &[u8]) -> bool {
-    let starts = |with: &[u8]| {
-        let start = target.get(..with.len());
-        start.is_some_and(|start| start.eq_ignore_ascii_case(with))
-    };
-    starts(b"http://") || starts(b"https://")
-}
-
-/// One number, in the one way to write it: others read `010` as eight.
+/// One number, in the one way to write it.
 fn number(value: &[u8]) -> Result<u64, Misframed> {
+    const NONE: Misframed = Misframed::Ambiguous("the length is no number");
     let is_plain = value == b"0" || !value.starts_with(b"0");
-    if value.is_empty() || value.len() > DIGITS || !is_plain {
-        return Err(Misframed::Ambiguous("the length is no number"));
+    if value.len() > DIGITS || !is_plain || !value.iter().all(u8::is_ascii_digit) {
+        return Err(NONE);
     }
-    value.iter().try_fold(0_u64, |number, byte| match byte {
-        b'0'..=b'9' => Ok(number * 10 + u64::from(byte - b'0')),
-        _ => Err(Misframed::Ambiguous("the length is no number")),
-    })
-}
-
-/// RFC 9110 §5.5: spaces and tabs round a value are no part of it.
-fn trimmed(mut value: &[u8]) -> &[u8] {
-    while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = value {
-        value = rest;
-    }
-    value
-}
-
-fn is_blank(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t')
-}
-
-/// RFC 9110 §5.6.2.
-fn is_token(name: &[u8]) -> bool {
-    let is_part = |byte: &u8| {
-        byte.is_ascii_alphanumeric()
-            || matches!(
-                byte,
-                b'!' | b'#'
-                    | b'$'
-                    | b'%'
-                    | b'&'
-                    | b'\''
-                    | b'*'
-                    | b'+'
-                    | b'-'
-                    | b'.'
-                    | b'^'
-                    | b'_'
-                    | b'`'
-                    | b'|'
-                    | b'~'
-            )
-    };
-    !name.is_empty() && name.iter().all(is_part)
-}
-
-/// What RFC 3986 lets stand in a URI, but for the fragment, which is never sent.
-fn is_of_target(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-        || matches!(
-            byte,
-            b'-' | b'.'
-                | b'_'
-                | b'~'
-                | b'!'
-                | b'$'
-                | b'&'
-                | b'\''
-                | b'('
-                | b')'
-                | b'*'
-                | b'+'
-                | b','
-                | b';'
-                | b'='
-                | b':'
-                | b'@'
-                | b'/'
-                | b'?'
-                | b'%'
-                | b'['
-                | b']'
-        )
-}
-
-/// RFC 9110 §5.5: what is visible, blank, or no ASCII.
-fn is_text(byte: u8) -> bool {
-    matches!(byte, b'\t' | b' '..=b'~' | 0x80..)
+    let digits = str::from_utf8(value).map_err(|_| NONE)?;
+    digits.parse().map_err(|_| NONE)
 }

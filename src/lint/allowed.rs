@@ -7,6 +7,7 @@ use cedar_policy_core::parser::Loc;
 use super::found::Found;
 use super::table::{ALL, Lint};
 use crate::policy::engines::cedar::PolicyTree;
+use crate::policy::suggest::did_you_mean;
 use crate::policy::{PolicyId, PolicyProblem};
 
 /// The annotation.
@@ -90,11 +91,7 @@ fn loc<'p>(policy: &'p PolicyTree<'_>) -> Option<&'p Loc> {
 }
 
 fn nearest(name: &str) -> String {
-    let distance = |lint: &&&Lint| strsim::damerau_levenshtein(lint.name(), name);
-    match ALL.iter().min_by_key(distance) {
-        Some(lint) if distance(&lint) <= 1 + name.len() / 3 => {
-            format!("did you mean `{}`?", lint.name())
-        }
-        _ => "the lints are in docs/lints.md; several have commas between them".to_owned(),
-    }
+    did_you_mean(name, ALL.iter().map(|lint| lint.name())).unwrap_or_else(|| {
+        "the lints are in docs/lints.md; several have commas between them".to_owned()
+    })
 }

@@ -8,6 +8,7 @@ use super::expressions::{comparison, path, text};
 use super::found::{Found, Say};
 use super::material::World;
 use super::table::Lint;
+use crate::policy::suggest::did_you_mean;
 
 pub(super) const UNKNOWN_WORD: Lint = Lint {
     code: "lint::unknown_word",
@@ -98,10 +99,9 @@ impl Known<'_> {
         let help = match self {
             Self::Scheme => scheme(written)?,
             Self::Words(words) if words.contains(&written) => return None,
-            Self::Words(words) => match nearest(words, written) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => list(words),
-            },
+            Self::Words(words) => {
+                did_you_mean(written, words.iter().copied()).unwrap_or_else(|| list(words))
+            }
         };
         Some(Say {
             message: format!("`{}` is never found in `{asked}`", written.escape_debug()),
@@ -138,15 +138,6 @@ fn scheme(written: &str) -> Option<String> {
     (meant != written).then(|| {
         format!("did you mean `{meant}`? schemes are in lower case, and without what follows them")
     })
-}
-
-/// A slip of the pen away, or otherwise joined.
-fn nearest<'w>(words: &[&'w str], written: &str) -> Option<&'w str> {
-    let plain = |text: &str| text.to_lowercase().replace(['-', '_', '.', ' '], "");
-    let distance = |word: &&str| strsim::osa_distance(&plain(word), &plain(written));
-    let near = words.iter().copied().min_by_key(distance)?;
-    let letters = near.chars().count().min(written.chars().count());
-    (distance(&near) <= letters / 4).then_some(near)
 }
 
 fn list(words: &[&str]) -> String {

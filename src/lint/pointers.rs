@@ -8,6 +8,7 @@ use toml::de::{DeTable, DeValue};
 use super::found::Found;
 use super::material::World;
 use super::table::Lint;
+use crate::policy::suggest::nearest;
 use crate::policy::{PolicyProblem, ToolLabels};
 
 pub(super) const UNKNOWN_ARGUMENT: Lint = Lint {
@@ -30,9 +31,6 @@ const ELSEWHERE: [&str; 11] = [
     "patternProperties",
     "unevaluatedProperties",
 ];
-
-/// How different a name may be from the one that was perhaps meant.
-const NEAR: usize = 3;
 
 fn look(world: &World<'_>, found: &mut Found) {
     let mut tools: Vec<(&String, &ToolLabels)> = world.given.said.tools.iter().collect();
@@ -150,15 +148,7 @@ fn is_leaf(schema: &Value) -> bool {
 }
 
 fn advice(written: &str, known: &[String]) -> String {
-    let distance = |known: &&String| strsim::osa_distance(known, written);
-    let same = |known: &&String| known.eq_ignore_ascii_case(written);
-    let nearest = known.iter().find(same).or_else(|| {
-        known
-            .iter()
-            .min_by_key(distance)
-            .filter(|it| distance(it) <= NEAR)
-    });
-    match (nearest, known) {
+    match (nearest(written, known.iter().map(String::as_str)), known) {
         (Some(nearest), _) => format!("did you mean `{}`?", nearest.escape_debug()),
         (None, []) => "it takes none there; a label on it finds nothing".to_owned(),
         (None, known) => {

@@ -7,23 +7,20 @@ mod agents;
 mod compiled;
 mod lost;
 mod places;
-mod table;
 #[cfg(test)]
 mod tests;
 mod tools;
 
 use std::path::Path;
 
-use toml::de::DeTable;
-
 pub(super) use self::compiled::Compiled;
 pub(super) use self::lost::lost;
 
 use self::agents::Agents;
 use self::places::{Prompts, Resources, Roots};
-use self::table::Table;
 use self::tools::Tools;
 use super::lock;
+use crate::policy::table::{self, Table};
 use crate::policy::{Labels, PolicyProblem, PolicySource};
 
 const AGENTS: &str = "agents.toml";
@@ -68,18 +65,14 @@ pub(super) fn read(
     let mut prompts = Prompts::default();
     let is_lock = |source: &&PolicySource| lock::claims(source.name.as_ref().as_ref());
     for source in sources.iter().filter(|source| !is_lock(source)) {
-        let root = match DeTable::parse(&source.text) {
+        let root = match table::parse(source, CODE) {
             Ok(root) => root,
-            Err(error) => {
-                let problem = PolicyProblem::error(CODE, error.message()).in_source(source);
-                problems.push(match error.span() {
-                    Some(span) => problem.at(span, "here"),
-                    None => problem,
-                });
+            Err(problem) => {
+                problems.push(problem);
                 continue;
             }
         };
-        let root = Table::root(source, root.get_ref(), problems);
+        let root = Table::new(source, CODE, root.get_ref(), problems);
         match file_name(source) {
             TOOLS => tools.read(root),
             ROOTS => roots.read(root),

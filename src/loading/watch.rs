@@ -3,11 +3,12 @@
 //!
 //! A writer may be at work at any moment. What counts is what two readings, some time apart, agree
 //! on; and what lacks policies that are in force counts only when an operator confirms it.
-//! What the first reading found is compiled while the second one waits for its time: mostly they
-//! agree, and then nothing is left to be done.
+//!
+//! The thread looks at the files twice a second. A look costs one `stat` for each file, and finds files
+//! that are renamed over others, links that lead elsewhere, directories that are exchanged, and files
+//! on other machines. Events of the operating system come sooner, and lack the last three.
 
 mod changes;
-mod events;
 mod fingerprint;
 mod reading;
 mod removals;
@@ -26,14 +27,14 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 pub use self::changes::{Changes, Waker, Woken};
-use self::events::Events;
-use self::reading::{Reading, Seen, Told, borrowed, directories, file_seen};
+use self::fingerprint::Fingerprint;
+use self::reading::{Reading, Seen, Told, directories};
 pub use self::source::{Found, Meant, NoSource, Refused, Source};
 use super::{Loaded, Settings};
 use crate::policy::{PolicyErrors, PolicyProblem, PolicySnapshot, PolicyStore};
 
-/// How often everything is looked at, whatever the operating system tells of it.
-const LOOK: Duration = Duration::from_secs(1);
+/// How often the thread looks at everything.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// How long nothing may change before what is there counts.
 const QUIET: Duration = Duration::from_millis(100);
@@ -111,9 +112,6 @@ struct Watcher<S: Source> {
     turns: mpsc::Sender<Turn<S>>,
     /// A request is pending.
     asked: Arc<AtomicBool>,
-    /// For the threads that report changes.
-    wake: SyncSender<()>,
-    events: Option<Events>,
     /// What everything looked like when it was last read.
     seen: Option<Seen>,
     /// What was read last and led to a turn.
@@ -142,8 +140,6 @@ impl<S: Source> Watch<S> {
             store,
             turns,
             asked: Arc::clone(&asked),
-            wake: wake.clone(),
-            events: None,
             seen: None,
             told: None,
             restless: 0,
@@ -209,27 +205,8 @@ impl<S: Source> Watcher<S> {
     /// # Errors
     /// [`Gone`] when the receiver is gone.
     fn look(&mut self, cause: Cause) -> Result<(), Gone> {
-        if self.settings.reload == Reload::Watch {
-            // Anew each time, for what has come or was exchanged; before the reading, so that no
-            // later change escapes.
-            let directories = directories(&self.settings);
-            self.events = Some(Events::of(&borrowed(&directories), self.file(), &self.wake));
-        } else {
-            self.events = None;
-        }
         let current = self.store.current();
-        let first = self.reading(cause);
-        let (rested, ahead) = thread::scope(|scope| {
-            let compile = || self.compile(cause, &current, &first);
-            let ahead = self.is_news(cause, &current, &first).then(|| {
-                let thread = thread::Builder::new().name("policies ahead".to_owned());
-                thread.spawn_scoped(scope, compile)
-            });
-            let rested = self.at_rest(cause, &first);
-            let ahead = ahead.and_then(Result::ok);
-            (rested, ahead.and_then(|thread| thread.join().ok()))
-        });
-        let Some(rested) = rested else {
+        let Some(rested) = self.at_rest(cause) else {
             return self.restless(cause);
         };
         self.restless = 0;
@@ -242,9 +219,7 @@ impl<S: Source> Watcher<S> {
             }
             return Ok(());
         }
-        let loaded = ahead
-            .filter(|_| rested.is_same_as(&first))
-            .unwrap_or_else(|| self.compile(cause, &current, &rested));
+        let loaded = self.compile(cause, &current, &rested);
         self.publish(cause, loaded, rested)
     }
 
@@ -336,22 +311,22 @@ impl<S: Source> Watcher<S> {
     }
 
     /// What two readings in a row agree on.
-    fn at_rest(&self, cause: Cause, first: &Reading<S>) -> Option<Reading<S>> {
-        let mut before = None;
+    fn at_rest(&self, cause: Cause) -> Option<Reading<S>> {
+        let mut before = self.reading(cause);
         for _ in 0..READINGS {
             thread::sleep(QUIET);
             let now = self.reading(cause);
-            if now.is_same_as(before.as_ref().unwrap_or(first)) {
+            if now.is_same_as(&before) {
                 return Some(now);
             }
-            before = Some(now);
+            before = now;
         }
         None
     }
 
     /// Everything, each after the look at it, so that what changes in between shows at the next look.
     fn reading(&self, cause: Cause) -> Reading<S> {
-        let file = file_seen(self.file());
+        let file = Fingerprint::of(self.file());
         let (text, meant) = match &self.source {
             None => (None, Ok(None)),
             Some(source) => match source.read() {

@@ -29,6 +29,8 @@ mod replaced;
 mod shape;
 mod snapshot;
 mod store;
+pub(crate) mod suggest;
+pub(crate) mod table;
 mod trace;
 mod uris;
 

@@ -25,10 +25,9 @@ pub(super) fn expectations(table: &Table<'_>, agents: &[Spanned<String>]) -> Opt
     let each = |key: &str| {
         let value = table.get(key).filter(|_| !agents.is_empty())?;
         let entries = value.get_ref().as_table()?;
-        let plain = Section::Expect.keys();
         let of_agents = key != "expect"
             || entries.is_empty()
-            || !entries.keys().any(|key| plain.contains(&&**key.get_ref()));
+            || !entries.keys().any(|key| Section::Expect.has(key.get_ref()));
         of_agents.then_some((value, entries))
     };
     match (each("expect"), each("listed")) {

@@ -123,7 +123,7 @@ fn matrix(table: &Table<'_>) -> Option<Vec<Spanned<String>>> {
     }
     for agent in agents
         .iter()
-        .filter(|agent| Section::Expect.keys().contains(&agent.get_ref().as_str()))
+        .filter(|agent| Section::Expect.has(agent.get_ref()))
     {
         let message = format!(
             "an agent of a matrix cannot be called `{}`",
@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn what_belongs_in_steps_is_known_there() {
         for key in OF_MESSAGES.iter().chain(&read_step::WAYS) {
-            assert!(Section::Step.keys().contains(key), "{key}");
+            assert!(Section::Step.has(key), "{key}");
         }
     }
 }

@@ -35,106 +35,53 @@ impl Section {
         Self::Expect,
     ];
 
-    /// The whole vocabulary of the format.
-    pub(super) const fn keys(self) -> &'static [&'static str] {
+    /// Where the table stands, and the whole vocabulary of the format.
+    const fn words(self) -> (&'static str, &'static str) {
         match self {
-            Self::File => &[
-                "suite",
-                "gate",
-                "now",
-                "allow",
-                "extensions",
-                "tools",
-                "prompts",
-                "resources",
-                "descriptions",
-                "server",
-                "agents",
-                "test",
-            ],
-            Self::Server => &["name"],
-            Self::Agent => &["roles", "teams", "user", "trust", "client"],
-            Self::Client => &["name", "version"],
-            Self::Test => &[
-                "name",
-                "agent",
-                "agents",
-                "now",
-                "session",
-                "consent",
-                "links",
-                "changed_tools",
-                "changed_prompts",
-                "from",
-                "send",
-                "call",
-                "args",
-                "list",
-                "listed",
-                "hidden",
-                "raw",
-                "result",
-                "received",
-                "expect",
-                "steps",
-                "replay",
-                "unknown",
-            ],
-            Self::Session => &["level", "labels", "untrusted", "calls", "age"],
-            Self::Consent => &["granted", "scope", "by", "age"],
-            Self::Step => &[
-                "after", "consent", "from", "send", "call", "args", "list", "listed", "hidden",
-                "raw", "result", "received", "expect",
-            ],
-            Self::Send => &["method", "params", "meta"],
-            Self::Result => &["text", "is_error", "json", "error", "raw"],
-            Self::Error => &["code", "message"],
-            Self::Expect => &[
-                "decision",
-                "policies",
-                "policies_exact",
-                "obligations",
-                "edits",
-                "upstream_receives",
-                "code",
-                "advice",
-                "reason",
-                "errors",
-            ],
+            Self::File => (
+                "at the top of the file",
+                "suite gate now allow extensions tools prompts resources descriptions server agents test",
+            ),
+            Self::Server => ("in `[server]`", "name"),
+            Self::Agent => ("in an agent of `[agents]`", "roles teams user trust client"),
+            Self::Client => ("in `client`", "name version"),
+            Self::Test => (
+                "in a `[[test]]`",
+                "name agent agents now session consent links changed_tools changed_prompts from send call args \
+                 list listed hidden raw result received expect steps replay unknown",
+            ),
+            Self::Session => ("in `session`", "level labels untrusted calls age"),
+            Self::Consent => ("in `consent`", "granted scope by age"),
+            Self::Step => (
+                "in one of `steps`",
+                "after consent from send call args list listed hidden raw result received expect",
+            ),
+            Self::Send => ("in `send`", "method params meta"),
+            Self::Result => ("in `result`", "text is_error json error raw"),
+            Self::Error => ("in `error`", "code message"),
+            Self::Expect => (
+                "in `expect`",
+                "decision policies policies_exact obligations edits upstream_receives code advice reason errors",
+            ),
         }
+    }
+
+    pub(super) fn keys(self) -> impl Iterator<Item = &'static str> {
+        self.words().1.split(' ')
+    }
+
+    pub(super) fn has(self, key: &str) -> bool {
+        self.keys().any(|known| known == key)
     }
 
     /// Keys that later versions will have.
-    pub(super) const fn later(self) -> &'static [&'static str] {
-        match self {
-            Self::File => &["sessions", "defaults"],
-            Self::Test | Self::Step => &["skip"],
-            Self::Server
-            | Self::Agent
-            | Self::Client
-            | Self::Session
-            | Self::Consent
-            | Self::Send
-            | Self::Result
-            | Self::Error
-            | Self::Expect => &[],
-        }
-    }
-
-    const fn place(self) -> &'static str {
-        match self {
-            Self::File => "at the top of the file",
-            Self::Server => "in `[server]`",
-            Self::Agent => "in an agent of `[agents]`",
-            Self::Client => "in `client`",
-            Self::Test => "in a `[[test]]`",
-            Self::Session => "in `session`",
-            Self::Consent => "in `consent`",
-            Self::Step => "in one of `steps`",
-            Self::Send => "in `send`",
-            Self::Result => "in `result`",
-            Self::Error => "in `error`",
-            Self::Expect => "in `expect`",
+    pub(super) fn later(self) -> &'static [&'static str] {
+        if self == Self::File {
+            &["sessions", "defaults"]
+        } else if self == Self::Test || self == Self::Step {
+            &["skip"]
+        } else {
+            &[]
         }
     }
 
@@ -152,15 +99,12 @@ impl Section {
         }
         let elsewhere = || {
             let others = Self::ALL.into_iter();
-            others.rev().find(|other| other.keys().contains(&key))
+            others.rev().find(|other| other.has(key))
         };
-        let help = match (
-            suggest::nearest(key, self.keys().iter().copied()),
-            elsewhere(),
-        ) {
-            (Some(word), _) => format!("did you mean `{word}`?"),
-            (None, Some(other)) => format!("`{key}` belongs {}", other.place()),
-            (None, None) => format!("known {}: {}", self.place(), suggest::list(self.keys())),
+        let help = match (suggest::did_you_mean(key, self.keys()), elsewhere()) {
+            (Some(question), _) => question,
+            (None, Some(other)) => format!("`{key}` belongs {}", other.words().0),
+            (None, None) => format!("known {}: {}", self.words().0, suggest::list(self.keys())),
         };
         (format!("unknown key `{key}`"), help)
     }
@@ -178,5 +122,5 @@ const RENAMED: [(&str, &str); 4] = [
 #[cfg(test)]
 pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
     let sections = Section::ALL.iter();
-    sections.flat_map(|section| section.keys().iter().copied())
+    sections.flat_map(|section| section.keys())
 }

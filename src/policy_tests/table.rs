@@ -13,6 +13,7 @@ use toml::de::{DeTable, DeValue};
 use super::errors::{FixtureProblem, Source};
 use super::section::Section;
 use crate::findings::printable;
+use crate::policy::table::kind;
 
 /// So that no sum of a moment and of what a test moves it by leaves the calendar.
 const LONGEST: Duration = Duration::from_hours(100 * 366 * 24);
@@ -105,7 +106,7 @@ impl<'t> Table<'t> {
         table: &'t DeTable<'t>,
     ) -> Self {
         for (key, _) in table {
-            if !section.keys().contains(&key.get_ref().as_ref()) {
+            if !section.has(key.get_ref()) {
                 let (message, help) = section.about_unknown(key.get_ref());
                 reading.tell(&key.span(), "test::unknown_key", message, Some(help));
             }
@@ -281,16 +282,4 @@ pub(super) fn in_order<'t>(
     let mut entries: Vec<_> = table.iter().collect();
     entries.sort_by_key(|(key, _)| key.span().start);
     entries
-}
-
-pub(super) fn kind(value: &DeValue<'_>) -> &'static str {
-    match value {
-        DeValue::String(_) => "a string",
-        DeValue::Integer(_) => "an integer",
-        DeValue::Float(_) => "a float",
-        DeValue::Boolean(_) => "a boolean",
-        DeValue::Datetime(_) => "a date or time",
-        DeValue::Array(_) => "an array",
-        DeValue::Table(_) => "a table",
-    }
 }

@@ -15,7 +15,7 @@ use opentelemetry_proto::tonic::trace::v1::span::{Link, SpanKind};
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span, Status};
 
-use crate::audit::{Decision, Direction, Named, Redactor, Story, Text};
+use crate::audit::{Decision, Named, Redactor, Story, Text};
 use crate::unseen::misleads;
 use crate::wire::{KnownMethod, Sampled, TraceContext};
 
@@ -93,7 +93,7 @@ impl Words {
         attributes.some("rpc.response.status_code", code.as_deref());
         attributes.some("error.type", code.as_deref());
         if let Some(direction) = asked.sighting.direction {
-            attributes.text("mcp_protector.direction", direction_word(direction));
+            attributes.text("mcp_protector.direction", direction.as_str());
         }
         attributes.some_text("mcp_protector.reference", asked.story.reference.as_ref());
         attributes.some_text("mcp_protector.revision", asked.story.revision.as_ref());
@@ -241,21 +241,6 @@ fn error(message: String) -> Status {
     }
 }
 
-fn direction_word(direction: Direction) -> &'static str {
-    match direction {
-        Direction::AgentToUpstream => "agent_to_upstream",
-        Direction::UpstreamToAgent => "upstream_to_agent",
-    }
-}
-
-fn decision_word(decision: Decision) -> &'static str {
-    match decision {
-        Decision::Allow => "ALLOW",
-        Decision::Block => "BLOCK",
-        Decision::Error => "ERROR",
-    }
-}
-
 /// Without secrets, characters that act instead of showing, and what is too long.
 fn shown(redactor: &Redactor, text: &str) -> String {
     let redacted = redactor.redact(text);
@@ -307,7 +292,7 @@ impl<'r> Attributes<'r> {
     /// What was decided, where, why, and by which policies.
     fn judged(&mut self, prefix: &str, asked: &Asked) {
         let sighting = &asked.sighting;
-        let decision = sighting.decision.map(decision_word);
+        let decision = sighting.decision.map(Decision::as_str);
         self.some(&format!("{prefix}.decision"), decision);
         self.some_text(&format!("{prefix}.stage"), sighting.stage.as_ref());
         self.some_text(&format!("{prefix}.reason"), sighting.code.as_ref());

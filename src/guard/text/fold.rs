@@ -3,7 +3,7 @@
 //! Patterns are of ASCII, so whatever is not when all is folded is the same to them. That makes folded texts
 //! short, and what becomes of a character one look at a table.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use caseless::Caseless;
@@ -15,195 +15,60 @@ pub(super) const FOREIGN: char = '\u{1}';
 /// Compatible forms, letters that look like Latin ones, and cases are one; each run of blanks is one, a line
 /// end if there is one in it; what only emphasises is gone; what is still foreign then is one character.
 pub(super) fn folded(text: &str) -> String {
-    let mut folded = Folded {
-        bytes: Vec::with_capacity(text.len()),
-        table: &TABLE,
+    let mut out = String::with_capacity(text.len());
+    let mut blank = None;
+    let mut push = |byte: u8| match byte {
+        b'\n' => blank = Some(byte),
+        b' ' => blank = blank.or(Some(byte)),
+        _ => {
+            out.extend(blank.take().map(char::from));
+            out.push(char::from(byte));
+        }
     };
-    let mut rest = text;
-    while !rest.is_empty() {
-        let (plain, odd) = folded.split(rest);
-        folded.bytes.extend_from_slice(plain.as_bytes());
-        rest = folded.push(odd);
-    }
-    folded.finished()
-}
-
-/// All but the case of ASCII, and underscores, which are blanks.
-struct Folded<'t> {
-    bytes: Vec<u8>,
-    table: &'t Table,
-}
-
-impl Folded<'_> {
-    /// Splits behind what stays as it is, in whole chunks.
-    fn split<'s>(&self, text: &'s str) -> (&'s str, &'s str) {
-        let bytes = text.as_bytes();
-        let would_join = |first: &u8| is_blank(*first) && self.ends_blank();
-        let length = if bytes.first().is_some_and(would_join) {
-            0
-        } else {
-            plain_length(bytes)
-        };
-        text.split_at_checked(length).unwrap_or(("", text))
-    }
-
-    /// Takes as many characters as make a chunk, and gives what is left.
-    fn push<'s>(&mut self, text: &'s str) -> &'s str {
-        let table = self.table;
-        let mut chars = text.chars();
-        while text.len() - chars.as_str().len() < CHUNK
-            && let Some(one) = chars.next()
-        {
-            match table.of(one) {
-                Entry::Nothing => {}
-                Entry::Byte(byte) => self.push_byte(byte),
-                Entry::Word(bytes) => self.bytes.extend_from_slice(bytes),
-                Entry::Words(bytes) => bytes.iter().for_each(|byte| self.push_byte(*byte)),
-                Entry::Beyond => becomes(one, |byte| self.push_byte(byte)),
-            }
-        }
-        chars.as_str()
-    }
-
-    fn push_byte(&mut self, byte: u8) {
-        if is_blank(byte) {
-            self.push_blank(byte);
-        } else {
-            self.bytes.push(byte);
+    for one in text.chars() {
+        match TABLE.of(one) {
+            Some(bytes) => bytes.iter().copied().for_each(&mut push),
+            None => becomes(one, &mut push),
         }
     }
-
-    fn push_blank(&mut self, blank: u8) {
-        match self.bytes.last_mut() {
-            Some(last) if is_blank(*last) => {
-                if blank == b'\n' {
-                    *last = blank;
-                }
-            }
-            Some(_) | None => self.bytes.push(blank),
-        }
-    }
-
-    fn ends_blank(&self) -> bool {
-        self.bytes.last().copied().is_some_and(is_blank)
-    }
-
-    fn finished(mut self) -> String {
-        if self.ends_blank() {
-            self.bytes.pop();
-        }
-        for byte in &mut self.bytes {
-            let lower = byte.to_ascii_lowercase();
-            *byte = if lower == b'_' { b' ' } else { lower };
-        }
-        // INVARIANT: all of it is ASCII, so that nothing is replaced here.
-        String::from_utf8(self.bytes)
-            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
-    }
+    out
 }
 
-/// Bytes that are looked at together.
-const CHUNK: usize = 16;
-
-/// How much of the beginning stays as it is but for case: words of ASCII, with one blank between them.
-fn plain_length(text: &[u8]) -> usize {
-    let mut length = 0;
-    while let Some(rest) = text.get(length..)
-        && let Some(chunk) = rest.first_chunk()
-        && let Some(following) = rest.get(1..).and_then(<[u8]>::first_chunk)
-        && is_plain(chunk, following)
-    {
-        length += CHUNK;
-    }
-    length
-}
-
-/// Without branches, so that all bytes of a chunk are compared at once.
-fn is_plain(chunk: &[u8; CHUNK], following: &[u8; CHUNK]) -> bool {
-    let mut odd = 0;
-    for (&byte, &next) in chunk.iter().zip(following) {
-        let is_shown = u8::from(byte.wrapping_sub(b' ') < 0x5f);
-        let is_line = u8::from(byte == b'\n');
-        let is_gone = u8::from(byte == b'*') | u8::from(byte == b'`');
-        let would_join = u8::from(is_blank(byte)) & u8::from(is_blank(next));
-        odd |= (1 ^ (is_shown | is_line)) | is_gone | would_join;
-    }
-    odd == 0
-}
-
-fn is_blank(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\n' | b'_')
-}
-
-/// What becomes of the characters of the first two planes, where nearly all text is.
+/// The results of [`becomes`] for the first two planes, where nearly all text is: the tables of Unicode
+/// take fifty times as long.
 struct Table {
-    /// Of each its byte, 0 where nothing is left, or the number of a longer one behind [`FIRST_LONGER`].
-    each: Box<[u16]>,
-    longer: Vec<Longer>,
-}
-
-/// More than one byte.
-struct Longer {
-    bytes: Vec<u8>,
-    has_blank: bool,
-}
-
-enum Entry<'t> {
-    Nothing,
-    Byte(u8),
-    /// Without a blank.
-    Word(&'t [u8]),
-    Words(&'t [u8]),
-    /// It is of another plane.
-    Beyond,
+    /// The place of each character's result among those that differ.
+    each: Vec<u16>,
+    results: Vec<Vec<u8>>,
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(Table::new);
 
-const FIRST_LONGER: u16 = 0x80;
-
 impl Table {
     fn new() -> Self {
-        let mut numbers = BTreeMap::new();
-        let mut longer = Vec::new();
+        let mut numbers = HashMap::new();
+        let mut results = Vec::new();
         let each = (0..0x2_0000).map(|code| {
             let mut bytes = Vec::new();
             if let Some(one) = char::from_u32(code) {
                 becomes(one, |byte| bytes.push(byte));
             }
-            match *bytes {
-                [] => 0,
-                [byte] => u16::from(byte),
-                _ => *numbers.entry(bytes).or_insert_with_key(|bytes| {
-                    longer.push(Longer {
-                        bytes: bytes.clone(),
-                        has_blank: bytes.iter().copied().any(is_blank),
-                    });
-                    // A few hundred are different; one without a number would be made each time.
-                    u16::try_from(longer.len() - 1)
-                        .map_or(u16::MAX, |it| it.saturating_add(FIRST_LONGER))
-                }),
-            }
+            *numbers.entry(bytes).or_insert_with_key(|bytes| {
+                results.push(bytes.clone());
+                // A few hundred differ; the one without a number would be made each time.
+                u16::try_from(results.len() - 1).unwrap_or(u16::MAX)
+            })
         });
         Self {
             each: each.collect(),
-            longer,
+            results,
         }
     }
 
-    fn of(&self, one: char) -> Entry<'_> {
-        let Some(&code) = self.each.get(one as usize) else {
-            return Entry::Beyond;
-        };
-        match u8::try_from(code) {
-            Ok(0) => Entry::Nothing,
-            Ok(byte @ ..0x80) => Entry::Byte(byte),
-            Ok(_) | Err(_) => match self.longer.get(usize::from(code - FIRST_LONGER)) {
-                Some(it) if it.has_blank => Entry::Words(&it.bytes),
-                Some(it) => Entry::Word(&it.bytes),
-                None => Entry::Beyond,
-            },
-        }
+    /// `None` for a character of another plane.
+    fn of(&self, one: char) -> Option<&[u8]> {
+        let number = self.each.get(one as usize)?;
+        self.results.get(usize::from(*number)).map(Vec::as_slice)
     }
 }
 

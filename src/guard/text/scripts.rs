@@ -1,19 +1,18 @@
-//! Which characters have a use for invisible ones beside them.
-//!
-//! By blocks, not by the tables of Unicode: whether a joiner stays is decided by the kind of text that it
-//! stands in, and a block more or less changes nothing that can be seen.
+//! Which characters have a use for invisible ones beside them: by the tables of Unicode, or by blocks
+//! where it has none.
 
-/// What emoji are made of (roughly Extended_Pictographic, and skin tones).
+use icu_properties::props::{
+    EmojiModifier, ExtendedPictographic, Ideographic, IndicSyllabicCategory,
+};
+use icu_properties::{CodePointMapData, CodePointSetData};
+
+/// What emoji are made of.
 pub(super) fn is_pictograph(one: char) -> bool {
-    matches!(one,
-        '©' | '®' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}'
-        | '\u{2190}'..='\u{21ff}' | '\u{231a}'..='\u{23ff}' | '\u{24c2}'
-        | '\u{25aa}'..='\u{25fe}' | '\u{2600}'..='\u{27bf}' | '\u{2934}' | '\u{2935}'
-        | '\u{2b05}'..='\u{2b55}' | '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}'
-        | '\u{1f000}'..='\u{1faff}')
+    CodePointSetData::new::<ExtendedPictographic>().contains(one)
+        || CodePointSetData::new::<EmojiModifier>().contains(one)
 }
 
-/// Letters that are written from right to left.
+/// Letters that are written from right to left, and their marks.
 pub(super) fn is_right_to_left(one: char) -> bool {
     matches!(one,
         '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefe}'
@@ -35,22 +34,12 @@ pub(super) fn joins(one: char) -> bool {
 
 /// Signs after which a joiner tells how the letter before them is written, whatever follows.
 pub(super) fn is_virama(one: char) -> bool {
-    matches!(
-        one,
-        '\u{94d}'
-            | '\u{9cd}'
-            | '\u{a4d}'
-            | '\u{acd}'
-            | '\u{b4d}'
-            | '\u{bcd}'
-            | '\u{c4d}'
-            | '\u{ccd}'
-            | '\u{d4d}'
-            | '\u{dca}'
-            | '\u{1039}'
-            | '\u{103a}'
-            | '\u{17d2}'
-    )
+    let signs = [
+        IndicSyllabicCategory::Virama,
+        IndicSyllabicCategory::InvisibleStacker,
+        IndicSyllabicCategory::PureKiller,
+    ];
+    signs.contains(&CodePointMapData::<IndicSyllabicCategory>::new().get(one))
 }
 
 /// Arabic letters, whose joined form stands for them in abbreviations too.
@@ -67,9 +56,7 @@ pub(super) fn has_no_spaces(one: char) -> bool {
 
 /// Ideographs, which have variants by the thousand.
 pub(super) fn is_ideograph(one: char) -> bool {
-    matches!(one,
-        '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}'
-        | '\u{20000}'..='\u{3ffff}')
+    CodePointSetData::new::<Ideographic>().contains(one)
 }
 
 /// Other characters that have one or two standardised variants.

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::table::Table;
 use super::tools::capabilities;
+use crate::policy::table::Table;
 use crate::policy::{AgentLabels, Labels};
 
 /// What all `agents.toml` together say.
@@ -33,8 +33,7 @@ struct Described {
 impl Agents {
     pub(super) fn read(&mut self, mut root: Table<'_, '_>) {
         let file = root.source().name.to_string();
-        let teams = root.take("teams");
-        if let Some(mut teams) = teams.and_then(|field| root.inside(field)) {
+        if let Some(mut teams) = root.table("teams") {
             for (name, place, field) in teams.entries() {
                 let Some(mut team) = teams.inside(field) else {
                     continue;
@@ -47,8 +46,7 @@ impl Agents {
                 }
             }
         }
-        let roles = root.take("roles");
-        if let Some(mut roles) = roles.and_then(|field| root.inside(field)) {
+        if let Some(mut roles) = root.table("roles") {
             for (name, place, field) in roles.entries() {
                 let Some(mut role) = roles.inside(field) else {
                     continue;
@@ -61,8 +59,7 @@ impl Agents {
                 }
             }
         }
-        let agents = root.take("agents");
-        if let Some(mut agents) = agents.and_then(|field| root.inside(field)) {
+        if let Some(mut agents) = root.table("agents") {
             for (name, place, field) in agents.entries() {
                 if let Some((_, first)) = self.described.get(&name) {
                     let message = format!("the agent `{name}` is described twice");

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::CODE;
-use super::table::Table;
 use super::tools::level;
+use crate::policy::table::Table;
 use crate::policy::{self, Labels, PolicyProblem, ResourceLabels, Root};
 
 /// What all `roots.toml` together say.
@@ -34,8 +34,7 @@ const EXACT: &str = "policies must contain the exact name, in which this is hard
 
 impl Roots {
     pub(super) fn read(&mut self, mut file: Table<'_, '_>) {
-        let roots = file.take("roots");
-        if let Some(mut roots) = roots.and_then(|field| file.inside(field)) {
+        if let Some(mut roots) = file.table("roots") {
             for (name, place, field) in roots.entries() {
                 if self.0.iter().any(|root| root.name == name) {
                     roots.report(
@@ -89,8 +88,7 @@ impl Resources {
                 }
             }
         }
-        let resources = file.take("resources");
-        if let Some(mut resources) = resources.and_then(|field| file.inside(field)) {
+        if let Some(mut resources) = file.table("resources") {
             for (uri, place, field) in resources.entries() {
                 let Some(table) = resources.inside(field) else {
                     continue;
@@ -117,8 +115,7 @@ impl Resources {
 
 impl Prompts {
     pub(super) fn read(&mut self, mut file: Table<'_, '_>) {
-        let prompts = file.take("prompts");
-        if let Some(mut prompts) = prompts.and_then(|field| file.inside(field)) {
+        if let Some(mut prompts) = file.table("prompts") {
             for (name, place, field) in prompts.entries() {
                 let Some(mut table) = prompts.inside(field) else {
                     continue;

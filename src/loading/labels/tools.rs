@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::LEVELS;
-use super::table::Table;
+use crate::policy::table::Table;
 use crate::policy::{ConsentRule, Labels, Permissions, ToolLabels};
 
 /// The deepest capability, `a.b.c…`.
@@ -44,8 +44,7 @@ impl Tools {
                 }
             }
         }
-        let tools = root.take("tools");
-        if let Some(mut tools) = tools.and_then(|field| root.inside(field)) {
+        if let Some(mut tools) = root.table("tools") {
             for (name, place, field) in tools.entries() {
                 if let Some((_, first)) = self.labels.get(&name) {
                     twice(&mut tools, place, &name, first);
@@ -113,7 +112,7 @@ fn permissions(table: &mut Table<'_, '_>) -> Permissions {
         connect: false,
     };
     for (text, place) in given {
-        match table.word(&text, place, &words) {
+        match table.word_of(&text, place, &words) {
             Some(Permission::Read) => permissions.read = true,
             Some(Permission::Write) => permissions.write = true,
             Some(Permission::Connect) => permissions.connect = true,
@@ -145,11 +144,11 @@ pub(super) fn capabilities(table: &mut Table<'_, '_>, key: &'static str) -> Vec<
 }
 
 pub(super) fn level(table: &mut Table<'_, '_>) -> Option<i64> {
-    table.one_of("sensitivity", LEVELS)
+    table.word("sensitivity", LEVELS)
 }
 
 fn consent(table: &mut Table<'_, '_>) -> ConsentRule {
-    table.one_of("consent", CONSENT).unwrap_or_default()
+    table.word("consent", CONSENT).unwrap_or_default()
 }
 
 /// An empty array says that no argument is a path, which is more than saying nothing.

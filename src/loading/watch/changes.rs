@@ -4,9 +4,8 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 
-use super::events::Events;
 use super::fingerprint::Fingerprint;
-use super::{LOOK, QUIET, READINGS, borrowed};
+use super::{LOOK, QUIET, READINGS};
 
 /// The state of some paths, and the watcher of their changes.
 #[derive(Debug)]
@@ -15,7 +14,6 @@ pub struct Changes {
     seen: Fingerprint,
     wakes: Receiver<()>,
     wake: SyncSender<()>,
-    _events: Events,
 }
 
 /// Ends the wait of a [`Changes`].
@@ -37,9 +35,7 @@ impl Changes {
         // One that waits is enough: it is for everything that came before.
         let (wake, wakes) = sync_channel(1);
         Self {
-            // Before the look, so that no later change escapes.
-            _events: Events::of(&borrowed(&paths), None, &wake),
-            seen: look(&paths),
+            seen: Fingerprint::of(&paths),
             paths,
             wakes,
             wake,
@@ -61,7 +57,7 @@ impl Changes {
             if ended() {
                 return Woken::Ended;
             }
-            if look(&self.paths) != self.seen {
+            if Fingerprint::of(&self.paths) != self.seen {
                 self.rest();
                 return Woken::Changed;
             }
@@ -70,10 +66,10 @@ impl Changes {
 
     /// Until two looks agree: who writes files writes more than one.
     fn rest(&self) {
-        let mut seen = look(&self.paths);
+        let mut seen = Fingerprint::of(&self.paths);
         for _ in 0..READINGS {
             thread::sleep(QUIET);
-            let now = look(&self.paths);
+            let now = Fingerprint::of(&self.paths);
             if now == seen {
                 return;
             }
@@ -87,10 +83,6 @@ impl Waker {
         // When one waits already, it is for this one as well.
         let _ = self.0.try_send(());
     }
-}
-
-fn look(paths: &[PathBuf]) -> Fingerprint {
-    Fingerprint::of(&borrowed(paths))
 }
 
 #[cfg(test)]

@@ -30,10 +30,10 @@ struct Meta {
 }
 
 impl Fingerprint {
-    pub(super) fn of(dirs: &[&Path]) -> Self {
+    pub(super) fn of(paths: impl IntoIterator<Item = impl AsRef<Path>>) -> Self {
         let mut entries = Vec::new();
-        for dir in dirs {
-            walk((*dir).to_owned(), 0, &mut entries);
+        for path in paths {
+            walk(path.as_ref().to_owned(), 0, &mut entries);
         }
         // The order in which a directory is listed may change without any change in it.
         entries.sort_by(|a, b| a.path.cmp(&b.path));

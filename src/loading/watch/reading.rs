@@ -60,26 +60,18 @@ impl Seen {
     pub(super) fn of(file: Fingerprint, directories: Vec<PathBuf>) -> Self {
         Self {
             file,
-            inside: Fingerprint::of(&borrowed(&directories)),
+            inside: Fingerprint::of(&directories),
             directories,
         }
     }
 
     pub(super) fn again(file: Option<&Path>, directories: &[PathBuf]) -> Self {
-        Self::of(file_seen(file), directories.to_vec())
+        Self::of(Fingerprint::of(file), directories.to_vec())
     }
-}
-
-pub(super) fn file_seen(file: Option<&Path>) -> Fingerprint {
-    Fingerprint::of(file.as_slice())
 }
 
 /// The policies', and the candidate's if there is one.
 pub(super) fn directories(settings: &Settings) -> Vec<PathBuf> {
     let all = [&settings.dir, &settings.shadow];
     all.into_iter().flatten().cloned().collect()
-}
-
-pub(super) fn borrowed(paths: &[PathBuf]) -> Vec<&Path> {
-    paths.iter().map(PathBuf::as_path).collect()
 }

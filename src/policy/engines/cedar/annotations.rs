@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::policy::suggest::nearest;
 use crate::policy::{Obligation, OnDeny, Raise};
 
 /// The annotations of one policy.
@@ -183,9 +184,5 @@ impl Annotations {
 }
 
 fn suggestion(key: &str) -> Option<String> {
-    let nearest = KNOWN
-        .iter()
-        .min_by_key(|known| strsim::damerau_levenshtein(known, key))?;
-    let distance = strsim::damerau_levenshtein(nearest, key);
-    (distance <= 1 + key.len() / 4).then(|| format!("did you mean `@{nearest}`?"))
+    nearest(key, KNOWN.iter().copied()).map(|known| format!("did you mean `@{known}`?"))
 }

@@ -7,10 +7,8 @@ use std::sync::LazyLock;
 use cedar_policy_core::ast::{BinaryOp, Expr, ExprKind, Literal, Var};
 
 use super::vocabulary::BASE_SCHEMA_JSON;
+use crate::policy::suggest::nearest;
 use crate::policy::{Lock, Record, Shape};
-
-/// How different a name may be from the one that was perhaps meant.
-const NEAR: usize = 3;
 
 pub(super) const CONTAINS: &str = "`context.targets.roots` is a set: ask for one of it by \
                                    `context.targets.roots.contains(Mcp::Root::\"…\")`, or for no \
@@ -126,19 +124,19 @@ impl Names {
         if self.attributes.contains(attribute) {
             return None;
         }
-        let distance = |name: &&String| strsim::osa_distance(name, attribute);
-        let nearest = self.attributes.iter().min_by_key(distance);
         let written = attribute.escape_debug();
-        Some(match nearest.filter(|name| distance(name) <= NEAR) {
-            Some(nearest) => format!(
-                "nothing has an attribute `{written}`; did you mean `{}`?",
-                nearest.escape_debug()
-            ),
-            None => format!(
-                "nothing has an attribute `{written}`; `mcp-protector policy schema` shows \
+        Some(
+            match nearest(attribute, self.attributes.iter().map(String::as_str)) {
+                Some(nearest) => format!(
+                    "nothing has an attribute `{written}`; did you mean `{}`?",
+                    nearest.escape_debug()
+                ),
+                None => format!(
+                    "nothing has an attribute `{written}`; `mcp-protector policy schema` shows \
                  what there is"
-            ),
-        })
+                ),
+            },
+        )
     }
 }
 

@@ -11,12 +11,18 @@ use super::super::document::action_groups;
 use super::bound::{Bounded, Refused, bounded};
 use super::names;
 use super::patterns::{Collected, Patterns};
-use super::table::{Table, Text, suggest};
 use super::{length, meter};
+use crate::policy::suggest::did_you_mean;
+use crate::policy::table::{self, Table, Text};
 use crate::policy::{
     ActionName, Obligation, OnDeny, Origin, PolicyEntry, PolicyId, PolicyOutline, PolicyProblem,
     PolicySource, Raise, Reason, RuleEffect,
 };
+
+/// The code of what is wrong with a rule, but for its syntax and its length.
+pub(super) const CODE: &str = "policy::rule";
+
+const SYNTAX: &str = "policy::syntax";
 
 /// Letters of an expression that show where a problem is.
 const NEAR: usize = 24;
@@ -69,20 +75,12 @@ struct Reader {
 
 impl Reader {
     fn file(&mut self, source: &PolicySource) {
-        let parsed = match DeTable::parse(&source.text) {
+        let parsed = match table::parse(source, SYNTAX) {
             Ok(parsed) => parsed,
-            Err(error) => {
-                let message = error.message().trim_end_matches('.').to_owned();
-                let problem = PolicyProblem::error("policy::syntax", message).in_source(source);
-                self.read.problems.push(match error.span() {
-                    Some(span) => problem.at(span, "here"),
-                    None => problem,
-                });
-                return;
-            }
+            Err(problem) => return self.read.problems.push(problem),
         };
         let mut problems = Vec::new();
-        let mut root = Table::new(source, parsed.get_ref(), &mut problems);
+        let mut root = Table::new(source, CODE, parsed.get_ref(), &mut problems);
         let tables = root.tables("rule");
         root.finish();
         let starts: Vec<usize> = tables.iter().map(|(place, _)| place.start).collect();
@@ -103,7 +101,7 @@ impl Reader {
         problems: &mut Vec<PolicyProblem>,
     ) {
         let before = problems.len();
-        let mut table = Table::new(source, keys, problems);
+        let mut table = Table::new(source, CODE, keys, problems);
         let id = table.text("id");
         let effect = table.word(
             "effect",
@@ -207,7 +205,8 @@ impl Reader {
     ) -> Option<Bounded> {
         if let Err(why) = length::check(when) {
             let help = "split the condition into several rules".to_owned();
-            table.too_deep(place, &format!("the expression is {why}"), help);
+            let message = format!("the expression is {why}");
+            table.report_as("policy::too_deep", place, &message, Some(help));
             return None;
         }
         let env = match meter::env() {
@@ -226,7 +225,7 @@ impl Reader {
                         "{} (line {line}, column {column} of the expression)",
                         error.msg
                     );
-                    table.syntax(place.clone(), &message);
+                    table.report_as(SYNTAX, place.clone(), &message, None);
                 }
                 return None;
             }
@@ -291,8 +290,7 @@ pub(super) fn actions(table: &mut Table<'_, '_>) -> Vec<ActionName> {
         };
         let found: Vec<ActionName> = ActionName::ALL.into_iter().filter(of_name).collect();
         if found.is_empty() {
-            let known: Vec<&str> = ActionName::ALL.iter().map(|name| name.as_str()).collect();
-            let help = suggest(&name, &known);
+            let help = did_you_mean(&name, ActionName::ALL.iter().map(|name| name.as_str()));
             table.report(
                 place,
                 &format!("`{}` is no action", name.escape_debug()),

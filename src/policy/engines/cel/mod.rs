@@ -12,7 +12,6 @@ mod meter;
 mod names;
 mod open;
 mod patterns;
-mod table;
 #[cfg(test)]
 mod tests;
 

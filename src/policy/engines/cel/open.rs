@@ -3,9 +3,9 @@
 use toml::de::DeTable;
 
 use super::super::is_cel;
-use super::file::actions;
-use super::table::Table;
+use super::file::{CODE, actions};
 use crate::policy::engines::open::OpenRule;
+use crate::policy::table::Table;
 use crate::policy::{ActionName, PolicySource, RuleEffect};
 
 /// Rules with no condition, or with `true` for one, whose actions `call_tool` is among.
@@ -20,10 +20,10 @@ fn in_file(source: &PolicySource) -> Vec<OpenRule<'_>> {
     };
     // Whoever compiles the file tells what is wrong with it.
     let mut problems = Vec::new();
-    let rules = Table::new(source, parsed.get_ref(), &mut problems).tables("rule");
+    let rules = Table::new(source, CODE, parsed.get_ref(), &mut problems).tables("rule");
     let mut found = Vec::new();
     for (place, keys) in rules {
-        let mut rule = Table::new(source, keys, &mut problems);
+        let mut rule = Table::new(source, CODE, keys, &mut problems);
         let effects = [
             ("permit", RuleEffect::Permit),
             ("forbid", RuleEffect::Forbid),

@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use super::{Node, samples};
-
-/// How different a name may be from the one that was perhaps meant.
-const NEAR: usize = 3;
+use crate::policy::suggest::{did_you_mean, list};
 
 /// The names below a name, over all documents that there can be; nothing below what is no object,
 /// or an object of an agent's making.
@@ -43,14 +41,8 @@ impl Known {
         if let Some(found) = self.0.get(name) {
             return Ok(Some(found));
         }
-        let distance = |known: &&Cow<'static, str>| strsim::osa_distance(name, known);
-        let nearest = self.0.keys().min_by_key(distance);
-        let help = if let Some(nearest) = nearest.filter(|known| distance(known) <= NEAR) {
-            format!("did you mean `{nearest}`?")
-        } else {
-            let names: Vec<&str> = self.0.keys().map(AsRef::as_ref).collect();
-            format!("known here: `{}`", names.join("`, `"))
-        };
+        let help = did_you_mean(name, self.0.keys().map(AsRef::as_ref))
+            .unwrap_or_else(|| format!("known here: {}", list(self.0.keys())));
         Err(Unknown {
             message: format!("nothing is called `{}` here", name.escape_debug()),
             help,

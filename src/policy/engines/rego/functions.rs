@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::tokens::{Kind, Token};
 use crate::policy::engines::document::Known;
+use crate::policy::suggest::did_you_mean;
 
 /// What is wrong, where, and what to do about it.
 #[derive(Debug, PartialEq, Eq)]
@@ -215,14 +216,8 @@ fn call(at: usize, name: &str, own: &BTreeSet<&str>) -> Option<Refused> {
             help: Some((*why).to_owned()),
         });
     }
-    let nearest = ALLOWED
-        .iter()
-        .map(|known| (strsim::osa_distance(name, known), known))
-        .min();
-    let help = match nearest {
-        Some((distance, known)) if distance <= 2 => format!("did you mean `{known}`?"),
-        _ => "see the list of functions in `docs/engines.md`".to_owned(),
-    };
+    let help = did_you_mean(name, ALLOWED.iter().copied())
+        .unwrap_or_else(|| "see the list of functions in `docs/engines.md`".to_owned());
     Some(Refused {
         at,
         message: format!("there is no function `{name}`"),
