@@ -5,7 +5,6 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use super::compiled::{Before, Compiled, Place, Proof};
-use super::error::RuleError;
 use super::rule::tenths;
 
 /// A kind of credential, under the keys of gitleaks and some more.
@@ -124,12 +123,19 @@ pub(super) fn rows() -> &'static [Row] {
     &FILE.rules
 }
 
+/// One rule for each row. All users of this process share what is compiled of them.
+pub(super) fn compiled() -> &'static [Compiled] {
+    static COMPILED: LazyLock<Vec<Compiled>> =
+        LazyLock::new(|| rows().iter().map(Row::compiled).collect());
+    &COMPILED
+}
+
 fn at_keyword() -> Vec<usize> {
     vec![0]
 }
 
 impl Row {
-    pub(super) fn compiled(&'static self) -> Result<Compiled, RuleError> {
+    fn compiled(&'static self) -> Compiled {
         let Self { regex, name, .. } = self;
         let least = tenths(self.entropy);
         let (pattern, before, proof) = match self.form {
@@ -161,6 +167,22 @@ impl Row {
             before,
             after: if self.long { MANY_LINES } else { ONE_LINE },
         };
-        Compiled::of_row(&self.id, &format!(r"\A(?:{pattern})"), place, proof)
+        Compiled::built_in(&self.id, format!(r"\A(?:{pattern})"), place, proof)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_compiles() {
+        assert!(compiled().len() > 300);
+        for rule in compiled() {
+            let row = rows().iter().find(|row| row.id == rule.id.as_str());
+            let is_token = matches!(row.unwrap().form, Form::Token);
+            // Compiles it.
+            assert!(rule.has_form() || !is_token, "{:?}", rule.id);
+        }
     }
 }

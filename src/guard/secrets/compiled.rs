@@ -1,6 +1,8 @@
 //! A rule that can be asked.
 
+use std::error::Error;
 use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 use regex::{Regex, RegexBuilder};
 
@@ -44,11 +46,66 @@ const DOUBTS: [&str; 15] = [
 pub(super) struct Compiled {
     pub(super) id: RuleId,
     pub(super) place: Place,
+    pattern: Pattern,
+    proof: Proof,
+}
+
+#[derive(Clone)]
+enum Pattern {
+    OfAuthor(Automata),
+    /// Compiled at the first text with one of its keywords: a gate meets a few of the several hundred.
+    BuiltIn(Arc<Source>),
+}
+
+struct Source {
+    text: String,
+    automata: OnceLock<Automata>,
+}
+
+#[derive(Clone)]
+struct Automata {
     pattern: Regex,
     /// The same pattern, of a rule whose place is [`Place::Anchored`].
     trier: Option<Trier>,
+    /// The number of the group that is the secret.
     secret: Option<usize>,
-    proof: Proof,
+}
+
+impl Source {
+    /// # Panics
+    ///
+    /// Never: the rules that are built in are constant.
+    #[expect(
+        clippy::expect_used,
+        reason = "a test compiles every rule that is built in"
+    )]
+    fn automata(&self) -> &Automata {
+        self.automata
+            .get_or_init(|| Automata::built_in(&self.text).expect("a built-in rule is valid"))
+    }
+}
+
+impl Automata {
+    fn new(pattern: Regex, trier: Option<Trier>) -> Self {
+        let secret = pattern
+            .capture_names()
+            .position(|name| name == Some(SECRET));
+        Self {
+            pattern,
+            trier,
+            secret,
+        }
+    }
+
+    /// A pattern of ours: classes are of ASCII, which keeps its automaton small and quick.
+    fn built_in(pattern: &str) -> Result<Self, Box<dyn Error>> {
+        let trier = Trier::new(pattern)?;
+        let pattern = RegexBuilder::new(pattern)
+            .unicode(false)
+            .dfa_size_limit(LARGEST_CACHE)
+            .build()?;
+        Ok(Self::new(pattern, Some(trier)))
+    }
 }
 
 /// Where a pattern is tried.
@@ -134,36 +191,28 @@ impl Compiled {
             after: 2048,
         };
         let proof = Proof::Entropy(rule.min_entropy.unwrap_or(0));
-        Ok(Self::new(&rule.id, pattern, None, place, proof))
+        Ok(Self {
+            id: RuleId::new(&rule.id),
+            place,
+            pattern: Pattern::OfAuthor(Automata::new(pattern, None)),
+            proof,
+        })
     }
 
-    /// A pattern of ours: classes are of ASCII, which keeps its automaton small and quick.
-    pub(super) fn of_row(
-        id: &str,
-        pattern: &str,
-        place: Place,
-        proof: Proof,
-    ) -> Result<Self, RuleError> {
-        let trier = Trier::new(id, pattern)?;
-        let pattern = RegexBuilder::new(pattern)
-            .unicode(false)
-            .dfa_size_limit(LARGEST_CACHE)
-            .build()
-            .map_err(|error| refused(id, &error))?;
-        Ok(Self::new(id, pattern, Some(trier), place, proof))
-    }
-
-    fn new(id: &str, pattern: Regex, trier: Option<Trier>, place: Place, proof: Proof) -> Self {
-        let secret = pattern
-            .capture_names()
-            .position(|name| name == Some(SECRET));
+    pub(super) fn built_in(id: &str, text: String, place: Place, proof: Proof) -> Self {
+        let automata = OnceLock::new();
         Self {
             id: RuleId::new(id),
             place,
-            pattern,
-            trier,
-            secret,
+            pattern: Pattern::BuiltIn(Arc::new(Source { text, automata })),
             proof,
+        }
+    }
+
+    fn automata(&self) -> &Automata {
+        match &self.pattern {
+            Pattern::OfAuthor(automata) => automata,
+            Pattern::BuiltIn(source) => source.automata(),
         }
     }
 
@@ -171,7 +220,8 @@ impl Compiled {
     /// assertions only.
     pub(super) fn next(&self, text: &str, from: usize) -> Option<Match> {
         // Most tries fail, and groups cost an allocation and a slower automaton.
-        if self.secret.is_some() && !self.pattern.is_match_at(text, from) {
+        let automata = self.automata();
+        if automata.secret.is_some() && !automata.pattern.is_match_at(text, from) {
             return None;
         }
         self.parts(text, from)
@@ -185,8 +235,9 @@ impl Compiled {
         effort: &mut Effort,
         caches: &mut Caches,
     ) -> Option<Match> {
-        let end = effort.tries(number, self.trier.as_ref()?, caches, text)?;
-        if self.secret.is_none() {
+        let automata = self.automata();
+        let end = effort.tries(number, automata.trier.as_ref()?, caches, text)?;
+        if automata.secret.is_none() {
             return Some(Match {
                 whole: 0..end,
                 secret: 0..end,
@@ -208,18 +259,18 @@ impl Compiled {
     }
 
     fn parts(&self, text: &str, from: usize) -> Option<Match> {
-        let Some(group) = self.secret else {
-            let whole = self.pattern.find_at(text, from)?.range();
+        let Automata {
+            pattern, secret, ..
+        } = self.automata();
+        let Some(group) = *secret else {
+            let whole = pattern.find_at(text, from)?.range();
             return Some(Match {
                 secret: whole.clone(),
                 whole,
             });
         };
-        let mut groups = self.pattern.capture_locations();
-        let whole = self
-            .pattern
-            .captures_read_at(&mut groups, text, from)?
-            .range();
+        let mut groups = pattern.capture_locations();
+        let whole = pattern.captures_read_at(&mut groups, text, from)?.range();
         let secret = groups
             .get(group)
             .map_or_else(|| whole.clone(), |(start, end)| start..end);
@@ -228,7 +279,7 @@ impl Compiled {
 
     /// Whether what it finds shows by itself what it is, wherever it stands.
     pub(super) fn has_form(&self) -> bool {
-        self.secret.is_none()
+        self.automata().secret.is_none()
     }
 
     /// Whether what matched at a place is a secret.

@@ -54,7 +54,7 @@ impl Rules {
     /// Never: the rules that are built in are constant, and no keyword of an author's is too short.
     #[expect(
         clippy::expect_used,
-        reason = "every test compiles every rule that is built in"
+        reason = "a test compiles every rule that is built in"
     )]
     pub fn with_own(own: &OwnRules) -> Self {
         let mut compiled = own.compiled().to_vec();
@@ -62,13 +62,10 @@ impl Rules {
         for (at, rule) in own.rules().iter().enumerate() {
             words.extend(rule.keywords.iter().map(|k| (k.as_str(), at)));
         }
-        for row in builtin::rows() {
-            words.extend(row.keywords.iter().map(|k| (k.as_str(), compiled.len())));
-            compiled.push(
-                row.compiled()
-                    .expect("the rules that are built in are valid"),
-            );
+        for (row, at) in builtin::rows().iter().zip(compiled.len()..) {
+            words.extend(row.keywords.iter().map(|k| (k.as_str(), at)));
         }
+        compiled.extend_from_slice(builtin::compiled());
         let keywords = Keywords::new(words).expect("no keyword is too short");
         let caches = AllCaches::new(compiled.len());
         Self {

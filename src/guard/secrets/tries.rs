@@ -6,12 +6,11 @@
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
+use regex_automata::hybrid::BuildError;
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::util::pool::Pool;
 use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input};
-
-use super::error::RuleError;
 
 /// Bytes that the automaton of a pattern may cache for each thread that uses it.
 pub(super) const LARGEST_CACHE: usize = 512 * 1024;
@@ -60,15 +59,11 @@ pub(super) struct Effort {
 }
 
 impl Trier {
-    pub(super) fn new(id: &str, pattern: &str) -> Result<Self, RuleError> {
+    pub(super) fn new(pattern: &str) -> Result<Self, BuildError> {
         let dfa = DFA::builder()
             .syntax(syntax::Config::new().unicode(false))
             .configure(DFA::config().cache_capacity(LARGEST_CACHE))
-            .build(pattern)
-            .map_err(|error| RuleError::Pattern {
-                rule: id.to_owned(),
-                message: error.to_string(),
-            })?;
+            .build(pattern)?;
         Ok(Self(dfa))
     }
 

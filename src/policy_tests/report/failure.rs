@@ -1,9 +1,7 @@
 //! Why a test failed, and why none has run, for every format that is no tree.
 
-use std::io::{self, Write};
-
-use super::{Problem, Report, StepReport, SuiteReport, TestOutcome, TestReport, short};
-use crate::findings::{self, Finding, Level, Place, Rule, Tool, printable};
+use super::{Problem, Report, StepReport, SuiteReport, TestOutcome, TestReport};
+use crate::findings::{Finding, Level, Place, printable};
 
 /// The rule of every test that failed.
 pub(super) const FAILED: &str = "test::failed";
@@ -20,26 +18,6 @@ impl Report {
             .chain(self.problems.iter().map(Problem::finding))
             .chain(self.shortfalls())
             .collect()
-    }
-
-    /// Workflow commands of GitHub: an annotation for each failed test, and for each shortfall. Nothing where
-    /// nothing failed.
-    pub fn github(&self, out: &mut dyn Write) -> io::Result<()> {
-        findings::github(&self.findings(), out)
-    }
-
-    /// SARIF 2.1.0: one result for each failed test and each shortfall, or for each thing that kept tests from
-    /// running.
-    pub fn sarif(&self, out: &mut dyn Write) -> io::Result<()> {
-        let failed = Rule {
-            code: FAILED.to_owned(),
-            about: "a policy test whose message did not become what it should".to_owned(),
-            help_uri: None,
-        };
-        let tool = Tool {
-            rules: std::iter::once(failed).chain(short::rules()).collect(),
-        };
-        findings::sarif(&tool, &self.findings(), out)
     }
 }
 
