@@ -155,16 +155,21 @@ impl Scanner {
     }
 }
 
-/// Another version is told apart: `PRI * HTTP/2.0`.
+/// Another version is told apart, as far as it has come: `PRI * HTTP/2.0`.
 fn misframed(error: Error, bytes: &[u8]) -> Misframed {
     let mut lines = bytes.trim_ascii_start().split(u8::is_ascii_control);
     let version = lines
         .next()
         .and_then(|line| line.rsplit(|it| *it == b' ').next());
-    match (error, version) {
-        (Error::Version, Some([b'H', b'T', b'T', b'P', b'/', b'0'..=b'9', b'.', b'0'..=b'9'])) => {
-            Misframed::Version
+    let number = version.and_then(|version| version.strip_prefix(b"HTTP/"));
+    match (error, number) {
+        (Error::Version, Some(b"1.0" | b"1.1")) => {
+            Misframed::Malformed("two spaces before the version")
         }
+        (
+            Error::Version,
+            Some([b'0'..=b'9'] | [b'0'..=b'9', b'.'] | [b'0'..=b'9', b'.', b'0'..=b'9']),
+        ) => Misframed::Version,
         (Error::Version, _) => Misframed::Malformed("the version"),
         (Error::TooManyHeaders, _) => Misframed::TooLarge,
         (Error::HeaderName, _) => Misframed::Malformed("the name of a field"),

@@ -65,12 +65,8 @@ pub(super) fn read(
     let mut prompts = Prompts::default();
     let is_lock = |source: &&PolicySource| lock::claims(source.name.as_ref().as_ref());
     for source in sources.iter().filter(|source| !is_lock(source)) {
-        let root = match table::parse(source, CODE) {
-            Ok(root) => root,
-            Err(problem) => {
-                problems.push(problem);
-                continue;
-            }
+        let Some(root) = table::parse(source, CODE, problems) else {
+            continue;
         };
         let root = Table::new(source, CODE, root.get_ref(), problems);
         match file_name(source) {

@@ -31,19 +31,21 @@ pub(crate) struct Field<'t> {
 /// A text and its place.
 pub(crate) type Text = (String, Range<usize>);
 
-/// The tree of a file, or the reason why there is none.
+/// The tree of a file, if it is one.
 pub(crate) fn parse<'s>(
     source: &'s PolicySource,
     code: &'static str,
-) -> Result<Spanned<DeTable<'s>>, PolicyProblem> {
-    DeTable::parse(&source.text).map_err(|error| {
+    problems: &mut Vec<PolicyProblem>,
+) -> Option<Spanned<DeTable<'s>>> {
+    let told = |error: toml::de::Error| {
         let message = error.message().trim_end_matches('.');
         let problem = PolicyProblem::error(code, message).in_source(source);
-        match error.span() {
+        problems.push(match error.span() {
             Some(span) => problem.at(span, "here"),
             None => problem,
-        }
-    })
+        });
+    };
+    DeTable::parse(&source.text).map_err(told).ok()
 }
 
 impl<'p, 't> Table<'p, 't> {

@@ -279,7 +279,7 @@ impl Actual {
             .filter(|stage| *stage != Stage::Decide.name());
         if !self.policies.is_empty() {
             let ids = self.policies.iter().map(|policy| policy.id.as_str());
-            let ids = suggest::list(&ids.collect::<Vec<_>>());
+            let ids = suggest::list(ids);
             // What is refused elsewhere was permitted before.
             decided = match elsewhere {
                 Some(_) if self.decision == Decision::Deny => {

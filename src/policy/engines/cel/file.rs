@@ -75,9 +75,8 @@ struct Reader {
 
 impl Reader {
     fn file(&mut self, source: &PolicySource) {
-        let parsed = match table::parse(source, SYNTAX) {
-            Ok(parsed) => parsed,
-            Err(problem) => return self.read.problems.push(problem),
+        let Some(parsed) = table::parse(source, SYNTAX, &mut self.read.problems) else {
+            return;
         };
         let mut problems = Vec::new();
         let mut root = Table::new(source, CODE, parsed.get_ref(), &mut problems);
