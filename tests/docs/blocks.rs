@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::thread;
 
 use mcp_protector::config::Config;
 use mcp_protector::loading::{self, Settings};
@@ -10,7 +11,7 @@ use serde_json::Value;
 
 use crate::docs::commands;
 use crate::docs::names;
-use crate::docs::pages::{self, Block, root};
+use crate::docs::pages::{self, Block, Page, root};
 use crate::docs::workshop::Workshop;
 
 /// What is wrong with a block. Blocks of one page share a workshop, as its reader does.
@@ -154,18 +155,32 @@ fn loads(dir: std::path::PathBuf) -> Result<(), String> {
 
 #[test]
 fn every_block_of_the_documents_runs_or_is_valid() {
-    let mut problems = Vec::new();
-    let mut checked = 0;
-    for page in pages::ours() {
-        let workshop = Workshop::new();
-        for block in page.blocks() {
-            checked += 1;
-            let problem = problem(&workshop, &block);
-            problems.extend(problem.map(|why| format!("{}:{}: {why}", page.path, block.line)));
-        }
-    }
-    assert!(problems.is_empty(), "{}", problems.join("\n\n"));
+    let all = pages::ours();
+    let checked: usize = all.iter().map(|page| page.blocks().len()).sum();
     assert!(checked > 5, "{checked}");
+    // The commands of one page are at work while those of another are.
+    let problems: Vec<String> = thread::scope(|scope| {
+        let parts = all.chunks(all.len().div_ceil(AT_ONCE));
+        let parts: Vec<_> = parts
+            .map(|pages| scope.spawn(|| pages.iter().flat_map(problems_of).collect::<Vec<_>>()))
+            .collect();
+        let parts = parts.into_iter();
+        parts.flat_map(|part| part.join().unwrap()).collect()
+    });
+    assert!(problems.is_empty(), "{}", problems.join("\n\n"));
+}
+
+/// Pages whose commands run at the same time.
+const AT_ONCE: usize = 4;
+
+/// The blocks of a page are followed in its order, in one directory.
+fn problems_of(page: &Page) -> Vec<String> {
+    let workshop = Workshop::new();
+    let problem_of = |block: Block| {
+        let problem = problem(&workshop, &block);
+        problem.map(|why| format!("{}:{}: {why}", page.path, block.line))
+    };
+    page.blocks().into_iter().filter_map(problem_of).collect()
 }
 
 #[test]

@@ -261,6 +261,6 @@ fn output_is_found_with_gaps_and_without_what_is_random() {
 fn a_command_of_cargo_is_one_that_the_ci_runs() {
     assert!(ci_runs("cargo test").is_ok());
     assert!(ci_runs("cargo test --release").is_err());
-    assert!(ci_runs("cargo clippy --all-targets").is_ok());
+    assert!(ci_runs("cargo clippy --workspace --all-targets").is_ok());
     assert!(ci_runs("cargo publish").is_err());
 }

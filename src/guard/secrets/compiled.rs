@@ -52,7 +52,7 @@ pub(super) struct Compiled {
 
 #[derive(Clone)]
 enum Pattern {
-    OfAuthor(Automata),
+    OfAuthor(Arc<Automata>),
     /// Compiled at the first text with one of its keywords: a gate meets a few of the several hundred.
     BuiltIn(Arc<Source>),
 }
@@ -62,7 +62,6 @@ struct Source {
     automata: OnceLock<Automata>,
 }
 
-#[derive(Clone)]
 struct Automata {
     pattern: Regex,
     /// The same pattern, of a rule whose place is [`Place::Anchored`].
@@ -194,7 +193,7 @@ impl Compiled {
         Ok(Self {
             id: RuleId::new(&rule.id),
             place,
-            pattern: Pattern::OfAuthor(Automata::new(pattern, None)),
+            pattern: Pattern::OfAuthor(Arc::new(Automata::new(pattern, None))),
             proof,
         })
     }

@@ -59,7 +59,7 @@ pub(super) struct Effort {
 }
 
 impl Trier {
-    pub(super) fn new(pattern: &str) -> Result<Self, BuildError> {
+    pub(super) fn new(pattern: &str) -> Result<Self, Box<BuildError>> {
         let dfa = DFA::builder()
             .syntax(syntax::Config::new().unicode(false))
             .configure(DFA::config().cache_capacity(LARGEST_CACHE))

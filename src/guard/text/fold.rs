@@ -27,6 +27,7 @@ pub(super) fn folded(text: &str) -> String {
     };
     for one in text.chars() {
         match TABLE.of(one) {
+            Some(&[byte]) => push(byte),
             Some(bytes) => bytes.iter().copied().for_each(&mut push),
             None => becomes(one, &mut push),
         }

@@ -86,7 +86,8 @@ fn split_before_doubtful(text: &str, from: usize) -> Option<(&str, &str)> {
 
 /// What a character is that does not stay as a matter of course.
 fn kind_of(one: char) -> Option<Kind> {
-    if matches!(one, '\t' | '\n' | '\r' | '\u{85}') {
+    // First, since nearly every character is one of these.
+    if matches!(one, ' '..='~' | '\t' | '\n' | '\r' | '\u{85}') {
         None
     } else if one.is_control() {
         Some(Kind::Escapes)

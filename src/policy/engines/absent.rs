@@ -44,7 +44,7 @@ mod tests {
     fn each_file_of_an_absent_engine_is_refused_by_name() {
         let absent = Absent {
             name: EngineName("rego"),
-            claims: |name| name.ends_with(".rego"),
+            claims: super::super::is_rego,
         };
         assert!(absent.claims(Path::new("policies/a.rego")));
         assert!(!absent.claims(Path::new("policies/a.cedar")));

@@ -17,5 +17,6 @@ mod stack;
 pub use files::{is_cel, is_rego, is_rego_or_cel};
 pub use open::{OpenRule, open_permits};
 
-#[cfg(all(test, feature = "cel", feature = "rego"))]
+#[cfg(all(feature = "cel", feature = "rego"))]
+#[cfg(test)]
 mod tests;

@@ -16,9 +16,11 @@ pub struct OpenRule<'s> {
     pub place: Range<usize>,
 }
 
+type Search = for<'s> fn(&'s [PolicySource]) -> Vec<OpenRule<'s>>;
+
 /// Those whose text says so plainly. What cannot be read has none; compiling tells of it.
 pub fn open_permits(sources: &[PolicySource]) -> Vec<OpenRule<'_>> {
-    let engines: &[fn(&[PolicySource]) -> Vec<OpenRule<'_>>] = &[
+    let engines: &[Search] = &[
         #[cfg(feature = "rego")]
         rego::open_permits,
         #[cfg(feature = "cel")]
