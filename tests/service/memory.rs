@@ -249,14 +249,18 @@ fn large_lists_of_tools_stay_within_the_memory() {
         all_post(agents, agents.len(), |id| {
             (call(id, "echo", "has many tools", ""), "", "")
         });
-        let lists = all_post(agents, agents.len(), |id| {
-            let list = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/list"}}"#);
-            (list, "", "")
+        // On a busy machine no list of the first round may find room.
+        let mut rounds = (0..10).map(|_| {
+            let lists = all_post(agents, agents.len(), |id| {
+                let list = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/list"}}"#);
+                (list, "", "")
+            });
+            let listed = told(&lists, "tool-599");
+            let refused = told(&lists, "limits.max_memory");
+            assert_eq!(listed + refused, lists.len());
+            listed
         });
-        let listed = told(&lists, "tool-599");
-        assert!(listed > 0, "{lists:?}");
-        let refused = told(&lists, "limits.max_memory");
-        assert_eq!(listed + refused, lists.len());
+        assert!(rounds.any(|listed| listed > 0));
     });
 }
 

@@ -113,7 +113,10 @@ fn new_roots_that_let_the_server_write_to_the_policies_or_the_log_are_refused() 
     roots(&elsewhere);
     hang_up(&gate);
     says(&gate, &["new policies are in force"]);
-    let before = reloads(&gate).pop().unwrap()["revision"].clone();
+    let before = eventually(|| {
+        let record = reloads(&gate).pop().ok_or("no record yet")?;
+        Ok::<_, String>(record["revision"].clone())
+    });
     assert!(before.is_string(), "{before}");
     roots(place.parent().unwrap());
     hang_up(&gate);
