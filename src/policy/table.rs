@@ -121,6 +121,7 @@ impl<'p, 't> Table<'p, 't> {
     }
 
     /// The tables of `[[key]]`.
+    #[cfg(feature = "cel")]
     pub(crate) fn tables(&mut self, key: &'static str) -> Vec<(Range<usize>, &'t DeTable<'t>)> {
         let Some(field) = self.take(key) else {
             return Vec::new();
@@ -149,6 +150,7 @@ impl<'p, 't> Table<'p, 't> {
     }
 
     /// A string that is not empty.
+    #[cfg(feature = "cel")]
     pub(crate) fn text(&mut self, key: &'static str) -> Option<Text> {
         let field = self.take(key)?;
         let text = field.value.as_str().filter(|text| !text.is_empty());
@@ -159,6 +161,7 @@ impl<'p, 't> Table<'p, 't> {
     }
 
     /// Strings, at least one; `None` if the key is not there.
+    #[cfg(feature = "cel")]
     pub(crate) fn texts(&mut self, key: &'static str) -> Option<Vec<Text>> {
         let field = self.take(key)?;
         let texts = texts_in(field.value).filter(|texts| !texts.is_empty());
