@@ -205,7 +205,7 @@ impl Metrics {
         }
     }
 
-    /// Codes come from the whole gate; more of them than there are is more than is kept.
+    /// The codes of malformed messages are listed nowhere, so their number has a limit.
     fn count_frame(&self, labels: &Labels<2>) {
         let is_new = self.frames.get(labels).is_none();
         if !is_new || self.frame_words.fetch_add(1, Ordering::Relaxed) < MOST_WORDS {
@@ -238,7 +238,7 @@ impl Observe for Metrics {
             self.decisions.get_or_create(&labels).inc();
         }
         let seconds = sighting.duration_us.map(seconds);
-        // What HTTP refused is told apart, since not all of it comes to a record.
+        // Rejections by HTTP count separately, since not all of them have a record.
         if kind == Kind::MalformedMessage && stage != "http" {
             let code = sighting.code.as_ref().map_or("other", |code| code.as_str());
             let code = code.to_owned().into();

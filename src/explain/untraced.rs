@@ -21,13 +21,13 @@ pub(super) fn are_there(policies: &PolicySnapshot) -> bool {
     sources.any(|source| is_rego_or_cel(&source.name))
 }
 
-/// What has to be said of them.
+/// The note about rules in Rego and CEL, for a record.
 pub(super) fn note(policies: &PolicySnapshot, request: &Request) -> Option<String> {
     match request {
         Request::Message(_) => None,
         Request::Recorded(_) => are_there(policies).then(|| {
-            "rules in Rego and CEL may come to anything by what a record leaves out: which of them \
-             decided is told, and not what the others came to"
+            "a rule in Rego or CEL may depend on facts that a record lacks: `explain` names the \
+             rules that decided, and has no verdict of the others"
                 .to_owned()
         }),
     }

@@ -17,8 +17,8 @@ use super::talk::Talk;
 /// The step that records of new policies name.
 const STAGE: &str = "reload";
 
-/// What records call a candidate that is asked from now on.
-const CANDIDATE: &str = "shadow_published";
+/// The code of records about shadow policies that are evaluated from now on.
+const SHADOW_PUBLISHED: &str = "shadow_published";
 
 /// What they call other terms beside the same policies.
 const CONFIGURATION: &str = "configuration";
@@ -82,7 +82,7 @@ impl Published {
                     None if terms.is_none() => return None,
                     None => "none is asked any more".to_owned(),
                 };
-                Some(audit::Reason::code(CANDIDATE).with_text(with_terms(asked)))
+                Some(audit::Reason::code(SHADOW_PUBLISHED).with_text(with_terms(asked)))
             }
             Self::Terms => Some(audit::Reason::code(CONFIGURATION).with_text(terms?)),
             Self::Nothing => None,

@@ -175,7 +175,7 @@ const ABOUT: &[&str] = &[
 const COUNTING: &[&str] = &["max", "maximum", "min", "minimum"];
 
 /// The lists above, each word as it looks.
-struct Looks {
+struct FoldedLists {
     words: Vec<String>,
     pairs: Vec<(String, String)>,
     /// Each pair as one word.
@@ -192,11 +192,11 @@ struct Looks {
     one_time_code: [String; 3],
 }
 
-static LOOKS: LazyLock<Looks> = LazyLock::new(|| {
+static FOLDED: LazyLock<FoldedLists> = LazyLock::new(|| {
     let all = |words: &[&str]| words.iter().map(|word| folded(word)).collect();
     let beside = BESIDE.iter();
     let pairs = PAIRS.iter();
-    Looks {
+    FoldedLists {
         words: all(WORDS),
         pairs: pairs
             .map(|(one, other)| (folded(one), folded(other)))
@@ -258,7 +258,7 @@ pub fn describes_secret(text: &str) -> bool {
             };
             let is_about = rest
                 .get(long)
-                .is_some_and(|next| is_among(next, &LOOKS.about));
+                .is_some_and(|next| is_among(next, &FOLDED.about));
             !is_about && !is_denied(before)
         })
     })
@@ -268,8 +268,8 @@ pub fn describes_secret(text: &str) -> bool {
 fn named_first(words: &[String]) -> Option<usize> {
     let mut rest = words.iter();
     let (first, second, third) = (rest.next()?, rest.next(), rest.next());
-    let named = LOOKS.beside.iter().map(|(word, _)| word);
-    let mut spoken_of = LOOKS.spoken_of.iter().chain(named);
+    let named = FOLDED.beside.iter().map(|(word, _)| word);
+    let mut spoken_of = FOLDED.spoken_of.iter().chain(named);
     let is_spoken_of = spoken_of.any(|it| is(first, it));
     if is_single(first) && !is_spoken_of {
         Some(1)
@@ -285,8 +285,8 @@ fn named_first(words: &[String]) -> Option<usize> {
 fn is_denied(before: &[String]) -> bool {
     let near: Vec<&String> = before.iter().rev().take(REACH).collect();
     let mut pairs = near.iter().zip(near.iter().skip(1));
-    near.iter().any(|word| is_among(word, &LOOKS.denying))
-        || pairs.any(|(link, what)| is_among(link, &LOOKS.links) && is_among(what, &LOOKS.other))
+    near.iter().any(|word| is_among(word, &FOLDED.denying))
+        || pairs.any(|(link, what)| is_among(link, &FOLDED.links) && is_among(what, &FOLDED.other))
 }
 
 /// `2fa`, where no letter follows that would make another word of it.
@@ -303,15 +303,15 @@ fn names_secret(words: &[String]) -> bool {
     // So many tokens of a model's are no secret.
     let is_counted = |at: usize, word: &String| {
         let before = at.checked_sub(1).and_then(|before| words.get(before));
-        is_among(word, &LOOKS.tokens)
-            && before.is_some_and(|before| is_among(before, &LOOKS.counting))
+        is_among(word, &FOLDED.tokens)
+            && before.is_some_and(|before| is_among(before, &FOLDED.counting))
     };
     let mut single = words.iter().enumerate();
     let mut threes = pairs().zip(words.iter().skip(2));
     single.any(|(at, word)| is_single(word) && !is_counted(at, word))
         || pairs().any(|(first, second)| is_pair(first, second))
         || threes.any(|((first, second), third)| is_three(first, second, third))
-        || LOOKS.beside.iter().any(|(known, others)| {
+        || FOLDED.beside.iter().any(|(known, others)| {
             let is_known = |word: &String| word == known;
             words.len() == 1 && words.iter().all(is_known)
                 || pairs().any(|(first, second)| {
@@ -322,17 +322,17 @@ fn names_secret(words: &[String]) -> bool {
 }
 
 fn is_single(word: &str) -> bool {
-    let mut single = LOOKS.words.iter().chain(&LOOKS.joined);
-    LOOKS.long.iter().any(|known| word.contains(known)) || single.any(|known| is(word, known))
+    let mut single = FOLDED.words.iter().chain(&FOLDED.joined);
+    FOLDED.long.iter().any(|known| word.contains(known)) || single.any(|known| is(word, known))
 }
 
 fn is_pair(first: &str, second: &str) -> bool {
-    let mut known = LOOKS.pairs.iter();
+    let mut known = FOLDED.pairs.iter();
     known.any(|(one, other)| first == one && is(second, other))
 }
 
 fn is_three(first: &str, second: &str, third: &str) -> bool {
-    let [one, time, code] = &LOOKS.one_time_code;
+    let [one, time, code] = &FOLDED.one_time_code;
     first == one && second == time && is(third, code)
 }
 

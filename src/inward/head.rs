@@ -100,7 +100,9 @@ impl Misframed {
 #[derive(Debug, Clone)]
 pub(super) struct Scanner {
     limits: Limits,
-    /// Up to where the ends of lines were looked at.
+    /// Up to where the scanner looked for the ends of lines and for control characters.
+    looked: usize,
+    /// Up to where the lines that ended were checked.
     seen: usize,
 }
 
@@ -109,7 +111,11 @@ const DIGITS: usize = 18;
 
 impl Scanner {
     pub(super) fn new(limits: Limits) -> Self {
-        Self { limits, seen: 0 }
+        Self {
+            limits,
+            looked: 0,
+            seen: 0,
+        }
     }
 
     /// Goes on in all bytes that came since the head began, those of earlier calls included.
@@ -117,6 +123,25 @@ impl Scanner {
     /// # Errors
     /// As soon as it is known that they are no head that is taken.
     pub(super) fn scan(&mut self, bytes: &[u8]) -> Result<Scanned, Misframed> {
+        // The parser begins anew each time. So a head that comes byte by byte is parsed at the ends of its
+        // lines and at control characters alone.
+        let decides = |at: usize| {
+            let byte = bytes.get(at).copied().unwrap_or_default();
+            let follows_return = at > 0 && bytes.get(at - 1) == Some(&b'\r');
+            follows_return || byte.is_ascii_control() && byte != b'\t'
+        };
+        let is_full = bytes.len() >= self.limits.bytes;
+        let Some(last) = (self.looked..bytes.len()).rev().find(|at| decides(*at)) else {
+            self.looked = bytes.len();
+            return if is_full {
+                Err(Misframed::TooLarge)
+            } else {
+                Ok(Scanned::Partial)
+            };
+        };
+        self.looked = bytes.len();
+        let bytes = bytes.get(..=last).unwrap_or_default();
+        empty_lines(bytes)?;
         let mut fields = vec![EMPTY_HEADER; self.limits.fields];
         let mut request = Request::new(&mut fields);
         let parsed = request
@@ -128,20 +153,23 @@ impl Scanner {
         };
         self.line_ends(bytes, head)?;
         let is_whole = parsed.is_complete();
-        if head > self.limits.bytes || (!is_whole && head == self.limits.bytes) {
+        if head > self.limits.bytes || (!is_whole && is_full) {
             return Err(Misframed::TooLarge);
         }
         if let Some(target) = request.path {
             check_target(target)?;
         }
-        if !is_whole {
-            return Ok(Scanned::Partial);
-        }
+        // Of a head that goes on, the fields so far: an ambiguous length is refused before its end.
         let body = body(&request)?;
-        Ok(Scanned::Whole { head, body })
+        Ok(if is_whole {
+            Scanned::Whole { head, body }
+        } else {
+            Scanned::Partial
+        })
     }
 
-    /// hyper takes `X: a\nContent-Length: 4\r\n`; whoever ends lines at both bytes sees no length there.
+    /// hyper takes `X: a\nContent-Length: 4\r\n`; a reader that ends lines at `\r\n` alone sees no length
+    /// there.
     fn line_ends(&mut self, bytes: &[u8], end: usize) -> Result<(), Misframed> {
         let is_bare = |at: usize| at == 0 || bytes.get(at - 1) != Some(&b'\r');
         let fresh = bytes.get(self.seen..end).unwrap_or_default();
@@ -155,7 +183,17 @@ impl Scanner {
     }
 }
 
-/// Another version is told apart, as far as it has come: `PRI * HTTP/2.0`.
+/// hyper takes `\r\n\r\nGET / HTTP/1.1`, and `\nGET / HTTP/1.1`; to others a request of no line comes first.
+/// RFC 9112 §2.2 allows one empty line.
+fn empty_lines(bytes: &[u8]) -> Result<(), Misframed> {
+    let rest = bytes.strip_prefix(b"\r\n").unwrap_or(bytes);
+    if rest.starts_with(b"\n") || rest.starts_with(b"\r\n") {
+        return Err(Misframed::Malformed("empty lines before the request"));
+    }
+    Ok(())
+}
+
+/// A known form of another version, as `PRI * HTTP/2.0`, gets its own error.
 fn misframed(error: Error, bytes: &[u8]) -> Misframed {
     let mut lines = bytes.trim_ascii_start().split(u8::is_ascii_control);
     let version = lines

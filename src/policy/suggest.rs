@@ -11,8 +11,11 @@ pub(crate) fn nearest<'c>(
     let written = plain(written);
     // A quarter of the letters may be wrong: `alow`, `tranport`, `max_mesage_byte`.
     let tolerance = written.chars().count() / 4 + 1;
-    // A comparison takes as many steps as both words have letters, multiplied.
-    let alike = candidates.into_iter().filter_map(|candidate| {
+    // A comparison takes as many steps as both words have letters, multiplied; and a server chooses how long
+    // the names of its tools are. Four bytes are the longest letter.
+    let most = 4 * tolerance;
+    let near = |candidate: &&str| candidate.len().abs_diff(written.len()) <= most;
+    let alike = candidates.into_iter().filter(near).filter_map(|candidate| {
         let letters = plain(candidate);
         let more = letters.chars().count().abs_diff(written.chars().count());
         (more <= tolerance).then(|| (osa_distance(&written, &letters), candidate))
@@ -65,5 +68,7 @@ mod tests {
         check("résumé", &["resume"], Some("resume"));
         check("read", &[&"x".repeat(90), "rea", "reads"], Some("rea"));
         check("read", &[], None);
+        let (long, shorter) = ("x".repeat(1_000), "x".repeat(998));
+        check(&long, &[&shorter, "y"], Some(&shorter));
     }
 }

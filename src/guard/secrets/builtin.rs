@@ -36,14 +36,14 @@ pub(super) struct Row {
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Form {
-    /// It tells itself; a word may not go on on either side of it.
+    /// Its form identifies it. No letter, digit or underscore stands on either side.
     #[default]
     Token,
-    /// It is told by a name, to which it is given.
+    /// A name before it says what it is.
     Named,
-    /// The same by a name of no issuer: nothing is between the two but what must be.
+    /// The same with a name of no issuer, directly before it.
     Guess,
-    /// The same by the word `token`, which is the name of other things as well.
+    /// The same with the word `token`, which also names other things.
     TokenGuess,
     /// The same as an option of a command: `--name value`.
     Option,

@@ -53,7 +53,7 @@ pub(super) struct Compiled {
 #[derive(Clone)]
 enum Pattern {
     OfAuthor(Arc<Automata>),
-    /// Compiled at the first text with one of its keywords: a gate meets a few of the several hundred.
+    /// Compiled at the first text with one of its keywords: a gate meets few of the several hundred kinds.
     BuiltIn(Arc<Source>),
 }
 

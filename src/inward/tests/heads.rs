@@ -130,9 +130,10 @@ fn a_request_line_has_one_form_and_another_version_is_told_so() {
         let head = format!("{line}\r\nHost: localhost\r\n\r\n");
         assert_eq!(status(&head), expected, "{line:?}");
         laws(head.as_bytes());
-        // RFC 9112 §2.2: empty lines before it.
+        // RFC 9112 §2.2: one empty line before it, and no more.
         assert_eq!(status(&format!("\r\n{head}")), expected, "{line:?}");
-        assert!(status(&format!("\n{head}")) >= 400, "{line:?}");
+        assert_eq!(status(&format!("\r\n\r\n{head}")), 400, "{line:?}");
+        assert_eq!(status(&format!("\n{head}")), 400, "{line:?}");
     }
 }
 
@@ -143,6 +144,7 @@ fn what_cannot_become_a_head_is_refused_before_its_end() {
         ("\u{16}", 400),
         ("GET / HTTP/1.1\r\nHost: a\u{1}", 400),
         ("PRI * HTTP/2.0\r\n", 505),
+        ("GET / HTTP/1.1\r\nContent-Length: 4, 4\r\n", 400),
     ] {
         assert_eq!(status(head), expected, "{head:?}");
         laws(head.as_bytes());

@@ -124,7 +124,6 @@ fn cuts(file: &Path, text: &str) -> BTreeSet<usize> {
 
 /// How many cuts of the pack's files are published; none of them opens anything.
 fn check_pack(pack: &Path) -> usize {
-    let of_letters = pack.ends_with("starter");
     let pack = Pack::of(pack);
     assert_eq!(pack.tests().unwrap().outcome, Outcome::Passed);
     let mut published = 0;
@@ -135,11 +134,9 @@ fn check_pack(pack: &Path) -> usize {
                 Some(extension) if extension == "cedar" => first.replace('#', "//"),
                 _ => first.to_owned(),
             };
-            // Where a letter is the last decides little that the end of its line does not, and costs as much:
-            // every letter of one pack, and the ends of all lines of all.
+            // Another first line has nothing to do with where in a line a file is cut.
             let is_tried = |cut: &usize| {
-                let ends_line = whole.get(*cut..).is_some_and(|rest| rest.starts_with('\n'));
-                ends_line || of_letters && first.is_empty()
+                first.is_empty() || whole.get(*cut..).is_some_and(|rest| rest.starts_with('\n'))
             };
             for cut in cuts(&file, &whole).into_iter().filter(is_tried) {
                 fs::write(&file, format!("{first}{}", whole.get(..cut).unwrap())).unwrap();

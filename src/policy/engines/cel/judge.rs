@@ -43,7 +43,7 @@ impl CelEngine {
             .collect()
     }
 
-    /// What each rule about the action comes to, with all the steps of a message.
+    /// The verdict of each rule about the action. Each rule has all the steps of a message.
     pub(super) fn traced(&self, facts: &Facts<'_>) -> Trace {
         let (policies, fault) = match self.outcomes(facts) {
             Ok(policies) => (policies, None),
