@@ -214,10 +214,12 @@ fn every_policy_about_the_action_is_shown_to_who_asks_for_all() {
 #[test]
 fn what_a_message_holds_cannot_steer_a_terminal() {
     let pack = pack();
-    let request = call("read\u{1b}[2J\u{202e}", r#"{"path": "\u001b[31m\u202e"}"#);
+    let request = call("read_file", r#"{"path": "/srv/\u001b[31m\u202e"}"#);
     let explanation = explained(&pack, &request, "a\u{1b}[1m", NOW);
     let text = human(&pack, &explanation, Cover::All);
     assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text:?}");
+    assert!(text.contains(r"a\u{1b}[1m"), "{text}");
+    assert!(text.contains(r"\u{1b}[31m\u{202e}"), "{text}");
 }
 
 #[test]

@@ -458,7 +458,9 @@ mod tests {
         let document = Document::decode(message.as_bytes(), &Limits::default()).unwrap();
         let found = leaks(document.root(), &[], &[], &|_| None, &Rules::builtin());
         let without = &found.strings.last().unwrap().without;
-        assert!(!without.contains(&secret) && without.len() < text.len());
+        let markers = without.matches("[redacted").count();
+        assert!(!without.contains(&secret) && markers > 0, "{markers}");
+        assert!(without.len() < text.len());
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! Who is who, and what belongs to whom.
 
+use std::io::Write;
 use std::thread;
-use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::support::fixtures::fixture;
-use crate::support::http::Agent;
+use crate::support::http::{Agent, Answer};
 use crate::support::json::json;
 use crate::support::processes::eventually;
 use crate::support::serving::Serving;
@@ -198,18 +198,20 @@ fn a_fatal_error_ends_one_session_over_http_and_no_other() {
 
 #[test]
 fn a_session_that_its_agent_ends_answers_what_waits_in_it_once_and_under_its_own_id() {
-    for waits in [Duration::ZERO, Duration::from_secs(3)] {
+    for is_streamed in [false, true] {
         let gate = Serving::start(before_everything().allow(&["slow"]));
         let agent = Agent::at(&gate.url).in_session();
-        let asking = agent.clone();
         let call = r#"{"jsonrpc":"2.0","id":"mine","method":"tools/call","params":{"name":"slow","arguments":{"steps":100,"delay_ms":1000}}}"#;
-        let waiting = thread::spawn(move || asking.post(call));
+        let mut stream = agent.begin("POST", call.len());
+        stream.write_all(call.as_bytes()).unwrap();
         let is_call = |it: &Value| it["kind"] == "tool_call" && it["decision"] == "ALLOW";
         recorded(&gate, is_call);
-        // By then it is answered with a stream.
-        thread::sleep(waits);
+        if is_streamed {
+            // The head of the answer is there.
+            stream.peek(&mut [0]).unwrap();
+        }
         assert_eq!(agent.request("DELETE", "").status, 204);
-        let answer = waiting.join().unwrap();
+        let answer = Answer::of(stream).unwrap();
         assert_eq!(answer.status, 200, "{answer:?}");
         assert_eq!(
             answer.body.matches(r#""id":"mine""#).count(),

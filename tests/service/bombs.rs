@@ -176,7 +176,7 @@ fn serve(mut stream: TcpStream) -> std::io::Result<()> {
             events(&mut stream)?;
             let note = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"n"}}"#;
             let number = std::env::var("BOMBS_NOTIFICATIONS");
-            for _ in 0..number.map_or(20_000, |number| number.parse().unwrap()) {
+            for _ in 0..number.map_or(4_000, |number| number.parse().unwrap()) {
                 write!(stream, "data: {note}\n\n")?;
             }
             write!(stream, "data: {}\n\n", reply(r#"{"content":[]}"#))

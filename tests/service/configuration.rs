@@ -297,9 +297,12 @@ fn policies_and_configuration_are_one_revision_and_come_into_force_together_or_n
 fn where_nothing_is_watched_the_signal_reads_the_file_again() {
     let gate = started(|setup| setup.reload.push_str("reload = \"off\""));
     let agent = Agent::at(&gate.url).in_session();
-    change(&gate, r#"allow = ["echo"]"#, r#"allow = ["add"]"#);
-    // As long as it would take to be seen.
-    std::thread::sleep(std::time::Duration::from_secs(2));
+    let watching = started(|_| {});
+    for gate in [&gate, &watching] {
+        change(gate, r#"allow = ["echo"]"#, r#"allow = ["add"]"#);
+    }
+    // As long as it takes to be seen.
+    reload(&watching, 1);
     assert!(may_echo(&agent) && reloads(&gate).is_empty());
     hang_up(&gate);
     reload(&gate, 1);

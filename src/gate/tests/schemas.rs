@@ -194,10 +194,17 @@ async fn policies_speak_before_definitions_do() {
     let bench = Bench::with(closed, |settings| {
         settings.terms.guards = arguments(Level::Strict);
     });
-    bench.shake_hands().await;
-    bench.list(&["t"]).await;
-    bench.agent(&call("")).await;
-    assert!(!bench.to_agent()[0].contains("inputSchema"));
+    offer(&bench, TOOL).await;
+    // The arguments are wrong as well, which only an allowed call hears of.
+    bench.agent(&call(r#","arguments":{"path":1}"#)).await;
+    assert!(bench.to_upstream().is_empty());
+    let called = bench.records_of("tool_call").await.remove(0);
+    assert_eq!(called.get(&["reason", "code"]), "forbidden");
+    let answer = bench.to_agent().remove(0);
+    assert!(
+        answer.contains(r#""error""#) && !answer.contains("/path"),
+        "{answer}"
+    );
 }
 
 #[tokio::test]

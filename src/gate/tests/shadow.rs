@@ -20,9 +20,21 @@ async fn a_candidate_is_recorded_and_changes_nothing() {
 #[tokio::test]
 async fn without_a_candidate_nothing_is_said_of_one() {
     let bench = Bench::ready(open, &["echo"]).await;
-    bench.agent(&call("1", "echo")).await;
-    let called = bench.records_of("tool_call").await.remove(0);
-    assert!(!called.text().contains("shadow"));
+    let new = snapshot("new", open).with_candidate(snapshot("candidate", open));
+    for (id, new, is_told) in [("1", None, false), ("2", Some(new), true)] {
+        if let Some(new) = new {
+            let published = bench.gate.publish("fixture", new, Besides::default());
+            published.await.unwrap();
+        }
+        bench.agent(&call(id, "echo")).await;
+        let called = bench.records_of("tool_call").await.pop().unwrap();
+        assert_eq!(
+            called.text().contains("shadow"),
+            is_told,
+            "{}",
+            called.text()
+        );
+    }
 }
 
 async fn check(in_force: Rule, candidate: Rule, tool: &str, decision: &str, would: &str) {

@@ -229,9 +229,21 @@ fn a_schema_that_would_be_followed_without_end_is_not() {
 
 #[test]
 fn patterns_match_in_linear_time_and_have_an_end() {
-    assert!(check(r#"{"pattern":"(a+)+$"}"#, r#""aaaab""#).is_err());
-    let long = format!(r#""{}b""#, "a".repeat(100_000));
-    assert!(check(r#"{"pattern":"^(a+)+$"}"#, &long).is_err());
+    for text in ["aaaa".to_owned(), "a".repeat(100_000)] {
+        // One that backtracks does not come to an end with the `b`.
+        for (text, fits) in [
+            (format!("\"{text}\""), true),
+            (format!("\"{text}b\""), false),
+        ] {
+            match check(r#"{"pattern":"^(a+)+$"}"#, &text) {
+                Ok(()) => assert!(fits),
+                Err(Violation::Broken { rule, .. }) => {
+                    assert!(!fits && rule == "/pattern", "{rule}")
+                }
+                Err(Violation::TooMuch) => panic!("a text of {} bytes is too much", text.len()),
+            }
+        }
+    }
     for backtracking in [r#"{"pattern":"(?=a)b"}"#, r#"{"pattern":"(a)\\1"}"#] {
         let got = compiled(backtracking);
         assert!(matches!(got, Err(SchemaProblem::Invalid { .. })), "{got:?}");
