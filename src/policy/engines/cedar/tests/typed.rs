@@ -928,6 +928,11 @@ fn a_policy_that_is_not_about_the_calls_of_one_locked_tool_is_checked_as_it_is()
             "context.arguments.path == \"x\"",
         ),
         (
+            "action",
+            "resource == Mcp::Prompt::\"a\"",
+            "!(action == Mcp::Action::\"call_tool/a\")",
+        ),
+        (
             "action in [Mcp::Action::\"call_tool\", Mcp::Action::\"ping\"]",
             "resource == Mcp::Tool::\"a\"",
             "action == Mcp::Action::\"call_tool/a\"",
@@ -997,4 +1002,17 @@ fn the_call_of_a_locked_tool_is_never_certain_to_be_allowed() {
         assert_eq!(outlook.permitted, Chance::Always);
         assert_eq!(outlook.forbidden, forbidden, "{name}");
     }
+}
+
+#[test]
+fn a_condition_on_another_action_holds_for_no_call_of_a_locked_tool() {
+    let check = |action: &str, expected: &str| {
+        let policy = format!(
+            "@id(\"p\") permit(principal, action, resource) when {{ action == Mcp::Action::\"{action}\" }};"
+        );
+        assert_eq!(judged(&policy, "a", &[("/path", text("x"))]), expected);
+    };
+    check("list_tool", "nothing");
+    check("call_tool/b", "nothing");
+    check("call_tool/a", "allow p");
 }
