@@ -4,6 +4,7 @@
 //! upstream offers, in the upstream's order. Each item stands for itself: one that cannot be read
 //! is dropped alone.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::policy::{Odd, PolicySnapshot};
@@ -209,26 +210,23 @@ async fn shown(
             all.map(move |item| (at, item))
         })
         .collect();
-    let mut shown: Vec<bool> = judged
-        .iter()
-        .map(|item| !is_unclear(shape, item, snapshot, pins))
-        .collect();
-    let mut judged = 0;
+    let mut hidden = BTreeSet::new();
+    let mut asked = 0;
     for some in items.chunks(AT_ONCE) {
         let resources: Vec<Resource<'_>> = some.iter().map(|(_, item)| item.resource()).collect();
         let seen = visible_in(pins.session, snapshot, scene, now, &resources);
-        for ((at, _), seen) in some.iter().zip(seen) {
-            if let Some(shown) = shown.get_mut(*at) {
-                *shown &= seen;
-            }
-        }
-        judged += some.len();
+        let unseen = some.iter().zip(seen).filter(|(_, seen)| !seen);
+        hidden.extend(unseen.map(|((at, _), _)| *at));
+        asked += some.len();
         // Other messages, and time, go on beside a list of any length.
-        if judged < items.len() {
+        if asked < items.len() {
             tokio::task::yield_now().await;
         }
     }
-    shown
+    let items = judged.iter().enumerate();
+    items
+        .map(|(at, item)| !hidden.contains(&at) && !is_unclear(shape, item, snapshot, pins))
+        .collect()
 }
 
 /// Why a tool is not shown to a session that has read too much.
@@ -247,11 +245,9 @@ fn removals_of<'m>(
     }
     let items: Vec<Value<'m>> = list.items().collect();
     let removal = |(index, because): (usize, String)| {
-        let item = *items.get(index)?;
-        let pointer = format!("/result/{}/{index}", shape.items);
-        Some(Removal {
-            item,
-            pointer,
+        items.get(index).map(|item| Removal {
+            item: *item,
+            pointer: format!("/result/{}/{index}", shape.items),
             because,
         })
     };

@@ -423,3 +423,59 @@ fn conceal<'m>(
         redactions.push(OWN_SECRET.to_owned());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(strings: usize) -> Message {
+        let strings = vec![r#""a/../b""#; strings].join(",");
+        let text = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"t","arguments":{{"n":1,"all":[{strings}]}}}}}}"#
+        );
+        Message::decode(text.as_bytes(), &Limits::default()).unwrap()
+    }
+
+    fn at(pointers: impl IntoIterator<Item = String>) -> Respelled {
+        let all = pointers.into_iter();
+        all.map(|pointer| (pointer, "b".to_owned())).collect()
+    }
+
+    #[test]
+    fn what_is_not_where_it_was_judged_does_not_pass() {
+        let message = message(1);
+        for (pointer, passes) in [
+            ("/params/arguments/all/0", true),
+            ("/params/arguments/all/1", false),
+            ("/params/arguments/gone", false),
+            ("/params/arguments/n", false),
+        ] {
+            let respelled = at([pointer.to_owned()]);
+            let written = super::respelled(&message, &respelled, &Limits::default());
+            assert_eq!(written.is_ok(), passes, "{pointer}");
+            let mut notes = Vec::new();
+            let places = respell(&message, &respelled, &mut notes);
+            assert_eq!(places.is_ok(), passes, "{pointer}");
+            assert_eq!(notes.len(), usize::from(passes), "{pointer}");
+        }
+    }
+
+    #[test]
+    fn everything_is_written_otherwise_and_only_so_much_is_noted() {
+        let message = message(MOST_NOTED + 5);
+        let all = (0..MOST_NOTED + 5).map(|index| format!("/params/arguments/all/{index}"));
+        let (respelled, mut notes) = (at(all), Vec::new());
+        let places = respell(&message, &respelled, &mut notes).unwrap();
+        assert_eq!((places.len(), notes.len()), (MOST_NOTED + 5, MOST_NOTED));
+    }
+
+    #[test]
+    fn a_message_that_grows_beyond_the_limits_does_not_pass() {
+        let message = message(1);
+        let value = value_at(message.document().root(), "/params/name").unwrap();
+        let limits = Limits::default();
+        let check = |text: String| rewritten(&message, vec![(value, text)], &limits).is_ok();
+        assert!(check("u".to_owned()));
+        assert!(!check("u".repeat(limits.max_bytes)));
+    }
+}

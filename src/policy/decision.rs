@@ -285,3 +285,36 @@ impl fmt::Display for Obligation {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_session_is_raised_to_has_a_word_and_a_level() {
+        for ((word, raise), level) in Raise::WORDS.into_iter().zip([1, 2, 3, 0]) {
+            assert_eq!(raise.as_str(), word);
+            assert_eq!(Raise::named(word), Some(raise));
+            let held = Obligation::Raise(raise).brings().unwrap();
+            assert_eq!((held.level, held.untrusted), (level, level == 0), "{word}");
+        }
+        assert_eq!(Raise::named("public"), None);
+    }
+
+    #[test]
+    fn a_policy_of_the_configuration_has_no_line() {
+        let at = |line| Origin {
+            file: "<allowlist>".into(),
+            line,
+        };
+        assert_eq!(at(0).to_string(), "<allowlist>");
+        assert_eq!(at(2).to_string(), "<allowlist>:2");
+    }
+
+    #[test]
+    fn each_kind_of_fault_has_a_code_of_its_own() {
+        let codes = [FaultKind::Facts, FaultKind::Evaluation, FaultKind::Panic];
+        let codes = codes.map(FaultKind::code);
+        assert_eq!(codes, ["engine_facts", "engine_evaluation", "engine_panic"]);
+    }
+}

@@ -426,8 +426,15 @@ fn guarded<T>(engine: &dyn RuleEngine, work: impl FnOnce() -> T) -> Result<T, En
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::super::engines::cedar::Cedar;
     use super::super::fixture::{World, told, tool};
-    use super::super::{EngineName, Verdict};
+    use super::super::{
+        Against, AgentLabels, ClientIs, EngineKind as _, EngineName, Judged, Listed, ToolLabels,
+        Value, Verdict,
+    };
     use super::*;
 
     #[test]
@@ -541,5 +548,104 @@ mod tests {
             name: name.into(),
             text: text.into(),
         }
+    }
+
+    const CEDAR: &str = r#"@id("p") permit(principal in Mcp::Role::"r", action == Mcp::Action::"call_tool", resource in Mcp::Capability::"net") when { resource.level < 2 };"#;
+
+    /// Rules in Cedar on what the host says of an agent and a tool.
+    fn labelled() -> PolicySnapshot {
+        let compiled = Cedar::default().compile(&[source("t.cedar", CEDAR)]);
+        let compiled = compiled.unwrap();
+        let sources = vec![source("t.cedar", CEDAR)];
+        PolicySnapshot::new(vec![compiled.engine], sources, compiled.policies)
+    }
+
+    fn labels() -> Labels {
+        let agent = AgentLabels {
+            roles: vec!["r".to_owned()],
+            ..AgentLabels::default()
+        };
+        let tool = ToolLabels {
+            capabilities: vec!["net".to_owned()],
+            level: 1,
+            ..ToolLabels::default()
+        };
+        Labels {
+            agents: HashMap::from([("a1".to_owned(), agent)]),
+            tools: HashMap::from([("t".to_owned(), tool)]),
+            ..Labels::default()
+        }
+    }
+
+    #[test]
+    fn labels_count_in_verdicts_traces_lists_and_outlooks() {
+        for (labels, expected) in [(Labels::default(), false), (labels(), true)] {
+            let snapshot = labelled().with_labels(labels);
+            let (world, tool) = (World::new(), tool("t"));
+            let facts = world.call(&tool);
+            assert_eq!(snapshot.judge(&facts).is_allow(), expected);
+            let traces = snapshot.trace(&facts);
+            let value = Value::of(expected);
+            assert_eq!(traces[0].policies[0].value, value);
+            assert_eq!(list(&snapshot, &world, &tool).shown, [expected]);
+            let outlook = snapshot.outlook(&OpenQuestion {
+                principal: Principal::Agent(&world.agent),
+                action: ActionName::CallTool,
+                resource: Resource::Tool(&tool),
+                server: &world.server,
+                transport: None,
+                level: None,
+                now_ms: None,
+                method: None,
+                client: ClientIs::Known,
+            });
+            assert_eq!(outlook.settled(), Some(expected));
+        }
+    }
+
+    #[test]
+    fn a_snapshot_tells_of_its_rules_and_sources() {
+        let snapshot = labelled();
+        assert!(!snapshot.has_manifest());
+        assert!(snapshot.with_manifest().has_manifest());
+        let snapshot = labelled();
+        assert_eq!(snapshot.sources(), [source("t.cedar", CEDAR)]);
+        let ids = snapshot.outlines().into_iter().map(|it| it.id.clone());
+        assert_eq!(ids.collect::<Vec<_>>(), [PolicyId::new("p")]);
+        assert!(!snapshot.mutants().is_empty());
+        let [checked] = &snapshot.checked()[..] else {
+            panic!("one engine")
+        };
+        assert!(checked.under(&Lock::default())(CEDAR, Against::Base));
+        let (origin, text) = snapshot.policy_source(&PolicyId::new("p")).unwrap();
+        assert_eq!((origin.line, text), (1, CEDAR));
+        assert_eq!(snapshot.policy_source(&PolicyId::new("q")), None);
+    }
+
+    #[derive(Debug, Default)]
+    struct Counting(AtomicUsize);
+
+    impl Observer for Counting {
+        fn judged(&self, judged: Judged<'_>) {
+            assert_eq!(judged.verdict, &Ok(Verdict::Abstain));
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+
+        fn listed(&self, _: Listed<'_>) {
+            self.0.fetch_add(10, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn an_observer_hears_of_each_evaluation_and_changes_none() {
+        let counting = Arc::new(Counting::default());
+        let observer: Arc<dyn Observer> = counting.clone();
+        let snapshot = labelled().observed_by(&observer);
+        let (world, tool) = (World::new(), tool("t"));
+        let facts = world.call(&tool);
+        assert_eq!(snapshot.judge(&facts), labelled().judge(&facts));
+        let listed = list(&snapshot, &world, &tool);
+        assert_eq!(listed, list(&labelled(), &world, &tool));
+        assert_eq!(counting.0.load(Ordering::Relaxed), 11);
     }
 }

@@ -190,8 +190,8 @@ mod tests {
     use super::*;
     use crate::policy::fixture::{World, tool};
     use crate::policy::{
-        ActionName, EngineFault, EngineName, Facts, ListFacts, PolicySource, RuleEngine, Verdict,
-        Visibility,
+        ActionName, EngineFault, EngineName, ExtensionMethod, Facts, ListFacts, PolicySource,
+        Prompt, ResourceFacts, RuleEngine, Verdict, Visibility,
     };
 
     #[test]
@@ -359,5 +359,33 @@ mod tests {
         fn lists_by(&self, _: ActionName) -> ListsBy {
             self.0
         }
+    }
+
+    /// Only lists are remembered, and they show tools, resources and prompts.
+    #[test]
+    fn each_kind_of_item_is_known_by_its_own_name() {
+        let mut visibilities = Visibilities::default();
+        let (snapshot, world) = (snapshot("a", ListsBy::Names), World::new());
+        let agent = Arc::new(world.agent.clone());
+        let tool = tool("x");
+        let uri = ResourceFacts {
+            uri: "x".to_owned(),
+            ..ResourceFacts::default()
+        };
+        let prompt = Prompt::named("x");
+        let method = ExtensionMethod::named("x");
+        let items = [
+            Resource::Tool(&tool),
+            Resource::Resource(&uri),
+            Resource::Prompt(&prompt),
+            Resource::Method(&method),
+            Resource::Server(&world.server),
+            Resource::Client(&world.agent.client),
+        ];
+        let (generation, _) = visibilities.known(&snapshot, &agent, &world.env(), &items);
+        visibilities.keep(generation, &items, &[true, false, true, true, true, true]);
+        let (_, known) = visibilities.known(&snapshot, &agent, &world.env(), &items);
+        let expected = [Some(true), Some(false), Some(true), None, None, None];
+        assert_eq!(known, expected);
     }
 }

@@ -56,3 +56,10 @@ fn a_step_that_the_checks_do_not_know_is_a_problem() {
         assert_eq!(check(workflow, "").unwrap_err(), problem, "{workflow}");
     }
 }
+
+#[test]
+fn the_checks_measure_the_tests_of_the_code_that_decides() {
+    let script = read(".ci/run");
+    let mut steps = script.lines();
+    assert!(steps.any(|step| step == "step coverage where_possible .ci/coverage"));
+}

@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 use super::ratchet::TOOLS;
 use super::*;
 use crate::policy::engines::cedar::Cedar;
-use crate::policy::{EngineKind as _, Labels, ToolLabels};
+use crate::policy::{EngineKind as _, Labels, Leaf, Obligation, ToolLabels};
 use crate::wire::ListedMethod;
 
 pub(super) const METHODS: [&str; 3] = ["vendor/do", "vendor/look", "notifications/vendor/tell"];
@@ -352,4 +352,36 @@ async fn methods_and_notifications_count_for_rates_and_for_the_budget_of_a_sessi
     bench.agent(&request(2, "vendor/do", "{}")).await;
     assert!(bench.to_upstream().is_empty());
     assert_eq!(code(&bench.to_agent()), Some(RATE_LIMITED));
+}
+
+/// What a method says is judged in the spelling in which it is sent, too.
+#[tokio::test]
+async fn a_method_is_judged_again_with_its_uris_in_the_one_spelling() {
+    fn asks(facts: &Facts<'_>, forbidden: &str) -> Result<Verdict, EngineFault> {
+        let says = |arguments: &crate::policy::Arguments<'_>| {
+            let mut all = arguments.0.iter();
+            all.any(|(_, leaf)| matches!(leaf, Leaf::String(text) if *text == forbidden))
+        };
+        Ok(match facts.action {
+            Action::Extension { arguments, .. } if says(arguments) => {
+                Verdict::Deny { reasons: vec![] }
+            }
+            _ => Verdict::Allow {
+                reasons: vec![],
+                obligations: vec![Obligation::CanonicalUris],
+            },
+        })
+    }
+    let but_plain: Rule = |facts| asks(facts, "file:///srv/a");
+    let but_other: Rule = |facts| asks(facts, "file:///srv/b");
+    for (rule, passes) in [(but_plain, false), (but_other, true)] {
+        let bench = session(rule, |_| {}).await;
+        let params = r#"{"uri":"file:///srv/x/../a"}"#;
+        bench.agent(&request(1, "vendor/do", params)).await;
+        let sent = bench.to_upstream();
+        assert_eq!(sent.len(), usize::from(passes), "{sent:?}");
+        for line in sent {
+            assert!(line.contains(r#""uri":"file:///srv/a""#), "{line}");
+        }
+    }
 }

@@ -206,3 +206,26 @@ async fn of_very_many_names_that_look_alike_none_is_there() {
     assert!(shown(&bench, &names).await.is_empty());
     assert_eq!(reaches(&bench, names[7]).await.unwrap_err(), "look_alike");
 }
+
+#[tokio::test]
+async fn a_denied_tool_that_looks_like_another_is_not_there_either() {
+    let bench = Bench::new(guarded);
+    bench.shake_hands().await;
+    let names = ["denied_1", "denied_l", "denied_x"];
+    assert_eq!(shown(&bench, &names).await, ["denied_x"]);
+    assert!(reaches(&bench, "denied_1").await.is_err());
+    // One that looks like no other is there, and its agent is told that it is denied.
+    bench.agent(&call("1", "denied_x")).await;
+    let answers = bench.to_agent();
+    assert!(!answers[0].contains("Unknown tool"), "{answers:?}");
+}
+
+#[tokio::test]
+async fn whether_a_denied_tool_exists_is_found_out_before_its_agent_is_told() {
+    let bench = Bench::new(guarded);
+    bench.shake_hands().await;
+    bench.agent(&call("1", "denied_x")).await;
+    assert_eq!(bench.to_agent(), [""; 0]);
+    let asked = bench.to_upstream().remove(0);
+    assert!(asked.contains("tools/list"), "{asked}");
+}

@@ -1,7 +1,11 @@
 //! What passes, and that nothing of it is lost.
 
+use super::super::own::OwnMessage;
 use super::*;
 use crate::policy::Obligation;
+use crate::wire::Form;
+
+const MAIN: crate::wire::Stream = crate::wire::Stream::MAIN;
 
 #[tokio::test]
 async fn an_allowed_call_reaches_the_upstream_under_an_id_of_the_gates() {
@@ -198,4 +202,52 @@ fn stripping(_: &Facts<'_>) -> Result<Verdict, EngineFault> {
         reasons: vec![],
         obligations: vec![strip("a/b"), strip("d"), strip("absent")],
     })
+}
+
+#[tokio::test]
+async fn a_note_for_the_audit_changes_nothing_in_the_message() {
+    let noted: Rule = |_| {
+        Ok(Verdict::Allow {
+            reasons: vec![],
+            obligations: vec![Obligation::Annotate("seen by the policy".into())],
+        })
+    };
+    let bench = Bench::ready(noted, &["echo"]).await;
+    bench.agent(&call("9", "echo")).await;
+    let sent = bench.to_upstream().remove(0);
+    assert!(!sent.contains("seen by the policy"), "{sent}");
+    let record = bench.records_of("tool_call").await.remove(0);
+    assert!(record.text().contains("seen by the policy"), "{record:?}");
+}
+
+/// What the bridge makes of a permitted message.
+#[test]
+fn a_permit_in_other_words_is_for_the_same_side_and_stream() {
+    let own = OwnMessage::cancel(7, "x");
+    let permit = Permit::own(Side::Agent, MAIN, own, &Redactor::default());
+    let check = |other: &Permit, line: &str, stream, form: Option<Form>| {
+        assert_eq!((other.to(), other.line()), (Side::Agent, line));
+        assert_eq!(other.passage().stream, stream);
+        let is = match other.passage().carried {
+            Carried::Reply { form, .. } => Some(form),
+            Carried::Request { .. } | Carried::Notification { .. } => None,
+        };
+        assert_eq!(is, form);
+    };
+    let reply = |form| Carried::Reply { error: None, form };
+    // What answers no reply of the server's is whole.
+    check(
+        &permit.answering("a".to_owned(), None),
+        "a",
+        MAIN,
+        Some(Form::Whole),
+    );
+    let event = permit.translated("b".to_owned(), reply(Form::Event));
+    check(&event, "b", MAIN, Some(Form::Event));
+    let answered = event.answering("c".to_owned(), Some(-1));
+    check(&answered, "c", MAIN, Some(Form::Event));
+    let carried = permit.passage().carried.clone();
+    let stream = crate::wire::Stream::numbered(5);
+    let elsewhere = permit.translated_for(stream, "d".to_owned(), carried);
+    check(&elsewhere, "d", stream, None);
 }

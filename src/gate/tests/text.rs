@@ -358,3 +358,21 @@ async fn a_long_name_above_many_texts_is_told_of_few_of_them() {
         .count();
     assert!((1..=64).contains(&told), "{told}");
 }
+
+#[tokio::test]
+async fn what_is_hidden_in_a_tool_that_goes_is_not_noted_by_itself() {
+    let bench = Bench::with(guarded, looking(Cleaning::Clean, Cleaning::Off));
+    bench.shake_hands().await;
+    let tool =
+        |name: &str| format!(r#"{{"name":"{name}","description":"a{ZERO}b","inputSchema":{{}}}}"#);
+    let tools = [tool("hidden"), tool("open")].join(",");
+    let got = listed(&bench, &tools).await;
+    assert!(
+        got.contains(r#""description":"ab""#) && !got.contains("hidden"),
+        "{got}"
+    );
+    let record = bench.records().await.pop().unwrap();
+    let text = record.text();
+    assert!(text.contains("/result/tools/1/description"), "{text}");
+    assert!(!text.contains("/result/tools/0/description"), "{text}");
+}

@@ -149,7 +149,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::super::fixture::{World, told, tool};
-    use super::super::super::{EngineKind, Environment, PolicySnapshot, Warnings};
+    use super::super::super::{EngineKind, Environment, PolicySnapshot, Prompt, Warnings};
     use super::super::cedar::Cedar;
     use super::*;
 
@@ -291,5 +291,25 @@ mod tests {
         let cedar = cedar.compile(&[compiled.policy]).unwrap().engine;
         let set: Box<dyn RuleEngine> = Box::new(AllowlistEngine::new(allowed));
         [cedar, set].map(|engine| PolicySnapshot::new(vec![engine], vec![], vec![]))
+    }
+
+    #[test]
+    fn what_is_no_tool_is_not_in_it() {
+        let world = World::new();
+        let prompt = Prompt::named("t");
+        let items = [Resource::Prompt(&prompt), Resource::Server(&world.server)];
+        let mut list = ListFacts {
+            principal: Principal::Agent(&world.agent),
+            env: world.env(),
+            uses: crate::policy::Uses::Now,
+        };
+        let tool = tool("t");
+        for snapshot in both(&["t", "files"]) {
+            list.principal = Principal::Agent(&world.agent);
+            assert_eq!(snapshot.visible(&list, &items), [false; 2]);
+            assert_eq!(snapshot.visible(&list, &[Resource::Tool(&tool)]), [true]);
+            list.principal = Principal::Server(&world.server);
+            assert_eq!(snapshot.visible(&list, &[Resource::Tool(&tool)]), [false]);
+        }
     }
 }

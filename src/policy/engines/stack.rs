@@ -25,3 +25,21 @@ pub(super) fn on_big_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T
 fn internal(message: String) -> PolicyErrors {
     PolicyProblem::error("policy::internal", message).into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_compiler_that_panics_is_a_problem_of_its_policies() {
+        assert_eq!(on_big_stack(|| 1).ok(), Some(1));
+        let panicked = on_big_stack(|| assert_eq!(1, 2, "a text that nobody foresaw"));
+        let problems = panicked.unwrap_err().problems;
+        let told = problems
+            .iter()
+            .map(|it| (it.code.to_string(), it.message.clone()));
+        let expected = ("policy::internal", "the policy compiler failed");
+        let expected = (expected.0.to_owned(), expected.1.to_owned());
+        assert_eq!(told.collect::<Vec<_>>(), [expected]);
+    }
+}

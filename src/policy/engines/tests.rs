@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 use proptest::prelude::*;
 
 use super::super::fixture::{World, told, tool};
+use super::allowlist::AllowlistEngine;
 use super::cedar::{Cedar, ToolGroups};
 use super::cel::Cel;
 use super::rego::Rego;
@@ -321,5 +322,28 @@ impl RuleEngine for Shared {
         items: &[Resource<'_>],
     ) -> Vec<Result<Visibility, EngineFault>> {
         self.0.visible(facts, items)
+    }
+}
+
+#[test]
+fn each_engine_has_the_name_of_its_kind() {
+    assert_eq!(AllowlistEngine::new(&["t"]).name().to_string(), "allowlist");
+    let kinds: [&dyn EngineKind; 3] = [
+        &Cedar::default(),
+        &Rego::new(ToolGroups::default()),
+        &Cel::default(),
+    ];
+    for (kind, name) in kinds.into_iter().zip(["cedar", "rego", "cel"]) {
+        assert_eq!(kind.name(), EngineName(name));
+        let rules = match name {
+            "rego" => "package mcp\n\ndecision := {\"allow\": true}\n",
+            _ => "",
+        };
+        let source = PolicySource {
+            name: "t".into(),
+            text: rules.into(),
+        };
+        let compiled = kind.compile(&[source]).unwrap();
+        assert_eq!(compiled.engine.name(), EngineName(name));
     }
 }

@@ -7,15 +7,15 @@ use cedar_policy_core::ast::{Context, Literal, Value};
 
 use super::idle::{self, Idle};
 use super::inspect::Needs;
-use super::value::{datetime, entity, ip, literal, record, strings};
+use super::value::{datetime, entity, ip, literal, record, record_of, strings};
 use super::verb::Verb;
 use super::vocabulary::{Vocabulary, uid};
 use crate::policy::{Action, Consent, Environment, Received, SessionState, Targets};
 
-/// The part of the context that Cedar has no value for.
+/// A context that Cedar has no value for, or that the schema refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` does not fit")]
-pub(super) struct Unsayable(&'static str);
+#[error("the context does not fit")]
+pub(super) struct Unsayable;
 
 /// The context of one message.
 ///
@@ -30,23 +30,23 @@ pub(super) fn context(
     arguments: Option<(Verb, Value)>,
 ) -> Result<Context, Unsayable> {
     if !needs.has(Needs::CONTEXT) {
-        return idle.context(action.name()).ok_or(Unsayable("context"));
+        return idle.context(action.name()).ok_or(Unsayable);
     }
     let env = if needs.has(Needs::ENV) {
-        env_value(env, needs)?
+        env_value(env, needs)
     } else {
-        idle.env.clone()
+        Some(idle.env.clone())
     };
     // Without the arguments, the call of a tool has the context of any.
     let verb = arguments
         .as_ref()
         .map_or(Verb::Named(action.name()), |(verb, _)| *verb);
     let arguments = arguments.map(|(_, arguments)| arguments);
-    let context = assemble(words, action, env, needs, arguments);
     // Every shape of a context was checked when the process began (see `idle`), so this can only
     // find a defect of ours; a gate pays the microseconds.
-    idle::check(words, verb, &context).map_err(|_| Unsayable("context"))?;
-    Ok(context)
+    env.map(|env| assemble(words, action, env, needs, arguments))
+        .filter(|context| idle::check(words, verb, context).is_ok())
+        .ok_or(Unsayable)
 }
 
 pub(super) fn assemble(
@@ -120,53 +120,43 @@ pub(super) fn assemble(
     Context::Value(Arc::new(fields))
 }
 
-pub(super) fn env_value(env: &Environment<'_>, needs: Needs) -> Result<Value, Unsayable> {
-    let peer = match env.peer {
-        Some(address) if needs.has(Needs::PEER) => Some(ip(address).ok_or(Unsayable("peer"))?),
-        Some(_) | None => None,
-    };
+/// `None` where Cedar has no value for a part of it.
+pub(super) fn env_value(env: &Environment<'_>, needs: Needs) -> Option<Value> {
+    let peer = env.peer.filter(|_| needs.has(Needs::PEER));
     let required = [
-        ("transport", literal(env.transport)),
-        ("protocol", literal(env.protocol)),
+        ("transport", Some(literal(env.transport))),
+        ("protocol", Some(literal(env.protocol))),
+        ("now", time(env.now_ms, needs, Needs::NOW)),
+        ("session", session_value(&env.session, needs)),
+        ("consent", consent_value(&env.consent, needs)),
+    ];
+    let peer = peer.map(|address| ("peer", ip(address)));
+    record_of(required.into_iter().chain(peer))
+}
+
+fn session_value(session: &SessionState, needs: Needs) -> Option<Value> {
+    record_of([
+        ("level", Some(literal(session.level))),
+        ("labels", Some(strings(&session.labels))),
+        ("untrusted", Some(literal(session.untrusted))),
+        ("calls", Some(literal(session.calls))),
         (
-            "now",
-            time(env.now_ms, needs, Needs::NOW).ok_or(Unsayable("now"))?,
+            "startedAt",
+            time(session.started_ms, needs, Needs::STARTED_AT),
         ),
-        ("session", session_value(&env.session, needs)?),
-        ("consent", consent_value(&env.consent, needs)?),
-    ];
-    Ok(record(
-        required.into_iter().chain(peer.map(|peer| ("peer", peer))),
-    ))
+    ])
 }
 
-fn session_value(session: &SessionState, needs: Needs) -> Result<Value, Unsayable> {
-    let started = time(session.started_ms, needs, Needs::STARTED_AT);
-    Ok(record([
-        ("level", literal(session.level)),
-        ("labels", strings(&session.labels)),
-        ("untrusted", literal(session.untrusted)),
-        ("calls", literal(session.calls)),
-        ("startedAt", started.ok_or(Unsayable("startedAt"))?),
-    ]))
-}
-
-fn consent_value(consent: &Consent, needs: Needs) -> Result<Value, Unsayable> {
-    let at = match consent.at_ms {
-        Some(at) => Some(time(at, needs, Needs::CONSENT_AT).ok_or(Unsayable("at"))?),
-        None => None,
-    };
+fn consent_value(consent: &Consent, needs: Needs) -> Option<Value> {
     let required = [
-        ("granted", literal(consent.granted)),
-        ("scope", literal(consent.scope.as_str())),
+        ("granted", Some(literal(consent.granted))),
+        ("scope", Some(literal(consent.scope.as_str()))),
     ];
-    let by = consent.by.iter().map(|by| ("by", literal(by.as_str())));
-    Ok(record(
-        required
-            .into_iter()
-            .chain(by)
-            .chain(at.map(|at| ("at", at))),
-    ))
+    let by = consent.by.as_ref();
+    let by = by.map(|by| ("by", Some(literal(by.as_str()))));
+    let at = consent.at_ms;
+    let at = at.map(|at| ("at", time(at, needs, Needs::CONSENT_AT)));
+    record_of(required.into_iter().chain(by).chain(at))
 }
 
 fn targets_value(words: &Vocabulary, targets: &Targets) -> Value {

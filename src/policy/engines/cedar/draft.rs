@@ -190,7 +190,7 @@ impl<'s> Draft<'s> {
 
     /// The actions that the policy is about.
     pub(super) fn verbs(&self, words: &Vocabulary) -> Verbs {
-        verbs(words, &self.policy.action_constraint()).unwrap_or_else(Verbs::everything)
+        verbs(words, &self.policy.action_constraint())
     }
 
     /// Its scope asks for a root, where calls of tools have none.
@@ -235,9 +235,9 @@ fn key(principal: &PrincipalConstraint, resource: &ResourceConstraint) -> Key {
     }
 }
 
-pub(super) fn verbs(words: &Vocabulary, constraint: &ActionConstraint) -> Option<Verbs> {
+pub(super) fn verbs(words: &Vocabulary, constraint: &ActionConstraint) -> Verbs {
     match constraint {
-        ActionConstraint::Any => Some(Verbs::everything()),
+        ActionConstraint::Any => Verbs::everything(),
         ActionConstraint::Eq(uid) => Verbs::same(words, &[core(uid)]),
         ActionConstraint::In(uids) => {
             let uids: Vec<EntityUID> = uids.iter().map(core).collect();

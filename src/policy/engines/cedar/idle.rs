@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use cedar_policy_core::ast::{Context, RequestSchema, Value};
 use cedar_policy_core::extensions::Extensions;
 
-use super::context::{Unsayable, assemble, env_value};
+use super::context::{assemble, env_value};
 use super::inspect::Needs;
 use super::verb::Verb;
 use super::vocabulary::{Vocabulary, uid};
@@ -63,26 +63,41 @@ impl Idle {
     }
 
     fn of(words: &Vocabulary) -> Result<Self, String> {
-        let env = |shape| env_of(shape).map_err(|error| error.to_string());
-        let nothing = Nothing::default();
-        let mut contexts = Vec::new();
-        for name in ActionName::ALL {
-            let action = Action::bare(name, &nothing);
-            for shape in 0..8 {
-                let context = assemble(words, &action, env(shape)?, Needs::ALL, None);
-                check(words, Verb::Named(name), &context)?;
-            }
-            contexts.push(assemble(words, &action, env(0)?, Needs::ALL, None));
-        }
-        Ok(Self {
-            contexts,
-            env: env(0)?,
-            scopes: ActionName::ALL
-                .into_iter()
-                .map(|name| scopes(words, name))
-                .collect(),
+        let shapes: Option<Vec<Value>> = (1..8).map(env_of).collect();
+        let envs = env_of(0).zip(shapes);
+        let envs = envs.ok_or("Cedar has no value for the environment".to_owned());
+        envs.and_then(|(env, shapes)| {
+            let contexts = ActionName::ALL.into_iter();
+            let contexts = contexts.map(|name| checked(words, name, &env, &shapes));
+            let contexts: Result<Vec<Context>, String> = contexts.collect();
+            contexts.map(|contexts| Self {
+                contexts,
+                env,
+                scopes: ActionName::ALL
+                    .into_iter()
+                    .map(|name| scopes(words, name))
+                    .collect(),
+            })
         })
     }
+}
+
+/// The context of an action with an environment, if the schema accepts it with all shapes of that.
+fn checked(
+    words: &Vocabulary,
+    name: ActionName,
+    env: &Value,
+    shapes: &[Value],
+) -> Result<Context, String> {
+    let nothing = Nothing::default();
+    let action = Action::bare(name, &nothing);
+    let context = |env: &Value| assemble(words, &action, env.clone(), Needs::ALL, None);
+    let plain = context(env);
+    let mut others = shapes.iter().map(context);
+    let verb = Verb::Named(name);
+    check(words, verb, &plain)
+        .and_then(|()| others.try_for_each(|other| check(words, verb, &other)))
+        .map(|()| plain)
 }
 
 pub(super) fn check(words: &Vocabulary, verb: Verb, context: &Context) -> Result<(), String> {
@@ -116,7 +131,7 @@ fn scopes(words: &Vocabulary, name: ActionName) -> [[bool; 6]; 2] {
 }
 
 /// The bits of `shape` say whether `peer`, `by` and `at` are there.
-fn env_of(shape: u8) -> Result<Value, Unsayable> {
+fn env_of(shape: u8) -> Option<Value> {
     let server = Server::default();
     let consent = Consent {
         by: (shape & 2 != 0).then(String::new),

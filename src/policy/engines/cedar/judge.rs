@@ -62,12 +62,19 @@ impl CedarEngine {
                 .fold(Needs::default(), |needs, rule| needs.and(rule.needs));
             let arguments = match self.arguments(&view, needs) {
                 Ok(arguments) => arguments,
-                Err(misfit) => return tally.refused(self.misfit(facts.resource, &misfit)?),
+                Err(misfit) => {
+                    let reason = self.misfit(facts.resource, &misfit);
+                    return reason.and_then(|reason| tally.refused(reason));
+                }
             };
-            let request = self.request(facts, &view, needs, arguments)?;
-            let entities = self.entities(facts, &principal, &resource, needs)?;
-            let evaluator = Evaluator::new(request, &entities, Extensions::all_available());
-            tally.evaluate(&evaluator, &unclear);
+            let request = self.request(facts, &view, needs, arguments);
+            let entities = self.entities(facts, &principal, &resource, needs);
+            let asked = request.and_then(|request| entities.map(|entities| (request, entities)));
+            return asked.and_then(|(request, entities)| {
+                let evaluator = Evaluator::new(request, &entities, Extensions::all_available());
+                tally.evaluate(&evaluator, &unclear);
+                tally.verdict()
+            });
         }
         tally.verdict()
     }
@@ -81,12 +88,11 @@ impl CedarEngine {
         arguments: Option<Value>,
     ) -> Result<Request, EngineFault> {
         let words = &*self.words;
-        let action = words
-            .action(view.verb)
-            .ok_or_else(|| unsayable("no such action"))?
-            .uid();
+        let action = words.action(view.verb).ok_or_else(no_action)?.uid();
         let arguments = arguments.map(|arguments| (view.verb, arguments));
-        let context = context::context(
+        let [principal, action, resource] = [&view.principal.uid, action, &view.resource.uid]
+            .map(|uid| EntityUIDEntry::known(uid.clone(), None));
+        context::context(
             words,
             self.idle,
             &facts.action,
@@ -94,15 +100,8 @@ impl CedarEngine {
             needs,
             arguments,
         )
-        .map_err(unsayable)?;
-        let [principal, action, resource] = [&view.principal.uid, action, &view.resource.uid]
-            .map(|uid| EntityUIDEntry::known(uid.clone(), None));
-        Ok(Request::new_unchecked(
-            principal,
-            action,
-            resource,
-            Some(context),
-        ))
+        .map(|context| Request::new_unchecked(principal, action, resource, Some(context)))
+        .map_err(unsayable)
     }
 
     /// The arguments as a record, where the rules look at one.
@@ -145,7 +144,7 @@ impl CedarEngine {
         let arguments = facts.action.arguments().filter(|_| needs.has(Needs::TAGS));
         let arguments = arguments
             .map(|arguments| arguments::entity(words, arguments, needs).ok_or_else(repeated))
-            .transpose()?;
+            .transpose();
         let verb = Verb::of(words, &facts.action, facts.resource);
         let (base, actions) = with_actions(words, verb, needs);
         let added = principal_entities(words, principal, facts.principal, needs)
@@ -156,9 +155,8 @@ impl CedarEngine {
                 facts.resource,
                 needs,
             ))
-            .chain(arguments.map(Arc::new))
             .chain(actions);
-        with_entities(base, added)
+        arguments.and_then(|arguments| with_entities(base, added.chain(arguments.map(Arc::new))))
     }
 }
 
@@ -195,6 +193,11 @@ pub(super) fn unsayable(problem: impl Display) -> EngineFault {
         policy: None,
         problem,
     }
+}
+
+/// The schema does not have what is asked for.
+pub(super) fn no_action() -> EngineFault {
+    unsayable("no such action")
 }
 
 /// A rule failed.

@@ -46,10 +46,8 @@ pub(super) fn narrowed(words: &Vocabulary, policy: &Policy) -> Policy {
     let is_possible = Expr::or(is(own), is(any));
     let tree: &Tree = policy.as_ref();
     let template = tree.template();
-    let condition = match template.non_scope_constraints() {
-        Some(condition) => Expr::and(is_possible, condition.clone()),
-        None => is_possible,
-    };
+    let conditions = template.non_scope_constraints().into_iter();
+    let condition = conditions.fold(is_possible, |all, it| Expr::and(all, it.clone()));
     let narrowed = StaticPolicy::new(
         template.id().clone(),
         template.loc().cloned(),
@@ -61,5 +59,5 @@ pub(super) fn narrowed(words: &Vocabulary, policy: &Policy) -> Policy {
         template.resource_constraint().clone(),
         Some(condition),
     );
-    narrowed.map_or_else(|_| whole(), Into::into)
+    narrowed.map_or(policy.clone(), Into::into)
 }

@@ -45,10 +45,9 @@ impl CedarEngine {
         let fits = self
             .idle
             .fits(question.action, question.principal, question.resource);
-        let Some(action) = words.action(verb).filter(|_| fits) else {
-            return Outlook::OPEN;
-        };
-        let Ok(entities) = self.known_entities(question, &principal, &resource) else {
+        let action = words.action(verb).filter(|_| fits);
+        let entities = self.known_entities(question, &principal, &resource).ok();
+        let Some((action, entities)) = action.zip(entities) else {
             return Outlook::OPEN;
         };
         let [principal, action, resource] = [&principal.uid, action.uid(), &resource.uid]
@@ -100,11 +99,11 @@ fn open_context(question: &OpenQuestion<'_>, verb: Verb, peer: Peer) -> Context 
     let known = |value: Option<Value>, name| value.map_or_else(|| unknown(name), Expr::from);
     let env = ["protocol", "consent", NOW].map(|name| (name, unknown(name)));
     let transport = known(question.transport.map(literal), "transport");
-    let session = question.level.and_then(|level| {
+    let session = question.level.map(|level| {
         let others = ["labels", "untrusted", "calls", "startedAt"];
         let others = others.map(|name| (name.into(), unknown(name)));
-        let level = ("level".into(), known(Some(literal(level)), "level"));
-        Expr::record(others.into_iter().chain([level])).ok()
+        let level = ("level".into(), Expr::from(literal(level)));
+        Expr::record_arc(Arc::new(others.into_iter().chain([level]).collect()))
     });
     let session = session.unwrap_or_else(|| unknown("session"));
     let env = env
@@ -112,9 +111,9 @@ fn open_context(question: &OpenQuestion<'_>, verb: Verb, peer: Peer) -> Context 
         .chain([("transport", transport), ("session", session)]);
     let env = env.map(|(name, value)| (name.into(), value));
     // Only over HTTP there is a peer, and a record cannot say that a field is perhaps there.
-    let env = match (question.transport, peer, Expr::record(env)) {
-        (Some("stdio"), _, Ok(env)) | (_, Peer::Unasked, Ok(env)) => env,
-        _ => unknown("env"),
+    let env = match (question.transport, peer) {
+        (Some("stdio"), _) | (_, Peer::Unasked) => Expr::record_arc(Arc::new(env.collect())),
+        (_, Peer::Asked) => unknown("env"),
     };
     let mut fields = BTreeMap::from([("env".into(), env)]);
     for name in beside_env(question.action, verb) {
@@ -166,13 +165,12 @@ pub(super) fn open_but_for_held(held: &SessionState, action: ActionName, verb: V
     ];
     let known = known.map(|(name, value)| (name.into(), Expr::from(value)));
     let session = known.into_iter().chain(["calls", "startedAt"].map(unknown));
-    let session = Expr::record(session).ok().map(|it| ("session".into(), it));
+    let session = Expr::record_arc(Arc::new(session.collect()));
     let others = ["transport", "protocol", "consent", NOW].map(unknown);
-    let env = others.into_iter();
-    let env = env.chain([session.unwrap_or_else(|| unknown("session"))]);
-    let env = Expr::record(env).ok().map(|it| ("env".into(), it));
+    let env = others.into_iter().chain([("session".into(), session)]);
+    let env = Expr::record_arc(Arc::new(env.collect()));
     let names = beside_env(action, verb).iter().map(|name| unknown(name));
-    let fields = names.chain([env.unwrap_or_else(|| unknown("env"))]);
+    let fields = names.chain([("env".into(), env)]);
     Context::RestrictedResidual(Arc::new(fields.collect()))
 }
 

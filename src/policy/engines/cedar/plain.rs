@@ -78,10 +78,10 @@ impl Glance {
         let by = |make: fn(Term, Term) -> Self| terms().map(|(one, other)| make(one, other));
         match op {
             BinaryOp::Eq if is_var(one, Var::Action) && !is_set(other) => {
-                Some(Self::Action(Verbs::same(words, &entities(other)?)?))
+                Some(Self::Action(Verbs::same(words, &entities(other)?)))
             }
             BinaryOp::In if is_var(one, Var::Action) => {
-                Some(Self::Action(Verbs::within(words, &entities(other)?)?))
+                Some(Self::Action(Verbs::within(words, &entities(other)?)))
             }
             BinaryOp::Eq => match entities(other).as_deref() {
                 Some([uid]) if !is_set(other) => Self::subject(one, Place::Equals(uid.clone())),
@@ -129,8 +129,8 @@ impl Term {
                 }
             };
         }
-        if is_set(expr) {
-            return Self::set(words, expr);
+        if let ExprKind::Set(items) = expr.expr_kind() {
+            return Self::set(words, items);
         }
         let ExprKind::GetAttr { expr: inner, attr } = expr.expr_kind() else {
             return None;
@@ -151,12 +151,13 @@ impl Term {
     }
 
     /// A set that the author wrote, of texts or of entities of one type.
-    fn set(words: &Vocabulary, expr: &Expr) -> Option<Self> {
-        if let Some(texts) = texts(expr) {
+    fn set(words: &Vocabulary, items: &[Expr]) -> Option<Self> {
+        if let Some(texts) = texts(items) {
             return Some(Self::Texts(texts));
         }
-        let uids = entities(expr)?;
-        let kind = Kind::of(words, uids.first()?.entity_type())?;
+        let uids: Vec<EntityUID> = items.iter().map(named).collect::<Option<_>>()?;
+        let first = uids.first();
+        let kind = first.and_then(|uid| Kind::of(words, uid.entity_type()))?;
         let alike = |uid: &EntityUID| Kind::of(words, uid.entity_type()) == Some(kind);
         let names = uids.iter().map(name).collect();
         uids.iter()
@@ -176,27 +177,25 @@ fn name(uid: &EntityUID) -> Box<str> {
 
 /// The entities that an expression names: one, or a set of them.
 fn entities(expr: &Expr) -> Option<Vec<EntityUID>> {
-    let one = |expr: &Expr| {
-        if let ExprKind::Lit(Literal::EntityUID(uid)) = expr.expr_kind() {
-            Some(EntityUID::clone(uid))
-        } else {
-            None
-        }
-    };
     if let ExprKind::Set(items) = expr.expr_kind() {
-        items.iter().map(one).collect()
+        items.iter().map(named).collect()
     } else {
-        Some(vec![one(expr)?])
+        Some(vec![named(expr)?])
+    }
+}
+
+/// The entity that an expression names.
+fn named(expr: &Expr) -> Option<EntityUID> {
+    if let ExprKind::Lit(Literal::EntityUID(uid)) = expr.expr_kind() {
+        Some(EntityUID::clone(uid))
+    } else {
+        None
     }
 }
 
 /// A set of texts that the author wrote.
-fn texts(expr: &Expr) -> Option<Box<[Box<str>]>> {
-    if let ExprKind::Set(items) = expr.expr_kind() {
-        items.iter().map(|item| Some(text(item)?.into())).collect()
-    } else {
-        None
-    }
+fn texts(items: &[Expr]) -> Option<Box<[Box<str>]>> {
+    items.iter().map(|item| Some(text(item)?.into())).collect()
 }
 
 fn is_set(expr: &Expr) -> bool {

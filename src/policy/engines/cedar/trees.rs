@@ -71,7 +71,7 @@ impl<'s> PolicyTree<'s> {
         let policy: &ast::Policy = draft.policy.as_ref();
         let start = draft.start();
         let action = draft.policy.action_constraint();
-        let verbs = verbs(words, &action).unwrap_or_else(Verbs::everything);
+        let verbs = verbs(words, &action);
         let mut actions: Vec<ActionName> = verbs.each().map(Verb::name).collect();
         actions.dedup();
         Self {

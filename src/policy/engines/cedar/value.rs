@@ -3,10 +3,11 @@
 //! Nothing here reads JSON or evaluates an expression: a value is exactly what was put in, so no
 //! text of an agent's can become an entity or an extension value.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
 
-use cedar_policy_core::ast::{EntityUID, Literal, Name, PartialValue, Value};
+use cedar_policy_core::ast::{EntityUID, Literal, Name, Value};
 use cedar_policy_core::extensions::Extensions;
 
 pub(super) fn literal(of: impl Into<Literal>) -> Value {
@@ -32,6 +33,17 @@ pub(super) fn record(fields: impl IntoIterator<Item = (&'static str, Value)>) ->
     Value::record_arc(Arc::new(fields), None)
 }
 
+/// A record, or `None` if Cedar has no value for one of its fields.
+pub(super) fn record_of(
+    fields: impl IntoIterator<Item = (&'static str, Option<Value>)>,
+) -> Option<Value> {
+    let fields = fields
+        .into_iter()
+        .map(|(key, value)| value.map(|value| (key.into(), value)));
+    let fields: Option<BTreeMap<_, _>> = fields.collect();
+    fields.map(|fields| Value::record_arc(Arc::new(fields), None))
+}
+
 /// Milliseconds since the Unix epoch; every `i64` is a datetime. `None` is a bug of ours.
 ///
 /// Costs some 5 µs, for Cedar builds these from text only.
@@ -41,9 +53,9 @@ pub(super) fn datetime(ms: i64) -> Option<Value> {
     if ms == 0 {
         return EPOCH.clone();
     }
-    let duration = call("duration", &[&format!("{ms}ms")])?;
-    let offset = Extensions::all_available().func(OFFSET.as_ref()?).ok()?;
-    concrete(offset.call(&[EPOCH.clone()?, duration]).ok()?)
+    let duration = call("duration", &[&format!("{ms}ms")]);
+    let parts = OFFSET.as_ref().zip(EPOCH.clone()).zip(duration);
+    parts.and_then(|((offset, epoch), duration)| apply(offset, &[epoch, duration]))
 }
 
 /// `text` must be a decimal of Cedar's: at least one digit on both sides, at most four after the
@@ -58,20 +70,26 @@ pub(super) fn ip(address: IpAddr) -> Option<Value> {
 }
 
 fn call(function: &str, arguments: &[&str]) -> Option<Value> {
-    let name: Name = function.parse().ok()?;
+    let name: Option<Name> = function.parse().ok();
     let arguments: Vec<Value> = arguments.iter().map(|text| literal(*text)).collect();
-    concrete(
-        Extensions::all_available()
-            .func(&name)
-            .ok()?
-            .call(&arguments)
-            .ok()?,
-    )
+    name.and_then(|name| apply(&name, &arguments))
 }
 
-fn concrete(value: PartialValue) -> Option<Value> {
-    match value {
-        PartialValue::Value(value) => Some(value),
-        PartialValue::Residual(_) => None,
+fn apply(function: &Name, arguments: &[Value]) -> Option<Value> {
+    let function = Extensions::all_available().func(function).ok()?;
+    let value = function.call(arguments).ok()?;
+    Value::try_from(value).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_that_cedar_does_not_have_or_that_fails_gives_no_value() {
+        assert!(call("decimal", &["1.5"]).is_some());
+        assert!(call("decimal", &["x"]).is_none());
+        assert!(call("decimals", &["1.5"]).is_none());
+        assert!(call("no name", &["1.5"]).is_none());
     }
 }

@@ -1,6 +1,8 @@
 //! The actions of a schema: those of every gate, and one for each tool whose arguments have types.
 
-use cedar_policy_core::ast::EntityUID;
+use std::sync::Arc;
+
+use cedar_policy_core::ast::{Entity, EntityUID};
 
 use super::vocabulary::Vocabulary;
 use crate::policy::{Action, ActionName, Resource};
@@ -69,25 +71,27 @@ impl Verb {
 
 impl Verbs {
     /// Those that are one of these entities.
-    pub(super) fn same(words: &Vocabulary, among: &[EntityUID]) -> Option<Self> {
+    pub(super) fn same(words: &Vocabulary, among: &[EntityUID]) -> Self {
         let mut verbs = Self::default();
         for name in ActionName::ALL {
-            let own = words.action(Verb::Named(name))?.uid();
-            if among.contains(own) {
+            let action = words.action(Verb::Named(name));
+            if action.is_some_and(|action| among.contains(action.uid())) {
                 verbs.named |= bit(name);
             }
         }
         verbs.add_calls(words, among);
-        Some(verbs)
+        verbs
     }
 
     /// Those that are, or are in, one of these entities.
-    pub(super) fn within(words: &Vocabulary, among: &[EntityUID]) -> Option<Self> {
+    pub(super) fn within(words: &Vocabulary, among: &[EntityUID]) -> Self {
         let mut verbs = Self::default();
         for name in ActionName::ALL {
-            let action = words.action(Verb::Named(name))?;
-            let within = |uid: &EntityUID| action.uid() == uid || action.is_descendant_of(uid);
-            if among.iter().any(within) {
+            let within = |action: &Arc<Entity>| {
+                let mut among = among.iter();
+                among.any(|uid| action.uid() == uid || action.is_descendant_of(uid))
+            };
+            if words.action(Verb::Named(name)).is_some_and(within) {
                 verbs.named |= bit(name);
             }
         }
@@ -97,7 +101,7 @@ impl Verbs {
         } else {
             verbs.calls = Calls::All;
         }
-        Some(verbs)
+        verbs
     }
 
     pub(super) fn everything() -> Self {

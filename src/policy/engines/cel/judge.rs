@@ -29,10 +29,9 @@ impl CelEngine {
             return Ok(Verdict::Abstain);
         }
         let held = self.with_context(facts, |context| {
-            metered(|| self.patterns.during(|| held(&rules, context)))
-        })?;
-        let held = held.map_err(|error| fault(FaultKind::Evaluation, None, &error))??;
-        Ok(verdict(&held))
+            within_budget(|| self.patterns.during(|| held(&rules, context)))
+        });
+        held.flatten().map(|held| verdict(&held))
     }
 
     fn about(&self, facts: &Facts<'_>) -> Vec<&Rule> {
@@ -61,13 +60,12 @@ impl CelEngine {
             return Err(fault);
         }
         let outcome = |rule: &&Rule, context: &Context<'_, '_>| {
-            let holds = metered(|| self.patterns.during(|| holds(rule, context)));
+            let holds = within_budget(|| self.patterns.during(|| holds(rule, context)));
             PolicyTrace {
                 outline: Arc::clone(&rule.outline),
                 value: match holds {
-                    Ok(Ok(holds)) => Outcome::of(holds),
-                    Ok(Err(fault)) => Outcome::Failed(fault.problem),
-                    Err(exhausted) => Outcome::Failed(exhausted.to_string()),
+                    Ok(holds) => Outcome::of(holds),
+                    Err(fault) => Outcome::Failed(fault.problem),
                 },
                 parts: Vec::new(),
             }
@@ -83,14 +81,24 @@ impl CelEngine {
         facts: &Facts<'_>,
         work: impl FnOnce(&Context<'_, '_>) -> T,
     ) -> Result<T, EngineFault> {
-        let members = document::of(facts, &self.groups).map_err(|error| unsayable(&error))?;
-        let env = env().map_err(|error| unsayable(&error))?;
-        let mut context = Context::with_env(Arc::clone(&env));
-        for (name, node) in members {
-            context.add_variable_as_val(name, value(node));
-        }
-        Ok(work(&context))
+        let members = document::of(facts, &self.groups).map_err(unsayable)?;
+        env()
+            .map(|env| {
+                let mut context = Context::with_env(env);
+                for (name, node) in members {
+                    context.add_variable_as_val(name, value(node));
+                }
+                work(&context)
+            })
+            .map_err(unsayable)
     }
+}
+
+/// A fault where the steps are used up.
+fn within_budget<T>(work: impl FnOnce() -> Result<T, EngineFault>) -> Result<T, EngineFault> {
+    metered(work)
+        .map_err(|exhausted| fault(FaultKind::Evaluation, None, &exhausted))
+        .flatten()
 }
 
 /// The rules that hold, or the smallest fault, so that the order of rules does not matter.
@@ -150,8 +158,8 @@ fn verdict(held: &[&Rule]) -> Verdict {
     }
 }
 
-fn unsayable(problem: &dyn ToString) -> EngineFault {
-    fault(FaultKind::Facts, None, problem)
+fn unsayable(problem: impl ToString) -> EngineFault {
+    fault(FaultKind::Facts, None, &problem)
 }
 
 fn fault(kind: FaultKind, policy: Option<PolicyId>, problem: &dyn ToString) -> EngineFault {

@@ -58,8 +58,8 @@ pub(super) fn env() -> Result<Arc<Env>, String> {
             .add_overload(STEP, "step", vec![INT_TYPE.to_owned()], step)
             .and_then(|()| env.add_overload(WEIGH, "weigh", vec![DYN_TYPE.to_owned()], weigh))
             .and_then(|()| patterns::declare(&mut env));
-        added.map_err(|error| error.to_string())?;
-        Ok(Arc::new(env))
+        let env = Arc::new(env);
+        added.as_ref().map(|()| env).map_err(ToString::to_string)
     });
     ENV.clone()
 }
@@ -114,4 +114,22 @@ fn weighed(value: &dyn Val) -> bool {
             .all(|(_, item)| spend(1) && weighed(item.as_ref()));
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps(value: &dyn Val) -> u64 {
+        LEFT.set(Some(BUDGET));
+        assert!(weighed(value));
+        BUDGET - LEFT.take().unwrap()
+    }
+
+    #[test]
+    fn texts_and_bytes_of_one_length_take_as_many_steps() {
+        assert_eq!(steps(&CelString::from("x".repeat(640))), 11);
+        assert_eq!(steps(&CelBytes::from(vec![0; 640])), 11);
+        assert_eq!(steps(&CelBool::from(true)), 1);
+    }
 }

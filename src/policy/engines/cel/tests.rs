@@ -3,7 +3,8 @@ use proptest::prelude::*;
 use super::super::super::fixture::{World, check_lists_only_a, told, tool};
 use super::*;
 use crate::policy::{
-    Decision, DenialCause, Leaf, OnDeny, OpenTools, PolicySnapshot, Value as Outcome,
+    Decision, DenialCause, EngineFault, Leaf, OnDeny, OpenTools, PolicyId, PolicySnapshot,
+    Value as Outcome,
 };
 
 #[test]
@@ -580,4 +581,49 @@ proptest! {
         };
         prop_assert_eq!(verdict, expected);
     }
+}
+
+fn fault_of(rules: &str) -> EngineFault {
+    let tool = tool("t");
+    let decision = snapshot(rules).unwrap().judge(&World::new().call(&tool));
+    let Decision::Deny(denial) = decision else {
+        panic!("{rules:.200}: allowed");
+    };
+    let DenialCause::Fault(fault) = denial.cause else {
+        panic!("{rules:.200}: {:?}", denial.cause);
+    };
+    fault
+}
+
+#[test]
+fn of_several_rules_that_fail_the_same_one_is_named_in_any_order() {
+    let rule = |id| permit("context.arguments.no").replace("\"p\"", &format!("\"{id}\""));
+    for ids in [["a", "b"], ["b", "a"]] {
+        let fault = fault_of(&ids.map(rule).concat());
+        assert_eq!(fault.policy, Some(PolicyId::new("a")), "{ids:?}");
+    }
+}
+
+#[test]
+fn rules_behind_the_one_that_used_up_all_steps_do_not_count() {
+    let list = format!("[{}]", vec!["1"; 130].join(","));
+    let long = format!("{list}.all(a, {list}.all(b, {list}.all(c, a + b + c > 0)))");
+    let rule = |id: &str, when: &str| permit(when).replace("\"p\"", &format!("\"{id}\""));
+    for rules in [
+        [rule("a", &long), rule("b", "true")],
+        [rule("a", "true"), rule("b", &long)],
+    ] {
+        let fault = fault_of(&rules.concat());
+        assert_eq!(fault.policy, None);
+        assert!(fault.problem.contains("more than 100000 steps"), "{fault}");
+    }
+}
+
+/// An error quotes the message that it is about.
+#[test]
+fn a_long_error_is_cut() {
+    let name = "x".repeat(300);
+    let fault = fault_of(&permit(&format!("context.arguments['{name}'] == 1")));
+    assert_eq!(fault.problem.chars().count(), 201);
+    assert!(fault.problem.ends_with("x…"), "{fault}");
 }

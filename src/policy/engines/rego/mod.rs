@@ -88,7 +88,8 @@ impl EngineKind for Rego {
     }
 
     fn compile(&self, sources: &[PolicySource]) -> Result<Compiled, PolicyErrors> {
-        let (engine, policies, ids) = on_big_stack(|| compile::compile(sources, self.limit))??;
+        let (engine, policies, ids) =
+            on_big_stack(|| compile::compile(sources, self.limit)).flatten()?;
         Ok(Compiled {
             engine: Box::new(RegoEngine {
                 groups: self.groups.clone(),

@@ -522,3 +522,64 @@ fn snapshot(text: &str) -> Result<PolicySnapshot, PolicyErrors> {
         compiled.policies,
     ))
 }
+
+#[test]
+fn obligations_of_another_shape_are_a_fault() {
+    for obligations in [
+        "1",
+        "{}",
+        "[{\"annotate\": 1}]",
+        "[{\"strip_meta\": [\"a\"]}]",
+        "[{\"add_label\": \"\"}]",
+        "[{\"raise_sensitivity\": \"public\"}]",
+        "[{\"add_label\": \"a\", \"annotate\": \"b\"}]",
+    ] {
+        check(
+            &format!("{{\"allow\": true, \"obligations\": {obligations}}}"),
+            "fault",
+        );
+    }
+}
+
+#[test]
+fn a_package_raises_a_session_and_labels_it() {
+    let text = program(
+        "{\"allow\": true, \"obligations\": [{\"add_label\": \"pii\"}, {\"raise_sensitivity\": \"secret\"}]}",
+    );
+    let tool = tool("read");
+    let Decision::Allow(allowance) = snapshot(&text).unwrap().judge(&World::new().call(&tool))
+    else {
+        panic!("denied");
+    };
+    let told = allowance.obligations.iter().map(ToString::to_string);
+    assert_eq!(told.collect::<Vec<_>>(), ["label: pii", "raise: secret"]);
+}
+
+#[test]
+fn a_message_of_the_interpreter_is_one_line_of_a_bounded_length() {
+    for (problem, expected) in [
+        (
+            "--> t.rego:3:1\n  |\nerror: no such rule\nmore",
+            "t.rego:3:1: no such rule",
+        ),
+        ("error: no such rule", "no such rule"),
+        ("no such rule", "no such rule"),
+        ("error: ", "error: "),
+        ("", ""),
+    ] {
+        assert_eq!(told(problem), expected);
+    }
+    assert_eq!(told(&"x".repeat(1000)).len(), 300);
+}
+
+#[test]
+fn an_engine_shows_what_may_be_listed_and_no_policy_in_its_debug_form() {
+    let kind = Rego::new(ToolGroups::default());
+    let sources = [source("t.rego", READ)];
+    let engine = kind.compile(&sources).unwrap().engine;
+    assert_eq!(engine.shows(), Shows::WhatMayBeListed);
+    assert_eq!(format!("{engine:?}"), "RegoEngine { .. }");
+    assert_eq!(kind.lost(&sources, &sources), [""; 0]);
+    let cut = [source("t.rego", "package mcp\n")];
+    assert_ne!(kind.lost(&sources, &cut), [""; 0]);
+}

@@ -455,3 +455,56 @@ fn list_facts(world: &World) -> ListFacts<'_> {
         uses: Uses::Now,
     }
 }
+
+/// Listing, or every use of a tool, fails before any tool is looked at.
+#[test]
+fn a_rule_that_fails_for_every_item_hides_all_of_them() {
+    let fails = "context.env.session.level + 9223372036854775807 > 0";
+    let mut world = World::new();
+    world.session.level = 1;
+    let tools = tools();
+    let items: Vec<Resource<'_>> = tools.iter().map(Resource::Tool).collect();
+    for action in ["call_tool", "list_tool"] {
+        let text = format!(
+            "permit(principal, action, resource);
+             forbid(principal, action == Mcp::Action::\"{action}\", resource) when {{ {fails} }};"
+        );
+        let listing = snapshot(&text).listing(&list_facts(&world), &items);
+        assert_eq!(listing.shown, [false; 3], "{action}");
+        assert_eq!(listing.faults.len(), 3, "{action}");
+    }
+}
+
+#[test]
+fn of_several_rules_that_fail_the_same_one_is_named_in_any_order() {
+    let rule = |id: &str| {
+        calls(&format!(
+            "@id(\"{id}\") forbid(principal, CALL, resource) when {{ resource.level * 9223372036854775807 > 9 }};"
+        ))
+    };
+    let (world, tools) = (World::new(), tools());
+    for ids in [["a", "b"], ["b", "a"]] {
+        let text = ids.map(rule).concat();
+        let listing = snapshot(&text).listing(&list_facts(&world), &[Resource::Tool(&tools[2])]);
+        let blamed = listing.faults.iter().map(|fault| fault.policy.clone());
+        let expected = crate::policy::PolicyId::new("a");
+        assert_eq!(blamed.collect::<Vec<_>>(), [Some(expected)], "{ids:?}");
+    }
+}
+
+#[test]
+fn a_server_is_shown_no_list() {
+    let world = World::new();
+    let facts = ListFacts {
+        principal: Principal::Server(&world.server),
+        ..list_facts(&world)
+    };
+    let listing = snapshot("permit(principal, action, resource);")
+        .listing(&facts, &[Resource::Tool(&tool("t"))]);
+    assert_eq!(listing.shown, [false]);
+    assert!(
+        listing.faults[0]
+            .problem
+            .contains("not for such a principal")
+    );
+}

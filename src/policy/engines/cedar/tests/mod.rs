@@ -1,5 +1,6 @@
 mod closed;
 mod diagnostics;
+mod edges;
 mod glances;
 mod laws;
 mod listing;

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use super::super::typed::{Looks, value};
 use super::laws::{Scene, any_scene, authorized, whole_request_in};
 use super::*;
 use crate::policy::fixture::{World, tool};
+use crate::policy::leaves::Leaves;
 use crate::policy::{
-    Arguments, Fingerprint, Leaf, ListFacts, LockedTool, Member, Origin, Presence, Principal,
-    Record, Resource, Scalar, Shape, Uses,
+    Arguments, Chance, ClientIs, Fingerprint, Leaf, ListFacts, LockedTool, Member, Origin,
+    Presence, Principal, Problem, Record, Resource, Scalar, Shape, Uses,
 };
 
 fn member(pointer: &str, presence: Presence, shape: Shape) -> Member {
@@ -909,4 +911,108 @@ proptest! {
             prop_assert_eq!(ours.visible(&list, &[facts.resource]), [true]);
         }
     }
+}
+
+#[test]
+fn a_policy_that_is_not_about_the_calls_of_one_locked_tool_is_checked_as_it_is() {
+    for (action, resource, condition) in [
+        // No types are known of this one.
+        (
+            "action in [Mcp::Action::\"call_tool\"]",
+            "resource == Mcp::Tool::\"open\"",
+            "!(context has arguments)",
+        ),
+        (
+            "action == Mcp::Action::\"call_tool/a\"",
+            "resource == Mcp::Tool::\"a\"",
+            "context.arguments.path == \"x\"",
+        ),
+        (
+            "action",
+            "resource == Mcp::Prompt::\"a\"",
+            "!(action == Mcp::Action::\"call_tool/a\")",
+        ),
+        (
+            "action in [Mcp::Action::\"call_tool\", Mcp::Action::\"ping\"]",
+            "resource == Mcp::Tool::\"a\"",
+            "action == Mcp::Action::\"call_tool/a\"",
+        ),
+    ] {
+        let text = format!("permit(principal, {action}, {resource}) when {{ {condition} }};");
+        assert_eq!(problems(&text), [""; 0], "{text}");
+    }
+    let misspelt = r#"permit(principal, action == Mcp::Action::"call_tool/a", resource == Mcp::Tool::"a")
+                      when { context.arguments.pth == "x" };"#;
+    assert!(problems(misspelt).concat().contains("path"));
+}
+
+#[test]
+fn leaves_that_are_not_what_the_record_says_are_a_misfit() {
+    let check = |shape, leaves: &[(&str, Leaf<'static>)], expected: Problem| {
+        let record = Record {
+            members: vec![member("/x", Presence::Required, shape)],
+            untyped: vec![],
+        };
+        let world = world(leaves);
+        let leaves = Leaves::of(Some(&world.arguments)).unwrap();
+        let misfit = value(&record, &leaves, Looks::AtAll).unwrap_err();
+        assert_eq!((&*misfit.pointer, misfit.problem), ("/x", expected));
+    };
+    let other = Problem::IsNot("what it was checked to be");
+    let one = |scalar| Shape::One(scalar);
+    check(one(Scalar::String), &[], Problem::Missing);
+    for leaf in [
+        Leaf::Strings(vec!["a".into()]),
+        Leaf::EmptyArray,
+        Leaf::EmptyObject,
+        Leaf::Array,
+    ] {
+        check(one(Scalar::String), &[("/x", leaf)], other);
+    }
+    check(one(Scalar::Integer), &[("/x", Leaf::Number("1.5"))], other);
+    check(
+        Shape::Many(Scalar::String),
+        &[("/x", Leaf::Bool(true))],
+        other,
+    );
+    check(
+        Shape::Many(Scalar::Integer),
+        &[("/x", Leaf::Array), ("/x/0", Leaf::Null)],
+        other,
+    );
+}
+
+/// A call may be refused for its arguments, which is not known before.
+#[test]
+fn the_call_of_a_locked_tool_is_never_certain_to_be_allowed() {
+    let rules = snapshot("permit(principal, action, resource);");
+    let world = World::new();
+    for (name, forbidden) in [("a", Chance::Sometimes), ("open", Chance::Never)] {
+        let outlook = rules.outlook(&OpenQuestion {
+            principal: Principal::Agent(&world.agent),
+            action: ActionName::CallTool,
+            resource: Resource::Tool(&tool(name)),
+            server: &world.server,
+            transport: None,
+            level: None,
+            now_ms: None,
+            method: None,
+            client: ClientIs::Known,
+        });
+        assert_eq!(outlook.permitted, Chance::Always);
+        assert_eq!(outlook.forbidden, forbidden, "{name}");
+    }
+}
+
+#[test]
+fn a_condition_on_another_action_holds_for_no_call_of_a_locked_tool() {
+    let check = |action: &str, expected: &str| {
+        let policy = format!(
+            "@id(\"p\") permit(principal, action, resource) when {{ action == Mcp::Action::\"{action}\" }};"
+        );
+        assert_eq!(judged(&policy, "a", &[("/path", text("x"))]), expected);
+    };
+    check("list_tool", "nothing");
+    check("call_tool/b", "nothing");
+    check("call_tool/a", "allow p");
 }
