@@ -1,6 +1,6 @@
 //! Regions of the reference pages that are rendered from the schemas, the help texts and the code.
 //!
-//! A region stands between `<!-- generated: NAME -->` and `<!-- end -->`. With `UPDATE_DOCS=1` the test writes
+//! A region is the lines between `<!-- generated: NAME -->` and `<!-- end -->`. With `UPDATE_DOCS=1` the test writes
 //! the regions instead of comparing them.
 
 use std::collections::BTreeSet;
@@ -10,9 +10,9 @@ use std::fs;
 use serde_json::Value;
 
 use crate::docs::pages::{self, root};
-use crate::docs::{codes, fields, help, keys, metrics};
+use crate::docs::{codes, fields, help, keys, lints, metrics};
 
-const BEGINS: &str = "<!-- generated: ";
+const BEGINS: &str = "\n<!-- generated: ";
 const NAME_ENDS: &str = " -->\n";
 const END: &str = "<!-- end -->";
 
@@ -26,7 +26,7 @@ fn required() -> BTreeSet<String> {
     let help = help::commands().into_iter();
     let help = help.map(|command| format!("help {command}"));
     let all = codes.chain(keys).chain(help);
-    all.chain(["fields", "metrics"].map(str::to_owned))
+    all.chain(["fields", "lints", "metrics"].map(str::to_owned))
         .collect()
 }
 
@@ -36,6 +36,7 @@ fn rendered(name: &str) -> Result<String, String> {
         ("help", command) => Ok(help::section(command)),
         ("codes", group) => codes::table(group),
         ("fields", "") => Ok(fields::table()),
+        ("lints", "") => Ok(lints::table()),
         ("metrics", "") => Ok(metrics::table()),
         _ => Err(format!("nothing renders the region `{name}`")),
     }
@@ -104,8 +105,8 @@ fn a_region_that_is_wrong_is_renewed_or_refused() {
     assert_eq!(names, ["codes tests"]);
     assert_eq!(renewed(&text).unwrap().0, text);
     for wrong in ["keys nowhere", "codes nowhere", "nothing"] {
-        let page = format!("<!-- generated: {wrong} -->\n<!-- end -->\n");
+        let page = format!("\n<!-- generated: {wrong} -->\n<!-- end -->\n");
         renewed(&page).unwrap_err();
     }
-    renewed("<!-- generated: codes tests -->\n").unwrap_err();
+    renewed("\n<!-- generated: codes tests -->\n").unwrap_err();
 }

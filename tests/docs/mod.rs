@@ -16,6 +16,7 @@ mod fields;
 mod generated;
 mod help;
 mod keys;
+mod lints;
 mod metrics;
 mod names;
 mod pages;
