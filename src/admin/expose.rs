@@ -36,16 +36,16 @@ impl All {
         let health = figures.health;
         self.gauge(
             "mcp_protector_ready",
-            "Whether GET /health says 200",
+            "1 if GET /health returns 200",
             health == Health::Ready,
         );
         let words = Health::ALL.map(|word| (word.word(), u64::from(word == health)));
-        let help = "1 at the word that GET /health says";
+        let help = "1 for the current status of GET /health, 0 for the others";
         self.add("mcp_protector_health", help, gauges("status", words));
         let uptime = ConstGauge::new(figures.seconds);
         self.add(
             "mcp_protector_uptime_seconds",
-            "Since the gate started",
+            "Time since the gate started",
             uptime,
         );
         if let Some(memory) = &figures.memory {
@@ -53,40 +53,39 @@ impl All {
                 ("allocated", count(memory.allocated)),
                 ("limit", count(memory.limit)),
             ];
-            let help = "What is allocated, and what the process may take";
+            let help = "Bytes that the gate has allocated, and the limit of its process (limits.max_memory)";
             self.add("mcp_protector_memory_bytes", help, gauges("what", parts));
         }
         let revision = gauges("revision", [(&*figures.revision, 1)]);
         self.add(
             "mcp_protector_policy_info",
-            "The policies in force",
+            "1, with the revision in force",
             revision,
         );
-        let help = "New policies that were published or rejected";
+        let help = "New policies, shadow policies and configurations, published or rejected";
         self.add(
             "mcp_protector_policy_reloads",
             help,
             metrics.reloads.clone(),
         );
-        let help = "Whether the configuration says what only a restart brings into force";
+        let help = "1 while the configuration has changes that need a restart";
         self.gauge("mcp_protector_restart_needed", help, figures.restart > 0);
     }
 
     fn of_messages(&mut self, metrics: &Metrics, figures: &Figures) {
-        let help = "What was decided, as the audit records it";
+        let help = "Records with a decision, by fields of the same name; messages of the gate itself have the direction gate";
         self.add("mcp_protector_decisions", help, metrics.decisions.clone());
-        let help = "From the arrival of a request or notification to its decision";
+        let help = "Time from the arrival of a request or notification to its decision, with the wait for the list of tools";
         self.add("mcp_protector_decision_seconds", help, metrics.own.clone());
-        let help =
-            "From the arrival of a tool call to its outcome, the time of the server included";
+        let help = "Time from the arrival of a forwarded tool call to its outcome, with the time of the server";
         self.add("mcp_protector_call_seconds", help, metrics.calls.clone());
-        let help = "What was no message";
+        let help = "Invalid messages, by reason.code";
         self.add(
             "mcp_protector_malformed_messages",
             help,
             metrics.frames.clone(),
         );
-        let help = "Requests that got no further than HTTP";
+        let help = "Requests rejected at HTTP, by reason.code, also unrecorded ones";
         self.add(
             "mcp_protector_http_rejected",
             help,
@@ -99,14 +98,13 @@ impl All {
             ..
         } = figures.sessions;
         let waiting = [("agent", count(in_flight)), ("upstream", count(asked))];
-        let help = "Requests that wait for their reply";
+        let help = "Requests that wait for a reply, by sender";
         self.add(
             "mcp_protector_requests_in_flight",
             help,
             gauges("asker", waiting),
         );
-        let help = "Requests that wait until it is known what the server speaks, or which tools there are, \
-                    or until the agent's model has worked for the server";
+        let help = "Requests that wait for the server's revision, its list of tools, or the end of the agent model's work for the server";
         self.gauge("mcp_protector_calls_parked", help, count(parked));
     }
 
@@ -121,7 +119,7 @@ impl All {
         let states = gauges("upstream", states.map(|(word, is)| (word, count(is))));
         self.add(
             "mcp_protector_sessions",
-            "Conversations, by the state of their servers",
+            "Conversations, by their server: up, repeating the handshake after a restart, down",
             states,
         );
         let help = "Conversations that have begun";
@@ -131,16 +129,16 @@ impl All {
             metrics.sessions.clone(),
         );
         if let Some(kept) = &figures.kept {
-            let help = "Sessions that are kept beyond their conversations";
+            let help = "Sessions whose state is kept beyond their conversations";
             self.gauge("mcp_protector_ratchet_sessions", help, count(kept.taken));
-            let help = "Sessions that can be kept: a further one has the highest sensitivity";
+            let help = "The most sessions that are kept (ratchet.max_sessions); a further one has the highest level";
             self.gauge("mcp_protector_ratchet_max_sessions", help, count(kept.most));
         }
         if let Some(open) = figures.connections {
-            let help = "Connections of agents over HTTP";
+            let help = "Connections of agents over HTTP; absent on standard streams";
             self.gauge("mcp_protector_connections", help, count(open));
         }
-        let help = "What happened to servers";
+        let help = "Servers that started, went down or were restarted, sessions that switched to the isolated server, changed definitions";
         self.add(
             "mcp_protector_upstream_state_changes",
             help,
@@ -153,13 +151,13 @@ impl All {
         let works = audit.state == LogState::Working;
         self.gauge(
             "mcp_protector_audit_working",
-            "Whether records can be written",
+            "1 if records can be written",
             works,
         );
-        let help = "Records that are not written yet";
+        let help = "Records that are not yet written";
         self.gauge("mcp_protector_audit_queued", help, audit.queued);
         let outcomes = [("written", audit.written), ("lost", audit.lost)];
-        let help = "Records that were written or lost";
+        let help = "Records that were written, or lost during a fault";
         self.add(
             "mcp_protector_audit_records",
             help,
@@ -168,10 +166,10 @@ impl All {
         let faults = ConstCounter::new(audit.faults);
         self.add(
             "mcp_protector_audit_faults",
-            "How often writing ceased to work",
+            "How often writing began to fail",
             faults,
         );
-        let help = "What did not happen because it could not be recorded";
+        let help = "Actions refused because they could not be recorded";
         self.add(
             "mcp_protector_audit_rejections",
             help,
@@ -179,7 +177,7 @@ impl All {
         );
         if let Some(traces) = figures.traces {
             let outcomes = [("exported", traces.exported), ("dropped", traces.dropped)];
-            let help = "Messages whose spans were exported or dropped";
+            let help = "Messages whose spans were exported, or dropped because the collector did not accept them in time";
             self.add(
                 "mcp_protector_traced_messages",
                 help,

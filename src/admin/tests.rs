@@ -316,37 +316,3 @@ async fn the_numbers_are_written_as_openmetrics() {
     let text: Vec<String> = exposed().await.concat();
     insta::assert_snapshot!(text.join("\n"));
 }
-
-#[tokio::test]
-async fn every_metric_is_documented_with_its_labels() {
-    let document = include_str!("../../docs/operating.md");
-    let rows: Vec<&str> = document
-        .lines()
-        .filter(|line| line.starts_with("| `mcp_protector_"))
-        .collect();
-    let all = exposed().await;
-    assert_eq!(rows.len(), all.len());
-    for (row, lines) in rows.iter().zip(all) {
-        let (name, is) = lines[1]
-            .strip_prefix("# TYPE ")
-            .and_then(|line| line.split_once(' '))
-            .unwrap();
-        let name = if is == "counter" {
-            format!("{name}_total")
-        } else {
-            name.to_owned()
-        };
-        let labels = lines[2].split_once('{').map(|(_, labels)| labels);
-        let labels = labels.into_iter().flat_map(|labels| labels.split(','));
-        let labels: Vec<String> = labels
-            .filter_map(|label| label.split_once("=\""))
-            .filter(|(label, _)| *label != "le")
-            .map(|(label, _)| format!("`{label}`"))
-            .collect();
-        let expected = format!("| `{name}` | {is} | {} |", labels.join(", "));
-        assert!(
-            row.starts_with(&expected),
-            "{row}\nshould begin with\n{expected}"
-        );
-    }
-}

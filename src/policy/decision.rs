@@ -262,17 +262,6 @@ impl fmt::Display for Origin {
     }
 }
 
-impl FaultKind {
-    /// A stable word for records.
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::Facts => "engine_facts",
-            Self::Evaluation => "engine_evaluation",
-            Self::Panic => "engine_panic",
-        }
-    }
-}
-
 impl fmt::Display for Obligation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

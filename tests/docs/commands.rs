@@ -124,7 +124,10 @@ fn run(workshop: &Workshop, command: &str) -> Result<String, String> {
         ["cargo", "install", "--locked", "--path", "."] => {
             manifest_has("Cargo.toml", "[[bin]]", "mcp-protector")
         }
-        ["cargo", "test", "--test", name, ..] => manifest_has("Cargo.toml", "[[test]]", name),
+        ["cargo", "test", "--test", name, ..]
+        | ["UPDATE_DOCS=1", "cargo", "test", "--test", name, ..] => {
+            manifest_has("Cargo.toml", "[[test]]", name)
+        }
         ["cargo", "bench", "-p", "benches", "--bench", name, ..] => {
             manifest_has("benches/Cargo.toml", "[[bench]]", name)
         }

@@ -8,9 +8,16 @@
 #![cfg(unix)]
 mod architecture;
 mod blocks;
+mod codes;
 mod commands;
 mod decisions;
 mod demo;
+mod fields;
+mod generated;
+mod help;
+mod keys;
+mod lints;
+mod metrics;
 mod names;
 mod pages;
 mod workshop;

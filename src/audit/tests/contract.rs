@@ -207,7 +207,10 @@ fn rows<'d>(heading: &str, doc: &'d str) -> Vec<(&'d str, &'d str)> {
     let section = section
         .split_once("\n## ")
         .map_or(section, |(section, _)| section);
-    let first = |line: &'d str| Some((line.strip_prefix("| `")?.split_once('`')?.0, line));
+    let first = |line: &'d str| {
+        let cell = line.strip_prefix('|')?.trim_start_matches([' ', '[']);
+        Some((cell.strip_prefix('`')?.split_once('`')?.0, line))
+    };
     section.lines().filter_map(first).collect()
 }
 

@@ -195,5 +195,5 @@ fn commands_of_the_guide_are_accepted() {
             seen += 1;
         }
     }
-    assert_eq!(seen, 17);
+    assert_eq!(seen, 12);
 }
