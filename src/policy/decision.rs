@@ -299,11 +299,4 @@ mod tests {
         assert_eq!(at(0).to_string(), "<allowlist>");
         assert_eq!(at(2).to_string(), "<allowlist>:2");
     }
-
-    #[test]
-    fn each_kind_of_fault_has_a_code_of_its_own() {
-        let codes = [FaultKind::Facts, FaultKind::Evaluation, FaultKind::Panic];
-        let codes = codes.map(FaultKind::code);
-        assert_eq!(codes, ["engine_facts", "engine_evaluation", "engine_panic"]);
-    }
 }

@@ -238,7 +238,7 @@ fn patterns_match_in_linear_time_and_have_an_end() {
             match check(r#"{"pattern":"^(a+)+$"}"#, &text) {
                 Ok(()) => assert!(fits),
                 Err(Violation::Broken { rule, .. }) => {
-                    assert!(!fits && rule == "/pattern", "{rule}")
+                    assert!(!fits && rule == "/pattern", "{rule}");
                 }
                 Err(Violation::TooMuch) => panic!("a text of {} bytes is too much", text.len()),
             }
