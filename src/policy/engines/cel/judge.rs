@@ -81,16 +81,14 @@ impl CelEngine {
         facts: &Facts<'_>,
         work: impl FnOnce(&Context<'_, '_>) -> T,
     ) -> Result<T, EngineFault> {
-        let members = document::of(facts, &self.groups).map_err(unsayable)?;
-        env()
-            .map(|env| {
-                let mut context = Context::with_env(env);
-                for (name, node) in members {
-                    context.add_variable_as_val(name, value(node));
-                }
-                work(&context)
-            })
-            .map_err(unsayable)
+        let members = document::of(facts, &self.groups).map_err(|error| error.to_string());
+        let known = members.and_then(|members| env().map(|env| (members, env)));
+        let (members, env) = known.map_err(|problem| fault(FaultKind::Facts, None, &problem))?;
+        let mut context = Context::with_env(Arc::clone(&env));
+        for (name, node) in members {
+            context.add_variable_as_val(name, value(node));
+        }
+        Ok(work(&context))
     }
 }
 
@@ -156,10 +154,6 @@ fn verdict(held: &[&Rule]) -> Verdict {
         reasons: permits,
         obligations: obligations.collect(),
     }
-}
-
-fn unsayable(problem: impl ToString) -> EngineFault {
-    fault(FaultKind::Facts, None, &problem)
 }
 
 fn fault(kind: FaultKind, policy: Option<PolicyId>, problem: &dyn ToString) -> EngineFault {
