@@ -47,12 +47,12 @@ fn renewed(page: &str) -> Result<(String, Vec<String>), String> {
     let (mut renewed, mut names, mut rest) = (String::new(), Vec::new(), page);
     while let Some((before, after)) = rest.split_once(BEGINS) {
         let (name, region) = after.split_once(NAME_ENDS).ok_or("a region has no name")?;
-        let end = region.find(END);
-        let end = end.ok_or_else(|| format!("the region `{name}` has no end"))?;
+        let after = region.split_once(END).map(|(_, after)| after);
+        let after = after.ok_or_else(|| format!("the region `{name}` has no end"))?;
         let text = rendered(name)?;
-        write!(renewed, "{before}{BEGINS}{name}{NAME_ENDS}{text}").unwrap();
+        write!(renewed, "{before}{BEGINS}{name}{NAME_ENDS}{text}{END}").unwrap();
         names.push(name.to_owned());
-        rest = &region[end..];
+        rest = after;
     }
     Ok((renewed + rest, names))
 }

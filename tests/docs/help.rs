@@ -31,8 +31,8 @@ fn subcommands(help: &str) -> Vec<String> {
         .split_once("\nCommands:\n")
         .map_or("", |(_, list)| list);
     let list = list.split("\n\n").next().unwrap_or_default().lines();
-    let named = list.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
-    let names = named.filter_map(|line| line.split_whitespace().next());
+    let listed = list.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names = listed.filter_map(|line| line.split_whitespace().next());
     names
         .filter(|name| *name != "help")
         .map(str::to_owned)

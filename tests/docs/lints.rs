@@ -16,7 +16,8 @@ pub(crate) fn table() -> String {
         .current_dir(root())
         .output()
         .unwrap();
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let report = String::from_utf8(output.stdout).unwrap();
+    let report: Value = report.parse().unwrap();
     let rules = report["runs"][0]["tool"]["driver"]["rules"].as_array();
     let lints = rules.into_iter().flatten().filter_map(|rule| {
         let name = rule["id"].as_str()?.strip_prefix(PREFIX)?;
