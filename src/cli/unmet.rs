@@ -38,7 +38,7 @@ impl Expected {
     pub(super) fn missing_in(&self, snapshot: &PolicySnapshot) -> Vec<PolicyProblem> {
         let mut problems = Vec::new();
         if !self.asks_people {
-            problems.extend(nobody_to_ask(snapshot));
+            problems.extend(no_channel(snapshot));
         }
         problems.extend(self.unknown_tools(snapshot));
         problems
@@ -80,7 +80,7 @@ fn unknown_tool(tool: &str, known: &BTreeSet<&str>) -> PolicyProblem {
 }
 
 /// Policies that ask a person, where no way to one is configured.
-fn nobody_to_ask(snapshot: &PolicySnapshot) -> Option<PolicyProblem> {
+fn no_channel(snapshot: &PolicySnapshot) -> Option<PolicyProblem> {
     // The gate's own rule asks for what `tools.toml` says.
     let written = snapshot.policies().iter();
     let written = written.filter(|policy| !policy.origin.file.starts_with('<'));
@@ -103,7 +103,7 @@ fn nobody_to_ask(snapshot: &PolicySnapshot) -> Option<PolicyProblem> {
     let message = format!("{first}{more} requires a person's consent, and no person can be asked");
     let help = "configure how people are asked (`[consent] channels`), or remove it: its requests are denied, \
                 and no answer can lift that";
-    Some(PolicyProblem::warning("consent::nobody_to_ask", message).with_help(help))
+    Some(PolicyProblem::warning("consent::no_channel", message).with_help(help))
 }
 
 #[cfg(test)]
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn consent_that_nobody_can_be_asked_for_is_told_and_by_whom() {
-        let code = "consent::nobody_to_ask";
+        let code = "consent::no_channel";
         let ways = format!("{DIRECTORY}consent.channels = ['elicitation']");
         let labelled = ("tools.toml", "[tools.send]\nconsent = \"always\"\n");
         check(DIRECTORY, &[ALL], &[]);

@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 
 use super::{
-    Action, Agent, Arguments, Client, Consent, Decision, Environment, Facts, Leaf, ListFacts,
-    PolicySnapshot, PolicyTrace, Principal, Prompt, Received, Resource, ResourceFacts, Server,
-    SessionState, Targets, Tool, Uses,
+    Action, ActionName, Agent, Arguments, Client, ClientIs, Consent, Decision, Environment, Facts,
+    Leaf, ListFacts, OpenQuestion, PolicySnapshot, PolicyTrace, Principal, Prompt, Received,
+    Resource, ResourceFacts, Server, SessionState, Targets, Tool, Uses,
 };
 use super::{Held, MAX_LEVEL};
 
@@ -83,6 +83,25 @@ impl World {
             action,
             resource,
             env: self.env(),
+        }
+    }
+
+    /// A question whose context is open: only the agent, the action and the resource are known.
+    pub(crate) fn question<'a>(
+        &'a self,
+        action: ActionName,
+        resource: Resource<'a>,
+    ) -> OpenQuestion<'a> {
+        OpenQuestion {
+            principal: Principal::Agent(&self.agent),
+            action,
+            resource,
+            server: &self.server,
+            transport: None,
+            level: None,
+            now_ms: None,
+            method: None,
+            client: ClientIs::Known,
         }
     }
 

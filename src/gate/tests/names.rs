@@ -214,7 +214,7 @@ async fn a_denied_tool_that_looks_like_another_is_not_there_either() {
     let names = ["denied_1", "denied_l", "denied_x"];
     assert_eq!(shown(&bench, &names).await, ["denied_x"]);
     assert!(reaches(&bench, "denied_1").await.is_err());
-    // One that looks like no other is there, and its agent is told that it is denied.
+    // The gate names a denied tool whose name looks like no other, and says that it is denied.
     bench.agent(&call("1", "denied_x")).await;
     let answers = bench.to_agent();
     assert!(!answers[0].contains("Unknown tool"), "{answers:?}");

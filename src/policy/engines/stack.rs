@@ -33,7 +33,7 @@ mod tests {
     #[test]
     fn a_compiler_that_panics_is_a_problem_of_its_policies() {
         assert_eq!(on_big_stack(|| 1).ok(), Some(1));
-        let panicked = on_big_stack(|| assert_eq!(1, 2, "a text that nobody foresaw"));
+        let panicked = on_big_stack(|| assert_eq!(1, 2, "an unexpected text"));
         let problems = panicked.unwrap_err().problems;
         let told = problems
             .iter()

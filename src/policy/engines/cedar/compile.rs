@@ -108,11 +108,10 @@ fn read<'s>(
         let template: &ast::Template = template.as_ref();
         let problem = PolicyProblem::error("policy::template", "a template decides nothing")
             .with_help("nothing links templates; write the entity in place of the slot");
-        let places = template.loc().into_iter();
-        let places = places.map(|loc| loc.start()..loc.end());
-        problems.push(places.fold(problem.in_source(source), |problem, place| {
-            problem.at(place, "here")
-        }));
+        problems.push(match template.loc() {
+            Some(loc) => problem.in_source(source).at(loc.start()..loc.end(), "here"),
+            None => problem.in_source(source),
+        });
     }
     let starts = source.text.match_indices('\n').map(|(end, _)| end + 1);
     let lines: Vec<usize> = std::iter::once(0).chain(starts).collect();

@@ -63,41 +63,26 @@ impl Idle {
     }
 
     fn of(words: &Vocabulary) -> Result<Self, String> {
-        let shapes: Option<Vec<Value>> = (1..8).map(env_of).collect();
-        let envs = env_of(0).zip(shapes);
-        let envs = envs.ok_or("Cedar has no value for the environment".to_owned());
-        envs.and_then(|(env, shapes)| {
-            let contexts = ActionName::ALL.into_iter();
-            let contexts = contexts.map(|name| checked(words, name, &env, &shapes));
-            let contexts: Result<Vec<Context>, String> = contexts.collect();
-            contexts.map(|contexts| Self {
-                contexts,
-                env,
-                scopes: ActionName::ALL
-                    .into_iter()
-                    .map(|name| scopes(words, name))
-                    .collect(),
-            })
+        let env = |shape| env_of(shape).ok_or("Cedar has no value for the environment");
+        let nothing = Nothing::default();
+        let mut contexts = Vec::new();
+        for name in ActionName::ALL {
+            let action = Action::bare(name, &nothing);
+            for shape in 0..8 {
+                let context = assemble(words, &action, env(shape)?, Needs::ALL, None);
+                check(words, Verb::Named(name), &context)?;
+            }
+            contexts.push(assemble(words, &action, env(0)?, Needs::ALL, None));
+        }
+        Ok(Self {
+            contexts,
+            env: env(0)?,
+            scopes: ActionName::ALL
+                .into_iter()
+                .map(|name| scopes(words, name))
+                .collect(),
         })
     }
-}
-
-/// The context of an action with an environment, if the schema accepts it with all shapes of that.
-fn checked(
-    words: &Vocabulary,
-    name: ActionName,
-    env: &Value,
-    shapes: &[Value],
-) -> Result<Context, String> {
-    let nothing = Nothing::default();
-    let action = Action::bare(name, &nothing);
-    let context = |env: &Value| assemble(words, &action, env.clone(), Needs::ALL, None);
-    let plain = context(env);
-    let mut others = shapes.iter().map(context);
-    let verb = Verb::Named(name);
-    check(words, verb, &plain)
-        .and_then(|()| others.try_for_each(|other| check(words, verb, &other)))
-        .map(|()| plain)
 }
 
 pub(super) fn check(words: &Vocabulary, verb: Verb, context: &Context) -> Result<(), String> {

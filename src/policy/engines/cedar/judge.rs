@@ -62,19 +62,12 @@ impl CedarEngine {
                 .fold(Needs::default(), |needs, rule| needs.and(rule.needs));
             let arguments = match self.arguments(&view, needs) {
                 Ok(arguments) => arguments,
-                Err(misfit) => {
-                    let reason = self.misfit(facts.resource, &misfit);
-                    return reason.and_then(|reason| tally.refused(reason));
-                }
+                Err(misfit) => return tally.refused(self.misfit(facts.resource, &misfit)?),
             };
-            let request = self.request(facts, &view, needs, arguments);
-            let entities = self.entities(facts, &principal, &resource, needs);
-            let asked = request.and_then(|request| entities.map(|entities| (request, entities)));
-            return asked.and_then(|(request, entities)| {
-                let evaluator = Evaluator::new(request, &entities, Extensions::all_available());
-                tally.evaluate(&evaluator, &unclear);
-                tally.verdict()
-            });
+            let request = self.request(facts, &view, needs, arguments)?;
+            let entities = self.entities(facts, &principal, &resource, needs)?;
+            let evaluator = Evaluator::new(request, &entities, Extensions::all_available());
+            tally.evaluate(&evaluator, &unclear);
         }
         tally.verdict()
     }
@@ -144,7 +137,7 @@ impl CedarEngine {
         let arguments = facts.action.arguments().filter(|_| needs.has(Needs::TAGS));
         let arguments = arguments
             .map(|arguments| arguments::entity(words, arguments, needs).ok_or_else(repeated))
-            .transpose();
+            .transpose()?;
         let verb = Verb::of(words, &facts.action, facts.resource);
         let (base, actions) = with_actions(words, verb, needs);
         let added = principal_entities(words, principal, facts.principal, needs)
@@ -155,8 +148,9 @@ impl CedarEngine {
                 facts.resource,
                 needs,
             ))
+            .chain(arguments.map(Arc::new))
             .chain(actions);
-        arguments.and_then(|arguments| with_entities(base, added.chain(arguments.map(Arc::new))))
+        with_entities(base, added)
     }
 }
 

@@ -46,8 +46,10 @@ pub(super) fn narrowed(words: &Vocabulary, policy: &Policy) -> Policy {
     let is_possible = Expr::or(is(own), is(any));
     let tree: &Tree = policy.as_ref();
     let template = tree.template();
-    let conditions = template.non_scope_constraints().into_iter();
-    let condition = conditions.fold(is_possible, |all, it| Expr::and(all, it.clone()));
+    let condition = match template.non_scope_constraints() {
+        Some(condition) => Expr::and(is_possible, condition.clone()),
+        None => is_possible,
+    };
     let narrowed = StaticPolicy::new(
         template.id().clone(),
         template.loc().cloned(),

@@ -53,9 +53,8 @@ pub(super) fn datetime(ms: i64) -> Option<Value> {
     if ms == 0 {
         return EPOCH.clone();
     }
-    let duration = call("duration", &[&format!("{ms}ms")]);
-    let parts = OFFSET.as_ref().zip(EPOCH.clone()).zip(duration);
-    parts.and_then(|((offset, epoch), duration)| apply(offset, &[epoch, duration]))
+    let duration = call("duration", &[&format!("{ms}ms")])?;
+    apply(OFFSET.as_ref()?, &[EPOCH.clone()?, duration])
 }
 
 /// `text` must be a decimal of Cedar's: at least one digit on both sides, at most four after the
@@ -70,9 +69,9 @@ pub(super) fn ip(address: IpAddr) -> Option<Value> {
 }
 
 fn call(function: &str, arguments: &[&str]) -> Option<Value> {
-    let name: Option<Name> = function.parse().ok();
+    let name: Name = function.parse().ok()?;
     let arguments: Vec<Value> = arguments.iter().map(|text| literal(*text)).collect();
-    name.and_then(|name| apply(&name, &arguments))
+    apply(&name, &arguments)
 }
 
 fn apply(function: &Name, arguments: &[Value]) -> Option<Value> {

@@ -192,40 +192,34 @@ impl CedarEngine {
         let ground = question
             .ground
             .get_or_init(|| self.ground(viewer, question));
+        let Ground { context, entities } = ground.as_ref().map_err(Clone::clone)?;
         let (server, needs) = (viewer.facts.env.server, self.rules.needs());
         let own = resource_entities(&self.words, &item.subject, server, item.resource, needs);
         // The action of one tool's calls is not among what all items have alike, unless all are.
         let call = verb.call().filter(|_| !needs.has(Needs::ACTIONS));
         let call = call.and_then(|_| self.words.action(verb).cloned());
-        let ground = ground.as_ref().map_err(Clone::clone);
-        let ground = ground.and_then(|ground| {
-            let entities = with_entities(ground.entities.clone(), own.chain(call));
-            entities.map(|entities| (&ground.context, entities))
-        });
-        let action = self.words.action(verb).ok_or_else(no_action);
-        let asked = action.and_then(|action| ground.map(|ground| (action.uid(), ground)));
-        asked.and_then(|(action, (context, entities))| {
-            let asked = |context: Option<Context>| {
-                let uids = [&viewer.subject.uid, action, &item.subject.uid];
-                let [principal, action, resource] =
-                    uids.map(|uid| EntityUIDEntry::known(uid.clone(), None));
-                let request = Request::new_unchecked(principal, action, resource, context);
-                Evaluator::new(request, &entities, Extensions::all_available())
-            };
-            let evaluator = asked(context.clone());
-            let looks = held.filter(|_| rules.iter().any(|rule| rule.looks_at_held()));
-            let by_held = looks.map(|held| open_but_for_held(held, question.action, verb));
-            let by_held = by_held.map(|context| asked(Some(context)));
-            let mut fault: Option<EngineFault> = None;
-            for rule in rules {
-                let by_held = by_held.as_ref().filter(|_| rule.looks_at_held());
-                match outcomes(by_held.unwrap_or(&evaluator), rule) {
-                    Ok(outcomes) => tally.add(rule, outcomes),
-                    Err(new) => fault = Some(fault.map_or(new.clone(), |old| old.min(new))),
-                }
+        let entities = with_entities(entities.clone(), own.chain(call))?;
+        let action = self.words.action(verb);
+        let action = action.ok_or_else(no_action)?.uid();
+        let asked = |context: Option<Context>| {
+            let uids = [&viewer.subject.uid, action, &item.subject.uid];
+            let [principal, action, resource] =
+                uids.map(|uid| EntityUIDEntry::known(uid.clone(), None));
+            let request = Request::new_unchecked(principal, action, resource, context);
+            Evaluator::new(request, &entities, Extensions::all_available())
+        };
+        let evaluator = asked(context.clone());
+        let looks = held.filter(|_| rules.iter().any(|rule| rule.looks_at_held()));
+        let by_held = looks.map(|held| asked(Some(open_but_for_held(held, question.action, verb))));
+        let mut fault: Option<EngineFault> = None;
+        for rule in rules {
+            let by_held = by_held.as_ref().filter(|_| rule.looks_at_held());
+            match outcomes(by_held.unwrap_or(&evaluator), rule) {
+                Ok(outcomes) => tally.add(rule, outcomes),
+                Err(new) => fault = Some(fault.map_or(new.clone(), |old| old.min(new))),
             }
-            fault.map_or(Ok(tally), Err)
-        })
+        }
+        fault.map_or(Ok(tally), Err)
     }
 
     fn ground(
@@ -236,11 +230,12 @@ impl CedarEngine {
         let (words, facts, needs) = (&*self.words, viewer.facts, self.rules.needs());
         let context = |action| context::context(words, self.idle, &action, &facts.env, needs, None);
         let context = question.listing.map(context).transpose();
-        let context = context.map_err(unsayable);
         let (base, actions) = with_actions(words, Verb::Named(question.action), needs);
         let principal = principal_entities(words, &viewer.subject, facts.principal, needs);
-        let entities = with_entities(base, principal.chain(actions));
-        context.and_then(|context| entities.map(|entities| Ground { context, entities }))
+        Ok(Ground {
+            context: context.map_err(unsayable)?,
+            entities: with_entities(base, principal.chain(actions))?,
+        })
     }
 }
 

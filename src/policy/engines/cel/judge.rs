@@ -81,9 +81,8 @@ impl CelEngine {
         facts: &Facts<'_>,
         work: impl FnOnce(&Context<'_, '_>) -> T,
     ) -> Result<T, EngineFault> {
-        let members = document::of(facts, &self.groups).map_err(|error| error.to_string());
-        let known = members.and_then(|members| env().map(|env| (members, env)));
-        let (members, env) = known.map_err(|problem| fault(FaultKind::Facts, None, &problem))?;
+        let members = document::of(facts, &self.groups).map_err(|error| unsayable(&error))?;
+        let env = env().map_err(|error| unsayable(&error))?;
         let mut context = Context::with_env(Arc::clone(&env));
         for (name, node) in members {
             context.add_variable_as_val(name, value(node));
@@ -154,6 +153,10 @@ fn verdict(held: &[&Rule]) -> Verdict {
         reasons: permits,
         obligations: obligations.collect(),
     }
+}
+
+fn unsayable(problem: &dyn ToString) -> EngineFault {
+    fault(FaultKind::Facts, None, problem)
 }
 
 fn fault(kind: FaultKind, policy: Option<PolicyId>, problem: &dyn ToString) -> EngineFault {

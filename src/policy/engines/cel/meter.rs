@@ -58,8 +58,8 @@ pub(super) fn env() -> Result<Arc<Env>, String> {
             .add_overload(STEP, "step", vec![INT_TYPE.to_owned()], step)
             .and_then(|()| env.add_overload(WEIGH, "weigh", vec![DYN_TYPE.to_owned()], weigh))
             .and_then(|()| patterns::declare(&mut env));
-        let env = Arc::new(env);
-        added.as_ref().map(|()| env).map_err(ToString::to_string)
+        added.map_err(|error| error.to_string())?;
+        Ok(Arc::new(env))
     });
     ENV.clone()
 }

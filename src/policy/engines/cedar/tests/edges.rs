@@ -62,7 +62,7 @@ fn a_condition_that_is_no_boolean_is_a_fault_and_permits_nothing() {
         };
         let shown = engine.visible(&list, &[Resource::Tool(&tool)]);
         assert_eq!(shown, [Ok(visibility)], "{text}");
-        let question = question(&world, ActionName::CallTool, Resource::Tool(&tool));
+        let question = world.question(ActionName::CallTool, Resource::Tool(&tool));
         assert_eq!(engine.outlook(&question).forbidden, Chance::Always);
     }
 }
@@ -223,7 +223,7 @@ fn a_condition_on_what_is_known_settles_every_action() {
             let known = OpenQuestion {
                 principal,
                 transport: Some("stdio"),
-                ..question(&world, action, resource)
+                ..world.question(action, resource)
             };
             let expected = if idle.fits(action, principal, resource) {
                 settled += 1;
@@ -250,7 +250,7 @@ fn an_outlook_says_no_more_than_is_known() {
         let text = format!(
             "permit(principal, action == Mcp::Action::\"call_tool\", resource) when {{ {condition} }};"
         );
-        let mut asked = question(&world, ActionName::CallTool, Resource::Tool(&tool));
+        let mut asked = world.question(ActionName::CallTool, Resource::Tool(&tool));
         change(&mut asked);
         snapshot(&text).outlook(&asked).permitted
     };
@@ -276,7 +276,7 @@ fn an_outlook_says_no_more_than_is_known() {
     );
     // No rule is about a prompt.
     let text = "permit(principal, action == Mcp::Action::\"get_prompt\", resource);";
-    let asked = question(&world, ActionName::CallTool, Resource::Tool(&tool));
+    let asked = world.question(ActionName::CallTool, Resource::Tool(&tool));
     assert_eq!(snapshot(text).outlook(&asked), Outlook::SILENT);
 }
 
@@ -293,24 +293,9 @@ fn a_notification_is_known_by_its_method() {
     ] {
         let asked = OpenQuestion {
             method,
-            ..question(&world, ActionName::Notify, Resource::Server(&world.server))
+            ..world.question(ActionName::Notify, Resource::Server(&world.server))
         };
         assert_eq!(rules.outlook(&asked).permitted, expected, "{method:?}");
-    }
-}
-
-/// Nothing is known but who asks for what.
-fn question<'a>(world: &'a World, action: ActionName, resource: Resource<'a>) -> OpenQuestion<'a> {
-    OpenQuestion {
-        principal: Principal::Agent(&world.agent),
-        action,
-        resource,
-        server: &world.server,
-        transport: None,
-        level: None,
-        now_ms: None,
-        method: None,
-        client: ClientIs::Known,
     }
 }
 

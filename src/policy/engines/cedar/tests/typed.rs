@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use super::super::narrow::narrowed;
 use super::super::typed::{Looks, value};
 use super::laws::{Scene, any_scene, authorized, whole_request_in};
 use super::*;
 use crate::policy::fixture::{World, tool};
 use crate::policy::leaves::Leaves;
 use crate::policy::{
-    Arguments, Chance, ClientIs, Fingerprint, Leaf, ListFacts, LockedTool, Member, Origin,
-    Presence, Principal, Problem, Record, Resource, Scalar, Shape, Uses,
+    Arguments, Chance, Fingerprint, Leaf, ListFacts, LockedTool, Member, Origin, Presence,
+    Principal, Problem, Record, Resource, Scalar, Shape, Uses,
 };
 
 fn member(pointer: &str, presence: Presence, shape: Shape) -> Member {
@@ -988,17 +989,8 @@ fn the_call_of_a_locked_tool_is_never_certain_to_be_allowed() {
     let rules = snapshot("permit(principal, action, resource);");
     let world = World::new();
     for (name, forbidden) in [("a", Chance::Sometimes), ("open", Chance::Never)] {
-        let outlook = rules.outlook(&OpenQuestion {
-            principal: Principal::Agent(&world.agent),
-            action: ActionName::CallTool,
-            resource: Resource::Tool(&tool(name)),
-            server: &world.server,
-            transport: None,
-            level: None,
-            now_ms: None,
-            method: None,
-            client: ClientIs::Known,
-        });
+        let outlook =
+            rules.outlook(&world.question(ActionName::CallTool, Resource::Tool(&tool(name))));
         assert_eq!(outlook.permitted, Chance::Always);
         assert_eq!(outlook.forbidden, forbidden, "{name}");
     }
@@ -1015,4 +1007,18 @@ fn a_condition_on_another_action_holds_for_no_call_of_a_locked_tool() {
     check("list_tool", "nothing");
     check("call_tool/b", "nothing");
     check("call_tool/a", "allow p");
+}
+
+#[test]
+fn a_policy_without_a_condition_is_checked_for_the_calls_of_its_tool_alone() {
+    let words = Vocabulary::with(&lock()).unwrap();
+    let text =
+        r#"permit(principal, action in [Mcp::Action::"call_tool"], resource == Mcp::Tool::"a");"#;
+    let policy: cedar_policy::Policy = text.parse().unwrap();
+    let narrowed = narrowed(&words, &policy).to_string();
+    assert!(
+        narrowed.contains(r#"Mcp::Action::"call_tool/a""#),
+        "{narrowed}"
+    );
+    assert!(!narrowed.contains("call_tool/b"), "{narrowed}");
 }
