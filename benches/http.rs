@@ -214,7 +214,7 @@ impl Started {
                 break;
             }
         }
-        // A pipe that nobody empties would stop it.
+        // A full pipe would stop it.
         std::thread::spawn(move || lines.for_each(drop));
         let address = listens.ok_or("the gate does not listen")?;
         Ok(Self { child, address })

@@ -25,10 +25,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mcp_protector::audit::{Audit, Decision, Kept, Kind};
+use mcp_protector::audit::{Audit, Decision, Kind, MemoryRecords};
 use mcp_protector::clock::SystemClock;
 use mcp_protector::gate::{Besides, Gate, Rates, Talk};
-use mcp_protector::loading::{self, NoSource, Taken, Watch};
+use mcp_protector::loading::{self, NoSource, ReloadOutcome, Watch};
 use mcp_protector::policy::PolicyStore;
 use mcp_protector::wire::{Side, Stream};
 
@@ -99,7 +99,7 @@ async fn run(calls: u64) {
                 .await
                 .expect("an audit");
             paused.push(start.elapsed());
-            let _ = turn.done.send(Taken::InForce);
+            let _ = turn.done.send(ReloadOutcome::InForce);
             in_force.push(changed_at.elapsed());
             told.revision(&gate, number);
             (changed_at, waiting) = (Instant::now(), false);
@@ -159,7 +159,7 @@ impl Told {
         self.by_revision.insert(gate.revision().to_string(), number);
     }
 
-    fn check(&mut self, kept: &Kept) {
+    fn check(&mut self, kept: &MemoryRecords) {
         let mut decided = 0;
         for record in kept.take() {
             if record.kind != Kind::ToolCall {

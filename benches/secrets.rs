@@ -6,7 +6,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use mcp_protector::guard::secrets::Rules;
+use mcp_protector::guard::secrets::SecretRules;
 
 const SIZE: usize = 64 * 1024;
 
@@ -55,7 +55,7 @@ fn with_secrets() -> String {
 }
 
 fn secrets(criterion: &mut Criterion) {
-    let rules = Rules::builtin();
+    let rules = SecretRules::builtin();
     let mut group = criterion.benchmark_group("secrets");
     for (name, text, findings) in [
         ("prose", filled(PROSE), 0),
@@ -77,7 +77,7 @@ fn secrets(criterion: &mut Criterion) {
     }
     group.finish();
     criterion.bench_function("secrets/rules compiled", |bencher| {
-        bencher.iter(Rules::builtin);
+        bencher.iter(SecretRules::builtin);
     });
 }
 

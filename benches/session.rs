@@ -11,17 +11,17 @@ use mcp_protector::clock::{Clock, SystemClock};
 use mcp_protector::consent::{
     Answer, Binding, By, Desk, Found, Holds, Judged, Question, Request, Settings, Way,
 };
-use mcp_protector::policy::Held;
+use mcp_protector::policy::SessionSensitivity;
 use mcp_protector::session::{
     Buckets, Budget, InMemory, OnDisk, Rate, SessionKey, SessionStore, TokenStore, Tokens,
 };
 use mcp_protector::wire::KnownMethod;
 use tokio::sync::Notify;
 
-fn level(level: i64) -> Held {
-    Held {
+fn level(level: i64) -> SessionSensitivity {
+    SessionSensitivity {
         level,
-        ..Held::default()
+        ..SessionSensitivity::default()
     }
 }
 

@@ -15,8 +15,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use mcp_protector::guard::secrets::Rules;
-use mcp_protector::guard::text::{What, clean, flags};
+use mcp_protector::guard::secrets::SecretRules;
+use mcp_protector::guard::text::{TextPurpose, flags, sanitize};
 
 const SIZE: usize = 64 * 1024;
 
@@ -68,7 +68,7 @@ fn text(criterion: &mut Criterion) {
         let text = filled(with);
         group.throughput(Throughput::Bytes(text.len() as u64));
         group.bench_function(format!("{name}/clean"), |bencher| {
-            bencher.iter(|| clean(black_box(&text), What::Instruction));
+            bencher.iter(|| sanitize(black_box(&text), TextPurpose::Instruction));
         });
         group.bench_function(format!("{name}/flags"), |bencher| {
             bencher.iter(|| flags(black_box(&text)));
@@ -78,7 +78,7 @@ fn text(criterion: &mut Criterion) {
 }
 
 fn inspected(criterion: &mut Criterion) {
-    let rules = Rules::builtin();
+    let rules = SecretRules::builtin();
     let mut group = criterion.benchmark_group("inspected");
     for (name, with) in [
         ("prose", PROSE),
@@ -93,7 +93,7 @@ fn inspected(criterion: &mut Criterion) {
     ] {
         let text = filled(with);
         let look = || {
-            let plain = clean(black_box(&text), What::Content);
+            let plain = sanitize(black_box(&text), TextPurpose::Content);
             let found = rules.redact(&plain.text);
             assert!(found.findings.is_empty(), "nothing is secret");
         };

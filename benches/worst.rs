@@ -36,7 +36,7 @@ use mcp_protector::clock::SystemClock;
 use mcp_protector::gate::{
     Asking, Cleaning, Gate, Guards, Level, Rates, Secrets, Settings, Talk, Texts, Treatment,
 };
-use mcp_protector::guard::secrets::Rules;
+use mcp_protector::guard::secrets::SecretRules;
 use mcp_protector::loading;
 use mcp_protector::policy::PolicyStore;
 use mcp_protector::wire::{Side, Stream};
@@ -57,7 +57,7 @@ const SEARCHED_IN: [&str; 2] = ["log message", "call, argument"];
 const TIMES: usize = 3;
 
 /// To compile them costs more than any message.
-static RULES: LazyLock<Arc<Rules>> = LazyLock::new(|| Arc::new(Rules::builtin()));
+static RULES: LazyLock<Arc<SecretRules>> = LazyLock::new(|| Arc::new(SecretRules::builtin()));
 
 /// The most that one message may cost.
 const MOST: Duration = Duration::from_millis(100);

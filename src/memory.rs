@@ -23,8 +23,8 @@ const PROGRAM: usize = 48 << 20;
 
 /// What of the rest may be allocated before larger messages are refused, and before all are. The system
 /// counts up to 1.75 times as much: what is freed is kept for what is allocated next.
-const LARGE_UNTIL: Share = Share(7, 16);
-const SMALL_UNTIL: Share = Share(9, 16);
+const LARGE_UNTIL: MemoryShare = MemoryShare(7, 16);
+const SMALL_UNTIL: MemoryShare = MemoryShare(9, 16);
 
 /// How long a message waits for room that is reserved, where no message of its conversation waits behind it,
 /// and where one may.
@@ -34,9 +34,9 @@ const LONGEST_WAIT_BEFORE_OTHERS: Duration = Duration::from_secs(2);
 /// How long it may take to free what was judged.
 const FREEING: Duration = Duration::from_millis(100);
 
-struct Share(usize, usize);
+struct MemoryShare(usize, usize);
 
-impl Share {
+impl MemoryShare {
     /// Of this limit.
     const fn of(&self, limit: usize) -> usize {
         limit.saturating_sub(PROGRAM) / self.1 * self.0
@@ -94,9 +94,9 @@ pub fn least_for(bytes: usize, most_values: usize) -> usize {
 
 /// The memory of this process; clones are the same. The default has no limit.
 #[derive(Clone, Default)]
-pub struct Memory(Option<Arc<Limited>>);
+pub struct Memory(Option<Arc<MemoryLimit>>);
 
-struct Limited {
+struct MemoryLimit {
     limit: usize,
     allocated: Box<dyn Fn() -> usize + Send + Sync>,
     reserved: AtomicUsize,
@@ -109,14 +109,14 @@ struct Limited {
 
 /// Room that is reserved until this is dropped. By then it is allocated, or not needed any more.
 #[must_use = "room is given back when this is dropped"]
-pub struct Reserved {
+pub struct Reservation {
     memory: Memory,
     bytes: usize,
 }
 
 /// What is known of the memory at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct State {
+pub struct MemoryState {
     /// Bytes that the process may take of the system.
     pub limit: usize,
     /// Bytes that are allocated now.
@@ -128,7 +128,7 @@ pub struct State {
 impl Memory {
     /// So many bytes for the whole process, of which `allocated` tells how many are in use now.
     pub fn limited(limit: usize, allocated: impl Fn() -> usize + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(Limited {
+        Self(Some(Arc::new(MemoryLimit {
             limit,
             allocated: Box::new(allocated),
             reserved: AtomicUsize::new(0),
@@ -139,7 +139,7 @@ impl Memory {
     }
 
     /// Room for so many bytes more of a message that has `whole` bytes in all, as far as that is known.
-    pub fn room(&self, bytes: usize, whole: usize) -> Option<Reserved> {
+    pub fn room(&self, bytes: usize, whole: usize) -> Option<Reservation> {
         let room = self.reserve(bytes, whole);
         if room.is_none() {
             self.refuses();
@@ -149,12 +149,12 @@ impl Memory {
 
     /// Room in which a buffer of so much `capacity` takes `come` bytes of a message: while it grows, old and
     /// new are there at once.
-    pub fn room_to_grow(&self, capacity: usize, come: usize) -> Option<Reserved> {
+    pub fn room_to_grow(&self, capacity: usize, come: usize) -> Option<Reservation> {
         self.room(growth(capacity, come), come)
     }
 
     /// Like [`Self::room_to_grow`], but waits up to 20 seconds for room that is reserved.
-    pub async fn wait_to_grow(&self, capacity: usize, come: usize) -> Option<Reserved> {
+    pub async fn wait_to_grow(&self, capacity: usize, come: usize) -> Option<Reservation> {
         self.wait(growth(capacity, come), come, LONGEST_WAIT).await
     }
 
@@ -165,7 +165,7 @@ impl Memory {
         capacity: usize,
         wanted: usize,
         whole: usize,
-    ) -> Option<Reserved> {
+    ) -> Option<Reservation> {
         self.wait(growth(capacity, wanted), whole, LONGEST_WAIT_BEFORE_OTHERS)
             .await
     }
@@ -173,7 +173,7 @@ impl Memory {
     /// Room to judge a message that has at most so many values. Waits up to 2 seconds, because
     /// other messages of its conversation wait behind it. INVARIANT: a task that holds such room waits neither
     /// for more nor for a task that may wait for some.
-    pub async fn room_to_judge(&self, message: &[u8], most_values: usize) -> Option<Reserved> {
+    pub async fn room_to_judge(&self, message: &[u8], most_values: usize) -> Option<Reservation> {
         self.wait_to_judge(message, most_values, LONGEST_WAIT_BEFORE_OTHERS)
             .await
     }
@@ -183,7 +183,7 @@ impl Memory {
         &self,
         message: &[u8],
         most_values: usize,
-    ) -> Option<Reserved> {
+    ) -> Option<Reservation> {
         self.wait_to_judge(message, most_values, LONGEST_WAIT).await
     }
 
@@ -192,7 +192,7 @@ impl Memory {
         message: &[u8],
         most_values: usize,
         longest: Duration,
-    ) -> Option<Reserved> {
+    ) -> Option<Reservation> {
         if self.0.is_none() {
             return self.reserve(0, message.len());
         }
@@ -201,7 +201,7 @@ impl Memory {
         self.wait(bytes, message.len(), longest).await
     }
 
-    async fn wait(&self, bytes: usize, whole: usize, longest: Duration) -> Option<Reserved> {
+    async fn wait(&self, bytes: usize, whole: usize, longest: Duration) -> Option<Reservation> {
         let room = self.reserve(bytes, whole);
         let Some(limited) = self.0.as_deref().filter(|_| room.is_none()) else {
             return room;
@@ -240,8 +240,8 @@ impl Memory {
     }
 
     /// None without a limit.
-    pub fn state(&self) -> Option<State> {
-        self.0.as_deref().map(|limited| State {
+    pub fn state(&self) -> Option<MemoryState> {
+        self.0.as_deref().map(|limited| MemoryState {
             limit: limited.limit,
             allocated: (limited.allocated)(),
             refused: limited.refused.load(Ordering::Relaxed),
@@ -264,8 +264,8 @@ impl Memory {
         }
     }
 
-    fn reserve(&self, bytes: usize, whole: usize) -> Option<Reserved> {
-        let room = |bytes| Reserved {
+    fn reserve(&self, bytes: usize, whole: usize) -> Option<Reservation> {
+        let room = |bytes| Reservation {
             memory: self.clone(),
             bytes,
         };
@@ -296,7 +296,7 @@ impl Memory {
     }
 }
 
-impl Limited {
+impl MemoryLimit {
     fn line(&self, whole: usize) -> usize {
         if whole < SMALL {
             SMALL_UNTIL.of(self.limit)
@@ -306,7 +306,7 @@ impl Limited {
     }
 }
 
-impl Drop for Reserved {
+impl Drop for Reservation {
     fn drop(&mut self) {
         if let Some(limited) = self.memory.0.as_deref() {
             limited.reserved.fetch_sub(self.bytes, Ordering::Relaxed);
@@ -321,7 +321,7 @@ impl fmt::Debug for Memory {
     }
 }
 
-impl fmt::Debug for Reserved {
+impl fmt::Debug for Reservation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Reserved").field(&self.bytes).finish()
     }

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 /// Why the gate stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cause {
+pub enum ShutdownCause {
     /// SIGTERM or SIGINT (Ctrl-C on Windows).
     Signal,
     /// The only agent there can be has gone.
@@ -19,15 +19,15 @@ pub enum Cause {
 /// Tells every task that the gate stops, and when patience is over. Clones share one state.
 #[derive(Debug, Clone)]
 pub struct Shutdown {
-    state: watch::Sender<State>,
+    state: watch::Sender<ShutdownState>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ShutdownState {
     Running,
-    Draining(Cause),
+    Draining(ShutdownCause),
     /// The deadline passed, or a second signal came.
-    Forced(Cause),
+    Forced(ShutdownCause),
 }
 
 impl Shutdown {
@@ -36,7 +36,7 @@ impl Shutdown {
     pub fn listen(deadline: Duration) -> io::Result<Self> {
         let signals = Signals::new()?;
         let shutdown = Self {
-            state: watch::Sender::new(State::Running),
+            state: watch::Sender::new(ShutdownState::Running),
         };
         tokio::spawn(shutdown.clone().run(signals, deadline));
         Ok(shutdown)
@@ -47,31 +47,33 @@ impl Shutdown {
     #[must_use]
     pub fn branch(&self, deadline: Duration) -> Self {
         let branch = Self {
-            state: watch::Sender::new(State::Running),
+            state: watch::Sender::new(ShutdownState::Running),
         };
         tokio::spawn(branch.clone().follow(self.clone(), deadline));
         branch
     }
 
     /// Asks everything to stop. Only the first cause counts.
-    pub fn request(&self, cause: Cause) {
+    pub fn request(&self, cause: ShutdownCause) {
         self.state.send_if_modified(|state| {
-            let first = *state == State::Running;
+            let first = *state == ShutdownState::Running;
             if first {
-                *state = State::Draining(cause);
+                *state = ShutdownState::Draining(cause);
             }
             first
         });
     }
 
     /// Resolves once the gate is to stop: take nothing new, finish what is under way.
-    pub async fn requested(&self) -> Cause {
+    pub async fn requested(&self) -> ShutdownCause {
         let mut state = self.state.subscribe();
-        let reached = state.wait_for(|state| *state != State::Running).await;
+        let reached = state
+            .wait_for(|state| *state != ShutdownState::Running)
+            .await;
         match reached.as_deref() {
-            Ok(State::Draining(cause) | State::Forced(cause)) => *cause,
+            Ok(ShutdownState::Draining(cause) | ShutdownState::Forced(cause)) => *cause,
             // Not reached: the sender is `self`, and the condition excludes `Running`.
-            Ok(State::Running) | Err(_) => Cause::Signal,
+            Ok(ShutdownState::Running) | Err(_) => ShutdownCause::Signal,
         }
     }
 
@@ -80,12 +82,12 @@ impl Shutdown {
         let mut state = self.state.subscribe();
         // An error is impossible: the sender is `self`.
         let _ = state
-            .wait_for(|state| matches!(state, State::Forced(_)))
+            .wait_for(|state| matches!(state, ShutdownState::Forced(_)))
             .await;
     }
 
     pub fn is_requested(&self) -> bool {
-        *self.state.borrow() != State::Running
+        *self.state.borrow() != ShutdownState::Running
     }
 
     async fn follow(self, trunk: Self, deadline: Duration) {
@@ -99,12 +101,12 @@ impl Shutdown {
             () = trunk.forced() => {}
             () = tokio::time::sleep(deadline) => {}
         }
-        self.state.send_replace(State::Forced(cause));
+        self.state.send_replace(ShutdownState::Forced(cause));
     }
 
     async fn run(self, mut signals: Signals, deadline: Duration) {
         tokio::select! {
-            () = signals.next() => self.request(Cause::Signal),
+            () = signals.next() => self.request(ShutdownCause::Signal),
             _ = self.requested() => {}
         }
         let cause = self.requested().await;
@@ -113,7 +115,7 @@ impl Shutdown {
             () = signals.next() => tracing::warn!("a second signal: stopping at once"),
             () = tokio::time::sleep(deadline) => tracing::warn!(?deadline, "the deadline passed"),
         }
-        self.state.send_replace(State::Forced(cause));
+        self.state.send_replace(ShutdownState::Forced(cause));
     }
 }
 
@@ -169,10 +171,10 @@ mod tests {
     async fn the_first_cause_counts() {
         let shutdown = Shutdown::listen(DEADLINE).unwrap();
         assert!(!shutdown.is_requested());
-        shutdown.request(Cause::UpstreamGone);
-        shutdown.request(Cause::AgentGone);
+        shutdown.request(ShutdownCause::UpstreamGone);
+        shutdown.request(ShutdownCause::AgentGone);
         assert!(shutdown.is_requested());
-        assert_eq!(shutdown.requested().await, Cause::UpstreamGone);
+        assert_eq!(shutdown.requested().await, ShutdownCause::UpstreamGone);
     }
 
     #[tokio::test(start_paused = true)]
@@ -183,9 +185,9 @@ mod tests {
             tokio::spawn(async move { shutdown.requested().await })
         });
         tokio::task::yield_now().await;
-        shutdown.request(Cause::AgentGone);
+        shutdown.request(ShutdownCause::AgentGone);
         for waiting in waiting {
-            assert_eq!(waiting.await.unwrap(), Cause::AgentGone);
+            assert_eq!(waiting.await.unwrap(), ShutdownCause::AgentGone);
         }
     }
 
@@ -193,12 +195,12 @@ mod tests {
     async fn a_branch_stops_alone_and_with_its_trunk() {
         let trunk = Shutdown::listen(DEADLINE).unwrap();
         let [first, second] = [(); 2].map(|()| trunk.branch(DEADLINE));
-        first.request(Cause::AgentGone);
+        first.request(ShutdownCause::AgentGone);
         first.forced().await;
         assert!(!trunk.is_requested() && !second.is_requested());
-        trunk.request(Cause::Signal);
-        assert_eq!(second.requested().await, Cause::Signal);
-        assert_eq!(first.requested().await, Cause::AgentGone);
+        trunk.request(ShutdownCause::Signal);
+        assert_eq!(second.requested().await, ShutdownCause::Signal);
+        assert_eq!(first.requested().await, ShutdownCause::AgentGone);
         second.forced().await;
     }
 
@@ -210,13 +212,13 @@ mod tests {
             timeout(long, shutdown.forced()).await.is_err(),
             "forced without a request"
         );
-        shutdown.request(Cause::AgentGone);
+        shutdown.request(ShutdownCause::AgentGone);
         let almost = DEADLINE.checked_sub(Duration::from_millis(1)).unwrap();
         assert!(
             timeout(almost, shutdown.forced()).await.is_err(),
             "forced before the deadline"
         );
         assert!(timeout(DEADLINE, shutdown.forced()).await.is_ok());
-        assert_eq!(shutdown.requested().await, Cause::AgentGone);
+        assert_eq!(shutdown.requested().await, ShutdownCause::AgentGone);
     }
 }

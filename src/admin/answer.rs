@@ -20,7 +20,7 @@ use crate::inward::{self, Misframed, named_host};
 
 use super::approvals::{self, Approvals};
 use super::expose::{CONTENT_TYPE as OPENMETRICS, expose};
-use super::metrics::{Figures, Listening, Metrics};
+use super::metrics::{Gauges, Listening, Metrics};
 use super::serve::Sources;
 use super::settings::Settings;
 
@@ -29,19 +29,19 @@ pub(super) type Response = hyper::Response<Full<Bytes>>;
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// What requests of all connections share.
-pub(super) struct Desk {
+pub(super) struct AdminContext {
     pub(super) settings: Settings,
     pub(super) metrics: Arc<Metrics>,
     health: AskHealth,
     restart: Box<dyn Fn() -> Vec<String> + Send + Sync>,
-    figures: Box<dyn Fn() -> Figures + Send + Sync>,
+    figures: Box<dyn Fn() -> Gauges + Send + Sync>,
     approvals: Option<Approvals>,
     hosts: Vec<String>,
 }
 
 /// Why a request is refused. Text goes to the peer; it quotes nothing of the peer's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Refused {
+pub(super) enum AdminRejection {
     #[error("{0}")]
     Misframed(Misframed),
     #[error(
@@ -65,10 +65,10 @@ pub(super) enum Refused {
     #[error("the numbers cannot be written")]
     Unwritable,
     #[error(transparent)]
-    Approvals(approvals::Refused),
+    Approvals(approvals::ApprovalRejection),
 }
 
-impl Desk {
+impl AdminContext {
     pub(super) fn new(settings: Settings, sources: Sources) -> Self {
         let allowed = settings.allowed_hosts.iter();
         let mut hosts: Vec<_> = allowed.map(|host| host.to_ascii_lowercase()).collect();
@@ -100,7 +100,7 @@ impl Desk {
                 self.take_answer(approvals, &parts, body, came).await
             }
             None if body.is_end_stream() => self.take(&parts, here, peer).await,
-            None => Err(Refused::HasBody),
+            None => Err(AdminRejection::HasBody),
         };
         let mut response = match taken {
             Ok(response) => response,
@@ -117,19 +117,19 @@ impl Desk {
         parts: &Parts,
         here: IpAddr,
         peer: SocketAddr,
-    ) -> Result<Response, Refused> {
+    ) -> Result<Response, AdminRejection> {
         self.check_host(parts, here)?;
         // Only browsers send it, and no page has anything to look for here.
         if parts.headers.contains_key(ORIGIN) {
-            return Err(Refused::Origin);
+            return Err(AdminRejection::Origin);
         }
         let path = parts.uri.path();
         if !["/health", "/metrics"].contains(&path) {
-            return Err(Refused::Path);
+            return Err(AdminRejection::Path);
         }
         // What answers HEAD is written without its body.
         if ![Method::GET, Method::HEAD].contains(&parts.method) {
-            return Err(Refused::Method);
+            return Err(AdminRejection::Method);
         }
         if path == "/health" {
             let health = (self.health)();
@@ -137,8 +137,8 @@ impl Desk {
             return Ok(response(health.status(), "application/json", document));
         }
         self.check_token(&parts.headers, peer.ip()).await?;
-        let text =
-            expose(&self.metrics, &(self.figures)()).map_err(|fmt::Error| Refused::Unwritable)?;
+        let text = expose(&self.metrics, &(self.figures)())
+            .map_err(|fmt::Error| AdminRejection::Unwritable)?;
         Ok(response(200, OPENMETRICS, text))
     }
 
@@ -148,27 +148,27 @@ impl Desk {
         parts: &Parts,
         body: Incoming,
         (here, peer): (IpAddr, IpAddr),
-    ) -> Result<Response, Refused> {
+    ) -> Result<Response, AdminRejection> {
         self.check_host(parts, here)?;
         approvals
             .answer(peer, parts, body)
             .await
-            .map_err(Refused::Approvals)
+            .map_err(AdminRejection::Approvals)
     }
 
     /// A web page can lead a browser here under a name of its own (DNS rebinding), and cannot do so
     /// under an address: so the address that the request came to is always served, whatever the
     /// machine is called. Orchestrators ask by it.
-    fn check_host(&self, parts: &Parts, here: IpAddr) -> Result<(), Refused> {
+    fn check_host(&self, parts: &Parts, here: IpAddr) -> Result<(), AdminRejection> {
         let mut all = parts.headers.get_all(HOST).iter();
         let (Some(host), None) = (all.next(), all.next()) else {
-            return Err(Refused::HostMissing);
+            return Err(AdminRejection::HostMissing);
         };
         let host = host
             .to_str()
             .ok()
             .and_then(|host| named_host(host, &parts.uri))
-            .ok_or(Refused::HostMissing)?;
+            .ok_or(AdminRejection::HostMissing)?;
         let whole = host.as_str().to_ascii_lowercase();
         let name = host.host().to_ascii_lowercase();
         let literal = name.trim_start_matches('[').trim_end_matches(']');
@@ -178,65 +178,65 @@ impl Desk {
         if is_here || self.hosts.contains(&whole) || self.hosts.contains(&name) {
             Ok(())
         } else {
-            Err(Refused::Host)
+            Err(AdminRejection::Host)
         }
     }
 
-    async fn check_token(&self, headers: &HeaderMap, peer: IpAddr) -> Result<(), Refused> {
+    async fn check_token(&self, headers: &HeaderMap, peer: IpAddr) -> Result<(), AdminRejection> {
         let Some(tokens) = &self.settings.tokens else {
             return Ok(());
         };
         if headers.get_all(AUTHORIZATION).iter().nth(1).is_some() {
-            return Err(Refused::Repeated);
+            return Err(AdminRejection::Repeated);
         }
         match tokens.identify(headers, peer).await {
             Ok(_) => Ok(()),
-            Err(challenge) => Err(Refused::Challenge(challenge)),
+            Err(challenge) => Err(AdminRejection::Challenge(challenge)),
         }
     }
 
-    pub(super) fn refuse(&self, refused: &Refused, peer: SocketAddr) -> Response {
+    pub(super) fn refuse(&self, refused: &AdminRejection, peer: SocketAddr) -> Response {
         let (status, code) = (refused.status(), refused.code());
         tracing::debug!(%peer, status, code, "an operator is refused: {refused}");
         self.metrics.refused(Listening::Operators, status, code);
         let mut response = response(status, "text/plain; charset=utf-8", format!("{refused}\n"));
         let headers = response.headers_mut();
         match refused {
-            Refused::Method => {
+            AdminRejection::Method => {
                 headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             }
-            Refused::Approvals(approvals::Refused::Method(method)) => {
+            AdminRejection::Approvals(approvals::ApprovalRejection::Method(method)) => {
                 headers.insert(ALLOW, HeaderValue::from_static(method));
             }
-            Refused::Challenge(challenge)
-            | Refused::Approvals(approvals::Refused::Challenge(challenge)) => {
+            AdminRejection::Challenge(challenge)
+            | AdminRejection::Approvals(approvals::ApprovalRejection::Challenge(challenge)) => {
                 let asked = challenge.header(None);
                 if let Some(Ok(asked)) = asked.map(|text| HeaderValue::from_str(&text)) {
                     headers.insert(WWW_AUTHENTICATE, asked);
                 }
             }
-            Refused::Approvals(approvals::Refused::Paused(pause)) => {
+            AdminRejection::Approvals(approvals::ApprovalRejection::Paused(pause)) => {
                 headers.insert(RETRY_AFTER, HeaderValue::from(pause.seconds()));
             }
             // What follows on the connection cannot be told from the rest of the request.
-            Refused::Misframed(_)
-            | Refused::HostMissing
-            | Refused::HasBody
-            | Refused::Approvals(approvals::Refused::Body) => {
+            AdminRejection::Misframed(_)
+            | AdminRejection::HostMissing
+            | AdminRejection::HasBody
+            | AdminRejection::Approvals(approvals::ApprovalRejection::Body) => {
                 headers.insert(CONNECTION, HeaderValue::from_static("close"));
             }
-            Refused::Repeated
-            | Refused::Host
-            | Refused::Origin
-            | Refused::Path
-            | Refused::Unwritable
-            | Refused::Approvals(_) => {}
+            AdminRejection::Repeated
+            | AdminRejection::Host
+            | AdminRejection::Origin
+            | AdminRejection::Path
+            | AdminRejection::Unwritable
+            | AdminRejection::Approvals(_) => {}
         }
         response
     }
 }
 
-impl Refused {
+impl AdminRejection {
     fn status(&self) -> u16 {
         match self {
             Self::Misframed(misframed) => misframed.status(),

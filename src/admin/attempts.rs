@@ -23,12 +23,12 @@ const LOG_INTERVAL: Duration = Duration::from_mins(1);
 
 /// The wrong tokens of every address.
 #[derive(Debug, Default)]
-pub(super) struct FailedAttempts(Mutex<State>);
+pub(super) struct FailedAttempts(Mutex<AttemptState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct AttemptState {
     addresses: HashMap<IpAddr, Failures>,
-    log: Log,
+    log: AttemptLog,
 }
 
 /// The wrong tokens of one address.
@@ -40,7 +40,7 @@ struct Failures {
 
 /// Wrong tokens since the last line of the log.
 #[derive(Debug, Default)]
-struct Log {
+struct AttemptLog {
     unreported: u64,
     last: Option<Duration>,
 }
@@ -103,13 +103,13 @@ impl FailedAttempts {
         state.addresses.remove(&key);
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+    fn state(&self) -> std::sync::MutexGuard<'_, AttemptState> {
         // Every change is one insertion or removal.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl AttemptState {
     /// The entry of an address: its own, or the shared one if the table is full.
     fn key(&mut self, peer: IpAddr, now: Duration) -> IpAddr {
         let key = network(peer);
@@ -138,7 +138,7 @@ impl Failures {
     }
 }
 
-impl Log {
+impl AttemptLog {
     /// How many wrong tokens the next line is about, if it is due.
     fn due(&mut self, now: Duration) -> Option<u64> {
         self.unreported = self.unreported.saturating_add(1);
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn the_log_has_one_line_a_minute_that_counts_them_all() {
-        let mut log = Log::default();
+        let mut log = AttemptLog::default();
         let lines: Vec<_> = [0, 1, 59, 60, 61, 200]
             .map(|at| log.due(seconds(at)))
             .into();

@@ -10,7 +10,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::registry::{Metric, Registry};
 
-use super::metrics::{Figures, Labels, Metrics, Sessions};
+use super::metrics::{Gauges, MetricLabels, Metrics, Sessions};
 use crate::agent::http::Health;
 use crate::audit::LogState;
 
@@ -18,8 +18,8 @@ use crate::audit::LogState;
 pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// All of it, at this moment.
-pub(super) fn expose(metrics: &Metrics, figures: &Figures) -> Result<String, fmt::Error> {
-    let mut all = All(Registry::default());
+pub(super) fn expose(metrics: &Metrics, figures: &Gauges) -> Result<String, fmt::Error> {
+    let mut all = Exposition(Registry::default());
     all.of_gate(metrics, figures);
     all.of_messages(metrics, figures);
     all.of_sessions(metrics, figures);
@@ -29,10 +29,10 @@ pub(super) fn expose(metrics: &Metrics, figures: &Figures) -> Result<String, fmt
     Ok(written)
 }
 
-struct All(Registry);
+struct Exposition(Registry);
 
-impl All {
-    fn of_gate(&mut self, metrics: &Metrics, figures: &Figures) {
+impl Exposition {
+    fn of_gate(&mut self, metrics: &Metrics, figures: &Gauges) {
         let health = figures.health;
         self.gauge(
             "mcp_protector_ready",
@@ -72,7 +72,7 @@ impl All {
         self.gauge("mcp_protector_restart_needed", help, figures.restart > 0);
     }
 
-    fn of_messages(&mut self, metrics: &Metrics, figures: &Figures) {
+    fn of_messages(&mut self, metrics: &Metrics, figures: &Gauges) {
         let help = "Records with a decision, by fields of the same name; messages of the gate itself have the direction gate";
         self.add("mcp_protector_decisions", help, metrics.decisions.clone());
         let help = "Time from the arrival of a request or notification to its decision, with the wait for the list of tools";
@@ -108,7 +108,7 @@ impl All {
         self.gauge("mcp_protector_calls_parked", help, count(parked));
     }
 
-    fn of_sessions(&mut self, metrics: &Metrics, figures: &Figures) {
+    fn of_sessions(&mut self, metrics: &Metrics, figures: &Gauges) {
         let Sessions {
             up,
             repeating,
@@ -146,7 +146,7 @@ impl All {
         );
     }
 
-    fn of_records(&mut self, metrics: &Metrics, figures: &Figures) {
+    fn of_records(&mut self, metrics: &Metrics, figures: &Gauges) {
         let audit = &figures.audit;
         let works = audit.state == LogState::Working;
         self.gauge(
@@ -195,7 +195,7 @@ impl All {
     }
 }
 
-type Numbers<N> = Family<Labels<1>, N>;
+type Numbers<N> = Family<MetricLabels<1>, N>;
 
 fn gauges<const N: usize>(
     label: &'static str,

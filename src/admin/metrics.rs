@@ -10,7 +10,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 
 use crate::agent::http::Health;
-use crate::audit::{self, AuditFault, Event, Kind, Observe, Sighting};
+use crate::audit::{self, AuditEventSummary, AuditFault, AuditObserver, Event, Kind};
 use crate::memory;
 
 /// Seconds: what the gate itself takes.
@@ -55,24 +55,24 @@ const STAGES: [&str; 14] = [
 const MOST_WORDS: usize = 256;
 
 /// Labels with their values.
-pub(super) type Labels<const N: usize> = [(&'static str, Cow<'static, str>); N];
+pub(super) type MetricLabels<const N: usize> = [(&'static str, Cow<'static, str>); N];
 
 /// Counts what is recorded, and what never comes to a record.
 #[derive(Debug)]
 pub struct Metrics {
-    pub(super) decisions: Family<Labels<4>, Counter>,
+    pub(super) decisions: Family<MetricLabels<4>, Counter>,
     /// From the arrival of what a peer sent to the decision, for each of [`ASKED`].
-    pub(super) own: Family<Labels<1>, Histogram>,
+    pub(super) own: Family<MetricLabels<1>, Histogram>,
     /// From the arrival of a call to its outcome.
     pub(super) calls: Histogram,
-    pub(super) servers: Family<Labels<1>, Counter>,
-    pub(super) reloads: Family<Labels<1>, Counter>,
+    pub(super) servers: Family<MetricLabels<1>, Counter>,
+    pub(super) reloads: Family<MetricLabels<1>, Counter>,
     pub(super) sessions: Counter,
     pub(super) unrecorded: Counter,
-    pub(super) frames: Family<Labels<2>, Counter>,
+    pub(super) frames: Family<MetricLabels<2>, Counter>,
     /// Time series of `frames`.
     frame_words: AtomicUsize,
-    pub(super) refusals: Family<Labels<3>, Counter>,
+    pub(super) refusals: Family<MetricLabels<3>, Counter>,
 }
 
 /// Whose listener refused a request.
@@ -84,36 +84,36 @@ pub enum Listening {
 
 /// What is so at the moment.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Figures {
+pub struct Gauges {
     pub health: Health,
     /// Of the policies in force.
     pub revision: Arc<str>,
     /// Where there is a limit.
-    pub memory: Option<memory::State>,
+    pub memory: Option<memory::MemoryState>,
     /// Keys of the configuration that need a restart.
     pub restart: usize,
     pub sessions: Sessions,
     /// Sessions that are kept beyond their conversations, where there is an end to them.
-    pub kept: Option<Places>,
+    pub kept: Option<Occupancy>,
     /// Of agents over HTTP, where they come so.
     pub connections: Option<usize>,
-    pub audit: audit::Figures,
+    pub audit: audit::LogFigures,
     /// Where traces are collected.
-    pub traces: Option<Traces>,
+    pub traces: Option<TraceCounts>,
     /// Since the gate started.
     pub seconds: f64,
 }
 
 /// How many of so many there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Places {
+pub struct Occupancy {
     pub taken: usize,
     pub most: usize,
 }
 
 /// Messages whose spans reached the collector, or did not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Traces {
+pub struct TraceCounts {
     pub exported: u64,
     pub dropped: u64,
 }
@@ -135,7 +135,7 @@ pub struct Sessions {
 impl Default for Metrics {
     fn default() -> Self {
         let of_words = |label: &'static str, words: &[&'static str]| {
-            let counts = Family::<Labels<1>, Counter>::default();
+            let counts = Family::<MetricLabels<1>, Counter>::default();
             for word in words {
                 drop(counts.get_or_create(&[(label, Cow::Borrowed(*word))]));
             }
@@ -206,7 +206,7 @@ impl Metrics {
     }
 
     /// The codes of malformed messages are listed nowhere, so their number has a limit.
-    fn count_frame(&self, labels: &Labels<2>) {
+    fn count_frame(&self, labels: &MetricLabels<2>) {
         let is_new = self.frames.get(labels).is_none();
         if !is_new || self.frame_words.fetch_add(1, Ordering::Relaxed) < MOST_WORDS {
             self.frames.get_or_create(labels).inc();
@@ -214,8 +214,8 @@ impl Metrics {
     }
 }
 
-impl Observe for Metrics {
-    fn observe(&self, sighting: &Sighting, fault: Option<&AuditFault>) {
+impl AuditObserver for Metrics {
+    fn observe(&self, sighting: &AuditEventSummary, fault: Option<&AuditFault>) {
         if fault.is_some() {
             self.unrecorded.inc();
             return;

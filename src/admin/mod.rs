@@ -2,7 +2,7 @@
 //! of their own and on a thread of its own, so that a gate that is busy still says so.
 //!
 //! Nothing here touches a message. What happens is counted where it is recorded ([`Metrics`] observes
-//! the audit); what is so at the moment ([`Figures`]) is read for each request.
+//! the audit); what is so at the moment ([`Gauges`]) is read for each request.
 //!
 //! Where to start reading: `answer.rs`, which every request passes.
 
@@ -18,6 +18,6 @@ mod settings;
 mod tests;
 
 pub use approvals::Approvals;
-pub use metrics::{Figures, Listening, Metrics, Places, Sessions, Traces};
+pub use metrics::{Gauges, Listening, Metrics, Occupancy, Sessions, TraceCounts};
 pub use serve::{Listener, Serving, Sources};
 pub use settings::Settings;

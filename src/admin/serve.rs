@@ -17,9 +17,9 @@ use tokio::time::sleep;
 use crate::agent::http::AskHealth;
 use crate::inward::{Checked, Limits, Misframed, Place, Places, Protocol};
 
-use super::answer::{Desk, Refused};
+use super::answer::{AdminContext, AdminRejection};
 use super::approvals::Approvals;
-use super::metrics::{Figures, Metrics};
+use super::metrics::{Gauges, Metrics};
 use super::settings::Settings;
 
 /// A socket that is listened on.
@@ -37,7 +37,7 @@ pub struct Sources {
     pub restart: Box<dyn Fn() -> Vec<String> + Send + Sync>,
     pub metrics: Arc<Metrics>,
     /// Asked for each `GET /metrics`.
-    pub figures: Box<dyn Fn() -> Figures + Send + Sync>,
+    pub figures: Box<dyn Fn() -> Gauges + Send + Sync>,
     /// Where people answer what agents wait for, if that is done here.
     pub approvals: Option<Approvals>,
 }
@@ -74,7 +74,7 @@ impl Listener {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
-        let serving = serve(self.socket, Desk::new(self.settings, sources));
+        let serving = serve(self.socket, AdminContext::new(self.settings, sources));
         std::thread::Builder::new()
             .name("admin".to_owned())
             .spawn(move || {
@@ -97,7 +97,7 @@ impl std::fmt::Debug for Sources {
     }
 }
 
-async fn serve(socket: TcpListener, desk: Desk) -> io::Result<Infallible> {
+async fn serve(socket: TcpListener, desk: AdminContext) -> io::Result<Infallible> {
     let socket = tokio::net::TcpListener::from_std(socket)?;
     let places = Places::new(desk.settings.max_connections);
     let protocol = Protocol {
@@ -137,7 +137,7 @@ async fn serve(socket: TcpListener, desk: Desk) -> io::Result<Infallible> {
 }
 
 async fn attend(
-    desk: &Desk,
+    desk: &AdminContext,
     protocol: Protocol,
     stream: TcpStream,
     peer: SocketAddr,
@@ -153,7 +153,7 @@ async fn attend(
         async move {
             let response = match misframed {
                 None => desk.answer(here.ip(), peer, request).await,
-                Some(misframed) => desk.refuse(&Refused::Misframed(misframed), peer),
+                Some(misframed) => desk.refuse(&AdminRejection::Misframed(misframed), peer),
             };
             Ok::<_, Infallible>(response.map(|body| answering.lasts(body)))
         }
@@ -169,7 +169,7 @@ async fn attend(
     if let Err(error) = ended {
         if error.is_parse() {
             let misframed = Misframed::Malformed("the target");
-            desk.refuse(&Refused::Misframed(misframed), peer);
+            desk.refuse(&AdminRejection::Misframed(misframed), peer);
         }
         tracing::debug!(%peer, "a connection of an operator ended: {error}");
     }

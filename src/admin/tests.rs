@@ -13,16 +13,16 @@ use crate::memory;
 
 const TOKEN: &str = "0123456789abcdef";
 
-struct Rig {
+struct AdminRig {
     serving: Serving,
     address: std::net::SocketAddr,
 }
 
-fn figures() -> Figures {
-    Figures {
+fn figures() -> Gauges {
+    Gauges {
         health: Health::Ready,
         revision: "9b1c\"7a".into(),
-        memory: Some(memory::State {
+        memory: Some(memory::MemoryState {
             limit: 512 << 20,
             allocated: 7,
             refused: 0,
@@ -33,10 +33,10 @@ fn figures() -> Figures {
             in_flight: 3,
             ..Sessions::default()
         },
-        kept: Some(Places { taken: 6, most: 7 }),
+        kept: Some(Occupancy { taken: 6, most: 7 }),
         connections: Some(4),
-        audit: crate::audit::Figures::default(),
-        traces: Some(Traces {
+        audit: crate::audit::LogFigures::default(),
+        traces: Some(TraceCounts {
             exported: 5,
             dropped: 1,
         }),
@@ -44,12 +44,12 @@ fn figures() -> Figures {
     }
 }
 
-fn rig(metrics: Arc<Metrics>) -> Rig {
+fn rig(metrics: Arc<Metrics>) -> AdminRig {
     rig_beside(metrics, &[])
 }
 
 /// Where these keys need a restart.
-fn rig_beside(metrics: Arc<Metrics>, restart: &'static [&str]) -> Rig {
+fn rig_beside(metrics: Arc<Metrics>, restart: &'static [&str]) -> AdminRig {
     let tokens = StaticTokens::new(vec![StaticToken {
         token: TOKEN.to_owned().into(),
         identity: Identity::named("operator"),
@@ -71,13 +71,13 @@ fn rig_beside(metrics: Arc<Metrics>, restart: &'static [&str]) -> Rig {
         figures: Box::new(figures),
         approvals: None,
     });
-    Rig {
+    AdminRig {
         serving: serving.unwrap(),
         address,
     }
 }
 
-impl Rig {
+impl AdminRig {
     /// What a head is answered with, until the connection is closed.
     async fn ask(&self, head: &str) -> String {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
@@ -254,7 +254,7 @@ async fn silent_connections_do_not_keep_operators_away() {
 
 #[tokio::test]
 async fn a_listener_that_is_dropped_serves_nobody() {
-    let Rig { serving, address } = rig(Arc::default());
+    let AdminRig { serving, address } = rig(Arc::default());
     drop(serving);
     while TcpStream::connect(address).await.is_ok() {
         tokio::task::yield_now().await;

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::wire::{Closed, End, LineWriter};
+use crate::wire::{End, LineWriter, WriterClosed};
 
 /// The agent reads no more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -61,7 +61,10 @@ impl AgentWriter {
     /// Queues one frame, without its line end; waits while the queue is full. A future that is
     /// dropped has sent the whole frame or nothing.
     pub async fn send(&self, line: String) -> Result<(), AgentGone> {
-        self.lines.send(&line).await.map_err(|Closed| AgentGone)
+        self.lines
+            .send(&line)
+            .await
+            .map_err(|WriterClosed| AgentGone)
     }
 
     /// Takes no more frames, writes what is queued and closes stdout. What is not written after

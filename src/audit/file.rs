@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::fault::OpenError;
-use super::sink::{Begun, Sink};
+use super::sink::{LinePosition, Sink};
 
 #[derive(Debug)]
 pub(super) struct FileSink {
@@ -77,7 +77,7 @@ impl Sink for FileSink {
         format!("`{}`", self.path.display()).into()
     }
 
-    fn begin(&mut self) -> io::Result<Begun> {
+    fn begin(&mut self) -> io::Result<LinePosition> {
         self.follow()?;
         // Two gates may share a file: an editor with two windows starts two. Held until the last
         // byte of the batch is in, so that a line torn by a full disk is completed and not
@@ -85,9 +85,9 @@ impl Sink for FileSink {
         lock(&self.file)?;
         let length = self.file.metadata()?.len();
         let begun = if length == 0 || self.end == Some(length) || self.last_byte()? == b'\n' {
-            Begun::AtLineStart
+            LinePosition::AtLineStart
         } else {
-            Begun::MidLine
+            LinePosition::MidLine
         };
         self.end = Some(length);
         Ok(begun)

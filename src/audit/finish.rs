@@ -2,7 +2,7 @@
 
 use super::record::{Agent, Consent, Correlation, Edit, EditOp, Reason, Record, Shadow};
 use super::redact::Redactor;
-use super::text::{Finished, Text};
+use super::text::{Text, TextCompletion};
 
 /// Items that a record shows of one list; one more then says how many are missing.
 pub(super) const LIST_LIMIT: usize = 64;
@@ -21,7 +21,7 @@ impl Record {
     /// Makes the record fit to be written: secrets out, long strings and lists cut.
     pub(super) fn finish(&mut self, redactor: &Redactor) {
         let mut redacted = false;
-        self.each_text(&mut |text| redacted |= text.finish(redactor) == Finished::Redacted);
+        self.each_text(&mut |text| redacted |= text.finish(redactor) == TextCompletion::Redacted);
         if redacted {
             // First, where no cut can take it away.
             self.redactions.insert(0, CONFIGURATION_SECRET.into());

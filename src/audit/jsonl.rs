@@ -6,38 +6,38 @@ use std::time::Duration;
 use tokio::sync::{SemaphorePermit, TryAcquireError};
 use tokio::time::timeout;
 
+use super::backpressure::Backpressure;
 use super::fault::{AuditFault, OpenError};
 use super::file::FileSink;
-use super::follower::Follower;
-use super::memory::Kept;
-use super::observe::{Figures, Observe, Sighting};
-use super::pace::Pace;
-use super::queue::{Acked, Closing, Queue};
+use super::memory::MemoryRecords;
+use super::mirror_sink::MirrorSink;
+use super::observer::{AuditEventSummary, AuditObserver, LogFigures};
+use super::queue::{Acked, BarrierKind, RecordQueue};
 use super::record::Record;
 use super::redact::Redactor;
 use super::settings::{Durability, OnFault, Settings, Stream};
 use super::sink::{Lane, Sink, StreamSink};
-use super::writer::{Diagnostics, Writer};
+use super::writer::{FaultReports, Writer};
 use crate::clock::Clock;
 
 /// The audit log. Clones write to the same one.
 #[derive(Debug, Clone)]
 pub struct Audit {
-    to: To,
-    observers: Arc<[Arc<dyn Observe>]>,
+    to: AuditBackend,
+    observers: Arc<[Arc<dyn AuditObserver>]>,
 }
 
 #[derive(Debug, Clone)]
-enum To {
-    Log(Arc<Handle>),
-    Memory(Kept),
+enum AuditBackend {
+    Log(Arc<LogHandle>),
+    Memory(MemoryRecords),
 }
 
 #[derive(Debug)]
-struct Handle {
-    queue: Arc<Queue>,
-    followers: Vec<Follower>,
-    diagnostics: Diagnostics,
+struct LogHandle {
+    queue: Arc<RecordQueue>,
+    followers: Vec<MirrorSink>,
+    diagnostics: FaultReports,
 }
 
 impl Audit {
@@ -59,7 +59,7 @@ impl Audit {
         if let Some(stream) = StreamSink::open(settings.stream)? {
             sinks.push(Box::new(stream));
         }
-        Self::start(settings, sinks, clock, redactor, Pace::default())
+        Self::start(settings, sinks, clock, redactor, Backpressure::default())
     }
 
     /// Writes to sinks of the caller's choice; `file` and `stream` of the settings are not looked
@@ -71,7 +71,7 @@ impl Audit {
         clock: Arc<dyn Clock>,
         redactor: Redactor,
     ) -> Result<Self, OpenError> {
-        Self::start(settings, sinks, clock, redactor, Pace::default())
+        Self::start(settings, sinks, clock, redactor, Backpressure::default())
     }
 
     pub(super) fn start(
@@ -79,11 +79,11 @@ impl Audit {
         sinks: Vec<Box<dyn Sink>>,
         clock: Arc<dyn Clock>,
         redactor: Redactor,
-        pace: Pace,
+        pace: Backpressure,
     ) -> Result<Self, OpenError> {
         let diagnostics = match settings.stream {
-            Stream::Stderr => Diagnostics::Silent,
-            Stream::Stdout | Stream::None => Diagnostics::Tell,
+            Stream::Stderr => FaultReports::Silent,
+            Stream::Stdout | Stream::None => FaultReports::Tell,
         };
         let instance = instance()?;
         let mut lanes = sinks.into_iter().map(Lane::new);
@@ -91,12 +91,12 @@ impl Audit {
         let (mut followers, mut feeds) = (Vec::new(), Vec::new());
         for lane in lanes {
             let (clock, instance) = (Arc::clone(&clock), Arc::clone(&instance));
-            let (follower, feed) = Follower::start(lane, clock, instance, pace, diagnostics)
+            let (follower, feed) = MirrorSink::start(lane, clock, instance, pace, diagnostics)
                 .map_err(OpenError::Start)?;
             followers.push(follower);
             feeds.push(feed);
         }
-        let queue = Arc::new(Queue::new(
+        let queue = Arc::new(RecordQueue::new(
             settings.durability,
             settings.on_fault,
             clock,
@@ -115,29 +115,29 @@ impl Audit {
             .name("audit".into())
             .spawn(|| writer.run())
             .map_err(OpenError::Start)?;
-        let handle = Arc::new(Handle {
+        let handle = Arc::new(LogHandle {
             queue,
             followers,
             diagnostics,
         });
         Ok(Self {
-            to: To::Log(handle),
+            to: AuditBackend::Log(handle),
             observers: Arc::new([]),
         })
     }
 
     /// Keeps records in memory, as they were given: no thread, no line, no fault. They are not
     /// bounded, so the caller must take them out again.
-    pub fn keeping() -> (Self, Kept) {
-        let kept = Kept::default();
-        let to = To::Memory(kept.clone());
+    pub fn keeping() -> (Self, MemoryRecords) {
+        let kept = MemoryRecords::default();
+        let to = AuditBackend::Memory(kept.clone());
         let observers = Arc::new([]);
         (Self { to, observers }, kept)
     }
 
     /// The same log, with one more observer.
     #[must_use]
-    pub fn observed_by(mut self, observer: Arc<dyn Observe>) -> Self {
+    pub fn observed_by(mut self, observer: Arc<dyn AuditObserver>) -> Self {
         let known = self.observers.iter().cloned();
         self.observers = known.chain([observer]).collect();
         self
@@ -146,16 +146,16 @@ impl Audit {
     /// What records mean from now on. Where they go stays as it was opened.
     pub fn hold_to(&self, durability: Durability, on_fault: OnFault) {
         match &self.to {
-            To::Log(handle) => handle.queue.hold_to(durability, on_fault),
-            To::Memory(_) => {}
+            AuditBackend::Log(handle) => handle.queue.hold_to(durability, on_fault),
+            AuditBackend::Memory(_) => {}
         }
     }
 
     /// How the log is doing. Nothing is counted of records that are kept in memory.
-    pub fn figures(&self) -> Figures {
+    pub fn figures(&self) -> LogFigures {
         match &self.to {
-            To::Log(handle) => handle.queue.figures(),
-            To::Memory(_) => Figures::default(),
+            AuditBackend::Log(handle) => handle.queue.figures(),
+            AuditBackend::Memory(_) => LogFigures::default(),
         }
     }
 
@@ -170,13 +170,14 @@ impl Audit {
     /// Dropped before it returns, it has taken the record or it has not.
     pub async fn record(&self, mut record: Record) -> Result<(), AuditFault> {
         // Boxed: it lives in the future of every message.
-        let sighting = (!self.observers.is_empty()).then(|| Box::new(Sighting::of(&record)));
+        let sighting =
+            (!self.observers.is_empty()).then(|| Box::new(AuditEventSummary::of(&record)));
         let taken = match &self.to {
-            To::Memory(kept) => {
+            AuditBackend::Memory(kept) => {
                 kept.push(record);
                 Ok(())
             }
-            To::Log(handle) => match handle.room_for(record.weight()).await {
+            AuditBackend::Log(handle) => match handle.room_for(record.weight()).await {
                 Err(fault) => handle.without_record(fault),
                 Ok((room, weight)) => match handle.queue.push(record, weight) {
                     Err(fault) => Err(fault),
@@ -198,23 +199,23 @@ impl Audit {
     /// Returns when every record taken so far is written and the file synced. A stream beside the
     /// file is waited for as long as it takes lines; that it does not is no fault.
     pub async fn flush(&self, within: Duration) -> Result<(), AuditFault> {
-        self.settle(within, Closing::No).await
+        self.settle(within, BarrierKind::No).await
     }
 
     /// Takes no more records, and returns as [`flush`](Self::flush) does.
     pub async fn close(&self, within: Duration) -> Result<(), AuditFault> {
-        self.settle(within, Closing::Yes).await
+        self.settle(within, BarrierKind::Yes).await
     }
 
-    async fn settle(&self, within: Duration, closing: Closing) -> Result<(), AuditFault> {
+    async fn settle(&self, within: Duration, closing: BarrierKind) -> Result<(), AuditFault> {
         match &self.to {
-            To::Log(handle) => handle.settle(within, closing).await,
-            To::Memory(_) => Ok(()),
+            AuditBackend::Log(handle) => handle.settle(within, closing).await,
+            AuditBackend::Memory(_) => Ok(()),
         }
     }
 }
 
-impl Handle {
+impl LogHandle {
     /// Room for a record, and how much it takes.
     async fn room_for(&self, weight: usize) -> Result<(SemaphorePermit<'_>, u32), AuditFault> {
         let queue = &self.queue;
@@ -239,7 +240,7 @@ impl Handle {
         }
     }
 
-    async fn settle(&self, within: Duration, closing: Closing) -> Result<(), AuditFault> {
+    async fn settle(&self, within: Duration, closing: BarrierKind) -> Result<(), AuditFault> {
         let acked = self.queue.barrier(closing);
         let mut written = None;
         let settle = async {
@@ -292,7 +293,7 @@ impl Handle {
 
     fn stalled(&self) {
         let news = self.queue.stalled();
-        if let (Some(fault), Diagnostics::Tell) = (news, self.diagnostics) {
+        if let (Some(fault), FaultReports::Tell) = (news, self.diagnostics) {
             tracing::error!("{fault}");
         }
     }
@@ -307,7 +308,7 @@ impl Handle {
     }
 }
 
-impl Drop for Handle {
+impl Drop for LogHandle {
     fn drop(&mut self) {
         self.queue.abandon();
         for follower in &self.followers {

@@ -14,7 +14,7 @@ pub const VERSION: u32 = 1;
 
 /// A record with what the log adds to it.
 #[derive(Debug, Serialize)]
-pub(super) struct Line<'r> {
+pub(super) struct LogLine<'r> {
     pub(super) version: u32,
     pub(super) seq: u64,
     /// RFC 3339, microseconds, UTC.
@@ -24,11 +24,11 @@ pub(super) struct Line<'r> {
     pub(super) record: &'r Record,
 }
 
-impl Line<'_> {
+impl LogLine<'_> {
     /// Appends the line and its line feed.
     pub(super) fn write_to(&self, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
         let start = out.len();
-        let written = self.serialize(&mut Serializer::with_formatter(&mut *out, OneLine));
+        let written = self.serialize(&mut Serializer::with_formatter(&mut *out, OneLineFormatter));
         match written {
             Ok(()) => out.push(b'\n'),
             Err(_) => out.truncate(start),
@@ -45,7 +45,7 @@ pub(super) fn rfc3339(time: Timestamp) -> String {
 /// The text as it stands inside a JSON string of a line, without the quotes.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len() + 2);
-    let written = text.serialize(&mut Serializer::with_formatter(&mut out, OneLine));
+    let written = text.serialize(&mut Serializer::with_formatter(&mut out, OneLineFormatter));
     let quoted = String::from_utf8(out).unwrap_or_default();
     match (
         written,
@@ -61,9 +61,9 @@ pub(super) fn escaped(text: &str) -> String {
 /// serde_json's compact form, with what a terminal or a reader could take for something else
 /// written as `\uXXXX`.
 #[derive(Debug)]
-struct OneLine;
+struct OneLineFormatter;
 
-impl Formatter for OneLine {
+impl Formatter for OneLineFormatter {
     // serde_json calls this for what lies between the characters that JSON itself escapes.
     fn write_string_fragment<W: ?Sized + io::Write>(
         &mut self,
@@ -165,7 +165,7 @@ mod tests {
             record.finish(&Redactor::default());
             let mut line = Vec::new();
             let timestamp = rfc3339(Timestamp::UNIX_EPOCH);
-            Line { version: VERSION, seq: 1, timestamp, instance: "0123456789abcdef", record: &record }
+            LogLine { version: VERSION, seq: 1, timestamp, instance: "0123456789abcdef", record: &record }
                 .write_to(&mut line)
                 .unwrap();
             let line = String::from_utf8(line).unwrap();

@@ -4,14 +4,14 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::record::Record;
-use super::sink::{Begun, Sink};
+use super::sink::{LinePosition, Sink};
 
 /// The records of an [`Audit`](super::Audit) that keeps them, as they were given: neither redacted
 /// nor cut. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct Kept(Arc<Mutex<Vec<Record>>>);
+pub struct MemoryRecords(Arc<Mutex<Vec<Record>>>);
 
-impl Kept {
+impl MemoryRecords {
     /// Takes out every record so far, oldest first.
     pub fn take(&self) -> Vec<Record> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
@@ -27,9 +27,9 @@ impl Kept {
 
 /// Keeps lines in memory. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct Memory(Arc<Mutex<Vec<u8>>>);
+pub struct MemorySink(Arc<Mutex<Vec<u8>>>);
 
-impl Memory {
+impl MemorySink {
     /// Every line so far.
     pub fn lines(&self) -> Vec<String> {
         let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -40,13 +40,13 @@ impl Memory {
     }
 }
 
-impl Sink for Memory {
+impl Sink for MemorySink {
     fn name(&self) -> Arc<str> {
         "memory".into()
     }
 
-    fn begin(&mut self) -> io::Result<Begun> {
-        Ok(Begun::AtLineStart)
+    fn begin(&mut self) -> io::Result<LinePosition> {
+        Ok(LinePosition::AtLineStart)
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -2,16 +2,16 @@
 //!
 //! The format is a public contract: `docs/audit-log-schema.md`.
 
+mod backpressure;
 mod builder;
 mod fault;
 mod file;
 mod finish;
-mod follower;
 mod jsonl;
 mod line;
 mod memory;
-mod observe;
-mod pace;
+mod mirror_sink;
+mod observer;
 mod queue;
 mod record;
 mod redact;
@@ -24,15 +24,15 @@ pub use fault::{AuditFault, OpenError};
 pub use file::check as check_file;
 pub use jsonl::Audit;
 pub use line::VERSION;
-pub use memory::{Kept, Memory};
-pub use observe::{Figures, LogState, Observe, Sighting, Story};
+pub use memory::{MemoryRecords, MemorySink};
+pub use observer::{AuditEventSummary, AuditObserver, AuditTrace, LogFigures, LogState};
 pub use record::{
     Agent, Consent, Correlation, Decision, Direction, Edit, EditOp, ErrorClass, Event, Kind, Level,
-    Named, Reason, Record, Scope, Sensitivity, Shadow, Traced,
+    Reason, Record, Scope, Sensitivity, Shadow, TargetStatus, TraceFields,
 };
 pub use redact::{MARKER, Redactor, SecretTooShort};
 pub use settings::{Durability, OnFault, Settings, Stream};
-pub use sink::{Begun, Sink};
+pub use sink::{LinePosition, Sink};
 pub use text::Text;
 
 #[cfg(test)]

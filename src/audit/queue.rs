@@ -7,9 +7,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::sync::{Notify, Semaphore, oneshot};
 
+use super::backpressure::Backpressure;
 use super::fault::AuditFault;
-use super::observe::{Figures, LogState};
-use super::pace::Pace;
+use super::observer::{LogFigures, LogState};
 use super::record::{Kind, Reason, Record};
 use super::settings::{Durability, OnFault};
 use crate::clock::Clock;
@@ -19,7 +19,7 @@ pub(super) type Ack = oneshot::Sender<Result<(), AuditFault>>;
 pub(super) type Acked = oneshot::Receiver<Result<(), AuditFault>>;
 
 #[derive(Debug)]
-pub(super) enum Entry {
+pub(super) enum QueueEntry {
     Record {
         record: Box<Record>,
         time: Timestamp,
@@ -31,21 +31,21 @@ pub(super) enum Entry {
 }
 
 #[derive(Debug)]
-pub(super) struct Queue {
-    state: Mutex<State>,
+pub(super) struct RecordQueue {
+    state: Mutex<QueueState>,
     /// Wakes the writer.
     work: Condvar,
     /// Bytes of the queue that are free.
     pub(super) room: Semaphore,
     /// Wakes callers that wait for room when they would wait in vain.
     pub(super) broken: Notify,
-    pub(super) pace: Pace,
+    pub(super) pace: Backpressure,
     clock: Arc<dyn Clock>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    entries: VecDeque<Entry>,
+struct QueueState {
+    entries: VecDeque<QueueEntry>,
     fault: Option<AuditFault>,
     /// Records that were refused or dropped since the last gap was written.
     lost: u64,
@@ -75,24 +75,24 @@ enum WriterState {
     Gone,
 }
 
-impl State {
+impl QueueState {
     fn lose(&mut self) {
         self.lost += 1;
         self.ever_lost += 1;
     }
 }
 
-impl Queue {
+impl RecordQueue {
     pub(super) fn new(
         durability: Durability,
         on_fault: OnFault,
         clock: Arc<dyn Clock>,
-        pace: Pace,
+        pace: Backpressure,
     ) -> Self {
-        let state = State {
+        let state = QueueState {
             durability,
             on_fault,
-            ..State::default()
+            ..QueueState::default()
         };
         Self {
             state: Mutex::new(state),
@@ -145,7 +145,7 @@ impl Queue {
         // Under the lock, so that times are in the order of the file.
         let time = self.clock.now();
         let room = room as usize;
-        state.entries.push_back(Entry::Record {
+        state.entries.push_back(QueueEntry::Record {
             record: Box::new(record),
             time,
             room,
@@ -180,9 +180,9 @@ impl Queue {
 
     /// Asks for everything so far to be written and synced. Nothing to wait for if nothing is
     /// unwritten and the writer is gone.
-    pub(super) fn barrier(&self, closing: Closing) -> Result<Option<Acked>, AuditFault> {
+    pub(super) fn barrier(&self, closing: BarrierKind) -> Result<Option<Acked>, AuditFault> {
         let mut state = self.lock();
-        if closing == Closing::Yes {
+        if closing == BarrierKind::Yes {
             state.closing = true;
         }
         if state.writer == WriterState::Gone {
@@ -192,7 +192,7 @@ impl Queue {
             };
         }
         let (ack, acked) = oneshot::channel();
-        state.entries.push_back(Entry::Barrier(ack));
+        state.entries.push_back(QueueEntry::Barrier(ack));
         state.urgent = true;
         self.wake(state);
         Ok(Some(acked))
@@ -203,10 +203,10 @@ impl Queue {
         self.lock().unwritten
     }
 
-    pub(super) fn figures(&self) -> Figures {
+    pub(super) fn figures(&self) -> LogFigures {
         let state = self.lock();
         let is_faulty = state.fault.is_some() || state.writer == WriterState::Gone;
-        Figures {
+        LogFigures {
             queued: state.unwritten,
             written: state.written,
             lost: state.ever_lost,
@@ -229,7 +229,7 @@ impl Queue {
     }
 
     /// Waking is a system call, also of a thread that is awake: only for who needs it.
-    fn wake(&self, mut state: MutexGuard<'_, State>) {
+    fn wake(&self, mut state: MutexGuard<'_, QueueState>) {
         let needed = match state.writer {
             WriterState::Asleep => true,
             WriterState::Napping => state.urgent,
@@ -246,7 +246,7 @@ impl Queue {
 
     /// Waits for entries and moves them all into `taken`. `None` once the queue is closed and
     /// empty.
-    pub(super) fn take(&self, taken: &mut VecDeque<Entry>) -> Option<()> {
+    pub(super) fn take(&self, taken: &mut VecDeque<QueueEntry>) -> Option<()> {
         let mut state = self.lock();
         if state.durability == Durability::Async {
             state.writer = WriterState::Napping;
@@ -283,7 +283,7 @@ impl Queue {
         state.faults += u64::from(state.fault.is_none());
         state.fault = Some(fault.clone());
         for entry in &mut state.entries {
-            if let Entry::Record { ack, .. } = entry {
+            if let QueueEntry::Record { ack, .. } = entry {
                 answer(ack.take(), Err(fault.clone()));
             }
         }
@@ -307,7 +307,7 @@ impl Queue {
             let record = Box::new(Record::new(Kind::AuditGap).reason(reason).lost(lost));
             // At the end: what is queued came before what was lost.
             let time = self.clock.now();
-            state.entries.push_back(Entry::Record {
+            state.entries.push_back(QueueEntry::Record {
                 record,
                 time,
                 room: 0,
@@ -340,7 +340,7 @@ impl Queue {
         drop(orphans);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         // Nothing that holds the lock can leave the state half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -348,7 +348,7 @@ impl Queue {
 
 /// Whether a barrier is the last thing that the queue takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Closing {
+pub(super) enum BarrierKind {
     Yes,
     No,
 }

@@ -73,23 +73,23 @@ pub struct Record {
     pub lost: Option<u64>,
     /// Its place in a trace, if a collector receives this one. No part of the log.
     #[serde(skip)]
-    pub traced: Option<Box<Traced>>,
+    pub traced: Option<Box<TraceFields>>,
 }
 
 /// What a trace says of a message and the log does not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Traced {
+pub struct TraceFields {
     pub span: Span,
     /// The method, if the gate knows it.
     pub method: Option<KnownMethod>,
     /// The revision that its sender speaks.
     pub version: Option<Text>,
-    pub named: Named,
+    pub named: TargetStatus,
 }
 
 /// Whether there is what a message names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Named {
+pub enum TargetStatus {
     /// What policy permits, or a tool that the upstream offers.
     Known,
     /// Any text that a peer chose.

@@ -41,11 +41,11 @@ pub struct SecretTooShort;
 /// Clones know the same secrets, those that any of them learns included.
 #[derive(Clone, Default)]
 pub struct Redactor {
-    known: Arc<ArcSwap<Known>>,
+    known: Arc<ArcSwap<KnownSecrets>>,
 }
 
 #[derive(Default, Clone)]
-struct Known {
+struct KnownSecrets {
     fixed: Vec<Arc<Needle>>,
     /// The forms of each secret, oldest first.
     learned: VecDeque<Vec<Arc<Needle>>>,
@@ -66,7 +66,7 @@ impl Redactor {
         for secret in secrets {
             fixed.extend(needles(secret)?);
         }
-        let known = Known {
+        let known = KnownSecrets {
             fixed,
             learned: VecDeque::new(),
         };
@@ -151,7 +151,7 @@ impl Redactor {
     }
 }
 
-impl Known {
+impl KnownSecrets {
     fn all(&self) -> impl Iterator<Item = &Needle> {
         let learned = self.learned.iter().flatten();
         self.fixed.iter().chain(learned).map(Arc::as_ref)

@@ -14,7 +14,7 @@ pub trait Sink: Send + fmt::Debug {
     /// For messages: `the file ...`.
     fn name(&self) -> Arc<str>;
     /// Makes ready for a batch. Until [`Sink::end`] no other bytes come between ours.
-    fn begin(&mut self) -> io::Result<Begun>;
+    fn begin(&mut self) -> io::Result<LinePosition>;
     /// Writes some of the bytes and says how many, like [`io::Write::write`].
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
     /// The batch is written.
@@ -25,7 +25,7 @@ pub trait Sink: Send + fmt::Debug {
 
 /// Where the next byte goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Begun {
+pub enum LinePosition {
     AtLineStart,
     /// After half a line of a writer that died; it has to be ended first.
     MidLine,
@@ -42,11 +42,11 @@ pub(super) enum Sync {
 #[derive(Debug)]
 pub(super) struct Lane {
     sink: Box<dyn Sink>,
-    state: State,
+    state: LaneState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum LaneState {
     Idle,
     OwesLineEnd,
     /// So many bytes of the batch are written.
@@ -59,7 +59,7 @@ impl Lane {
     pub(super) fn new(sink: Box<dyn Sink>) -> Self {
         Self {
             sink,
-            state: State::Idle,
+            state: LaneState::Idle,
         }
     }
 
@@ -69,7 +69,7 @@ impl Lane {
 
     /// Forgets the batch that was delivered.
     pub(super) fn next(&mut self) {
-        self.state = State::Idle;
+        self.state = LaneState::Idle;
     }
 
     /// Brings the batch to the sink. After an error the same batch has to be given again: it goes
@@ -77,29 +77,31 @@ impl Lane {
     pub(super) fn deliver(&mut self, batch: &[u8], sync: Sync) -> io::Result<()> {
         loop {
             self.state = match self.state {
-                State::Idle if batch.is_empty() => State::WrittenNotSynced,
-                State::Idle => match self.sink.begin()? {
-                    Begun::AtLineStart => State::Written(0),
-                    Begun::MidLine => State::OwesLineEnd,
+                LaneState::Idle if batch.is_empty() => LaneState::WrittenNotSynced,
+                LaneState::Idle => match self.sink.begin()? {
+                    LinePosition::AtLineStart => LaneState::Written(0),
+                    LinePosition::MidLine => LaneState::OwesLineEnd,
                 },
-                State::OwesLineEnd => match self.write(b"\n")? {
-                    0 => State::OwesLineEnd,
-                    _ => State::Written(0),
+                LaneState::OwesLineEnd => match self.write(b"\n")? {
+                    0 => LaneState::OwesLineEnd,
+                    _ => LaneState::Written(0),
                 },
-                State::Written(so_far) => match batch.get(so_far..) {
-                    Some(rest) if !rest.is_empty() => State::Written(so_far + self.write(rest)?),
+                LaneState::Written(so_far) => match batch.get(so_far..) {
+                    Some(rest) if !rest.is_empty() => {
+                        LaneState::Written(so_far + self.write(rest)?)
+                    }
                     _ => {
                         self.sink.end();
-                        State::WrittenNotSynced
+                        LaneState::WrittenNotSynced
                     }
                 },
-                State::WrittenNotSynced => {
+                LaneState::WrittenNotSynced => {
                     if sync == Sync::Wanted {
                         self.sink.sync()?;
                     }
-                    State::Done
+                    LaneState::Done
                 }
-                State::Done => return Ok(()),
+                LaneState::Done => return Ok(()),
             }
         }
     }
@@ -154,8 +156,8 @@ impl Sink for StreamSink {
         }
     }
 
-    fn begin(&mut self) -> io::Result<Begun> {
-        Ok(Begun::AtLineStart)
+    fn begin(&mut self) -> io::Result<LinePosition> {
+        Ok(LinePosition::AtLineStart)
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -201,39 +203,39 @@ mod tests {
 
     /// What a sink answers to one call.
     #[derive(Debug, Clone, Copy)]
-    enum Answer {
+    enum SinkAnswer {
         Takes(usize),
         Fails(io::ErrorKind),
     }
 
     /// Answers as scripted, then takes everything.
     #[derive(Debug, Default)]
-    struct Scripted {
-        answers: VecDeque<Answer>,
+    struct ScriptedSink {
+        answers: VecDeque<SinkAnswer>,
         torn: bool,
         bytes: Arc<Mutex<Vec<u8>>>,
     }
 
-    impl Sink for Scripted {
+    impl Sink for ScriptedSink {
         fn name(&self) -> Arc<str> {
             "the scripted sink".into()
         }
 
-        fn begin(&mut self) -> io::Result<Begun> {
-            if let Some(Answer::Fails(kind)) = self.answers.pop_front() {
+        fn begin(&mut self) -> io::Result<LinePosition> {
+            if let Some(SinkAnswer::Fails(kind)) = self.answers.pop_front() {
                 return Err(kind.into());
             }
             Ok(if self.torn {
-                Begun::MidLine
+                LinePosition::MidLine
             } else {
-                Begun::AtLineStart
+                LinePosition::AtLineStart
             })
         }
 
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             let taken = match self.answers.pop_front() {
-                Some(Answer::Fails(kind)) => return Err(kind.into()),
-                Some(Answer::Takes(most)) => bytes.len().min(most),
+                Some(SinkAnswer::Fails(kind)) => return Err(kind.into()),
+                Some(SinkAnswer::Takes(most)) => bytes.len().min(most),
                 None => bytes.len(),
             };
             self.bytes
@@ -249,7 +251,7 @@ mod tests {
 
         fn sync(&mut self) -> io::Result<()> {
             match self.answers.pop_front() {
-                Some(Answer::Fails(kind)) => Err(kind.into()),
+                Some(SinkAnswer::Fails(kind)) => Err(kind.into()),
                 _ => Ok(()),
             }
         }
@@ -258,9 +260,9 @@ mod tests {
     const BATCHES: [&[u8]; 3] = [b"{\"one\":1}\n{\"two\":2}\n", b"", b"{\"three\":3}\n"];
 
     /// Delivers the batches, each as often as it takes; answers what the sink has.
-    fn deliver(answers: Vec<Answer>, torn: bool, sync: Sync) -> String {
+    fn deliver(answers: Vec<SinkAnswer>, torn: bool, sync: Sync) -> String {
         let bytes = Arc::default();
-        let sink = Scripted {
+        let sink = ScriptedSink {
             answers: answers.into(),
             torn,
             bytes: Arc::clone(&bytes),
@@ -284,7 +286,11 @@ mod tests {
             io::ErrorKind::WouldBlock,
         ] {
             for at in 0..BATCHES[0].len() {
-                let answers = vec![Answer::Takes(0), Answer::Takes(at), Answer::Fails(kind)];
+                let answers = vec![
+                    SinkAnswer::Takes(0),
+                    SinkAnswer::Takes(at),
+                    SinkAnswer::Fails(kind),
+                ];
                 assert_eq!(deliver(answers, false, Sync::NotWanted).as_bytes(), whole);
             }
         }
@@ -292,7 +298,11 @@ mod tests {
 
     #[test]
     fn half_a_line_of_another_writer_is_ended_first() {
-        let text = deliver(vec![Answer::Takes(1), Answer::Takes(0)], true, Sync::Wanted);
+        let text = deliver(
+            vec![SinkAnswer::Takes(1), SinkAnswer::Takes(0)],
+            true,
+            Sync::Wanted,
+        );
         assert_eq!(
             text.as_bytes(),
             [b"\n", BATCHES.concat().as_slice()].concat()
@@ -303,11 +313,11 @@ mod tests {
         #[test]
         fn whatever_a_sink_answers_every_line_is_there_once(
             answers in prop::collection::vec(prop_oneof![
-                (0..12_usize).prop_map(Answer::Takes),
+                (0..12_usize).prop_map(SinkAnswer::Takes),
                 prop::sample::select(vec![
-                    Answer::Fails(io::ErrorKind::StorageFull),
-                    Answer::Fails(io::ErrorKind::Interrupted),
-                    Answer::Fails(io::ErrorKind::Other),
+                    SinkAnswer::Fails(io::ErrorKind::StorageFull),
+                    SinkAnswer::Fails(io::ErrorKind::Interrupted),
+                    SinkAnswer::Fails(io::ErrorKind::Other),
                 ]),
             ], 0..40),
             torn: bool,

@@ -37,18 +37,18 @@ impl Text {
     }
 
     /// Makes the string fit to be written; tells whether a secret was in it.
-    pub(super) fn finish(&mut self, redactor: &Redactor) -> Finished {
+    pub(super) fn finish(&mut self, redactor: &Redactor) -> TextCompletion {
         let (redacted, beyond) = redactor.redact_head(&self.held, Self::LIMIT);
         let finished = match redacted {
-            Cow::Borrowed(_) => Finished::AsItWas,
-            Cow::Owned(_) => Finished::Redacted,
+            Cow::Borrowed(_) => TextCompletion::AsItWas,
+            Cow::Owned(_) => TextCompletion::Redacted,
         };
         // Markers may be longer than what they stand for.
         let (shown, cut) = head(&redacted, Self::LIMIT);
         let left_out = self.left_out.saturating_add(beyond).saturating_add(cut);
         if left_out > 0 {
             self.held = format!("{shown}… [{left_out} bytes more]").into();
-        } else if finished == Finished::Redacted {
+        } else if finished == TextCompletion::Redacted {
             self.held = redacted.into();
         }
         self.left_out = 0;
@@ -58,7 +58,7 @@ impl Text {
 
 /// What [`Text::finish`] had to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Finished {
+pub(super) enum TextCompletion {
     AsItWas,
     Redacted,
 }
@@ -156,7 +156,7 @@ mod tests {
     #[track_caller]
     fn check(text: &str, shown: &str) {
         for mut made in [Text::from(text), Text::from(Arc::from(text))] {
-            assert_eq!(made.finish(&Redactor::default()), Finished::AsItWas);
+            assert_eq!(made.finish(&Redactor::default()), TextCompletion::AsItWas);
             assert_eq!(made, shown);
             // Finished twice is finished once.
             made.finish(&Redactor::default());

@@ -4,16 +4,16 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::fault::AuditFault;
-use super::follower::Feed;
-use super::line::{Line, VERSION, rfc3339};
-use super::queue::{Ack, Entry, Queue, answer};
+use super::line::{LogLine, VERSION, rfc3339};
+use super::mirror_sink::MirrorFeed;
+use super::queue::{Ack, QueueEntry, RecordQueue, answer};
 use super::redact::Redactor;
 use super::settings::Durability;
 use super::sink::{Lane, Sync};
 
 /// Whether the writer may say in the diagnostics that writing fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Diagnostics {
+pub(super) enum FaultReports {
     Tell,
     /// Standard error is what fails, perhaps: telling would fail too, or never return.
     Silent,
@@ -21,15 +21,15 @@ pub(super) enum Diagnostics {
 
 #[derive(Debug)]
 pub(super) struct Writer {
-    pub(super) queue: Arc<Queue>,
+    pub(super) queue: Arc<RecordQueue>,
     /// The record of truth: a record counts as written when it is here. `None` for no sink at all.
     pub(super) lane: Option<Lane>,
     /// Sinks that get the same lines, if they can.
-    pub(super) feeds: Vec<Feed>,
+    pub(super) feeds: Vec<MirrorFeed>,
     pub(super) redactor: Redactor,
     pub(super) instance: Arc<str>,
     pub(super) seq: u64,
-    pub(super) diagnostics: Diagnostics,
+    pub(super) diagnostics: FaultReports,
 }
 
 /// What the entries of one round come to.
@@ -50,7 +50,7 @@ impl Writer {
         let mut batch = Batch::default();
         // Last, so that it drops first: when a caller that waits learns from a dropped
         // acknowledgement that the writer is gone, the queue has to know it already.
-        let _told = TellWhenGone(Arc::clone(&self.queue));
+        let _told = WriterExitNotice(Arc::clone(&self.queue));
         while self.queue.take(&mut taken).is_some() {
             batch.first = self.seq + 1;
             for entry in taken.drain(..) {
@@ -62,10 +62,10 @@ impl Writer {
         }
     }
 
-    fn add(&mut self, batch: &mut Batch, entry: Entry) {
+    fn add(&mut self, batch: &mut Batch, entry: QueueEntry) {
         let (mut record, time, room, ack) = match entry {
-            Entry::Barrier(ack) => return batch.barriers.push(ack),
-            Entry::Record {
+            QueueEntry::Barrier(ack) => return batch.barriers.push(ack),
+            QueueEntry::Record {
                 record,
                 time,
                 room,
@@ -75,7 +75,7 @@ impl Writer {
         batch.records += 1;
         batch.room += room;
         record.finish(&self.redactor);
-        let line = Line {
+        let line = LogLine {
             version: VERSION,
             seq: self.seq + 1,
             timestamp: rfc3339(time),
@@ -113,7 +113,7 @@ impl Writer {
             for ack in batch.acks.drain(..) {
                 answer(Some(ack), Err(fault.clone()));
             }
-            if news && self.diagnostics == Diagnostics::Tell {
+            if news && self.diagnostics == FaultReports::Tell {
                 tracing::error!("{fault}");
             }
             self.queue.pause(pause)?;
@@ -123,7 +123,7 @@ impl Writer {
             lane.next();
         }
         let ended = self.queue.worked(batch.records, batch.room);
-        if let (Some((fault, lost)), Diagnostics::Tell) = (ended, self.diagnostics) {
+        if let (Some((fault, lost)), FaultReports::Tell) = (ended, self.diagnostics) {
             tracing::warn!(
                 lost,
                 "audit records are being written again; the fault was: {fault}"
@@ -150,9 +150,9 @@ impl Writer {
 }
 
 /// Even if the thread panics, callers are answered.
-struct TellWhenGone(Arc<Queue>);
+struct WriterExitNotice(Arc<RecordQueue>);
 
-impl Drop for TellWhenGone {
+impl Drop for WriterExitNotice {
     fn drop(&mut self) {
         self.0.writer_gone();
     }

@@ -16,7 +16,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::{Bridge, Bridged, Settings, Taken};
-use crate::audit::{self, Audit, Durability, Memory, OnFault, Redactor};
+use crate::audit::{self, Audit, Durability, MemorySink, OnFault, Redactor};
 use crate::clock::Clock;
 use crate::gate::{
     self, Agent, AgentGone, DenialForm, Gate, Guards, Permit, Source, Talk, Upstream, UpstreamFault,
@@ -35,7 +35,7 @@ struct Bench {
     bridge: Bridge,
     clock: Arc<HandClock>,
     audit: Audit,
-    memory: Memory,
+    memory: MemorySink,
 }
 
 #[derive(Debug, Default)]
@@ -82,7 +82,7 @@ impl Bench {
     fn new(rule: Rule) -> Self {
         let clock = Arc::new(HandClock::default());
         let shared: Arc<dyn Clock> = clock.clone();
-        let memory = Memory::default();
+        let memory = MemorySink::default();
         let settings = audit::Settings {
             file: None,
             stream: audit::Stream::None,

@@ -3,7 +3,7 @@
 use crate::gate::{
     META_CAPABILITIES, META_CLIENT, META_SUBSCRIPTION, META_VERSION, Unbridged, said,
 };
-use crate::wire::{Document, Fragment, Id, Kind, KnownMethod, Limits, Message, Value};
+use crate::wire::{Document, Fragment, Id, JsonKind, KnownMethod, Limits, Message, Value};
 
 use super::news::Lists;
 use super::session::Round;
@@ -86,9 +86,10 @@ pub(super) fn welcome(asked: &Asked, discovered: Value<'_>, server: &str) -> Str
         .collect();
     let offered = offered.iter().map(|(name, value)| (&**name, value.clone()));
     let named = |info: &Value<'_>| {
-        ["name", "version"]
-            .into_iter()
-            .all(|key| info.get(key).is_some_and(|it| it.kind() == Kind::String))
+        ["name", "version"].into_iter().all(|key| {
+            info.get(key)
+                .is_some_and(|it| it.kind() == JsonKind::String)
+        })
     };
     let server = discovered
         .at(&["_meta", META_SERVER])
@@ -103,7 +104,7 @@ pub(super) fn welcome(asked: &Asked, discovered: Value<'_>, server: &str) -> Str
             Fragment::copy_of,
         );
     let instructions = discovered.get("instructions");
-    let instructions = instructions.filter(|it| it.kind() == Kind::String);
+    let instructions = instructions.filter(|it| it.kind() == JsonKind::String);
     let members = [
         (
             "protocolVersion",

@@ -30,7 +30,7 @@ const LONGEST: usize = 64 << 20;
 
 /// Why there is nothing to show.
 #[derive(Debug, thiserror::Error)]
-enum Failure {
+enum ApprovalsFailure {
     #[error("`--url`: expected `http://HOST:PORT` or `https://HOST:PORT`, and nothing behind it")]
     Url,
     #[error("`--url`: over `http` the token is shown on this machine only; use `https` for `{0}`")]
@@ -55,7 +55,7 @@ enum Failure {
     Write(#[from] io::Error),
 }
 
-impl Failure {
+impl ApprovalsFailure {
     fn exit(&self) -> Exit {
         let refused = |status: &StatusCode| status.is_client_error();
         if matches!(self, Self::Refused { status, .. } if refused(status)) {
@@ -78,7 +78,7 @@ pub fn run(args: &ApprovalsArgs, stdout: &mut dyn Write, stderr: &mut dyn Write)
     }
 }
 
-fn answer(command: &ApprovalsCommand, out: &mut dyn Write) -> Result<(), Failure> {
+fn answer(command: &ApprovalsCommand, out: &mut dyn Write) -> Result<(), ApprovalsFailure> {
     match command {
         ApprovalsCommand::List { gate } => {
             let text = ask(gate, "api/approvals", None)?;
@@ -100,9 +100,9 @@ fn give(
     gate: &GateArgs,
     [word, done]: [&str; 2],
     out: &mut dyn Write,
-) -> Result<(), Failure> {
+) -> Result<(), ApprovalsFailure> {
     if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-        return Err(Failure::Number(id.to_owned()));
+        return Err(ApprovalsFailure::Number(id.to_owned()));
     }
     let body = format!("{{\"answer\":\"{word}\"}}");
     let text = ask(gate, &format!("api/approvals/{id}"), Some(body))?;
@@ -114,11 +114,11 @@ fn give(
 }
 
 /// Asks the gate, and takes what it answers as text.
-fn ask(gate: &GateArgs, path: &str, body: Option<String>) -> Result<String, Failure> {
+fn ask(gate: &GateArgs, path: &str, body: Option<String>) -> Result<String, ApprovalsFailure> {
     let url = place(&gate.url)?;
     let token = token(gate.token_file.as_deref())?;
     let tls = client_tls(&url, gate.ca_file.as_deref())?;
-    let unreachable = |cause: &dyn std::error::Error| Failure::Unreachable(chain(cause));
+    let unreachable = |cause: &dyn std::error::Error| ApprovalsFailure::Unreachable(chain(cause));
     let client = Client::builder()
         .tls_backend_preconfigured(tls)
         .redirect(Policy::none())
@@ -126,7 +126,7 @@ fn ask(gate: &GateArgs, path: &str, body: Option<String>) -> Result<String, Fail
         .timeout(PATIENCE)
         .build()
         .map_err(|cause| unreachable(&cause))?;
-    let url = url.join(path).map_err(|_| Failure::Url)?;
+    let url = url.join(path).map_err(|_| ApprovalsFailure::Url)?;
     let request = match body {
         None => client.get(url),
         Some(body) => client
@@ -143,31 +143,31 @@ fn ask(gate: &GateArgs, path: &str, body: Option<String>) -> Result<String, Fail
     runtime.block_on(exchange(request))
 }
 
-async fn exchange(request: RequestBuilder) -> Result<String, Failure> {
-    let unreachable = |cause: &dyn std::error::Error| Failure::Unreachable(chain(cause));
+async fn exchange(request: RequestBuilder) -> Result<String, ApprovalsFailure> {
+    let unreachable = |cause: &dyn std::error::Error| ApprovalsFailure::Unreachable(chain(cause));
     let response = request.send().await.map_err(|cause| unreachable(&cause))?;
     let status = response.status();
     let body = reqwest::Body::from(response);
     let bytes = Limited::new(body, LONGEST).collect().await;
     let bytes = bytes
-        .map_err(|cause| Failure::Unreachable(cause.to_string()))?
+        .map_err(|cause| ApprovalsFailure::Unreachable(cause.to_string()))?
         .to_bytes();
     let text = String::from_utf8_lossy(&bytes).trim_end().to_owned();
     if status == StatusCode::OK {
         Ok(text)
     } else {
-        Err(Failure::Refused { status, text })
+        Err(ApprovalsFailure::Refused { status, text })
     }
 }
 
 /// The root of the listener. A token is shown in the open on this machine alone.
-fn place(text: &str) -> Result<Url, Failure> {
-    let url: Url = text.parse().map_err(|_| Failure::Url)?;
+fn place(text: &str) -> Result<Url, ApprovalsFailure> {
+    let url: Url = text.parse().map_err(|_| ApprovalsFailure::Url)?;
     let is_root = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
     if !is_root || !url.username().is_empty() || url.password().is_some() {
-        return Err(Failure::Url);
+        return Err(ApprovalsFailure::Url);
     }
-    let host = url.host().ok_or(Failure::Url)?;
+    let host = url.host().ok_or(ApprovalsFailure::Url)?;
     let is_here = match host {
         url::Host::Domain(name) => name == "localhost",
         url::Host::Ipv4(address) => address.is_loopback(),
@@ -176,28 +176,30 @@ fn place(text: &str) -> Result<Url, Failure> {
     match url.scheme() {
         "https" => Ok(url),
         "http" if is_here => Ok(url),
-        "http" => Err(Failure::InTheOpen(host.to_string())),
-        _ => Err(Failure::Url),
+        "http" => Err(ApprovalsFailure::InTheOpen(host.to_string())),
+        _ => Err(ApprovalsFailure::Url),
     }
 }
 
-fn token(file: Option<&Path>) -> Result<String, Failure> {
+fn token(file: Option<&Path>) -> Result<String, ApprovalsFailure> {
     let text = match file {
-        Some(path) => std::fs::read_to_string(path).map_err(|cause| Failure::TokenFile {
-            path: path.to_owned(),
-            cause,
-        })?,
-        None => std::env::var(TOKEN).map_err(|_| Failure::NoToken)?,
+        Some(path) => {
+            std::fs::read_to_string(path).map_err(|cause| ApprovalsFailure::TokenFile {
+                path: path.to_owned(),
+                cause,
+            })?
+        }
+        None => std::env::var(TOKEN).map_err(|_| ApprovalsFailure::NoToken)?,
     };
     let token = text.trim();
     if token.is_empty() {
-        return Err(Failure::NoToken);
+        return Err(ApprovalsFailure::NoToken);
     }
     Ok(token.to_owned())
 }
 
 /// For people: each question whole, as the page shows it.
-fn list(text: &str, out: &mut dyn Write) -> Result<(), Failure> {
+fn list(text: &str, out: &mut dyn Write) -> Result<(), ApprovalsFailure> {
     let limits = Limits {
         max_bytes: LONGEST,
         ..Limits::default()
@@ -205,9 +207,9 @@ fn list(text: &str, out: &mut dyn Write) -> Result<(), Failure> {
     let document = Document::decode(text.as_bytes(), &limits)?;
     let root = document.root();
     if root.get("schema").and_then(Value::as_i64) != Some(1) {
-        return Err(Failure::Foreign);
+        return Err(ApprovalsFailure::Foreign);
     }
-    let pending = root.get("pending").ok_or(Failure::Foreign)?;
+    let pending = root.get("pending").ok_or(ApprovalsFailure::Foreign)?;
     let mut items = pending.items().peekable();
     if items.peek().is_none() {
         writeln!(out, "nothing waits for an answer")?;
@@ -221,7 +223,7 @@ fn list(text: &str, out: &mut dyn Write) -> Result<(), Failure> {
     Ok(())
 }
 
-fn one(item: Value<'_>, out: &mut dyn Write) -> Result<(), Failure> {
+fn one(item: Value<'_>, out: &mut dyn Write) -> Result<(), ApprovalsFailure> {
     let text = |path: &[&str]| {
         let value = item.at(path).and_then(Value::as_str);
         value.map(|text| shown(&text)).unwrap_or_default()

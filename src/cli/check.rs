@@ -1,8 +1,8 @@
 //! `check`: what is wrong with policies, labels and tests, and what looks wrong.
 
 mod derived;
-mod look;
 mod report;
+mod target;
 #[cfg(test)]
 mod tests;
 
@@ -11,14 +11,14 @@ use std::io::Write;
 use miette::Diagnostic;
 
 pub use self::derived::run as run_policy;
-use self::look::Target;
-use self::report::{Outcome, Report};
+use self::report::{CheckOutcome, CheckReport};
+use self::target::CheckTarget;
 use super::args::{CheckArgs, CheckFormat};
 use super::exit::Exit;
 use super::{heard, report as terminal};
-use crate::findings::{Finding, Level};
+use crate::findings::{Finding, FindingLevel};
 use crate::lint::{ALL, Lint};
-use crate::loading::Warnings;
+use crate::loading::WarningMode;
 use crate::policy::PolicyProblem;
 use crate::policy_tests;
 
@@ -29,14 +29,14 @@ pub fn run(args: &CheckArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> 
 
 /// Writes the report.
 fn finish(
-    done: Result<Found, Vec<Told>>,
+    done: Result<CheckFindings, Vec<BoxedDiagnostic>>,
     format: CheckFormat,
     stdout: &mut dyn Write,
     stderr: &mut dyn Write,
 ) -> Exit {
     let report = match done {
-        Ok(found) => Report::of(found),
-        Err(why) => Report::not_checked(why),
+        Ok(found) => CheckReport::of(found),
+        Err(why) => CheckReport::not_checked(why),
     };
     let written = match format {
         CheckFormat::Human => report.human(stderr),
@@ -46,35 +46,37 @@ fn finish(
     };
     // An unwritten report is a failure.
     match (report.outcome, heard(written.and_then(|()| stdout.flush()))) {
-        (_, Err(_)) | (Outcome::NotChecked, _) => Exit::NotChecked,
-        (Outcome::Clean, Ok(())) => Exit::Success,
-        (Outcome::Findings, Ok(())) => Exit::Findings,
+        (_, Err(_)) | (CheckOutcome::NotChecked, _) => Exit::NotChecked,
+        (CheckOutcome::Clean, Ok(())) => Exit::Success,
+        (CheckOutcome::Findings, Ok(())) => Exit::Findings,
     }
 }
 
 /// Anything that can be told.
-type Told = Box<dyn Diagnostic + Send + Sync>;
+type BoxedDiagnostic = Box<dyn Diagnostic + Send + Sync>;
 
 /// What was found in what was checked.
-struct Found {
-    told: Vec<Told>,
+struct CheckFindings {
+    told: Vec<BoxedDiagnostic>,
     checked: Vec<String>,
     /// A file that was written.
     wrote: Option<String>,
     /// Whether warnings count as findings.
-    warnings: Warnings,
+    warnings: WarningMode,
 }
 
-fn check(args: &CheckArgs) -> Result<Found, Vec<Told>> {
+fn check(args: &CheckArgs) -> Result<CheckFindings, Vec<BoxedDiagnostic>> {
     let without = without(&args.ignore)?;
     let targets = targets(args)?;
     let mut told = Vec::new();
     for target in &targets {
         told.extend(target.look(&without)?);
     }
-    let warnings = targets.first().map_or(Warnings::Error, Target::warnings);
+    let warnings = targets
+        .first()
+        .map_or(WarningMode::Error, CheckTarget::warnings);
     let checked = targets.into_iter().map(|target| target.name).collect();
-    Ok(Found {
+    Ok(CheckFindings {
         told,
         checked,
         wrote: None,
@@ -82,9 +84,9 @@ fn check(args: &CheckArgs) -> Result<Found, Vec<Told>> {
     })
 }
 
-fn targets(args: &CheckArgs) -> Result<Vec<Target>, Vec<Told>> {
+fn targets(args: &CheckArgs) -> Result<Vec<CheckTarget>, Vec<BoxedDiagnostic>> {
     if let Some(file) = &args.config {
-        return Target::of_configuration(file);
+        return CheckTarget::of_configuration(file);
     }
     if args.paths.is_empty() {
         let problem = PolicyProblem::error("check::nothing_named", "there is nothing to check")
@@ -98,15 +100,15 @@ fn targets(args: &CheckArgs) -> Result<Vec<Target>, Vec<Told>> {
         // No test is to run here, as these say together.
         let problems = errors.problems.into_iter();
         problems
-            .map(|problem| Box::new(problem) as Told)
+            .map(|problem| Box::new(problem) as BoxedDiagnostic)
             .collect::<Vec<_>>()
     })?;
-    Ok(packs.into_iter().map(Target::pack).collect())
+    Ok(packs.into_iter().map(CheckTarget::pack).collect())
 }
 
 /// What is not told.
 #[derive(Debug, Default)]
-struct Without {
+struct IgnoredFindings {
     lints: Vec<&'static Lint>,
     /// Codes of what the loader remarks.
     notices: Vec<&'static str>,
@@ -116,9 +118,9 @@ struct Without {
 const NOTICES: [&str; 1] = ["policy::untyped"];
 
 /// What is left out; a name that nothing has is a mistake, not a wish that is met.
-fn without(names: &[String]) -> Result<Without, Vec<Told>> {
-    let mut without = Without::default();
-    let mut problems: Vec<Told> = Vec::new();
+fn without(names: &[String]) -> Result<IgnoredFindings, Vec<BoxedDiagnostic>> {
+    let mut without = IgnoredFindings::default();
+    let mut problems: Vec<BoxedDiagnostic> = Vec::new();
     for name in names {
         match (Lint::named(name), NOTICES.iter().find(|code| *code == name)) {
             (Some(lint), _) => without.lints.push(lint),
@@ -133,6 +135,6 @@ fn without(names: &[String]) -> Result<Without, Vec<Told>> {
     }
 }
 
-fn one(diagnostic: impl Diagnostic + Send + Sync + 'static) -> Vec<Told> {
+fn one(diagnostic: impl Diagnostic + Send + Sync + 'static) -> Vec<BoxedDiagnostic> {
     vec![Box::new(diagnostic)]
 }

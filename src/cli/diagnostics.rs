@@ -18,12 +18,12 @@ const WAITING: usize = 1024;
 /// Makes the writers of single events.
 #[derive(Debug, Clone)]
 pub struct Diagnostics {
-    lines: SyncSender<Item>,
+    lines: SyncSender<WriterItem>,
     dropped: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]
-enum Item {
+enum WriterItem {
     Line(Vec<u8>),
     /// Everything before it has been written.
     Flushed(SyncSender<()>),
@@ -47,7 +47,7 @@ impl Diagnostics {
     /// Waits until what was said so far has been written, but not longer than `patience`.
     pub fn flush(&self, patience: Duration) {
         let (done, flushed) = sync_channel(1);
-        if self.lines.try_send(Item::Flushed(done)).is_ok() {
+        if self.lines.try_send(WriterItem::Flushed(done)).is_ok() {
             // Too late: there is no reader.
             let _ = flushed.recv_timeout(patience);
         }
@@ -56,11 +56,16 @@ impl Diagnostics {
 
 /// One event.
 #[derive(Debug)]
-pub struct Event<'d>(&'d Diagnostics);
+pub struct DiagnosticEvent<'d>(&'d Diagnostics);
 
-impl Write for Event<'_> {
+impl Write for DiagnosticEvent<'_> {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        if self.0.lines.try_send(Item::Line(line.to_vec())).is_err() {
+        if self
+            .0
+            .lines
+            .try_send(WriterItem::Line(line.to_vec()))
+            .is_err()
+        {
             self.0.dropped.fetch_add(1, Ordering::Relaxed);
         }
         Ok(line.len())
@@ -72,20 +77,20 @@ impl Write for Event<'_> {
 }
 
 impl<'d> MakeWriter<'d> for Diagnostics {
-    type Writer = Event<'d>;
+    type Writer = DiagnosticEvent<'d>;
 
-    fn make_writer(&'d self) -> Event<'d> {
-        Event(self)
+    fn make_writer(&'d self) -> DiagnosticEvent<'d> {
+        DiagnosticEvent(self)
     }
 }
 
-fn write(waiting: &Receiver<Item>, dropped: &AtomicU64) {
+fn write(waiting: &Receiver<WriterItem>, dropped: &AtomicU64) {
     for item in waiting {
         let mut stderr = io::stderr();
         // A closed stderr has no reader.
         let _ = match item {
-            Item::Line(line) => stderr.write_all(&line),
-            Item::Flushed(done) => {
+            WriterItem::Line(line) => stderr.write_all(&line),
+            WriterItem::Flushed(done) => {
                 let _ = done.try_send(());
                 Ok(())
             }

@@ -10,8 +10,9 @@ use super::{heard, proxy, report, test_policy};
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Config, ConfigErrors};
 use crate::explain::{
-    self, Circumstances, Cover, Decision, Explanation, Message, NotExplained, People, Problem,
-    RecordError, Recorded, Request, Settings, Which,
+    self, ConsentChannels, ExplainError, ExplainProblem, ExplainRequest, ExplainedDecision,
+    Explanation, HypotheticalMessage, PolicyScope, RecordError, RecordSelector, RecordedMessage,
+    SenderContext, Settings,
 };
 use crate::loading;
 use crate::policy::{Agent, Client, PolicyErrors};
@@ -27,7 +28,11 @@ pub fn run(args: &ExplainArgs, stdin: &mut dyn Read, stdout: &mut dyn Write) -> 
     let done = explanation(args, stdin);
     let written = match (&done, args.format) {
         (Ok(explanation), Format::Human) => {
-            let cover = if args.all { Cover::All } else { Cover::Nearest };
+            let cover = if args.all {
+                PolicyScope::All
+            } else {
+                PolicyScope::Nearest
+            };
             explanation.write(stdout, cover, test_policy::paint())
         }
         (Ok(explanation), Format::Json) => json(explanation, stdout),
@@ -42,15 +47,15 @@ pub fn run(args: &ExplainArgs, stdin: &mut dyn Read, stdout: &mut dyn Write) -> 
     let decision = done.ok().and_then(|explanation| explanation.decision);
     // An unwritten explanation is a failure.
     match (decision, heard(written.and_then(|()| stdout.flush()))) {
-        (_, Err(_)) | (None | Some(Decision::Unknown), _) => Exit::NotExplained,
-        (Some(Decision::Allow), Ok(())) => Exit::Success,
-        (Some(Decision::Deny), Ok(())) => Exit::Denied,
+        (_, Err(_)) | (None | Some(ExplainedDecision::Unknown), _) => Exit::NotExplained,
+        (Some(ExplainedDecision::Allow), Ok(())) => Exit::Success,
+        (Some(ExplainedDecision::Deny), Ok(())) => Exit::Denied,
     }
 }
 
 /// Why there is no explanation.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
-enum Failure {
+enum ExplainFailure {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Config(#[from] ConfigErrors),
@@ -84,16 +89,16 @@ enum Failure {
     NotJudged(String),
 }
 
-impl Failure {
+impl ExplainFailure {
     fn tell_people(&self) {
         report::tell(self);
     }
 
-    fn problem(&self) -> Problem {
+    fn problem(&self) -> ExplainProblem {
         use miette::Diagnostic as _;
         // Of several problems, people are told all and programs the first.
         let first = self.related().and_then(|mut all| all.next());
-        let of = |one: &dyn miette::Diagnostic| Problem {
+        let of = |one: &dyn miette::Diagnostic| ExplainProblem {
             code: one.code().map(|code| code.to_string()),
             message: one.to_string(),
             help: one.help().map(|help| help.to_string()),
@@ -102,7 +107,7 @@ impl Failure {
     }
 }
 
-fn explanation(args: &ExplainArgs, stdin: &mut dyn Read) -> Result<Explanation, Failure> {
+fn explanation(args: &ExplainArgs, stdin: &mut dyn Read) -> Result<Explanation, ExplainFailure> {
     let config = args
         .config
         .as_deref()
@@ -111,21 +116,21 @@ fn explanation(args: &ExplainArgs, stdin: &mut dyn Read) -> Result<Explanation, 
     let settings = settings(args, config.as_ref());
     let request = request(args, stdin)?;
     let circumstances = match &request {
-        Request::Message(_) => Circumstances {
+        ExplainRequest::Message(_) => SenderContext {
             agent: agent(args),
             now: args.now.unwrap_or_else(|| SystemClock::new().now()),
             start: read_start(args.session.as_deref(), args.consent.as_deref())
-                .map_err(|errors| Failure::Start(errors.problems))?,
+                .map_err(|errors| ExplainFailure::Start(errors.problems))?,
         },
-        Request::Recorded(recorded) => Circumstances {
+        ExplainRequest::Recorded(recorded) => SenderContext {
             agent: recorded.agent.clone(),
             now: recorded.now,
             start: recorded.start(),
         },
     };
     explain::explain(&settings, &request, circumstances).map_err(|problem| match problem {
-        NotExplained::Policies(errors) => Failure::Policies(errors),
-        NotExplained::NotJudged(why) => Failure::NotJudged(why),
+        ExplainError::Policies(errors) => ExplainFailure::Policies(errors),
+        ExplainError::NotJudged(why) => ExplainFailure::NotJudged(why),
     })
 }
 
@@ -136,8 +141,8 @@ fn settings(args: &ExplainArgs, config: Option<&Config>) -> Settings {
             server: config.upstream.name.clone(),
             gate: proxy::gate_settings(config),
             people: match &config.consent {
-                Some(consent) => People::Asked(consent.channels.clone()),
-                None => People::Nobody,
+                Some(consent) => ConsentChannels::Asked(consent.channels.clone()),
+                None => ConsentChannels::NoChannel,
             },
         },
         None => Settings {
@@ -148,65 +153,69 @@ fn settings(args: &ExplainArgs, config: Option<&Config>) -> Settings {
             },
             server: "upstream".to_owned(),
             gate: proxy::default_gate_settings(),
-            people: People::Unknown,
+            people: ConsentChannels::Unknown,
         },
     }
 }
 
-fn request(args: &ExplainArgs, stdin: &mut dyn Read) -> Result<Request, Failure> {
+fn request(args: &ExplainArgs, stdin: &mut dyn Read) -> Result<ExplainRequest, ExplainFailure> {
     let arguments = || arguments(args.args.as_deref());
     let message = if let Some(tool) = &args.call {
-        Message::Call {
+        HypotheticalMessage::Call {
             tool: tool.clone(),
             arguments: arguments()?,
         }
     } else if let Some(name) = &args.prompt {
-        Message::Prompt {
+        HypotheticalMessage::Prompt {
             name: name.clone(),
             arguments: arguments()?,
         }
     } else if let Some(uri) = &args.read {
-        Message::Read(uri.clone())
+        HypotheticalMessage::Read(uri.clone())
     } else if let Some((log, which)) = args.audit.as_ref().zip(which(args)) {
         let text = fs::read_to_string(log).map_err(|why| unreadable(log, why))?;
-        let recorded = Recorded::find(&text, &which).map_err(|why| Failure::Record {
-            place: log.display().to_string(),
-            why,
-        })?;
-        return Ok(Request::Recorded(Box::new(recorded)));
+        let recorded =
+            RecordedMessage::find(&text, &which).map_err(|why| ExplainFailure::Record {
+                place: log.display().to_string(),
+                why,
+            })?;
+        return Ok(ExplainRequest::Recorded(Box::new(recorded)));
     } else {
         return from_stdin(args, stdin);
     };
-    Ok(Request::Message(message))
+    Ok(ExplainRequest::Message(message))
 }
 
-fn which(args: &ExplainArgs) -> Option<Which> {
-    let reference = args.record.clone().map(Which::Reference);
-    args.seq.map(Which::Seq).or(reference)
+fn which(args: &ExplainArgs) -> Option<RecordSelector> {
+    let reference = args.record.clone().map(RecordSelector::Reference);
+    args.seq.map(RecordSelector::Seq).or(reference)
 }
 
 /// A message or a record.
-fn from_stdin(args: &ExplainArgs, stdin: &mut dyn Read) -> Result<Request, Failure> {
+fn from_stdin(args: &ExplainArgs, stdin: &mut dyn Read) -> Result<ExplainRequest, ExplainFailure> {
     let mut frame = String::new();
     let read = stdin.take(MAX_BYTES).read_to_string(&mut frame);
     read.map_err(|why| unreadable(Path::new("standard input"), why))?;
     let frame = frame.trim();
     if frame.is_empty() {
-        return Err(Failure::Nothing);
+        return Err(ExplainFailure::Nothing);
     }
     if args.from.is_none() && is_record(frame) {
-        let recorded = Recorded::read(frame).map_err(|why| Failure::Record {
+        let recorded = RecordedMessage::read(frame).map_err(|why| ExplainFailure::Record {
             place: "standard input".to_owned(),
             why,
         })?;
-        return Ok(Request::Recorded(Box::new(recorded)));
+        return Ok(ExplainRequest::Recorded(Box::new(recorded)));
     }
     let from = match args.from {
         Some(Sender::Agent) | None => Side::Agent,
         Some(Sender::Server) => Side::Upstream,
     };
     let frame = frame.to_owned();
-    Ok(Request::Message(Message::Frame { from, frame }))
+    Ok(ExplainRequest::Message(HypotheticalMessage::Frame {
+        from,
+        frame,
+    }))
 }
 
 /// What no message has, and every record.
@@ -218,7 +227,7 @@ fn is_record(text: &str) -> bool {
 
 /// Checked only so far that a quoting mistake is reported as such: whether the gate takes them is what
 /// is asked.
-fn arguments(typed: Option<&str>) -> Result<String, Failure> {
+fn arguments(typed: Option<&str>) -> Result<String, ExplainFailure> {
     let typed = typed.unwrap_or("{}");
     let slip = |kind: &JsonErrorKind| {
         matches!(
@@ -231,7 +240,7 @@ fn arguments(typed: Option<&str>) -> Result<String, Failure> {
         )
     };
     match Document::decode(typed.as_bytes(), &Limits::default()) {
-        Err(error) if slip(&error.kind) => Err(Failure::Arguments(error)),
+        Err(error) if slip(&error.kind) => Err(ExplainFailure::Arguments(error)),
         Ok(_) | Err(_) => Ok(typed.to_owned()),
     }
 }
@@ -251,8 +260,8 @@ fn agent(args: &ExplainArgs) -> Agent {
     }
 }
 
-fn unreadable(path: &Path, why: io::Error) -> Failure {
-    Failure::Unreadable {
+fn unreadable(path: &Path, why: io::Error) -> ExplainFailure {
+    ExplainFailure::Unreadable {
         path: path.display().to_string(),
         why,
     }
@@ -385,8 +394,8 @@ mod tests {
             let told = json["consent"].as_str();
             assert_eq!(told, says, "{more}: {json}");
         };
-        let nobody = "no person can be asked: there is no `[consent]`";
-        check("", "write", Some(nobody));
+        let no_channel = "no person can be asked: there is no `[consent]`";
+        check("", "write", Some(no_channel));
         let form = "a person would be asked, by a form of the agent's client (`elicitation`)";
         check("consent.channels = ['elicitation']\n", "write", Some(form));
         check("", "drop", None);
@@ -438,8 +447,8 @@ mod tests {
 
     #[test]
     fn whoever_has_read_enough_gets_the_exit_of_the_decision() {
-        struct Closed(io::ErrorKind);
-        impl Write for Closed {
+        struct OutputClosed(io::ErrorKind);
+        impl Write for OutputClosed {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {
                 Err(self.0.into())
             }
@@ -453,7 +462,7 @@ mod tests {
             let Command::Explain(args) = args::parse(line).unwrap().command else {
                 panic!()
             };
-            let exit = run(&args, &mut &b""[..], &mut Closed(kind));
+            let exit = run(&args, &mut &b""[..], &mut OutputClosed(kind));
             assert_eq!(exit, expected, "{format} {kind}");
         };
         for format in ["human", "json"] {
@@ -479,7 +488,7 @@ mod tests {
         };
         check("consent", "{ scope = \"writes\"");
         check("session", "{ level = \"confidential\"");
-        let nope = Failure::Start(read_start(None, Some("nope")).unwrap_err().problems);
+        let nope = ExplainFailure::Start(read_start(None, Some("nope")).unwrap_err().problems);
         let text = report::text(&nope);
         assert!(text.contains("the options cannot be used"), "{text}");
         assert!(

@@ -2,6 +2,7 @@
 
 pub mod approvals;
 pub mod args;
+mod atomic_write;
 pub mod check;
 #[cfg(feature = "demo")]
 pub mod demo;
@@ -14,9 +15,8 @@ pub mod proxy;
 pub mod report;
 pub mod test_policy;
 pub mod tools;
-mod unmet;
+mod unmet_requirements;
 pub mod validate_config;
-mod whole;
 
 use std::io;
 
@@ -55,11 +55,11 @@ pub fn run(typed: Cli, allocated: fn() -> usize) -> Exit {
 }
 
 /// Loads what a configuration names as `proxy` does, and puts nothing in force.
-fn policies(config: &Config) -> Result<validate_config::Policies, PolicyErrors> {
+fn policies(config: &Config) -> Result<validate_config::PolicyValidation, PolicyErrors> {
     let mut loaded = loading::load(&proxy::policy_settings(&config.policy))?;
-    let missing = unmet::Expected::by(config).missing_in(&loaded.snapshot);
+    let missing = unmet_requirements::PolicyRequirements::by(config).missing_in(&loaded.snapshot);
     loaded.notices.extend(missing);
-    Ok(validate_config::Policies {
+    Ok(validate_config::PolicyValidation {
         revision: loaded.snapshot.revision().as_str().to_owned(),
         exposed: loaded.surfaces.to_string(),
         notices: loaded.notices,
@@ -78,7 +78,7 @@ fn heard(written: io::Result<()>) -> io::Result<()> {
 /// The hidden subcommand with which the gate starts its upstream, if this is one.
 pub fn launch_request() -> Option<launch::Launch> {
     #[derive(Parser)]
-    struct Hidden {
+    struct HiddenArgs {
         #[command(flatten)]
         launch: launch::Launch,
     }
@@ -86,7 +86,7 @@ pub fn launch_request() -> Option<launch::Launch> {
     arguments
         .peek()
         .filter(|name| *name == launcher::SUBCOMMAND)?;
-    Hidden::try_parse_from(arguments)
+    HiddenArgs::try_parse_from(arguments)
         .ok()
         .map(|hidden| hidden.launch)
 }

@@ -46,11 +46,11 @@ use crate::bridge::{self, Bridge};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{self, Config, Listen};
 use crate::gate::{self, Gate};
-use crate::loading::{self, Loaded};
+use crate::loading::{self, LoadedPolicies};
 use crate::memory::Memory;
 use crate::policy;
 use crate::session::{Place, Session, SessionId};
-use crate::shutdown::{Cause, Shutdown};
+use crate::shutdown::{Shutdown, ShutdownCause};
 
 use super::args::ProxyArgs;
 use super::exit::Exit;
@@ -186,7 +186,7 @@ pub fn run(args: ProxyArgs, allocated: fn() -> usize) -> Exit {
     }
 }
 
-fn run_here(config: &Config, loaded: Loaded, memory: Memory) -> Exit {
+fn run_here(config: &Config, loaded: LoadedPolicies, memory: Memory) -> Exit {
     let runtime = match &config.listen {
         // One agent, one upstream: a second thread would add a wake-up to every message and do
         // nothing.
@@ -268,7 +268,7 @@ impl Parts {
 }
 
 /// Serves agents until the end.
-async fn start(config: &Config, loaded: Loaded, memory: Memory) -> Exit {
+async fn start(config: &Config, loaded: LoadedPolicies, memory: Memory) -> Exit {
     let Opened {
         parts,
         entrance,
@@ -323,7 +323,7 @@ async fn start(config: &Config, loaded: Loaded, memory: Memory) -> Exit {
     let (end, ()) = tokio::join!(serving, gate.end_questions_until(over.notified()));
     for trials in trials {
         // However it ended.
-        shutdown.request(Cause::UpstreamGone);
+        shutdown.request(ShutdownCause::UpstreamGone);
         if trials.await.is_err() {
             error!("the handshakes of the gate's own broke off");
         }

@@ -12,7 +12,7 @@ use super::{proxy, report};
 use crate::config::{Config, ConfigErrors};
 use crate::findings;
 use crate::policy_tests::{
-    self, Configured, Mutants, NotRun, Outcome, Paint, Report, WantedCoverage,
+    self, ConfiguredPolicies, Mutants, NotRun, Paint, Report, RunOutcome, WantedCoverage,
 };
 
 /// Runs the tests that the arguments name. Reports of results go to `stdout`; in the format for
@@ -31,9 +31,9 @@ fn run_once(args: &TestPolicyArgs, stdout: &mut dyn Write) -> Exit {
         Ok(config) => {
             let settings = settings(args, config.as_ref());
             progress::told(|progress| policy_tests::run_telling(&settings, progress))
-                .map_err(Failure::NotRun)
+                .map_err(TestPolicyFailure::NotRun)
         }
-        Err(errors) => Err(Failure::Config(errors)),
+        Err(errors) => Err(TestPolicyFailure::Config(errors)),
     };
     let written = match &done {
         Ok(report) => write(report, args.format, stdout),
@@ -49,21 +49,21 @@ fn run_once(args: &TestPolicyArgs, stdout: &mut dyn Write) -> Exit {
     };
     // An unwritten report is a failure.
     match (outcome, written.and_then(|()| stdout.flush())) {
-        (_, Err(_)) | (Outcome::NotRun, _) => Exit::TestsNotRun,
-        (Outcome::Passed, Ok(())) => Exit::Success,
-        (Outcome::CoverageTooLow, Ok(())) => Exit::CoverageTooLow,
-        (Outcome::Failed | Outcome::MutantsSurvived, Ok(())) => Exit::TestsFailed,
-        (Outcome::PoliciesInvalid, Ok(())) => Exit::PoliciesInvalid,
+        (_, Err(_)) | (RunOutcome::NotRun, _) => Exit::TestsNotRun,
+        (RunOutcome::Passed, Ok(())) => Exit::Success,
+        (RunOutcome::CoverageTooLow, Ok(())) => Exit::CoverageTooLow,
+        (RunOutcome::Failed | RunOutcome::MutantsSurvived, Ok(())) => Exit::TestsFailed,
+        (RunOutcome::PoliciesInvalid, Ok(())) => Exit::PoliciesInvalid,
     }
 }
 
 /// Why there is no result.
-enum Failure {
+enum TestPolicyFailure {
     Config(ConfigErrors),
     NotRun(NotRun),
 }
 
-impl Failure {
+impl TestPolicyFailure {
     fn tell_people(&self) {
         match self {
             Self::Config(errors) => report::configuration(errors),
@@ -78,9 +78,9 @@ impl Failure {
         }
     }
 
-    fn outcome(&self) -> Outcome {
+    fn outcome(&self) -> RunOutcome {
         match self {
-            Self::Config(_) => Outcome::NotRun,
+            Self::Config(_) => RunOutcome::NotRun,
             Self::NotRun(not_run) => not_run.outcome(),
         }
     }
@@ -112,8 +112,8 @@ fn settings(args: &TestPolicyArgs, config: Option<&Config>) -> policy_tests::Set
     }
 }
 
-pub fn configured(config: &Config, file: &Path) -> Configured {
-    Configured {
+pub fn configured(config: &Config, file: &Path) -> ConfiguredPolicies {
+    ConfiguredPolicies {
         file: file.to_owned(),
         policies: proxy::policy_settings(&config.policy),
         server: config.upstream.name.clone(),
@@ -250,8 +250,8 @@ mod tests {
     #[test]
     fn a_report_that_cannot_be_written_is_no_success() {
         #[derive(Debug)]
-        struct Full;
-        impl Write for Full {
+        struct FullOutput;
+        impl Write for FullOutput {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {
                 Err(io::ErrorKind::StorageFull.into())
             }
@@ -270,6 +270,6 @@ mod tests {
             mutate: false,
             watch: false,
         };
-        assert_eq!(run(&args, &mut Full), Exit::TestsNotRun);
+        assert_eq!(run(&args, &mut FullOutput), Exit::TestsNotRun);
     }
 }

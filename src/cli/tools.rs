@@ -3,12 +3,12 @@
 mod ask;
 mod compare;
 mod lines;
+mod lock_path;
 mod offered;
-mod place;
+mod requests;
 #[cfg(test)]
 mod tests;
-mod way;
-mod words;
+mod transport;
 
 use std::io::{self, Write};
 
@@ -16,10 +16,10 @@ use serde::Serialize;
 
 use super::args::{Format, ToolsArgs, ToolsCommand, ToolsSource};
 use super::exit::Exit;
-use crate::loading::{LockFile, Locked};
+use crate::loading::{LockFile, LockedItem};
 
 use self::compare::Differences;
-use self::offered::{Asked, Failure};
+use self::offered::{LockInputs, ToolsFailure};
 
 /// Does what was asked for. What people and programs read goes to `stdout`, what went wrong to
 /// `stderr`.
@@ -35,11 +35,11 @@ pub fn run(args: &ToolsArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> 
             // INVARIANT: it is there where nothing is named, and nowhere else.
             all: _,
         } => {
-            let named: Vec<Locked<'_>> = tools
+            let named: Vec<LockedItem<'_>> = tools
                 .iter()
-                .map(|name| Locked::Tool(name))
-                .chain(prompts.iter().map(|name| Locked::Prompt(name)))
-                .chain(instructions.then_some(Locked::Instructions))
+                .map(|name| LockedItem::Tool(name))
+                .chain(prompts.iter().map(|name| LockedItem::Prompt(name)))
+                .chain(instructions.then_some(LockedItem::Instructions))
                 .collect();
             approve(source, &named, stdout)
         }
@@ -69,7 +69,7 @@ impl Force {
 
 /// What a program reads: one line.
 #[derive(Debug, Serialize)]
-struct Outcome<'o> {
+struct LockResult<'o> {
     /// Version of this format.
     schema: u32,
     lock: String,
@@ -82,11 +82,11 @@ struct Outcome<'o> {
     left_out: Vec<String>,
 }
 
-fn lock(source: &ToolsSource, force: Force, out: &mut dyn Write) -> Result<Exit, Failure> {
-    let mut asked = Asked::of(source)?;
+fn lock(source: &ToolsSource, force: Force, out: &mut dyn Write) -> Result<Exit, ToolsFailure> {
+    let mut asked = LockInputs::of(source)?;
     let found = match asked.place.read() {
         // What cannot be read can still be replaced.
-        Err(Failure::Lock(_)) if force == Force::Replace => None,
+        Err(ToolsFailure::Lock(_)) if force == Force::Replace => None,
         found => found?,
     };
     let differences = Differences::between(found.as_ref(), &asked.offered);
@@ -101,7 +101,7 @@ fn lock(source: &ToolsSource, force: Force, out: &mut dyn Write) -> Result<Exit,
         (Some(_), Force::Replace) => replaces,
         (Some(_), Force::Refuse) if differences.is_empty() => false,
         (Some(_), Force::Refuse) => {
-            tell(source.format, &asked, Written::No, &differences, out)?;
+            tell(source.format, &asked, LockWritten::No, &differences, out)?;
             if source.format == Format::Human {
                 let file = asked.place.shown();
                 writeln!(
@@ -117,7 +117,13 @@ fn lock(source: &ToolsSource, force: Force, out: &mut dyn Write) -> Result<Exit,
         asked.place.write(&asked.offered)?;
     }
     match source.format {
-        Format::Json => tell(source.format, &asked, Written::of(write), &differences, out)?,
+        Format::Json => tell(
+            source.format,
+            &asked,
+            LockWritten::of(write),
+            &differences,
+            out,
+        )?,
         Format::Human => {
             let file = asked.place.shown();
             let count = asked.offered.names().count();
@@ -129,12 +135,12 @@ fn lock(source: &ToolsSource, force: Force, out: &mut dyn Write) -> Result<Exit,
     Ok(asked.end())
 }
 
-fn diff(source: &ToolsSource, out: &mut dyn Write) -> Result<Exit, Failure> {
-    let asked = Asked::of(source)?;
+fn diff(source: &ToolsSource, out: &mut dyn Write) -> Result<Exit, ToolsFailure> {
+    let asked = LockInputs::of(source)?;
     let found = asked.place.read()?;
-    let found = found.ok_or_else(|| Failure::NoLock(asked.place.shown()))?;
+    let found = found.ok_or_else(|| ToolsFailure::NoLock(asked.place.shown()))?;
     let differences = Differences::between(Some(&found), &asked.offered);
-    tell(source.format, &asked, Written::No, &differences, out)?;
+    tell(source.format, &asked, LockWritten::No, &differences, out)?;
     Ok(if differences.is_empty() {
         asked.end()
     } else {
@@ -144,10 +150,10 @@ fn diff(source: &ToolsSource, out: &mut dyn Write) -> Result<Exit, Failure> {
 
 fn approve(
     source: &ToolsSource,
-    named: &[Locked<'_>],
+    named: &[LockedItem<'_>],
     out: &mut dyn Write,
-) -> Result<Exit, Failure> {
-    let asked = Asked::of(source)?;
+) -> Result<Exit, ToolsFailure> {
+    let asked = LockInputs::of(source)?;
     let mut lock = asked.place.read()?.unwrap_or_default();
     for what in named {
         if lock.said(*what).is_none() && asked.offered.said(*what).is_none() {
@@ -161,8 +167,8 @@ fn approve(
     for what in differences.all() {
         lock.adopt(what, &asked.offered);
     }
-    let write = Written::of(!differences.is_empty());
-    if write == Written::Yes {
+    let write = LockWritten::of(!differences.is_empty());
+    if write == LockWritten::Yes {
         asked.place.write(&lock)?;
     }
     tell(source.format, &asked, write, &differences, out)?;
@@ -175,12 +181,12 @@ fn approve(
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Written {
+enum LockWritten {
     Yes,
     No,
 }
 
-impl Written {
+impl LockWritten {
     fn of(written: bool) -> Self {
         if written { Self::Yes } else { Self::No }
     }
@@ -188,17 +194,17 @@ impl Written {
 
 fn tell(
     format: Format,
-    asked: &Asked,
-    written: Written,
+    asked: &LockInputs,
+    written: LockWritten,
     differences: &Differences,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     match format {
         Format::Json => {
-            let outcome = Outcome {
+            let outcome = LockResult {
                 schema: 1,
                 lock: asked.place.shown(),
-                written: written == Written::Yes,
+                written: written == LockWritten::Yes,
                 differences,
                 left_out: asked.left_out.iter().map(ToString::to_string).collect(),
             };
@@ -211,7 +217,7 @@ fn tell(
         }
         Format::Human => {
             differences.write(out)?;
-            if written == Written::Yes {
+            if written == LockWritten::Yes {
                 writeln!(out, "\napproved in {}", asked.place.shown())?;
             }
             left_out(asked, out)
@@ -220,7 +226,7 @@ fn tell(
 }
 
 /// Definitions that no lock can hold.
-fn left_out(asked: &Asked, out: &mut dyn Write) -> io::Result<()> {
+fn left_out(asked: &LockInputs, out: &mut dyn Write) -> io::Result<()> {
     for unfit in &asked.left_out {
         let why = lines::shown(&unfit.to_string());
         writeln!(out, "left out, and not approved: {why}")?;
@@ -228,7 +234,7 @@ fn left_out(asked: &Asked, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-impl Asked {
+impl LockInputs {
     /// How a command ends that found no difference: what is left out is one.
     fn end(&self) -> Exit {
         if self.left_out.is_empty() {
@@ -239,23 +245,23 @@ impl Asked {
     }
 }
 
-fn unknown(what: Locked<'_>, lock: &LockFile, offered: &LockFile) -> Failure {
+fn unknown(what: LockedItem<'_>, lock: &LockFile, offered: &LockFile) -> ToolsFailure {
     let (kind, name) = match what {
-        Locked::Tool(name) => ("tool", name),
-        Locked::Prompt(name) => ("prompt", name),
-        Locked::Instructions => return Failure::NoInstructions,
+        LockedItem::Tool(name) => ("tool", name),
+        LockedItem::Prompt(name) => ("prompt", name),
+        LockedItem::Instructions => return ToolsFailure::NoInstructions,
     };
-    let same_kind =
-        lock.all()
-            .chain(offered.all())
-            .filter_map(|known| match (known, what) {
-                (Locked::Tool(known), Locked::Tool(_))
-                | (Locked::Prompt(known), Locked::Prompt(_)) => Some(known),
-                _ => None,
-            });
+    let same_kind = lock
+        .all()
+        .chain(offered.all())
+        .filter_map(|known| match (known, what) {
+            (LockedItem::Tool(known), LockedItem::Tool(_))
+            | (LockedItem::Prompt(known), LockedItem::Prompt(_)) => Some(known),
+            _ => None,
+        });
     let nearest =
         same_kind.min_by_key(|known| (strsim::damerau_levenshtein(known, name), known.to_string()));
-    Failure::Unknown {
+    ToolsFailure::Unknown {
         kind,
         name: lines::shown(name),
         nearest: nearest.map(lines::shown),

@@ -8,7 +8,7 @@ use super::args::{Format, ValidateConfigArgs};
 use super::exit::Exit;
 use super::report;
 use crate::config::{Config, ConfigError, ConfigErrors};
-use crate::findings::{Finding, Level};
+use crate::findings::{Finding, FindingLevel};
 use crate::policy::{PolicyProblem, Roots};
 
 mod files;
@@ -18,7 +18,7 @@ mod summary;
 /// The result as a program reads it: one line on standard output, the one thing this command ever
 /// writes there.
 #[derive(Debug, Serialize)]
-struct Outcome {
+struct ValidationReport {
     /// Version of this format.
     schema: u32,
     file: String,
@@ -29,12 +29,12 @@ struct Outcome {
     /// The revision of the policies; only when valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     revision: Option<String>,
-    problems: Vec<Problem>,
+    problems: Vec<ReportedProblem>,
 }
 
 #[derive(Debug, Serialize)]
-struct Problem {
-    severity: Level,
+struct ReportedProblem {
+    severity: FindingLevel,
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<String>,
     /// The dotted path of the field, when the problem is in the configuration file.
@@ -55,7 +55,7 @@ struct Problem {
 
 /// What policies that load come to, as the gate says it at its start.
 #[derive(Debug)]
-pub struct Policies {
+pub struct PolicyValidation {
     pub revision: String,
     /// What is open.
     pub exposed: String,
@@ -65,10 +65,10 @@ pub struct Policies {
 }
 
 /// What checking found.
-enum Findings<E> {
+enum ValidationResult<E> {
     Valid {
         config: Box<Config>,
-        policies: Policies,
+        policies: PolicyValidation,
     },
     WrongConfig(ConfigErrors),
     WrongPolicies {
@@ -82,12 +82,12 @@ enum Findings<E> {
 /// names and whether the server could be confined as it says. Reports for people go to `stderr`, those for programs to `stdout`.
 pub fn run<E: Diagnostic>(
     args: &ValidateConfigArgs,
-    load_policies: impl FnOnce(&Config) -> Result<Policies, E>,
+    load_policies: impl FnOnce(&Config) -> Result<PolicyValidation, E>,
     stdout: &mut dyn Write,
     stderr: &mut dyn Write,
 ) -> Exit {
     let findings = match Config::load(&args.config) {
-        Err(errors) => Findings::WrongConfig(errors),
+        Err(errors) => ValidationResult::WrongConfig(errors),
         Ok(config) => look(config, args, load_policies),
     };
     let file = args.config.display().to_string();
@@ -97,7 +97,7 @@ pub fn run<E: Diagnostic>(
     };
     // An unwritten report is a failure.
     match (findings, written) {
-        (Findings::Valid { .. }, Ok(())) => Exit::Success,
+        (ValidationResult::Valid { .. }, Ok(())) => Exit::Success,
         _ => Exit::Invalid,
     }
 }
@@ -106,26 +106,26 @@ pub fn run<E: Diagnostic>(
 fn look<E: Diagnostic>(
     config: Config,
     args: &ValidateConfigArgs,
-    load_policies: impl FnOnce(&Config) -> Result<Policies, E>,
-) -> Findings<E> {
+    load_policies: impl FnOnce(&Config) -> Result<PolicyValidation, E>,
+) -> ValidationResult<E> {
     let absent = files::absent(&config.policy);
     if !absent.is_empty() {
         // Without policies there are no roots.
         let others = here(&config, &Roots::default());
         let problems = absent.into_iter().chain(others).collect();
         if let Some(errors) = ConfigErrors::of(&args.config, problems) {
-            return Findings::WrongConfig(errors);
+            return ValidationResult::WrongConfig(errors);
         }
     }
     match load_policies(&config) {
         Err(errors) => {
             let mut beside = here(&config, &Roots::default());
             beside.extend(config.warnings);
-            Findings::WrongPolicies { beside, errors }
+            ValidationResult::WrongPolicies { beside, errors }
         }
         Ok(policies) => match ConfigErrors::of(&args.config, here(&config, &policies.roots)) {
-            Some(errors) => Findings::WrongConfig(errors),
-            None => Findings::Valid {
+            Some(errors) => ValidationResult::WrongConfig(errors),
+            None => ValidationResult::Valid {
                 config: Box::new(config),
                 policies,
             },
@@ -140,7 +140,7 @@ fn here(config: &Config, roots: &Roots) -> Vec<ConfigError> {
     problems
 }
 
-impl<E: Diagnostic> Findings<E> {
+impl<E: Diagnostic> ValidationResult<E> {
     fn tell_people(&self, file: &str, out: &mut dyn Write) -> io::Result<()> {
         for beside in self.beside() {
             writeln!(out, "{}", report::text(beside))?;
@@ -170,20 +170,24 @@ impl<E: Diagnostic> Findings<E> {
     }
 
     fn tell_programs(&self, file: String, out: &mut dyn Write) -> io::Result<()> {
-        let mut problems: Vec<_> = self.beside().iter().map(Problem::in_config).collect();
+        let mut problems: Vec<_> = self
+            .beside()
+            .iter()
+            .map(ReportedProblem::in_config)
+            .collect();
         match self {
             Self::Valid { policies, .. } => {
                 let notices = policies.notices.iter();
                 problems.extend(notices.map(|notice| Finding::of(notice).into()));
             }
             Self::WrongConfig(errors) => {
-                problems.extend(errors.problems().iter().map(Problem::in_config));
+                problems.extend(errors.problems().iter().map(ReportedProblem::in_config));
             }
             Self::WrongPolicies { errors, .. } => {
-                problems.extend(Finding::all(errors).into_iter().map(Problem::from));
+                problems.extend(Finding::all(errors).into_iter().map(ReportedProblem::from));
             }
         }
-        let mut outcome = Outcome {
+        let mut outcome = ValidationReport {
             schema: 1,
             file,
             valid: false,
@@ -210,7 +214,7 @@ impl<E: Diagnostic> Findings<E> {
     }
 }
 
-impl Problem {
+impl ReportedProblem {
     fn in_config(error: &ConfigError) -> Self {
         let field = Some(error.field())
             .filter(|field| !field.is_empty())
@@ -222,7 +226,7 @@ impl Problem {
     }
 }
 
-impl From<Finding> for Problem {
+impl From<Finding> for ReportedProblem {
     fn from(finding: Finding) -> Self {
         let place = finding.place;
         Self {
@@ -262,15 +266,15 @@ mod tests {
             format,
         };
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let load = |_: &Config| policies.map(loaded).map_err(Boxed);
+        let load = |_: &Config| policies.map(loaded).map_err(BoxedReport);
         let exit = run(&args, load, &mut out, &mut err);
         let here = format!("{}/", dir.path().display());
         let text = |bytes| String::from_utf8(bytes).expect("UTF-8").replace(&here, "");
         (exit, text(out), text(err))
     }
 
-    fn loaded(revision: &str) -> Policies {
-        Policies {
+    fn loaded(revision: &str) -> PolicyValidation {
+        PolicyValidation {
             revision: revision.to_owned(),
             exposed: "tools: read; open: prompts".to_owned(),
             notices: vec![PolicyProblem::warning("policy::x", "worth knowing")],
@@ -279,17 +283,17 @@ mod tests {
     }
 
     #[derive(Debug)]
-    struct Boxed(miette::Report);
+    struct BoxedReport(miette::Report);
 
-    impl fmt::Display for Boxed {
+    impl fmt::Display for BoxedReport {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             write!(f, "{}", self.0)
         }
     }
 
-    impl std::error::Error for Boxed {}
+    impl std::error::Error for BoxedReport {}
 
-    impl Diagnostic for Boxed {
+    impl Diagnostic for BoxedReport {
         fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
             let diagnostic: &dyn Diagnostic = self.0.as_ref();
             Some(Box::new(std::iter::once(diagnostic)))
@@ -484,7 +488,7 @@ mod tests {
             config: Path::new("/no/such/gate.toml").to_owned(),
             format: Format::Human,
         };
-        let load = |_: &Config| -> Result<Policies, Boxed> { panic!("loaded") };
+        let load = |_: &Config| -> Result<PolicyValidation, BoxedReport> { panic!("loaded") };
         let (mut out, mut err) = (Vec::new(), Vec::new());
         assert_eq!(run(&args, load, &mut out, &mut err), Exit::Invalid);
         assert!(String::from_utf8_lossy(&err).contains("cannot be read"));
@@ -499,7 +503,7 @@ mod tests {
             config: file,
             format: Format::Json,
         };
-        let load = |_: &Config| -> Result<Policies, Boxed> { Ok(loaded("")) };
+        let load = |_: &Config| -> Result<PolicyValidation, BoxedReport> { Ok(loaded("")) };
         let mut full: &mut [u8] = &mut [0; 8];
         assert_eq!(
             run(&args, load, &mut full, &mut std::io::sink()),

@@ -5,14 +5,14 @@ use std::path::Path;
 
 use secrecy::SecretString;
 
-use super::authentication::{AGENT_TOKEN, APPROVER_TOKEN, Holders, token_in, tokens};
-use super::errors::Reason;
+use super::authentication::{AGENT_TOKEN, APPROVER_TOKEN, TokenOwner, token_in, tokens};
+use super::errors::ConfigReason;
 use super::listen::allowed_hosts;
-use super::section::Section;
+use super::section::ConfigSection;
 use super::settings::{Admin, Anonymous, Bearer, Listen, ListenAuth};
 use crate::secret;
 
-const APPROVERS: Holders = Holders {
+const APPROVERS: TokenOwner = TokenOwner {
     example: "one for each person, as in `approvers = { anna = \"${ANNA_TOKEN}\" }`",
     name: "the name of the person comes first, as in `anna = \"${ANNA_TOKEN}\"`",
     shared: "is the token of another person too",
@@ -20,7 +20,7 @@ const APPROVERS: Holders = Holders {
     length: APPROVER_TOKEN,
 };
 
-pub(super) fn admin(mut section: Section<'_, '_>, base: &Path, listen: &Listen) -> Admin {
+pub(super) fn admin(mut section: ConfigSection<'_, '_>, base: &Path, listen: &Listen) -> Admin {
     let default = Admin::default();
     let host = section.address("host");
     let port = section.port("port");
@@ -46,7 +46,7 @@ pub(super) fn admin(mut section: Section<'_, '_>, base: &Path, listen: &Listen) 
     };
     if section.is_present() && !section.has("port") {
         let help = "as in `port = 9090`: without a port nothing can be asked here";
-        section.require("port", Reason::Required, help);
+        section.require("port", ConfigReason::Required, help);
     }
     who_may_read(&mut section, &admin);
     who_may_approve(&mut section, &admin, listen);
@@ -55,7 +55,7 @@ pub(super) fn admin(mut section: Section<'_, '_>, base: &Path, listen: &Listen) 
             one == other || one.is_unspecified() || other.is_unspecified()
         };
         if port != 0 && port == agents.port && meet(admin.host, agents.host) {
-            let reason = Reason::Invalid("is the port of `listen` too");
+            let reason = ConfigReason::Invalid("is the port of `listen` too");
             section.refuse("port", reason, Some("take another one"));
         }
     }
@@ -64,35 +64,36 @@ pub(super) fn admin(mut section: Section<'_, '_>, base: &Path, listen: &Listen) 
 }
 
 /// What must be said where others than this machine reach the metrics.
-fn who_may_read(section: &mut Section<'_, '_>, admin: &Admin) {
+fn who_may_read(section: &mut ConfigSection<'_, '_>, admin: &Admin) {
     let is_asked = section.has("token") || section.has("token_file");
     if section.has("token") && section.has("token_file") {
-        let reason = Reason::Invalid("does not apply beside `token`");
+        let reason = ConfigReason::Invalid("does not apply beside `token`");
         section.refuse("token_file", reason, Some("keep one of the two"));
     }
     if is_asked && admin.anonymous == Anonymous::Allowed {
-        let reason = Reason::NoEffect("beside a token, which must be shown");
+        let reason = ConfigReason::NoEffect("beside a token, which must be shown");
         section.refuse("allow_anonymous", reason, Some("remove one of the two"));
     } else if admin.host.is_loopback() {
         if admin.anonymous == Anonymous::Allowed {
-            let reason = Reason::NoEffect("on loopback, where no token is needed anyway");
+            let reason = ConfigReason::NoEffect("on loopback, where no token is needed anyway");
             section.refuse("allow_anonymous", reason, Some("remove it"));
         }
     } else if is_asked {
-        let reason = Reason::Suspicious("the gate has no TLS, and the token crosses the network");
+        let reason =
+            ConfigReason::Suspicious("the gate has no TLS, and the token crosses the network");
         let help = "end TLS in front of the gate, or keep others out by the network";
         section.refuse("host", reason, Some(help));
     } else if admin.anonymous == Anonymous::LoopbackOnly {
         let help = "as in `token = \"${METRICS_TOKEN}\"`, or `allow_anonymous = true` if everybody \
                     who reaches the port may read the metrics";
-        let reason = Reason::RequiredWhen("the gate listens beyond loopback");
+        let reason = ConfigReason::RequiredWhen("the gate listens beyond loopback");
         section.require("token", reason, help);
     }
 }
 
-/// Whoever may answer for people must be nobody else: neither an agent, which would agree to what it
-/// asks for itself, nor whatever reads the metrics.
-fn who_may_approve(section: &mut Section<'_, '_>, admin: &Admin, listen: &Listen) {
+/// Requires approver tokens that no agent and no metrics reader has: an agent could otherwise approve its
+/// own requests.
+fn who_may_approve(section: &mut ConfigSection<'_, '_>, admin: &Admin, listen: &Listen) {
     let of_agents = match listen {
         Listen::Http(http) => match &http.auth {
             ListenAuth::Bearer { tokens } => Some(tokens.values()),
@@ -110,12 +111,13 @@ fn who_may_approve(section: &mut Section<'_, '_>, admin: &Admin, listen: &Listen
         approvers.any(|token| secret::are_same(token, other))
     };
     if others.any(is_approvers) {
-        let reason = Reason::Invalid("has a token that agents or the metrics have too");
+        let reason = ConfigReason::Invalid("has a token that agents or the metrics have too");
         let help = "its holder could approve in a person's name: use another token";
         section.refuse("approvers", reason, Some(help));
     }
     if !admin.approvers.is_empty() && !admin.host.is_loopback() && admin.token.is_none() {
-        let reason = Reason::Suspicious("the gate has no TLS, and the tokens cross the network");
+        let reason =
+            ConfigReason::Suspicious("the gate has no TLS, and the tokens cross the network");
         let help = "end TLS in front of the gate, or keep others out by the network";
         section.refuse("host", reason, Some(help));
     }

@@ -7,9 +7,9 @@ use secrecy::SecretString;
 use toml::de::DeValue;
 
 use super::client;
-use super::errors::Reason;
+use super::errors::ConfigReason;
 use super::network::web_url;
-use super::section::{Field, Section};
+use super::section::{ConfigField, ConfigSection};
 use super::settings::{Bearer, Jwks, Jwt, JwtAlgorithm, ListenAuth, ServerAuth};
 use crate::secret;
 
@@ -59,15 +59,15 @@ const JWT_KEYS: [&str; 9] = [
 ];
 
 /// `upstream.auth`.
-pub(super) fn to_the_server(mut section: Section<'_, '_>, base: &Path) -> Option<ServerAuth> {
+pub(super) fn to_the_server(mut section: ConfigSection<'_, '_>, base: &Path) -> Option<ServerAuth> {
     #[derive(Clone, Copy)]
-    enum Kind {
+    enum UpstreamAuthKind {
         Bearer,
         Client,
     }
     let kinds = [
-        ("bearer", Kind::Bearer),
-        ("client_credentials", Kind::Client),
+        ("bearer", UpstreamAuthKind::Bearer),
+        ("client_credentials", UpstreamAuthKind::Client),
     ];
     let kind = section.one_of("type", &kinds);
     let token = section.take("token");
@@ -75,7 +75,7 @@ pub(super) fn to_the_server(mut section: Section<'_, '_>, base: &Path) -> Option
     let file = section.path("token_file", base);
     let client = client::credentials(&mut section, base);
     let auth = match kind {
-        Some(Kind::Bearer) => {
+        Some(UpstreamAuthKind::Bearer) => {
             let help = "as in `{ type = \"bearer\", token = \"${TOKEN}\" }`, or `token_file` with \
                         a file that holds it";
             either(&mut section, ["token", "token_file"], help);
@@ -84,7 +84,7 @@ pub(super) fn to_the_server(mut section: Section<'_, '_>, base: &Path) -> Option
             let bearer = token.map(Bearer::Value).or(file.map(Bearer::File));
             bearer.map(ServerAuth::Bearer)
         }
-        Some(Kind::Client) => {
+        Some(UpstreamAuthKind::Client) => {
             client::require_what_it_needs(&mut section);
             let reason = "only applies when type is 'bearer'";
             section.only_when(&["token", "token_file"], reason, "remove it");
@@ -94,7 +94,7 @@ pub(super) fn to_the_server(mut section: Section<'_, '_>, base: &Path) -> Option
             if section.is_present() && !section.has("type") {
                 let help = "`\"bearer\"` for a token that you have, `\"client_credentials\"` for \
                             those that an authorization server gives";
-                section.require("type", Reason::Required, help);
+                section.require("type", ConfigReason::Required, help);
             }
             None
         }
@@ -104,11 +104,15 @@ pub(super) fn to_the_server(mut section: Section<'_, '_>, base: &Path) -> Option
 }
 
 /// Says that a secret is missing, or there twice: in this file, and in one of its own.
-pub(super) fn either(section: &mut Section<'_, '_>, [value, file]: [&'static str; 2], help: &str) {
+pub(super) fn either(
+    section: &mut ConfigSection<'_, '_>,
+    [value, file]: [&'static str; 2],
+    help: &str,
+) {
     if !section.has(value) && !section.has(file) {
-        section.require(value, Reason::Required, help);
+        section.require(value, ConfigReason::Required, help);
     } else if section.has(value) && section.has(file) {
-        let reason = Reason::Invalid(match value {
+        let reason = ConfigReason::Invalid(match value {
             "token" => "does not apply beside `token`",
             _ => "does not apply beside `client_secret`",
         });
@@ -117,26 +121,32 @@ pub(super) fn either(section: &mut Section<'_, '_>, [value, file]: [&'static str
 }
 
 /// `listen.auth`.
-pub(super) fn of_agents(mut section: Section<'_, '_>, base: &Path) -> ListenAuth {
+pub(super) fn of_agents(mut section: ConfigSection<'_, '_>, base: &Path) -> ListenAuth {
     #[derive(Clone, Copy)]
-    enum Kind {
+    enum ListenAuthKind {
         Bearer,
         Jwt,
     }
-    let kind = section.one_of("type", &[("bearer", Kind::Bearer), ("jwt", Kind::Jwt)]);
+    let kind = section.one_of(
+        "type",
+        &[
+            ("bearer", ListenAuthKind::Bearer),
+            ("jwt", ListenAuthKind::Jwt),
+        ],
+    );
     let tokens = tokens(section.section("tokens"), &AGENTS);
     let jwt = jwt(&mut section, base);
     let auth = match kind {
-        Some(Kind::Bearer) => {
+        Some(ListenAuthKind::Bearer) => {
             if !section.has("tokens") {
                 let help = "one for each agent, as in `tokens = { alice = \"${ALICE_TOKEN}\" }`";
-                let reason = Reason::RequiredWhen("type is 'bearer'");
+                let reason = ConfigReason::RequiredWhen("type is 'bearer'");
                 section.require("tokens", reason, help);
             }
             section.only_when(&JWT_KEYS, "only applies when type is 'jwt'", "remove it");
             Some(ListenAuth::Bearer { tokens })
         }
-        Some(Kind::Jwt) => {
+        Some(ListenAuthKind::Jwt) => {
             require_what_a_jwt_needs(&mut section);
             let reason = "only applies when type is 'bearer'";
             section.only_when(&["tokens"], reason, "remove it");
@@ -146,7 +156,7 @@ pub(super) fn of_agents(mut section: Section<'_, '_>, base: &Path) -> ListenAuth
             if section.is_present() && !section.has("type") {
                 let help = "`\"bearer\"` for tokens in this file, `\"jwt\"` for those of an \
                             authorization server";
-                section.require("type", Reason::Required, help);
+                section.require("type", ConfigReason::Required, help);
             }
             None
         }
@@ -156,7 +166,7 @@ pub(super) fn of_agents(mut section: Section<'_, '_>, base: &Path) -> ListenAuth
 }
 
 /// Whose tokens a table holds, as reports say it.
-pub(super) struct Holders {
+pub(super) struct TokenOwner {
     /// How such a table is written.
     pub(super) example: &'static str,
     /// What stands in front of a token.
@@ -168,7 +178,7 @@ pub(super) struct Holders {
     pub(super) length: TokenLength,
 }
 
-const AGENTS: Holders = Holders {
+const AGENTS: TokenOwner = TokenOwner {
     example: "one for each agent, as in `tokens = { alice = \"${ALICE_TOKEN}\" }`",
     name: "the name of the agent comes first, as in `alice = \"${ALICE_TOKEN}\"`",
     shared: "is the token of another agent too",
@@ -178,27 +188,29 @@ const AGENTS: Holders = Holders {
 
 /// Tokens that are hard to guess, by the names of those who have them.
 pub(super) fn tokens(
-    mut section: Section<'_, '_>,
-    holders: &Holders,
+    mut section: ConfigSection<'_, '_>,
+    holders: &TokenOwner,
 ) -> BTreeMap<String, SecretString> {
     let mut tokens: BTreeMap<String, SecretString> = BTreeMap::new();
     let fields = section.entries();
     if fields.is_empty() && section.is_present() {
         section.refuse_section(
-            Reason::Invalid("expected at least one token"),
+            ConfigReason::Invalid("expected at least one token"),
             holders.example,
         );
     }
     if fields.iter().any(is_swapped) {
         section.hide_keys();
-        let reason = Reason::Invalid("expected names in front of tokens of at least 16 bytes");
+        let reason =
+            ConfigReason::Invalid("expected names in front of tokens of at least 16 bytes");
         section.refuse_section(reason, holders.name);
         return tokens;
     }
     for field in fields {
         if field.key.is_empty() || field.key.len() > 128 || field.key.chars().any(char::is_control)
         {
-            let reason = Reason::Invalid("expected a name of 1 to 128 bytes in front of the token");
+            let reason =
+                ConfigReason::Invalid("expected a name of 1 to 128 bytes in front of the token");
             section.tell(&field, reason, None);
         }
         let Some(token) = token_in(&mut section, &field, holders.length) else {
@@ -206,7 +218,11 @@ pub(super) fn tokens(
         };
         let is_same = |other: &SecretString| secret::are_same(other, &token);
         if tokens.values().any(is_same) {
-            section.tell(&field, Reason::Invalid(holders.shared), Some(holders.apart));
+            section.tell(
+                &field,
+                ConfigReason::Invalid(holders.shared),
+                Some(holders.apart),
+            );
         }
         tokens.insert(field.key.to_owned(), token);
     }
@@ -215,7 +231,7 @@ pub(super) fn tokens(
 
 /// Other programs have the token in front of the agent: then the key is a secret, and reports show
 /// keys.
-fn is_swapped(field: &Field<'_>) -> bool {
+fn is_swapped(field: &ConfigField<'_>) -> bool {
     let could_be_a_token = match field.value {
         DeValue::String(text) => text.len() >= SHORTEST_AGENT_TOKEN || text.contains("${"),
         DeValue::Integer(_)
@@ -230,24 +246,28 @@ fn is_swapped(field: &Field<'_>) -> bool {
 
 /// A token that fits behind `Bearer ` in a header.
 pub(super) fn token_in<'t>(
-    section: &mut Section<'_, 't>,
-    field: &Field<'t>,
+    section: &mut ConfigSection<'_, 't>,
+    field: &ConfigField<'t>,
     length: TokenLength,
 ) -> Option<SecretString> {
     let token = section.secret_text(field)?.value;
     if token.len() < length.least {
         let help = format!("at least {} bytes", length.least);
-        section.tell(field, Reason::BelowMinimum, Some(&help));
+        section.tell(field, ConfigReason::BelowMinimum, Some(&help));
     } else if token.len() > 4096 {
-        section.tell(field, Reason::ExceedsMaximum, Some("at most 4096 bytes"));
+        section.tell(
+            field,
+            ConfigReason::ExceedsMaximum,
+            Some("at most 4096 bytes"),
+        );
     } else if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-        let reason = Reason::Invalid("holds what no token holds");
+        let reason = ConfigReason::Invalid("holds what no token holds");
         let help = "only visible ASCII characters without spaces; is there a line end, or \
                     `Bearer ` in front?";
         section.tell(field, reason, Some(help));
     } else {
         if token.len() < length.advised {
-            let reason = Reason::Suspicious("is short: it can be guessed");
+            let reason = ConfigReason::Suspicious("is short: it can be guessed");
             let help = format!(
                 "use at least {} bytes; the gate replaces these characters by `[redacted]` \
                  wherever they occur in its messages, logs and records, in ordinary words too",
@@ -260,7 +280,7 @@ pub(super) fn token_in<'t>(
     None
 }
 
-fn jwt(section: &mut Section<'_, '_>, base: &Path) -> Option<Jwt> {
+fn jwt(section: &mut ConfigSection<'_, '_>, base: &Path) -> Option<Jwt> {
     let issuer = word(section, "issuer");
     let audience = word(section, "audience");
     let url = section.trusted_url("jwks_url").map(Jwks::Url);
@@ -283,8 +303,8 @@ fn jwt(section: &mut Section<'_, '_>, base: &Path) -> Option<Jwt> {
     })
 }
 
-fn require_what_a_jwt_needs(section: &mut Section<'_, '_>) {
-    const WHEN: Reason = Reason::RequiredWhen("type is 'jwt'");
+fn require_what_a_jwt_needs(section: &mut ConfigSection<'_, '_>) {
+    const WHEN: ConfigReason = ConfigReason::RequiredWhen("type is 'jwt'");
     let needed = [
         ("issuer", "as in `issuer = \"https://login.example.com\"`"),
         (
@@ -302,23 +322,23 @@ fn require_what_a_jwt_needs(section: &mut Section<'_, '_>) {
                     file that holds the keys";
         section.require("jwks_url", WHEN, help);
     } else if section.has("jwks_url") && section.has("jwks_file") {
-        let reason = Reason::Invalid("does not apply beside `jwks_url`");
+        let reason = ConfigReason::Invalid("does not apply beside `jwks_url`");
         section.refuse("jwks_file", reason, Some("keep one of the two"));
     }
 }
 
 /// A text that is compared as it is written.
-pub(super) fn word(section: &mut Section<'_, '_>, key: &'static str) -> Option<String> {
+pub(super) fn word(section: &mut ConfigSection<'_, '_>, key: &'static str) -> Option<String> {
     let text = section.string(key)?;
     if text.is_empty() || text.chars().any(|c| c.is_control() || c.is_whitespace()) {
-        let reason = Reason::Invalid("expected a text without spaces");
+        let reason = ConfigReason::Invalid("expected a text without spaces");
         section.refuse(key, reason, None);
         return None;
     }
     Some(text)
 }
 
-fn algorithms(section: &mut Section<'_, '_>) -> Option<Vec<JwtAlgorithm>> {
+fn algorithms(section: &mut ConfigSection<'_, '_>) -> Option<Vec<JwtAlgorithm>> {
     let choices = Jwt::ALGORITHMS.map(|algorithm| (algorithm.name(), algorithm));
     let words = choices.iter().map(|(word, _)| *word);
     section.reading.words.extend(words);
@@ -332,7 +352,7 @@ fn algorithms(section: &mut Section<'_, '_>) -> Option<Vec<JwtAlgorithm>> {
     Some(algorithms)
 }
 
-pub(super) fn scopes(section: &mut Section<'_, '_>) -> Option<Vec<String>> {
+pub(super) fn scopes(section: &mut ConfigSection<'_, '_>) -> Option<Vec<String>> {
     let help = "as in `[\"mcp:tools\"]`";
     section.each("scopes", help, |section, item| {
         section.read_item(item, help, |text| {
@@ -341,7 +361,7 @@ pub(super) fn scopes(section: &mut Section<'_, '_>) -> Option<Vec<String>> {
             if !text.is_empty() && text.bytes().all(fits) {
                 Ok(text.to_owned())
             } else {
-                Err(Reason::Invalid(
+                Err(ConfigReason::Invalid(
                     "expected a scope without spaces and quotes",
                 ))
             }

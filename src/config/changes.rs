@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use super::errors::{ConfigError, Reason};
-use super::said::{FEW, Path, Said, Value, dotted, some};
+use super::errors::{ConfigError, ConfigReason};
 use super::settings::{Audit, Config, ConfigText, Limits};
+use super::text_values::{ConfigPath, ConfigValue, ConfigValues, FEW, dotted, some};
 
 /// What comes into force while the gate runs, with everything below it. All other keys need a restart, those
 /// included that are not made yet.
@@ -45,7 +45,7 @@ const HELP: &str = "a file that is half written looks the same: if it is meant, 
 
 /// The differences between two texts.
 #[derive(Debug)]
-pub struct Changes {
+pub struct ConfigChanges {
     /// Keys whose values come into force, the first with what they were and are.
     live: Vec<String>,
     /// Keys of the format that need a restart.
@@ -54,14 +54,17 @@ pub struct Changes {
     pub missed: Vec<ConfigError>,
 }
 
-impl Changes {
+impl ConfigChanges {
     /// From one text to the next, of a gate that was started with a third.
     pub fn between(started: &ConfigText, before: &ConfigText, now: &ConfigText) -> Self {
-        let (was, is) = (Said::of(before.text()), Said::of(now.text()));
-        let started = Said::of(started.text());
-        let is_live = |path: &Path| is_live(path) && !needs_a_file(path, &started);
+        let (was, is) = (
+            ConfigValues::of(before.text()),
+            ConfigValues::of(now.text()),
+        );
+        let started = ConfigValues::of(started.text());
+        let is_live = |path: &ConfigPath| is_live(path) && !needs_a_file(path, &started);
         let live = was.differing(&is).into_iter();
-        let mut live: Vec<&Path> = live
+        let mut live: Vec<&ConfigPath> = live
             .filter(|path| is_live(path) && *path != &["version"])
             .collect();
         // Limits may be many, and guards are what the first words should say.
@@ -120,31 +123,31 @@ impl Config {
 }
 
 /// The key of the format that a path needs a restart for.
-fn key(path: &Path) -> String {
+fn key(path: &ConfigPath) -> String {
     let chosen = CHOSEN.iter().find(|table| is_below(path, table));
     chosen.map_or_else(|| dotted(path), |table| (*table).to_owned())
 }
 
 /// What is not there any more, and what may be cut.
-fn missed(was: &Said, is: &Said, text: &ConfigText) -> Vec<ConfigError> {
+fn missed(was: &ConfigValues, is: &ConfigValues, text: &ConfigText) -> Vec<ConfigError> {
     let gone = was.lacking_in(is).into_iter().map(|path| {
-        let reason = Reason::Missed("is in force and is not there");
+        let reason = ConfigReason::Missed("is in force and is not there");
         ConfigError::without_place(&dotted(path), reason, HELP)
     });
     let cut = is.cut_after(was, text.text()).map(|path| {
-        let reason = Reason::Missed("is a number that may be cut: nothing follows it");
+        let reason = ConfigReason::Missed("is a number that may be cut: nothing follows it");
         ConfigError::without_place(&dotted(path), reason, HELP)
     });
     gone.chain(cut).collect()
 }
 
-fn told(path: &Path, was: Option<&Value>, is: Option<&Value>) -> String {
+fn told(path: &ConfigPath, was: Option<&ConfigValue>, is: Option<&ConfigValue>) -> String {
     let key = dotted(path);
     if is_below(path, CONCEALED) {
         return format!("`{key}` has changed");
     }
     match (was, is) {
-        (Some(Value::List(was)), Some(Value::List(is))) => {
+        (Some(ConfigValue::List(was)), Some(ConfigValue::List(is))) => {
             let lacking = |items: &[String], of: &[String]| -> Vec<String> {
                 let items: BTreeSet<&String> = items.iter().collect();
                 let lacking = of.iter().filter(|item| !items.contains(item));
@@ -169,7 +172,7 @@ fn told(path: &Path, was: Option<&Value>, is: Option<&Value>) -> String {
 }
 
 /// A stream cannot be put on disk: what waits for that needs the file that the gate was started with.
-fn needs_a_file(path: &Path, started: &Said) -> bool {
+fn needs_a_file(path: &ConfigPath, started: &ConfigValues) -> bool {
     let file = ["audit", "file"].map(str::to_owned).to_vec();
     dotted(path) == "audit.durability" && started.value(&file).is_none()
 }

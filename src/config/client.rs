@@ -4,13 +4,13 @@ use std::path::Path;
 
 use url::Url;
 
-use crate::outward::Private;
+use crate::outward::PrivateAddresses;
 use crate::upstream::http::{ClientAuth, ClientCredentials, ClientSecret, TokenServer};
 
 use super::authentication::{SERVER_TOKEN, either, scopes, token_in, word};
-use super::errors::Reason;
+use super::errors::ConfigReason;
 use super::network::{is_loopback, web_url};
-use super::section::Section;
+use super::section::ConfigSection;
 
 pub(super) const KEYS: [&str; 10] = [
     "client_id",
@@ -25,7 +25,10 @@ pub(super) const KEYS: [&str; 10] = [
     "allow_private",
 ];
 
-pub(super) fn credentials(section: &mut Section<'_, '_>, base: &Path) -> Option<ClientCredentials> {
+pub(super) fn credentials(
+    section: &mut ConfigSection<'_, '_>,
+    base: &Path,
+) -> Option<ClientCredentials> {
     let client_id = word(section, "client_id");
     let secret = section.take("client_secret");
     let secret = secret.and_then(|field| token_in(section, &field, SERVER_TOKEN));
@@ -39,7 +42,11 @@ pub(super) fn credentials(section: &mut Section<'_, '_>, base: &Path) -> Option<
     let scopes = scopes(section);
     let resource = resource(section);
     let audience = word(section, "audience");
-    let private = section.switch("allow_private", Private::Allowed, Private::Refused);
+    let private = section.switch(
+        "allow_private",
+        PrivateAddresses::Allowed,
+        PrivateAddresses::Refused,
+    );
     let secret = secret
         .map(ClientSecret::Value)
         .or(file.map(ClientSecret::File));
@@ -51,12 +58,12 @@ pub(super) fn credentials(section: &mut Section<'_, '_>, base: &Path) -> Option<
         scopes: scopes.unwrap_or_default(),
         resource,
         audience,
-        private: private.unwrap_or(Private::Refused),
+        private: private.unwrap_or(PrivateAddresses::Refused),
     })
 }
 
-pub(super) fn require_what_it_needs(section: &mut Section<'_, '_>) {
-    const WHEN: Reason = Reason::RequiredWhen("type is 'client_credentials'");
+pub(super) fn require_what_it_needs(section: &mut ConfigSection<'_, '_>) {
+    const WHEN: ConfigReason = ConfigReason::RequiredWhen("type is 'client_credentials'");
     if !section.has("client_id") {
         let help =
             "as in `client_id = \"mcp-gate\"`, by which the authorization server knows the gate";
@@ -67,30 +74,31 @@ pub(super) fn require_what_it_needs(section: &mut Section<'_, '_>) {
     either(section, ["client_secret", "client_secret_file"], help);
     let (has_url, has_issuer) = (section.has("token_url"), section.has("issuer"));
     if has_url && has_issuer {
-        let reason = Reason::Invalid("does not apply beside `token_url`");
+        let reason = ConfigReason::Invalid("does not apply beside `token_url`");
         section.refuse("issuer", reason, Some("keep one of the two"));
     } else if !has_url && !has_issuer {
-        let reason = Reason::Suspicious("the server itself says who is shown the client's secret");
+        let reason =
+            ConfigReason::Suspicious("the server itself says who is shown the client's secret");
         let help = "name the `issuer` of its tokens, or their `token_url`";
         section.refuse("type", reason, Some(help));
     }
     if has_url && section.has("allow_private") {
-        let reason = Reason::NoEffect("beside `token_url`: nothing is looked for");
+        let reason = ConfigReason::NoEffect("beside `token_url`: nothing is looked for");
         section.refuse("allow_private", reason, Some("remove it"));
     }
 }
 
 /// Compared byte for byte with what its metadata says.
-fn issuer(section: &mut Section<'_, '_>) -> Option<String> {
+fn issuer(section: &mut ConfigSection<'_, '_>) -> Option<String> {
     let text = section.string("issuer")?;
     let url = web_url(&text).and_then(|url| {
         if url.query().is_some() {
             // RFC 8414, section 2.
-            Err(Reason::Invalid("has a query"))
+            Err(ConfigReason::Invalid("has a query"))
         } else if url.scheme() == "https" || is_loopback(&url) {
             Ok(text)
         } else {
-            Err(Reason::Invalid("is not `https`"))
+            Err(ConfigReason::Invalid("is not `https`"))
         }
     });
     match url {
@@ -105,13 +113,13 @@ fn issuer(section: &mut Section<'_, '_>) -> Option<String> {
 }
 
 /// An absolute URI without a fragment (RFC 8707, section 2), or nothing.
-fn resource(section: &mut Section<'_, '_>) -> Option<String> {
+fn resource(section: &mut ConfigSection<'_, '_>) -> Option<String> {
     let text = section.string("resource")?;
     let is_odd = |c: char| c.is_whitespace() || c.is_control();
     let is_uri =
         !text.contains(is_odd) && Url::parse(&text).is_ok_and(|url| url.fragment().is_none());
     if !text.is_empty() && !is_uri {
-        let reason = Reason::Invalid("expected an absolute URI without a fragment");
+        let reason = ConfigReason::Invalid("expected an absolute URI without a fragment");
         let help = "as in `\"https://mcp.example.com/mcp\"`; `\"\"` for servers that want none";
         section.refuse("resource", reason, Some(help));
         return None;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use secrecy::SecretString;
 
-use super::errors::{ConfigError, ConfigErrors, Reason};
+use super::errors::{ConfigError, ConfigErrors, ConfigReason};
 use super::resolve::tool_name;
 use super::settings::{
     Admin, Audit, Config, Guards, Limits, Listen, OtherMethods, Policy, Protocol, Ratchet,
@@ -56,7 +56,7 @@ impl Config {
         if command.first().is_none_or(String::is_empty) {
             tell(
                 "command",
-                Reason::Required,
+                ConfigReason::Required,
                 "write the server's command after `--`",
             );
         }
@@ -125,17 +125,17 @@ impl Config {
     }
 }
 
-fn pass(name: &str, variables: &Variables<'_>) -> Result<SecretString, Reason> {
+fn pass(name: &str, variables: &Variables<'_>) -> Result<SecretString, ConfigReason> {
     // `NAME=value` would put the value where every process can read it, and us into telling it.
     if name.is_empty() || name.contains(['=', '\0']) {
-        return Err(Reason::Invalid(
+        return Err(ConfigReason::Invalid(
             "expected only the name of an environment variable",
         ));
     }
     match variables(name).map(OsString::into_string) {
         Some(Ok(value)) => Ok(SecretString::from(value)),
-        Some(Err(_)) => Err(Reason::VariableNotUtf8(name.to_owned())),
-        None => Err(Reason::UndefinedVariable(name.to_owned())),
+        Some(Err(_)) => Err(ConfigReason::VariableNotUtf8(name.to_owned())),
+        None => Err(ConfigReason::UndefinedVariable(name.to_owned())),
     }
 }
 

@@ -11,13 +11,13 @@ use miette::{MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanConten
 /// Reports end up in terminals, journals and build logs, so a value is shown only when its field
 /// cannot hold a secret; comments, unknown keys' values and whatever the parser could not read
 /// are not. The length of what is hidden shows, which keeps the places of labels right.
-pub(super) struct Snippets {
+pub(super) struct ConcealedText {
     name: String,
     text: String,
 }
 
 /// What of a text is known to be harmless, besides punctuation.
-pub(super) struct Visible<'w> {
+pub(super) struct VisibleText<'w> {
     /// The vocabulary of the format, wherever it stands outside of strings.
     pub(super) words: &'w BTreeSet<&'static str>,
     /// The insides of strings, which are hidden whatever they hold, …
@@ -26,8 +26,8 @@ pub(super) struct Visible<'w> {
     pub(super) places: &'w [Range<usize>],
 }
 
-impl Snippets {
-    pub(super) fn new(name: &str, text: &str, visible: &Visible<'_>) -> Self {
+impl ConcealedText {
+    pub(super) fn new(name: &str, text: &str, visible: &VisibleText<'_>) -> Self {
         let mut harmless: Vec<bool> = text.bytes().map(is_structure).collect();
         let vocabulary = word_ranges(text).filter(|word| {
             text.get(word.clone())
@@ -69,7 +69,7 @@ impl Snippets {
 }
 
 /// Shows only the lines that a label is on: neighbours add nothing once their values are hidden.
-impl SourceCode for Snippets {
+impl SourceCode for ConcealedText {
     fn read_span<'a>(
         &'a self,
         span: &SourceSpan,
@@ -99,7 +99,7 @@ impl SourceCode for Snippets {
     }
 }
 
-impl fmt::Debug for Snippets {
+impl fmt::Debug for ConcealedText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Snippets({})", self.name)
     }

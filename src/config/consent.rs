@@ -3,14 +3,14 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::errors::Reason;
-use super::section::Section;
+use super::errors::ConfigReason;
+use super::section::ConfigSection;
 use crate::consent::{Settings, Way};
 
 /// Long enough for somebody to read, short enough that an agent still waits.
 const TIMEOUT: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_hours(1);
 
-pub(super) fn consent(mut section: Section<'_, '_>) -> Option<Settings> {
+pub(super) fn consent(mut section: ConfigSection<'_, '_>) -> Option<Settings> {
     let is_present = section.is_present();
     let default = Settings::default();
     let settings = Settings {
@@ -33,13 +33,13 @@ pub(super) fn consent(mut section: Section<'_, '_>) -> Option<Settings> {
     if is_present && !section.has("channels") {
         let help =
             "as in `channels = [\"elicitation\"]`: without a channel the gate asks no person";
-        section.require("channels", Reason::Required, help);
+        section.require("channels", ConfigReason::Required, help);
     }
     section.finish();
     is_present.then_some(settings)
 }
 
-fn channels(section: &mut Section<'_, '_>) -> Vec<Way> {
+fn channels(section: &mut ConfigSection<'_, '_>) -> Vec<Way> {
     let known = Way::ALL.map(|way| (way.name(), way));
     let help = "list `\"web\"`, `\"elicitation\"` or both";
     let Some(items) = section.items("channels", help) else {
@@ -49,7 +49,7 @@ fn channels(section: &mut Section<'_, '_>) -> Vec<Way> {
     for item in &items {
         match section.one_of_in(item, &known) {
             Some(channel) if channels.contains(&channel) => {
-                section.tell(item, Reason::Suspicious("listed twice"), None);
+                section.tell(item, ConfigReason::Suspicious("listed twice"), None);
             }
             Some(channel) => channels.push(channel),
             None => {}

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use miette::{Diagnostic, LabeledSpan, Severity, SourceCode};
 use thiserror::Error;
 
-use super::conceal::Snippets;
+use super::conceal::ConcealedText;
 
 /// All that is wrong with one configuration; never empty.
 #[derive(Debug, Error)]
@@ -22,16 +22,16 @@ pub struct ConfigErrors {
 #[derive(Debug, Clone)]
 pub struct ConfigError {
     pub(super) field: String,
-    pub(super) reason: Reason,
+    pub(super) reason: ConfigReason,
     pub(super) help: Option<String>,
     pub(super) labels: Vec<(Range<usize>, &'static str)>,
-    pub(super) snippets: Option<Arc<Snippets>>,
+    pub(super) snippets: Option<Arc<ConcealedText>>,
 }
 
 /// Why a field is refused. The variant is the stable code, the text is what people read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Reason {
+pub enum ConfigReason {
     /// The file could not be read; the operating system's words.
     #[error("cannot be read: {0}")]
     Unreadable(String),
@@ -97,7 +97,7 @@ pub enum Reason {
 
 impl ConfigErrors {
     /// Something is wrong with a file as a whole.
-    pub(super) fn about_file(path: &Path, reason: Reason, help: &str) -> Self {
+    pub(super) fn about_file(path: &Path, reason: ConfigReason, help: &str) -> Self {
         let origin = path.display().to_string();
         let problem = ConfigError::without_place(&origin, reason, help);
         Self {
@@ -121,15 +121,15 @@ impl ConfigErrors {
 impl ConfigError {
     /// What the file alone does not show.
     pub fn of_the_sandbox(field: &str, why: String, help: &str) -> Self {
-        Self::without_place(field, Reason::Unconfinable(why), help)
+        Self::without_place(field, ConfigReason::Unconfinable(why), help)
     }
 
     /// The same of a file that the configuration names.
     pub fn of_a_file(field: &str, why: String, help: &str) -> Self {
-        Self::without_place(field, Reason::UnusableFile(why), help)
+        Self::without_place(field, ConfigReason::UnusableFile(why), help)
     }
 
-    pub(super) fn without_place(field: &str, reason: Reason, help: &str) -> Self {
+    pub(super) fn without_place(field: &str, reason: ConfigReason, help: &str) -> Self {
         Self {
             field: field.to_owned(),
             reason,
@@ -145,7 +145,7 @@ impl ConfigError {
         &self.field
     }
 
-    pub fn reason(&self) -> &Reason {
+    pub fn reason(&self) -> &ConfigReason {
         &self.reason
     }
 
@@ -180,7 +180,7 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-impl Reason {
+impl ConfigReason {
     /// The stable name of the kind of problem.
     pub fn code(&self) -> &'static str {
         match self {
@@ -276,7 +276,7 @@ fn count(problems: usize) -> String {
     }
 }
 
-/// What was written, cut where nobody would read on.
+/// The written value, cut to a readable length.
 fn quoted(value: Option<&str>) -> String {
     const SHOWN: usize = 60;
     let Some(value) = value else {

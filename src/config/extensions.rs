@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::errors::Reason;
-use super::section::Section;
+use super::errors::ConfigReason;
+use super::section::ConfigSection;
 use crate::wire::{Extensions, ListedMethod, ListedProblem, ListedType, MOST_METHODS, blurred};
 
-pub(super) fn extensions(mut section: Section<'_, '_>) -> Extensions {
+pub(super) fn extensions(mut section: ConfigSection<'_, '_>) -> Extensions {
     let help = "list exact names of methods, as in `[\"resources/directory/read\"]`";
     let methods = listed(&mut section, "methods", help, ListedMethod::named);
     let help = "list exact types of results, as in `[\"vendor/deferred\"]`";
@@ -17,7 +17,7 @@ pub(super) fn extensions(mut section: Section<'_, '_>) -> Extensions {
 }
 
 fn listed<T>(
-    section: &mut Section<'_, '_>,
+    section: &mut ConfigSection<'_, '_>,
     key: &'static str,
     help: &str,
     named: fn(&str) -> Result<T, ListedProblem>,
@@ -34,18 +34,18 @@ fn listed<T>(
         {
             Ok(listed) => listed,
             Err(problem) => {
-                section.tell(&item, Reason::Unusable(problem.to_string()), None);
+                section.tell(&item, ConfigReason::Unusable(problem.to_string()), None);
                 continue;
             }
         };
         match read.insert(blurred(&name), name.clone()) {
             None => found.push(listed),
             Some(other) if other == name => {
-                let reason = Reason::Unusable("is listed twice".to_owned());
+                let reason = ConfigReason::Unusable("is listed twice".to_owned());
                 section.tell(&item, reason, None);
             }
             Some(other) => {
-                let reason = Reason::Unusable(format!("can be taken for `{other}`"));
+                let reason = ConfigReason::Unusable(format!("can be taken for `{other}`"));
                 let help = "peers may read both as one: list the one that the server has";
                 section.tell(&item, reason, Some(help));
             }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use toml::de::{DeTable, DeValue};
 
-use super::errors::{ConfigError, ConfigErrors, Reason};
+use super::errors::{ConfigError, ConfigErrors, ConfigReason};
 use super::syntax;
 
 /// Configurations are written by hand; a larger file is a mistake (`/dev/zero`, a log).
@@ -15,9 +15,9 @@ const MAX_BYTES: usize = 1 << 20;
 
 /// A parsed file: the tree as far as it could be read, and what could not.
 #[derive(Debug)]
-pub(super) struct Written<'t> {
+pub(super) struct ParsedFile<'t> {
     pub(super) table: DeTable<'t>,
-    pub(super) outline: Outline,
+    pub(super) outline: TomlOutline,
     /// The lines on which text could not be read.
     pub(super) broken: Vec<Range<usize>>,
     pub(super) problems: Vec<ConfigError>,
@@ -25,25 +25,25 @@ pub(super) struct Written<'t> {
 
 /// Where everything in a tree stands.
 #[derive(Debug, Default)]
-pub(super) struct Outline {
-    pub(super) entries: Vec<Entry>,
+pub(super) struct TomlOutline {
+    pub(super) entries: Vec<KeyEntry>,
     /// The insides of quoted strings.
     pub(super) strings: Vec<Range<usize>>,
 }
 
 /// One key of the tree, with its dotted path.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub(super) struct KeyEntry {
     pub(super) path: String,
     pub(super) key: Range<usize>,
     /// For a table that has one, the `[header]`.
     pub(super) value: Range<usize>,
-    pub(super) form: Form,
+    pub(super) form: TableForm,
 }
 
 /// How the value of an entry is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum TableForm {
     /// Under a `[header]`.
     Headed,
     /// After the key.
@@ -64,22 +64,25 @@ pub(super) fn read(path: &Path) -> Result<String, ConfigErrors> {
         .map_err(|error| {
             let help = "the gate never starts without its configuration: name an existing, \
                         readable file with `--config`";
-            refuse(Reason::Unreadable(error.to_string()), help)
+            refuse(ConfigReason::Unreadable(error.to_string()), help)
         })?;
     if bytes.len() > MAX_BYTES {
-        return Err(refuse(Reason::FileTooLarge, "is this the right file?"));
+        return Err(refuse(
+            ConfigReason::FileTooLarge,
+            "is this the right file?",
+        ));
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        refuse(Reason::NotUtf8(at), "save the file as UTF-8")
+        refuse(ConfigReason::NotUtf8(at), "save the file as UTF-8")
     })
 }
 
-impl<'t> Written<'t> {
+impl<'t> ParsedFile<'t> {
     pub(super) fn parse(text: &'t str) -> Self {
         let (table, errors) = DeTable::parse_recoverable(text);
         let table = table.into_inner();
-        let outline = Outline::of(text, &table);
+        let outline = TomlOutline::of(text, &table);
         let (problems, broken) = syntax::tell(text, &outline, &errors);
         Self {
             table,
@@ -97,9 +100,9 @@ impl<'t> Written<'t> {
 
     /// Keys and headers that reports may show.
     pub(super) fn keys(&self) -> impl Iterator<Item = Range<usize>> {
-        let place = |entry: &Entry| match entry.form {
-            Form::Headed => entry.value.clone(),
-            Form::Inline => entry.key.clone(),
+        let place = |entry: &KeyEntry| match entry.form {
+            TableForm::Headed => entry.value.clone(),
+            TableForm::Inline => entry.key.clone(),
         };
         self.outline
             .entries
@@ -109,7 +112,7 @@ impl<'t> Written<'t> {
     }
 }
 
-impl Outline {
+impl TomlOutline {
     pub(super) fn of(text: &str, table: &DeTable<'_>) -> Self {
         let mut outline = Self::default();
         outline.add_table(text, table, "");
@@ -122,11 +125,15 @@ impl Outline {
             let place = value.span();
             let bracket = text.as_bytes().get(place.start) == Some(&b'[');
             let headed = bracket && value.get_ref().is_table();
-            self.entries.push(Entry {
+            self.entries.push(KeyEntry {
                 path: path.clone(),
                 key: key.span(),
                 value: place,
-                form: if headed { Form::Headed } else { Form::Inline },
+                form: if headed {
+                    TableForm::Headed
+                } else {
+                    TableForm::Inline
+                },
             });
             self.add_value(text, value, &path);
         }

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use crate::memory;
 
-use super::errors::Reason;
-use super::listen::{HTTP_ONLY, Transport};
+use super::errors::ConfigReason;
+use super::listen::{HTTP_ONLY, ListenTransport};
 use super::rates::rates;
 use super::resolve::tool_name;
-use super::section::Section;
+use super::section::ConfigSection;
 use super::settings::Limits;
 
-pub(super) fn limits(mut section: Section<'_, '_>, transport: Transport) -> Limits {
+pub(super) fn limits(mut section: ConfigSection<'_, '_>, transport: ListenTransport) -> Limits {
     const MESSAGE: RangeInclusive<u64> = 1 << 10..=256 << 20;
     const MEMORY: RangeInclusive<u64> = 96 << 20..=1 << 40;
     const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_hours(24);
@@ -23,7 +23,7 @@ pub(super) fn limits(mut section: Section<'_, '_>, transport: Transport) -> Limi
         .unwrap_or(default.request_timeout);
     let longest = section.duration("max_request_timeout", &TIMEOUT);
     if longest.is_some_and(|longest| longest < request_timeout) {
-        let reason = Reason::Invalid("shorter than `request_timeout`");
+        let reason = ConfigReason::Invalid("shorter than `request_timeout`");
         let help = "progress can only make the time longer: name as much, or leave it out";
         section.refuse("max_request_timeout", reason, Some(help));
     }
@@ -71,7 +71,7 @@ pub(super) fn limits(mut section: Section<'_, '_>, transport: Transport) -> Limi
     };
     let said = section.size("max_memory", &MEMORY);
     limits.max_memory = has_memory(&mut section, &limits, said);
-    if transport == Transport::Stdio {
+    if transport == ListenTransport::Stdio {
         let keys = [
             "max_sessions",
             "max_sessions_per_agent",
@@ -85,7 +85,7 @@ pub(super) fn limits(mut section: Section<'_, '_>, transport: Transport) -> Limi
 }
 
 /// One message of the most bytes can be judged in it.
-fn has_memory(section: &mut Section<'_, '_>, limits: &Limits, said: Option<usize>) -> usize {
+fn has_memory(section: &mut ConfigSection<'_, '_>, limits: &Limits, said: Option<usize>) -> usize {
     let largest = [
         (limits.max_message_bytes, TOO_LITTLE_FOR_AGENTS),
         (limits.max_message_bytes_to_agent, TOO_LITTLE_FOR_SERVERS),
@@ -97,7 +97,7 @@ fn has_memory(section: &mut Section<'_, '_>, limits: &Limits, said: Option<usize
     };
     if let Some((_, reason)) = largest.into_iter().find(|(bytes, _)| least(*bytes) > said) {
         let help = "name more memory, or fewer bytes and `max_nodes` of one message";
-        section.refuse("max_memory", Reason::Invalid(reason), Some(help));
+        section.refuse("max_memory", ConfigReason::Invalid(reason), Some(help));
     }
     said
 }
@@ -106,7 +106,7 @@ const TOO_LITTLE_FOR_AGENTS: &str = "too little for one message of `max_message_
 const TOO_LITTLE_FOR_SERVERS: &str = "too little for one message of `max_message_bytes_to_agent`";
 
 fn tool_timeouts(
-    mut section: Section<'_, '_>,
+    mut section: ConfigSection<'_, '_>,
     range: &RangeInclusive<Duration>,
 ) -> BTreeMap<String, Duration> {
     let mut timeouts = BTreeMap::new();

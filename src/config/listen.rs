@@ -4,14 +4,14 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
 use super::authentication::of_agents;
-use super::errors::Reason;
+use super::errors::ConfigReason;
 use super::network::{host, origin};
-use super::section::Section;
+use super::section::ConfigSection;
 use super::settings::{Anonymous, HttpListen, Listen, ListenAuth};
 
 /// How agents reach the gate, as far as the file can be understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Transport {
+pub(super) enum ListenTransport {
     Stdio,
     Http,
     Unclear,
@@ -30,12 +30,15 @@ const HTTP_KEYS: [&str; 7] = [
 /// Why a key is refused that means something over HTTP alone.
 pub(super) const HTTP_ONLY: &str = "only applies when transport is 'http'";
 
-pub(super) fn listen(mut section: Section<'_, '_>, base: &Path) -> (Listen, Transport) {
-    let choices = [("stdio", Transport::Stdio), ("http", Transport::Http)];
+pub(super) fn listen(mut section: ConfigSection<'_, '_>, base: &Path) -> (Listen, ListenTransport) {
+    let choices = [
+        ("stdio", ListenTransport::Stdio),
+        ("http", ListenTransport::Http),
+    ];
     let transport = match section.one_of("transport", &choices) {
         Some(transport) => transport,
-        None if section.has("transport") => Transport::Unclear,
-        None => Transport::Stdio,
+        None if section.has("transport") => ListenTransport::Unclear,
+        None => ListenTransport::Stdio,
     };
     let address = section.address("host");
     let port = section.port("port");
@@ -50,13 +53,13 @@ pub(super) fn listen(mut section: Section<'_, '_>, base: &Path) -> (Listen, Tran
             Anonymous::LoopbackOnly,
         )
         .unwrap_or(Anonymous::LoopbackOnly);
-    if transport == Transport::Stdio {
+    if transport == ListenTransport::Stdio {
         let help = "remove it, or write `transport = \"http\"`";
         section.only_when(&HTTP_KEYS, HTTP_ONLY, help);
     }
-    let listen = if transport == Transport::Http {
+    let listen = if transport == ListenTransport::Http {
         if !section.has("port") {
-            let reason = Reason::RequiredWhen("transport is 'http'");
+            let reason = ConfigReason::RequiredWhen("transport is 'http'");
             section.require("port", reason, "as in `port = 3000`");
         }
         let written = section.has("host");
@@ -84,7 +87,7 @@ pub(super) fn listen(mut section: Section<'_, '_>, base: &Path) -> (Listen, Tran
 
 /// What must be said where others than this machine reach the gate.
 fn who_may_come(
-    section: &mut Section<'_, '_>,
+    section: &mut ConfigSection<'_, '_>,
     host: IpAddr,
     auth: &ListenAuth,
     anonymous: Anonymous,
@@ -92,7 +95,7 @@ fn who_may_come(
     let is_asked = section.has("auth");
     if host.is_loopback() {
         if anonymous == Anonymous::Allowed && !is_asked {
-            let reason = Reason::NoEffect("on loopback, where agents need no token anyway");
+            let reason = ConfigReason::NoEffect("on loopback, where agents need no token anyway");
             section.refuse("allow_anonymous", reason, Some("remove it"));
         }
     } else {
@@ -103,29 +106,30 @@ fn who_may_come(
         } else {
             let help = "the names by which agents know the gate, as in `allowed_hosts = \
                         [\"gate.example.com\"]`: other names in `Host` are refused";
-            let reason = Reason::RequiredWhen("the gate listens beyond loopback");
+            let reason = ConfigReason::RequiredWhen("the gate listens beyond loopback");
             section.require("allowed_hosts", reason, help);
         }
         if !is_asked && anonymous == Anonymous::LoopbackOnly {
             let help = "as in `auth = { type = \"bearer\", tokens = { alice = \"${ALICE_TOKEN}\" } \
                         }`, or `allow_anonymous = true` if everybody who reaches the port may \
                         be an agent";
-            let reason = Reason::RequiredWhen("the gate listens beyond loopback");
+            let reason = ConfigReason::RequiredWhen("the gate listens beyond loopback");
             section.require("auth", reason, help);
         } else if !matches!(auth, ListenAuth::None) {
-            let reason = Reason::Suspicious("the gate has no TLS, and tokens cross the network");
+            let reason =
+                ConfigReason::Suspicious("the gate has no TLS, and tokens cross the network");
             let help = "end TLS in front of the gate, on the same machine or in a network that \
-                        nobody else reads";
+                        you trust";
             section.refuse("host", reason, Some(help));
         }
     }
     if is_asked && anonymous == Anonymous::Allowed {
-        let reason = Reason::NoEffect("beside `auth`: every agent must show a token");
+        let reason = ConfigReason::NoEffect("beside `auth`: every agent must show a token");
         section.refuse("allow_anonymous", reason, Some("remove one of the two"));
     }
 }
 
-fn path(section: &mut Section<'_, '_>) -> Option<String> {
+fn path(section: &mut ConfigSection<'_, '_>) -> Option<String> {
     let path = section.string("path")?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~/".contains(c);
     let mut segments = path.split('/').skip(1).peekable();
@@ -135,7 +139,8 @@ fn path(section: &mut Section<'_, '_>) -> Option<String> {
         is_odd |= segment == "." || segment == ".." || (segment.is_empty() && !is_last);
     }
     if !path.starts_with('/') || !path.chars().all(is_plain) || is_odd {
-        let reason = Reason::Invalid("expected a path of letters, digits, `-`, `.`, `_` and `~`");
+        let reason =
+            ConfigReason::Invalid("expected a path of letters, digits, `-`, `.`, `_` and `~`");
         section.refuse("path", reason, Some("as in `\"/mcp\"`"));
         return None;
     }
@@ -147,14 +152,14 @@ fn path(section: &mut Section<'_, '_>) -> Option<String> {
         .into_iter()
         .any(is_taken)
     {
-        let reason = Reason::Invalid("is taken: the gate answers there itself");
+        let reason = ConfigReason::Invalid("is taken: the gate answers there itself");
         section.refuse("path", reason, Some("as in `\"/mcp\"`"));
         return None;
     }
     Some(path)
 }
 
-pub(super) fn allowed_hosts(section: &mut Section<'_, '_>) -> Option<Vec<String>> {
+pub(super) fn allowed_hosts(section: &mut ConfigSection<'_, '_>) -> Option<Vec<String>> {
     let help = "as in `[\"gate.example.com\", \"10.0.0.7:3000\"]`: each host by its name, with a \
                 port or without";
     section.each("allowed_hosts", help, |section, item| {
@@ -162,7 +167,7 @@ pub(super) fn allowed_hosts(section: &mut Section<'_, '_>) -> Option<Vec<String>
     })
 }
 
-fn allowed_origins(section: &mut Section<'_, '_>) -> Option<Vec<String>> {
+fn allowed_origins(section: &mut ConfigSection<'_, '_>) -> Option<Vec<String>> {
     let help = "as in `[\"https://app.example.com\"]`: each origin as browsers write it, without \
                 a path";
     section.each("allowed_origins", help, |section, item| {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use miette::Severity;
 
-use super::conceal::{Snippets, Visible};
-use super::errors::{ConfigError, ConfigErrors, Reason};
-use super::file::{self, Written, join};
-use super::reading::{Known, Reading, Unknown, Unset};
+use super::conceal::{ConcealedText, VisibleText};
+use super::errors::{ConfigError, ConfigErrors, ConfigReason};
+use super::file::{self, ParsedFile, join};
+use super::reader::{ConfigReader, KnownKeys, UnknownKey, UnsetVariable};
 use super::resolve::resolve;
 use super::settings::{Config, ConfigFile, ConfigText};
 use super::suggest;
@@ -19,16 +19,16 @@ impl Config {
     /// Reads and checks a file; variables come from the environment of this process. Nothing but
     /// the file is opened.
     pub fn load(path: &Path) -> Result<Self, ConfigErrors> {
-        Self::load_with(path, Unset::Refused)
+        Self::load_with(path, UnsetVariable::Refused)
     }
 
     /// Reads and checks a file for what is done without its server: where nothing is decided by
     /// what a variable holds (tokens, URLs, the server's environment), it need not be set.
     pub fn load_offline(path: &Path) -> Result<Self, ConfigErrors> {
-        Self::load_with(path, Unset::StandIn)
+        Self::load_with(path, UnsetVariable::StandIn)
     }
 
-    fn load_with(path: &Path, unset: Unset) -> Result<Self, ConfigErrors> {
+    fn load_with(path: &Path, unset: UnsetVariable) -> Result<Self, ConfigErrors> {
         let text = file::read(path)?;
         let mut config = Self::of_text(&text, path, unset)?;
         config.file = Some(ConfigFile {
@@ -38,7 +38,7 @@ impl Config {
         Ok(config)
     }
 
-    fn of_text(text: &str, path: &Path, unset: Unset) -> Result<Self, ConfigErrors> {
+    fn of_text(text: &str, path: &Path, unset: UnsetVariable) -> Result<Self, ConfigErrors> {
         // Paths must mean the same wherever they are used later, so they start at an absolute
         // directory. Without a current directory they stay as they are.
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -54,7 +54,7 @@ impl Config {
         base: &Path,
         variables: &Variables<'_>,
     ) -> Result<Self, ConfigErrors> {
-        Self::parse_with(text, path, base, variables, Unset::Refused)
+        Self::parse_with(text, path, base, variables, UnsetVariable::Refused)
     }
 
     /// Checks the text of a file as [`Config::load_offline`] does.
@@ -64,7 +64,7 @@ impl Config {
         base: &Path,
         variables: &Variables<'_>,
     ) -> Result<Self, ConfigErrors> {
-        Self::parse_with(text, path, base, variables, Unset::StandIn)
+        Self::parse_with(text, path, base, variables, UnsetVariable::StandIn)
     }
 
     fn parse_with(
@@ -72,14 +72,18 @@ impl Config {
         path: &Path,
         base: &Path,
         variables: &Variables<'_>,
-        unset: Unset,
+        unset: UnsetVariable,
     ) -> Result<Self, ConfigErrors> {
-        let written = Written::parse(text);
+        let written = ParsedFile::parse(text);
         if written.outline.entries.is_empty() && written.problems.is_empty() {
             let help = "the smallest configuration is `[upstream]` with a `command`";
-            return Err(ConfigErrors::about_file(path, Reason::EmptyFile, help));
+            return Err(ConfigErrors::about_file(
+                path,
+                ConfigReason::EmptyFile,
+                help,
+            ));
         }
-        let mut reading = Reading::new(&written, variables);
+        let mut reading = ConfigReader::new(&written, variables);
         reading.unset = unset;
         let mut config = resolve(&mut reading, base);
         let origin = path.display().to_string();
@@ -114,7 +118,7 @@ impl ConfigFile {
     pub fn read(&self) -> Result<ConfigText, ConfigErrors> {
         // To read a pipe again would take for ever.
         if fs::metadata(&self.path).is_ok_and(|found| !found.is_file()) {
-            let reason = Reason::Unreadable("it is not a file any more".to_owned());
+            let reason = ConfigReason::Unreadable("it is not a file any more".to_owned());
             let help = "put a file in its place";
             return Err(ConfigErrors::about_file(&self.path, reason, help));
         }
@@ -123,7 +127,7 @@ impl ConfigFile {
 
     /// What such a text means in its place.
     pub fn parse(&self, text: &ConfigText) -> Result<Config, ConfigErrors> {
-        Config::of_text(text.text(), &self.path, Unset::Refused)
+        Config::of_text(text.text(), &self.path, UnsetVariable::Refused)
     }
 }
 
@@ -131,10 +135,10 @@ impl ConfigFile {
 fn assemble(
     origin: &str,
     text: &str,
-    written: &Written<'_>,
-    reading: Reading<'_>,
+    written: &ParsedFile<'_>,
+    reading: ConfigReader<'_>,
 ) -> (Vec<ConfigError>, Vec<ConfigError>) {
-    let Reading {
+    let ConfigReader {
         mut problems,
         words,
         mut shown,
@@ -146,7 +150,7 @@ fn assemble(
     let is_whole = written.broken.is_empty();
     // What the parser lost may well have held what is missing, or the section of a key.
     problems.retain(|problem| is_whole || !problem.reason.is_missing());
-    let likely = |unknown: &&Unknown| {
+    let likely = |unknown: &&UnknownKey| {
         is_whole || suggest::sibling(&unknown.section, &unknown.key, &known).is_some()
     };
     problems.extend(
@@ -165,10 +169,10 @@ fn assemble(
 
     shown.extend(written.keys());
     shown.retain(|place| !written.is_broken(place) && !hidden.contains(place));
-    let snippets = Arc::new(Snippets::new(
+    let snippets = Arc::new(ConcealedText::new(
         origin,
         text,
-        &Visible {
+        &VisibleText {
             words: &words,
             strings: &written.outline.strings,
             places: &shown,
@@ -183,10 +187,10 @@ fn assemble(
         .partition(|problem| problem.reason.severity() == Severity::Error)
 }
 
-fn tell_unknown(unknown: &Unknown, known: &Known) -> ConfigError {
+fn tell_unknown(unknown: &UnknownKey, known: &KnownKeys) -> ConfigError {
     ConfigError {
         field: join(&unknown.section, &unknown.key),
-        reason: Reason::UnknownKey,
+        reason: ConfigReason::UnknownKey,
         help: Some(suggest::for_unknown_key(
             &unknown.section,
             &unknown.key,
@@ -199,14 +203,14 @@ fn tell_unknown(unknown: &Unknown, known: &Known) -> ConfigError {
 
 /// Names the field of a syntax error only as far as its keys are known: the parser may have taken
 /// a piece of a secret for a key.
-fn settle(mut problem: ConfigError, known: &Known) -> ConfigError {
+fn settle(mut problem: ConfigError, known: &KnownKeys) -> ConfigError {
     let is_known = |path: &str| {
         known
             .keys()
             .any(|(section, key)| join(section, key) == path)
     };
     let is_settled = |path: &str| path.is_empty() || is_known(path);
-    while problem.reason != Reason::DuplicateKey && !is_settled(&problem.field) {
+    while problem.reason != ConfigReason::DuplicateKey && !is_settled(&problem.field) {
         let parent = problem
             .field
             .rsplit_once('.')

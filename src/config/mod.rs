@@ -20,9 +20,8 @@ mod load;
 mod network;
 mod ratchet;
 mod rates;
-mod reading;
+mod reader;
 mod resolve;
-mod said;
 mod sandbox;
 mod secret_rules;
 mod section;
@@ -30,14 +29,15 @@ mod settings;
 mod suggest;
 mod syntax;
 mod telemetry;
+mod text_values;
 mod units;
 mod upstream;
 mod values;
 mod variables;
 
-pub use changes::Changes;
+pub use changes::ConfigChanges;
 pub use command_line::CommandLine;
-pub use errors::{ConfigError, ConfigErrors, Reason};
+pub use errors::{ConfigError, ConfigErrors, ConfigReason};
 pub use sandbox::{Confinement, SandboxedRoots};
 pub use settings::{
     Admin, Anonymous, Audit, Bearer, Bridging, Config, ConfigFile, ConfigText, DenyResponse,

@@ -4,10 +4,10 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use url::{Host, Url};
 
-use super::errors::Reason;
-use super::section::{Field, Section};
+use super::errors::ConfigReason;
+use super::section::{ConfigField, ConfigSection};
 
-impl<'t> Section<'_, 't> {
+impl<'t> ConfigSection<'_, 't> {
     /// An address to listen at.
     pub(super) fn address(&mut self, key: &'static str) -> Option<IpAddr> {
         let text = self.string(key)?;
@@ -18,7 +18,7 @@ impl<'t> Section<'_, 't> {
         if address.is_none() {
             let help = "`127.0.0.1` or `::1` for this machine alone, `0.0.0.0` or `::` for all \
                         its addresses";
-            let reason = Reason::Invalid("expected an IP address, or `localhost`");
+            let reason = ConfigReason::Invalid("expected an IP address, or `localhost`");
             self.refuse(key, reason, Some(help));
         }
         address
@@ -37,7 +37,7 @@ impl<'t> Section<'_, 't> {
             if url.scheme() == "https" || is_loopback(&url) {
                 Ok(url)
             } else {
-                Err(Reason::Invalid("is not `https`"))
+                Err(ConfigReason::Invalid("is not `https`"))
             }
         });
         match url {
@@ -56,7 +56,7 @@ impl<'t> Section<'_, 't> {
         &mut self,
         key: &'static str,
         help: &str,
-        mut read: impl FnMut(&mut Self, &Field<'t>) -> Option<T>,
+        mut read: impl FnMut(&mut Self, &ConfigField<'t>) -> Option<T>,
     ) -> Option<Vec<T>> {
         let items = self.secret_items(key, help)?;
         let mut values = Vec::new();
@@ -65,7 +65,7 @@ impl<'t> Section<'_, 't> {
                 continue;
             };
             if values.contains(&value) {
-                self.tell(item, Reason::Suspicious("listed twice"), None);
+                self.tell(item, ConfigReason::Suspicious("listed twice"), None);
             } else {
                 values.push(value);
             }
@@ -76,9 +76,9 @@ impl<'t> Section<'_, 't> {
     /// The text of an item, read by a function that knows nothing of files.
     pub(super) fn read_item<T>(
         &mut self,
-        item: &Field<'t>,
+        item: &ConfigField<'t>,
         help: &str,
-        read: impl FnOnce(&str) -> Result<T, Reason>,
+        read: impl FnOnce(&str) -> Result<T, ConfigReason>,
     ) -> Option<T> {
         let text = self.text(item)?.value;
         // What stands before an `@` may be a password.
@@ -97,17 +97,17 @@ impl<'t> Section<'_, 't> {
 
 /// An `http` or `https` URL without credentials and fragment. Stricter than what browsers accept:
 /// they drop spaces and turn backslashes, and two readers could see two servers.
-pub(super) fn web_url(text: &str) -> Result<Url, Reason> {
+pub(super) fn web_url(text: &str) -> Result<Url, ConfigReason> {
     let odd = |c: char| c.is_whitespace() || c.is_control() || c == '\\';
     let is_web = text.starts_with("https://") || text.starts_with("http://");
     if !is_web || text.contains(odd) {
-        return Err(Reason::Invalid("expected an `https` URL"));
+        return Err(ConfigReason::Invalid("expected an `https` URL"));
     }
-    let url = Url::parse(text).map_err(|_| Reason::Invalid("is not a valid URL"))?;
+    let url = Url::parse(text).map_err(|_| ConfigReason::Invalid("is not a valid URL"))?;
     if !url.username().is_empty() || url.password().is_some() {
-        Err(Reason::Invalid("holds a user name or a password"))
+        Err(ConfigReason::Invalid("holds a user name or a password"))
     } else if url.fragment().is_some() {
-        Err(Reason::Invalid("has a fragment"))
+        Err(ConfigReason::Invalid("has a fragment"))
     } else {
         Ok(url)
     }
@@ -125,11 +125,11 @@ pub(super) fn is_loopback(url: &Url) -> bool {
 }
 
 /// `name` or `name:port`, as `Host` says it, in lower case.
-pub(super) fn host(text: &str) -> Result<String, Reason> {
+pub(super) fn host(text: &str) -> Result<String, ConfigReason> {
     if text.contains('*') {
-        return Err(Reason::Invalid("holds a wildcard"));
+        return Err(ConfigReason::Invalid("holds a wildcard"));
     }
-    let expected = Reason::Invalid("expected `host` or `host:port`");
+    let expected = ConfigReason::Invalid("expected `host` or `host:port`");
     let text = text.to_ascii_lowercase();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.:[]".contains(c);
     if !text.chars().all(is_plain) {
@@ -150,16 +150,16 @@ pub(super) fn host(text: &str) -> Result<String, Reason> {
 }
 
 /// `scheme://host[:port]`, as browsers write it in `Origin`.
-pub(super) fn origin(text: &str) -> Result<String, Reason> {
+pub(super) fn origin(text: &str) -> Result<String, ConfigReason> {
     if text == "null" {
-        return Err(Reason::Invalid(
+        return Err(ConfigReason::Invalid(
             "is what pages without an origin of their own say, any of them",
         ));
     }
     if text.contains('*') {
-        return Err(Reason::Invalid("holds a wildcard"));
+        return Err(ConfigReason::Invalid("holds a wildcard"));
     }
-    let expected = Reason::Invalid("expected `scheme://host` or `scheme://host:port`");
+    let expected = ConfigReason::Invalid("expected `scheme://host` or `scheme://host:port`");
     let Some((scheme, authority)) = text.split_once("://") else {
         return Err(expected);
     };

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use super::errors::Reason;
-use super::listen::{HTTP_ONLY, Transport};
-use super::section::Section;
+use super::errors::ConfigReason;
+use super::listen::{HTTP_ONLY, ListenTransport};
+use super::section::ConfigSection;
 use super::settings::Ratchet;
-use crate::loading::{Network, Reach};
+use crate::loading::{EgressReach, EgressRules};
 use crate::policy::host_named;
 
 /// Header fields that say something else already.
@@ -24,10 +24,10 @@ const TAKEN: [&str; 8] = [
 const LEVELS: [&str; 4] = ["public", "internal", "confidential", "secret"];
 
 pub(super) fn ratchet(
-    mut section: Section<'_, '_>,
+    mut section: ConfigSection<'_, '_>,
     base: &Path,
-    transport: Transport,
-) -> (Ratchet, Network) {
+    transport: ListenTransport,
+) -> (Ratchet, EgressRules) {
     let default = Ratchet::default();
     let ratchet = Ratchet {
         file: section.path("file", base),
@@ -43,62 +43,62 @@ pub(super) fn ratchet(
         section.only_when(&["key_file"], "only applies with `file`", help);
     }
     match transport {
-        Transport::Stdio => {
+        ListenTransport::Stdio => {
             section.only_when(&["session_header"], HTTP_ONLY, "name it in `session`");
         }
-        Transport::Http => section.only_when(
+        ListenTransport::Http => section.only_when(
             &["session"],
             "only applies when transport is 'stdio'",
             "name a header in `session_header`, or give agents tokens with the claim `session_id`",
         ),
-        Transport::Unclear => {}
+        ListenTransport::Unclear => {}
     }
     let network = network(section.section("network"));
     section.finish();
     (ratchet, network)
 }
 
-fn name(section: &mut Section<'_, '_>) -> Option<String> {
+fn name(section: &mut ConfigSection<'_, '_>) -> Option<String> {
     let name = section.string("session")?;
     if name.is_empty() || name.len() > 256 || name.chars().any(char::is_control) {
-        let reason = Reason::Invalid("expected a name of 1 to 256 bytes");
+        let reason = ConfigReason::Invalid("expected a name of 1 to 256 bytes");
         section.refuse("session", reason, None);
         return None;
     }
     Some(name)
 }
 
-fn header(section: &mut Section<'_, '_>) -> Option<String> {
+fn header(section: &mut ConfigSection<'_, '_>) -> Option<String> {
     let name = section.string("session_header")?.to_ascii_lowercase();
     let fits = |c: u8| c.is_ascii_alphanumeric() || c == b'-' || c == b'_';
     if name.is_empty() || name.len() > 128 || !name.bytes().all(fits) {
-        let reason = Reason::Invalid("expected the name of a header");
+        let reason = ConfigReason::Invalid("expected the name of a header");
         section.refuse("session_header", reason, Some("as in `\"X-Session-Id\"`"));
         return None;
     }
     if TAKEN.contains(&name.as_str()) {
-        let reason = Reason::Invalid("is a header that says something else");
+        let reason = ConfigReason::Invalid("is a header that says something else");
         section.refuse("session_header", reason, Some("as in `\"X-Session-Id\"`"));
         return None;
     }
     Some(name)
 }
 
-fn network(mut section: Section<'_, '_>) -> Network {
+fn network(mut section: ConfigSection<'_, '_>) -> EgressRules {
     let words = [
-        ("full", Reach::Full),
-        ("proxied", Reach::Proxied),
-        ("none", Reach::None),
+        ("full", EgressReach::Full),
+        ("proxied", EgressReach::Proxied),
+        ("none", EgressReach::None),
     ];
-    let mut network = Network::default();
-    let mut least = Reach::Full;
+    let mut network = EgressRules::default();
+    let mut least = EgressReach::Full;
     for (level, reach) in LEVELS.into_iter().zip(&mut network.reach) {
         // What was not said is no wider than what was said of the level below.
         *reach = section
             .one_of(level, &words)
             .unwrap_or_else(|| (*reach).max(least));
         if *reach < least {
-            let reason = Reason::Invalid("is wider than the level below");
+            let reason = ConfigReason::Invalid("is wider than the level below");
             let help = "what has read more reaches less: `full`, then `proxied`, then `none`";
             section.refuse(level, reason, Some(help));
         }
@@ -111,7 +111,11 @@ fn network(mut section: Section<'_, '_>) -> Network {
         };
         match host_named(&host) {
             Some(host) => network.hosts.push(host),
-            None => section.tell(&field, Reason::Invalid("is no name of a host"), Some(help)),
+            None => section.tell(
+                &field,
+                ConfigReason::Invalid("is no name of a host"),
+                Some(help),
+            ),
         }
     }
     section.refuse_empty(
@@ -119,12 +123,12 @@ fn network(mut section: Section<'_, '_>) -> Network {
         "names no host",
         "name some, or write `none` for the level",
     );
-    let limits = network.reach.contains(&Reach::Proxied);
+    let limits = network.reach.contains(&EgressReach::Proxied);
     if limits && !section.has("hosts") {
-        let reason = Reason::RequiredWhen("a level is 'proxied'");
+        let reason = ConfigReason::RequiredWhen("a level is 'proxied'");
         section.require("hosts", reason, help);
     } else if !limits && section.has("hosts") {
-        let reason = Reason::NoEffect("where no level is \"proxied\"");
+        let reason = ConfigReason::NoEffect("where no level is \"proxied\"");
         section.refuse("hosts", reason, Some("remove it"));
     }
     section.finish();

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use toml::de::DeValue;
 
-use super::errors::Reason;
+use super::errors::ConfigReason;
 use super::resolve::tool_name;
-use super::section::{Field, Section};
+use super::section::{ConfigField, ConfigSection};
 use crate::gate::{Rate, Rates};
 
 /// The most of a period, and the most at once.
@@ -16,7 +16,7 @@ const MOST: u32 = 999_999;
 const HELP: &str = "as in `\"100/m\"`, or `\"100/m burst 20\"` where no more may come at once";
 
 /// Reads `rates` and `calls_per_session` of `limits`.
-pub(super) fn rates(limits: &mut Section<'_, '_>) -> Rates {
+pub(super) fn rates(limits: &mut ConfigSection<'_, '_>) -> Rates {
     let calls_per_session = limits.count("calls_per_session", &(1..=1_000_000_000));
     let mut section = limits.section("rates");
     let global = of_key(&mut section, "global");
@@ -40,12 +40,12 @@ pub(super) fn rates(limits: &mut Section<'_, '_>) -> Rates {
     rates
 }
 
-fn of_key(section: &mut Section<'_, '_>, key: &'static str) -> Option<Rate> {
+fn of_key(section: &mut ConfigSection<'_, '_>, key: &'static str) -> Option<Rate> {
     let field = section.take(key)?;
     rate(section, &field)
 }
 
-fn rate<'t>(section: &mut Section<'_, 't>, field: &Field<'t>) -> Option<Rate> {
+fn rate<'t>(section: &mut ConfigSection<'_, 't>, field: &ConfigField<'t>) -> Option<Rate> {
     section.show(field);
     if !matches!(field.value, DeValue::String(_)) {
         section.wrong_type(field, "a rate such as `\"100/m\"`", Some(HELP));
@@ -63,8 +63,8 @@ fn rate<'t>(section: &mut Section<'_, 't>, field: &Field<'t>) -> Option<Rate> {
 
 /// Reads `"100/m"`: at most 100 at once, and 100 in a minute on average. `burst` lowers or raises how
 /// many come at once.
-fn read(text: &str) -> Result<Rate, Reason> {
-    const FORM: Reason = Reason::Invalid("expected a number and `/s`, `/m` or `/h`");
+fn read(text: &str) -> Result<Rate, ConfigReason> {
+    const FORM: ConfigReason = ConfigReason::Invalid("expected a number and `/s`, `/m` or `/h`");
     let (rate, burst) = match text.split_once(" burst ") {
         Some((rate, burst)) => (rate, Some(burst)),
         None => (text, None),
@@ -82,10 +82,10 @@ fn read(text: &str) -> Result<Rate, Reason> {
 }
 
 /// In the one form that a number has.
-fn number(text: &str, form: Reason) -> Result<NonZeroU32, Reason> {
+fn number(text: &str, form: ConfigReason) -> Result<NonZeroU32, ConfigReason> {
     let is_plain = !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());
     if text == "0" {
-        return Err(Reason::BelowMinimum);
+        return Err(ConfigReason::BelowMinimum);
     } else if text.is_empty() || !is_plain {
         return Err(form);
     }
@@ -93,7 +93,7 @@ fn number(text: &str, form: Reason) -> Result<NonZeroU32, Reason> {
     let number: Option<NonZeroU32> = text.parse().ok();
     number
         .filter(|number| number.get() <= MOST)
-        .ok_or(Reason::ExceedsMaximum)
+        .ok_or(ConfigReason::ExceedsMaximum)
 }
 
 #[cfg(test)]
@@ -134,12 +134,15 @@ mod tests {
             "\u{665}/s",
             "5/s burst 2 ",
         ] {
-            assert!(matches!(read(text), Err(Reason::Invalid(_))), "{text}");
+            assert!(
+                matches!(read(text), Err(ConfigReason::Invalid(_))),
+                "{text}"
+            );
         }
-        assert_eq!(read("0/s"), Err(Reason::BelowMinimum));
-        assert_eq!(read("1/s burst 0"), Err(Reason::BelowMinimum));
+        assert_eq!(read("0/s"), Err(ConfigReason::BelowMinimum));
+        assert_eq!(read("1/s burst 0"), Err(ConfigReason::BelowMinimum));
         for text in ["1000000/s", "99999999999/s", "1/s burst 1000000"] {
-            assert_eq!(read(text), Err(Reason::ExceedsMaximum), "{text}");
+            assert_eq!(read(text), Err(ConfigReason::ExceedsMaximum), "{text}");
         }
     }
 }

@@ -8,14 +8,14 @@ use secrecy::SecretString;
 
 use super::admin::admin;
 use super::consent::consent;
-use super::errors::Reason;
+use super::errors::ConfigReason;
 use super::extensions::extensions;
 use super::limits::limits;
 use super::listen::listen;
 use super::ratchet::ratchet;
-use super::reading::Reading;
+use super::reader::ConfigReader;
 use super::secret_rules::secret_rules;
-use super::section::{Field, Section};
+use super::section::{ConfigField, ConfigSection};
 use super::settings::{
     Audit, Bearer, Bridging, Config, DenyResponse, Durability, Guards, Listen, ListenAuth, OnFault,
     OnRemoval, OtherMethods, Pinning, Policy, Protocol, Redaction, Reload, Sanitizing, ServerAuth,
@@ -29,13 +29,13 @@ use crate::policy::host_named;
 use crate::secret;
 
 /// Reads every section; problems and unknown keys end up in `reading`.
-pub(super) fn resolve(reading: &mut Reading<'_>, base: &Path) -> Config {
-    let mut root = Section::root(reading);
+pub(super) fn resolve(reading: &mut ConfigReader<'_>, base: &Path) -> Config {
+    let mut root = ConfigSection::root(reading);
     if let Some(version) = root
         .count("version", &(0..=u64::MAX))
         .filter(|version| *version != 1)
     {
-        let reason = Reason::UnknownValue(Some(version.to_string()));
+        let reason = ConfigReason::UnknownValue(Some(version.to_string()));
         root.refuse(
             "version",
             reason,
@@ -67,7 +67,7 @@ pub(super) fn resolve(reading: &mut Reading<'_>, base: &Path) -> Config {
     };
     if shares_a_token(&config) {
         let reason =
-            Reason::Suspicious("is the token of an agent too, who could go round the gate");
+            ConfigReason::Suspicious("is the token of an agent too, who could go round the gate");
         let help = "give agents tokens that the server does not accept";
         let mut upstream = root.section("upstream");
         upstream.section("auth").refuse("token", reason, Some(help));
@@ -91,22 +91,22 @@ pub(super) fn resolve(reading: &mut Reading<'_>, base: &Path) -> Config {
 }
 
 /// Who is asked at the page has a place to answer and a token; who has them is asked.
-fn who_answers(root: &mut Section<'_, '_>, config: &Config) {
+fn who_answers(root: &mut ConfigSection<'_, '_>, config: &Config) {
     let asks = |settings: &Settings| settings.has(Way::Page);
     let asks = config.consent.as_ref().is_some_and(asks);
     let has_approvers = !config.admin.approvers.is_empty();
     if asks && config.admin.port.is_none() && !root.section("admin").has("port") {
-        let reason = Reason::RequiredWhen("consent.channels has 'web'");
+        let reason = ConfigReason::RequiredWhen("consent.channels has 'web'");
         let help = "as in `port = 9090`: that is where people answer";
         root.section("admin").require("port", reason, help);
     }
     if asks && !has_approvers && !root.section("admin").has("approvers") {
-        let reason = Reason::RequiredWhen("consent.channels has 'web'");
+        let reason = ConfigReason::RequiredWhen("consent.channels has 'web'");
         let help = "one for each person, as in `approvers = { anna = \"${ANNA_TOKEN}\" }`";
         root.section("admin").require("approvers", reason, help);
     }
     if !asks && has_approvers {
-        let reason = Reason::NoEffect("unless consent.channels has \"web\"");
+        let reason = ConfigReason::NoEffect("unless consent.channels has \"web\"");
         let help = "add `[consent]` with `channels = [\"web\"]`, or remove them";
         root.section("admin")
             .refuse("approvers", reason, Some(help));
@@ -127,7 +127,7 @@ fn shares_a_token(config: &Config) -> bool {
     }
 }
 
-fn policy(mut section: Section<'_, '_>, base: &Path) -> Policy {
+fn policy(mut section: ConfigSection<'_, '_>, base: &Path) -> Policy {
     let default = Policy::default();
     let help = "list exact tool names, as in `[\"read_file\", \"list_directory\"]`";
     let allow = section.items("allow", help);
@@ -177,22 +177,23 @@ fn policy(mut section: Section<'_, '_>, base: &Path) -> Policy {
     };
     if !section.has("dir") {
         let help = "list tools in `allow`, or name a directory of policies in `dir`";
-        let nothing = Reason::Suspicious("nothing is allowed: every call is denied");
+        let nothing = ConfigReason::Suspicious("nothing is allowed: every call is denied");
         if !section.has("allow") {
             section.refuse_section(nothing, help);
         } else if policy.allow.as_ref().is_some_and(Vec::is_empty) {
             section.refuse("allow", nothing, Some(help));
         }
     } else if section.has("other_methods") {
-        let reason = Reason::NoEffect("beside `dir`, where policies alone decide");
+        let reason = ConfigReason::NoEffect("beside `dir`, where policies alone decide");
         section.refuse("other_methods", reason, Some("remove it"));
     }
     if !section.has("dir") && policy.pinning == Pinning::Enforce {
-        let reason = Reason::RequiredWhen("pinning is 'enforce'");
+        let reason = ConfigReason::RequiredWhen("pinning is 'enforce'");
         section.require("dir", reason, "`tools.lock` lies among the policies");
     }
     if policy.reload == Reload::Off && section.has("on_policy_removal") {
-        let reason = Reason::NoEffect("where nothing is watched: a signal takes what is there");
+        let reason =
+            ConfigReason::NoEffect("where nothing is watched: a signal takes what is there");
         section.refuse("on_policy_removal", reason, Some("remove it"));
     }
     section.finish();
@@ -200,7 +201,7 @@ fn policy(mut section: Section<'_, '_>, base: &Path) -> Policy {
 }
 
 /// Each name once, byte for byte as it was written.
-fn tool_names<'t>(section: &mut Section<'_, 't>, items: &[Field<'t>]) -> Vec<String> {
+fn tool_names<'t>(section: &mut ConfigSection<'_, 't>, items: &[ConfigField<'t>]) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let mut names = Vec::new();
     for item in items {
@@ -210,10 +211,10 @@ fn tool_names<'t>(section: &mut Section<'_, 't>, items: &[Field<'t>]) -> Vec<Str
         if let Some(reason) = tool_name(&name) {
             section.tell(item, reason, None);
         } else if !seen.insert(name.clone()) {
-            section.tell(item, Reason::Suspicious("listed twice"), None);
+            section.tell(item, ConfigReason::Suspicious("listed twice"), None);
         } else {
             if name.contains('*') || name.trim() != name {
-                let reason = Reason::Suspicious("names are compared as they are written");
+                let reason = ConfigReason::Suspicious("names are compared as they are written");
                 section.tell(
                     item,
                     reason,
@@ -226,7 +227,7 @@ fn tool_names<'t>(section: &mut Section<'_, 't>, items: &[Field<'t>]) -> Vec<Str
     names
 }
 
-fn audit(mut section: Section<'_, '_>, base: &Path) -> Audit {
+fn audit(mut section: ConfigSection<'_, '_>, base: &Path) -> Audit {
     let default = Audit::default();
     let audit = Audit {
         file: section.path("file", base),
@@ -245,13 +246,17 @@ fn audit(mut section: Section<'_, '_>, base: &Path) -> Audit {
     };
     if audit.durability == Durability::Strict && !section.has("file") {
         let help = "only a file can be synced to disk, as in `file = \"audit.jsonl\"`";
-        section.require("file", Reason::RequiredWhen("durability is 'strict'"), help);
+        section.require(
+            "file",
+            ConfigReason::RequiredWhen("durability is 'strict'"),
+            help,
+        );
     }
     section.finish();
     audit
 }
 
-fn protocol(mut section: Section<'_, '_>) -> Protocol {
+fn protocol(mut section: ConfigSection<'_, '_>) -> Protocol {
     let default = Protocol::default();
     let protocol = Protocol {
         bridge: section
@@ -262,7 +267,7 @@ fn protocol(mut section: Section<'_, '_>) -> Protocol {
     protocol
 }
 
-fn guards(mut section: Section<'_, '_>) -> Guards {
+fn guards(mut section: ConfigSection<'_, '_>) -> Guards {
     let levels = [
         ("off", Strictness::Off),
         ("report", Strictness::Report),
@@ -336,7 +341,7 @@ fn guards(mut section: Section<'_, '_>) -> Guards {
 }
 
 fn elicitation(
-    mut section: Section<'_, '_>,
+    mut section: ConfigSection<'_, '_>,
     levels: &[(&'static str, Strictness)],
 ) -> (Strictness, Vec<String>) {
     let secrets = section.one_of("secret_fields", levels);
@@ -350,17 +355,17 @@ fn elicitation(
             Some(host) if host == text.value => hosts.push(host),
             Some(host) => {
                 let help = format!("write `{host}`, as every host is compared");
-                let reason = Reason::Invalid("is not how the host is spelled");
+                let reason = ConfigReason::Invalid("is not how the host is spelled");
                 section.tell(&item, reason, Some(&help));
             }
-            None => section.tell(&item, Reason::Invalid("expected a host"), Some(help)),
+            None => section.tell(&item, ConfigReason::Invalid("expected a host"), Some(help)),
         }
     }
     section.finish();
     (secrets.unwrap_or(Guards::default().secret_fields), hosts)
 }
 
-fn truncation(mut section: Section<'_, '_>) -> Option<Truncation> {
+fn truncation(mut section: ConfigSection<'_, '_>) -> Option<Truncation> {
     const MAX_BYTES: RangeInclusive<u64> = 1 << 10..=16 << 20;
     const RETAIN_BYTES: RangeInclusive<u64> = 1 << 10..=256 << 20;
     let is_present = section.is_present();
@@ -383,8 +388,8 @@ fn truncation(mut section: Section<'_, '_>) -> Option<Truncation> {
 
 /// Presets by the name of a tool or prompt, or the beginning of a URI.
 fn presets(
-    mut section: Section<'_, '_>,
-    unfit: fn(&str) -> Option<Reason>,
+    mut section: ConfigSection<'_, '_>,
+    unfit: fn(&str) -> Option<ConfigReason>,
 ) -> BTreeMap<String, TruncationPreset> {
     let known = [
         ("default", TruncationPreset::Default),
@@ -404,16 +409,16 @@ fn presets(
     presets
 }
 
-fn nameless(name: &str) -> Option<Reason> {
-    name.is_empty().then_some(Reason::Invalid("is empty"))
+fn nameless(name: &str) -> Option<ConfigReason> {
+    name.is_empty().then_some(ConfigReason::Invalid("is empty"))
 }
 
 /// Why a text cannot be the name of a tool: the gate refuses calls with such names.
-pub(super) fn tool_name(name: &str) -> Option<Reason> {
+pub(super) fn tool_name(name: &str) -> Option<ConfigReason> {
     if name.is_empty() {
-        Some(Reason::Invalid("expected the name of a tool"))
+        Some(ConfigReason::Invalid("expected the name of a tool"))
     } else if name.chars().any(char::is_control) {
-        Some(Reason::Invalid("contains a control character"))
+        Some(ConfigReason::Invalid("contains a control character"))
     } else {
         None
     }

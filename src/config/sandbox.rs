@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use toml::de::DeValue;
 
-use super::errors::Reason;
-use super::section::{Field, Section};
+use super::errors::ConfigReason;
+use super::section::{ConfigField, ConfigSection};
 use crate::upstream::sandbox::{
     Access, LocalSockets, Network, Place, Sandbox, Strength, SystemFiles,
 };
@@ -29,14 +29,14 @@ pub enum SandboxedRoots {
 
 /// [`Network`] as far as it is a word.
 #[derive(Debug, Clone, Copy)]
-enum Word {
+enum NetworkWord {
     Absent,
     Full,
 }
 
 const PORTS: RangeInclusive<u64> = 1..=65_535;
 
-pub(super) fn sandbox(mut section: Section<'_, '_>, base: &Path) -> Option<Confinement> {
+pub(super) fn sandbox(mut section: ConfigSection<'_, '_>, base: &Path) -> Option<Confinement> {
     let is_present = section.is_present();
     let default = Sandbox::default();
     let mut places = Vec::new();
@@ -75,25 +75,25 @@ pub(super) fn sandbox(mut section: Section<'_, '_>, base: &Path) -> Option<Confi
 }
 
 /// Places that leave nothing of a sandbox.
-fn tell_of_everything(section: &mut Section<'_, '_>, sandbox: &Sandbox) {
+fn tell_of_everything(section: &mut ConfigSection<'_, '_>, sandbox: &Sandbox) {
     for (key, access) in [("write", Access::Write), ("read", Access::Read)] {
         let is_all = |place: &Place| place.access == access && place.path == Path::new("/");
         if sandbox.places.iter().any(is_all) {
-            let reason = Reason::Suspicious("`/` is every file of the machine");
+            let reason = ConfigReason::Suspicious("`/` is every file of the machine");
             section.refuse(key, reason, Some("name the directories that are needed"));
         }
     }
 }
 
 fn places<'t>(
-    section: &mut Section<'_, 't>,
+    section: &mut ConfigSection<'_, 't>,
     key: &'static str,
     access: Access,
     base: &Path,
 ) -> Vec<Place> {
     let help = "list files and directories, as in `[\"/srv/data\"]`";
     let items = section.items(key, help).unwrap_or_default();
-    let place = |item: &Field<'t>| {
+    let place = |item: &ConfigField<'t>| {
         let path = path(section, item, base)?;
         Some(Place {
             setting: item.path.clone(),
@@ -104,26 +104,31 @@ fn places<'t>(
     items.iter().filter_map(place).collect()
 }
 
-fn path<'t>(section: &mut Section<'_, 't>, item: &Field<'t>, base: &Path) -> Option<PathBuf> {
+fn path<'t>(
+    section: &mut ConfigSection<'_, 't>,
+    item: &ConfigField<'t>,
+    base: &Path,
+) -> Option<PathBuf> {
     section.show(item);
     let text = section.text(item)?.value;
     if text.is_empty() || text.contains('\0') {
-        section.tell(item, Reason::Invalid("expected a path"), None);
+        section.tell(item, ConfigReason::Invalid("expected a path"), None);
         return None;
     }
     if text.starts_with('~') {
-        let reason = Reason::Suspicious("no shell reads it: it is a name that begins with `~`");
+        let reason =
+            ConfigReason::Suspicious("no shell reads it: it is a name that begins with `~`");
         section.tell(item, reason, Some("write `${HOME}/…`"));
     }
     Some(base.join(text))
 }
 
-fn network(section: &mut Section<'_, '_>) -> Option<Network> {
+fn network(section: &mut ConfigSection<'_, '_>) -> Option<Network> {
     let field = section.take("network")?;
     if let DeValue::Array(items) = field.value {
         let mut ports = Vec::new();
         for (index, item) in items.iter().enumerate() {
-            let item = Field {
+            let item = ConfigField {
                 path: format!("{}[{index}]", field.path),
                 key: field.key,
                 place: item.span(),
@@ -141,9 +146,9 @@ fn network(section: &mut Section<'_, '_>) -> Option<Network> {
         section.wrong_type(&field, "`\"none\"`, `\"full\"` or an array of ports", None);
         return None;
     }
-    let words = [("none", Word::Absent), ("full", Word::Full)];
+    let words = [("none", NetworkWord::Absent), ("full", NetworkWord::Full)];
     Some(match section.one_of_in(&field, &words)? {
-        Word::Absent => Network::Absent,
-        Word::Full => Network::Full,
+        NetworkWord::Absent => Network::Absent,
+        NetworkWord::Full => Network::Full,
     })
 }

@@ -1,24 +1,24 @@
 //! `guards.secret_rules`: kinds of credentials that only the author knows.
 
-use crate::guard::secrets::{OwnRules, Rule, RuleDoubt, RuleError, tenths};
+use crate::guard::secrets::{CustomRules, RuleError, RuleWarning, SecretRule, tenths};
 
-use super::errors::Reason;
-use super::section::{Field, Section};
+use super::errors::ConfigReason;
+use super::section::{ConfigField, ConfigSection};
 
 const KEYWORDS: &str =
     "as in `keywords = [\"acme_\"]`: the pattern is tried only where one of them stands";
 
 /// Where parts of one rule are written.
-struct Written<'t> {
-    rule: Field<'t>,
-    pattern: Option<Field<'t>>,
-    keywords: Option<Field<'t>>,
-    min_entropy: Option<Field<'t>>,
+struct RuleFields<'t> {
+    rule: ConfigField<'t>,
+    pattern: Option<ConfigField<'t>>,
+    keywords: Option<ConfigField<'t>>,
+    min_entropy: Option<ConfigField<'t>>,
     /// Each of them.
-    words: Vec<(Field<'t>, String)>,
+    words: Vec<(ConfigField<'t>, String)>,
 }
 
-pub(super) fn secret_rules(mut section: Section<'_, '_>) -> OwnRules {
+pub(super) fn secret_rules(mut section: ConfigSection<'_, '_>) -> CustomRules {
     let mut rules = Vec::new();
     let mut places = Vec::new();
     for field in section.entries() {
@@ -27,7 +27,7 @@ pub(super) fn secret_rules(mut section: Section<'_, '_>) -> OwnRules {
             places.push(written);
         }
     }
-    match OwnRules::new(rules) {
+    match CustomRules::new(rules) {
         Ok(rules) => {
             for doubt in rules.doubts() {
                 warn(&mut section, &places, &doubt);
@@ -38,29 +38,29 @@ pub(super) fn secret_rules(mut section: Section<'_, '_>) -> OwnRules {
             for problem in problems {
                 tell(&mut section, &places, &problem);
             }
-            OwnRules::default()
+            CustomRules::default()
         }
     }
 }
 
 /// Points at what does not do what it is for.
-fn warn<'t>(section: &mut Section<'_, 't>, places: &[Written<'t>], doubt: &RuleDoubt) {
+fn warn<'t>(section: &mut ConfigSection<'_, 't>, places: &[RuleFields<'t>], doubt: &RuleWarning) {
     let of = |id: &str| places.iter().find(|it| it.rule.key == id);
     let (place, reason, help) = match doubt {
-        RuleDoubt::Nothing { rule } => (
+        RuleWarning::Nothing { rule } => (
             of(rule).and_then(|it| it.pattern.as_ref()),
-            Reason::NoEffect("because the pattern matches no text"),
+            ConfigReason::NoEffect("because the pattern matches no text"),
             "look for a class without characters, such as `[^\\s\\S]`",
         ),
-        RuleDoubt::Entropy { rule } => (
+        RuleWarning::Entropy { rule } => (
             of(rule).and_then(|it| it.min_entropy.as_ref()),
-            Reason::Suspicious("no secret of this pattern has so much, and none is found"),
+            ConfigReason::Suspicious("no secret of this pattern has so much, and none is found"),
             "a text has at most as many bits as the base-2 logarithm of how many bytes, or different ones, it may have: \
              eight decimal digits have 3",
         ),
-        RuleDoubt::Apart { rule } => (
+        RuleWarning::Apart { rule } => (
             of(rule).and_then(|it| it.keywords.as_ref()),
-            Reason::Suspicious(
+            ConfigReason::Suspicious(
                 "nothing that the pattern matches holds any of these: it is found only close to one",
             ),
             "take what is part of every match, or let the pattern begin with the word: \
@@ -73,14 +73,17 @@ fn warn<'t>(section: &mut Section<'_, 't>, places: &[Written<'t>], doubt: &RuleD
     }
 }
 
-fn rule<'t>(all: &mut Section<'_, 't>, field: Field<'t>) -> Option<(Rule, Written<'t>)> {
+fn rule<'t>(
+    all: &mut ConfigSection<'_, 't>,
+    field: ConfigField<'t>,
+) -> Option<(SecretRule, RuleFields<'t>)> {
     let mut section = all.table_in(&field)?;
     // It may hold what it looks for, so that reports do not show it.
     let pattern = section.take("pattern");
     let text = pattern.as_ref().and_then(|it| section.text(it));
     if !section.has("pattern") {
         let help = "a regular expression, as in `pattern = 'acme_[a-z0-9]{32}'`";
-        section.require("pattern", Reason::Required, help);
+        section.require("pattern", ConfigReason::Required, help);
     }
     let keywords = section.take("keywords");
     let items = section.items("keywords", KEYWORDS);
@@ -94,13 +97,13 @@ fn rule<'t>(all: &mut Section<'_, 't>, field: Field<'t>) -> Option<(Rule, Writte
         }
     }
     if !section.has("keywords") {
-        section.require("keywords", Reason::Required, KEYWORDS);
+        section.require("keywords", ConfigReason::Required, KEYWORDS);
     }
     let min_entropy = section.take("min_entropy");
     let expected = "a number from 0 to 8";
     let entropy = section.number("min_entropy", 0.0..=8.0, expected);
     section.finish();
-    let rule = Rule {
+    let rule = SecretRule {
         id: field.key.to_owned(),
         keywords: words.iter().map(|(_, word)| word.clone()).collect(),
         pattern: text?.value,
@@ -108,7 +111,7 @@ fn rule<'t>(all: &mut Section<'_, 't>, field: Field<'t>) -> Option<(Rule, Writte
         min_entropy: entropy.map(tenths),
     };
     let is_read = keywords.as_ref().is_some_and(|it| it.value.is_array()) && unread == 0;
-    let written = Written {
+    let written = RuleFields {
         rule: field,
         pattern,
         keywords,
@@ -120,9 +123,9 @@ fn rule<'t>(all: &mut Section<'_, 't>, field: Field<'t>) -> Option<(Rule, Writte
 }
 
 /// Points at what a problem is about.
-fn tell<'t>(section: &mut Section<'_, 't>, places: &[Written<'t>], problem: &RuleError) {
+fn tell<'t>(section: &mut ConfigSection<'_, 't>, places: &[RuleFields<'t>], problem: &RuleError) {
     let of = |id: &str| places.iter().find(|it| it.rule.key == id);
-    let (place, reason, help): (Option<&Field<'t>>, String, &str) = match problem {
+    let (place, reason, help): (Option<&ConfigField<'t>>, String, &str) = match problem {
         RuleError::Id { rule } => (
             of(rule).map(|it| &it.rule),
             "expected a name of 1 to 64 lower-case letters, digits and hyphens".to_owned(),
@@ -173,14 +176,14 @@ fn tell<'t>(section: &mut Section<'_, 't>, places: &[Written<'t>], problem: &Rul
             "let it begin with what is always there",
         ),
         RuleError::TooMany { count, most } => {
-            let reason = Reason::Unusable(format!("holds {count} rules, more than {most}"));
+            let reason = ConfigReason::Unusable(format!("holds {count} rules, more than {most}"));
             section.refuse_section(reason, "remove some");
             return;
         }
     };
     // INVARIANT: a problem names a rule that was given.
     if let Some(field) = place {
-        section.tell(field, Reason::Unusable(reason), Some(help));
+        section.tell(field, ConfigReason::Unusable(reason), Some(help));
     }
 }
 

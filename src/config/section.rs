@@ -5,25 +5,25 @@ use std::ops::Range;
 
 use toml::de::{DeTable, DeValue};
 
-use super::errors::Reason;
+use super::errors::ConfigReason;
 use super::file::join;
-use super::reading::{Availability, Reading, Unknown};
+use super::reader::{ConfigReader, KeyAvailability, UnknownKey};
 use crate::policy::table::kind;
 
 /// One table, present or not; an absent one has no values.
-pub(super) struct Section<'r, 't> {
-    pub(super) reading: &'r mut Reading<'t>,
+pub(super) struct ConfigSection<'r, 't> {
+    pub(super) reading: &'r mut ConfigReader<'t>,
     path: String,
     table: Option<&'t DeTable<'t>>,
     /// The key of the table itself.
     place: Option<Range<usize>>,
     asked: Vec<&'static str>,
-    availability: Availability,
-    presence: Presence,
+    availability: KeyAvailability,
+    presence: FieldPresence,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Presence {
+enum FieldPresence {
     Absent,
     Present,
     /// It is there, but not as a table: nothing is known of its keys.
@@ -31,7 +31,7 @@ enum Presence {
 }
 
 /// One value with its path and place.
-pub(super) struct Field<'t> {
+pub(super) struct ConfigField<'t> {
     /// Dotted, as reports name it.
     pub(super) path: String,
     /// The last part of the path, as written.
@@ -40,9 +40,9 @@ pub(super) struct Field<'t> {
     pub(super) value: &'t DeValue<'t>,
 }
 
-impl<'r, 't> Section<'r, 't> {
+impl<'r, 't> ConfigSection<'r, 't> {
     /// The file itself.
-    pub(super) fn root(reading: &'r mut Reading<'t>) -> Self {
+    pub(super) fn root(reading: &'r mut ConfigReader<'t>) -> Self {
         let table = Some(&reading.written.table);
         Self {
             reading,
@@ -50,13 +50,13 @@ impl<'r, 't> Section<'r, 't> {
             table,
             place: None,
             asked: Vec::new(),
-            availability: Availability::Now,
-            presence: Presence::Present,
+            availability: KeyAvailability::Now,
+            presence: FieldPresence::Present,
         }
     }
 
     /// A table inside this one.
-    pub(super) fn section<'s>(&'s mut self, key: &'static str) -> Section<'s, 't> {
+    pub(super) fn section<'s>(&'s mut self, key: &'static str) -> ConfigSection<'s, 't> {
         let field = self.take(key);
         let table = field.and_then(|field| {
             let DeValue::Table(table) = field.value else {
@@ -66,34 +66,37 @@ impl<'r, 't> Section<'r, 't> {
             Some(table)
         });
         let written = self.table.and_then(|it| it.get_key_value(key));
-        Section {
+        ConfigSection {
             path: join(&self.path, key),
             table,
             place: written.map(|(key, _)| key.span()),
             asked: Vec::new(),
             availability: self.availability,
             presence: match (written, table) {
-                (None, _) => Presence::Absent,
-                (Some(_), Some(_)) => Presence::Present,
-                (Some(_), None) => Presence::Unreadable,
+                (None, _) => FieldPresence::Absent,
+                (Some(_), Some(_)) => FieldPresence::Present,
+                (Some(_), None) => FieldPresence::Unreadable,
             },
             reading: &mut *self.reading,
         }
     }
 
     /// The table that an entry is.
-    pub(super) fn table_in<'s>(&'s mut self, field: &Field<'t>) -> Option<Section<'s, 't>> {
+    pub(super) fn table_in<'s>(
+        &'s mut self,
+        field: &ConfigField<'t>,
+    ) -> Option<ConfigSection<'s, 't>> {
         let DeValue::Table(table) = field.value else {
             self.wrong_type(field, "a table", None);
             return None;
         };
-        Some(Section {
+        Some(ConfigSection {
             path: field.path.clone(),
             table: Some(table),
             place: Some(field.place.clone()),
             asked: Vec::new(),
             availability: self.availability,
-            presence: Presence::Present,
+            presence: FieldPresence::Present,
             reading: &mut *self.reading,
         })
     }
@@ -101,7 +104,7 @@ impl<'r, 't> Section<'r, 't> {
     /// From here on, keys of later versions are asked for: their values are checked, but they are
     /// no part of the published schema.
     pub(super) fn not_yet(&mut self) -> &mut Self {
-        self.availability = Availability::Later;
+        self.availability = KeyAvailability::Later;
         self
     }
 
@@ -112,11 +115,11 @@ impl<'r, 't> Section<'r, 't> {
 
     /// Whether the table itself was written.
     pub(super) fn is_present(&self) -> bool {
-        self.presence == Presence::Present
+        self.presence == FieldPresence::Present
     }
 
-    /// The items of an array of strings that are no secrets, each to be read with [`Section::text`].
-    pub(super) fn items(&mut self, key: &'static str, help: &str) -> Option<Vec<Field<'t>>> {
+    /// The items of an array of strings that are no secrets, each to be read with [`ConfigSection::text`].
+    pub(super) fn items(&mut self, key: &'static str, help: &str) -> Option<Vec<ConfigField<'t>>> {
         let field = self.take_shown(key)?;
         let items = self.items_of(&field, help)?;
         for item in &items {
@@ -126,17 +129,21 @@ impl<'r, 't> Section<'r, 't> {
     }
 
     /// The same of strings that may hold secrets.
-    pub(super) fn secret_items(&mut self, key: &'static str, help: &str) -> Option<Vec<Field<'t>>> {
+    pub(super) fn secret_items(
+        &mut self,
+        key: &'static str,
+        help: &str,
+    ) -> Option<Vec<ConfigField<'t>>> {
         let field = self.take(key)?;
         self.items_of(&field, help)
     }
 
-    fn items_of(&mut self, field: &Field<'t>, help: &str) -> Option<Vec<Field<'t>>> {
+    fn items_of(&mut self, field: &ConfigField<'t>, help: &str) -> Option<Vec<ConfigField<'t>>> {
         let DeValue::Array(items) = field.value else {
             self.wrong_type(field, "an array of strings", Some(help));
             return None;
         };
-        let item = |(index, item): (usize, &'t toml::Spanned<DeValue<'t>>)| Field {
+        let item = |(index, item): (usize, &'t toml::Spanned<DeValue<'t>>)| ConfigField {
             path: format!("{}[{index}]", field.path),
             key: field.key,
             place: item.span(),
@@ -146,7 +153,7 @@ impl<'r, 't> Section<'r, 't> {
     }
 
     /// All values of a table whose keys the author chooses, in their order in the file.
-    pub(super) fn entries(&mut self) -> Vec<Field<'t>> {
+    pub(super) fn entries(&mut self) -> Vec<ConfigField<'t>> {
         self.reading
             .known
             .insert((self.path.clone(), "*"), self.availability);
@@ -154,7 +161,7 @@ impl<'r, 't> Section<'r, 't> {
         let mut fields = Vec::new();
         for (key, value) in self.table.into_iter().flatten() {
             if !written.is_broken(&key.span()) && !written.is_broken(&value.span()) {
-                fields.push(Field {
+                fields.push(ConfigField {
                     path: join(&self.path, key.get_ref()),
                     key: key.get_ref(),
                     place: value.span(),
@@ -172,14 +179,14 @@ impl<'r, 't> Section<'r, 't> {
         self.not_yet();
         for (key, what, help) in keys {
             if self.take(key).is_some() {
-                self.refuse(key, Reason::Elsewhere(what), Some(help));
+                self.refuse(key, ConfigReason::Elsewhere(what), Some(help));
             }
         }
     }
 
     /// Says that a key is missing.
-    pub(super) fn require(&mut self, key: &'static str, reason: Reason, help: &str) {
-        if self.presence != Presence::Unreadable {
+    pub(super) fn require(&mut self, key: &'static str, reason: ConfigReason, help: &str) {
+        if self.presence != FieldPresence::Unreadable {
             let path = join(&self.path, key);
             self.reading
                 .tell(&path, self.place.clone(), reason, Some(help.to_owned()));
@@ -188,7 +195,7 @@ impl<'r, 't> Section<'r, 't> {
 
     /// Says that the value of a key is wrong, or doubtful: the reason tells which. Points at the
     /// section when the key is not there.
-    pub(super) fn refuse(&mut self, key: &str, reason: Reason, help: Option<&str>) {
+    pub(super) fn refuse(&mut self, key: &str, reason: ConfigReason, help: Option<&str>) {
         let value = self
             .table
             .and_then(|table| table.get(key))
@@ -206,7 +213,7 @@ impl<'r, 't> Section<'r, 't> {
     pub(super) fn only_when(&mut self, keys: &[&str], reason: &'static str, help: &str) {
         for key in keys {
             if self.has(key) {
-                self.refuse(key, Reason::Invalid(reason), Some(help));
+                self.refuse(key, ConfigReason::Invalid(reason), Some(help));
             }
         }
     }
@@ -216,12 +223,12 @@ impl<'r, 't> Section<'r, 't> {
         let value = self.table.and_then(|table| table.get(key));
         let items = value.and_then(|value| value.get_ref().as_array());
         if items.is_some_and(|items| items.is_empty()) {
-            self.refuse(key, Reason::Invalid(reason), Some(help));
+            self.refuse(key, ConfigReason::Invalid(reason), Some(help));
         }
     }
 
     /// Says that the whole section is wrong, or doubtful.
-    pub(super) fn refuse_section(&mut self, reason: Reason, help: &str) {
+    pub(super) fn refuse_section(&mut self, reason: ConfigReason, help: &str) {
         self.reading.tell(
             &self.path,
             self.place.clone(),
@@ -231,7 +238,12 @@ impl<'r, 't> Section<'r, 't> {
     }
 
     /// Says that one value is wrong, or doubtful.
-    pub(super) fn tell(&mut self, field: &Field<'t>, reason: Reason, help: Option<&str>) {
+    pub(super) fn tell(
+        &mut self,
+        field: &ConfigField<'t>,
+        reason: ConfigReason,
+        help: Option<&str>,
+    ) {
         let place = Some(field.place.clone());
         self.reading
             .tell(&field.path, place, reason, help.map(str::to_owned));
@@ -239,17 +251,17 @@ impl<'r, 't> Section<'r, 't> {
 
     pub(super) fn wrong_type(
         &mut self,
-        field: &Field<'t>,
+        field: &ConfigField<'t>,
         expected: &'static str,
         help: Option<&str>,
     ) {
         let found = kind(field.value);
         let help = help.or_else(|| quoted_in_vain(field.value));
-        self.tell(field, Reason::WrongType { expected, found }, help);
+        self.tell(field, ConfigReason::WrongType { expected, found }, help);
     }
 
     /// Lets reports show the value of a field; what it contains, if anything, stays hidden.
-    pub(super) fn show(&mut self, field: &Field<'t>) {
+    pub(super) fn show(&mut self, field: &ConfigField<'t>) {
         if !field.value.is_table() && !field.value.is_array() {
             self.reading.shown.push(field.place.clone());
         }
@@ -262,14 +274,14 @@ impl<'r, 't> Section<'r, 't> {
     }
 
     /// The field of a key, unless it is absent or unreadable.
-    pub(super) fn take(&mut self, key: &'static str) -> Option<Field<'t>> {
+    pub(super) fn take(&mut self, key: &'static str) -> Option<ConfigField<'t>> {
         self.reading
             .known
             .insert((self.path.clone(), key), self.availability);
         self.reading.words.insert(key);
         self.asked.push(key);
         let (written, value) = self.table?.get_key_value(key)?;
-        let field = Field {
+        let field = ConfigField {
             path: join(&self.path, key),
             key: written.get_ref(),
             place: value.span(),
@@ -284,7 +296,7 @@ impl<'r, 't> Section<'r, 't> {
         for (key, _) in self.table.into_iter().flatten() {
             let asked = self.asked.contains(&key.get_ref().as_ref());
             if !asked && !self.reading.written.is_broken(&key.span()) {
-                self.reading.unknown.push(Unknown {
+                self.reading.unknown.push(UnknownKey {
                     section: self.path.clone(),
                     key: key.get_ref().to_string(),
                     place: key.span(),

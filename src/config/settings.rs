@@ -10,8 +10,8 @@ use secrecy::zeroize::Zeroizing;
 use super::errors::ConfigError;
 use super::sandbox::Confinement;
 use crate::gate::OnFatal;
-use crate::guard::secrets::OwnRules;
-use crate::loading::Network;
+use crate::guard::secrets::CustomRules;
+use crate::loading::EgressRules;
 use crate::wire::Extensions;
 
 mod limits;
@@ -120,7 +120,7 @@ pub struct Policy {
     pub allow: Option<Vec<String>>,
     /// The policy directory.
     pub dir: Option<PathBuf>,
-    /// The directory of a candidate for the next policies.
+    /// The directory of the shadow policy.
     pub shadow: Option<PathBuf>,
     pub other_methods: OtherMethods,
     pub warnings: Warnings,
@@ -129,7 +129,7 @@ pub struct Policy {
     pub reload: Reload,
     pub on_policy_removal: OnRemoval,
     /// How far tools that connect may reach, by what the session has read.
-    pub network: Network,
+    pub network: EgressRules,
 }
 
 /// How the two sides may differ in what they speak.
@@ -157,7 +157,7 @@ pub struct Guards {
     pub secrets: Redaction,
     /// Credentials in what the agent sends.
     pub secrets_outbound: Strictness,
-    /// What nobody sees in what tools, prompts, resources and the server say of themselves, and in prompts.
+    /// Invisible text in definitions of tools, prompts and resources, in server instructions, and in prompts.
     pub tool_metadata: Sanitizing,
     /// The same in results, errors, notifications and questions.
     pub content: Sanitizing,
@@ -176,7 +176,7 @@ pub struct Guards {
     /// Symbolic links on the way of paths; where nothing is said, those on the disk that the server shares.
     pub symlinks: Option<Symlinks>,
     /// Kinds of credentials beside those that are known.
-    pub secret_rules: OwnRules,
+    pub secret_rules: CustomRules,
 }
 
 /// Limits for long texts of results.
@@ -242,7 +242,7 @@ pub enum Redaction {
     Redact,
 }
 
-/// What happens to text with something in it that nobody sees.
+/// The treatment of text with invisible characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sanitizing {
     /// It is not looked at.
@@ -378,7 +378,7 @@ impl Default for Policy {
             pinning: Pinning::Locked,
             reload: Reload::Watch,
             on_policy_removal: OnRemoval::Reject,
-            network: Network::default(),
+            network: EgressRules::default(),
         }
     }
 }
@@ -407,7 +407,7 @@ impl Default for Guards {
             page_hosts: Vec::new(),
             uris: Strictness::Block,
             symlinks: None,
-            secret_rules: OwnRules::default(),
+            secret_rules: CustomRules::default(),
         }
     }
 }

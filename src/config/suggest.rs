@@ -1,6 +1,6 @@
 //! "Did you mean …": the word that an author most likely wanted.
 
-use super::reading::{Availability, Known};
+use super::reader::{KeyAvailability, KnownKeys};
 use crate::policy::suggest::{did_you_mean, list, nearest};
 
 const HEADERS: &str = "what the server is shown is `auth`, as in `auth = { type = \"bearer\", token = \
@@ -52,12 +52,12 @@ const RENAMED: &[(&str, &str, &str)] = &[
 ];
 
 /// The known key of a section that an unknown one was most likely meant to be.
-pub(super) fn sibling(section: &str, key: &str, known: &Known) -> Option<&'static str> {
+pub(super) fn sibling(section: &str, key: &str, known: &KnownKeys) -> Option<&'static str> {
     nearest(key, siblings(section, known))
 }
 
 /// What to do about a key that nothing asked for.
-pub(super) fn for_unknown_key(section: &str, key: &str, known: &Known) -> String {
+pub(super) fn for_unknown_key(section: &str, key: &str, known: &KnownKeys) -> String {
     let is_key = |(of, other, _): &&(&str, &str, &str)| (*of, *other) == (section, key);
     if let Some((.., advice)) = IDIOMS.iter().find(is_key) {
         (*advice).to_owned()
@@ -72,26 +72,26 @@ pub(super) fn for_unknown_key(section: &str, key: &str, known: &Known) -> String
     }
 }
 
-fn siblings(section: &str, known: &Known) -> impl Iterator<Item = &'static str> {
+fn siblings(section: &str, known: &KnownKeys) -> impl Iterator<Item = &'static str> {
     usable(known)
         .filter(move |(of, _)| *of == section)
         .map(|(_, sibling)| sibling)
 }
 
-fn usable(known: &Known) -> impl Iterator<Item = (&str, &'static str)> {
+fn usable(known: &KnownKeys) -> impl Iterator<Item = (&str, &'static str)> {
     let now = known
         .iter()
-        .filter(|(_, available)| **available == Availability::Now);
+        .filter(|(_, available)| **available == KeyAvailability::Now);
     now.map(|((section, key), _)| (section.as_str(), *key))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Known, RENAMED, for_unknown_key};
+    use super::{KnownKeys, RENAMED, for_unknown_key};
 
     #[test]
     fn a_key_of_before_is_answered_with_its_new_name() {
-        let known = Known::default();
+        let known = KnownKeys::default();
         for (section, old, new) in RENAMED {
             let help = for_unknown_key(section, old, &known);
             assert_eq!(help, format!("it is `{new}` now"));

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use toml::de::{DeTable, Error};
 
-use super::errors::{ConfigError, Reason};
-use super::file::{Entry, Form, Outline, touches};
+use super::errors::{ConfigError, ConfigReason};
+use super::file::{KeyEntry, TableForm, TomlOutline, touches};
 
 /// After so many complaints, the file is something else (a log, an image), and each takes a look
 /// at the whole of it.
@@ -15,7 +15,7 @@ const MAX_COMPLAINTS: usize = 50;
 /// not be read.
 pub(super) fn tell(
     text: &str,
-    outline: &Outline,
+    outline: &TomlOutline,
     errors: &[Error],
 ) -> (Vec<ConfigError>, Vec<Range<usize>>) {
     let place = |error: &Error| error.span().unwrap_or(0..0);
@@ -66,7 +66,7 @@ pub(super) fn tell(
     (problems, broken)
 }
 
-fn syntax(text: &str, outline: &Outline, message: &str, place: &Range<usize>) -> ConfigError {
+fn syntax(text: &str, outline: &TomlOutline, message: &str, place: &Range<usize>) -> ConfigError {
     let written = text.get(place.clone()).unwrap_or_default();
     // The parser takes a bare word for whatever its first letter could begin: `npx` for `nan`.
     let bare = written.starts_with(|c: char| c.is_ascii_alphabetic());
@@ -80,7 +80,7 @@ fn syntax(text: &str, outline: &Outline, message: &str, place: &Range<usize>) ->
         field: field_at(outline, place)
             .map(|entry| entry.path.clone())
             .unwrap_or_default(),
-        reason: Reason::Syntax(reason.to_owned()),
+        reason: ConfigReason::Syntax(reason.to_owned()),
         help: bare.then(|| "as in `\"text\"`; only `true` and `false` are bare words".to_owned()),
         labels: vec![(visible(text, place), "here")],
         snippets: None,
@@ -91,7 +91,7 @@ fn syntax(text: &str, outline: &Outline, message: &str, place: &Range<usize>) ->
 /// of each thing in it that does not belong there. What helps is where it was opened.
 fn unclosed(
     text: &str,
-    outline: &Outline,
+    outline: &TomlOutline,
     message: &str,
     place: &Range<usize>,
 ) -> Option<(Range<usize>, ConfigError)> {
@@ -102,10 +102,10 @@ fn unclosed(
     } else {
         return None;
     };
-    let is_open = |entry: &&Entry| {
+    let is_open = |entry: &&KeyEntry| {
         let written = text.get(entry.value.clone()).unwrap_or_default();
         let ends_well = written.ends_with(close) && entry.value.end != place.end;
-        entry.form == Form::Inline && written.starts_with(open) && !ends_well
+        entry.form == TableForm::Inline && written.starts_with(open) && !ends_well
     };
     let opened = outline
         .entries
@@ -115,7 +115,7 @@ fn unclosed(
     let start = opened.value.start;
     let problem = ConfigError {
         field: opened.path.clone(),
-        reason: Reason::Syntax(message.to_owned()),
+        reason: ConfigReason::Syntax(message.to_owned()),
         help: None,
         labels: vec![(start..start.saturating_add(1), "opened here")],
         snippets: None,
@@ -123,7 +123,7 @@ fn unclosed(
     Some((start..place.end, problem))
 }
 
-fn duplicate(text: &str, outline: &Outline, place: &Range<usize>) -> ConfigError {
+fn duplicate(text: &str, outline: &TomlOutline, place: &Range<usize>) -> ConfigError {
     let mut labels = vec![(place.clone(), "defined again")];
     let (field, first) = match outline.entries.iter().find(|entry| entry.key == *place) {
         // A second `[header]`: the tree kept its key, not the first one's.
@@ -137,7 +137,7 @@ fn duplicate(text: &str, outline: &Outline, place: &Range<usize>) -> ConfigError
     let help = Some("keep one of the two".to_owned());
     ConfigError {
         field,
-        reason: Reason::DuplicateKey,
+        reason: ConfigReason::DuplicateKey,
         help,
         labels,
         snippets: None,
@@ -146,7 +146,11 @@ fn duplicate(text: &str, outline: &Outline, place: &Range<usize>) -> ConfigError
 
 /// The key that a repeated key repeats: the closest one of the same name before it, in a table
 /// that can hold both.
-fn original<'o>(text: &str, outline: &'o Outline, repeated: &Range<usize>) -> Option<&'o Entry> {
+fn original<'o>(
+    text: &str,
+    outline: &'o TomlOutline,
+    repeated: &Range<usize>,
+) -> Option<&'o KeyEntry> {
     let name = text.get(repeated.clone())?;
     let inside = |outer: &Range<usize>, inner: &Range<usize>| {
         outer.start < inner.start && inner.end < outer.end
@@ -171,7 +175,7 @@ fn first_header(text: &str, second: &Range<usize>, path: &str) -> Option<Range<u
     let before = text.get(..second.start)?;
     let before = before.get(..before.rfind('\n')?)?;
     let (table, _) = DeTable::parse_recoverable(before);
-    let outline = Outline::of(before, table.get_ref());
+    let outline = TomlOutline::of(before, table.get_ref());
     outline
         .entries
         .into_iter()
@@ -181,11 +185,11 @@ fn first_header(text: &str, second: &Range<usize>, path: &str) -> Option<Range<u
 
 /// The innermost key whose value an error touches. A header that is broken says nothing of the
 /// section it opens.
-fn field_at<'o>(outline: &'o Outline, place: &Range<usize>) -> Option<&'o Entry> {
+fn field_at<'o>(outline: &'o TomlOutline, place: &Range<usize>) -> Option<&'o KeyEntry> {
     outline
         .entries
         .iter()
-        .filter(|entry| entry.form == Form::Inline)
+        .filter(|entry| entry.form == TableForm::Inline)
         .filter(|entry| touches(&entry.value, place) || touches(&entry.key, place))
         .max_by_key(|entry| entry.path.len())
 }

@@ -8,9 +8,9 @@ use secrecy::SecretString;
 use url::Url;
 
 use super::authentication::SHORTEST_TOKEN;
-use super::errors::Reason;
+use super::errors::ConfigReason;
 use super::network::{is_loopback, web_url};
-use super::section::{Field, Section};
+use super::section::{ConfigField, ConfigSection};
 use super::settings::{Parents, PlainHttp, Telemetry};
 use crate::secret;
 
@@ -30,7 +30,7 @@ const TAKEN: [&str; 9] = [
 /// Where collectors take gRPC by convention, and where they take HTTP.
 const GRPC_PORT: u16 = 4317;
 
-pub(super) fn telemetry(mut section: Section<'_, '_>, base: &Path) -> Telemetry {
+pub(super) fn telemetry(mut section: ConfigSection<'_, '_>, base: &Path) -> Telemetry {
     let default = Telemetry::default();
     let endpoint = endpoint(&mut section);
     let headers = headers(section.section("headers"));
@@ -58,7 +58,7 @@ pub(super) fn telemetry(mut section: Section<'_, '_>, base: &Path) -> Telemetry 
     if section.is_present() && !section.has("otlp_endpoint") {
         let help =
             "as in `otlp_endpoint = \"http://127.0.0.1:4318\"`: without it no traces are sent";
-        section.require("otlp_endpoint", Reason::Required, help);
+        section.require("otlp_endpoint", ConfigReason::Required, help);
     }
     who_may_read(&mut section, &telemetry);
     section.finish();
@@ -68,7 +68,7 @@ pub(super) fn telemetry(mut section: Section<'_, '_>, base: &Path) -> Telemetry 
 const TIMEOUT: std::ops::RangeInclusive<Duration> =
     Duration::from_millis(100)..=Duration::from_mins(1);
 
-fn endpoint(section: &mut Section<'_, '_>) -> Option<Url> {
+fn endpoint(section: &mut ConfigSection<'_, '_>) -> Option<Url> {
     let text = section.secret_url("otlp_endpoint")?;
     let help = "where the collector takes OTLP over HTTP, as in `\"http://127.0.0.1:4318\"`; the \
                 gate adds `/v1/traces`";
@@ -80,29 +80,33 @@ fn endpoint(section: &mut Section<'_, '_>) -> Option<Url> {
         }
     };
     if url.query().is_some() {
-        section.refuse("otlp_endpoint", Reason::Invalid("has a query"), Some(help));
+        section.refuse(
+            "otlp_endpoint",
+            ConfigReason::Invalid("has a query"),
+            Some(help),
+        );
         return None;
     }
     if url.path().trim_end_matches('/').ends_with("/v1/traces") {
-        let reason = Reason::Invalid("ends in `/v1/traces`, which the gate adds");
+        let reason = ConfigReason::Invalid("ends in `/v1/traces`, which the gate adds");
         section.refuse("otlp_endpoint", reason, Some("remove the path"));
         return None;
     }
     if url.port() == Some(GRPC_PORT) {
-        let reason = Reason::Suspicious("names the port at which collectors take gRPC");
+        let reason = ConfigReason::Suspicious("names the port at which collectors take gRPC");
         let help = "the gate speaks OTLP over HTTP, which they take at 4318";
         section.refuse("otlp_endpoint", reason, Some(help));
     }
     Some(url)
 }
 
-fn headers(mut section: Section<'_, '_>) -> BTreeMap<String, SecretString> {
+fn headers(mut section: ConfigSection<'_, '_>) -> BTreeMap<String, SecretString> {
     let mut headers = BTreeMap::new();
     let fields = section.entries();
     if fields.iter().any(|field| !is_header(field.key)) {
         // Perhaps the value, which may be a secret.
         section.hide_keys();
-        let reason = Reason::Invalid("expected names of headers in front of their values");
+        let reason = ConfigReason::Invalid("expected names of headers in front of their values");
         let help = "as in `headers = { authorization = \"Bearer ${OTLP_TOKEN}\" }`";
         section.refuse_section(reason, help);
         return headers;
@@ -110,12 +114,12 @@ fn headers(mut section: Section<'_, '_>) -> BTreeMap<String, SecretString> {
     for field in fields {
         let name = field.key.to_ascii_lowercase();
         if TAKEN.contains(&name.as_str()) {
-            let reason = Reason::Invalid("is a header that the gate writes itself");
+            let reason = ConfigReason::Invalid("is a header that the gate writes itself");
             section.tell(&field, reason, Some("remove it"));
         } else if let Some(value) = value(&mut section, &field)
             && headers.insert(name, value).is_some()
         {
-            let reason = Reason::Invalid("is the same header in another spelling");
+            let reason = ConfigReason::Invalid("is the same header in another spelling");
             section.tell(&field, reason, Some("keep one of the two"));
         }
     }
@@ -135,11 +139,11 @@ fn secrets(headers: &BTreeMap<String, SecretString>) -> Vec<SecretString> {
         .collect()
 }
 
-fn value<'t>(section: &mut Section<'_, 't>, field: &Field<'t>) -> Option<SecretString> {
+fn value<'t>(section: &mut ConfigSection<'_, 't>, field: &ConfigField<'t>) -> Option<SecretString> {
     let value = section.secret_text(field)?.value;
     let fits = |byte: u8| matches!(byte, b' '..=b'~');
     if value.is_empty() || value.len() > 4096 || !value.bytes().all(fits) || value.trim() != value {
-        let reason = Reason::Invalid("holds what no header holds");
+        let reason = ConfigReason::Invalid("holds what no header holds");
         let help = "1 to 4096 visible ASCII characters, with spaces between them; is there a line \
                     end?";
         section.tell(field, reason, Some(help));
@@ -148,10 +152,10 @@ fn value<'t>(section: &mut Section<'_, 't>, field: &Field<'t>) -> Option<SecretS
     Some(SecretString::from(value))
 }
 
-fn service(section: &mut Section<'_, '_>) -> Option<String> {
+fn service(section: &mut ConfigSection<'_, '_>) -> Option<String> {
     let name = section.string("service_name")?;
     if name.trim().is_empty() || name.len() > 128 || name.chars().any(char::is_control) {
-        let reason = Reason::Invalid("expected a name of 1 to 128 bytes");
+        let reason = ConfigReason::Invalid("expected a name of 1 to 128 bytes");
         section.refuse("service_name", reason, None);
         return None;
     }
@@ -159,29 +163,30 @@ fn service(section: &mut Section<'_, '_>) -> Option<String> {
 }
 
 /// Spans tell who calls what, and headers may be credentials.
-fn who_may_read(section: &mut Section<'_, '_>, telemetry: &Telemetry) {
+fn who_may_read(section: &mut ConfigSection<'_, '_>, telemetry: &Telemetry) {
     let Some(endpoint) = &telemetry.endpoint else {
         return;
     };
     let is_plain = endpoint.scheme() == "http";
     let is_allowed = telemetry.plain_http == PlainHttp::Allowed;
     if is_allowed && (!is_plain || is_loopback(endpoint)) {
-        let reason = Reason::NoEffect("beside an `https` URL, or one of this machine");
+        let reason = ConfigReason::NoEffect("beside an `https` URL, or one of this machine");
         section.refuse("allow_http", reason, Some("remove it"));
     }
     if is_plain && telemetry.ca_file.is_some() {
-        let reason = Reason::NoEffect("without TLS");
+        let reason = ConfigReason::NoEffect("without TLS");
         let help = "write `https` in `otlp_endpoint`, or remove it";
         section.refuse("ca_file", reason, Some(help));
     }
     if is_plain && !is_loopback(endpoint) {
         if !is_allowed {
-            let reason = Reason::Invalid("is not `https`");
-            let help = "everybody on the way could read what agents do: write `https`, or \
-                        `allow_http = true` if there is nobody";
+            let reason = ConfigReason::Invalid("is not `https`");
+            let help = "other machines on the network path could read what agents do: write `https`, or \
+                        `allow_http = true` if you trust the path";
             section.refuse("otlp_endpoint", reason, Some(help));
         } else if !telemetry.headers.is_empty() {
-            let reason = Reason::Suspicious("there is no TLS, and the headers cross the network");
+            let reason =
+                ConfigReason::Suspicious("there is no TLS, and the headers cross the network");
             section.refuse("otlp_endpoint", reason, Some("write `https`"));
         }
     }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::errors::Reason;
+use super::errors::ConfigReason;
 
 /// Reads `"500ms"`, `"60s"`, `"2m"` or `"1h"`.
-pub(super) fn duration(text: &str) -> Result<Duration, Reason> {
+pub(super) fn duration(text: &str) -> Result<Duration, ConfigReason> {
     const FORM: &str = "expected a whole number and a unit: `500ms`, `60s`, `2m` or `1h`";
     let unit = |unit: &str| match unit {
         "ms" => Some(1),
@@ -18,7 +18,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, Reason> {
 }
 
 /// Reads a number of bytes: `"1500B"`, `"64KiB"`, `"4MiB"`, `"1GiB"`, and `kB` and `MB` by 1000.
-pub(super) fn size(text: &str) -> Result<u64, Reason> {
+pub(super) fn size(text: &str) -> Result<u64, ConfigReason> {
     const FORM: &str = "expected a whole number and a unit: `1500B`, `64KiB` or `4MiB`";
     let unit = |unit: &str| match unit {
         "B" => Some(1),
@@ -53,17 +53,19 @@ fn quantity(
     text: &str,
     form: &'static str,
     unit: impl Fn(&str) -> Option<u64>,
-) -> Result<u64, Reason> {
+) -> Result<u64, ConfigReason> {
     let end = text
         .find(|c: char| !c.is_ascii_digit())
         .unwrap_or(text.len());
     let (number, name) = text.split_at(end);
     let Some(factor) = unit(name).filter(|_| !number.is_empty()) else {
-        return Err(Reason::Invalid(form));
+        return Err(ConfigReason::Invalid(form));
     };
     // Only digits are left, so the one way to fail is to be too large.
-    let number: u64 = number.parse().map_err(|_| Reason::ExceedsMaximum)?;
-    number.checked_mul(factor).ok_or(Reason::ExceedsMaximum)
+    let number: u64 = number.parse().map_err(|_| ConfigReason::ExceedsMaximum)?;
+    number
+        .checked_mul(factor)
+        .ok_or(ConfigReason::ExceedsMaximum)
 }
 
 #[cfg(test)]
@@ -91,10 +93,13 @@ mod tests {
         for text in [
             "", "60", "s", "1.5s", "-1s", "+1s", "1 s", "1S", "1d", "1s1s", "١s", " 1s",
         ] {
-            assert!(matches!(duration(text), Err(Reason::Invalid(_))), "{text}");
+            assert!(
+                matches!(duration(text), Err(ConfigReason::Invalid(_))),
+                "{text}"
+            );
         }
         for text in ["18446744073709551616ms", "18446744073709551615h"] {
-            assert_eq!(duration(text), Err(Reason::ExceedsMaximum), "{text}");
+            assert_eq!(duration(text), Err(ConfigReason::ExceedsMaximum), "{text}");
         }
     }
 
@@ -111,9 +116,12 @@ mod tests {
             assert_eq!(size(text), Ok(bytes), "{text}");
         }
         for text in ["", "5", "MiB", "4mib", "4M", "4 MiB", "0x4MiB", "4MiBs"] {
-            assert!(matches!(size(text), Err(Reason::Invalid(_))), "{text}");
+            assert!(
+                matches!(size(text), Err(ConfigReason::Invalid(_))),
+                "{text}"
+            );
         }
-        assert_eq!(size("17179869184GiB"), Err(Reason::ExceedsMaximum));
+        assert_eq!(size("17179869184GiB"), Err(ConfigReason::ExceedsMaximum));
     }
 
     proptest! {

@@ -9,10 +9,10 @@ use toml::de::DeValue;
 use url::Url;
 
 use super::authentication::to_the_server;
-use super::errors::Reason;
+use super::errors::ConfigReason;
 use super::network::{is_loopback, web_url};
 use super::sandbox::{Confinement, sandbox};
-use super::section::{Field, Section};
+use super::section::{ConfigField, ConfigSection};
 use super::settings::{HttpUpstream, Isolated, PlainHttp, ServerAuth, StartupProbe, Upstream};
 use super::variables::Variables;
 use crate::secret;
@@ -41,18 +41,18 @@ pub const INHERITED: &[&str] = if cfg!(windows) {
     ]
 };
 
-pub(super) fn upstream(mut section: Section<'_, '_>, base: &Path) -> Upstream {
+pub(super) fn upstream(mut section: ConfigSection<'_, '_>, base: &Path) -> Upstream {
     let name = section
         .string("name")
         .unwrap_or_else(|| "upstream".to_owned());
     let label = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if name.is_empty() || name.len() > 64 || !name.chars().all(label) {
-        let reason = Reason::Invalid("expected 1 to 64 letters, digits, `-`, `_` or `.`");
+        let reason = ConfigReason::Invalid("expected 1 to 64 letters, digits, `-`, `_` or `.`");
         section.refuse("name", reason, None);
     }
     let isolated = isolated(section.section("isolated"), base, &name);
     let probe = section.switch("startup_probe", StartupProbe::On, StartupProbe::Off);
-    let read = Read::of(&mut section, base);
+    let read = UpstreamFields::of(&mut section, base);
     let mut upstream = server(&mut section, read, name);
     upstream.isolated = isolated.map(Box::new);
     upstream.startup_probe = probe.unwrap_or_default();
@@ -65,7 +65,7 @@ pub(super) fn upstream(mut section: Section<'_, '_>, base: &Path) -> Upstream {
 const CONFIDENTIAL: i64 = 2;
 
 /// `[upstream.isolated]`: the same server in a narrower place.
-fn isolated(mut section: Section<'_, '_>, base: &Path, name: &str) -> Option<Isolated> {
+fn isolated(mut section: ConfigSection<'_, '_>, base: &Path, name: &str) -> Option<Isolated> {
     let is_present = section.is_present();
     let levels = [
         ("internal", 1),
@@ -76,7 +76,7 @@ fn isolated(mut section: Section<'_, '_>, base: &Path, name: &str) -> Option<Iso
         .one_of("min_sensitivity", &levels)
         .unwrap_or(CONFIDENTIAL);
     // Absent or not, so that its keys are known.
-    let read = Read::of(&mut section, base);
+    let read = UpstreamFields::of(&mut section, base);
     if !is_present {
         section.finish();
         return None;
@@ -90,7 +90,7 @@ fn isolated(mut section: Section<'_, '_>, base: &Path, name: &str) -> Option<Iso
 }
 
 /// The two are there to differ in what they can reach.
-fn tell_of_the_same(section: &mut Section<'_, '_>, upstream: &Upstream) {
+fn tell_of_the_same(section: &mut ConfigSection<'_, '_>, upstream: &Upstream) {
     let Some(isolated) = &upstream.isolated else {
         return;
     };
@@ -108,7 +108,8 @@ fn tell_of_the_same(section: &mut Section<'_, '_>, upstream: &Upstream) {
     // Where neither could be read there is nothing to compare.
     let is_known = !open.command.is_empty() || open.http.is_some();
     if is_same && is_known {
-        let reason = Reason::Suspicious("is reached like the open server, and isolates nothing");
+        let reason =
+            ConfigReason::Suspicious("is reached like the open server, and isolates nothing");
         let help = "confine it, as in `[upstream.isolated.sandbox]`, or name another server";
         section.refuse("isolated", reason, Some(help));
     }
@@ -123,8 +124,8 @@ fn are_same(one: &BTreeMap<String, SecretString>, other: &BTreeMap<String, Secre
 }
 
 /// What is written of a server, before it is clear how it is reached.
-struct Read {
-    way: Way,
+struct UpstreamFields {
+    way: UpstreamTransport,
     command: Vec<String>,
     env: BTreeMap<String, SecretString>,
     cwd: Option<PathBuf>,
@@ -134,8 +135,8 @@ struct Read {
     plain_http: PlainHttp,
 }
 
-impl Read {
-    fn of(section: &mut Section<'_, '_>, base: &Path) -> Self {
+impl UpstreamFields {
+    fn of(section: &mut ConfigSection<'_, '_>, base: &Path) -> Self {
         Self {
             way: way(section),
             command: command(section, base),
@@ -152,7 +153,7 @@ impl Read {
 }
 
 /// What it comes to.
-fn server(section: &mut Section<'_, '_>, read: Read, name: String) -> Upstream {
+fn server(section: &mut ConfigSection<'_, '_>, read: UpstreamFields, name: String) -> Upstream {
     let mut upstream = Upstream {
         name,
         command: Vec::new(),
@@ -164,12 +165,12 @@ fn server(section: &mut Section<'_, '_>, read: Read, name: String) -> Upstream {
         isolated: None,
     };
     match read.way {
-        Way::Process => {
+        UpstreamTransport::Process => {
             started(section);
             (upstream.command, upstream.env, upstream.cwd) = (read.command, read.env, read.cwd);
             upstream.sandbox = read.confinement;
         }
-        Way::Http(url) => {
+        UpstreamTransport::Http(url) => {
             let http = HttpUpstream {
                 url,
                 auth: read.auth,
@@ -179,85 +180,88 @@ fn server(section: &mut Section<'_, '_>, read: Read, name: String) -> Upstream {
             reached(section, &http);
             upstream.http = Some(http);
         }
-        Way::Unclear => {}
+        UpstreamTransport::Unclear => {}
     }
     upstream
 }
 
 /// How the server is reached, as far as the file can be understood.
-enum Way {
+enum UpstreamTransport {
     Process,
     Http(Url),
     Unclear,
 }
 
-fn way(section: &mut Section<'_, '_>) -> Way {
+fn way(section: &mut ConfigSection<'_, '_>) -> UpstreamTransport {
     #[derive(Clone, Copy)]
-    enum Kind {
+    enum UpstreamKind {
         Stdio,
         Http,
     }
-    let kind = section.one_of("type", &[("stdio", Kind::Stdio), ("http", Kind::Http)]);
+    let kind = section.one_of(
+        "type",
+        &[("stdio", UpstreamKind::Stdio), ("http", UpstreamKind::Http)],
+    );
     let way = way_by_url(section);
     match (kind, &way) {
-        (None, _) if section.has("type") => Way::Unclear,
-        (Some(Kind::Stdio), Way::Http(_)) => {
+        (None, _) if section.has("type") => UpstreamTransport::Unclear,
+        (Some(UpstreamKind::Stdio), UpstreamTransport::Http(_)) => {
             let help = "remove it, or write `type = \"http\"`";
-            let reason = Reason::Invalid("only applies when type is 'http'");
+            let reason = ConfigReason::Invalid("only applies when type is 'http'");
             section.refuse("url", reason, Some(help));
-            Way::Unclear
+            UpstreamTransport::Unclear
         }
-        (Some(Kind::Http), Way::Process) => {
+        (Some(UpstreamKind::Http), UpstreamTransport::Process) => {
             let help = "its address, as in `url = \"https://mcp.example.com/mcp\"`";
             if section.has("url") {
-                let reason = Reason::Invalid("expected a URL when type is 'http'");
+                let reason = ConfigReason::Invalid("expected a URL when type is 'http'");
                 section.refuse("url", reason, Some(help));
             } else {
-                section.require("url", Reason::RequiredWhen("type is 'http'"), help);
+                section.require("url", ConfigReason::RequiredWhen("type is 'http'"), help);
             }
-            Way::Unclear
+            UpstreamTransport::Unclear
         }
         _ => way,
     }
 }
 
-fn way_by_url(section: &mut Section<'_, '_>) -> Way {
+fn way_by_url(section: &mut ConfigSection<'_, '_>) -> UpstreamTransport {
     let Some(text) = section.secret_url("url") else {
         return if section.has("url") {
-            Way::Unclear
+            UpstreamTransport::Unclear
         } else {
-            Way::Process
+            UpstreamTransport::Process
         };
     };
     if text == "stdio" {
-        return Way::Process;
+        return UpstreamTransport::Process;
     }
     let help = "an `https` URL such as `https://mcp.example.com/mcp`, or `\"stdio\"` for a server \
                 that is started with `command`";
     match web_url(&text) {
-        Ok(url) => Way::Http(url),
+        Ok(url) => UpstreamTransport::Http(url),
         Err(_) if !text.contains("://") => {
             let reason = if text.contains([':', '.', '/']) {
-                Reason::Invalid("expected a URL that begins with `https://`, or `http://`")
+                ConfigReason::Invalid("expected a URL that begins with `https://`, or `http://`")
             } else {
-                Reason::UnknownValue(None)
+                ConfigReason::UnknownValue(None)
             };
             section.refuse("url", reason, Some(help));
-            Way::Unclear
+            UpstreamTransport::Unclear
         }
         Err(reason) => {
             section.refuse("url", reason, Some(help));
-            Way::Unclear
+            UpstreamTransport::Unclear
         }
     }
 }
 
 /// A server that the gate starts needs a command, and nothing of HTTP.
-fn started(section: &mut Section<'_, '_>) {
+fn started(section: &mut ConfigSection<'_, '_>) {
     if !section.has("command") {
         let help = "name the server to start, as in `command = [\"npx\", \"-y\", \"some-server\"]`, \
                     or its address, as in `url = \"https://mcp.example.com/mcp\"`";
-        section.require("command", Reason::Required, help);
+        section.require("command", ConfigReason::Required, help);
     }
     let reason = "only applies when url is an HTTP URL";
     let help = "a stdio server takes its credentials from `upstream.env`";
@@ -265,18 +269,18 @@ fn started(section: &mut Section<'_, '_>) {
     section.only_when(&["ca_file", "allow_http"], reason, "remove it");
 }
 
-/// A server over HTTP needs a way that nobody reads, and nothing of a process.
-fn reached(section: &mut Section<'_, '_>, http: &HttpUpstream) {
+/// A server over HTTP needs a confidential network path, and no settings of a process.
+fn reached(section: &mut ConfigSection<'_, '_>, http: &HttpUpstream) {
     let reason = "only applies when url is 'stdio'";
     let help = "remove it: the gate starts no server that it reaches over HTTP";
     section.only_when(&["command", "env", "cwd", "sandbox"], reason, help);
     let is_plain = http.url.scheme() == "http";
     if !is_plain && http.plain_http == PlainHttp::Allowed {
-        let reason = Reason::NoEffect("beside an `https` URL");
+        let reason = ConfigReason::NoEffect("beside an `https` URL");
         section.refuse("allow_http", reason, Some("remove it"));
     }
     if is_plain && http.ca_file.is_some() {
-        let reason = Reason::NoEffect("without TLS");
+        let reason = ConfigReason::NoEffect("without TLS");
         section.refuse(
             "ca_file",
             reason,
@@ -286,12 +290,13 @@ fn reached(section: &mut Section<'_, '_>, http: &HttpUpstream) {
     if is_plain && !is_loopback(&http.url) {
         let is_allowed = http.plain_http == PlainHttp::Allowed;
         if !is_allowed {
-            let reason = Reason::Invalid("is not `https`");
-            let help = "everybody on the way could read and change what is said: write `https`, or \
-                        `allow_http = true` if there is nobody";
+            let reason = ConfigReason::Invalid("is not `https`");
+            let help = "other machines on the network path could read and change messages: write `https`, or \
+                        `allow_http = true` if you trust the path";
             section.refuse("url", reason, Some(help));
         } else if http.auth.is_some() {
-            let reason = Reason::Suspicious("there is no TLS, and the token crosses the network");
+            let reason =
+                ConfigReason::Suspicious("there is no TLS, and the token crosses the network");
             section.refuse("url", reason, Some("write `https`"));
         }
     }
@@ -304,7 +309,7 @@ pub(super) fn inherited(variables: &Variables<'_>) -> BTreeMap<String, SecretStr
     INHERITED.iter().filter_map(pair).collect()
 }
 
-fn command(section: &mut Section<'_, '_>, base: &Path) -> Vec<String> {
+fn command(section: &mut ConfigSection<'_, '_>, base: &Path) -> Vec<String> {
     let help = "write the program and each argument as a string of its own, as in `[\"npx\", \
                 \"-y\", \"some-server\"]`; no shell reads them";
     if let Some(field) = section.take("command")
@@ -318,7 +323,7 @@ fn command(section: &mut Section<'_, '_>, base: &Path) -> Vec<String> {
     let Some((program, arguments)) = items.split_first() else {
         section.refuse(
             "command",
-            Reason::Invalid("expected at least a program"),
+            ConfigReason::Invalid("expected at least a program"),
             Some(help),
         );
         return Vec::new();
@@ -326,9 +331,13 @@ fn command(section: &mut Section<'_, '_>, base: &Path) -> Vec<String> {
     let mut command = Vec::with_capacity(items.len());
     if let Some(text) = argument(section, program) {
         if text.is_empty() {
-            section.tell(program, Reason::Invalid("expected a program"), Some(help));
+            section.tell(
+                program,
+                ConfigReason::Invalid("expected a program"),
+                Some(help),
+            );
         } else if arguments.is_empty() && text.contains(' ') {
-            let reason = Reason::Suspicious("holds a space, and is started as one program");
+            let reason = ConfigReason::Suspicious("holds a space, and is started as one program");
             section.tell(program, reason, Some(help));
         } else {
             // Arguments stay hidden: they may hold what should have been in `env`.
@@ -343,8 +352,8 @@ fn command(section: &mut Section<'_, '_>, base: &Path) -> Vec<String> {
 /// A command that is one string: a program without arguments. A string with white space may be
 /// meant for a shell, and no shell reads it.
 fn single_program<'t>(
-    section: &mut Section<'_, 't>,
-    field: &Field<'t>,
+    section: &mut ConfigSection<'_, 't>,
+    field: &ConfigField<'t>,
     base: &Path,
     help: &str,
 ) -> Vec<String> {
@@ -352,7 +361,11 @@ fn single_program<'t>(
         return Vec::new();
     };
     if text.is_empty() {
-        section.tell(field, Reason::Invalid("expected a program"), Some(help));
+        section.tell(
+            field,
+            ConfigReason::Invalid("expected a program"),
+            Some(help),
+        );
         return Vec::new();
     }
     if text.contains(char::is_whitespace) {
@@ -363,18 +376,22 @@ fn single_program<'t>(
     vec![beside_the_file(section, field, text, base)]
 }
 
-fn argument<'t>(section: &mut Section<'_, 't>, item: &Field<'t>) -> Option<String> {
+fn argument<'t>(section: &mut ConfigSection<'_, 't>, item: &ConfigField<'t>) -> Option<String> {
     let text = section.secret_text(item)?.value;
     if text.contains('\0') {
-        section.tell(item, Reason::Invalid("contains a NUL character"), None);
+        section.tell(
+            item,
+            ConfigReason::Invalid("contains a NUL character"),
+            None,
+        );
     }
     Some(text)
 }
 
 /// `./server` and `bin/server` are files beside the configuration; `npx` is looked up in `PATH`.
 fn beside_the_file<'t>(
-    section: &mut Section<'_, 't>,
-    item: &Field<'t>,
+    section: &mut ConfigSection<'_, 't>,
+    item: &ConfigField<'t>,
     program: String,
     base: &Path,
 ) -> String {
@@ -386,18 +403,18 @@ fn beside_the_file<'t>(
         .into_os_string()
         .into_string()
         .unwrap_or_else(|_| {
-            let reason = Reason::Invalid("the directory of the file is not valid UTF-8");
+            let reason = ConfigReason::Invalid("the directory of the file is not valid UTF-8");
             section.tell(item, reason, Some("write an absolute path"));
             program
         })
 }
 
 /// The whole environment of the child: [`INHERITED`], then what is named, which wins.
-fn environment(mut section: Section<'_, '_>) -> BTreeMap<String, SecretString> {
+fn environment(mut section: ConfigSection<'_, '_>) -> BTreeMap<String, SecretString> {
     let mut env = inherited(section.reading.variables);
     for field in section.entries() {
         if field.key.is_empty() || field.key.contains(['=', '\0']) {
-            let reason = Reason::Invalid("is not the name of an environment variable");
+            let reason = ConfigReason::Invalid("is not the name of an environment variable");
             section.tell(&field, reason, None);
         }
         if let Some(text) = argument(&mut section, &field) {

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use toml::de::{DeInteger, DeValue};
 
-use super::errors::Reason;
-use super::reading::{Reading, Unset};
-use super::section::{Field, Section};
+use super::errors::ConfigReason;
+use super::reader::{ConfigReader, UnsetVariable};
+use super::section::{ConfigField, ConfigSection};
 use super::units;
-use super::variables::{self, Text, TextSource, expand};
+use super::variables::{self, ExpandedText, TextSource, expand};
 use crate::policy::suggest::{did_you_mean, list};
 
-impl<'t> Section<'_, 't> {
+impl<'t> ConfigSection<'_, 't> {
     /// A string that is no secret.
     pub(super) fn string(&mut self, key: &'static str) -> Option<String> {
         let field = self.take_shown(key)?;
@@ -42,7 +42,7 @@ impl<'t> Section<'_, 't> {
     pub(super) fn path(&mut self, key: &'static str, base: &Path) -> Option<PathBuf> {
         let text = self.string(key)?;
         if text.is_empty() || text.contains('\0') {
-            self.refuse(key, Reason::Invalid("expected a path"), None);
+            self.refuse(key, ConfigReason::Invalid("expected a path"), None);
             return None;
         }
         Some(base.join(text).components().collect())
@@ -64,7 +64,7 @@ impl<'t> Section<'_, 't> {
     /// The word in a field.
     pub(super) fn one_of_in<T: Copy>(
         &mut self,
-        field: &Field<'t>,
+        field: &ConfigField<'t>,
         choices: &[(&'static str, T)],
     ) -> Option<T> {
         let words = || choices.iter().map(|(word, _)| *word);
@@ -76,7 +76,7 @@ impl<'t> Section<'_, 't> {
         let help = did_you_mean(&text.value, words())
             .unwrap_or_else(|| format!("known values: {}", list(words())));
         let quoted = (text.source == TextSource::Literal).then_some(text.value);
-        self.tell(field, Reason::UnknownValue(quoted), Some(&help));
+        self.tell(field, ConfigReason::UnknownValue(quoted), Some(&help));
         None
     }
 
@@ -103,7 +103,7 @@ impl<'t> Section<'_, 't> {
     /// The whole number in a field.
     pub(super) fn count_in(
         &mut self,
-        field: &Field<'t>,
+        field: &ConfigField<'t>,
         range: &RangeInclusive<u64>,
     ) -> Option<usize> {
         self.show(field);
@@ -143,7 +143,7 @@ impl<'t> Section<'_, 't> {
         // No comparison with what is no number is true.
         let number = written.filter(|number| range.contains(number));
         if number.is_none() {
-            let reason = Reason::Unusable(format!("expected {expected}"));
+            let reason = ConfigReason::Unusable(format!("expected {expected}"));
             self.tell(&field, reason, None);
         }
         number
@@ -181,7 +181,7 @@ impl<'t> Section<'_, 't> {
     /// The duration in a field.
     pub(super) fn duration_in(
         &mut self,
-        field: &Field<'t>,
+        field: &ConfigField<'t>,
         range: &RangeInclusive<Duration>,
     ) -> Option<Duration> {
         self.show(field);
@@ -196,13 +196,13 @@ impl<'t> Section<'_, 't> {
     }
 
     /// The text of a field, variables replaced.
-    pub(super) fn text(&mut self, field: &Field<'t>) -> Option<Text> {
+    pub(super) fn text(&mut self, field: &ConfigField<'t>) -> Option<ExpandedText> {
         self.text_or(field, |_| None)
     }
 
-    /// The text of a field that only the server, or whoever proves who they are, gets to see:
+    /// The text of a field that only the server or an authenticated client receives:
     /// no decision depends on it.
-    pub(super) fn secret_text(&mut self, field: &Field<'t>) -> Option<Text> {
+    pub(super) fn secret_text(&mut self, field: &ConfigField<'t>) -> Option<ExpandedText> {
         self.text_or(field, |name| Some(variables::stand_in(name)))
     }
 
@@ -210,21 +210,21 @@ impl<'t> Section<'_, 't> {
     /// need not be.
     fn text_or(
         &mut self,
-        field: &Field<'t>,
+        field: &ConfigField<'t>,
         stand_in: impl Fn(&str) -> Option<String>,
-    ) -> Option<Text> {
+    ) -> Option<ExpandedText> {
         let DeValue::String(written) = field.value else {
             self.wrong_type(field, "a string", None);
             return None;
         };
-        let Reading {
+        let ConfigReader {
             variables, unset, ..
         } = *self.reading;
         let expanded = expand(written, &|name| {
             let value = variables(name);
             match unset {
-                Unset::Refused => value,
-                Unset::StandIn => value.or_else(|| stand_in(name).map(Into::into)),
+                UnsetVariable::Refused => value,
+                UnsetVariable::StandIn => value.or_else(|| stand_in(name).map(Into::into)),
             }
         });
         if let Ok(text) = &expanded {
@@ -235,7 +235,7 @@ impl<'t> Section<'_, 't> {
         expanded
             .map_err(|reasons| {
                 for reason in reasons {
-                    let help = if let Reason::UndefinedVariable(name) = &reason {
+                    let help = if let ConfigReason::UndefinedVariable(name) = &reason {
                         format!("set `{name}`, or write `$${{` for a literal `${{`")
                     } else {
                         "write `${NAME}`, or `$${` for a literal `${`".to_owned()
@@ -246,7 +246,7 @@ impl<'t> Section<'_, 't> {
             .ok()
     }
 
-    pub(super) fn take_shown(&mut self, key: &'static str) -> Option<Field<'t>> {
+    pub(super) fn take_shown(&mut self, key: &'static str) -> Option<ConfigField<'t>> {
         let field = self.take(key)?;
         self.show(&field);
         Some(field)
@@ -254,20 +254,20 @@ impl<'t> Section<'_, 't> {
 
     fn within<T: PartialOrd>(
         &mut self,
-        field: &Field<'t>,
-        value: Result<T, Reason>,
+        field: &ConfigField<'t>,
+        value: Result<T, ConfigReason>,
         range: &RangeInclusive<T>,
         show: impl Fn(&T) -> String,
     ) -> Option<T> {
         let reason = match value {
             Ok(value) if range.contains(&value) => return Some(value),
-            Ok(value) if value < *range.start() => Reason::BelowMinimum,
-            Ok(_) => Reason::ExceedsMaximum,
+            Ok(value) if value < *range.start() => ConfigReason::BelowMinimum,
+            Ok(_) => ConfigReason::ExceedsMaximum,
             Err(reason) => reason,
         };
-        let help = if reason == Reason::BelowMinimum {
+        let help = if reason == ConfigReason::BelowMinimum {
             Some(format!("at least {}", show(range.start())))
-        } else if reason == Reason::ExceedsMaximum {
+        } else if reason == ConfigReason::ExceedsMaximum {
             Some(format!("at most {}", show(range.end())))
         } else {
             None
@@ -277,12 +277,12 @@ impl<'t> Section<'_, 't> {
     }
 }
 
-fn unsigned(integer: &DeInteger<'_>) -> Result<u64, Reason> {
+fn unsigned(integer: &DeInteger<'_>) -> Result<u64, ConfigReason> {
     match i128::from_str_radix(integer.as_str(), integer.radix()) {
-        Ok(number) if number < 0 => Err(Reason::BelowMinimum),
-        Ok(number) => u64::try_from(number).map_err(|_| Reason::ExceedsMaximum),
+        Ok(number) if number < 0 => Err(ConfigReason::BelowMinimum),
+        Ok(number) => u64::try_from(number).map_err(|_| ConfigReason::ExceedsMaximum),
         // More digits than any integer has; the sign is all that matters.
-        Err(_) if integer.as_str().starts_with('-') => Err(Reason::BelowMinimum),
-        Err(_) => Err(Reason::ExceedsMaximum),
+        Err(_) if integer.as_str().starts_with('-') => Err(ConfigReason::BelowMinimum),
+        Err(_) => Err(ConfigReason::ExceedsMaximum),
     }
 }

@@ -2,14 +2,14 @@
 
 use std::ffi::OsString;
 
-use super::errors::Reason;
+use super::errors::ConfigReason;
 
 /// Looks up one environment variable.
 pub type Variables<'v> = dyn Fn(&str) -> Option<OsString> + 'v;
 
 /// A string after expansion.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Text {
+pub(super) struct ExpandedText {
     pub(super) value: String,
     pub(super) source: TextSource,
     /// The variables that took part, and what they hold.
@@ -27,7 +27,10 @@ pub(super) enum TextSource {
 
 /// Replaces each `${NAME}`, once: what a variable holds is not expanded again. `$${` writes a
 /// literal `${`; any other `$` stands for itself, so that passwords need no escapes.
-pub(super) fn expand(written: &str, variables: &Variables<'_>) -> Result<Text, Vec<Reason>> {
+pub(super) fn expand(
+    written: &str,
+    variables: &Variables<'_>,
+) -> Result<ExpandedText, Vec<ConfigReason>> {
     let mut value = String::with_capacity(written.len());
     let mut source = TextSource::Literal;
     let mut taken = Vec::new();
@@ -42,7 +45,9 @@ pub(super) fn expand(written: &str, variables: &Variables<'_>) -> Result<Text, V
         }
         value.push_str(before);
         let Some((name, after)) = after.split_once('}') else {
-            problems.push(Reason::MalformedVariable("`${` without a closing `}`"));
+            problems.push(ConfigReason::MalformedVariable(
+                "`${` without a closing `}`",
+            ));
             rest = "";
             break;
         };
@@ -58,7 +63,7 @@ pub(super) fn expand(written: &str, variables: &Variables<'_>) -> Result<Text, V
     }
     value.push_str(rest);
     if problems.is_empty() {
-        Ok(Text {
+        Ok(ExpandedText {
             value,
             source,
             variables: taken,
@@ -79,20 +84,20 @@ pub(super) fn url_stand_in(field: &str) -> String {
     format!("https://stand-in.invalid/{field}")
 }
 
-fn look_up(name: &str, variables: &Variables<'_>) -> Result<String, Reason> {
+fn look_up(name: &str, variables: &Variables<'_>) -> Result<String, ConfigReason> {
     let mut characters = name.chars();
     let starts_well = characters
         .next()
         .is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
     if !starts_well || !characters.all(|c| c.is_ascii_alphanumeric() || c == '_') {
-        return Err(Reason::MalformedVariable(
+        return Err(ConfigReason::MalformedVariable(
             "`${…}` does not hold the name of an environment variable",
         ));
     }
     match variables(name).map(OsString::into_string) {
         Some(Ok(value)) => Ok(value),
-        Some(Err(_)) => Err(Reason::VariableNotUtf8(name.to_owned())),
-        None => Err(Reason::UndefinedVariable(name.to_owned())),
+        Some(Err(_)) => Err(ConfigReason::VariableNotUtf8(name.to_owned())),
+        None => Err(ConfigReason::UndefinedVariable(name.to_owned())),
     }
 }
 

@@ -83,7 +83,7 @@ pub enum Void {
 /// Why an answer does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
-    #[error("there is no such question, or nobody waits for its answer any more")]
+    #[error("there is no such approval request, or it is no longer pending")]
     Unknown,
     #[error("the question has been answered already")]
     AlreadyAnswered,

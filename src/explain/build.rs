@@ -2,32 +2,33 @@
 
 use crate::policy::engines::is_rego_or_cel;
 use crate::policy::{
-    ActionName, Decision as Decided, DenialCause, OnDeny, Part, PartKind, PolicyOutline,
-    PolicySnapshot, PolicyTrace, RuleEffect, Value,
+    ActionName, ConditionPart, Decision as Decided, DenialCause, OnDeny, PartKind, PartValue,
+    PolicyOutline, PolicySnapshot, PolicyTrace, RuleEffect,
 };
-use crate::policy_tests::{self, Asked, Question, Rehearsed, Who};
+use crate::policy_tests::{self, DryRunOutcome, QueryDescription, RecordedQuery, Requester};
 
-use super::People;
+use super::ConsentChannels;
 use super::change;
 use super::origin::{Origins, is_open_in_records};
-use super::record::Definition;
+use super::record::DefinitionApproval;
 use super::report::{
-    Decision, Explanation, Outcome, PartReport, PolicyReport, QuestionReport, SCHEMA, Saw, Told,
+    ExplainOutcome, ExplainedDecision, Explanation, ExplanationDepth, PartReport, PolicyReport,
+    QuestionReport, ReadValue, SCHEMA,
 };
-use super::request::Request;
-use super::untraced;
+use super::request::ExplainRequest;
+use super::untraced_rules;
 
 /// Whether every value of a question is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Knowledge {
+enum FactCompleteness {
     Whole,
     /// A record has no arguments.
-    OfRecord(Definition, OfSession),
+    OfRecord(DefinitionApproval, SessionKnowledge),
 }
 
 /// What a record tells of its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum OfSession {
+enum SessionKnowledge {
     Nothing,
     Level,
 }
@@ -35,14 +36,14 @@ enum OfSession {
 /// As policies write it.
 const LEVEL: &str = "context.env.session.level";
 
-impl Knowledge {
+impl FactCompleteness {
     /// Whether a value is not known.
-    fn lacks(self, asked: &Asked, what: &str) -> bool {
+    fn lacks(self, asked: &QueryDescription, what: &str) -> bool {
         match self {
             Self::Whole => false,
-            Self::OfRecord(_, OfSession::Level) if what == LEVEL => false,
-            Self::OfRecord(Definition::Approved, _) => is_open_in_records(asked, what),
-            Self::OfRecord(Definition::NotApproved, _) => {
+            Self::OfRecord(_, SessionKnowledge::Level) if what == LEVEL => false,
+            Self::OfRecord(DefinitionApproval::Approved, _) => is_open_in_records(asked, what),
+            Self::OfRecord(DefinitionApproval::NotApproved, _) => {
                 is_open_in_records(asked, what) || what.starts_with("resource.pin")
             }
         }
@@ -51,18 +52,18 @@ impl Knowledge {
 
 pub(super) fn explanation(
     policies: &PolicySnapshot,
-    request: &Request,
-    rehearsed: Rehearsed,
+    request: &ExplainRequest,
+    rehearsed: DryRunOutcome,
     level: Vec<String>,
-    people: &People,
+    people: &ConsentChannels,
 ) -> Explanation {
     let knowledge = match request {
-        Request::Message(_) => Knowledge::Whole,
-        Request::Recorded(recorded) => {
+        ExplainRequest::Message(_) => FactCompleteness::Whole,
+        ExplainRequest::Recorded(recorded) => {
             let told = recorded
                 .passed()
-                .map_or(OfSession::Nothing, |_| OfSession::Level);
-            Knowledge::OfRecord(recorded.definition(), told)
+                .map_or(SessionKnowledge::Nothing, |_| SessionKnowledge::Level);
+            FactCompleteness::OfRecord(recorded.definition(), told)
         }
     };
     let mut could_be_lifted = false;
@@ -73,7 +74,7 @@ pub(super) fn explanation(
             policies,
             asked: &question.asked,
         };
-        if knowledge == Knowledge::Whole {
+        if knowledge == FactCompleteness::Whole {
             let found = change::changes(question, &|sight| origins.of(sight));
             changes.extend(found);
         }
@@ -84,22 +85,28 @@ pub(super) fn explanation(
         let known = report.policies.iter().map(|policy| policy.id.clone());
         let known: Vec<String> = known.collect();
         let untraced = match request {
-            Request::Message(_) => untraced::of_decision(policies, &question.decision(), &known),
-            Request::Recorded(recorded) => untraced::of_record(policies, recorded, &known),
+            ExplainRequest::Message(_) => {
+                untraced_rules::of_decision(policies, &question.decision(), &known)
+            }
+            ExplainRequest::Recorded(recorded) => {
+                untraced_rules::of_record(policies, recorded, &known)
+            }
         };
         report.add(untraced);
-        if knowledge != Knowledge::Whole && untraced::are_there(policies) && !report.is_forbidden()
+        if knowledge != FactCompleteness::Whole
+            && untraced_rules::are_there(policies)
+            && !report.is_forbidden()
         {
-            report.decision = Decision::Unknown;
+            report.decision = ExplainedDecision::Unknown;
         }
         questions.push(report);
     }
     let explanation = Explanation {
         schema: SCHEMA,
-        outcome: Outcome::Explained,
+        outcome: ExplainOutcome::Explained,
         decision: Some(match rehearsed.decision {
-            policy_tests::Decision::Allow => Decision::Allow,
-            policy_tests::Decision::Deny => Decision::Deny,
+            policy_tests::TestDecision::Allow => ExplainedDecision::Allow,
+            policy_tests::TestDecision::Deny => ExplainedDecision::Deny,
         }),
         at: rehearsed.at_handshake.then_some("handshake"),
         stage: rehearsed.stage,
@@ -114,23 +121,25 @@ pub(super) fn explanation(
         level,
         questions,
         changes,
-        unknown: untraced::note(policies, request).into_iter().collect(),
+        unknown: untraced_rules::note(policies, request)
+            .into_iter()
+            .collect(),
         problems: Vec::new(),
         recorded: false,
     };
     match request {
-        Request::Message(_) => explanation,
-        Request::Recorded(recorded) => recorded.correct(explanation),
+        ExplainRequest::Message(_) => explanation,
+        ExplainRequest::Recorded(recorded) => recorded.correct(explanation),
     }
 }
 
 /// Each question once, as it was asked last: a call that waits for the list of tools is judged again
 /// from its first byte. That a tool may be listed needs no permit, and is reported where it is forbidden.
-fn about_the_message(questions: &[Question]) -> Vec<&Question> {
+fn about_the_message(questions: &[RecordedQuery]) -> Vec<&RecordedQuery> {
     let calls = questions
         .iter()
         .any(|question| question.asked.action == ActionName::CallTool);
-    let matters = |question: &Question| match question.asked.action {
+    let matters = |question: &RecordedQuery| match question.asked.action {
         ActionName::ListTool => is_forbidden(&question.decision()),
         // The answer to what the gate asked itself.
         ActionName::ReceiveResult => !calls,
@@ -152,7 +161,7 @@ fn about_the_message(questions: &[Question]) -> Vec<&Question> {
         | ActionName::Elicit
         | ActionName::ListRoots => true,
     };
-    let mut kept: Vec<&Question> = Vec::new();
+    let mut kept: Vec<&RecordedQuery> = Vec::new();
     for question in questions.iter().filter(|question| matters(question)) {
         match kept.iter_mut().find(|kept| kept.asked == question.asked) {
             Some(kept) => *kept = question,
@@ -169,14 +178,14 @@ fn is_forbidden(decision: &Decided) -> bool {
     }
 }
 
-fn traced(question: &Question) -> impl Iterator<Item = &PolicyTrace> {
+fn traced(question: &RecordedQuery) -> impl Iterator<Item = &PolicyTrace> {
     question.traces.iter().flat_map(|trace| &trace.policies)
 }
 
 fn question_report(
-    question: &Question,
+    question: &RecordedQuery,
     origins: Origins<'_>,
-    knowledge: Knowledge,
+    knowledge: FactCompleteness,
 ) -> QuestionReport {
     let decision = question.decision();
     let deciding: Vec<&str> = decision
@@ -185,7 +194,7 @@ fn question_report(
         .map(|it| it.policy.as_str())
         .collect();
     let told = traced(question).filter(|trace| {
-        knowledge == Knowledge::Whole || !is_rego_or_cel(&trace.outline.origin.file)
+        knowledge == FactCompleteness::Whole || !is_rego_or_cel(&trace.outline.origin.file)
     });
     let mut policies: Vec<PolicyReport> = told
         .map(|trace| policy_report(trace, &deciding, origins, knowledge))
@@ -195,15 +204,15 @@ fn question_report(
     QuestionReport {
         action: asked.action.as_str(),
         principal: match &asked.principal {
-            Who::Agent(agent) => format!("agent `{}`", agent.id),
-            Who::Server(name) => format!("server `{name}`"),
+            Requester::Agent(agent) => format!("agent `{}`", agent.id),
+            Requester::Server(name) => format!("server `{name}`"),
         },
         resource: format!("{} `{}`", asked.kind, asked.name),
-        fault: fault(&decision, &policies).filter(|_| knowledge == Knowledge::Whole),
+        fault: fault(&decision, &policies).filter(|_| knowledge == FactCompleteness::Whole),
         decision: match (knowledge, decision) {
-            (Knowledge::OfRecord(_, _), _) => of_record(&policies),
-            (Knowledge::Whole, Decided::Allow(_)) => Decision::Allow,
-            (Knowledge::Whole, Decided::Deny(_)) => Decision::Deny,
+            (FactCompleteness::OfRecord(_, _), _) => of_record(&policies),
+            (FactCompleteness::Whole, Decided::Allow(_)) => ExplainedDecision::Allow,
+            (FactCompleteness::Whole, Decided::Deny(_)) => ExplainedDecision::Deny,
         },
         policies,
     }
@@ -242,20 +251,20 @@ impl QuestionReport {
 }
 
 /// What can be said without what a record leaves out.
-fn of_record(policies: &[PolicyReport]) -> Decision {
+fn of_record(policies: &[PolicyReport]) -> ExplainedDecision {
     let any = |effect: RuleEffect, value| {
         let of = |it: &&PolicyReport| it.effect == effect.word() && it.value == value;
         policies.iter().any(|policy| of(&policy))
     };
     let failed = |effect| any(effect, "failed");
     if any(RuleEffect::Forbid, "true") || failed(RuleEffect::Forbid) || failed(RuleEffect::Permit) {
-        Decision::Deny
+        ExplainedDecision::Deny
     } else if any(RuleEffect::Permit, "true") && !any(RuleEffect::Forbid, UNKNOWN) {
-        Decision::Allow
+        ExplainedDecision::Allow
     } else if any(RuleEffect::Permit, "true") || any(RuleEffect::Permit, UNKNOWN) {
-        Decision::Unknown
+        ExplainedDecision::Unknown
     } else {
-        Decision::Deny
+        ExplainedDecision::Deny
     }
 }
 
@@ -265,10 +274,10 @@ fn policy_report(
     trace: &PolicyTrace,
     deciding: &[&str],
     origins: Origins<'_>,
-    knowledge: Knowledge,
+    knowledge: FactCompleteness,
 ) -> PolicyReport {
     let outline = &trace.outline;
-    let values: Vec<Option<Value>> = trace
+    let values: Vec<Option<PartValue>> = trace
         .parts()
         .map(|(_, part)| {
             let open = |what: &str| knowledge.lacks(origins.asked, what);
@@ -281,7 +290,7 @@ fn policy_report(
     let whole = if is_whole {
         Some(trace.value.clone())
     } else {
-        all(outline, &roots, &values, &Value::False)
+        all(outline, &roots, &values, &PartValue::False)
     };
     let parts = trace.parts().enumerate().map(|(place, (part, traced))| {
         let value = known(outline, place, &values);
@@ -290,7 +299,7 @@ fn policy_report(
             text: outline.text(part).to_owned(),
             line: outline.line(part),
             within: part.parent,
-            value: value.as_ref().map_or(UNKNOWN, Value::word),
+            value: value.as_ref().map_or(UNKNOWN, PartValue::word),
             error: value.as_ref().and_then(error),
             asked: traced.reached,
             saw: traced
@@ -298,7 +307,7 @@ fn policy_report(
                 .iter()
                 .map(|sight| {
                     let known = !knowledge.lacks(origins.asked, &sight.what);
-                    Saw {
+                    ReadValue {
                         what: sight.what.clone(),
                         value: sight.value.clone().filter(|_| known),
                         from: origins.of(sight),
@@ -317,31 +326,35 @@ fn policy_report(
         line: Some(outline.origin.line).filter(|line| *line > 0),
         builtin,
         // Of several rules with one name, those that hold.
-        decided: knowledge == Knowledge::Whole
-            && trace.value != Value::False
+        decided: knowledge == FactCompleteness::Whole
+            && trace.value != PartValue::False
             && deciding.contains(&outline.id.as_str()),
-        value: whole.as_ref().map_or(UNKNOWN, Value::word),
+        value: whole.as_ref().map_or(UNKNOWN, PartValue::word),
         error: whole.as_ref().and_then(error),
         in_scope: trace.in_scope(),
-        told: if is_whole { Told::Verdict } else { Told::Parts },
+        told: if is_whole {
+            ExplanationDepth::Verdict
+        } else {
+            ExplanationDepth::Parts
+        },
         advice: None,
         parts: parts.collect(),
         source: outline.source.clone(),
-        span: untraced::shown(&outline.source, outline.span.clone()),
+        span: untraced_rules::shown(&outline.source, outline.span.clone()),
     }
 }
 
 /// What a part comes to when some values are not known; `None` where that decides.
-fn known(outline: &PolicyOutline, place: usize, values: &[Option<Value>]) -> Option<Value> {
+fn known(outline: &PolicyOutline, place: usize, values: &[Option<PartValue>]) -> Option<PartValue> {
     let part = outline.parts.get(place)?;
     match part.kind {
-        PartKind::When | PartKind::All => all(outline, &part.children, values, &Value::False),
-        PartKind::Any => all(outline, &part.children, values, &Value::True),
+        PartKind::When | PartKind::All => all(outline, &part.children, values, &PartValue::False),
+        PartKind::Any => all(outline, &part.children, values, &PartValue::True),
         PartKind::Unless | PartKind::Not => {
-            match all(outline, &part.children, values, &Value::False)? {
-                Value::True => Some(Value::False),
-                Value::False => Some(Value::True),
-                failed @ Value::Failed(_) => Some(failed),
+            match all(outline, &part.children, values, &PartValue::False)? {
+                PartValue::True => Some(PartValue::False),
+                PartValue::False => Some(PartValue::True),
+                failed @ PartValue::Failed(_) => Some(failed),
             }
         }
         PartKind::If => {
@@ -350,9 +363,9 @@ fn known(outline: &PolicyOutline, place: usize, values: &[Option<Value>]) -> Opt
             };
             let [then, otherwise] = [then, otherwise].map(|place| known(outline, place, values));
             match known(outline, test, values) {
-                Some(Value::True) => then,
-                Some(Value::False) => otherwise,
-                failed @ Some(Value::Failed(_)) => failed,
+                Some(PartValue::True) => then,
+                Some(PartValue::False) => otherwise,
+                failed @ Some(PartValue::Failed(_)) => failed,
                 None => then.filter(|then| otherwise.as_ref() == Some(then)),
             }
         }
@@ -365,32 +378,32 @@ fn known(outline: &PolicyOutline, place: usize, values: &[Option<Value>]) -> Opt
 fn all(
     outline: &PolicyOutline,
     places: &[usize],
-    values: &[Option<Value>],
-    end: &Value,
-) -> Option<Value> {
+    values: &[Option<PartValue>],
+    end: &PartValue,
+) -> Option<PartValue> {
     let mut open = false;
     for place in places {
         match known(outline, *place, values) {
             None => open = true,
             Some(value) if value == *end => return Some(value),
             // Behind something open, this may never be asked.
-            Some(Value::Failed(why)) if !open => return Some(Value::Failed(why)),
+            Some(PartValue::Failed(why)) if !open => return Some(PartValue::Failed(why)),
             Some(_) => {}
         }
     }
     (!open).then_some(match end {
-        Value::True => Value::False,
-        Value::False | Value::Failed(_) => Value::True,
+        PartValue::True => PartValue::False,
+        PartValue::False | PartValue::Failed(_) => PartValue::True,
     })
 }
 
-fn places(parts: &[Part], wanted: impl Fn(&Part) -> bool) -> Vec<usize> {
+fn places(parts: &[ConditionPart], wanted: impl Fn(&ConditionPart) -> bool) -> Vec<usize> {
     let parts = parts.iter().enumerate().filter(|(_, part)| wanted(part));
     parts.map(|(place, _)| place).collect()
 }
 
-fn error(value: &Value) -> Option<String> {
-    if let Value::Failed(why) = value {
+fn error(value: &PartValue) -> Option<String> {
+    if let PartValue::Failed(why) = value {
         Some(why.clone())
     } else {
         None

@@ -4,10 +4,12 @@
 //! turned part looks at may hang together with what others look at; a change here says what the
 //! rules want, not that the world can be so.
 
-use crate::policy::{Decision, DenialCause, PartKind, PolicyTrace, RuleEffect, Sight, Value};
-use crate::policy_tests::Question;
+use crate::policy::{
+    AttributeRead, Decision, DenialCause, PartKind, PartValue, PolicyTrace, RuleEffect,
+};
+use crate::policy_tests::RecordedQuery;
 
-use super::report::Change;
+use super::report::SuggestedChange;
 
 /// The most that are told.
 const MOST: usize = 3;
@@ -16,7 +18,7 @@ const MOST: usize = 3;
 const LONGEST: usize = 80;
 
 /// One part that would have to be otherwise.
-struct Turn<'t> {
+struct PartChange<'t> {
     policy: &'t PolicyTrace,
     place: usize,
     to: bool,
@@ -24,7 +26,10 @@ struct Turn<'t> {
 
 /// What would turn the answer to one question over, nearest first. `from` says where values come
 /// from.
-pub(super) fn changes(question: &Question, from: &dyn Fn(&Sight) -> String) -> Vec<Change> {
+pub(super) fn changes(
+    question: &RecordedQuery,
+    from: &dyn Fn(&AttributeRead) -> String,
+) -> Vec<SuggestedChange> {
     let decision = question.decision();
     let traces = question.traces.iter().flat_map(|trace| &trace.policies);
     let traces: Vec<&PolicyTrace> = traces.collect();
@@ -36,7 +41,7 @@ pub(super) fn changes(question: &Question, from: &dyn Fn(&Sight) -> String) -> V
             .copied()
             .filter(move |it| it.outline.effect == effect)
     };
-    let holding = |effect| of(effect).filter(|it| it.value == Value::True);
+    let holding = |effect| of(effect).filter(|it| it.value == PartValue::True);
     match &decision {
         Decision::Deny(denial) => match denial.cause {
             DenialCause::NotPermitted => permit(&of(RuleEffect::Permit).collect::<Vec<_>>(), from),
@@ -44,7 +49,7 @@ pub(super) fn changes(question: &Question, from: &dyn Fn(&Sight) -> String) -> V
                 let forbids: Vec<_> = holding(RuleEffect::Forbid).collect();
                 let permitted =
                     question.has_allow() || holding(RuleEffect::Permit).next().is_some();
-                lift(&forbids, Rest { alone, permitted }, from)
+                lift(&forbids, OtherPolicies { alone, permitted }, from)
             }
             DenialCause::Fault(_) => Vec::new(),
         },
@@ -59,8 +64,11 @@ pub(super) fn changes(question: &Question, from: &dyn Fn(&Sight) -> String) -> V
 /// Nothing permits: of the permits about such a thing, the parts that alone keep one from holding;
 /// or else what stands first in the way of those that come nearest. Another principal is told before
 /// another resource, for who asks can be given a role.
-fn permit(permits: &[&PolicyTrace], from: &dyn Fn(&Sight) -> String) -> Vec<Change> {
-    let enough = |turn: Turn<'_>| {
+fn permit(
+    permits: &[&PolicyTrace],
+    from: &dyn Fn(&AttributeRead) -> String,
+) -> Vec<SuggestedChange> {
+    let enough = |turn: PartChange<'_>| {
         let id = &turn.policy.outline.id;
         let text = format!("it would be permitted by `{id}` if {}", turn.so(from));
         turn.change(true, text)
@@ -68,13 +76,14 @@ fn permit(permits: &[&PolicyTrace], from: &dyn Fn(&Sight) -> String) -> Vec<Chan
     let turns = || {
         permits
             .iter()
-            .flat_map(|policy| turns(policy, &Value::True))
+            .flat_map(|policy| turns(policy, &PartValue::True))
     };
-    let mut found: Vec<Change> = turns().filter(Turn::in_scope).map(enough).collect();
+    let mut found: Vec<SuggestedChange> =
+        turns().filter(PartChange::in_scope).map(enough).collect();
     if found.is_empty() {
         found = nearest(permits.iter().copied().filter(|it| it.in_scope()), from);
     }
-    found.extend(turns().filter(Turn::of_principal).map(enough));
+    found.extend(turns().filter(PartChange::of_principal).map(enough));
     if found.is_empty() {
         found = turns().map(enough).collect();
     }
@@ -88,8 +97,8 @@ fn permit(permits: &[&PolicyTrace], from: &dyn Fn(&Sight) -> String) -> Vec<Chan
 /// What stands first in the way of the permits that come farthest.
 fn nearest<'t>(
     permits: impl Iterator<Item = &'t PolicyTrace>,
-    from: &dyn Fn(&Sight) -> String,
-) -> Vec<Change> {
+    from: &dyn Fn(&AttributeRead) -> String,
+) -> Vec<SuggestedChange> {
     let near = permits.filter_map(first_in_the_way);
     let near: Vec<_> = near.filter(|turn| !turn.is_of_action()).collect();
     let farthest = near.iter().map(|turn| passed(turn.policy)).max();
@@ -106,20 +115,24 @@ fn nearest<'t>(
 
 /// What decides beside the policy that is looked at.
 #[derive(Debug, Clone, Copy)]
-struct Rest {
+struct OtherPolicies {
     /// No other forbids.
     alone: bool,
     permitted: bool,
 }
 
 /// Something forbids.
-fn lift(forbids: &[&PolicyTrace], rest: Rest, from: &dyn Fn(&Sight) -> String) -> Vec<Change> {
-    let Rest { alone, permitted } = rest;
+fn lift(
+    forbids: &[&PolicyTrace],
+    rest: OtherPolicies,
+    from: &dyn Fn(&AttributeRead) -> String,
+) -> Vec<SuggestedChange> {
+    let OtherPolicies { alone, permitted } = rest;
     let mut found = Vec::new();
     for policy in forbids {
         let id = &policy.outline.id;
-        let turns: Vec<_> = turns(policy, &Value::False).collect();
-        let in_scope = |turn: &Turn<'_>| turn.kind() == Some(PartKind::Scope);
+        let turns: Vec<_> = turns(policy, &PartValue::False).collect();
+        let in_scope = |turn: &PartChange<'_>| turn.kind() == Some(PartKind::Scope);
         let inside = turns.iter().any(|turn| !in_scope(turn));
         for turn in turns.iter().filter(|turn| !inside || !in_scope(turn)) {
             let so = turn.so(from);
@@ -141,13 +154,13 @@ fn lift(forbids: &[&PolicyTrace], rest: Rest, from: &dyn Fn(&Sight) -> String) -
 fn revoke(
     permits: &[&PolicyTrace],
     forbids: &[&PolicyTrace],
-    from: &dyn Fn(&Sight) -> String,
-) -> Vec<Change> {
+    from: &dyn Fn(&AttributeRead) -> String,
+) -> Vec<SuggestedChange> {
     let mut found = Vec::new();
     if let [only] = permits {
         let id = &only.outline.id;
         for turn in
-            turns(only, &Value::False).filter(|turn| turn.kind() == Some(PartKind::Condition))
+            turns(only, &PartValue::False).filter(|turn| turn.kind() == Some(PartKind::Condition))
         {
             let text = format!("`{id}` would not permit it if {}", turn.so(from));
             found.push(turn.change(true, text));
@@ -155,7 +168,7 @@ fn revoke(
     }
     for policy in forbids.iter().filter(|policy| policy.in_scope()) {
         let id = &policy.outline.id;
-        for turn in turns(policy, &Value::True) {
+        for turn in turns(policy, &PartValue::True) {
             let text = format!("it would be forbidden by `{id}` if {}", turn.so(from));
             found.push(turn.change(true, text));
         }
@@ -165,40 +178,43 @@ fn revoke(
 }
 
 /// The parts that alone would bring a policy to a value.
-fn turns<'t>(policy: &'t PolicyTrace, wanted: &'t Value) -> impl Iterator<Item = Turn<'t>> {
-    let values: Vec<Value> = policy.parts.iter().map(|part| part.value.clone()).collect();
+fn turns<'t>(
+    policy: &'t PolicyTrace,
+    wanted: &'t PartValue,
+) -> impl Iterator<Item = PartChange<'t>> {
+    let values: Vec<PartValue> = policy.parts.iter().map(|part| part.value.clone()).collect();
     let leaves = policy.parts().enumerate();
     leaves.filter_map(move |(place, (part, trace))| {
         let to = match trace.value {
-            Value::True => false,
-            Value::False => true,
-            Value::Failed(_) => return None,
+            PartValue::True => false,
+            PartValue::False => true,
+            PartValue::Failed(_) => return None,
         };
         let mut values = values.clone();
-        *values.get_mut(place)? = Value::of(to);
+        *values.get_mut(place)? = PartValue::of(to);
         // A head that asks nothing cannot be otherwise, and another action would be another message.
         let asks_nothing = part.kind == PartKind::Scope && trace.saw.is_empty();
         let fixed = asks_nothing || trace.saw.iter().any(is_action);
         let asks = part.is_leaf() && !fixed;
         let turned = asks && policy.outline.value(&values) == *wanted;
-        turned.then_some(Turn { policy, place, to })
+        turned.then_some(PartChange { policy, place, to })
     })
 }
 
 /// The question itself.
-fn is_action(sight: &Sight) -> bool {
+fn is_action(sight: &AttributeRead) -> bool {
     sight.what == "action"
 }
 
 /// The first part that was asked and had the wrong answer.
-fn first_in_the_way(policy: &PolicyTrace) -> Option<Turn<'_>> {
-    if policy.value != Value::False {
+fn first_in_the_way(policy: &PolicyTrace) -> Option<PartChange<'_>> {
+    if policy.value != PartValue::False {
         return None;
     }
     let outline = &policy.outline;
     // The top-level part that is false, and in it the first leaf that is not as it should be.
     let mut place = policy.parts().position(|(part, trace)| {
-        part.parent.is_none() && trace.reached && trace.value == Value::False
+        part.parent.is_none() && trace.reached && trace.value == PartValue::False
     })?;
     let mut to = true;
     loop {
@@ -208,13 +224,13 @@ fn first_in_the_way(policy: &PolicyTrace) -> Option<Turn<'_>> {
         }
         let wrong = |child: &&usize| {
             let trace = policy.parts.get(**child);
-            trace.is_some_and(|it| it.reached && it.value == Value::of(!to))
+            trace.is_some_and(|it| it.reached && it.value == PartValue::of(!to))
         };
         // Which way an `if` goes is neither right nor wrong.
         let settle = usize::from(part.kind == PartKind::If);
         match part.children.iter().skip(settle).find(wrong) {
             Some(child) => place = *child,
-            None if part.is_leaf() => return Some(Turn { policy, place, to }),
+            None if part.is_leaf() => return Some(PartChange { policy, place, to }),
             None => return None,
         }
     }
@@ -224,11 +240,11 @@ fn first_in_the_way(policy: &PolicyTrace) -> Option<Turn<'_>> {
 fn passed(policy: &PolicyTrace) -> usize {
     let passed = policy
         .parts()
-        .filter(|(part, trace)| part.is_leaf() && trace.reached && trace.value == Value::True);
+        .filter(|(part, trace)| part.is_leaf() && trace.reached && trace.value == PartValue::True);
     passed.count()
 }
 
-impl Turn<'_> {
+impl PartChange<'_> {
     fn kind(&self) -> Option<PartKind> {
         self.policy
             .outline
@@ -270,7 +286,7 @@ impl Turn<'_> {
     }
 
     /// What would have to be so, and what is.
-    fn so(&self, from: &dyn Fn(&Sight) -> String) -> String {
+    fn so(&self, from: &dyn Fn(&AttributeRead) -> String) -> String {
         let wanted = format!("`{}` were {}", self.shown(), self.to);
         let saw = self
             .policy
@@ -292,10 +308,10 @@ impl Turn<'_> {
         }
     }
 
-    fn change(&self, enough: bool, text: String) -> Change {
+    fn change(&self, enough: bool, text: String) -> SuggestedChange {
         let outline = &self.policy.outline;
         let part = outline.parts.get(self.place);
-        Change {
+        SuggestedChange {
             policy: outline.id.as_str().to_owned(),
             part: self.text(),
             line: part.map_or(1, |part| outline.line(part)),

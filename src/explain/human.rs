@@ -12,7 +12,8 @@ use crate::gate::{HIDDEN, UNCONSENTED};
 use crate::policy_tests::Paint;
 
 use super::report::{
-    Cover, Decision, Explanation, PartReport, Permitted, PolicyReport, QuestionReport, Saw, Told,
+    ExplainedDecision, Explanation, ExplanationDepth, PartReport, PermittedMessage, PolicyReport,
+    PolicyScope, QuestionReport, ReadValue,
 };
 
 /// Columns of a report: policies are seldom wider, and terminals seldom narrower.
@@ -25,7 +26,7 @@ const NO_POLICYS: [&str; 3] = ["session_store_unavailable", "session_store_full"
 impl Explanation {
     /// Writes the decision, its cause, the policies with what their parts came to, and what would
     /// change it.
-    pub fn write(&self, out: &mut dyn Write, cover: Cover, paint: Paint) -> io::Result<()> {
+    pub fn write(&self, out: &mut dyn Write, cover: PolicyScope, paint: Paint) -> io::Result<()> {
         for question in &self.questions {
             writeln!(
                 out,
@@ -36,7 +37,7 @@ impl Explanation {
                 printable(&question.resource),
             )?;
         }
-        let decision = self.decision.unwrap_or(Decision::Unknown);
+        let decision = self.decision.unwrap_or(ExplainedDecision::Unknown);
         let because = self.because(decision);
         if self.questions.is_empty() {
             writeln!(out, "{}  {}", paint.decision(decision), printable(&because))?;
@@ -55,7 +56,7 @@ impl Explanation {
             // For comparisons; readers of an explanation have the policies before them.
             (
                 "revision",
-                self.revision.as_ref().filter(|_| cover == Cover::All),
+                self.revision.as_ref().filter(|_| cover == PolicyScope::All),
             ),
         ];
         for (name, text) in lines {
@@ -101,7 +102,7 @@ impl Explanation {
     fn is_decided_elsewhere(&self) -> bool {
         let no_policys = |reason: &str| NO_POLICYS.contains(&reason);
         self.recorded
-            && self.decision == Some(Decision::Deny)
+            && self.decision == Some(ExplainedDecision::Deny)
             && match self.stage.as_deref() {
                 Some("decide") => self.reason.as_deref().is_some_and(no_policys),
                 Some(_) => true,
@@ -112,21 +113,21 @@ impl Explanation {
     /// Policies permitted it, and the gate refuses it all the same.
     fn is_refused_though_permitted(&self) -> bool {
         let mut questions = self.questions.iter();
-        self.decision == Some(Decision::Deny)
+        self.decision == Some(ExplainedDecision::Deny)
             && !self.questions.is_empty()
-            && questions.all(|question| question.decision == Decision::Allow)
+            && questions.all(|question| question.decision == ExplainedDecision::Allow)
     }
 
     /// What a gate has decided stands, whatever the policies say now.
-    fn outcome_of(&self, question: &QuestionReport) -> Decision {
+    fn outcome_of(&self, question: &QuestionReport) -> ExplainedDecision {
         match self.decision {
             Some(decision) if self.recorded => decision,
-            Some(_) | None if self.is_refused_though_permitted() => Decision::Deny,
+            Some(_) | None if self.is_refused_though_permitted() => ExplainedDecision::Deny,
             Some(_) | None => question.decision,
         }
     }
 
-    fn because(&self, decision: Decision) -> String {
+    fn because(&self, decision: ExplainedDecision) -> String {
         let ids = || in_words(&self.policies);
         let does = |verb: &str| match self.policies.as_slice() {
             [_] => format!("{} {verb}s", ids()),
@@ -159,19 +160,25 @@ impl Explanation {
             );
         }
         match (decision, self.policies.is_empty(), self.stage.as_deref()) {
-            (Decision::Allow, false, _) => format!("{} it", does("permit")),
-            (Decision::Allow | Decision::Unknown, ..) => "nothing stands against it".to_owned(),
-            (Decision::Deny, false, _) => format!("{} it{handshake}", does("forbid")),
-            (Decision::Deny, true, Some("decide")) => match (self.reason.as_deref(), &self.text) {
-                (Some("not_permitted"), _) => {
-                    format!("no policy permits it, and what is not permitted is denied{handshake}")
+            (ExplainedDecision::Allow, false, _) => format!("{} it", does("permit")),
+            (ExplainedDecision::Allow | ExplainedDecision::Unknown, ..) => {
+                "nothing stands against it".to_owned()
+            }
+            (ExplainedDecision::Deny, false, _) => format!("{} it{handshake}", does("forbid")),
+            (ExplainedDecision::Deny, true, Some("decide")) => {
+                match (self.reason.as_deref(), &self.text) {
+                    (Some("not_permitted"), _) => {
+                        format!(
+                            "no policy permits it, and what is not permitted is denied{handshake}"
+                        )
+                    }
+                    (reason, text) => {
+                        let text = text.as_deref().unwrap_or("it was refused");
+                        format!("{text} ({}){handshake}", reason.unwrap_or("no reason"))
+                    }
                 }
-                (reason, text) => {
-                    let text = text.as_deref().unwrap_or("it was refused");
-                    format!("{text} ({}){handshake}", reason.unwrap_or("no reason"))
-                }
-            },
-            (Decision::Deny, true, stage) => {
+            }
+            (ExplainedDecision::Deny, true, stage) => {
                 let asked = match stage {
                     Some("decode" | "correlate" | "classify") | None => {
                         ", before any policy was asked"
@@ -192,8 +199,8 @@ impl Explanation {
         )
     }
 
-    fn because_of_what_came(&self, permitted: &Permitted) -> String {
-        let Permitted {
+    fn because_of_what_came(&self, permitted: &PermittedMessage) -> String {
+        let PermittedMessage {
             record, refused, ..
         } = permitted;
         let by = match permitted.policies.as_slice() {
@@ -212,18 +219,22 @@ impl Explanation {
 
     /// The policies that are shown: those that decided or failed, and where none did, those that
     /// came near.
-    fn told<'q>(&'q self, question: &'q QuestionReport, cover: Cover) -> Vec<&'q PolicyReport> {
+    fn told<'q>(
+        &'q self,
+        question: &'q QuestionReport,
+        cover: PolicyScope,
+    ) -> Vec<&'q PolicyReport> {
         let changed =
             |policy: &PolicyReport| self.changes.iter().any(|change| change.policy == policy.id);
-        let nobody =
+        let no_match =
             !self.is_decided_elsewhere() && question.policies.iter().all(|policy| !policy.decided);
         let unclear = |policy: &PolicyReport| policy.value == "unknown" && policy.in_scope;
         let all = question.policies.iter();
         all.filter(|policy| {
-            cover == Cover::All
+            cover == PolicyScope::All
                 || policy.decided
                 || policy.value == "failed"
-                || (nobody && (changed(policy) || unclear(policy)))
+                || (no_match && (changed(policy) || unclear(policy)))
         })
         .collect()
     }
@@ -237,7 +248,7 @@ fn in_words(policies: &[String]) -> String {
 impl PolicyReport {
     fn write(&self, out: &mut dyn Write, paint: Paint) -> io::Result<()> {
         let what = match (self.value, self.in_scope) {
-            _ if self.told == Told::Decision => "decided",
+            _ if self.told == ExplanationDepth::Decision => "decided",
             ("true", _) => "holds",
             ("failed", _) => "cannot be evaluated, which denies",
             ("unknown", _) => "may hold",
@@ -247,7 +258,7 @@ impl PolicyReport {
         let (id, effect) = (printable(&self.id), self.effect);
         let labels = self.parts.iter().filter_map(PartReport::label);
         let mut labels: Vec<LabeledSpan> = labels.collect();
-        if self.told != Told::Parts {
+        if self.told != ExplanationDepth::Parts {
             labels.push(LabeledSpan::at(
                 self.span.clone(),
                 "its conditions are not traced",
@@ -305,7 +316,7 @@ impl PartReport {
     }
 }
 
-impl Saw {
+impl ReadValue {
     fn told(&self, part: &str) -> String {
         // What stands right above need not be repeated.
         let subject = if part.contains(&self.what) {
@@ -321,7 +332,7 @@ impl Saw {
     }
 }
 
-impl Decision {
+impl ExplainedDecision {
     /// As people read it.
     const fn word(self) -> &'static str {
         match self {
@@ -333,12 +344,12 @@ impl Decision {
 }
 
 impl Paint {
-    fn decision(self, decision: Decision) -> String {
+    fn decision(self, decision: ExplainedDecision) -> String {
         let colour = match (self, decision) {
             (Self::Plain, _) => return decision.word().to_owned(),
-            (Self::Coloured, Decision::Allow) => "32",
-            (Self::Coloured, Decision::Deny) => "31",
-            (Self::Coloured, Decision::Unknown) => "33",
+            (Self::Coloured, ExplainedDecision::Allow) => "32",
+            (Self::Coloured, ExplainedDecision::Deny) => "31",
+            (Self::Coloured, ExplainedDecision::Unknown) => "33",
         };
         format!("\u{1b}[{colour}m{}\u{1b}[0m", decision.word())
     }

@@ -2,17 +2,17 @@
 //! them, or what was typed.
 
 use crate::policy::PolicySnapshot;
-use crate::policy_tests::Start;
+use crate::policy_tests::StartState;
 use crate::wire::{Document, Limits, Value};
 
-use super::request::Request;
+use super::request::ExplainRequest;
 
 /// As policies see them and as records name them.
 const LEVELS: [&str; 4] = ["public", "internal", "confidential", "secret"];
 
 /// What a record says of its session's level.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Passed {
+pub(super) struct LevelChange {
     pub(super) before: i64,
     after: i64,
     session: String,
@@ -21,23 +21,23 @@ pub(super) struct Passed {
 
 /// A message that raised the level of its session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Raise {
+pub(super) struct LevelIncrease {
     seq: i64,
     before: i64,
     after: i64,
-    what: What,
+    what: MessageSummary,
 }
 
 /// What a message was about.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct What {
+struct MessageSummary {
     kind: String,
     method: String,
     target: String,
     obliged: bool,
 }
 
-impl Passed {
+impl LevelChange {
     /// None where a record says nothing: its session had read nothing then, or policies were not asked.
     pub(super) fn read(record: Value<'_>) -> Option<Self> {
         Some(Self {
@@ -49,13 +49,13 @@ impl Passed {
     }
 
     /// The messages of the same session before a record that raised its level, in their order.
-    pub(super) fn raises(&self, log: &str, seq: i64) -> Vec<Raise> {
+    pub(super) fn raises(&self, log: &str, seq: i64) -> Vec<LevelIncrease> {
         let lines = log.lines().filter(|line| line.contains(&self.session));
-        let mut raises: Vec<Raise> = lines
+        let mut raises: Vec<LevelIncrease> = lines
             .filter_map(|line| Document::decode(line.trim().as_bytes(), &Limits::default()).ok())
             .filter_map(|document| {
                 let passed = Self::read(document.root())?;
-                let raise = Raise::read(document.root(), &passed)?;
+                let raise = LevelIncrease::read(document.root(), &passed)?;
                 let is_earlier = passed.instance == self.instance && raise.seq < seq;
                 (is_earlier && passed.session == self.session).then_some(raise)
             })
@@ -65,15 +65,15 @@ impl Passed {
     }
 }
 
-impl Raise {
-    fn read(record: Value<'_>, passed: &Passed) -> Option<Self> {
+impl LevelIncrease {
+    fn read(record: Value<'_>, passed: &LevelChange) -> Option<Self> {
         let obligations = record.get("obligations").into_iter();
         let mut obligations = obligations.flat_map(Value::items).filter_map(Value::as_str);
         (passed.after > passed.before).then_some(Self {
             seq: record.get("seq").and_then(Value::as_i64)?,
             before: passed.before,
             after: passed.after,
-            what: What {
+            what: MessageSummary {
                 kind: text(record, "kind"),
                 method: text(record, "method"),
                 target: text(record, "target"),
@@ -85,7 +85,7 @@ impl Raise {
     /// The label, as it is now, that says so.
     fn because(&self, policies: &PolicySnapshot) -> String {
         let labels = policies.labels();
-        let What {
+        let MessageSummary {
             kind,
             method,
             target,
@@ -109,7 +109,7 @@ impl Raise {
     }
 
     fn told(&self, policies: &PolicySnapshot) -> String {
-        let What { method, target, .. } = &self.what;
+        let MessageSummary { method, target, .. } = &self.what;
         format!(
             "record {} raised it from {} to {}: {method} `{target}`, by {}",
             self.seq,
@@ -121,16 +121,20 @@ impl Raise {
 }
 
 /// What is known of where the level comes from, in sentences; none while it is public.
-pub(super) fn told(request: &Request, start: &Start, policies: &PolicySnapshot) -> Vec<String> {
+pub(super) fn told(
+    request: &ExplainRequest,
+    start: &StartState,
+    policies: &PolicySnapshot,
+) -> Vec<String> {
     let recorded = match request {
-        Request::Message(_) if start.level() > 0 => {
+        ExplainRequest::Message(_) if start.level() > 0 => {
             return vec![format!(
                 "{} before this message: `--session` says so",
                 word(start.level())
             )];
         }
-        Request::Message(_) => return Vec::new(),
-        Request::Recorded(recorded) => recorded,
+        ExplainRequest::Message(_) => return Vec::new(),
+        ExplainRequest::Recorded(recorded) => recorded,
     };
     let Some(passed) = recorded.passed().filter(|it| it.before > 0) else {
         return Vec::new();

@@ -14,7 +14,7 @@ mod report;
 mod request;
 #[cfg(test)]
 mod tests;
-mod untraced;
+mod untraced_rules;
 
 use jiff::Timestamp;
 
@@ -22,14 +22,15 @@ use crate::consent;
 use crate::gate;
 use crate::loading;
 use crate::policy::{Agent, PolicyErrors};
-use crate::policy_tests::{Rehearsal, Start};
+use crate::policy_tests::{DryRun, StartState};
 
-pub use record::{RecordError, Recorded, Which};
+pub use record::{RecordError, RecordSelector, RecordedMessage};
 pub use report::{
-    Change, Cover, Decision, Explanation, Outcome, PartReport, Permitted, PolicyReport, Problem,
-    QuestionReport, SCHEMA, Saw, Told,
+    ExplainOutcome, ExplainProblem, ExplainedDecision, Explanation, ExplanationDepth, PartReport,
+    PermittedMessage, PolicyReport, PolicyScope, QuestionReport, ReadValue, SCHEMA,
+    SuggestedChange,
 };
-pub use request::{Message, Request};
+pub use request::{ExplainRequest, HypotheticalMessage};
 
 /// What explains, beside the message.
 #[derive(Debug, Clone)]
@@ -41,27 +42,27 @@ pub struct Settings {
     /// The limits of the gate that judges.
     pub gate: gate::Settings,
     /// Who could be asked.
-    pub people: People,
+    pub people: ConsentChannels,
 }
 
-/// Whom a gate asks about what a person may permit.
+/// The channels by which a gate can ask a person.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum People {
+pub enum ConsentChannels {
     /// There is no configuration that says so.
     #[default]
     Unknown,
-    Nobody,
+    NoChannel,
     /// In these ways.
     Asked(Vec<consent::Way>),
 }
 
-impl People {
+impl ConsentChannels {
     fn told(&self) -> String {
         match self {
             Self::Unknown => {
                 "a person would be asked, if the configuration has `[consent]`".to_owned()
             }
-            Self::Nobody => "no person can be asked: there is no `[consent]`".to_owned(),
+            Self::NoChannel => "no person can be asked: there is no `[consent]`".to_owned(),
             Self::Asked(ways) => {
                 let ways: Vec<&str> = ways.iter().map(|way| in_words(*way)).collect();
                 format!("a person would be asked, by {}", ways.join(" or "))
@@ -79,16 +80,16 @@ fn in_words(way: consent::Way) -> &'static str {
 
 /// Who sends the message, and when.
 #[derive(Debug, Clone)]
-pub struct Circumstances {
+pub struct SenderContext {
     pub agent: Agent,
     pub now: Timestamp,
     /// What the session has been through, and what a human has answered.
-    pub start: Start,
+    pub start: StartState,
 }
 
 /// Why there is no explanation.
 #[derive(Debug, thiserror::Error)]
-pub enum NotExplained {
+pub enum ExplainError {
     #[error(transparent)]
     Policies(#[from] PolicyErrors),
     #[error("the message could not be judged: {0}")]
@@ -98,15 +99,15 @@ pub enum NotExplained {
 /// Explains what becomes of a message under the policies.
 pub fn explain(
     settings: &Settings,
-    request: &Request,
-    circumstances: Circumstances,
-) -> Result<Explanation, NotExplained> {
+    request: &ExplainRequest,
+    circumstances: SenderContext,
+) -> Result<Explanation, ExplainError> {
     // Twice: the rules that the witness hears belong to the gate.
     let judging = loading::load(&settings.policies)?.snapshot;
     let telling = loading::load(&settings.policies)?.snapshot;
     let (from, frame) = request.frame(telling.lock());
     let level = level::told(request, &circumstances.start, &telling);
-    let rehearsal = Rehearsal {
+    let rehearsal = DryRun {
         agent: circumstances.agent,
         server: settings.server.clone(),
         now: circumstances.now,
@@ -115,7 +116,7 @@ pub fn explain(
         frame,
     };
     let rehearsed = rehearsal.run(judging, &settings.gate);
-    let rehearsed = rehearsed.map_err(NotExplained::NotJudged)?;
+    let rehearsed = rehearsed.map_err(ExplainError::NotJudged)?;
     Ok(build::explanation(
         &telling,
         request,

@@ -1,13 +1,13 @@
 //! Who says what a policy looked at.
 
-use crate::policy::{ActionName, PolicySnapshot, Sight};
-use crate::policy_tests::{Asked, Who};
+use crate::policy::{ActionName, AttributeRead, PolicySnapshot};
+use crate::policy_tests::{QueryDescription, Requester};
 
 /// Where values of one question come from.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Origins<'a> {
     pub(super) policies: &'a PolicySnapshot,
-    pub(super) asked: &'a Asked,
+    pub(super) asked: &'a QueryDescription,
 }
 
 const MESSAGE: &str = "the message";
@@ -15,7 +15,7 @@ const GATE: &str = "the gate";
 
 impl Origins<'_> {
     /// In a word or a few.
-    pub(super) fn of(&self, sight: &Sight) -> String {
+    pub(super) fn of(&self, sight: &AttributeRead) -> String {
         let words: Vec<&str> = sight.what.split(['.', '[', '(']).collect();
         match *words.as_slice() {
             ["principal", "client", ..] => "the agent itself".to_owned(),
@@ -34,7 +34,7 @@ impl Origins<'_> {
     }
 
     fn of_principal(&self) -> String {
-        let Who::Agent(agent) = &self.asked.principal else {
+        let Requester::Agent(agent) = &self.asked.principal else {
             return "the configuration".to_owned();
         };
         if self.policies.labels().agents.contains_key(&agent.id) {
@@ -44,7 +44,7 @@ impl Origins<'_> {
         }
     }
 
-    fn of_resource(&self, path: &[&str], sight: &Sight) -> String {
+    fn of_resource(&self, path: &[&str], sight: &AttributeRead) -> String {
         let labelled = matches!(path, ["level" | "hints", ..]);
         let belongs = path.is_empty()
             && sight
@@ -86,7 +86,7 @@ impl Origins<'_> {
 }
 
 /// Whether a record, which has a digest of the arguments in their place, leaves a value open.
-pub(super) fn is_open_in_records(asked: &Asked, what: &str) -> bool {
+pub(super) fn is_open_in_records(asked: &QueryDescription, what: &str) -> bool {
     let said = |prefix: &str| {
         what.strip_prefix("context.")
             .is_some_and(|it| it.starts_with(prefix))
@@ -104,7 +104,7 @@ pub(super) fn is_open_in_records(asked: &Asked, what: &str) -> bool {
         || of_session
 }
 
-impl Who {
+impl Requester {
     fn is_server(&self) -> bool {
         matches!(self, Self::Server(_))
     }

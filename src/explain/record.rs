@@ -1,22 +1,24 @@
 //! What a gate has written down of a message, in place of the message.
 
-mod which;
+mod selector;
 
 use jiff::Timestamp;
 
-use crate::policy::{Agent, LOCK_DRIFT, Lock, Presence, Record, RuleEffect, Scalar, Shape};
-use crate::policy_tests::Start;
+use crate::policy::{
+    Agent, LOCK_DRIFT, Lock, Presence, RecordShape, RuleEffect, Scalar, ValueShape,
+};
+use crate::policy_tests::StartState;
 use crate::wire::{Document, Fragment, JsonError, Limits, Side, Value};
 
-use super::level::{Passed, Raise};
-use super::report::{Decision, Explanation, Permitted};
+use super::level::{LevelChange, LevelIncrease};
+use super::report::{ExplainedDecision, Explanation, PermittedMessage};
 use super::request::request;
 
-pub use which::Which;
+pub use selector::RecordSelector;
 
 /// One record of a decision about a message of an agent.
 #[derive(Debug, Clone)]
-pub struct Recorded {
+pub struct RecordedMessage {
     pub seq: i64,
     pub agent: Agent,
     pub now: Timestamp,
@@ -26,11 +28,11 @@ pub struct Recorded {
     policies: Vec<String>,
     revision: Option<String>,
     stage: Option<String>,
-    reason: Reason,
-    passed: Option<Passed>,
+    reason: RecordedReason,
+    passed: Option<LevelChange>,
     /// Absent where only the record itself is known.
-    raises: Option<Vec<Raise>>,
-    late: Option<Late>,
+    raises: Option<Vec<LevelIncrease>>,
+    late: Option<LateRejection>,
 }
 
 /// Why a record cannot be explained.
@@ -47,34 +49,34 @@ pub enum RecordError {
     #[error("it has no readable `{0}`")]
     Missing(&'static str),
     #[error("no record has the {0}")]
-    NoSuch(Which),
+    NoSuch(RecordSelector),
     #[error("{0} records have the {1}, of different runs of the gate; give the line itself")]
-    Ambiguous(usize, Which),
+    Ambiguous(usize, RecordSelector),
     #[error(
         "the record {seq} has the {which} and tells only what came of the request, whose own record is \
          not in this log"
     )]
-    OnlyOutcome { which: Which, seq: i64 },
+    OnlyOutcome { which: RecordSelector, seq: i64 },
 }
 
 /// What was refused of what came of a message that had been permitted.
 #[derive(Debug, Clone)]
-struct Late {
+struct LateRejection {
     seq: i64,
     stage: Option<String>,
-    reason: Reason,
+    reason: RecordedReason,
     policies: Vec<String>,
 }
 
 /// Why something was refused, as a record tells it.
 #[derive(Debug, Clone, Default)]
-struct Reason {
+struct RecordedReason {
     code: Option<String>,
     advice: Option<String>,
     text: Option<String>,
 }
 
-impl Reason {
+impl RecordedReason {
     fn read(record: Value<'_>) -> Self {
         let at = |key| text_at(record, &["reason", key]);
         Self {
@@ -95,7 +97,7 @@ const METHODS: [(&str, &str); 3] = [
 /// What records call the decision that something passes.
 const ALLOW: &str = "ALLOW";
 
-impl Recorded {
+impl RecordedMessage {
     /// One line of an audit log.
     pub fn read(line: &str) -> Result<Self, RecordError> {
         let document = Document::decode(line.trim().as_bytes(), &Limits::default())?;
@@ -132,8 +134,8 @@ impl Recorded {
             policies: policies_of(record),
             revision: text("revision"),
             stage: text("stage"),
-            reason: Reason::read(record),
-            passed: Passed::read(record),
+            reason: RecordedReason::read(record),
+            passed: LevelChange::read(record),
             raises: None,
             late: None,
         })
@@ -155,8 +157,8 @@ impl Recorded {
     }
 
     /// What its session had been through, as far as the record tells.
-    pub fn start(&self) -> Start {
-        Start::at(self.passed.as_ref().map_or(0, |passed| passed.before))
+    pub fn start(&self) -> StartState {
+        StartState::at(self.passed.as_ref().map_or(0, |passed| passed.before))
     }
 
     /// The number of the record that says what was refused of what came of it.
@@ -165,11 +167,11 @@ impl Recorded {
         self.late.as_ref().map(|late| late.seq)
     }
 
-    pub(super) fn passed(&self) -> Option<&Passed> {
+    pub(super) fn passed(&self) -> Option<&LevelChange> {
         self.passed.as_ref()
     }
 
-    pub(super) fn raises(&self) -> Option<&[Raise]> {
+    pub(super) fn raises(&self) -> Option<&[LevelIncrease]> {
         self.raises.as_deref()
     }
 
@@ -179,11 +181,11 @@ impl Recorded {
     }
 
     /// How the tool was defined then, as far as the record tells.
-    pub(super) fn definition(&self) -> Definition {
+    pub(super) fn definition(&self) -> DefinitionApproval {
         if self.policies.iter().any(|policy| policy == LOCK_DRIFT) {
-            Definition::NotApproved
+            DefinitionApproval::NotApproved
         } else {
-            Definition::Approved
+            DefinitionApproval::Approved
         }
     }
 
@@ -198,9 +200,9 @@ impl Recorded {
     /// What the gate decided then stands; what is said of parts is said of the policies now.
     pub(super) fn correct(&self, mut explanation: Explanation) -> Explanation {
         explanation.decision = Some(if self.allowed && self.late.is_none() {
-            Decision::Allow
+            ExplainedDecision::Allow
         } else {
-            Decision::Deny
+            ExplainedDecision::Deny
         });
         explanation.recorded = true;
         explanation.at = None;
@@ -214,7 +216,7 @@ impl Recorded {
         explanation.advice.clone_from(&reason.advice);
         explanation.text.clone_from(&reason.text);
         explanation.policies.clone_from(policies);
-        explanation.permitted = self.late.as_ref().map(|late| Permitted {
+        explanation.permitted = self.late.as_ref().map(|late| PermittedMessage {
             record: self.seq,
             policies: self.policies.clone(),
             refused: late.seq,
@@ -239,7 +241,7 @@ impl Recorded {
                     .to_owned(),
             );
         }
-        if self.definition() == Definition::NotApproved {
+        if self.definition() == DefinitionApproval::NotApproved {
             explanation.unknown.push(
                 "the definition of the tool was not the approved one, and how it differed is not in \
                  the record"
@@ -259,23 +261,23 @@ impl Recorded {
 
 /// Whether a tool was defined as the host had approved it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Definition {
+pub(super) enum DefinitionApproval {
     Approved,
     NotApproved,
 }
 
 /// The least that a call must have.
-fn least(record: &Record) -> Fragment {
+fn least(record: &RecordShape) -> Fragment {
     let required = record
         .members
         .iter()
         .filter(|member| member.presence == Presence::Required);
-    let value = |shape: &Shape| match shape {
-        Shape::One(Scalar::String) => Some(Fragment::string("")),
-        Shape::One(Scalar::Integer | Scalar::Number) => Some(Fragment::integer(0)),
-        Shape::One(Scalar::Boolean) => Fragment::decode("false").ok(),
-        Shape::Many(_) => Some(Fragment::array([])),
-        Shape::Record(record) => Some(least(record)),
+    let value = |shape: &ValueShape| match shape {
+        ValueShape::One(Scalar::String) => Some(Fragment::string("")),
+        ValueShape::One(Scalar::Integer | Scalar::Number) => Some(Fragment::integer(0)),
+        ValueShape::One(Scalar::Boolean) => Fragment::decode("false").ok(),
+        ValueShape::Many(_) => Some(Fragment::array([])),
+        ValueShape::Record(record) => Some(least(record)),
     };
     let members = required.filter_map(|member| Some((member.name.as_str(), value(&member.shape)?)));
     Fragment::object(members)

@@ -16,10 +16,10 @@ pub const SCHEMA: u32 = 1;
 #[derive(Debug, Serialize)]
 pub struct Explanation {
     pub schema: u32,
-    pub outcome: Outcome,
+    pub outcome: ExplainOutcome,
     /// Absent where nothing was explained.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub decision: Option<Decision>,
+    pub decision: Option<ExplainedDecision>,
     /// What was refused, where it was not the message itself: `handshake`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<&'static str>,
@@ -44,7 +44,7 @@ pub struct Explanation {
     pub policies: Vec<String>,
     /// What permitted the message itself, where only what came of it was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub permitted: Option<Permitted>,
+    pub permitted: Option<PermittedMessage>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
     /// Where the level of the session comes from, where it is not public.
@@ -53,11 +53,11 @@ pub struct Explanation {
     /// What the policies were asked about the message; all must be allowed.
     pub questions: Vec<QuestionReport>,
     /// What would have to be otherwise for the other answer, each by itself.
-    pub changes: Vec<Change>,
+    pub changes: Vec<SuggestedChange>,
     /// What cannot be said, and why.
     pub unknown: Vec<String>,
     /// What kept the message from being explained.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<ExplainProblem>,
     /// It was decided by a gate, which has written it down.
     #[serde(skip)]
     pub(super) recorded: bool,
@@ -65,14 +65,14 @@ pub struct Explanation {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum ExplainOutcome {
     Explained,
     NotExplained,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Decision {
+pub enum ExplainedDecision {
     Allow,
     Deny,
     /// Only where a record does not tell enough.
@@ -81,7 +81,7 @@ pub enum Decision {
 
 /// A message that was permitted, and of which something else was refused.
 #[derive(Debug, Serialize)]
-pub struct Permitted {
+pub struct PermittedMessage {
     /// The number of its own record.
     pub record: i64,
     pub policies: Vec<String>,
@@ -98,7 +98,7 @@ pub struct QuestionReport {
     pub principal: String,
     /// Its kind and its name.
     pub resource: String,
-    pub decision: Decision,
+    pub decision: ExplainedDecision,
     /// Why an engine could not judge, where no policy shows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
@@ -125,7 +125,7 @@ pub struct PolicyReport {
     pub error: Option<String>,
     /// The policy is about such a principal, action and resource.
     pub in_scope: bool,
-    pub told: Told,
+    pub told: ExplanationDepth,
     /// The advice of such a rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
@@ -139,7 +139,7 @@ pub struct PolicyReport {
 /// How much is known of a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Told {
+pub enum ExplanationDepth {
     /// What each of its parts came to.
     Parts,
     /// What it came to as a whole, as a rule in CEL.
@@ -165,14 +165,14 @@ pub struct PartReport {
     pub error: Option<String>,
     /// Whether it was evaluated; an earlier part may have decided.
     pub asked: bool,
-    pub saw: Vec<Saw>,
+    pub saw: Vec<ReadValue>,
     #[serde(skip)]
     pub(super) span: Range<usize>,
 }
 
 /// Something that a part looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Saw {
+pub struct ReadValue {
     /// As policies write it.
     pub what: String,
     /// As policies write it; absent where there is none.
@@ -186,7 +186,7 @@ pub struct Saw {
 
 /// What would have to be otherwise.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub struct Change {
+pub struct SuggestedChange {
     pub policy: String,
     /// The part that would have to come to the opposite.
     pub part: String,
@@ -201,7 +201,7 @@ pub struct Change {
 
 /// One thing that kept the message from being explained.
 #[derive(Debug, Serialize)]
-pub struct Problem {
+pub struct ExplainProblem {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     pub message: String,
@@ -211,7 +211,7 @@ pub struct Problem {
 
 /// The extent of the policies in a report for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cover {
+pub enum PolicyScope {
     /// Those that decided, or came near.
     Nearest,
     /// All that were asked.
@@ -220,10 +220,10 @@ pub enum Cover {
 
 impl Explanation {
     /// What kept the message from being explained.
-    pub fn not_explained(problem: Problem) -> Self {
+    pub fn not_explained(problem: ExplainProblem) -> Self {
         Self {
             schema: SCHEMA,
-            outcome: Outcome::NotExplained,
+            outcome: ExplainOutcome::NotExplained,
             decision: None,
             at: None,
             stage: None,

@@ -3,20 +3,20 @@
 use crate::policy::Lock;
 use crate::wire::{Fragment, Side};
 
-use super::record::Recorded;
+use super::record::RecordedMessage;
 
 /// What is to be explained.
 #[derive(Debug, Clone)]
-pub enum Request {
+pub enum ExplainRequest {
     /// A message that somebody might send.
-    Message(Message),
+    Message(HypotheticalMessage),
     /// What a gate has written down of one.
-    Recorded(Box<Recorded>),
+    Recorded(Box<RecordedMessage>),
 }
 
 /// A message that somebody might send.
 #[derive(Debug, Clone)]
-pub enum Message {
+pub enum HypotheticalMessage {
     /// A tool and its arguments, as JSON text.
     Call { tool: String, arguments: String },
     /// A resource, by its URI.
@@ -27,7 +27,7 @@ pub enum Message {
     Frame { from: Side, frame: String },
 }
 
-impl Request {
+impl ExplainRequest {
     /// Who sends it, and the frame.
     pub(super) fn frame(&self, lock: &Lock) -> (Side, String) {
         match self {
@@ -37,7 +37,7 @@ impl Request {
     }
 }
 
-impl Message {
+impl HypotheticalMessage {
     fn frame(&self) -> (Side, String) {
         let frame = match self {
             Self::Call { tool, arguments } => request("tools/call", "name", tool, Some(arguments)),

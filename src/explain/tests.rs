@@ -57,18 +57,24 @@ fn pack() -> TempDir {
     dir
 }
 
-fn explained(pack: &TempDir, request: &Request, agent: &str, now: &str) -> Explanation {
+fn explained(pack: &TempDir, request: &ExplainRequest, agent: &str, now: &str) -> Explanation {
     let start = match request {
-        Request::Message(_) => Start::default(),
-        Request::Recorded(recorded) => recorded.start(),
+        ExplainRequest::Message(_) => StartState::default(),
+        ExplainRequest::Recorded(recorded) => recorded.start(),
     };
     begun(pack, request, agent, now, start)
 }
 
 /// The same in a session that has been through this.
-fn begun(pack: &TempDir, request: &Request, agent: &str, now: &str, start: Start) -> Explanation {
+fn begun(
+    pack: &TempDir,
+    request: &ExplainRequest,
+    agent: &str,
+    now: &str,
+    start: StartState,
+) -> Explanation {
     let settings = Settings {
-        people: People::Unknown,
+        people: ConsentChannels::Unknown,
         policies: loading::Settings {
             dir: Some(pack.path().to_owned()),
             ..loading::Settings::default()
@@ -82,18 +88,18 @@ fn begun(pack: &TempDir, request: &Request, agent: &str, now: &str, start: Start
         ..Agent::default()
     };
     let now = now.parse().unwrap();
-    explain(&settings, request, Circumstances { agent, now, start }).unwrap()
+    explain(&settings, request, SenderContext { agent, now, start }).unwrap()
 }
 
-fn call(tool: &str, arguments: &str) -> Request {
-    Request::Message(Message::Call {
+fn call(tool: &str, arguments: &str) -> ExplainRequest {
+    ExplainRequest::Message(HypotheticalMessage::Call {
         tool: tool.to_owned(),
         arguments: arguments.to_owned(),
     })
 }
 
 /// As people read it, without the directory's name and the revision.
-fn human(pack: &TempDir, explanation: &Explanation, cover: Cover) -> String {
+fn human(pack: &TempDir, explanation: &Explanation, cover: PolicyScope) -> String {
     let mut text = Vec::new();
     explanation.write(&mut text, cover, Paint::Plain).unwrap();
     let text = String::from_utf8(text).unwrap();
@@ -102,11 +108,11 @@ fn human(pack: &TempDir, explanation: &Explanation, cover: Cover) -> String {
 }
 
 /// What people read of it, and that programs read the same by the published schema.
-fn check(request: &Request, agent: &str) -> String {
+fn check(request: &ExplainRequest, agent: &str) -> String {
     let pack = pack();
     let explanation = explained(&pack, request, agent, NOW);
     follows_the_schema(&explanation);
-    human(&pack, &explanation, Cover::Nearest)
+    human(&pack, &explanation, PolicyScope::Nearest)
 }
 
 const NOW: &str = "2026-11-21T20:00:00Z";
@@ -115,7 +121,7 @@ const NOW: &str = "2026-11-21T20:00:00Z";
 fn what_is_permitted_and_dropped_is_not_said_to_be_forbidden() {
     let sent = |from, frame: &str| {
         let text = check(
-            &Request::Message(Message::Frame {
+            &ExplainRequest::Message(HypotheticalMessage::Frame {
                 from,
                 frame: frame.into(),
             }),
@@ -151,7 +157,7 @@ fn where_no_single_part_would_do_the_first_one_in_the_way_is_told() {
     let request = call("read_file", r#"{"path": "/srv/a"}"#);
     let pack = pack();
     let explanation = explained(&pack, &request, "guest", NOW);
-    assert_eq!(explanation.decision, Some(Decision::Deny));
+    assert_eq!(explanation.decision, Some(ExplainedDecision::Deny));
     let [change] = &explanation.changes[..] else {
         panic!("{:?}", explanation.changes)
     };
@@ -161,13 +167,13 @@ fn where_no_single_part_would_do_the_first_one_in_the_way_is_told() {
 
 #[test]
 fn what_is_permitted_says_by_what_and_what_would_end_it() {
-    let request = Request::Message(Message::Read("guide://style".to_owned()));
+    let request = ExplainRequest::Message(HypotheticalMessage::Read("guide://style".to_owned()));
     insta::assert_snapshot!(check(&request, "guest"));
 }
 
 #[test]
 fn a_policy_that_fails_says_on_what() {
-    let request = Request::Message(Message::Prompt {
+    let request = ExplainRequest::Message(HypotheticalMessage::Prompt {
         name: "greet".to_owned(),
         arguments: "{}".to_owned(),
     });
@@ -177,7 +183,7 @@ fn a_policy_that_fails_says_on_what() {
 #[test]
 fn what_a_server_asks_is_explained_as_well() {
     let frame = r#"{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{"messages":[],"maxTokens":201}}"#;
-    let request = Request::Message(Message::Frame {
+    let request = ExplainRequest::Message(HypotheticalMessage::Frame {
         from: Side::Upstream,
         frame: frame.to_owned(),
     });
@@ -196,7 +202,7 @@ fn a_handshake_that_is_refused_is_what_is_explained() {
     let request = call("read_file", r#"{"path": "/srv/a"}"#);
     let explanation = explained(&pack, &request, "nightly", "2031-01-01T00:00:00Z");
     follows_the_schema(&explanation);
-    insta::assert_snapshot!(human(&pack, &explanation, Cover::Nearest));
+    insta::assert_snapshot!(human(&pack, &explanation, PolicyScope::Nearest));
 }
 
 #[test]
@@ -204,7 +210,7 @@ fn every_policy_about_the_action_is_shown_to_who_asks_for_all() {
     let pack = pack();
     let request = call("read_file", r#"{"path": "/srv/a"}"#);
     let explanation = explained(&pack, &request, "guest", NOW);
-    let all = human(&pack, &explanation, Cover::All);
+    let all = human(&pack, &explanation, PolicyScope::All);
     for id in ["`read` is not about this", "`workspace` does not hold"] {
         assert!(all.contains(id), "{all}");
     }
@@ -216,7 +222,7 @@ fn what_a_message_holds_cannot_steer_a_terminal() {
     let pack = pack();
     let request = call("read_file", r#"{"path": "/srv/\u001b[31m\u202e"}"#);
     let explanation = explained(&pack, &request, "a\u{1b}[1m", NOW);
-    let text = human(&pack, &explanation, Cover::All);
+    let text = human(&pack, &explanation, PolicyScope::All);
     assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text:?}");
     assert!(text.contains(r"a\u{1b}[1m"), "{text}");
     assert!(text.contains(r"\u{1b}[31m\u{202e}"), "{text}");
@@ -224,7 +230,7 @@ fn what_a_message_holds_cannot_steer_a_terminal() {
 
 #[test]
 fn what_could_not_be_explained_follows_the_schema_as_well() {
-    follows_the_schema(&Explanation::not_explained(Problem {
+    follows_the_schema(&Explanation::not_explained(ExplainProblem {
         code: Some("explain::nothing".to_owned()),
         message: "there is nothing".to_owned(),
         help: None,
@@ -302,7 +308,7 @@ fn rules_in_rego_and_cel_are_told_with_their_verdicts() {
     let check = |tool: &str| {
         let explanation = explained(&pack, &call(tool, r#"{"path": "/srv/a"}"#), "guest", NOW);
         follows_the_schema(&explanation);
-        human(&pack, &explanation, Cover::Nearest)
+        human(&pack, &explanation, PolicyScope::Nearest)
     };
     insta::assert_snapshot!(["dig", "mine", "look", "fly"].map(check).join("\n=====\n"));
 }
@@ -314,7 +320,7 @@ fn a_rule_in_rego_or_cel_that_fails_says_why() {
         fs::write(pack.path().join(file), rules).unwrap();
         let explanation = explained(&pack, &call("look", "{}"), "guest", NOW);
         follows_the_schema(&explanation);
-        let text = human(&pack, &explanation, Cover::Nearest);
+        let text = human(&pack, &explanation, PolicyScope::Nearest);
         for part in wanted {
             assert!(text.contains(part), "{part}: {text}");
         }
@@ -331,7 +337,7 @@ fn a_rule_in_rego_or_cel_that_fails_says_why() {
 fn every_rule_in_cel_about_the_action_has_its_verdict() {
     let pack = languages();
     let explanation = explained(&pack, &call("fly", "{}"), "guest", NOW);
-    let all = human(&pack, &explanation, Cover::All);
+    let all = human(&pack, &explanation, PolicyScope::All);
     for told in ["`cel.read` does not hold", "`cel.no-secrets` does not hold"] {
         assert!(all.contains(told), "{all}");
     }
@@ -347,7 +353,13 @@ fn a_level_that_was_typed_is_told_as_such() {
             vec!["confidential before this message: `--session` says so"],
         ),
     ] {
-        let explanation = begun(&pack, &call("find", "{}"), "guest", NOW, Start::at(level));
+        let explanation = begun(
+            &pack,
+            &call("find", "{}"),
+            "guest",
+            NOW,
+            StartState::at(level),
+        );
         follows_the_schema(&explanation);
         assert_eq!(explanation.level, told);
     }

@@ -3,12 +3,12 @@
 use miette::{Diagnostic, Severity};
 use serde::Serialize;
 
-use super::Place;
+use super::FileSpan;
 
 /// One thing that is wrong, or looks wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    pub severity: Level,
+    pub severity: FindingLevel,
     /// A stable word, for example `policy::syntax`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
@@ -16,13 +16,13 @@ pub struct Finding {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub place: Option<Place>,
+    pub place: Option<FileSpan>,
 }
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Level {
+pub enum FindingLevel {
     Error,
     Warning,
     Advice,
@@ -32,11 +32,11 @@ impl Finding {
     /// A diagnostic with its first place.
     pub fn of(diagnostic: &dyn Diagnostic) -> Self {
         Self {
-            severity: Level::of(diagnostic.severity()),
+            severity: FindingLevel::of(diagnostic.severity()),
             code: diagnostic.code().map(|code| code.to_string()),
             message: diagnostic.to_string(),
             help: diagnostic.help().map(|help| help.to_string()),
-            place: Place::of(diagnostic),
+            place: FileSpan::of(diagnostic),
         }
     }
 
@@ -58,7 +58,7 @@ impl Finding {
     }
 }
 
-impl Level {
+impl FindingLevel {
     fn of(severity: Option<Severity>) -> Self {
         match severity.unwrap_or_default() {
             Severity::Error => Self::Error,

@@ -4,15 +4,15 @@
 
 use std::io::{self, Write};
 
-use super::{Finding, Level, printable, relative};
+use super::{Finding, FindingLevel, printable, relative};
 
 /// One line for each finding.
 pub fn github(findings: &[Finding], out: &mut dyn Write) -> io::Result<()> {
     for finding in findings {
         let command = match finding.severity {
-            Level::Error => "error",
-            Level::Warning => "warning",
-            Level::Advice => "notice",
+            FindingLevel::Error => "error",
+            FindingLevel::Warning => "warning",
+            FindingLevel::Advice => "notice",
         };
         write!(out, "::{command} ")?;
         if let Some(place) = &finding.place {
@@ -53,7 +53,7 @@ fn property(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Place;
+    use super::super::FileSpan;
     use super::*;
 
     #[test]
@@ -63,15 +63,15 @@ mod tests {
             github(&[finding], &mut out).unwrap();
             assert_eq!(String::from_utf8(out).unwrap(), format!("{expected}\n"));
         };
-        let place = |file: &str, end_line| Place {
+        let place = |file: &str, end_line| FileSpan {
             file: file.to_owned(),
             line: 3,
             column: 5,
             end_line,
             end_column: 9,
         };
-        let finding = |message: &str, help: Option<&str>, place: Option<Place>| Finding {
-            severity: Level::Warning,
+        let finding = |message: &str, help: Option<&str>, place: Option<FileSpan>| Finding {
+            severity: FindingLevel::Warning,
             code: Some("lint::a".to_owned()),
             message: message.to_owned(),
             help: help.map(str::to_owned),
@@ -90,7 +90,7 @@ mod tests {
             "::warning file=a,line=3,endLine=4,title=lint%3A%3Aa::x%0A::error::y%0Ahelp: z\\u{202e}\\u{1b}[1m",
         );
         let bare = Finding {
-            severity: Level::Error,
+            severity: FindingLevel::Error,
             code: None,
             ..finding("x", None, None)
         };

@@ -9,8 +9,8 @@ mod place;
 mod printable;
 mod sarif;
 
-pub use finding::{Finding, Level};
+pub use finding::{Finding, FindingLevel};
 pub use github::github;
-pub use place::{Place, relative};
+pub use place::{FileSpan, relative};
 pub use printable::{json, printable, visible};
 pub use sarif::{Rule, Tool, sarif};

@@ -8,7 +8,7 @@ use serde::Serialize;
 /// A piece of a file. Lines and columns count from 1, columns in characters (Unicode code points);
 /// the end is the first character that is no longer part of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Place {
+pub struct FileSpan {
     /// As the user would write it.
     pub file: String,
     pub line: usize,
@@ -17,7 +17,7 @@ pub struct Place {
     pub end_column: usize,
 }
 
-impl Place {
+impl FileSpan {
     /// Of a whole line, where no more is known.
     pub fn of_line(file: &str, line: usize) -> Self {
         Self {
@@ -93,7 +93,7 @@ mod tests {
             let problem = PolicyProblem::error("policy::x", "x")
                 .in_source(&source)
                 .at(span, "here");
-            let place = Place::of(&problem).unwrap();
+            let place = FileSpan::of(&problem).unwrap();
             let found = [place.line, place.column, place.end_line, place.end_column];
             assert_eq!(
                 (place.file.as_str(), found),

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-use super::{Finding, Level, printable, relative};
+use super::{Finding, FindingLevel, printable, relative};
 
 /// What is known of a rule beside its findings.
 #[derive(Debug, Clone)]
@@ -74,9 +74,9 @@ fn result(finding: &Finding, ids: &[&str]) -> Value {
         insert(&mut result, "ruleIndex", index.into());
     }
     let level = match finding.severity {
-        Level::Error => "error",
-        Level::Warning => "warning",
-        Level::Advice => "note",
+        FindingLevel::Error => "error",
+        FindingLevel::Warning => "warning",
+        FindingLevel::Advice => "note",
     };
     insert(&mut result, "level", level.into());
     insert(&mut result, "message", message(&finding.told()));

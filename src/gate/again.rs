@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use crate::session::{Attempt, Parked, Session, Waits};
-use crate::wire::{Form, KnownMethod};
+use crate::wire::{ArrivalForm, KnownMethod};
 
 use super::Gate;
 use super::decide::Stop;
@@ -107,7 +107,7 @@ pub(super) fn is_not_taken(identified: &Identified<'_>) -> bool {
     };
     let error = identified.message.error();
     let code = error.and_then(|error| error.get("code")?.as_i64());
-    let is_untouched = identified.form == Form::Rejected && !taken.has_progressed;
+    let is_untouched = identified.form == ArrivalForm::Rejected && !taken.has_progressed;
     let is_here = taken.waits == Waits::Here && !taken.has_replied;
     code == Some(HEADER_MISMATCH) && is_untouched && is_here && taken.exchange.again.is_some()
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::policy::{Arguments, Leaf};
-use crate::wire::{Kind, Value};
+use crate::wire::{JsonKind, Value};
 
 use super::refuse::Refusal;
 
@@ -45,7 +45,7 @@ impl<'m> Leaves<'m> {
 
 fn descend<'m>(value: Value<'m>, pointer: &mut String, leaves: &mut Leaves<'m>) {
     let leaf = match value.kind() {
-        Kind::Object => {
+        JsonKind::Object => {
             for (key, member) in value.entries() {
                 if leaves.pointer_bytes > MAX_POINTER_BYTES {
                     return;
@@ -54,7 +54,7 @@ fn descend<'m>(value: Value<'m>, pointer: &mut String, leaves: &mut Leaves<'m>) 
             }
             value.is_empty().then_some(Leaf::EmptyObject)
         }
-        Kind::Array => {
+        JsonKind::Array => {
             for (index, item) in value.items().enumerate() {
                 if leaves.pointer_bytes > MAX_POINTER_BYTES {
                     return;
@@ -70,10 +70,10 @@ fn descend<'m>(value: Value<'m>, pointer: &mut String, leaves: &mut Leaves<'m>) 
                 None => Some(Leaf::Array),
             }
         }
-        Kind::String => Some(Leaf::String(value.as_str().unwrap_or_default())),
-        Kind::Number => Some(Leaf::Number(value.text())),
-        Kind::Bool => Some(Leaf::Bool(value.as_bool() == Some(true))),
-        Kind::Null => Some(Leaf::Null),
+        JsonKind::String => Some(Leaf::String(value.as_str().unwrap_or_default())),
+        JsonKind::Number => Some(Leaf::Number(value.text())),
+        JsonKind::Bool => Some(Leaf::Bool(value.as_bool() == Some(true))),
+        JsonKind::Null => Some(Leaf::Null),
     };
     if let Some(leaf) = leaf {
         leaves.add(pointer, leaf);

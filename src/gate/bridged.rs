@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::session::{Asker, Spoken};
-use crate::wire::{Era, Form, Id, KnownMethod, Method, Shape, Side, Stream, TraceContext};
+use crate::wire::{ArrivalForm, Era, Id, KnownMethod, Method, Shape, Side, Stream, TraceContext};
 
 use super::Gate;
 use super::consent::note_roots;
@@ -184,7 +184,7 @@ impl Gate {
             message: &message,
             from: Side::Agent,
             stream: source.stream,
-            form: Form::Whole,
+            form: ArrivalForm::Whole,
             role,
             of_listed_type: false,
             scene,

@@ -5,7 +5,7 @@
 //! cache has no agent that they could be asked about. So no result is public behind a gate, filtered
 //! or not, which is also what keeps all pages of a list alike.
 
-use crate::policy::{ListsBy, PolicySnapshot};
+use crate::policy::{ListDependency, PolicySnapshot};
 use crate::wire::{Fragment, KnownMethod, Value};
 
 use super::Gate;
@@ -54,7 +54,7 @@ fn hints<'m>(
             value: scope,
             with: Fragment::string("private"),
             pointer: "/result/cacheScope",
-            because: "a result behind a gate is nobody else's",
+            because: "the gate decides for each agent, so a shared cache must not keep the result",
         });
     }
     let is_cut = shortening.is_some_and(|it| it.may_shorten(result));
@@ -79,22 +79,28 @@ fn hints<'m>(
 }
 
 /// What decides about a list. What is closed by what a session has read is not listed.
-fn lists_by(method: KnownMethod, snapshot: &PolicySnapshot) -> ListsBy {
+fn lists_by(method: KnownMethod, snapshot: &PolicySnapshot) -> ListDependency {
     let labels = snapshot.labels();
     let closes = labels.closed_from.is_some() && labels.raise_levels();
     let kind = Shape::got_by(method).map(|shape| shape.kind);
-    let by = kind.map_or(ListsBy::Names, |kind| snapshot.list_by(kind.shown_by()));
-    if closes { by.max(ListsBy::Held) } else { by }
+    let by = kind.map_or(ListDependency::Names, |kind| {
+        snapshot.list_by(kind.shown_by())
+    });
+    if closes {
+        by.max(ListDependency::Held)
+    } else {
+        by
+    }
 }
 
 /// How long a result may be kept, where that is not the server's business alone: what is filtered
 /// changes with what the policies look at. What was read has been read, however long it is kept.
-fn longest(method: KnownMethod, by: ListsBy) -> Option<(u32, &'static str)> {
+fn longest(method: KnownMethod, by: ListDependency) -> Option<(u32, &'static str)> {
     Shape::got_by(method).is_some().then_some(match by {
-        ListsBy::Names => (LONGEST_LIST_MS, "policies may change meanwhile"),
-        ListsBy::Held => (0, "what it shows depends on what was read"),
-        ListsBy::Session => (0, "what it shows depends on the session"),
-        ListsBy::Moment => (0, "what it shows depends on the time"),
+        ListDependency::Names => (LONGEST_LIST_MS, "policies may change meanwhile"),
+        ListDependency::Held => (0, "what it shows depends on what was read"),
+        ListDependency::Session => (0, "what it shows depends on the session"),
+        ListDependency::Moment => (0, "what it shows depends on the time"),
     })
 }
 
@@ -122,12 +128,12 @@ mod tests {
         let check = |method, by, kept: Option<u32>| {
             assert_eq!(longest(method, by).map(|(longest, _)| longest), kept);
         };
-        check(KnownMethod::ToolsList, ListsBy::Names, Some(60_000));
-        check(KnownMethod::ToolsList, ListsBy::Held, Some(0));
-        check(KnownMethod::PromptsList, ListsBy::Session, Some(0));
-        check(KnownMethod::ResourcesList, ListsBy::Moment, Some(0));
-        check(KnownMethod::ResourcesRead, ListsBy::Moment, None);
-        check(KnownMethod::Discover, ListsBy::Moment, None);
+        check(KnownMethod::ToolsList, ListDependency::Names, Some(60_000));
+        check(KnownMethod::ToolsList, ListDependency::Held, Some(0));
+        check(KnownMethod::PromptsList, ListDependency::Session, Some(0));
+        check(KnownMethod::ResourcesList, ListDependency::Moment, Some(0));
+        check(KnownMethod::ResourcesRead, ListDependency::Moment, None);
+        check(KnownMethod::Discover, ListDependency::Moment, None);
     }
 
     #[test]

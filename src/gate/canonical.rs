@@ -10,7 +10,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::policy::{Allowance, CanonicalPaths, Obligation, PolicySnapshot, Uncanonical};
+use crate::policy::{
+    AllowDecision, CanonicalPathError, CanonicalPaths, Obligation, PolicySnapshot,
+};
 use crate::wire::{Fragment, Value};
 
 use super::decide::called_tool;
@@ -49,7 +51,7 @@ pub(super) const ARGUMENTS: &str = "/params/arguments";
 /// [`Refusal::Uncanonical`]: what an allowance obliges to is done, or the message does not pass.
 pub(super) fn due_uris(
     understood: &Understood<'_>,
-    allowances: &[Allowance],
+    allowances: &[AllowDecision],
 ) -> Result<Respelled, Refusal> {
     let mut respelled = Respelled::new();
     if !asks_for(&Obligation::CanonicalUris, allowances) {
@@ -70,7 +72,7 @@ pub(super) fn due_uris(
     Ok(respelled)
 }
 
-fn asks_for(wanted: &Obligation, allowances: &[Allowance]) -> bool {
+fn asks_for(wanted: &Obligation, allowances: &[AllowDecision]) -> bool {
     let mut obligations = allowances.iter().flat_map(|it| &it.obligations);
     obligations.any(|it| it == wanted)
 }
@@ -103,7 +105,7 @@ pub(super) fn bounded(
 pub(super) fn due(
     understood: &Understood<'_>,
     snapshot: &PolicySnapshot,
-    allowances: &[Allowance],
+    allowances: &[AllowDecision],
 ) -> Result<CanonicalPaths, Refusal> {
     if !asks_for(&Obligation::CanonicalPaths, allowances) {
         return Ok(CanonicalPaths::new());
@@ -112,7 +114,7 @@ pub(super) fn due(
         return Ok(CanonicalPaths::new());
     };
     if let Some(pointer) = &understood.followed.astray {
-        return Err(Uncanonical::Astray(pointer.clone()).into());
+        return Err(CanonicalPathError::Astray(pointer.clone()).into());
     }
     let mut paths = CanonicalPaths::new();
     for question in &understood.questions {

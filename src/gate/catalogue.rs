@@ -192,7 +192,7 @@ impl Gate {
             }
             Some(cursor) if is_awaited => self.fetch(talk, Some(&cursor)).await,
             // Every call that waited has run out of time.
-            Some(_) => Self::give_up_own(talk, &Origin::Catalogue, "nobody waits for it"),
+            Some(_) => Self::give_up_own(talk, &Origin::Catalogue, "no call waits for it"),
         }
         Ok(())
     }

@@ -6,10 +6,10 @@ use crate::audit::Redactor;
 use crate::policy::ListFacts;
 use crate::policy::PolicySnapshot;
 use crate::policy::{Action, Facts};
-use crate::policy::{Allowance, Decision, Denial, DenialCause};
-use crate::policy::{Principal, Resource, Tool, Uses};
+use crate::policy::{AllowDecision, Decision, Denial, DenialCause};
+use crate::policy::{Principal, Resource, Tool, UseTime};
 use crate::session::{Offer, Session, Target};
-use crate::wire::{Edits, Form, KnownMethod, Side, Stream};
+use crate::wire::{ArrivalForm, Edits, KnownMethod, Side, Stream};
 
 use super::canonical::{self, Respelled};
 use super::consent::Asking;
@@ -26,7 +26,7 @@ use super::understand::{Circumstances, Question, Understood};
 /// A message that policy lets through, before its obligations were carried out.
 #[derive(Debug)]
 pub(super) struct Allowed {
-    pub(super) allowances: Vec<Allowance>,
+    pub(super) allowances: Vec<AllowDecision>,
     /// What is to stand in place of paths and URIs.
     pub(super) respelled: Respelled,
     to: Side,
@@ -108,7 +108,7 @@ impl Permit {
     pub fn answering(&self, line: String, error: Option<i64>) -> Self {
         let form = match self.passage.carried {
             Carried::Reply { form, .. } => form,
-            Carried::Request { .. } | Carried::Notification { .. } => Form::Whole,
+            Carried::Request { .. } | Carried::Notification { .. } => ArrivalForm::Whole,
         };
         self.translated(line, Carried::Reply { error, form })
     }
@@ -239,7 +239,7 @@ fn visible(
     snapshot: &PolicySnapshot,
     scene: &Scene,
     now: Circumstances,
-    uses: Uses,
+    uses: UseTime,
     items: &[Resource<'_>],
 ) -> Vec<bool> {
     let principal = Principal::Agent(&scene.agent);
@@ -274,7 +274,7 @@ pub(super) fn visible_in(
     let unknown: Vec<Resource<'_>> = unknown.map(|(item, _)| *item).collect();
     let mut shown = Vec::new();
     if !unknown.is_empty() {
-        shown = visible(snapshot, scene, now, Uses::Now, &unknown);
+        shown = visible(snapshot, scene, now, UseTime::Now, &unknown);
         session
             .state()
             .visibilities
@@ -327,7 +327,7 @@ fn denied(
     };
     let tool = [Resource::Tool(&pins.tool(name, snapshot))];
     // What only this session may not call is there: its agent is told why.
-    if visible(snapshot, scene, now, Uses::Ever, &tool) != [true] {
+    if visible(snapshot, scene, now, UseTime::Ever, &tool) != [true] {
         return unknown_tool(name, Hidden::Denied(denial)).into();
     }
     match exists(name, pins.session) {
@@ -371,7 +371,7 @@ pub(super) fn sees(
     snapshot: &PolicySnapshot,
     now: Circumstances,
 ) -> bool {
-    visible(snapshot, scene, now, Uses::Now, &[Resource::Tool(tool)]) == [true]
+    visible(snapshot, scene, now, UseTime::Now, &[Resource::Tool(tool)]) == [true]
 }
 
 fn unknown_tool(name: &str, cause: Hidden) -> Refusal {

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use tracing::warn;
 
 use crate::audit::{self, AuditFault, Kind, Record};
-use crate::policy::{Fingerprint, LOCK_DRIFT, LOCK_PROMPT_DRIFT, Pin, PolicySnapshot};
+use crate::policy::{DefinitionFingerprint, LOCK_DRIFT, LOCK_PROMPT_DRIFT, Pin, PolicySnapshot};
 use crate::session::PageItem;
 use crate::wire::{KnownMethod, Side, Stream, Value};
 
@@ -26,7 +26,7 @@ pub(super) struct Drift<'m> {
     of: Of,
     /// Empty for instructions.
     name: String,
-    print: Fingerprint,
+    print: DefinitionFingerprint,
     pin: Pin,
     definition: Value<'m>,
 }
@@ -69,7 +69,7 @@ pub(super) fn drifts<'m, 'i>(
         return Vec::new();
     }
     let all: Vec<Value<'m>> = list.items().collect();
-    let drift = |(item, print, pin): (&PageItem, Fingerprint, Pin)| {
+    let drift = |(item, print, pin): (&PageItem, DefinitionFingerprint, Pin)| {
         Some(Drift {
             of,
             name: item.name.clone(),
@@ -152,7 +152,7 @@ impl<'m> Drift<'m> {
         Self {
             of: Of::Instructions,
             name: String::new(),
-            print: Fingerprint::of("", &given.canonical()),
+            print: DefinitionFingerprint::of("", &given.canonical()),
             pin: Pin::default(),
             definition: given,
         }
@@ -177,7 +177,7 @@ impl<'m> Drift<'m> {
     }
 
     /// What changes are told apart by.
-    pub(super) fn named(&self) -> (&str, Fingerprint) {
+    pub(super) fn named(&self) -> (&str, DefinitionFingerprint) {
         (&self.name, self.print)
     }
 

@@ -4,10 +4,10 @@
 
 use std::borrow::Cow;
 
-use crate::policy::{CanonicalPaths, ExtensionMethod, Uncanonical};
+use crate::policy::{CanonicalPathError, CanonicalPaths, ExtensionMethod};
 use crate::session::{Origin, Target};
 use crate::unseen::misleads;
-use crate::wire::{Extensions, Kind as JsonKind, KnownMethod, ListedMethod, Message, Value};
+use crate::wire::{Extensions, JsonKind, KnownMethod, ListedMethod, Message, Value};
 
 use super::arguments::{MAX_POINTER_BYTES, leaves};
 use super::canonical::Respelled;
@@ -85,7 +85,7 @@ pub(super) fn ask<'m>(
             return;
         }
         if matches!(part.found, Found::Key(_)) && !is_as_it_is_read(&uri) {
-            refusal.get_or_insert(Refusal::Uncanonical(Uncanonical::Name));
+            refusal.get_or_insert(Refusal::Uncanonical(CanonicalPathError::Name));
         }
         let doing = || match asks {
             Asks::Agent => Doing::ReadResource,

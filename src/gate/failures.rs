@@ -1,7 +1,7 @@
 //! Errors of tools: those that a model may correct, and those after which a session should not go on.
 
 use crate::audit::ErrorClass;
-use crate::guard::text::{What, clean};
+use crate::guard::text::{TextPurpose, sanitize};
 use crate::policy::PolicySnapshot;
 use crate::session::{Session, Target, Whose};
 use crate::wire::{Side, Value};
@@ -28,7 +28,10 @@ pub(super) fn is_fatal(result: Value<'_>) -> bool {
     });
     let first = texts.next().and_then(|block| block.get("text")?.as_str());
     first.is_some_and(|text| {
-        text.starts_with(FATAL) || clean(&text, What::Content).text.starts_with(FATAL)
+        text.starts_with(FATAL)
+            || sanitize(&text, TextPurpose::Content)
+                .text
+                .starts_with(FATAL)
     })
 }
 

@@ -4,7 +4,7 @@ use std::future::{pending, ready};
 use std::sync::Arc;
 
 use crate::session::Place;
-use crate::wire::{Stream, Unread};
+use crate::wire::{DiscardReason, Stream};
 
 use super::asking::Lends;
 use super::decide::Permit;
@@ -72,10 +72,10 @@ pub enum Abandoned {
 
 impl UpstreamFault {
     /// A reply was thrown away.
-    pub fn unread(why: Unread) -> Self {
+    pub fn unread(why: DiscardReason) -> Self {
         let why = match why {
-            Unread::TooLong => "it is longer than `limits.max_message_bytes_to_agent`",
-            Unread::NoMemory => NO_MEMORY,
+            DiscardReason::TooLong => "it is longer than `limits.max_message_bytes_to_agent`",
+            DiscardReason::NoMemory => NO_MEMORY,
         };
         Self::BadReply(why.to_owned())
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tracing::warn;
 
-use crate::policy::Held;
+use crate::policy::SessionSensitivity;
 use crate::session::{Asker, Kept, Lifecycle, Origin, Spoken, State};
 use crate::wire::{Id, KnownMethod, Side, Stream};
 
@@ -33,7 +33,7 @@ pub(super) struct Hearer {
 }
 
 /// Who has got what of this conversation, by what was read in it.
-pub(super) fn shown<U, A>(talk: &Talk<U, A>, held: &Arc<Held>) -> Shown {
+pub(super) fn shown<U, A>(talk: &Talk<U, A>, held: &Arc<SessionSensitivity>) -> Shown {
     let state = talk.session.state();
     let names: Vec<String> = state.tools.names().map(str::to_owned).collect();
     let hearers = match (&state.lifecycle, &state.bridged) {
@@ -51,7 +51,7 @@ pub(super) fn shown<U, A>(talk: &Talk<U, A>, held: &Arc<Held>) -> Shown {
 }
 
 /// It hears of the lists that it has got, as far as the server tells of them.
-fn in_session(state: &State, spoken: &Spoken, held: &Arc<Held>) -> Hearer {
+fn in_session(state: &State, spoken: &Spoken, held: &Arc<SessionSensitivity>) -> Hearer {
     let mut lists = state.promised.clone();
     lists.retain(|changed| state.listed.contains(changed));
     Hearer {
@@ -64,7 +64,7 @@ fn in_session(state: &State, spoken: &Spoken, held: &Arc<Held>) -> Hearer {
 
 /// Those who hear of what the server has granted them, in the order in which they came. Which lists they
 /// have got is not known: a cache may have brought them.
-fn listening(state: &State, held: &Arc<Held>) -> Vec<Hearer> {
+fn listening(state: &State, held: &Arc<SessionSensitivity>) -> Vec<Hearer> {
     let mut listening: Vec<_> = state
         .to_upstream
         .in_flight()

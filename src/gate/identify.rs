@@ -4,13 +4,13 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::policy::{Agent, Consent, Held, Server};
+use crate::policy::{Agent, Consent, Server, SessionSensitivity};
 use crate::session::{
     Asker, Era, Established, Extension, Kept, Lifecycle, PendingTable, Run, Session, Spoken, State,
     Taken, Waits, Within,
 };
 use crate::wire::{
-    self, Extensions, Form, Id, KnownMethod, Message, Method, Shape, Side, Stream, Value,
+    self, ArrivalForm, Extensions, Id, KnownMethod, Message, Method, Shape, Side, Stream, Value,
 };
 
 use super::extensions;
@@ -41,7 +41,7 @@ pub(super) struct Identified<'m> {
     pub(super) from: Side,
     /// The stream of its sender that it came on.
     pub(super) stream: Stream,
-    pub(super) form: Form,
+    pub(super) form: ArrivalForm,
     pub(super) role: Role,
     /// Whether it is a result of a type that an extension defines, which is listed.
     pub(super) of_listed_type: bool,
@@ -75,7 +75,7 @@ pub(super) struct Scene {
     pub(super) calls: i64,
     pub(super) started_ms: i64,
     /// What the session had read when it was asked for last.
-    pub(super) held: Arc<Held>,
+    pub(super) held: Arc<SessionSensitivity>,
     /// What was kept of the session when the message came.
     pub(super) kept: Kept,
     /// What was established of what the agent asks for.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::policy::{Held, Received};
+use crate::policy::{Received, SessionSensitivity};
 use crate::session::Target;
 use crate::wire::{KnownMethod, Message, Side, Value};
 
@@ -70,7 +70,7 @@ pub(super) fn understand_reply<'m>(
         identified,
         questions,
         target,
-        tells: Held::default(),
+        tells: SessionSensitivity::default(),
         followed: Followed::default(),
     })
 }

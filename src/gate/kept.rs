@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::guard::piece;
-use crate::policy::{Held, LooksFor, PolicySnapshot, Received};
+use crate::policy::{PolicySnapshot, Received, RequiredDetectors, SessionSensitivity};
 use crate::session::{Keep, Ledger, Target};
 use crate::wire::{KnownMethod, Side};
 
@@ -59,9 +59,9 @@ pub(super) struct Origin {
     pub(super) of: Target,
     pub(super) received: Received,
     /// What the facts were made for.
-    pub(super) looked_for: LooksFor,
+    pub(super) looked_for: RequiredDetectors,
     /// What the session had read with it.
-    pub(super) brings: Held,
+    pub(super) brings: SessionSensitivity,
 }
 
 impl Origin {
@@ -92,7 +92,7 @@ pub(super) struct Asked {
 
 impl Whole {
     /// What policies are told of it. Those of today may look for more than those of its day did.
-    fn facts(&self, look: Look<'_>, looks_for: LooksFor) -> Received {
+    fn facts(&self, look: Look<'_>, looks_for: RequiredDetectors) -> Received {
         let mut received = self.origin.received.clone();
         if self.origin.looked_for.and(looks_for) != self.origin.looked_for {
             received.secrets.extend(look.secrets_of(&self.text));
@@ -106,7 +106,7 @@ impl Whole {
     }
 
     /// What policies are asked before any of it is told, as they were of the result.
-    fn questions(&self, look: Look<'_>, looks_for: LooksFor) -> Vec<Question<'static>> {
+    fn questions(&self, look: Look<'_>, looks_for: RequiredDetectors) -> Vec<Question<'static>> {
         let question = Question {
             asks: Asks::Agent,
             about: About::of(&self.origin.of),
@@ -117,11 +117,11 @@ impl Whole {
     }
 
     /// What answers of the tool bring, as the host says today.
-    fn labels(&self, snapshot: &PolicySnapshot) -> Held {
+    fn labels(&self, snapshot: &PolicySnapshot) -> SessionSensitivity {
         match &self.origin.of {
             Target::Tool(tool) => snapshot.labels().answers_of(tool),
             Target::Resource(uri) => snapshot.labels().lies_at(uri),
-            Target::Prompt(_) | Target::Method(_) | Target::Server => Held::default(),
+            Target::Prompt(_) | Target::Method(_) | Target::Server => SessionSensitivity::default(),
         }
     }
 
@@ -241,7 +241,7 @@ impl Gate {
             identified,
             questions: whole.questions(self.look(snapshot), snapshot.looks_for()),
             target,
-            tells: Held::default(),
+            tells: SessionSensitivity::default(),
             followed: Followed::default(),
         };
         trail.understood(&understood);
@@ -252,7 +252,7 @@ impl Gate {
         trail.shadowed(shadow::shadow(&understood, snapshot, pins, at));
         // Whoever reads on may do so in another session than that of the call.
         let received = &whole.origin.received;
-        let brings = Held {
+        let brings = SessionSensitivity {
             level: received.level,
             labels: received.labels.iter().cloned().collect(),
             untrusted: false,

@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use crate::audit::{Correlation, Edit, Reason, Record, Text};
-use crate::guard::secrets::{Redacted, RuleId, Rules};
+use crate::guard::secrets::{Redacted, RuleId, SecretRules};
 use crate::guard::text::flags;
-use crate::guard::{Leak, Part, leaks};
+use crate::guard::{DlpFinding, MessagePart, dlp_findings};
 use crate::policy::PolicySnapshot;
 use crate::wire::{Message, Side, Value};
 
@@ -22,13 +22,13 @@ use super::settings::{Level, Secrets, Treatment};
 use super::text;
 
 /// What credentials look like where only policies ask.
-static BUILTIN: LazyLock<Rules> = LazyLock::new(Rules::builtin);
+static BUILTIN: LazyLock<SecretRules> = LazyLock::new(SecretRules::builtin);
 
 /// What is looked for in a message before it is judged: what some policy asks for, so that nothing
 /// is spent where none does.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Look<'r> {
-    credentials: Option<&'r Rules>,
+    credentials: Option<&'r SecretRules>,
     words: Looked,
 }
 
@@ -44,7 +44,7 @@ impl Look<'_> {
         let (Some(rules), Some(value)) = (self.credentials, value) else {
             return Vec::new();
         };
-        let found = leaks(value, &[], &[], &|_| None, rules);
+        let found = dlp_findings(value, &[], &[], &|_| None, rules);
         let shown = found.strings.into_iter().flat_map(|leak| leak.rules);
         named(shown.chain(found.names))
     }
@@ -65,7 +65,7 @@ impl Look<'_> {
     /// What instructs or hides in the words of a result.
     pub(super) fn flags(self, value: Value<'_>) -> Vec<String> {
         match self.words {
-            Looked::For => text::flags_in(value, Part::Content).names(),
+            Looked::For => text::flags_in(value, MessagePart::Content).names(),
             Looked::Past => Vec::new(),
         }
     }
@@ -89,7 +89,7 @@ impl Gate {
 /// What is found in what comes back.
 #[derive(Debug, Default)]
 pub(super) struct Received<'m> {
-    pub(super) strings: Vec<Leak<'m>>,
+    pub(super) strings: Vec<DlpFinding<'m>>,
     pub(super) findings: Vec<String>,
 }
 
@@ -107,7 +107,7 @@ pub(super) fn sent(
         return Ok(Vec::new());
     };
     let (root, handles) = (message.document().root(), handles::of(identified));
-    let found = leaks(root, &[], &handles, &|_| None, &secrets.rules);
+    let found = dlp_findings(root, &[], &handles, &|_| None, &secrets.rules);
     let rules = found.strings.into_iter().flat_map(|leak| leak.rules);
     let rules = named(rules.chain(found.names));
     match secrets.sent {
@@ -137,7 +137,7 @@ pub(super) fn received<'m>(
     let Some(secrets) = secrets.filter(wanted) else {
         return Ok(Received::default());
     };
-    let found = leaks(
+    let found = dlp_findings(
         message.document().root(),
         ids,
         handles,
@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn a_text_that_quotes_a_peer_is_cut_behind_its_credentials() {
         let secrets = Secrets {
-            rules: Arc::new(Rules::builtin()),
+            rules: Arc::new(SecretRules::builtin()),
             received: Treatment::Redact,
             sent: Level::Off,
         };

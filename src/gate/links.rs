@@ -11,7 +11,8 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use crate::policy::{
-    CanonicalPaths, PolicySnapshot, Root, Roots, Targets, Uncanonical, opened_as, spelled_like,
+    CanonicalPathError, CanonicalPaths, PolicySnapshot, Root, Roots, Targets, opened_as,
+    spelled_like,
 };
 use crate::session::Session;
 use crate::wire::Side;
@@ -251,7 +252,7 @@ fn behind<'m>(
                 for (_, uri) in named {
                     let astray = || understood.followed.astray.clone().unwrap_or(uri.clone());
                     let places = places(found, &uri);
-                    let places = places.ok_or_else(|| Uncanonical::Astray(astray()))?;
+                    let places = places.ok_or_else(|| CanonicalPathError::Astray(astray()))?;
                     all.extend(places.iter().filter_map(|place| {
                         Some(Question {
                             asks: question.asks,

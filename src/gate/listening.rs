@@ -77,7 +77,7 @@ fn narrow<'m>(
             let mut asked = asked.iter();
             asked.all(|it| candidate.judge(&it.facts(scene, now)).is_allow())
         };
-        if denial.is_some() && snapshot.candidate().is_some_and(hears) {
+        if denial.is_some() && snapshot.shadow().is_some_and(hears) {
             findings.push(format!("shadow: `{}` would be heard of", shown(&uri)));
         }
         let uris = asked.into_iter().filter_map(uri_of);

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::policy::{Odd, PolicySnapshot};
+use crate::policy::{NonCanonicalUri, PolicySnapshot};
 use crate::policy::{Prompt, Resource, ResourceFacts, Tool};
 use crate::session::{Page, PageItem, State, Traversal};
 use crate::wire::{KnownMethod, Message, Value};
@@ -304,13 +304,13 @@ fn flags(item: &PageItem, snapshot: &PolicySnapshot) -> Vec<String> {
 impl Shape {
     /// Why the agent could not ask for an item by its name: of resources, why it is not one for all who
     /// read it.
-    fn odd(&self, item: &PageItem, snapshot: &PolicySnapshot) -> Option<Odd> {
+    fn odd(&self, item: &PageItem, snapshot: &PolicySnapshot) -> Option<NonCanonicalUri> {
         let kind = self.kind.names_resources()?;
         if kind.canonical(&item.name).is_none() {
-            return Some(Odd::of(&item.name));
+            return Some(NonCanonicalUri::of(&item.name));
         }
         let may_be_another = kind.may_be_another(&item.name, snapshot.labels());
-        may_be_another.then_some(Odd::Otherwise)
+        may_be_another.then_some(NonCanonicalUri::Otherwise)
     }
 }
 

@@ -87,7 +87,7 @@ use crate::consent::Desk;
 use crate::memory::Memory;
 use crate::policy::PolicyStore;
 use crate::session::Awaits;
-use crate::wire::{Carrier, Form, Side, Stream};
+use crate::wire::{ArrivalForm, Side, Stream, TransportHeaders};
 
 use broken::Broken;
 use consent::Along;
@@ -219,7 +219,7 @@ impl Gate {
         &self,
         talk: &Talk<U, A>,
         stream: Stream,
-        form: Form,
+        form: ArrivalForm,
         frame: &[u8],
     ) -> Result<(), AgentGone> {
         let came = Came::of_the_server(stream, form, self.clock.elapsed());
@@ -248,7 +248,7 @@ impl Gate {
         &self,
         talk: &Talk<U, A>,
         source: Source,
-        carrier: Carrier,
+        carrier: TransportHeaders,
         frame: &[u8],
     ) -> Result<(), AgentGone> {
         let came = Came::with(source, Side::Agent, self.clock.elapsed());

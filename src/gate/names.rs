@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use crate::guard::Look;
+use crate::guard::NameSkeleton;
 use crate::policy::{PolicySnapshot, Resource};
 use crate::session::{Catalogue, Page, PageItem, Traversal};
 
@@ -123,7 +123,7 @@ impl Readers<'_> {
 }
 
 /// Names by what they look like; of each look no more than tell that it is a crowd.
-type Groups<'i> = HashMap<Look, Vec<&'i str>>;
+type Groups<'i> = HashMap<NameSkeleton, Vec<&'i str>>;
 
 /// An item itself, and one look-alike too many.
 const CROWD: usize = MAX_LOOK_ALIKES + 2;
@@ -160,7 +160,7 @@ fn beside_one(item: &PageItem, groups: &Groups<'_>) -> Option<String> {
     beside(item, groups, 1).into_iter().next()
 }
 
-fn looks(item: &PageItem) -> impl Iterator<Item = Look> {
+fn looks(item: &PageItem) -> impl Iterator<Item = NameSkeleton> {
     let offered = item.definition.as_ref();
     offered.into_iter().flat_map(|it| it.looks.each())
 }

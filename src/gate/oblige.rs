@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use crate::audit::{self, Redactor};
-use crate::policy::{Held, Obligation, PolicySnapshot, Roots, Uncanonical};
+use crate::policy::{CanonicalPathError, Obligation, PolicySnapshot, Roots, SessionSensitivity};
 use crate::wire::{Edits, Fragment, Limits, Message, Side, Value};
 
 use super::canonical::{self, Respelled, value_at};
@@ -35,7 +35,7 @@ pub(super) struct Obliged {
     /// What was found in it and stays.
     pub(super) findings: Vec<String>,
     /// What it brings into the session of whoever gets it.
-    pub(super) brings: Held,
+    pub(super) brings: SessionSensitivity,
 }
 
 /// What the audit says of a secret of the configuration's own.
@@ -298,7 +298,7 @@ fn places<'m, 'p>(
         let place = value_at(root, pointer);
         let value = place.filter(|value| value.as_str().is_some());
         // INVARIANT: they were found at their pointers when they were judged.
-        let value = value.ok_or_else(|| Uncanonical::Unclear(pointer.clone()))?;
+        let value = value.ok_or_else(|| CanonicalPathError::Unclear(pointer.clone()))?;
         Ok((value, pointer.as_str(), text.as_str()))
     })
 }

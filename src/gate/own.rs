@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::wire::{Form, Fragment, Id, KnownMethod};
+use crate::wire::{ArrivalForm, Fragment, Id, KnownMethod};
 
 use super::identify::{META_CAPABILITIES, META_CLIENT, META_VERSION};
 use super::passage::Carried;
@@ -71,7 +71,7 @@ impl Occasion<'_> {
     /// The reason in words, where the method does not say it.
     pub(super) fn text(&self) -> Option<String> {
         match self {
-            Self::GivenUp(reference) => Some(format!("nobody waits for {reference} any more")),
+            Self::GivenUp(reference) => Some(format!("the gate no longer waits for {reference}")),
             Self::Waiting(reference) => Some(format!("{reference} waits for a person")),
             Self::Unheard => Some("no stream of the agent's is open".to_owned()),
             Self::Withdrawn => Some("the call that the server asked for is over".to_owned()),
@@ -269,7 +269,7 @@ impl OwnMessage {
             text: Fragment::object(members),
             carried: Carried::Reply {
                 error,
-                form: Form::Whole,
+                form: ArrivalForm::Whole,
             },
         }
     }

@@ -5,10 +5,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::guard::text::Flags;
-use crate::guard::{Look, Looks};
+use crate::guard::{NameSkeleton, NameSkeletons};
 use crate::policy::{ActionName, PolicySnapshot};
 use crate::session::{Lifecycle, Offered, Page, PageDigest, PageItem, Pages, Session};
-use crate::wire::{KnownMethod, Mirror, Misannotated, Value};
+use crate::wire::{AnnotationError, KnownMethod, Mirror, Value};
 
 use super::forward::UpstreamFault;
 use super::pin;
@@ -190,7 +190,7 @@ impl Shape {
             .iter()
             .filter_map(|item| item.definition.as_ref());
         page.has_look_alikes = defined.into_iter().any(|offered| {
-            let each: HashSet<Look> = offered.looks.each().collect();
+            let each: HashSet<NameSkeleton> = offered.looks.each().collect();
             each.into_iter().any(|look| !looks.insert(look))
         });
         page
@@ -232,7 +232,8 @@ impl Shape {
             return Ok(Ok(Arc::default()));
         }
         match (Mirror::of_definition(item), headers) {
-            (Err(wrong), Headers::Ours) | (Err(wrong @ Misannotated::TooMuch), Headers::Agents) => {
+            (Err(wrong), Headers::Ours)
+            | (Err(wrong @ AnnotationError::TooMuch), Headers::Agents) => {
                 let tool = name.escape_debug();
                 tracing::warn!("the tool `{tool}` is neither listed nor called: {wrong}");
                 Err(format!("`{name}`: {wrong}"))
@@ -243,7 +244,7 @@ impl Shape {
 }
 
 /// What the annotations of a tool say.
-type Annotations = Result<Arc<[Mirror]>, Misannotated>;
+type Annotations = Result<Arc<[Mirror]>, AnnotationError>;
 
 fn offered(
     name: &str,
@@ -259,7 +260,7 @@ fn offered(
         flags,
         schemas,
         mirrors,
-        looks: Looks::of(name),
+        looks: NameSkeletons::of(name),
     }
 }
 

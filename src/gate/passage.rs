@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use crate::audit::Redactor;
 use crate::session::Admitted;
-use crate::wire::{self, Form, KnownMethod, Message, Onward, Outcome, Shape, Stream, Value};
+use crate::wire::{
+    self, ArrivalForm, KnownMethod, Message, Outcome, OutgoingTrace, Shape, Stream, Value,
+};
 
 use super::identify::{FIRST_STATELESS, Role};
 use super::route::Ended;
@@ -21,7 +23,7 @@ pub struct Passage {
     pub stream: Stream,
     pub carried: Carried,
     /// The trace that whoever takes it goes on with, where traces are collected.
-    pub trace: Option<Onward>,
+    pub trace: Option<OutgoingTrace>,
 }
 
 /// What a permitted message is.
@@ -47,7 +49,7 @@ pub enum Carried {
         /// The code, if it is an error.
         error: Option<i64>,
         /// How it came; what the gate answers itself is whole.
-        form: Form,
+        form: ArrivalForm,
     },
 }
 

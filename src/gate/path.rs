@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::policy::{Held, PolicySnapshot};
+use crate::policy::{PolicySnapshot, SessionSensitivity};
 use crate::session::{Asker, Kept, Page, Place, Session};
 use crate::wire::{Message, Side};
 
@@ -34,7 +34,7 @@ struct Leaving<'l, 'm> {
     snapshot: &'l Arc<PolicySnapshot>,
     page: Option<&'l Page>,
     drifts: &'l [Drift<'m>],
-    brings: &'l Held,
+    brings: &'l SessionSensitivity,
     permit: Permit,
 }
 

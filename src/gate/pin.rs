@@ -5,7 +5,7 @@
 //! upstream's own lists say what there is.
 
 use crate::guard::text::{Flag, Flags};
-use crate::policy::{Fingerprint, Pin, Pinning, PolicySnapshot, Tool};
+use crate::policy::{DefinitionFingerprint, Pin, Pinning, PolicySnapshot, Tool};
 use crate::session::{Offer, PageItem, Session};
 use crate::wire::{Definition, Value};
 
@@ -104,7 +104,7 @@ impl Pins<'_> {
     fn held_prompt(
         &self,
         name: &str,
-        shown: Option<Fingerprint>,
+        shown: Option<DefinitionFingerprint>,
         snapshot: &PolicySnapshot,
     ) -> Pin {
         let lock = snapshot.lock();
@@ -118,7 +118,7 @@ impl Pins<'_> {
     fn held(
         &self,
         name: &str,
-        defined: impl IntoIterator<Item = Fingerprint>,
+        defined: impl IntoIterator<Item = DefinitionFingerprint>,
         snapshot: &PolicySnapshot,
     ) -> Pin {
         let lock = snapshot.lock();
@@ -197,7 +197,7 @@ pub(super) fn names_of(flags: Option<Flags>) -> Vec<String> {
 /// What policies are told where nobody has looked.
 const UNREAD: &str = "unread";
 
-pub(super) fn fingerprint(definition: Value<'_>) -> Fingerprint {
+pub(super) fn fingerprint(definition: Value<'_>) -> DefinitionFingerprint {
     let Definition { schema, words } = Definition::of(definition);
-    Fingerprint::of(&schema, &words)
+    DefinitionFingerprint::of(&schema, &words)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::policy::{ActionName, Held, ListsBy, PolicySnapshot};
+use crate::policy::{ActionName, ListDependency, PolicySnapshot, SessionSensitivity};
 use crate::wire::KnownMethod;
 
 use super::Gate;
@@ -65,8 +65,8 @@ impl Gate {
     async fn tell_of_raise<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
-        before: &Arc<Held>,
-        after: Arc<Held>,
+        before: &Arc<SessionSensitivity>,
+        after: Arc<SessionSensitivity>,
         of: fn(KnownMethod) -> bool,
     ) -> Result<(), AgentGone> {
         let Shown { names, hearers } = shown(talk, &after);
@@ -83,14 +83,14 @@ impl Gate {
     fn others_now<U, A>(
         &self,
         talk: &Talk<U, A>,
-        before: &Arc<Held>,
+        before: &Arc<SessionSensitivity>,
         names: &[String],
         hearer: &Hearer,
     ) -> Vec<KnownMethod> {
         let (after, mut lists) = (&hearer.scene, hearer.lists.clone());
         let snapshot: &PolicySnapshot = &self.policy.current();
         let tools = KnownMethod::ToolsListChanged;
-        let looks = |list| snapshot.list_by(list) != ListsBy::Names;
+        let looks = |list| snapshot.list_by(list) != ListDependency::Names;
         // Whatever policies say, tools are closed.
         lists.retain(|changed| *changed == tools || shown_by(*changed).is_some_and(looks));
         let looks = looks(ActionName::ListTool);

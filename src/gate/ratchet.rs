@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use crate::audit;
-use crate::policy::{Held, MAX_LEVEL, Obligation, PolicySnapshot};
+use crate::policy::{MAX_LEVEL, Obligation, PolicySnapshot, SessionSensitivity};
 use crate::session::{
     Budget, Calls, Counted, InMemory, Kept, Places, Raised, Room, Session, SessionStore,
     StoreFault, Whose,
@@ -33,7 +33,7 @@ use super::{resources, schemas, shadow};
 #[derive(Debug)]
 pub(super) struct Ratchet {
     store: Arc<dyn SessionStore>,
-    highest: Arc<Held>,
+    highest: Arc<SessionSensitivity>,
 }
 
 impl Default for Ratchet {
@@ -46,7 +46,7 @@ impl Ratchet {
     pub(super) fn keeping(store: Arc<dyn SessionStore>) -> Self {
         Self {
             store,
-            highest: Arc::new(Held::highest()),
+            highest: Arc::new(SessionSensitivity::highest()),
         }
     }
 
@@ -68,7 +68,10 @@ impl Ratchet {
     }
 
     /// What a session has read. Where that cannot be told it is everything, and there is a fault.
-    pub(super) async fn held(&self, session: &Session) -> (Arc<Held>, Option<StoreFault>) {
+    pub(super) async fn held(
+        &self,
+        session: &Session,
+    ) -> (Arc<SessionSensitivity>, Option<StoreFault>) {
         let (kept, fault) = self.kept(session).await;
         (kept.held, fault)
     }
@@ -119,7 +122,11 @@ impl Ratchet {
 
     /// # Errors
     /// [`StoreFault`] where it cannot be kept.
-    pub(super) async fn raise(&self, session: &Session, by: &Held) -> Result<Raised, StoreFault> {
+    pub(super) async fn raise(
+        &self,
+        session: &Session,
+        by: &SessionSensitivity,
+    ) -> Result<Raised, StoreFault> {
         match &session.whose {
             Whose::Own => Ok(raise_own(session, by)),
             Whose::OwnAnd(key) => {
@@ -150,7 +157,7 @@ fn own(session: &Session) -> Kept {
     }
 }
 
-fn raise_own(session: &Session, by: &Held) -> Raised {
+fn raise_own(session: &Session, by: &SessionSensitivity) -> Raised {
     let mut state = session.state();
     let raised = Raised::joining(&state.held, by);
     state.held = Arc::clone(&raised.after);
@@ -158,7 +165,7 @@ fn raise_own(session: &Session, by: &Held) -> Raised {
 }
 
 /// What was read in either way.
-fn both(own: &Arc<Held>, outside: &Held) -> Arc<Held> {
+fn both(own: &Arc<SessionSensitivity>, outside: &SessionSensitivity) -> Arc<SessionSensitivity> {
     Raised::joining(own, outside).after
 }
 
@@ -182,7 +189,11 @@ impl Gate {
     ///
     /// # Errors
     /// [`StoreFault`] where it cannot be kept.
-    pub async fn raise(&self, session: &Session, by: &Held) -> Result<(), StoreFault> {
+    pub async fn raise(
+        &self,
+        session: &Session,
+        by: &SessionSensitivity,
+    ) -> Result<(), StoreFault> {
         self.ratchet.raise(session, by).await.map(|_| ())
     }
 
@@ -281,7 +292,7 @@ impl Gate {
         &self,
         understood: &Understood<'_>,
         session: &Session,
-        brings: &Held,
+        brings: &SessionSensitivity,
         trail: &mut Trail,
     ) -> Result<(), Stop> {
         if understood.identified.from == Side::Agent || brings.is_nothing() {
@@ -325,7 +336,7 @@ const MOST_JUDGED: usize = 4;
 pub(super) struct Judged {
     pub(super) allowed: Allowed,
     pub(super) findings: Vec<String>,
-    pub(super) brings: Held,
+    pub(super) brings: SessionSensitivity,
 }
 
 impl Judged {
@@ -350,18 +361,21 @@ impl Judged {
 }
 
 /// What the policies that permit a message oblige to.
-pub(super) fn obliged(allowed: &Allowed) -> Held {
+pub(super) fn obliged(allowed: &Allowed) -> SessionSensitivity {
     let due = allowed.allowances.iter();
     let due = due.flat_map(|allowance| &allowance.obligations);
     due.filter_map(Obligation::brings)
-        .fold(Held::default(), |all, one| all.join(&one))
+        .fold(SessionSensitivity::default(), |all, one| all.join(&one))
 }
 
 /// What a message of the server's holds of places that the host has labelled, whatever it was asked for, and
 /// what it tells unasked of a task. What is received is of that level as well.
-pub(super) fn contained(understood: &mut Understood<'_>, snapshot: &PolicySnapshot) -> Held {
+pub(super) fn contained(
+    understood: &mut Understood<'_>,
+    snapshot: &PolicySnapshot,
+) -> SessionSensitivity {
     if understood.identified.from == Side::Agent {
-        return Held::default();
+        return SessionSensitivity::default();
     }
     let labels = snapshot.labels();
     let places = resources::contained(understood).map(|uri| labels.lies_at(&uri));
@@ -382,10 +396,10 @@ pub(super) fn contained(understood: &mut Understood<'_>, snapshot: &PolicySnapsh
 
 /// What credentials bring that were found in what the server sends. Those that were taken out have not
 /// come in, but where one is, there may be more.
-pub(super) fn shown(found: &leaks::Received<'_>) -> Held {
+pub(super) fn shown(found: &leaks::Received<'_>) -> SessionSensitivity {
     let shown = !found.findings.is_empty();
     let concealed = !found.strings.is_empty();
-    Held {
+    SessionSensitivity {
         level: if shown { MAX_LEVEL } else { 0 },
         labels: (shown || concealed)
             .then(|| CREDENTIALS.to_owned())
@@ -399,7 +413,11 @@ pub(super) fn shown(found: &leaks::Received<'_>) -> Held {
 const CREDENTIALS: &str = "credentials";
 
 /// What a request will read, as far as its labels tell.
-fn brings(understood: &Understood<'_>, snapshot: &PolicySnapshot, now: Circumstances) -> Held {
+fn brings(
+    understood: &Understood<'_>,
+    snapshot: &PolicySnapshot,
+    now: Circumstances,
+) -> SessionSensitivity {
     let scene = &understood.identified.scene;
     // To give up what was begun reads nothing.
     if let Role::Request {
@@ -407,17 +425,17 @@ fn brings(understood: &Understood<'_>, snapshot: &PolicySnapshot, now: Circumsta
         ..
     } = understood.identified.role
     {
-        return Held::default();
+        return SessionSensitivity::default();
     }
     let questions = understood.questions.iter();
     let labels = snapshot.labels();
     questions
         .map(|question| labels.brings(&question.facts(scene, now)))
-        .fold(Held::default(), |all, one| all.join(&one))
+        .fold(SessionSensitivity::default(), |all, one| all.join(&one))
 }
 
 /// A level as the audit calls it.
-pub(super) fn told(held: &Held) -> audit::Level {
+pub(super) fn told(held: &SessionSensitivity) -> audit::Level {
     match held.level {
         ..=0 => audit::Level::Public,
         1 => audit::Level::Internal,

@@ -16,13 +16,14 @@ use sha2::{Digest, Sha256};
 
 use crate::audit::{self, Kind, Record};
 use crate::consent::Receipt;
-use crate::memory::Reserved;
-use crate::policy::{Held, PolicySnapshot, Reason};
+use crate::memory::Reservation;
+use crate::policy::{PolicySnapshot, Reason, SessionSensitivity};
 use crate::session::{
     Agreed, Asker, Attempt, Lifecycle, Offered, Origin, Parked, Run, Target, Waits,
 };
 use crate::wire::{
-    Carrier, Form, KnownMethod, Message, Shape, Side, Span, Stream, TraceContext, TraceState, Value,
+    ArrivalForm, KnownMethod, Message, Shape, Side, Span, Stream, TraceContext, TraceState,
+    TransportHeaders, Value,
 };
 
 use super::bridged::Source;
@@ -43,7 +44,7 @@ use super::understand::Understood;
 pub(super) struct Came {
     pub(super) from: Side,
     pub(super) stream: Stream,
-    pub(super) form: Form,
+    pub(super) form: ArrivalForm,
     /// The address that it came from, if it came over a network.
     pub(super) peer: Option<IpAddr>,
     /// What the HTTP request says of a trace that brought it.
@@ -70,8 +71,7 @@ pub(super) struct Trail {
     pub(super) method: Option<KnownMethod>,
     /// Set when the message was to be the reply to a request of the gate's own.
     pub(super) asked_by_gate: Option<Origin>,
-    /// What the agent's own systems call this piece of work: names, and what they stand
-    /// for.
+    /// Names and values by which the agent's own systems refer to this message.
     pub(super) correlation: Vec<(&'static str, String)>,
     /// The revision that its sender speaks.
     pub(super) version: Option<Arc<str>>,
@@ -86,7 +86,7 @@ pub(super) struct Trail {
     /// What the HTTP request said of a trace that brought it.
     pub(super) told_by_http: Option<TraceContext>,
     /// What headers say of it.
-    pub(super) carrier: Carrier,
+    pub(super) carrier: TransportHeaders,
     /// What is to be said along its trace.
     pub(super) state: Option<TraceState>,
     /// Its own place in a trace.
@@ -97,9 +97,9 @@ pub(super) struct Trail {
     pub(super) counted: Counted,
     pub(super) ends_session: Ends,
     /// What a request that was admitted will read.
-    pub(super) brings: Arc<Held>,
+    pub(super) brings: Arc<SessionSensitivity>,
     /// What its session has read from it on, if it was judged by that.
-    pub(super) held: Option<Arc<Held>>,
+    pub(super) held: Option<Arc<SessionSensitivity>>,
     /// What it brings of a person's consent.
     pub(super) brought: Brought,
     /// What it has spent to begin.
@@ -112,7 +112,7 @@ pub(super) struct Trail {
     pub(super) again: Option<Arc<Parked>>,
     /// The server that its session spoke to when it came.
     pub(super) run: Run,
-    pub(super) room: Option<Reserved>,
+    pub(super) room: Option<Reservation>,
     record: Record,
 }
 
@@ -130,7 +130,7 @@ pub(super) enum AnswerTo {
 
 impl Came {
     /// From the server, which has no address.
-    pub(super) fn of_the_server(stream: Stream, form: Form, at: Duration) -> Self {
+    pub(super) fn of_the_server(stream: Stream, form: ArrivalForm, at: Duration) -> Self {
         Self {
             from: Side::Upstream,
             stream,
@@ -152,7 +152,7 @@ impl Came {
         Self {
             from,
             stream,
-            form: Form::Whole,
+            form: ArrivalForm::Whole,
             peer,
             trace,
             at,
@@ -198,7 +198,7 @@ impl Trail {
             stream,
             peer,
             told_by_http: trace,
-            carrier: Carrier::default(),
+            carrier: TransportHeaders::default(),
             state: None,
             span: None,
             offered: None,
@@ -322,7 +322,7 @@ impl Trail {
         let came = Came {
             from: Side::Agent,
             stream: Stream::MAIN,
-            form: Form::Whole,
+            form: ArrivalForm::Whole,
             peer: None,
             trace: None,
             at: started,
@@ -445,7 +445,7 @@ impl Trail {
 
     /// What the session had read before the message, and what it has read from it on. Nothing is told of
     /// a session that has read nothing.
-    pub(super) fn raised(&mut self, before: &Held, after: &Arc<Held>) {
+    pub(super) fn raised(&mut self, before: &SessionSensitivity, after: &Arc<SessionSensitivity>) {
         self.held = Some(Arc::clone(after));
         let (before, after) = (ratchet::told(before), ratchet::told(after));
         if after != audit::Level::Public {

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::audit;
-use crate::policy::{Denial, Uncanonical};
+use crate::policy::{CanonicalPathError, Denial};
 use crate::session::{OutOfOrder, StoreFault};
-use crate::wire::{Fragment, KnownMethod, ParamsError, Side, Unrepeated, WireError};
+use crate::wire::{Fragment, KnownMethod, MirrorMismatch, ParamsError, Side, WireError};
 
 use super::asking::Unaskable;
 use super::consent::Unconsented;
@@ -103,7 +103,7 @@ pub enum Refusal {
         retry_after_ms: Option<i64>,
     },
     /// Who comes when all places are taken counts as having read everything.
-    #[error("no more sessions are kept, and nobody can tell what this one has read")]
+    #[error("the session store is full, so the gate cannot tell what this session has read")]
     NoRoom,
     #[error("the session has ended, since `{tool}` failed for good: begin another one")]
     Ended { tool: String },
@@ -166,16 +166,16 @@ pub enum Refusal {
     Unfit(Unfit),
     /// It may pass only with paths in their one spelling, and has one that has none.
     #[error("invalid params: {0}")]
-    Uncanonical(#[from] Uncanonical),
+    Uncanonical(#[from] CanonicalPathError),
     /// The same where no policy asks for it, but the configuration.
     #[error("invalid params: {0}")]
-    NoUri(Uncanonical),
+    NoUri(CanonicalPathError),
     /// The one who waits is not told more than that: the words are the server's.
     #[error("{0}")]
     BadResult(String),
     /// A header does not say what the body says.
     #[error("{0}")]
-    Unrepeated(#[from] Unrepeated),
+    Unrepeated(#[from] MirrorMismatch),
     #[error("{0}")]
     Unbridged(#[from] Unbridged),
 }

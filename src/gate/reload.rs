@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::audit::{self, AuditFault, Kind, Record};
-use crate::policy::{PolicySnapshot, Replaced};
+use crate::policy::{PolicySnapshot, RevisionDiff};
 use crate::wire::KnownMethod;
 
 use super::Gate;
@@ -27,7 +27,7 @@ const CONFIGURATION: &str = "configuration";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Published {
     /// Policies, and perhaps terms.
-    Policies(Replaced),
+    Policies(RevisionDiff),
     /// Of the policies only what is asked beside them, or no longer is.
     Candidate,
     /// Terms alone.
@@ -46,9 +46,9 @@ pub struct Besides {
 
 impl Published {
     fn of(old: &PolicySnapshot, new: &PolicySnapshot, terms: Option<&str>) -> Self {
-        let candidate = |of: &PolicySnapshot| of.candidate().map(|it| it.revision().clone());
+        let candidate = |of: &PolicySnapshot| of.shadow().map(|it| it.revision().clone());
         if old.revision() != new.revision() {
-            Self::Policies(Replaced::of(old, new))
+            Self::Policies(RevisionDiff::of(old, new))
         } else if candidate(old) != candidate(new) {
             Self::Candidate
         } else if terms.is_some() {
@@ -75,12 +75,15 @@ impl Published {
                 Some(audit::Reason::text(with_terms(text)))
             }
             Self::Candidate => {
-                let asked = match new.candidate() {
+                let asked = match new.shadow() {
                     Some(candidate) => {
-                        format!("asked from now on: {}", candidate.revision().as_str())
+                        format!(
+                            "shadow policy from now on: {}",
+                            candidate.revision().as_str()
+                        )
                     }
                     None if terms.is_none() => return None,
-                    None => "none is asked any more".to_owned(),
+                    None => "no shadow policy any more".to_owned(),
                 };
                 Some(audit::Reason::code(SHADOW_PUBLISHED).with_text(with_terms(asked)))
             }

@@ -4,7 +4,7 @@
 //! (MCP 2026-07-28, basic/transports, server validation).
 
 use crate::session::Session;
-use crate::wire::{Limits, Message, Repeated};
+use crate::wire::{Limits, Message, MirroredHeaders};
 
 use super::decide::called_tool;
 use super::refuse::Refusal;
@@ -18,7 +18,7 @@ use super::understand::Understood;
 pub(super) fn check(
     understood: &Understood<'_>,
     session: &Session,
-    repeated: Option<&Repeated>,
+    repeated: Option<&MirroredHeaders>,
     frame: &[u8],
     limits: &Limits,
 ) -> Result<(), Refusal> {

@@ -6,7 +6,8 @@
 use std::borrow::Cow;
 
 use crate::policy::{
-    Labels, Odd, ResourceFacts, Uncanonical, canonical_template, canonical_uri, with_plain_slashes,
+    CanonicalPathError, Labels, NonCanonicalUri, ResourceFacts, canonical_template, canonical_uri,
+    with_plain_slashes,
 };
 use crate::session::Target;
 use crate::wire::{KnownMethod, Value};
@@ -277,8 +278,8 @@ pub(super) fn check(
         let is_clear = text.is_some_and(|text| named.kind.canonical(text).is_some());
         let unclear = match text {
             Some(text) if is_clear && named.kind.may_be_another(text, labels) => {
-                let odd = Odd::Otherwise;
-                Uncanonical::NoUri { pointer, odd }
+                let odd = NonCanonicalUri::Otherwise;
+                CanonicalPathError::NoUri { pointer, odd }
             }
             Some(_) if is_clear => continue,
             Some(_) | None => no_uri(pointer, text),
@@ -293,9 +294,9 @@ pub(super) fn check(
 }
 
 /// What readers of a text that is no URI with one meaning disagree on.
-pub(super) fn no_uri(pointer: String, text: Option<&str>) -> Uncanonical {
-    let odd = text.map_or(Odd::NoText, Odd::of);
-    Uncanonical::NoUri { pointer, odd }
+pub(super) fn no_uri(pointer: String, text: Option<&str>) -> CanonicalPathError {
+    let odd = text.map_or(NonCanonicalUri::NoText, NonCanonicalUri::of);
+    CanonicalPathError::NoUri { pointer, odd }
 }
 
 /// Where operators read of such URIs.

@@ -4,7 +4,7 @@
 use crate::session::{
     Admitted, Asker, Exchange, Extension, Origin, PendingTable, Session, State, Taken,
 };
-use crate::wire::{Fragment, Id, KnownMethod, Onward, Side, Stream, Value};
+use crate::wire::{Fragment, Id, KnownMethod, OutgoingTrace, Side, Stream, Value};
 
 use super::extensions;
 use super::identify::{Identified, META_CLIENT, Role, asker};
@@ -266,7 +266,11 @@ pub(super) fn told_of(identified: &Identified<'_>) -> Option<String> {
 
 impl<'m> Route<'m> {
     /// What whoever carries the message must know of it, and how a request goes on with its trace.
-    pub(super) fn passage(&self, understood: &Understood<'_>, onward: Option<Onward>) -> Passage {
+    pub(super) fn passage(
+        &self,
+        understood: &Understood<'_>,
+        onward: Option<OutgoingTrace>,
+    ) -> Passage {
         Passage {
             trace: onward.filter(|_| understood.identified.is_request()),
             ..Passage::of(understood, self.stream, self.opened, self.ends.as_ref())

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use crate::guard::{
     AmbiguousName, ArgumentNames, SchemaProblem, ToolSchemas, Violation, check_argument_names,
 };
-use crate::policy::{Fingerprint, Labels};
+use crate::policy::{DefinitionFingerprint, Labels};
 use crate::session::{Offered, Session, Target};
 use crate::wire::{Document, KnownMethod, Limits, Message, Side, Value};
 
@@ -39,7 +39,7 @@ pub(super) struct KnownSchemas(Mutex<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
-    by_definition: HashMap<Fingerprint, Weak<ToolSchemas>>,
+    by_definition: HashMap<DefinitionFingerprint, Weak<ToolSchemas>>,
     /// What those weigh that were added, some of which nobody may know any more.
     bytes: usize,
     /// How many were added, or refused, since those were looked for that nobody knows any more.
@@ -51,7 +51,11 @@ const MOST: usize = 256 << 20;
 
 impl KnownSchemas {
     /// `None` when too much is known already.
-    pub(super) fn of(&self, print: Fingerprint, definition: Value<'_>) -> Option<Arc<ToolSchemas>> {
+    pub(super) fn of(
+        &self,
+        print: DefinitionFingerprint,
+        definition: Value<'_>,
+    ) -> Option<Arc<ToolSchemas>> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = known.by_definition.get(&print);
         if let Some(schemas) = found.and_then(Weak::upgrade) {

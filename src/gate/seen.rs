@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::policy::{Fingerprint, Pin};
+use crate::policy::{DefinitionFingerprint, Pin};
 
 /// The definitions that were seen first, and the changes that were told.
 ///
@@ -14,8 +14,8 @@ pub(super) struct Seen(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    first: HashMap<String, Fingerprint>,
-    told: HashSet<(String, Fingerprint)>,
+    first: HashMap<String, DefinitionFingerprint>,
+    told: HashSet<(String, DefinitionFingerprint)>,
 }
 
 /// The most names whose first definition is kept. A server can list any number; what comes after them
@@ -41,7 +41,11 @@ pub(super) enum News {
 
 impl Seen {
     /// Whether a tool is what it was at first. What is seen now for the first time is.
-    pub(super) fn pin(&self, name: &str, defined: impl IntoIterator<Item = Fingerprint>) -> Pin {
+    pub(super) fn pin(
+        &self,
+        name: &str,
+        defined: impl IntoIterator<Item = DefinitionFingerprint>,
+    ) -> Pin {
         let mut defined = defined.into_iter().peekable();
         let mut state = self.state();
         let first = match (state.first.get(name).copied(), defined.peek().copied()) {
@@ -63,7 +67,7 @@ impl Seen {
     }
 
     /// The same of a prompt; one that was never shown has misled nobody.
-    pub(super) fn prompt_pin(&self, name: &str, shown: Option<Fingerprint>) -> Pin {
+    pub(super) fn prompt_pin(&self, name: &str, shown: Option<DefinitionFingerprint>) -> Pin {
         let key = format!("{PROMPT}{name}");
         let shown = shown.or_else(|| self.state().first.get(&key).copied());
         self.pin(&key, shown)
@@ -71,12 +75,12 @@ impl Seen {
 
     /// Whether instructions are what they were at first.
     pub(super) fn has_same_instructions(&self, text: &str) -> bool {
-        let pin = self.pin(INSTRUCTIONS, [Fingerprint::of("", text)]);
+        let pin = self.pin(INSTRUCTIONS, [DefinitionFingerprint::of("", text)]);
         pin.schema_ok && pin.description_ok
     }
 
     /// Notes that a changed definition is told.
-    pub(super) fn tell(&self, name: &str, changed: Fingerprint) -> News {
+    pub(super) fn tell(&self, name: &str, changed: DefinitionFingerprint) -> News {
         let mut state = self.state();
         let told = state.told.len();
         if told >= MOST_TOLD || !state.told.insert((name.to_owned(), changed)) {
@@ -89,7 +93,7 @@ impl Seen {
     }
 
     /// It could not be told.
-    pub(super) fn forget(&self, name: &str, changed: Fingerprint) {
+    pub(super) fn forget(&self, name: &str, changed: DefinitionFingerprint) {
         self.state().told.remove(&(name.to_owned(), changed));
     }
 
@@ -102,8 +106,8 @@ impl Seen {
 mod tests {
     use super::*;
 
-    fn print(words: &str) -> Fingerprint {
-        Fingerprint::of("{}", words)
+    fn print(words: &str) -> DefinitionFingerprint {
+        DefinitionFingerprint::of("{}", words)
     }
 
     fn is_ok(pin: Pin) -> bool {

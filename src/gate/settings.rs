@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::audit::Redactor;
 use crate::guard::Preset;
-use crate::guard::secrets::Rules;
+use crate::guard::secrets::SecretRules;
 use crate::session::Instance;
 use crate::wire::{Extensions, Limits};
 
@@ -212,7 +212,7 @@ pub struct Secrets {
     pub sent: Level,
     /// What the server sends to the agent.
     pub received: Treatment,
-    pub rules: Arc<Rules>,
+    pub rules: Arc<SecretRules>,
 }
 
 /// What happens where a message is not what a guard asks for.

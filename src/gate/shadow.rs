@@ -16,7 +16,7 @@ pub(super) fn shadow(
     pins: Pins<'_>,
     now: Circumstances,
 ) -> Option<Shadow> {
-    let candidate = snapshot.candidate()?;
+    let candidate = snapshot.shadow()?;
     let scene = &understood.identified.scene;
     let mut shadow = Shadow {
         revision: candidate.revision().as_str().into(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::audit::Redactor;
 use crate::guard::{Preset, excerpt};
-use crate::policy::{Held, LooksFor, PolicySnapshot, Received};
+use crate::policy::{PolicySnapshot, Received, RequiredDetectors, SessionSensitivity};
 use crate::session::Target;
 use crate::wire::{KnownMethod, Value};
 
@@ -33,7 +33,7 @@ pub(super) struct Shortening<'g> {
     of: Of<'g>,
     target: &'g Target,
     received: &'g Received,
-    looked_for: LooksFor,
+    looked_for: RequiredDetectors,
     now: Duration,
     keeping: Option<&'g Keeping<'g>>,
 }
@@ -99,7 +99,11 @@ impl<'g> Shortening<'g> {
     }
 
     /// What its texts are kept with; `brings` is what a session has read with the result.
-    pub(super) fn keeping<'k>(self, brings: &Held, secrets: &'k Redactor) -> Keeping<'k> {
+    pub(super) fn keeping<'k>(
+        self,
+        brings: &SessionSensitivity,
+        secrets: &'k Redactor,
+    ) -> Keeping<'k> {
         Keeping {
             origin: Arc::new(Origin {
                 of: self.target.clone(),

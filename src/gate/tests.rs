@@ -84,10 +84,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::*;
-use crate::audit::{self, Durability, Memory, OnFault, Redactor, Stream};
+use crate::audit::{self, Durability, MemorySink, OnFault, Redactor, Stream};
 use crate::policy::{
-    Action, EngineFault, EngineName, Facts, ListFacts, LooksFor, PolicySnapshot, PolicySource,
-    PolicyStore, Principal, Resource, RuleEngine, Server, Verdict, Visibility,
+    Action, EngineFault, EngineName, Facts, ListFacts, PolicySnapshot, PolicySource, PolicyStore,
+    Principal, RequiredDetectors, Resource, RuleEngine, Server, Verdict, Visibility,
 };
 use crate::session::{Session, SessionId};
 use crate::wire::{Extensions, KnownMethod, Limits, Message};
@@ -101,7 +101,7 @@ pub(super) struct Bench {
     pub(super) talk: Talk<Recorder, Recorder>,
     pub(super) clock: Arc<HandClock>,
     audit: Audit,
-    memory: Memory,
+    memory: MemorySink,
     /// While it is closed nothing is written.
     latch: latched::Latch,
 }
@@ -141,7 +141,7 @@ impl Bench {
         change: impl FnOnce(&mut Settings),
     ) -> Self {
         let clock = Arc::new(HandClock::default());
-        let memory = Memory::default();
+        let memory = MemorySink::default();
         let settings = audit::Settings {
             file: None,
             stream: Stream::None,
@@ -437,10 +437,10 @@ impl RuleEngine for Scripted {
     }
 
     /// No rule of these tests asks for flags, so nobody has to list tools for one.
-    fn looks_for(&self) -> LooksFor {
-        LooksFor {
+    fn looks_for(&self) -> RequiredDetectors {
+        RequiredDetectors {
             flags: false,
-            ..LooksFor::ALL
+            ..RequiredDetectors::ALL
         }
     }
 

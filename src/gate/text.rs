@@ -1,7 +1,7 @@
 //! Text that a server sends: without what nobody sees, and told of where it instructs.
 
-use crate::guard::text::{Flags, Kinds, clean, flags, revealed};
-use crate::guard::{Part, Role as WordRole, words};
+use crate::guard::text::{Flags, HiddenKinds, flags, revealed, sanitize};
+use crate::guard::{MessagePart, StringRole as WordRole, message_strings};
 use crate::session::Page;
 use crate::wire::{KnownMethod, Message, Side, Value};
 
@@ -20,7 +20,7 @@ pub(super) struct Found<'m> {
 pub(super) struct Cleaned<'m> {
     pub(super) value: Value<'m>,
     pub(super) without: String,
-    pub(super) removed: Kinds,
+    pub(super) removed: HiddenKinds,
 }
 
 /// The most items of a list whose flags are told of each by itself.
@@ -39,15 +39,15 @@ pub(super) fn cleaned<'m>(
     let mut look = Look {
         strings: Vec::new(),
         cleaning: Cleaning::Off,
-        removed: Kinds::default(),
-        named: Kinds::default(),
+        removed: HiddenKinds::default(),
+        named: HiddenKinds::default(),
         flags: Flags::default(),
         has_page: page.is_some(),
     };
     let (result, error, params) = (message.result(), message.error(), message.params());
     let result = result.map(|result| (result, result_of(identified, texts)));
-    let error = error.map(|error| (error, (Part::Content, texts.content)));
-    let params = params.map(|params| (params, (Part::Content, texts.content)));
+    let error = error.map(|error| (error, (MessagePart::Content, texts.content)));
+    let params = params.map(|params| (params, (MessagePart::Content, texts.content)));
     for (value, (part, cleaning)) in [result, error, params].into_iter().flatten() {
         if cleaning != Cleaning::Off {
             look.at(value, part, cleaning);
@@ -64,7 +64,7 @@ pub(super) fn cleaned<'m>(
 }
 
 /// What a result consists of, and what is done about it.
-fn result_of(identified: &Identified<'_>, texts: &Texts) -> (Part, Cleaning) {
+fn result_of(identified: &Identified<'_>, texts: &Texts) -> (MessagePart, Cleaning) {
     let defines = matches!(&identified.role, Role::Reply(taken) if matches!(
         taken.exchange.method,
         KnownMethod::Initialize
@@ -76,27 +76,27 @@ fn result_of(identified: &Identified<'_>, texts: &Texts) -> (Part, Cleaning) {
             | KnownMethod::PromptsGet
     ));
     if defines {
-        (Part::Definition(texts.longest), texts.definitions)
+        (MessagePart::Definition(texts.longest), texts.definitions)
     } else {
-        (Part::Content, texts.content)
+        (MessagePart::Content, texts.content)
     }
 }
 
 struct Look<'m> {
     strings: Vec<Cleaned<'m>>,
     cleaning: Cleaning,
-    removed: Kinds,
+    removed: HiddenKinds,
     /// What hides in names, where nothing can be taken out.
-    named: Kinds,
+    named: HiddenKinds,
     flags: Flags,
     /// Then its flags are known already, by item.
     has_page: bool,
 }
 
 impl<'m> Look<'m> {
-    fn at(&mut self, value: Value<'m>, part: Part, cleaning: Cleaning) {
+    fn at(&mut self, value: Value<'m>, part: MessagePart, cleaning: Cleaning) {
         self.cleaning = cleaning;
-        words(value, part, &mut |word| match word.role {
+        message_strings(value, part, &mut |word| match word.role {
             WordRole::Identifier => {
                 self.named = self.named.and(revealed(&word.text).removed);
             }
@@ -104,7 +104,7 @@ impl<'m> Look<'m> {
                 if !self.has_page {
                     self.flags = self.flags.and(flags(&word.text));
                 }
-                let found = clean(&word.text, what);
+                let found = sanitize(&word.text, what);
                 self.removed = self.removed.and(found.removed);
                 let wanted = cleaning == Cleaning::Clean && !found.removed.is_empty();
                 if let (Some(value), true) = (word.value, wanted) {
@@ -144,25 +144,29 @@ fn told_of_items(page: &Page) -> impl Iterator<Item = String> {
 
 /// What instructs or hides in a definition, in all its words and names.
 pub(super) fn flags_of(definition: Value<'_>) -> Flags {
-    flags_in(definition, Part::Definition(usize::MAX))
+    flags_in(definition, MessagePart::Definition(usize::MAX))
 }
 
 /// The same of any part of a message.
-pub(super) fn flags_in(value: Value<'_>, part: Part) -> Flags {
+pub(super) fn flags_in(value: Value<'_>, part: MessagePart) -> Flags {
     let mut found = Flags::default();
-    words(value, part, &mut |word| {
+    message_strings(value, part, &mut |word| {
         found = found.and(flags(&word.text));
     });
     found
 }
 
 /// What hides in the names of a definition, where nothing can be taken out.
-pub(super) fn hidden_names(definition: Value<'_>) -> Kinds {
-    let mut found = Kinds::default();
-    words(definition, Part::Definition(usize::MAX), &mut |word| {
-        if word.role == WordRole::Identifier {
-            found = found.and(revealed(&word.text).removed);
-        }
-    });
+pub(super) fn hidden_names(definition: Value<'_>) -> HiddenKinds {
+    let mut found = HiddenKinds::default();
+    message_strings(
+        definition,
+        MessagePart::Definition(usize::MAX),
+        &mut |word| {
+            if word.role == WordRole::Identifier {
+                found = found.and(revealed(&word.text).removed);
+            }
+        },
+    );
     found
 }

@@ -7,9 +7,9 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 
-use crate::audit::{Named, Traced};
+use crate::audit::{TargetStatus, TraceFields};
 use crate::wire::{
-    KnownMethod, Onward, Sampled, Span, SpanId, TraceContext, TraceId, TraceState, Value,
+    KnownMethod, OutgoingTrace, Sampled, Span, SpanId, TraceContext, TraceId, TraceState, Value,
 };
 
 use super::oblige;
@@ -177,18 +177,22 @@ impl Trail {
     }
 
     /// What the other side is told of the trace.
-    pub(super) fn onward(&self) -> Option<Onward> {
+    pub(super) fn onward(&self) -> Option<OutgoingTrace> {
         let span = self.span.as_ref()?;
-        Some(Onward {
+        Some(OutgoingTrace {
             context: span.onward(),
             state: self.state.clone(),
         })
     }
 
     /// What is told of it besides the record, if the trace is kept.
-    pub(super) fn traced(&self, method: Option<&str>, named: Named) -> Option<Box<Traced>> {
+    pub(super) fn traced(
+        &self,
+        method: Option<&str>,
+        named: TargetStatus,
+    ) -> Option<Box<TraceFields>> {
         let span = self.span.filter(|span| span.own.sampled == Sampled::Yes)?;
-        Some(Box::new(Traced {
+        Some(Box::new(TraceFields {
             span,
             method: self.method.or_else(|| KnownMethod::from_name(method?)),
             version: self.version.as_ref().map(Into::into),

@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 
 use crate::policy::{
-    Action, Arguments, Consent, Environment, ExtensionMethod, Facts, Held, MAX_LEVEL, Principal,
-    Prompt, Received, Resource, ResourceFacts, SessionState, Targets, Tool, options,
+    Action, Arguments, Consent, Environment, ExtensionMethod, Facts, MAX_LEVEL, Principal, Prompt,
+    Received, Resource, ResourceFacts, SessionSensitivity, SessionState, Targets, Tool, options,
 };
 use crate::session::{Extension, Target};
 use crate::wire::{KnownMethod, Side, Value};
@@ -29,7 +29,7 @@ pub(super) struct Understood<'m> {
     pub(super) questions: Vec<Question<'m>>,
     pub(super) target: Target,
     /// What it says brings into the session of whoever is told, beside what stands in it.
-    pub(super) tells: Held,
+    pub(super) tells: SessionSensitivity,
     /// Where its paths lead, once somebody has looked.
     pub(super) followed: Followed,
 }

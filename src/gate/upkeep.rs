@@ -10,7 +10,7 @@ use tracing::warn;
 
 use crate::audit::{self, AuditFault, Kind, Record};
 use crate::session::{Origin, Parked, Place, Readiness, Taken, Waits};
-use crate::wire::{Form, Id, KnownMethod, Limits, Side, Stream, Unread};
+use crate::wire::{ArrivalForm, DiscardReason, Id, KnownMethod, Limits, Side, Stream};
 
 use super::Gate;
 use super::asking::lending;
@@ -436,7 +436,7 @@ impl Gate {
         talk: &Talk<U, A>,
         from: Side,
         stream: Stream,
-        why: Unread,
+        why: DiscardReason,
     ) -> Result<(), AgentGone> {
         let at = self.clock.elapsed();
         let trail = Trail::begin(
@@ -444,7 +444,7 @@ impl Gate {
             Came {
                 from,
                 stream,
-                form: Form::Whole,
+                form: ArrivalForm::Whole,
                 peer: None,
                 trace: None,
                 at,
@@ -452,8 +452,8 @@ impl Gate {
             },
         );
         let refusal = match why {
-            Unread::TooLong => Refusal::TooLong(self.limits(from).max_bytes),
-            Unread::NoMemory => Refusal::NoMemory,
+            DiscardReason::TooLong => Refusal::TooLong(self.limits(from).max_bytes),
+            DiscardReason::NoMemory => Refusal::NoMemory,
         };
         self.refuse(talk, &trail, refusal).await
     }

@@ -10,7 +10,7 @@ use std::collections::hash_map::Entry;
 
 use thiserror::Error;
 
-use crate::wire::{Kind, Value, folded_name};
+use crate::wire::{JsonKind, Value, folded_name};
 
 /// Why the names of a call's arguments are not safe from a lenient server.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -175,9 +175,9 @@ fn local<'v>(root: Value<'v>, reference: &str) -> Option<Value<'v>> {
     for step in reference.strip_prefix('#')?.split('/').skip(1) {
         let name = step.replace("~1", "/").replace("~0", "~");
         place = match place.kind() {
-            Kind::Array => place.items().nth(name.parse().ok()?)?,
-            Kind::Object => place.get(&name)?,
-            Kind::String | Kind::Number | Kind::Bool | Kind::Null => return None,
+            JsonKind::Array => place.items().nth(name.parse().ok()?)?,
+            JsonKind::Object => place.get(&name)?,
+            JsonKind::String | JsonKind::Number | JsonKind::Bool | JsonKind::Null => return None,
         };
     }
     Some(place)
@@ -209,11 +209,11 @@ pub fn check_argument_names(
 /// Whether each name is its own folded form, as names in lower-case ASCII are.
 fn has_plain_names(value: Value<'_>) -> bool {
     match value.kind() {
-        Kind::Object => value
+        JsonKind::Object => value
             .entries()
             .all(|(name, member)| is_plain(&name) && has_plain_names(member)),
-        Kind::Array => value.items().all(has_plain_names),
-        Kind::String | Kind::Number | Kind::Bool | Kind::Null => true,
+        JsonKind::Array => value.items().all(has_plain_names),
+        JsonKind::String | JsonKind::Number | JsonKind::Bool | JsonKind::Null => true,
     }
 }
 
@@ -234,19 +234,19 @@ impl Check {
         names: [Option<&ArgumentNames>; 2],
     ) -> Result<(), AmbiguousName> {
         match value.kind() {
-            Kind::Object => {
+            JsonKind::Object => {
                 self.object(value, names)?;
                 for (name, member) in value.entries() {
                     self.descend(member, names.map(|it| it?.member(&name)))?;
                 }
             }
-            Kind::Array => {
+            JsonKind::Array => {
                 let names = names.map(|it| it?.items.as_deref());
                 for item in value.items() {
                     self.descend(item, names)?;
                 }
             }
-            Kind::String | Kind::Number | Kind::Bool | Kind::Null => {}
+            JsonKind::String | JsonKind::Number | JsonKind::Bool | JsonKind::Null => {}
         }
         Ok(())
     }

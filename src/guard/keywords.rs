@@ -33,7 +33,7 @@ struct Keyword {
 
 /// A keyword in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Hit<'k> {
+pub(super) struct KeywordHit<'k> {
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) rules: &'k [usize],
@@ -42,13 +42,13 @@ pub(super) struct Hit<'k> {
 /// A keyword of fewer bytes than any may have.
 #[derive(Debug, thiserror::Error)]
 #[error("the keyword `{0}` has fewer than {SHORTEST} bytes")]
-pub(super) struct TooShort(String);
+pub(super) struct KeywordTooShort(String);
 
 impl Keywords {
     /// `words` are keywords with the number of their rule.
     pub(super) fn new<'w>(
         words: impl IntoIterator<Item = (&'w str, usize)>,
-    ) -> Result<Self, TooShort> {
+    ) -> Result<Self, KeywordTooShort> {
         let mut keywords = Self {
             begin: Box::new([0; PLACES]),
             words: (0..PLACES).map(|_| Vec::new()).collect(),
@@ -58,7 +58,7 @@ impl Keywords {
             let (at, bits) = match *word.as_bytes() {
                 [a, b, c, d, ..] => place(u32::from_be_bytes([a, b, c, d])),
                 [a, b, c] => (place(u32::from_be_bytes([a, b, c, 0])).0, u16::MAX),
-                _ => return Err(TooShort(word)),
+                _ => return Err(KeywordTooShort(word)),
             };
             if let Some(begin) = keywords.begin.get_mut(at) {
                 *begin |= bits;
@@ -75,7 +75,7 @@ impl Keywords {
     pub(super) fn each<'k>(
         &'k self,
         text: &str,
-        mut found: impl FnMut(Hit<'k>) -> ControlFlow<()>,
+        mut found: impl FnMut(KeywordHit<'k>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         // Bytes that are no ASCII letters stay what they are.
         let text = text.as_bytes();
@@ -111,7 +111,7 @@ impl Keywords {
         text: &[u8],
         last: usize,
         key: u32,
-        found: &mut impl FnMut(Hit<'k>) -> ControlFlow<()>,
+        found: &mut impl FnMut(KeywordHit<'k>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         // Before the fourth byte there is no beginning.
         let start = (last + 1).checked_sub(PREFIX);
@@ -124,7 +124,7 @@ impl Keywords {
             begin.is_some_and(|begin| begin.eq_ignore_ascii_case(word))
         };
         for keyword in words.iter().filter(|it| begins(&it.word)) {
-            found(Hit {
+            found(KeywordHit {
                 start,
                 end: start + keyword.word.len(),
                 rules: &keyword.rules,

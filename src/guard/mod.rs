@@ -1,20 +1,20 @@
 //! Pure checks on what messages hold. A guard finds or refuses; only `gate/oblige.rs` edits.
 
 mod argument_names;
-mod asking;
+mod dlp;
+mod elicitation;
 mod excerpt;
 mod keywords;
-mod leaks;
 mod names;
 mod schema;
 pub mod secrets;
+mod strings;
 pub mod text;
-mod words;
 
 pub use argument_names::{AmbiguousName, ArgumentNames, check_argument_names};
-pub use asking::{asks_for_secret, describes_secret};
+pub use dlp::{DlpFinding, DlpFindings, dlp_findings};
+pub use elicitation::{asks_for_secret, describes_secret};
 pub use excerpt::{Excerpt, Preset, excerpt, piece};
-pub use leaks::{Leak, Leaks, leaks};
-pub use names::{Look, Looks};
+pub use names::{NameSkeleton, NameSkeletons};
 pub use schema::{Schema, SchemaProblem, ToolSchemas, Violation};
-pub use words::{Part, Role, Word, words};
+pub use strings::{MessagePart, MessageString, StringRole, message_strings};

@@ -10,25 +10,28 @@ use crate::unseen::is_unseen;
 /// The appearance of a name to a reader that does not compare bytes: as written, and in any case.
 /// A digest, since a server can choose names of any length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Looks([Look; 2]);
+pub struct NameSkeletons([NameSkeleton; 2]);
 
 /// One way in which names can look the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
-pub struct Look([u8; 16]);
+pub struct NameSkeleton([u8; 16]);
 
-impl Looks {
+impl NameSkeletons {
     pub fn of(name: &str) -> Self {
         // Lower case before as well as after: `I` looks like `l`, and is `i` in lower case.
         let folded = seen(&seen(&name.to_lowercase()).to_lowercase());
-        Self([Look::of(b'=', &seen(name)), Look::of(b'~', &folded)])
+        Self([
+            NameSkeleton::of(b'=', &seen(name)),
+            NameSkeleton::of(b'~', &folded),
+        ])
     }
 
-    pub fn each(self) -> impl Iterator<Item = Look> {
+    pub fn each(self) -> impl Iterator<Item = NameSkeleton> {
         self.0.into_iter()
     }
 }
 
-impl Look {
+impl NameSkeleton {
     fn of(way: u8, text: &str) -> Self {
         let digest = Sha256::new().chain_update([way]).chain_update(text);
         let mut look = Self::default();
@@ -69,8 +72,8 @@ mod tests {
     use super::*;
 
     fn alike(one: &str, other: &str) -> bool {
-        let other = Looks::of(other);
-        Looks::of(one)
+        let other = NameSkeletons::of(other);
+        NameSkeletons::of(one)
             .each()
             .any(|look| other.each().any(|it| it == look))
     }

@@ -21,13 +21,15 @@ use hyper::HeaderMap;
 
 use crate::clock::Clock;
 
-use super::{Authenticate, Challenge, Identified, Kept, Proof, ProtectedResource, bearer};
+use super::{
+    Authenticate, Authentication, Challenge, Credential, ProtectedResource, RefreshTask, bearer,
+};
 
 pub use key_url::KeyUrl;
-pub use keys::{Fetched, KeyFault, KeyFile, KeySource};
+pub use keys::{KeyFault, KeyFetch, KeyFile, KeySource};
 pub use keyset::Algorithm;
 
-use compact::Compact;
+use compact::CompactToken;
 use keys::Keys;
 
 /// Whose tokens are accepted.
@@ -100,8 +102,8 @@ impl Jwt {
         })
     }
 
-    async fn check(&self, token: &str) -> Result<Proof, Challenge> {
-        let compact = Compact::read(token).map_err(Challenge::Invalid)?;
+    async fn check(&self, token: &str) -> Result<Credential, Challenge> {
+        let compact = CompactToken::read(token).map_err(Challenge::Invalid)?;
         let algorithm = Algorithm::named(compact.algorithm())
             .filter(|algorithm| self.settings.algorithms.contains(algorithm))
             .ok_or(Challenge::Invalid("its algorithm is not allowed"))?;
@@ -111,12 +113,12 @@ impl Jwt {
         }
         let now = self.clock.now().as_second();
         let (identity, until) = claims::check(compact.claims(), &self.settings, now)?;
-        Ok(Proof::until(identity, until, Arc::clone(&self.clock)))
+        Ok(Credential::until(identity, until, Arc::clone(&self.clock)))
     }
 }
 
 impl Authenticate for Jwt {
-    fn identify<'a>(&'a self, headers: &'a HeaderMap, _: IpAddr) -> Identified<'a> {
+    fn identify<'a>(&'a self, headers: &'a HeaderMap, _: IpAddr) -> Authentication<'a> {
         Box::pin(async move { self.check(bearer::token(headers)?).await })
     }
 
@@ -124,7 +126,7 @@ impl Authenticate for Jwt {
         self.keys.are_at_hand()
     }
 
-    fn keep_ready(&self) -> Kept<'_> {
+    fn keep_ready(&self) -> RefreshTask<'_> {
         Box::pin(self.keys.keep())
     }
 

@@ -1,15 +1,15 @@
 //! Who sends a request over HTTP.
 //!
 //! A bearer token is read here, checked here, and goes no further: what leaves is an [`Identity`]
-//! with its [`Term`], or a [`Challenge`], and neither holds a byte of the token.
+//! with its [`Validity`], or a [`Challenge`], and neither holds a byte of the token.
 
 mod anonymous;
 mod bearer;
 mod challenge;
 mod jwt;
 mod resource;
-mod term;
 mod tokens;
+mod validity;
 
 #[cfg(test)]
 mod tests;
@@ -20,14 +20,14 @@ use std::pin::Pin;
 
 use hyper::HeaderMap;
 
-pub use anonymous::{Anonymous, Reach};
+pub use anonymous::{Anonymous, AnonymousReach};
 pub use challenge::Challenge;
 pub use jwt::{
-    Algorithm, Fetched, Jwt, JwtError, JwtSettings, KeyFault, KeyFile, KeySource, KeyUrl,
+    Algorithm, Jwt, JwtError, JwtSettings, KeyFault, KeyFetch, KeyFile, KeySource, KeyUrl,
 };
 pub use resource::{ProtectedResource, ResourceError};
-pub use term::{Proof, Term};
 pub use tokens::{StaticToken, StaticTokens, StaticTokensError};
+pub use validity::{Credential, Validity};
 
 /// Who a request comes from, as the gate may rely on it. Two requests of one conversation have
 /// equal identities, roles and groups included: one whose rights changed begins anew.
@@ -44,15 +44,16 @@ pub struct Identity {
 }
 
 /// The result of authentication: an identity and its lifetime, or the reason of a failure.
-pub type Identified<'a> = Pin<Box<dyn Future<Output = Result<Proof, Challenge>> + Send + 'a>>;
+pub type Authentication<'a> =
+    Pin<Box<dyn Future<Output = Result<Credential, Challenge>> + Send + 'a>>;
 
 /// Never ends.
-pub type Kept<'a> = Pin<Box<dyn Future<Output = Infallible> + Send + 'a>>;
+pub type RefreshTask<'a> = Pin<Box<dyn Future<Output = Infallible> + Send + 'a>>;
 
 /// Finds out who sends a request, from its headers and its address alone. Asked for every request;
 /// a session id is never proof of anything.
 pub trait Authenticate: Send + Sync + std::fmt::Debug {
-    fn identify<'a>(&'a self, headers: &'a HeaderMap, peer: IpAddr) -> Identified<'a>;
+    fn identify<'a>(&'a self, headers: &'a HeaderMap, peer: IpAddr) -> Authentication<'a>;
 
     /// Whether two agents have two names.
     fn tells_apart(&self) -> bool {
@@ -65,7 +66,7 @@ pub trait Authenticate: Send + Sync + std::fmt::Debug {
     }
 
     /// Keeps at hand what it takes, for as long as this is waited for.
-    fn keep_ready(&self) -> Kept<'_> {
+    fn keep_ready(&self) -> RefreshTask<'_> {
         Box::pin(std::future::pending())
     }
 

@@ -94,9 +94,11 @@ async fn anonymous_agents_come_from_this_machine_unless_others_are_let_in() {
         ("::ffff:10.0.0.1", false),
     ] {
         let peer = address.parse().unwrap();
-        let near = Anonymous(Reach::ThisMachine).identify(&headers, peer).await;
+        let near = Anonymous(AnonymousReach::ThisMachine)
+            .identify(&headers, peer)
+            .await;
         assert_eq!(near.is_ok(), loopback, "{address}");
-        Anonymous(Reach::Anywhere)
+        Anonymous(AnonymousReach::Anywhere)
             .identify(&headers, peer)
             .await
             .unwrap();

@@ -9,7 +9,7 @@ use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
 use crate::secret;
 
-use super::{Authenticate, Challenge, Identified, Identity, Proof, bearer};
+use super::{Authenticate, Authentication, Challenge, Credential, Identity, bearer};
 
 /// A token, and who has it.
 #[derive(Debug)]
@@ -88,8 +88,10 @@ impl std::fmt::Debug for StaticTokens {
 }
 
 impl Authenticate for StaticTokens {
-    fn identify<'a>(&'a self, headers: &'a HeaderMap, _: IpAddr) -> Identified<'a> {
-        Box::pin(std::future::ready(self.check(headers).map(Proof::lasting)))
+    fn identify<'a>(&'a self, headers: &'a HeaderMap, _: IpAddr) -> Authentication<'a> {
+        Box::pin(std::future::ready(
+            self.check(headers).map(Credential::lasting),
+        ))
     }
 }
 

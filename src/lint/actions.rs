@@ -3,8 +3,8 @@
 use cedar_policy_core::ast::{ActionConstraint, BinaryOp, EntityUID, ExprKind, Literal, Var};
 
 use super::expressions::literal;
-use super::found::{Found, Say};
-use super::material::World;
+use super::findings::{LintFindings, LintMessage};
+use super::material::LintContext;
 use super::table::Lint;
 
 pub(super) const EXACT_CALL: Lint = Lint {
@@ -13,7 +13,7 @@ pub(super) const EXACT_CALL: Lint = Lint {
     look,
 };
 
-fn look(world: &World<'_>, found: &mut Found) {
+fn look(world: &LintContext<'_>, found: &mut LintFindings) {
     for policy in world.policies {
         if let ActionConstraint::Eq(uid) = policy.template.action_constraint()
             && is_call(uid)
@@ -54,12 +54,12 @@ fn look(world: &World<'_>, found: &mut Found) {
 }
 
 fn problem() -> crate::policy::PolicyProblem {
-    let Say { message, help, .. } = say();
+    let LintMessage { message, help, .. } = say();
     crate::policy::PolicyProblem::warning(EXACT_CALL.code, message).with_help(help)
 }
 
-fn say() -> Say {
-    Say {
+fn say() -> LintMessage {
+    LintMessage {
         message: "`==` holds for calls of tools without types of their own only".to_owned(),
         help: "write `action in Mcp::Action::\"call_tool\"`, which is every call".to_owned(),
         label: "here",

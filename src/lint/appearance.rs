@@ -8,8 +8,8 @@ use toml::de::DeTable;
 use unicode_security::confusable_detection::skeleton;
 
 use super::expressions::literal;
-use super::found::{Found, Say};
-use super::material::World;
+use super::findings::{LintFindings, LintMessage};
+use super::material::LintContext;
 use super::table::Lint;
 use crate::policy::engines::cedar::PolicyTree;
 use crate::policy::{PolicyProblem, PolicySource};
@@ -28,13 +28,13 @@ pub(super) const LOOK_ALIKE: Lint = Lint {
 };
 
 /// A name and where it stands.
-struct Named<'w> {
+struct NameOccurrence<'w> {
     name: String,
     policy: Option<&'w PolicyTree<'w>>,
     place: Option<(&'w PolicySource, Range<usize>)>,
 }
 
-fn unseen(world: &World<'_>, found: &mut Found) {
+fn unseen(world: &LintContext<'_>, found: &mut LintFindings) {
     for policy in world.policies {
         let whole = policy.template.condition();
         for expr in whole.subexpressions() {
@@ -66,8 +66,8 @@ fn unseen(world: &World<'_>, found: &mut Found) {
     }
 }
 
-fn hidden(what: String) -> Say {
-    Say {
+fn hidden(what: String) -> LintMessage {
+    LintMessage {
         message: what,
         help: "it is invisible, but compared; remove it, or write it as \
                `\\u{…}` if it is intended"
@@ -96,9 +96,9 @@ fn text_doubt(text: &str) -> Option<String> {
     ))
 }
 
-fn look_alike(world: &World<'_>, found: &mut Found) {
+fn look_alike(world: &LintContext<'_>, found: &mut LintFindings) {
     let names = tools(world);
-    let mut alike: BTreeMap<String, Vec<&Named<'_>>> = BTreeMap::new();
+    let mut alike: BTreeMap<String, Vec<&NameOccurrence<'_>>> = BTreeMap::new();
     for name in &names {
         let of_look = alike.entry(skeleton(&name.name).collect()).or_default();
         of_look.push(name);
@@ -124,7 +124,7 @@ fn look_alike(world: &World<'_>, found: &mut Found) {
     }
 }
 
-fn report(name: &Named<'_>, message: String, found: &mut Found) {
+fn report(name: &NameOccurrence<'_>, message: String, found: &mut LintFindings) {
     let help = "names are compared byte for byte; write the one that the server has";
     let Some((source, place)) = &name.place else {
         let problem = PolicyProblem::warning(LOOK_ALIKE.code, message).with_help(help);
@@ -148,7 +148,7 @@ fn report(name: &Named<'_>, message: String, found: &mut Found) {
 }
 
 /// Every name of a tool, wherever it is written.
-fn tools<'w>(world: &'w World<'_>) -> Vec<Named<'w>> {
+fn tools<'w>(world: &'w LintContext<'_>) -> Vec<NameOccurrence<'w>> {
     let mut names = Vec::new();
     for policy in world.policies {
         let whole = policy.template.condition();
@@ -158,7 +158,7 @@ fn tools<'w>(world: &'w World<'_>) -> Vec<Named<'w>> {
             {
                 let name: &str = uid.eid().as_ref();
                 let place = uid.loc().map(|loc| (policy.source, loc.start()..loc.end()));
-                names.push(Named {
+                names.push(NameOccurrence {
                     name: name.to_owned(),
                     policy: Some(policy),
                     place,
@@ -172,7 +172,7 @@ fn tools<'w>(world: &'w World<'_>) -> Vec<Named<'w>> {
             .configuration
             .as_ref()
             .and_then(|source| Some((source, super::allowlist::place(source, name)?)));
-        names.push(Named {
+        names.push(NameOccurrence {
             name: name.clone(),
             policy: None,
             place,
@@ -187,7 +187,7 @@ fn tools<'w>(world: &'w World<'_>) -> Vec<Named<'w>> {
             .get("tools")
             .and_then(|it| it.get_ref().as_table());
         for (key, _) in tools.into_iter().flat_map(|tools| tools.iter()) {
-            names.push(Named {
+            names.push(NameOccurrence {
                 name: key.get_ref().to_string(),
                 policy: None,
                 place: Some((source, key.span())),

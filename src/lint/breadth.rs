@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use cedar_policy::Effect;
 use cedar_policy_core::ast::{EntityReference, EntityUID, PrincipalOrResourceConstraint};
 
-use super::expressions::{Part, Sign, parts, truth};
-use super::found::{Found, Say};
-use super::material::World;
+use super::expressions::{ChainPart, Sign, parts, truth};
+use super::findings::{LintFindings, LintMessage};
+use super::material::LintContext;
 use super::names::is;
-use super::others;
+use super::non_cedar;
 use super::ranges::{Range, compared, domain};
 use super::table::Lint;
 use crate::policy::engines::cedar::PolicyTree;
@@ -42,8 +42,8 @@ const DANGEROUS: [&str; 12] = [
 /// What holds such parts.
 const HOLD_DANGER: [&str; 2] = ["fs", "db"];
 
-fn unconditional(world: &World<'_>, found: &mut Found) {
-    others::unconditional(world, found);
+fn unconditional(world: &LintContext<'_>, found: &mut LintFindings) {
+    non_cedar::unconditional(world, found);
     for policy in world.policies {
         let principal = policy.template.principal_constraint().as_inner();
         let resource = policy.template.resource_constraint().as_inner();
@@ -56,7 +56,7 @@ fn unconditional(world: &World<'_>, found: &mut Found) {
         if !is_open {
             continue;
         }
-        let say = Say {
+        let say = LintMessage {
             message: "every agent may call tools that write or connect, with any arguments"
                 .to_owned(),
             help: "name a role, tools or a capability in the scope, or add a condition; \
@@ -69,7 +69,7 @@ fn unconditional(world: &World<'_>, found: &mut Found) {
     }
 }
 
-fn nothing(world: &World<'_>, found: &mut Found) {
+fn nothing(world: &LintContext<'_>, found: &mut LintFindings) {
     let allows = world
         .given
         .allow
@@ -82,7 +82,7 @@ fn nothing(world: &World<'_>, found: &mut Found) {
     if world.given.policies.iter().any(|it| may_permit(world, it)) {
         return;
     }
-    let say = Say {
+    let say = LintMessage {
         message: "no policy permits anything: all of these only forbid".to_owned(),
         help: "what nothing permits is denied; add a `permit`, or an allowlist in the \
                configuration"
@@ -94,7 +94,7 @@ fn nothing(world: &World<'_>, found: &mut Found) {
 
 /// A file that says more than is known here: in another language, or with a mistake in it, which is
 /// told when it is compiled.
-fn may_permit(world: &World<'_>, source: &PolicySource) -> bool {
+fn may_permit(world: &LintContext<'_>, source: &PolicySource) -> bool {
     if !source.name.ends_with(".cedar") {
         return true;
     }
@@ -104,7 +104,7 @@ fn may_permit(world: &World<'_>, source: &PolicySource) -> bool {
     is_written && trees.all(|tree| !std::ptr::eq(tree.source, source))
 }
 
-fn shadowed(world: &World<'_>, found: &mut Found) {
+fn shadowed(world: &LintContext<'_>, found: &mut LintFindings) {
     let of = |effect| world.policies.iter().filter(move |it| it.effect == effect);
     // Most forbids name one resource, and can cover no permit of another.
     let mut wide: Vec<&PolicyTree<'_>> = Vec::new();
@@ -121,7 +121,7 @@ fn shadowed(world: &World<'_>, found: &mut Found) {
         let Some(forbid) = forbids.find(|forbid| covers(world, forbid, policy)) else {
             continue;
         };
-        let say = Say {
+        let say = LintMessage {
             message: format!("this permits nothing: `{}` forbids all of it", forbid.id),
             help: format!(
                 "a `forbid` wins over every `permit`; narrow the one at {}, or take this out",
@@ -146,7 +146,7 @@ fn only<'p>(policy: &PolicyTree<'p>) -> Option<&'p EntityUID> {
 
 /// Whether a forbid matches whatever a permit matches, as far as their texts show it: its scope is
 /// at least as wide, and each of its conditions is also one of the permit's.
-fn covers(world: &World<'_>, forbid: &PolicyTree<'_>, permit: &PolicyTree<'_>) -> bool {
+fn covers(world: &LintContext<'_>, forbid: &PolicyTree<'_>, permit: &PolicyTree<'_>) -> bool {
     let actions = !permit.actions.is_empty() && forbid.is_on_all_of(permit);
     let (wide, narrow) = (forbid.template, permit.template);
     let (principal, resource) = types(&permit.actions);
@@ -173,13 +173,13 @@ fn conditions_cover(forbid: &PolicyTree<'_>, permit: &PolicyTree<'_>) -> bool {
     // A condition of one may be the scope of the other.
     let permitting = permit.template.condition();
     let permitting = parts(&permitting, Sign::Holds);
-    let is_there = |part: &Part<'_>| permitting.iter().any(|other| other.is_same(part));
-    let is_implied = |part: &Part<'_>| is_there(part) || is_within_range(part, &permitting);
+    let is_there = |part: &ChainPart<'_>| permitting.iter().any(|other| other.is_same(part));
+    let is_implied = |part: &ChainPart<'_>| is_there(part) || is_within_range(part, &permitting);
     parts(condition, Sign::Holds).iter().all(is_implied)
 }
 
 /// Whether a forbid's comparison with a number holds wherever those of a permit with it do.
-fn is_within_range(forbidding: &Part<'_>, permitting: &[Part<'_>]) -> bool {
+fn is_within_range(forbidding: &ChainPart<'_>, permitting: &[ChainPart<'_>]) -> bool {
     let Some((subject, forbidden)) = compared(forbidding) else {
         return false;
     };
@@ -191,7 +191,7 @@ fn is_within_range(forbidding: &Part<'_>, permitting: &[Part<'_>]) -> bool {
 }
 
 fn is_within(
-    world: &World<'_>,
+    world: &LintContext<'_>,
     wide: &PrincipalOrResourceConstraint,
     narrow: &PrincipalOrResourceConstraint,
     only: Option<&str>,
@@ -216,7 +216,7 @@ fn is_within(
 }
 
 /// Whether `tools.toml` puts a tool into a permission or a capability.
-fn is_labelled(world: &World<'_>, tool: &EntityUID, group: &EntityUID) -> bool {
+fn is_labelled(world: &LintContext<'_>, tool: &EntityUID, group: &EntityUID) -> bool {
     let (name, group_name): (&str, &str) = (tool.eid().as_ref(), group.eid().as_ref());
     let Some(labels) = world.given.said.tools.get(name) else {
         return false;
@@ -266,7 +266,7 @@ fn is_anybody(principal: &PrincipalOrResourceConstraint) -> bool {
 }
 
 /// All tools, or all that write or connect, or all of a capability that is there to do so.
-fn reaches_danger(world: &World<'_>, resource: &PrincipalOrResourceConstraint) -> bool {
+fn reaches_danger(world: &LintContext<'_>, resource: &PrincipalOrResourceConstraint) -> bool {
     use PrincipalOrResourceConstraint as C;
     let dangerous = |group: &EntityReference| {
         uid(group).is_some_and(|uid| {
@@ -288,7 +288,7 @@ fn reaches_danger(world: &World<'_>, resource: &PrincipalOrResourceConstraint) -
 }
 
 /// Whether what a capability permits is narrowed by forbids on the same, or on what writes or connects.
-fn is_guarded(world: &World<'_>, permitted: &PrincipalOrResourceConstraint) -> bool {
+fn is_guarded(world: &LintContext<'_>, permitted: &PrincipalOrResourceConstraint) -> bool {
     let Some(capability) = group(permitted).filter(|uid| is(uid, "Capability")) else {
         return false;
     };
@@ -316,7 +316,7 @@ fn group(scope: &PrincipalOrResourceConstraint) -> Option<&EntityUID> {
 }
 
 /// By its name, or by what `tools.toml` says of the tools in it.
-fn is_dangerous(world: &World<'_>, capability: &str) -> bool {
+fn is_dangerous(world: &LintContext<'_>, capability: &str) -> bool {
     let said = &world.given.said;
     let mut labels = said.tools.values().chain([&said.unlabelled]);
     let by_name = HOLD_DANGER.contains(&capability)

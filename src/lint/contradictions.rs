@@ -8,10 +8,10 @@ use cedar_policy_core::ast::{
 };
 
 use super::expressions::{
-    Chain, Part, Sign, chains, equality, literal, membership, parts, path, truth,
+    ChainOperator, ChainPart, Sign, chains, equality, literal, membership, parts, path, truth,
 };
-use super::found::{Found, Say};
-use super::material::World;
+use super::findings::{LintFindings, LintMessage};
+use super::material::LintContext;
 use super::names::is;
 use super::ranges::{Range, compared, domain};
 use super::table::Lint;
@@ -33,22 +33,22 @@ pub(super) const CONSTANT_CONDITION: Lint = Lint {
 /// What a part of a chain says of one subject.
 struct Claim<'e> {
     subject: &'e Expr,
-    says: Says<'e>,
+    says: Constraint<'e>,
 }
 
-enum Says<'e> {
+enum Constraint<'e> {
     OneOf(Vec<&'e Literal>),
     NoneOf(Vec<&'e Literal>),
     Within(Range),
     Like(&'e Pattern, Sign),
     Is(&'e EntityType, Sign),
     /// Of a set: whether anything is in it.
-    Holds(Anything),
+    Holds(SetContent),
 }
 
 /// Whether there is anything in a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Anything {
+enum SetContent {
     Something,
     Nothing,
 }
@@ -59,7 +59,7 @@ struct Clash<'e> {
     why: Cow<'static, str>,
 }
 
-fn look(world: &World<'_>, found: &mut Found) {
+fn look(world: &LintContext<'_>, found: &mut LintFindings) {
     for policy in world.policies {
         // With the scope, whose parts are expressions like any other.
         let whole = policy.template.condition();
@@ -70,7 +70,7 @@ fn look(world: &World<'_>, found: &mut Found) {
                 cedar_policy::Effect::Permit => "permits",
                 cedar_policy::Effect::Forbid => "forbids",
             };
-            let say = Say {
+            let say = LintMessage {
                 message: format!("this policy {what} nothing: {}", clash.why),
                 help: "no message can match it; if one of several was meant, write `||` or a set"
                     .to_owned(),
@@ -88,7 +88,7 @@ fn look(world: &World<'_>, found: &mut Found) {
             let constants = parts.iter().filter(|part| truth(part.expr).is_some());
             constants.for_each(|part| written_out(policy, part.expr, found));
             // The policy as a whole has been told of.
-            if clash.is_some() && chain == Chain::All && std::ptr::eq(at, condition) {
+            if clash.is_some() && chain == ChainOperator::All && std::ptr::eq(at, condition) {
                 continue;
             }
             constant(policy, chain, &parts, found);
@@ -98,7 +98,7 @@ fn look(world: &World<'_>, found: &mut Found) {
 
 /// A policy on the calls of some tools whose resource is another one: each tool's calls are an action
 /// of its own.
-fn other_tool<'e>(policy: &PolicyTree<'_>, parts: &[Part<'e>]) -> Option<Clash<'e>> {
+fn other_tool<'e>(policy: &PolicyTree<'_>, parts: &[ChainPart<'e>]) -> Option<Clash<'e>> {
     let actions: Vec<&EntityUID> = match policy.template.action_constraint() {
         ActionConstraint::Any => return None,
         ActionConstraint::In(uids) => uids.iter().map(AsRef::as_ref).collect(),
@@ -159,21 +159,26 @@ fn tool_named(value: &Literal) -> Option<&str> {
     }
 }
 
-fn constant(policy: &PolicyTree<'_>, chain: Chain, parts: &[Part<'_>], found: &mut Found) {
+fn constant(
+    policy: &PolicyTree<'_>,
+    chain: ChainOperator,
+    parts: &[ChainPart<'_>],
+    found: &mut LintFindings,
+) {
     let Some(clash) = clash(parts) else {
         return;
     };
     let (message, help) = match chain {
-        Chain::All => (
+        ChainOperator::All => (
             format!("this part never holds: {}", clash.why),
             "if one of several was meant, write `||` or a set",
         ),
-        Chain::Any => (
+        ChainOperator::Any => (
             format!("this part always holds: it fails only where {}", clash.why),
             "to exclude several values, join the comparisons by `&&`, or negate a set",
         ),
     };
-    let say = Say {
+    let say = LintMessage {
         message,
         help: help.to_owned(),
         label: "together with the rest",
@@ -181,8 +186,8 @@ fn constant(policy: &PolicyTree<'_>, chain: Chain, parts: &[Part<'_>], found: &m
     found.at(&CONSTANT_CONDITION, policy, place(policy, clash.at), say);
 }
 
-fn written_out(policy: &PolicyTree<'_>, expr: &Expr, found: &mut Found) {
-    let say = Say {
+fn written_out(policy: &PolicyTree<'_>, expr: &Expr, found: &mut LintFindings) {
+    let say = LintMessage {
         message: format!("`{expr}` is no condition"),
         help: "take it out, or write the condition that belongs here".to_owned(),
         label: "always the same",
@@ -200,7 +205,7 @@ fn place<'e>(
 }
 
 /// The first part that cannot hold beside the ones before it.
-fn clash<'e>(parts: &[Part<'e>]) -> Option<Clash<'e>> {
+fn clash<'e>(parts: &[ChainPart<'e>]) -> Option<Clash<'e>> {
     let claims: Vec<Option<Claim<'e>>> = parts.iter().map(Claim::of).collect();
     for (at, part) in parts.iter().enumerate() {
         let clash = |why| Clash { at: part.expr, why };
@@ -227,11 +232,11 @@ fn clash<'e>(parts: &[Part<'e>]) -> Option<Clash<'e>> {
 }
 
 impl<'e> Claim<'e> {
-    fn of(part: &Part<'e>) -> Option<Self> {
+    fn of(part: &ChainPart<'e>) -> Option<Self> {
         let claim = |subject, says| Some(Self { subject, says });
         let values = |values: Vec<&'e Literal>| match part.sign {
-            Sign::Holds => Says::OneOf(values),
-            Sign::Fails => Says::NoneOf(values),
+            Sign::Holds => Constraint::OneOf(values),
+            Sign::Fails => Constraint::NoneOf(values),
         };
         if let Some((subject, value)) = equality(part.expr) {
             return claim(subject, values(vec![literal(value)?]));
@@ -241,16 +246,16 @@ impl<'e> Claim<'e> {
             return claim(subject, values(items?));
         }
         if let Some((subject, range)) = compared(part) {
-            return claim(subject, Says::Within(range));
+            return claim(subject, Constraint::Within(range));
         }
         if let ExprKind::Like { expr, pattern } = part.expr.expr_kind() {
-            return claim(expr, Says::Like(pattern, part.sign));
+            return claim(expr, Constraint::Like(pattern, part.sign));
         }
         if let ExprKind::Is { expr, entity_type } = part.expr.expr_kind() {
-            return claim(expr, Says::Is(entity_type, part.sign));
+            return claim(expr, Constraint::Is(entity_type, part.sign));
         }
         let (set, anything) = filled(part)?;
-        claim(set, Says::Holds(anything))
+        claim(set, Constraint::Holds(anything))
     }
 
     fn clashes(&self, other: &Self) -> bool {
@@ -262,7 +267,7 @@ impl<'e> Claim<'e> {
     /// another one.
     fn is_not_called(&self, other: &Self) -> bool {
         let name = matches!(path(other.subject), Some((Var::Resource, path)) if path == ["name"]);
-        let (true, ExprKind::Var(Var::Resource), Says::OneOf(values)) =
+        let (true, ExprKind::Var(Var::Resource), Constraint::OneOf(values)) =
             (name, self.subject.expr_kind(), &self.says)
         else {
             return false;
@@ -283,9 +288,12 @@ impl<'e> Claim<'e> {
     fn impossible(&self) -> Option<Cow<'static, str>> {
         let domain = domain(self.subject)?;
         let none = match &self.says {
-            Says::OneOf(values) => values.iter().all(|value| !within(value, domain)),
-            Says::Within(range) => range.within(domain).is_empty(),
-            Says::NoneOf(_) | Says::Like(..) | Says::Is(..) | Says::Holds(_) => false,
+            Constraint::OneOf(values) => values.iter().all(|value| !within(value, domain)),
+            Constraint::Within(range) => range.within(domain).is_empty(),
+            Constraint::NoneOf(_)
+            | Constraint::Like(..)
+            | Constraint::Is(..)
+            | Constraint::Holds(_) => false,
         };
         let Range { low, high } = domain;
         none.then(|| match high {
@@ -295,7 +303,7 @@ impl<'e> Claim<'e> {
     }
 }
 
-impl Says<'_> {
+impl Constraint<'_> {
     fn excludes(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::OneOf(values), _) => values.iter().all(|value| !other.takes(value)),
@@ -328,7 +336,7 @@ impl Says<'_> {
 }
 
 /// A set of which a part says whether anything is in it.
-fn filled<'e>(part: &Part<'e>) -> Option<(&'e Expr, Anything)> {
+fn filled<'e>(part: &ChainPart<'e>) -> Option<(&'e Expr, SetContent)> {
     match (part.expr.expr_kind(), part.sign) {
         (
             ExprKind::UnaryApp {
@@ -338,8 +346,8 @@ fn filled<'e>(part: &Part<'e>) -> Option<(&'e Expr, Anything)> {
             sign,
         ) => {
             let anything = match sign {
-                Sign::Holds => Anything::Nothing,
-                Sign::Fails => Anything::Something,
+                Sign::Holds => SetContent::Nothing,
+                Sign::Fails => SetContent::Something,
             };
             Some((arg, anything))
         }
@@ -350,7 +358,7 @@ fn filled<'e>(part: &Part<'e>) -> Option<(&'e Expr, Anything)> {
                 ..
             },
             Sign::Holds,
-        ) => Some((arg1, Anything::Something)),
+        ) => Some((arg1, SetContent::Something)),
         _ => None,
     }
 }
@@ -368,7 +376,7 @@ mod tests {
 
     use super::super::fixture::{call, check, check_in, source};
     use super::super::material::Material;
-    use crate::policy::{Fingerprint, Lock, LockedTool, Origin, Record};
+    use crate::policy::{DefinitionFingerprint, Lock, LockedTool, PolicyOrigin, RecordShape};
 
     /// How often a condition is found to be impossible for the whole policy, and in a part.
     #[track_caller]
@@ -458,10 +466,10 @@ mod tests {
     fn locked() -> Arc<Lock> {
         let tool = |name: &str| {
             let tool = LockedTool {
-                fingerprint: Fingerprint::of("", ""),
+                fingerprint: DefinitionFingerprint::of("", ""),
                 definition: "{}".into(),
-                arguments: Ok(Record::default()),
-                origin: Origin {
+                arguments: Ok(RecordShape::default()),
+                origin: PolicyOrigin {
                     file: "tools.lock".into(),
                     line: 1,
                 },

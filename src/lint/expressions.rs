@@ -13,14 +13,14 @@ pub(super) enum Sign {
 
 /// One part of a chain.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Part<'e> {
+pub(super) struct ChainPart<'e> {
     pub(super) expr: &'e Expr,
     pub(super) sign: Sign,
 }
 
 /// How parts are joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Chain {
+pub(super) enum ChainOperator {
     /// All must hold.
     All,
     /// One is enough.
@@ -36,13 +36,13 @@ impl Sign {
     }
 }
 
-impl Part<'_> {
+impl ChainPart<'_> {
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.sign == other.sign && self.expr.eq_shape(other.expr)
     }
 }
 
-impl Chain {
+impl ChainOperator {
     /// What an expression is a chain of, looking through every `!` before it; `None` for any other.
     fn of(mut expr: &Expr) -> Option<(Self, Sign)> {
         let mut sign = Sign::Holds;
@@ -64,15 +64,15 @@ impl Chain {
 
 /// What must all hold for an expression to hold (or to fail): the parts of `a && b`, of
 /// `!(a || b)`, and so on, in the order of the text. No recursion: chains are long.
-pub(super) fn parts(expr: &Expr, sign: Sign) -> Vec<Part<'_>> {
+pub(super) fn parts(expr: &Expr, sign: Sign) -> Vec<ChainPart<'_>> {
     let mut parts = Vec::new();
-    let mut open = vec![Part { expr, sign }];
-    while let Some(Part { expr, sign }) = open.pop() {
+    let mut open = vec![ChainPart { expr, sign }];
+    while let Some(ChainPart { expr, sign }) = open.pop() {
         match (expr.expr_kind(), sign) {
             (ExprKind::And { left, right }, Sign::Holds)
             | (ExprKind::Or { left, right }, Sign::Fails) => {
-                open.push(Part { expr: right, sign });
-                open.push(Part { expr: left, sign });
+                open.push(ChainPart { expr: right, sign });
+                open.push(ChainPart { expr: left, sign });
             }
             (
                 ExprKind::UnaryApp {
@@ -80,11 +80,11 @@ pub(super) fn parts(expr: &Expr, sign: Sign) -> Vec<Part<'_>> {
                     arg,
                 },
                 _,
-            ) => open.push(Part {
+            ) => open.push(ChainPart {
                 expr: arg,
                 sign: sign.other(),
             }),
-            _ => parts.push(Part { expr, sign }),
+            _ => parts.push(ChainPart { expr, sign }),
         }
     }
     parts
@@ -111,13 +111,13 @@ pub(super) fn signed(condition: &Expr) -> Vec<(&Expr, Option<Sign>)> {
 
 /// Every longest chain in an expression, the outermost first, with its parts. What a chain of the
 /// second kind needs to fail is told as its parts, so that `a || b` has `!a` and `!b`.
-pub(super) fn chains(expr: &Expr) -> Vec<(&Expr, Chain, Vec<Part<'_>>)> {
+pub(super) fn chains(expr: &Expr) -> Vec<(&Expr, ChainOperator, Vec<ChainPart<'_>>)> {
     let mut chains = Vec::new();
     let mut open = vec![expr];
     while let Some(expr) = open.pop() {
-        let found = match Chain::of(expr) {
-            Some((Chain::All, _)) => Some((Chain::All, parts(expr, Sign::Holds))),
-            Some((Chain::Any, _)) => Some((Chain::Any, parts(expr, Sign::Fails))),
+        let found = match ChainOperator::of(expr) {
+            Some((ChainOperator::All, _)) => Some((ChainOperator::All, parts(expr, Sign::Holds))),
+            Some((ChainOperator::Any, _)) => Some((ChainOperator::Any, parts(expr, Sign::Fails))),
             None => None,
         };
         if let Some((chain, parts)) = found {
@@ -300,12 +300,12 @@ pub(super) fn pieces(pattern: &Pattern) -> Vec<String> {
 mod tests {
     use std::str::FromStr;
 
-    use super::Chain::{All, Any};
+    use super::ChainOperator::{All, Any};
     use super::*;
 
     #[test]
     fn chains_are_read_through_negations() {
-        let check = |text: &str, expected: &[(Chain, usize)]| {
+        let check = |text: &str, expected: &[(ChainOperator, usize)]| {
             let expr = Expr::from_str(text).unwrap();
             let found: Vec<_> = chains(&expr)
                 .into_iter()

@@ -9,7 +9,9 @@ use super::table::Lint;
 use crate::policy::PolicyProblem;
 use crate::policy::PolicySource;
 use crate::policy::engines::cedar::Cedar;
-use crate::policy::{EngineKind, Fingerprint, Lock, LockedTool, Origin, Warnings};
+use crate::policy::{
+    DefinitionFingerprint, EngineKind, Lock, LockedTool, PolicyOrigin, WarningMode,
+};
 
 /// A policy on calls of tools that is called `x`. `resource` is its scope's last part, or nothing.
 pub(super) fn call(effect: &str, resource: &str, rest: &str) -> String {
@@ -44,7 +46,7 @@ pub(super) fn check(name: &str, policies: &str, findings: usize) {
 pub(super) fn check_in(name: &str, material: &Material, findings: usize) {
     let cedar = Cedar {
         lock: Arc::clone(&material.lock),
-        warnings: Warnings::Allow,
+        warnings: WarningMode::Allow,
         ..Cedar::default()
     };
     let texts = || material.policies.iter().map(|source| &*source.text);
@@ -71,7 +73,7 @@ pub(super) fn found(name: &str, material: &Material) -> Vec<PolicyProblem> {
     found
 }
 
-/// A lock of tools whose arguments nobody knows, each with a line.
+/// A lock of tools with unknown arguments, each with a line.
 pub(super) fn locking(names: &[&str]) -> Lock {
     locking_with(names, "{}")
 }
@@ -80,10 +82,10 @@ pub(super) fn locking(names: &[&str]) -> Lock {
 pub(super) fn locking_with(names: &[&str], definition: &str) -> Lock {
     let tool = |name: &&str| {
         let tool = LockedTool {
-            fingerprint: Fingerprint::of("", ""),
+            fingerprint: DefinitionFingerprint::of("", ""),
             definition: definition.into(),
             arguments: Err("none".to_owned()),
-            origin: Origin {
+            origin: PolicyOrigin {
                 file: "tools.lock".into(),
                 line: 2,
             },

@@ -3,8 +3,8 @@
 use cedar_policy::Effect;
 
 use super::expressions::{attribute, equality, long};
-use super::found::{Found, Say};
-use super::material::World;
+use super::findings::{LintFindings, LintMessage};
+use super::material::LintContext;
 use super::table::Lint;
 
 pub(super) const EQUALITY_ON_LEVEL: Lint = Lint {
@@ -16,7 +16,7 @@ pub(super) const EQUALITY_ON_LEVEL: Lint = Lint {
 /// At either end of the levels, `==` means what an order would mean.
 const BETWEEN: std::ops::RangeInclusive<i64> = 1..=2;
 
-fn look(world: &World<'_>, found: &mut Found) {
+fn look(world: &LintContext<'_>, found: &mut LintFindings) {
     for policy in world.policies {
         let Some(condition) = policy.condition() else {
             continue;
@@ -40,7 +40,7 @@ fn look(world: &World<'_>, found: &mut Found) {
                 (Effect::Forbid, "level") | (Effect::Permit, "trust") => ">=",
                 _ => "<=",
             };
-            let say = Say {
+            let say = LintMessage {
                 message: format!("`{name} == {value}` holds for this one rank only"),
                 help: format!(
                     "ranks are ordered; `{name} {order} {value}` is what a {} of this kind \

@@ -24,14 +24,14 @@ pub struct Material {
     /// Tools that some test calls or lists; `None` where there are no tests to go by.
     pub tested: Option<BTreeSet<String>>,
     /// What the gate may say.
-    pub words: Words,
+    pub words: KnownWords,
     /// What the configuration calls its server.
     pub server: Option<String>,
 }
 
-/// Words that the gate fills in, of each kind; where none are given nobody knows them.
+/// Words that the gate fills in, of each kind; an empty set means that they are unknown.
 #[derive(Debug, Default)]
-pub struct Words {
+pub struct KnownWords {
     /// Kinds of credentials.
     pub secrets: BTreeSet<String>,
     /// What instructs a model, or hides.
@@ -41,12 +41,12 @@ pub struct Words {
 }
 
 /// The same, with the policies read.
-pub(super) struct World<'m> {
+pub(super) struct LintContext<'m> {
     pub(super) policies: &'m [PolicyTree<'m>],
     pub(super) given: &'m Material,
 }
 
-impl World<'_> {
+impl LintContext<'_> {
     /// Whether some file of labels is called so.
     pub(super) fn has(&self, file: &str) -> bool {
         self.label_files(file).next().is_some()

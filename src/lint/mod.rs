@@ -6,37 +6,37 @@
 //! compares the three. A lint must be worth stopping a build for, so what is doubtful is no finding.
 
 mod actions;
-mod allowed;
+mod agents;
 mod allowlist;
+mod annotations;
 mod appearance;
 mod breadth;
 mod contradictions;
+mod duplicates;
 mod expressions;
+mod findings;
 #[cfg(test)]
 mod fixture;
-mod found;
-mod given;
+mod impossible_words;
 mod levels;
-mod locked;
+mod lock_coverage;
 mod material;
 mod names;
-mod never_said;
-mod others;
+mod non_cedar;
 mod overflow;
+mod path_traversal;
 mod patterns;
 mod pointers;
 mod ranges;
-mod repeated;
 mod run;
 mod spelling;
 mod strings;
+mod suppressions;
 mod table;
 mod unlabelled;
 mod untested;
-mod upward;
-mod words;
 
 pub use allowlist::place as place_of_allowed;
-pub use material::{Material, Words};
+pub use material::{KnownWords, Material};
 pub use run::lint;
 pub use table::{ALL, Lint};

@@ -1,13 +1,13 @@
-//! Names that nobody has.
+//! Names of unknown entities.
 
 use std::collections::BTreeSet;
 
 use cedar_policy_core::ast::{EntityUID, Expr, Literal, Var};
 
+use super::agents;
 use super::expressions::{comparison, literal, path, text};
-use super::found::{Found, Say};
-use super::given;
-use super::material::World;
+use super::findings::{LintFindings, LintMessage};
+use super::material::LintContext;
 use super::table::Lint;
 
 pub(super) const UNKNOWN_NAME: Lint = Lint {
@@ -24,16 +24,16 @@ const GROUP: &str = crate::policy::engines::allowlist::GROUP;
 const CREDENTIALS: &str = "credentials";
 
 /// The names of one type of entity.
-struct Names {
+struct EntityNames {
     kind: &'static str,
     file: &'static str,
     known: BTreeSet<String>,
     /// Whether there are no others; of tools and agents there may be some without labels.
-    all: All,
+    all: NameCompleteness,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum All {
+enum NameCompleteness {
     Known,
     NotKnown,
     /// There is one, which the file names.
@@ -42,8 +42,8 @@ enum All {
     None,
 }
 
-fn look(world: &World<'_>, found: &mut Found) {
-    given::look(world, found);
+fn look(world: &LintContext<'_>, found: &mut LintFindings) {
+    agents::look(world, found);
     let mut names = agents(world);
     names.extend(tools(world));
     names.extend(capabilities(world));
@@ -73,7 +73,7 @@ fn look(world: &World<'_>, found: &mut Found) {
     }
 }
 
-fn agents(world: &World<'_>) -> Vec<Names> {
+fn agents(world: &LintContext<'_>) -> Vec<EntityNames> {
     const FILE: &str = "agents.toml";
     let mut roles = BTreeSet::new();
     let (mut teams, mut users) = (BTreeSet::new(), BTreeSet::new());
@@ -104,22 +104,22 @@ fn agents(world: &World<'_>) -> Vec<Names> {
             users.extend(strings(&agent, "user"));
         }
     }
-    let names = |kind, known, all| Names {
+    let names = |kind, known, all| EntityNames {
         kind,
         file: FILE,
         known,
         all,
     };
     vec![
-        names("Role", roles, All::Known),
-        names("Team", teams, All::Known),
-        names("User", users, All::Known),
-        names("Agent", agents, All::NotKnown),
+        names("Role", roles, NameCompleteness::Known),
+        names("Team", teams, NameCompleteness::Known),
+        names("User", users, NameCompleteness::Known),
+        names("Agent", agents, NameCompleteness::NotKnown),
     ]
 }
 
 /// Names of the tools in `tools.lock` and `tools.toml`.
-fn tools(world: &World<'_>) -> Option<Names> {
+fn tools(world: &LintContext<'_>) -> Option<EntityNames> {
     let labelled = world.given.said.tools.keys().cloned();
     let locked = world.given.lock.tools().map(|(name, _)| name.to_owned());
     let mut known: BTreeSet<String> = locked.collect();
@@ -130,21 +130,21 @@ fn tools(world: &World<'_>) -> Option<Names> {
         (false, true) => "tools.lock` and `tools.toml",
     };
     known.extend(labelled);
-    Some(Names {
+    Some(EntityNames {
         kind: "Tool",
         file,
         known,
-        all: All::NotKnown,
+        all: NameCompleteness::NotKnown,
     })
 }
 
 /// Checks whether a tool name is close to a known one. `unknown_name` reports it, so other lints need not.
-pub(super) fn misspelt(world: &World<'_>) -> impl Fn(&str) -> bool {
+pub(super) fn misspelt(world: &LintContext<'_>) -> impl Fn(&str) -> bool {
     let tools = tools(world);
     move |name| tools.as_ref().is_some_and(|it| it.doubt(name).is_some())
 }
 
-fn capabilities(world: &World<'_>) -> Option<Names> {
+fn capabilities(world: &LintContext<'_>) -> Option<EntityNames> {
     const FILE: &str = "tools.toml";
     if !world.has(FILE) {
         return None;
@@ -163,25 +163,25 @@ fn capabilities(world: &World<'_>) -> Option<Names> {
         capabilities.extend(ends.filter_map(|end| name.get(..end)).map(str::to_owned));
         capabilities.insert(name.clone());
     }
-    Some(Names {
+    Some(EntityNames {
         kind: "Capability",
         file: FILE,
         known: capabilities,
-        all: All::Known,
+        all: NameCompleteness::Known,
     })
 }
 
 /// What has no names but those of its file.
-fn groups(world: &World<'_>) -> Vec<Names> {
+fn groups(world: &LintContext<'_>) -> Vec<EntityNames> {
     let said = &world.given.said;
     let labels = said.tools.values().chain([&said.unlabelled]);
     let mut tools: BTreeSet<String> = labels.flat_map(|it| &it.groups).cloned().collect();
     tools.insert(GROUP.to_owned());
-    let names = |kind, file, known| Names {
+    let names = |kind, file, known| EntityNames {
         kind,
         file,
         known,
-        all: All::Known,
+        all: NameCompleteness::Known,
     };
     vec![
         names("ToolGroup", "tools.toml", tools),
@@ -200,21 +200,21 @@ fn groups(world: &World<'_>) -> Vec<Names> {
 }
 
 /// What there is one of, or none.
-fn servers(world: &World<'_>) -> Vec<Names> {
-    let names = |kind, known, all| Names {
+fn servers(world: &LintContext<'_>) -> Vec<EntityNames> {
+    let names = |kind, known, all| EntityNames {
         kind,
         file: "the configuration",
         known,
         all,
     };
     let own = world.given.server.iter();
-    let own = own.map(|name| names("Server", [name.clone()].into(), All::One));
-    let groups = names("ServerGroup", BTreeSet::new(), All::None);
+    let own = own.map(|name| names("Server", [name.clone()].into(), NameCompleteness::One));
+    let groups = names("ServerGroup", BTreeSet::new(), NameCompleteness::None);
     own.chain([groups]).collect()
 }
 
 /// Everything that a session, a result or a resource may be labelled with.
-fn labels(world: &World<'_>) -> Names {
+fn labels(world: &LintContext<'_>) -> EntityNames {
     const FILES: [&str; 3] = ["tools.toml", "roots.toml", "resources.toml"];
     let files = FILES
         .iter()
@@ -231,11 +231,11 @@ fn labels(world: &World<'_>) -> Names {
         let words = source.text.split(['"', '\'', '`']);
         known.extend(words.map(str::to_owned));
     }
-    Names {
+    EntityNames {
         kind: "Label",
         file: "tools.toml",
         known,
-        all: All::Known,
+        all: NameCompleteness::Known,
     }
 }
 
@@ -256,7 +256,7 @@ fn labels_in(expr: &Expr) -> Vec<(&Expr, &str)> {
 }
 
 /// The names of the tables in a table of a file.
-fn keys(world: &World<'_>, file: &str, table: &str) -> BTreeSet<String> {
+fn keys(world: &LintContext<'_>, file: &str, table: &str) -> BTreeSet<String> {
     let tables = world.label_files(file).filter_map(|source| {
         let file: toml::Table = source.text.parse().ok()?;
         Some(
@@ -271,12 +271,12 @@ fn keys(world: &World<'_>, file: &str, table: &str) -> BTreeSet<String> {
 }
 
 /// Every group that something in a file is in.
-fn grouped(world: &World<'_>, file: &str) -> BTreeSet<String> {
+fn grouped(world: &LintContext<'_>, file: &str) -> BTreeSet<String> {
     named_by(world, file, "groups")
 }
 
 /// Everything that some key in a file names, in whatever table.
-fn named_by(world: &World<'_>, file: &str, key: &str) -> BTreeSet<String> {
+fn named_by(world: &LintContext<'_>, file: &str, key: &str) -> BTreeSet<String> {
     let files = world.label_files(file);
     let mut open: Vec<toml::Value> = files
         .filter_map(|source| Some(toml::Value::Table(source.text.parse().ok()?)))
@@ -294,8 +294,8 @@ fn named_by(world: &World<'_>, file: &str, key: &str) -> BTreeSet<String> {
     found
 }
 
-impl Names {
-    fn doubt(&self, eid: &str) -> Option<Say> {
+impl EntityNames {
+    fn doubt(&self, eid: &str) -> Option<LintMessage> {
         if self.known.contains(eid) {
             return None;
         }
@@ -303,34 +303,36 @@ impl Names {
         let near = nearest(self.known.iter(), eid).cloned();
         let help = match (&near, self.all) {
             (Some(near), _) => format!("did you mean `{near}`?"),
-            (None, All::Known) => {
+            (None, NameCompleteness::Known) => {
                 format!("add it there, or name one that is there: {}", self.list())
             }
-            (None, All::One) => format!("it is called {}", self.list()),
-            (None, All::None) => "the one server is `Mcp::Server`, by its name".to_owned(),
-            (None, All::NotKnown) => return None,
+            (None, NameCompleteness::One) => format!("it is called {}", self.list()),
+            (None, NameCompleteness::None) => {
+                "the one server is `Mcp::Server`, by its name".to_owned()
+            }
+            (None, NameCompleteness::NotKnown) => return None,
         };
         let message = match self.all {
-            All::Known => format!(
+            NameCompleteness::Known => format!(
                 "no `{file}` assigns the {} `{eid}`: this never holds",
                 spaced(kind)
             ),
-            All::One => format!(
+            NameCompleteness::One => format!(
                 "by {file} no {} is called `{eid}`: this never holds",
                 spaced(kind)
             ),
-            All::None => format!(
+            NameCompleteness::None => format!(
                 "the gate fills in no {}, and so not `{eid}`: this never holds",
                 spaced(kind)
             ),
-            All::NotKnown => {
+            NameCompleteness::NotKnown => {
                 format!(
                     "`{eid}` is not in `{file}`, but `{}` is",
                     near.unwrap_or_default()
                 )
             }
         };
-        Some(Say {
+        Some(LintMessage {
             message,
             help,
             label: "here",
@@ -338,7 +340,7 @@ impl Names {
     }
 
     fn list(&self) -> String {
-        /// More than this nobody reads.
+        /// The most names that a message lists.
         const FEW: usize = 8;
         if self.known.is_empty() {
             return "there is none".to_owned();
@@ -559,7 +561,7 @@ mod tests {
             ("principal == Mcp::Agent::\"nightly\"", 0),
             ("principal == Mcp::Agent::\"stdio\"", 0),
             ("principal == Mcp::Agent::\"nightyl\"", 1),
-            // Agents and tools may be known to nobody but themselves.
+            // The files may not name agents and tools that exist.
             ("principal == Mcp::Agent::\"weekly\"", 0),
             ("resource in Mcp::Capability::\"fs\"", 0),
             ("resource in Mcp::Capability::\"fs.read\"", 0),

@@ -7,8 +7,8 @@
 use cedar_policy_core::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
 
 use super::expressions::{Sign, long, parts, path, text};
-use super::found::{Found, Say};
-use super::material::World;
+use super::findings::{LintFindings, LintMessage};
+use super::material::LintContext;
 use super::ranges::{Range, compared, domain};
 use super::table::Lint;
 use crate::policy::engines::cedar::children;
@@ -25,15 +25,15 @@ const YEARS: Range = Range::new(-62_167_219_200_000, 253_402_300_799_999);
 /// What the gate's clock says.
 const CLOCKS: [&str; 3] = ["now", "startedAt", "at"];
 
-fn look(world: &World<'_>, found: &mut Found) {
+fn look(world: &LintContext<'_>, found: &mut LintFindings) {
     for policy in world.policies {
         let Some(condition) = policy.condition() else {
             continue;
         };
-        let mut search = Search::default();
+        let mut search = OverflowSearch::default();
         search.visit(condition);
         for expr in search.overflows {
-            let say = Say {
+            let say = LintMessage {
                 message: "this can overflow: then the policy cannot be evaluated, and the message \
                           is denied"
                     .to_owned(),
@@ -48,13 +48,13 @@ fn look(world: &World<'_>, found: &mut Found) {
 }
 
 #[derive(Default)]
-struct Search<'e> {
+struct OverflowSearch<'e> {
     /// What has been compared on the way to where the search is.
     known: Vec<(&'e Expr, Range)>,
     overflows: Vec<&'e Expr>,
 }
 
-impl<'e> Search<'e> {
+impl<'e> OverflowSearch<'e> {
     fn visit(&mut self, expr: &'e Expr) {
         if let ExprKind::And { left, right } = expr.expr_kind() {
             self.visit(left);

@@ -3,8 +3,8 @@
 use cedar_policy_core::ast::{EntityUID, Expr, ExprKind, Literal, Pattern, PatternElem};
 
 use super::expressions::{equality, literal, membership, text};
-use super::found::{Found, Say};
-use super::material::World;
+use super::findings::{LintFindings, LintMessage};
+use super::material::LintContext;
 use super::table::Lint;
 
 pub(super) const GLOB_LITERAL: Lint = Lint {
@@ -13,7 +13,7 @@ pub(super) const GLOB_LITERAL: Lint = Lint {
     look,
 };
 
-fn look(world: &World<'_>, found: &mut Found) {
+fn look(world: &LintContext<'_>, found: &mut LintFindings) {
     for policy in world.policies {
         let whole = policy.template.condition();
         for expr in whole.subexpressions() {
@@ -44,7 +44,7 @@ fn look(world: &World<'_>, found: &mut Found) {
             } else {
                 continue;
             };
-            let say = Say {
+            let say = LintMessage {
                 message,
                 help,
                 label: "no wildcard",

@@ -5,8 +5,8 @@ use std::ops::Range;
 use serde_json::Value;
 use toml::de::{DeTable, DeValue};
 
-use super::found::Found;
-use super::material::World;
+use super::findings::LintFindings;
+use super::material::LintContext;
 use super::table::Lint;
 use crate::policy::suggest::nearest;
 use crate::policy::{PolicyProblem, ToolLabels};
@@ -32,7 +32,7 @@ const ELSEWHERE: [&str; 11] = [
     "unevaluatedProperties",
 ];
 
-fn look(world: &World<'_>, found: &mut Found) {
+fn look(world: &LintContext<'_>, found: &mut LintFindings) {
     let mut tools: Vec<(&String, &ToolLabels)> = world.given.said.tools.iter().collect();
     tools.sort_by_key(|(name, _)| *name);
     for (name, labels) in tools {
@@ -70,7 +70,7 @@ fn read(definition: &str) -> serde_json::Result<Value> {
     serde_json::from_str(definition)
 }
 
-fn problem(world: &World<'_>, at: (&str, &str, &str), help: String) -> PolicyProblem {
+fn problem(world: &LintContext<'_>, at: (&str, &str, &str), help: String) -> PolicyProblem {
     let (name, key, pointer) = at;
     let [shown_name, shown] = [name, pointer].map(|text| text.escape_debug().to_string());
     let message = format!("`{shown_name}` takes no argument `{shown}`, as `tools.lock` says");
@@ -168,7 +168,9 @@ mod tests {
 
     use super::super::fixture::{found, source};
     use super::super::material::Material;
-    use crate::policy::{Fingerprint, Labels, Lock, LockedTool, Origin, ToolLabels};
+    use crate::policy::{
+        DefinitionFingerprint, Labels, Lock, LockedTool, PolicyOrigin, ToolLabels,
+    };
 
     const SCHEMA: &str = r#"{"name":"t","inputSchema":{"type":"object","properties":{
         "path":{"type":"string"},
@@ -183,10 +185,10 @@ mod tests {
 
     fn told(definition: &str, tool: &str, pointer: &str) -> Vec<String> {
         let locked = LockedTool {
-            fingerprint: Fingerprint::of("", ""),
+            fingerprint: DefinitionFingerprint::of("", ""),
             definition: definition.into(),
             arguments: Err("none".to_owned()),
-            origin: Origin {
+            origin: PolicyOrigin {
                 file: "tools.lock".into(),
                 line: 1,
             },
@@ -248,7 +250,7 @@ mod tests {
         ] {
             assert_eq!(told(SCHEMA, "t", pointer), [""; 0], "{pointer}");
         }
-        // Whoever is not locked is not known.
+        // A tool without a lock is unknown.
         assert_eq!(told(SCHEMA, "other", "/pth"), [""; 0]);
         let elsewhere = SCHEMA.replace(
             "\"type\":\"object\",\"properties\":{\n",

@@ -2,7 +2,7 @@
 
 use cedar_policy_core::ast::{BinaryOp, Expr, ExprKind, Var};
 
-use super::expressions::{Part, Sign, equality, literal, long, path, text};
+use super::expressions::{ChainPart, Sign, equality, literal, long, path, text};
 
 /// Both ends included. Wider than any integer of Cedar's, so that an overflow can be seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl Range {
     }
 }
 
-/// What the gate fills in, whoever asks.
+/// Values that the gate fills in for every principal.
 pub(super) fn domain(expr: &Expr) -> Option<Range> {
     /// Messages and counters are far below what a double holds exactly.
     const COUNTED: Range = Range::new(0, 1 << 53);
@@ -64,7 +64,7 @@ pub(super) fn domain(expr: &Expr) -> Option<Range> {
 }
 
 /// What a comparison with an integer says of its other side.
-pub(super) fn compared<'e>(part: &Part<'e>) -> Option<(&'e Expr, Range)> {
+pub(super) fn compared<'e>(part: &ChainPart<'e>) -> Option<(&'e Expr, Range)> {
     if let Some((side, value)) = equality(part.expr) {
         let value = long(value)?;
         return (part.sign == Sign::Holds).then_some((side, Range::only(value)));

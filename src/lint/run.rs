@@ -2,9 +2,9 @@
 
 use miette::{LabeledSpan, NamedSource};
 
-use super::allowed;
-use super::found::Found;
-use super::material::{Material, World};
+use super::findings::LintFindings;
+use super::material::{LintContext, Material};
+use super::suppressions;
 use super::table::{ALL, Lint};
 use crate::policy::engines::cedar::{PolicyTree, read_trees};
 use crate::policy::{PolicyErrors, PolicyProblem};
@@ -33,12 +33,12 @@ pub fn lint(given: &Material, without: &[&Lint]) -> Result<Vec<PolicyProblem>, P
 }
 
 fn look(given: &Material, policies: &[PolicyTree<'_>], without: &[&Lint]) -> Vec<PolicyProblem> {
-    let world = World { policies, given };
-    let mut found = Found::default();
+    let world = LintContext { policies, given };
+    let mut found = LintFindings::default();
     for lint in ALL {
         (lint.look)(&world, &mut found);
     }
-    let mut problems = allowed::apply(policies, &mut found);
+    let mut problems = suppressions::apply(policies, &mut found);
     let asked = |code: &str| without.iter().all(|lint| lint.code != code);
     for lint in ALL.iter().filter(|lint| asked(lint.code)) {
         let of_lint = found

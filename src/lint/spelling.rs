@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use cedar_policy_core::ast::{Expr, Var};
 
 use super::expressions::{comparison, path, text};
-use super::found::{Found, Say};
-use super::material::World;
+use super::findings::{LintFindings, LintMessage};
+use super::material::LintContext;
 use super::table::Lint;
 use crate::policy::{UNREADABLE_HOST, host_in, host_named};
 
@@ -16,7 +16,7 @@ pub(super) const HOST_SPELLING: Lint = Lint {
     look,
 };
 
-fn look(world: &World<'_>, found: &mut Found) {
+fn look(world: &LintContext<'_>, found: &mut LintFindings) {
     for policy in world.policies {
         let Some(condition) = policy.condition() else {
             continue;
@@ -27,7 +27,7 @@ fn look(world: &World<'_>, found: &mut Found) {
                     continue;
                 };
                 let written = text(literal).unwrap_or_default();
-                let say = Say {
+                let say = LintMessage {
                     message: format!("`{written}` is never among `context.targets.hosts`"),
                     help,
                     label: "no host is spelled so",

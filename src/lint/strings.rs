@@ -6,10 +6,10 @@ use cedar_policy_core::ast::{
 };
 
 use super::expressions::{Sign, argument, equality, membership, pieces, signed, text};
-use super::found::{Found, Say};
-use super::material::World;
+use super::findings::{LintFindings, LintMessage};
+use super::material::LintContext;
+use super::path_traversal::open_way;
 use super::table::Lint;
-use super::upward::open_way;
 use crate::policy::ToolLabels;
 use crate::policy::engines::cedar::PolicyTree;
 
@@ -42,25 +42,25 @@ const URLS: [&str; 6] = ["url", "uri", "href", "link", "endpoint", "website"];
 const HOSTS: [&str; 3] = ["host", "hostname", "domain"];
 
 /// A test of an argument's text.
-struct Test<'e> {
+struct StringTest<'e> {
     at: &'e Expr,
     pointer: String,
-    kind: Kind<'e>,
+    kind: StringTestKind<'e>,
     /// What it does for the whole condition, where that is plain.
     sign: Option<Sign>,
 }
 
-enum Kind<'e> {
+enum StringTestKind<'e> {
     /// The pieces between the wildcards.
     Like(Vec<String>, &'e Pattern),
     Is(Vec<&'e str>),
 }
 
-fn tests(condition: &Expr) -> Vec<Test<'_>> {
+fn tests(condition: &Expr) -> Vec<StringTest<'_>> {
     let mut tests = Vec::new();
     for (at, sign) in signed(condition) {
         let mut add = |pointer, kind| {
-            tests.push(Test {
+            tests.push(StringTest {
                 at,
                 pointer,
                 kind,
@@ -69,31 +69,34 @@ fn tests(condition: &Expr) -> Vec<Test<'_>> {
         };
         if let ExprKind::Like { expr, pattern } = at.expr_kind() {
             if let Some(pointer) = argument(expr) {
-                add(pointer, Kind::Like(pieces(pattern), pattern));
+                add(pointer, StringTestKind::Like(pieces(pattern), pattern));
             }
         } else if let Some((side, value)) = equality(at) {
             if let (Some(pointer), Some(value)) = (argument(side), text(value)) {
-                add(pointer, Kind::Is(vec![value]));
+                add(pointer, StringTestKind::Is(vec![value]));
             }
         } else if let Some((asked, items)) = membership(at)
             && let Some(pointer) = argument(asked)
         {
-            add(pointer, Kind::Is(items.iter().filter_map(text).collect()));
+            add(
+                pointer,
+                StringTestKind::Is(items.iter().filter_map(text).collect()),
+            );
         }
     }
     tests
 }
 
-fn paths(world: &World<'_>, found: &mut Found) {
+fn paths(world: &LintContext<'_>, found: &mut LintFindings) {
     for policy in world.policies {
         let tests = policy.condition().map(tests).unwrap_or_default();
         // What lets a path through is no guard against it.
-        let guards = |of: &Test<'_>| -> Vec<&Pattern> {
+        let guards = |of: &StringTest<'_>| -> Vec<&Pattern> {
             let others = tests.iter().filter(|test| {
                 let opposed = test.sign.is_none() || of.sign.is_none() || test.sign != of.sign;
                 test.pointer == of.pointer && opposed
             });
-            others.filter_map(Test::pattern).collect()
+            others.filter_map(StringTest::pattern).collect()
         };
         let labels = labels(world, policy);
         let labelled = |pointer: &str| {
@@ -103,10 +106,11 @@ fn paths(world: &World<'_>, found: &mut Found) {
                 .flatten();
             paths.into_iter().any(|it| it == pointer)
         };
-        let named = |test: &&Test<'_>| is_named(&test.pointer, &PATHS) || labelled(&test.pointer);
+        let named =
+            |test: &&StringTest<'_>| is_named(&test.pointer, &PATHS) || labelled(&test.pointer);
         for test in tests.iter().filter(named) {
-            let label = Labelled::of(labelled(&test.pointer));
-            let keeps_out = label == Labelled::Yes && test.keeps_out(policy.effect);
+            let label = ArgumentLabel::of(labelled(&test.pointer));
+            let keeps_out = label == ArgumentLabel::Yes && test.keeps_out(policy.effect);
             let said = test.begins(&guards(test), label).or_else(|| {
                 let said = keeps_out.then(|| test.dodged())??;
                 Some((said, KEPT_OUT))
@@ -114,7 +118,7 @@ fn paths(world: &World<'_>, found: &mut Found) {
             let Some((message, help)) = said else {
                 continue;
             };
-            let say = Say {
+            let say = LintMessage {
                 message,
                 help: help.to_owned(),
                 label: "tested as text",
@@ -143,7 +147,7 @@ fn begins_a_path(start: &str) -> bool {
     drive || start.len() > 1 && start.starts_with(['/', '~'])
 }
 
-fn hosts(world: &World<'_>, found: &mut Found) {
+fn hosts(world: &LintContext<'_>, found: &mut LintFindings) {
     for policy in world.policies {
         let labels = labels(world, policy);
         let labelled = |pointer: &str, of: fn(&ToolLabels) -> &Vec<String>| {
@@ -155,9 +159,9 @@ fn hosts(world: &World<'_>, found: &mut Found) {
             let url = labelled(&test.pointer, |tool| &tool.urls);
             let host = labelled(&test.pointer, |tool| &tool.hosts);
             let why = if url || is_named(&test.pointer, &URLS) {
-                test.of_url(Labelled::of(url))
+                test.of_url(ArgumentLabel::of(url))
             } else if host || is_named(&test.pointer, &HOSTS) {
-                test.of_host(Labelled::of(host))
+                test.of_host(ArgumentLabel::of(host))
             } else {
                 None
             };
@@ -172,7 +176,7 @@ fn hosts(world: &World<'_>, found: &mut Found) {
                  compare `context.targets.hosts`; or write the beginning up to the slash after the \
                  host"
             };
-            let say = Say {
+            let say = LintMessage {
                 message: format!("`{}` is tested as text: {why}", test.pointer),
                 help: help.to_owned(),
                 label: match policy.effect {
@@ -187,12 +191,12 @@ fn hosts(world: &World<'_>, found: &mut Found) {
 
 /// Whether the host says what an argument is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Labelled {
+enum ArgumentLabel {
     Yes,
     No,
 }
 
-impl Labelled {
+impl ArgumentLabel {
     const fn of(labelled: bool) -> Self {
         if labelled { Self::Yes } else { Self::No }
     }
@@ -202,7 +206,7 @@ impl Labelled {
 const OTHERWISE: &str = "capitals, a port, a user or a dot at the end of the host make another \
      spelling of the same";
 
-impl<'e> Test<'e> {
+impl<'e> StringTest<'e> {
     /// Whether it is there to stop a call: another spelling of the same then goes through. What lets
     /// through, lets through less by being exact.
     fn keeps_out(&self, effect: Effect) -> bool {
@@ -214,8 +218,8 @@ impl<'e> Test<'e> {
     }
 
     /// What else begins like a path, and what to do about it.
-    fn begins(&self, guards: &[&Pattern], label: Labelled) -> Option<(String, &'static str)> {
-        let Kind::Like(pieces, pattern) = &self.kind else {
+    fn begins(&self, guards: &[&Pattern], label: ArgumentLabel) -> Option<(String, &'static str)> {
+        let StringTestKind::Like(pieces, pattern) = &self.kind else {
             return None;
         };
         let [start, rest @ ..] = pieces.as_slice() else {
@@ -231,7 +235,7 @@ impl<'e> Test<'e> {
         } else if let Some(way) = open_way(start, &rest, pattern, guards) {
             let how = if rest.is_empty() { "begins so" } else { "fits" };
             format!("`{way}` {how}, too")
-        } else if label == Labelled::Yes {
+        } else if label == ArgumentLabel::Yes {
             format!("`{start}` may be written in other ways, and links are not followed")
         } else {
             return None;
@@ -242,14 +246,14 @@ impl<'e> Test<'e> {
     /// How a path that is kept out by its text is written so that it is not.
     fn dodged(&self) -> Option<String> {
         match &self.kind {
-            Kind::Is(names) => {
+            StringTestKind::Is(names) => {
                 let written = names.iter().find(|name| name.contains('/'))?;
                 let (above, name) = written.trim_end_matches('/').rsplit_once('/')?;
                 Some(format!(
                     "`{above}/./{name}` and whatever links to it are other texts than `{written}`"
                 ))
             }
-            Kind::Like(pieces, _) => {
+            StringTestKind::Like(pieces, _) => {
                 // Whatever looks for dots looks for spellings.
                 let is_guard = pieces.iter().any(|piece| piece.contains(".."));
                 let names_place = pieces.iter().any(|piece| piece.contains(['/', '\\']));
@@ -264,8 +268,8 @@ impl<'e> Test<'e> {
     /// Whether it is about the host and not about what follows it alone.
     fn names_host(&self) -> bool {
         match &self.kind {
-            Kind::Is(names) => !names.is_empty(),
-            Kind::Like(pieces, _) => pieces
+            StringTestKind::Is(names) => !names.is_empty(),
+            StringTestKind::Like(pieces, _) => pieces
                 .iter()
                 .any(|piece| piece.contains("://") || is_domain(piece)),
         }
@@ -273,14 +277,14 @@ impl<'e> Test<'e> {
 
     fn pattern(&self) -> Option<&'e Pattern> {
         match &self.kind {
-            Kind::Like(_, pattern) => Some(pattern),
-            Kind::Is(_) => None,
+            StringTestKind::Like(_, pattern) => Some(pattern),
+            StringTestKind::Is(_) => None,
         }
     }
 
     /// What gets round a test of a URL.
-    fn of_url(&self, labelled: Labelled) -> Option<&'static str> {
-        let Kind::Like(pieces, _) = &self.kind else {
+    fn of_url(&self, labelled: ArgumentLabel) -> Option<&'static str> {
+        let StringTestKind::Like(pieces, _) = &self.kind else {
             return None;
         };
         let [start, rest @ ..] = pieces.as_slice() else {
@@ -294,7 +298,7 @@ impl<'e> Test<'e> {
                 Some((_, path)) => {
                     let whole_host = path.is_empty() && rest.concat().is_empty();
                     let spellings = "a port, a user or capitals make another spelling";
-                    (whole_host && labelled == Labelled::Yes).then_some(spellings)
+                    (whole_host && labelled == ArgumentLabel::Yes).then_some(spellings)
                 }
                 None => Some("the name of the host may go on, or begin otherwise"),
             };
@@ -306,13 +310,13 @@ impl<'e> Test<'e> {
     }
 
     /// What gets round a test of a host's name.
-    fn of_host(&self, labelled: Labelled) -> Option<&'static str> {
+    fn of_host(&self, labelled: ArgumentLabel) -> Option<&'static str> {
         let spellings = "capitals and a dot at the end make another spelling";
         match &self.kind {
-            Kind::Is(names) => {
-                (labelled == Labelled::Yes && !names.is_empty()).then_some(spellings)
+            StringTestKind::Is(names) => {
+                (labelled == ArgumentLabel::Yes && !names.is_empty()).then_some(spellings)
             }
-            Kind::Like(pieces, _) => {
+            StringTestKind::Like(pieces, _) => {
                 let [first, .., last] = pieces.as_slice() else {
                     return None;
                 };
@@ -333,7 +337,7 @@ impl<'e> Test<'e> {
 }
 
 /// Labels of the tools that a policy is about.
-fn labels<'w>(world: &'w World<'_>, policy: &PolicyTree<'_>) -> Vec<&'w ToolLabels> {
+fn labels<'w>(world: &'w LintContext<'_>, policy: &PolicyTree<'_>) -> Vec<&'w ToolLabels> {
     let said = &world.given.said;
     let scope = policy.template.resource_constraint().as_inner();
     if let PrincipalOrResourceConstraint::Eq(EntityReference::EUID(uid)) = scope {

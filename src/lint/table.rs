@@ -1,10 +1,11 @@
 //! All lints.
 
-use super::found::Found;
-use super::material::World;
+use super::findings::LintFindings;
+use super::material::LintContext;
 use super::{
-    actions, appearance, breadth, contradictions, levels, locked, names, never_said, overflow,
-    patterns, pointers, repeated, spelling, strings, unlabelled, untested, words,
+    actions, annotations, appearance, breadth, contradictions, duplicates, impossible_words,
+    levels, lock_coverage, names, overflow, patterns, pointers, spelling, strings, unlabelled,
+    untested,
 };
 
 /// One lint.
@@ -13,23 +14,23 @@ pub struct Lint {
     pub code: &'static str,
     /// What it finds, in a few words.
     pub about: &'static str,
-    pub(super) look: fn(&World<'_>, &mut Found),
+    pub(super) look: fn(&LintContext<'_>, &mut LintFindings),
 }
 
 /// In the order of their codes.
 pub const ALL: &[&Lint] = &[
-    &words::ANNOTATION_WITHOUT_EFFECT,
+    &annotations::ANNOTATION_WITHOUT_EFFECT,
     &overflow::CAN_ERROR,
     &contradictions::CONSTANT_CONDITION,
-    &repeated::DUPLICATE_CONDITION,
-    &repeated::DUPLICATE_POLICY,
+    &duplicates::DUPLICATE_CONDITION,
+    &duplicates::DUPLICATE_POLICY,
     &levels::EQUALITY_ON_LEVEL,
     &actions::EXACT_CALL,
     &patterns::GLOB_LITERAL,
     &spelling::HOST_SPELLING,
     &appearance::LOOK_ALIKE,
     &contradictions::NEVER_MATCHES,
-    &locked::NOT_LOCKED,
+    &lock_coverage::NOT_LOCKED,
     &breadth::PERMITS_NOTHING,
     &breadth::SHADOWED_PERMIT,
     &strings::STRING_TEST_ON_HOST,
@@ -37,7 +38,7 @@ pub const ALL: &[&Lint] = &[
     &breadth::UNCONDITIONAL_PERMIT,
     &pointers::UNKNOWN_ARGUMENT,
     &names::UNKNOWN_NAME,
-    &never_said::UNKNOWN_WORD,
+    &impossible_words::UNKNOWN_WORD,
     &unlabelled::UNLABELLED_PATH,
     &appearance::UNSEEN_CHARACTER,
     &untested::UNTESTED_TOOL,

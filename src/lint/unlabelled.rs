@@ -3,8 +3,8 @@
 use serde_json::Value;
 use toml::de::DeTable;
 
-use super::found::Found;
-use super::material::World;
+use super::findings::LintFindings;
+use super::material::LintContext;
 use super::table::Lint;
 use crate::policy::{PolicyProblem, PolicySource};
 
@@ -28,12 +28,12 @@ const NAMES: [&str; 9] = [
     "source",
 ];
 
-fn look(world: &World<'_>, found: &mut Found) {
+fn look(world: &LintContext<'_>, found: &mut LintFindings) {
     if !world.has("roots.toml") {
         return;
     }
     for (name, locked) in world.given.lock.tools() {
-        // Without the key a call reaches nobody knows where, which counts as outside.
+        // Without the key a call may reach any path, which counts as outside.
         let labels = world.given.said.tools.get(name);
         let Some(paths) = labels.and_then(|labels| labels.paths.as_ref()) else {
             continue;
@@ -66,7 +66,7 @@ fn arguments(definition: &str) -> Vec<String> {
     named.map(|(name, _)| name.clone()).collect()
 }
 
-fn problem(world: &World<'_>, tool: &str, argument: &str) -> PolicyProblem {
+fn problem(world: &LintContext<'_>, tool: &str, argument: &str) -> PolicyProblem {
     let [shown, argument] = [tool, argument].map(|text| text.escape_debug().to_string());
     let message = format!("`paths` of `{shown}` leaves out its argument `{argument}`");
     let help = format!(

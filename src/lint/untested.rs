@@ -2,8 +2,8 @@
 
 use toml::de::DeTable;
 
-use super::found::Found;
-use super::material::World;
+use super::findings::LintFindings;
+use super::material::LintContext;
 use super::table::Lint;
 use crate::policy::PolicyProblem;
 
@@ -13,7 +13,7 @@ pub(super) const UNTESTED_TOOL: Lint = Lint {
     look,
 };
 
-fn look(world: &World<'_>, found: &mut Found) {
+fn look(world: &LintContext<'_>, found: &mut LintFindings) {
     let Some(tested) = &world.given.tested else {
         return;
     };

@@ -4,10 +4,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::engines::{EXTENSIONS, Kinds};
+use super::engines::{EXTENSIONS, EngineKinds};
 use super::labels;
 use super::manifest;
-use super::unclaimed::{self, Unclaimed};
+use super::unrecognized_files::{self, UnrecognizedFile};
 use crate::policy::{PolicyProblem, PolicySnapshot, PolicySource};
 
 /// The largest policy file that is read, in bytes.
@@ -32,13 +32,13 @@ pub(super) struct Directory {
     pub(super) manifest: Option<PolicySource>,
     pub(super) problems: Vec<PolicyProblem>,
     pub(super) notices: Vec<PolicyProblem>,
-    /// What the directory of the candidate holds.
-    pub(super) candidate: Option<Box<Self>>,
+    /// What the directory of the shadow policy holds.
+    pub(super) shadow: Option<Box<Self>>,
 }
 
 impl Directory {
     /// Dot-entries are skipped, symbolic links are followed; order is that of the file names' bytes.
-    pub(super) fn read(&mut self, dir: &Path, engines: &Kinds) {
+    pub(super) fn read(&mut self, dir: &Path, engines: &EngineKinds) {
         dir.clone_into(&mut self.root);
         self.walk(dir, engines, &mut Vec::new());
         self.sum_up_unread();
@@ -78,7 +78,7 @@ impl Directory {
             && self.labels == other.labels
             && self.manifest == other.manifest
             && problems(self) == problems(other)
-            && match (&self.candidate, &other.candidate) {
+            && match (&self.shadow, &other.shadow) {
                 (Some(one), Some(other)) => one.is_same_as(other),
                 (one, other) => one.is_none() && other.is_none(),
             }
@@ -87,15 +87,15 @@ impl Directory {
     /// Whether a snapshot was made of exactly this.
     pub(super) fn is_in_force(&self, snapshot: &PolicySnapshot) -> bool {
         let same = self.manifest.is_some() == snapshot.has_manifest();
-        let candidate = match (&self.candidate, snapshot.candidate()) {
-            (Some(found), Some(candidate)) => found.is_in_force(candidate),
-            (found, candidate) => found.is_none() && candidate.is_none(),
+        let shadow = match (&self.shadow, snapshot.shadow()) {
+            (Some(found), Some(shadow)) => found.is_in_force(shadow),
+            (found, shadow) => found.is_none() && shadow.is_none(),
         };
-        same && candidate && self.problems.is_empty() && self.files().eq(of_files(snapshot))
+        same && shadow && self.problems.is_empty() && self.files().eq(of_files(snapshot))
     }
 
     /// `above` are the real paths of the directories that are being walked.
-    fn walk(&mut self, dir: &Path, engines: &Kinds, above: &mut Vec<PathBuf>) {
+    fn walk(&mut self, dir: &Path, engines: &EngineKinds, above: &mut Vec<PathBuf>) {
         let (real, entries) = match entries(dir) {
             Ok(found) => found,
             Err(error) => return self.refuse(dir, &error.to_string()),
@@ -116,10 +116,10 @@ impl Directory {
         above.pop();
     }
 
-    fn file(&mut self, path: &Path, size: u64, engines: &Kinds) {
+    fn file(&mut self, path: &Path, size: u64, engines: &EngineKinds) {
         let inside = path.strip_prefix(&self.root).unwrap_or(path);
         // A fixture may have the name of what it tests.
-        let is_labels = labels::claims(path) && !unclaimed::is_of_tests(inside);
+        let is_labels = labels::claims(path) && !unrecognized_files::is_of_tests(inside);
         let is_manifest = manifest::claims(inside);
         if !is_labels && !is_manifest && !engines.claims(path) {
             return self.unclaimed(path, engines);
@@ -153,16 +153,16 @@ impl Directory {
     }
 
     /// An unread rule must not look as if it were in force.
-    fn unclaimed(&mut self, path: &Path, engines: &Kinds) {
+    fn unclaimed(&mut self, path: &Path, engines: &EngineKinds) {
         let shown = path.display();
         let inside = path.strip_prefix(&self.root).unwrap_or(path);
-        let problem = match Unclaimed::of(inside, path, engines) {
-            Unclaimed::Aside => return,
-            Unclaimed::CopyOf(original) => {
+        let problem = match UnrecognizedFile::of(inside, path, engines) {
+            UnrecognizedFile::Aside => return,
+            UnrecognizedFile::CopyOf(original) => {
                 let message = format!("`{shown}` is not read, `{original}` beside it is");
                 return self.notices.push(PolicyProblem::warning(UNREAD, message));
             }
-            Unclaimed::Doubtful { meant } => {
+            UnrecognizedFile::Doubtful { meant } => {
                 let help = match meant {
                     Some(meant) => format!("did you mean `{meant}`? {ASIDE}"),
                     None => format!("names of policies end in {}; {ASIDE}", endings()),

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 #[cfg(not(all(feature = "cel", feature = "rego")))]
 use crate::policy::EngineName;
-#[cfg(not(all(feature = "cel", feature = "rego")))]
-use crate::policy::engines::absent::Absent;
 use crate::policy::engines::cedar::{Cedar, ToolGroups};
 #[cfg(feature = "cel")]
 use crate::policy::engines::cel::Cel;
+#[cfg(not(all(feature = "cel", feature = "rego")))]
+use crate::policy::engines::disabled::DisabledEngine;
 #[cfg(not(feature = "cel"))]
 use crate::policy::engines::is_cel;
 #[cfg(not(feature = "rego"))]
@@ -20,24 +20,24 @@ use crate::policy::engines::is_rego;
 #[cfg(feature = "rego")]
 use crate::policy::engines::rego::Rego;
 use crate::policy::{
-    Checked, Compiled, EngineKind, Lock, PolicyEntry, PolicyErrors, PolicyId, PolicyProblem,
-    PolicySource, RuleEngine, Surfaces, Warnings,
+    CheckedPolicies, CompiledPolicies, EngineKind, ExposedActions, Lock, PolicyEntry, PolicyErrors,
+    PolicyId, PolicyProblem, PolicySource, RuleEngine, WarningMode,
 };
 
 /// One of each kind.
 #[derive(Debug)]
-pub(super) struct Kinds {
+pub(super) struct EngineKinds {
     cedar: Cedar,
     others: Vec<Box<dyn EngineKind>>,
 }
 
 /// All engines together.
 #[derive(Debug)]
-pub(super) struct All {
+pub(super) struct CompiledEngines {
     pub(super) engines: Vec<Box<dyn RuleEngine>>,
     pub(super) policies: Vec<PolicyEntry>,
     pub(super) notices: Vec<PolicyProblem>,
-    pub(super) surfaces: Surfaces,
+    pub(super) surfaces: ExposedActions,
 }
 
 /// How the names of files end that some engine reads.
@@ -45,17 +45,21 @@ pub(super) const EXTENSIONS: [&str; 3] = ["cedar", "rego", "cel.toml"];
 
 /// Whether some engine reads a file of this name.
 pub(crate) fn claims(path: &Path) -> bool {
-    Kinds::default().claims(path)
+    EngineKinds::default().claims(path)
 }
 
-impl Default for Kinds {
+impl Default for EngineKinds {
     fn default() -> Self {
-        Self::new(&ToolGroups::default(), &Arc::default(), Warnings::default())
+        Self::new(
+            &ToolGroups::default(),
+            &Arc::default(),
+            WarningMode::default(),
+        )
     }
 }
 
-impl Kinds {
-    pub(super) fn new(groups: &ToolGroups, lock: &Arc<Lock>, warnings: Warnings) -> Self {
+impl EngineKinds {
+    pub(super) fn new(groups: &ToolGroups, lock: &Arc<Lock>, warnings: WarningMode) -> Self {
         Self {
             cedar: Cedar {
                 groups: groups.clone(),
@@ -67,7 +71,7 @@ impl Kinds {
                 #[cfg(feature = "rego")]
                 Box::new(Rego::new(groups.clone())),
                 #[cfg(not(feature = "rego"))]
-                Box::new(Absent {
+                Box::new(DisabledEngine {
                     name: EngineName("rego"),
                     claims: is_rego,
                 }),
@@ -76,7 +80,7 @@ impl Kinds {
                     groups: groups.clone(),
                 }),
                 #[cfg(not(feature = "cel"))]
-                Box::new(Absent {
+                Box::new(DisabledEngine {
                     name: EngineName("cel"),
                     claims: is_cel,
                 }),
@@ -85,7 +89,7 @@ impl Kinds {
     }
 
     /// What was checked before is not checked again.
-    pub(super) fn after(mut self, checked: Vec<Checked>) -> Self {
+    pub(super) fn after(mut self, checked: Vec<CheckedPolicies>) -> Self {
         self.cedar.checked = checked;
         self
     }
@@ -102,7 +106,10 @@ impl Kinds {
     }
 
     /// What is built in or compiled is Cedar, and so has a name that no other engine claims.
-    pub(super) fn compile(&self, sources: &[PolicySource]) -> Result<All, PolicyErrors> {
+    pub(super) fn compile(
+        &self,
+        sources: &[PolicySource],
+    ) -> Result<CompiledEngines, PolicyErrors> {
         let others: Vec<_> = self
             .others
             .iter()
@@ -142,14 +149,14 @@ fn of(kind: &dyn EngineKind, sources: &[PolicySource]) -> Vec<PolicySource> {
     sources.iter().filter(claimed).cloned().collect()
 }
 
-fn joined(all: Vec<Compiled>) -> Option<All> {
-    let joined = |all: All, one: All| All {
+fn joined(all: Vec<CompiledPolicies>) -> Option<CompiledEngines> {
+    let joined = |all: CompiledEngines, one: CompiledEngines| CompiledEngines {
         engines: all.engines.into_iter().chain(one.engines).collect(),
         policies: all.policies.into_iter().chain(one.policies).collect(),
         notices: all.notices.into_iter().chain(one.notices).collect(),
         surfaces: all.surfaces.and(one.surfaces),
     };
-    let all = all.into_iter().map(|compiled| All {
+    let all = all.into_iter().map(|compiled| CompiledEngines {
         engines: vec![compiled.engine],
         policies: compiled.policies,
         notices: compiled.notices,
@@ -159,7 +166,7 @@ fn joined(all: Vec<Compiled>) -> Option<All> {
 }
 
 /// Policies of two engines that have one name. Each engine sees to its own.
-fn namesakes(all: &[Compiled]) -> Vec<PolicyProblem> {
+fn namesakes(all: &[CompiledPolicies]) -> Vec<PolicyProblem> {
     let mut first: HashMap<&PolicyId, (usize, &PolicyEntry)> = HashMap::new();
     let mut problems = Vec::new();
     for (engine, compiled) in all.iter().enumerate() {

@@ -4,23 +4,23 @@
 //! Every key is known or an error, and all problems of all files are reported at once.
 
 mod agents;
-mod compiled;
-mod lost;
-mod places;
+mod label_rules;
+mod removed_labels;
+mod resource_files;
 #[cfg(test)]
 mod tests;
 mod tools;
 
 use std::path::Path;
 
-pub(super) use self::compiled::Compiled;
-pub(super) use self::lost::lost;
+pub(super) use self::label_rules::LabelRules;
+pub(super) use self::removed_labels::lost;
 
 use self::agents::Agents;
-use self::places::{Prompts, Resources, Roots};
+use self::resource_files::{ParsedPrompts, ParsedResources, ParsedRoots};
 use self::tools::Tools;
 use super::lock;
-use crate::policy::table::{self, Table};
+use crate::policy::table::{self, TomlTable};
 use crate::policy::{Labels, PolicyProblem, PolicySource};
 
 const AGENTS: &str = "agents.toml";
@@ -57,18 +57,18 @@ pub(super) fn meant(name: &str) -> Option<&'static str> {
 pub(super) fn read(
     sources: &[PolicySource],
     problems: &mut Vec<PolicyProblem>,
-) -> (Labels, Compiled) {
+) -> (Labels, LabelRules) {
     let mut tools = Tools::default();
     let mut agents = Agents::default();
-    let mut roots = Roots::default();
-    let mut resources = Resources::default();
-    let mut prompts = Prompts::default();
+    let mut roots = ParsedRoots::default();
+    let mut resources = ParsedResources::default();
+    let mut prompts = ParsedPrompts::default();
     let is_lock = |source: &&PolicySource| lock::claims(source.name.as_ref().as_ref());
     for source in sources.iter().filter(|source| !is_lock(source)) {
         let Some(root) = table::parse(source, CODE, problems) else {
             continue;
         };
-        let root = Table::new(source, CODE, root.get_ref(), problems);
+        let root = TomlTable::new(source, CODE, root.get_ref(), problems);
         match file_name(source) {
             TOOLS => tools.read(root),
             ROOTS => roots.read(root),
@@ -83,7 +83,7 @@ pub(super) fn read(
     resources.finish(&mut labels);
     prompts.finish(&mut labels);
     let overrides = agents.finish(&mut labels);
-    let compiled = Compiled::of(&labels, overrides);
+    let compiled = LabelRules::of(&labels, overrides);
     (labels, compiled)
 }
 

@@ -30,7 +30,7 @@ const BETWEEN: &str = "  ";
 
 /// A line, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Listed<'t> {
+struct ManifestLine<'t> {
     digest: &'t str,
     place: Range<usize>,
 }
@@ -89,7 +89,12 @@ pub(super) fn check(
     problems
 }
 
-fn differs(root: &Path, manifest: &PolicySource, line: &Listed<'_>, name: &str) -> PolicyProblem {
+fn differs(
+    root: &Path,
+    manifest: &PolicySource,
+    line: &ManifestLine<'_>,
+    name: &str,
+) -> PolicyProblem {
     let why = format!("`{name}` has another digest than the one that is listed");
     problem(root, manifest, Some(line.place.clone()), &why)
 }
@@ -127,8 +132,8 @@ fn read_other(path: &Path) -> io::Result<Vec<u8>> {
 type Wrong = (Range<usize>, String);
 
 /// By name. Exactly what `sha256sum` writes for names in the order of their bytes.
-fn parse(text: &str) -> Result<BTreeMap<&str, Listed<'_>>, Wrong> {
-    let mut listed: BTreeMap<&str, Listed<'_>> = BTreeMap::new();
+fn parse(text: &str) -> Result<BTreeMap<&str, ManifestLine<'_>>, Wrong> {
+    let mut listed: BTreeMap<&str, ManifestLine<'_>> = BTreeMap::new();
     let mut at = 0_usize;
     for line in text.split_inclusive('\n') {
         let place = at..at.saturating_add(line.trim_end().len());
@@ -158,7 +163,7 @@ fn parse(text: &str) -> Result<BTreeMap<&str, Listed<'_>>, Wrong> {
         if listed.len() == MAX_LISTED {
             return Err(wrong("more than 10,000 files are listed"));
         }
-        listed.insert(name, Listed { digest, place });
+        listed.insert(name, ManifestLine { digest, place });
     }
     Ok(listed)
 }

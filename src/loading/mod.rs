@@ -6,13 +6,13 @@
 mod directory;
 mod engines;
 mod labels;
+mod load_report;
 mod lock;
 mod manifest;
 mod network;
 #[cfg(test)]
 mod tests;
-mod told;
-mod unclaimed;
+mod unrecognized_files;
 mod watch;
 
 use std::path::PathBuf;
@@ -21,22 +21,24 @@ use std::sync::Arc;
 use crate::policy::engines::allowlist::CompiledAllowlist;
 use crate::policy::engines::cedar::ToolGroups;
 use crate::policy::{
-    Checked, Labels, Lock, OpenTools, PolicyEntry, PolicyErrors, PolicyProblem, PolicySnapshot,
-    PolicySource, Surfaces,
+    CheckedPolicies, ExposedActions, ExposedTools, Labels, Lock, PolicyEntry, PolicyErrors,
+    PolicyProblem, PolicySnapshot, PolicySource,
 };
 
-pub use self::lock::{FILE as LOCK_FILE, LockFile, Locked, Unfit, pretty, push_quoted};
+pub use self::lock::{
+    FILE as LOCK_FILE, LockFile, LockedItem, UnlockableDefinition, pretty, push_quoted,
+};
 pub use self::manifest::FILE as MANIFEST_FILE;
-pub use self::network::{Network, Reach};
-pub use crate::policy::{Pinning, Warnings};
+pub use self::network::{EgressReach, EgressRules};
+pub use crate::policy::{Pinning, WarningMode};
 pub use watch::{
-    Cause, Changes, Found, Meant, NoSource, OnRemoval, Refused, Reload, Source, Taken, Turn, Waker,
-    Watch, Woken,
+    LoadedSource, NoSource, OnRemoval, PathChanges, Reload, ReloadAttempt, ReloadCause,
+    ReloadError, ReloadOutcome, Source, SourceSettings, WakeReason, Waker, Watch,
 };
 
 use self::directory::Directory;
-use self::engines::Kinds;
-use self::told::LockIs;
+use self::engines::EngineKinds;
+use self::load_report::LockState;
 
 pub(crate) use self::engines::claims;
 
@@ -47,11 +49,11 @@ pub struct Settings {
     pub allow: Option<Vec<String>>,
     /// Every file below it that some engine claims counts: `*.cedar`, `*.rego`, `*.cel.toml`.
     pub dir: Option<PathBuf>,
-    /// A candidate for the next policies: its files count as those of `dir` do, and what they would
+    /// A shadow policy for the next revision: its files count as those of `dir` do, and what they would
     /// decide is recorded.
     pub shadow: Option<PathBuf>,
     pub other_methods: OtherMethods,
-    pub warnings: Warnings,
+    pub warnings: WarningMode,
     /// What definitions of tools are held to.
     pub lock: Pinning,
     /// When the directory is read again.
@@ -59,7 +61,7 @@ pub struct Settings {
     /// What happens when it then lacks policies.
     pub on_policy_removal: OnRemoval,
     /// How far tools that connect may reach, by what the session has read.
-    pub network: Network,
+    pub network: EgressRules,
 }
 
 /// What an agent may do beside calling tools, where there is an allowlist and no directory.
@@ -72,28 +74,27 @@ pub enum OtherMethods {
 
 /// A snapshot that is fit to be published, and what to say about it.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedPolicies {
     pub snapshot: PolicySnapshot,
     /// What an operator should know; nothing here refuses the policies.
     pub notices: Vec<PolicyProblem>,
-    /// What is wrong with the candidate, which is then not asked.
-    pub candidate: Vec<PolicyProblem>,
-    pub surfaces: Surfaces,
+    /// What is wrong with the shadow policy, which is then not asked.
+    pub shadow: Vec<PolicyProblem>,
+    pub surfaces: ExposedActions,
 }
 
-/// All there is, or all that is wrong with it, the candidate included.
-pub fn load(settings: &Settings) -> Result<Loaded, PolicyErrors> {
+/// All there is, or all that is wrong with it, the shadow policy included.
+pub fn load(settings: &Settings) -> Result<LoadedPolicies, PolicyErrors> {
     let mut loaded = compile(settings, read(settings), None)?;
-    match std::mem::take(&mut loaded.candidate) {
+    match std::mem::take(&mut loaded.shadow) {
         problems if problems.is_empty() => Ok(loaded),
         problems => Err(PolicyErrors::of(problems)),
     }
 }
 
-/// Policies with the texts that they come from, whether they load or not: for whoever tells their
-/// author more than what keeps them from loading.
+/// Policies with their source texts, whether they load or not, for lints.
 #[derive(Debug)]
-pub struct Survey {
+pub struct PolicySurvey {
     /// Files of policies.
     pub policies: Vec<PolicySource>,
     /// `agents.toml` and `tools.toml`.
@@ -101,13 +102,13 @@ pub struct Survey {
     /// What those say, as far as they can be read.
     pub said: Labels,
     pub lock: Arc<Lock>,
-    pub loaded: Result<Loaded, PolicyErrors>,
+    pub loaded: Result<LoadedPolicies, PolicyErrors>,
 }
 
 /// Loads, and keeps what was read.
-pub fn survey(settings: &Settings) -> Survey {
+pub fn survey(settings: &Settings) -> PolicySurvey {
     let found = read(settings);
-    Survey {
+    PolicySurvey {
         policies: found.sources.clone(),
         labels: found.labels.clone(),
         said: labels::read(&found.labels, &mut Vec::new()).0,
@@ -120,7 +121,7 @@ pub fn survey(settings: &Settings) -> Survey {
 pub fn load_changed(
     settings: &Settings,
     change: impl FnOnce(&mut [PolicySource]),
-) -> Result<Loaded, PolicyErrors> {
+) -> Result<LoadedPolicies, PolicyErrors> {
     let mut found = read(settings);
     change(&mut found.sources);
     compile(settings, found, None)
@@ -134,7 +135,7 @@ pub fn load_changed(
 pub fn manifest(settings: &Settings) -> Result<String, PolicyErrors> {
     let mut found = Directory::default();
     if let Some(dir) = &settings.dir {
-        found.read(dir, &Kinds::default());
+        found.read(dir, &EngineKinds::default());
     }
     let text = found.listing();
     compile(settings, found, None).map(|_| text)
@@ -144,19 +145,19 @@ pub fn manifest(settings: &Settings) -> Result<String, PolicyErrors> {
 fn read(settings: &Settings) -> Directory {
     let mut found = Directory::default();
     if let Some(dir) = &settings.dir {
-        found.read(dir, &Kinds::default());
+        found.read(dir, &EngineKinds::default());
         found.check_manifest();
     }
     if let Some(dir) = &settings.shadow {
-        let mut candidate = Directory::default();
-        candidate.read(dir, &Kinds::default());
-        candidate.check_manifest();
-        found.candidate = Some(Box::new(candidate));
+        let mut shadow = Directory::default();
+        shadow.read(dir, &EngineKinds::default());
+        shadow.check_manifest();
+        found.shadow = Some(Box::new(shadow));
     }
     found
 }
 
-/// A candidate that is not valid is left out, and never keeps the policies themselves from being
+/// A shadow policy that is not valid is left out, and never keeps the policies themselves from being
 /// taken.
 ///
 /// What was checked for `before`, which may be in force, is not checked again; the result is the
@@ -165,11 +166,11 @@ fn compile(
     settings: &Settings,
     mut found: Directory,
     before: Option<&PolicySnapshot>,
-) -> Result<Loaded, PolicyErrors> {
-    let candidate = found.candidate.take();
+) -> Result<LoadedPolicies, PolicyErrors> {
+    let shadow = found.shadow.take();
     let mut checked = before.map(PolicySnapshot::checked).unwrap_or_default();
     let mut loaded = compile_one(settings, found, checked.clone())?;
-    let Some(candidate) = candidate else {
+    let Some(shadow) = shadow else {
         return Ok(loaded);
     };
     let settings = Settings {
@@ -177,13 +178,13 @@ fn compile(
         shadow: None,
         ..settings.clone()
     };
-    // A candidate is mostly what is in force and a little more, and later comes into force.
+    // A shadow policy is mostly what is in force and a little more, and later comes into force.
     checked.extend(loaded.snapshot.checked());
-    let before = before.and_then(PolicySnapshot::candidate);
+    let before = before.and_then(PolicySnapshot::shadow);
     checked.extend(before.map(PolicySnapshot::checked).unwrap_or_default());
-    match compile_one(&settings, *candidate, checked) {
-        Ok(candidate) => loaded.snapshot = loaded.snapshot.with_candidate(candidate.snapshot),
-        Err(errors) => loaded.candidate = errors.problems,
+    match compile_one(&settings, *shadow, checked) {
+        Ok(shadow) => loaded.snapshot = loaded.snapshot.with_shadow(shadow.snapshot),
+        Err(errors) => loaded.shadow = errors.problems,
     }
     Ok(loaded)
 }
@@ -191,8 +192,8 @@ fn compile(
 fn compile_one(
     settings: &Settings,
     mut found: Directory,
-    checked: Vec<Checked>,
-) -> Result<Loaded, PolicyErrors> {
+    checked: Vec<CheckedPolicies>,
+) -> Result<LoadedPolicies, PolicyErrors> {
     let mut labels = Labels::default();
     let mut sources = vec![builtin(
         "<core.cedar>",
@@ -217,12 +218,12 @@ fn compile_one(
         }
     }
     let mut lock = Lock::default();
-    let mut lock_is = LockIs::Whole;
+    let mut lock_is = LockState::Whole;
     if settings.dir.is_some() {
         let sound = found.problems.len();
         lock = lock::read(&found.labels, &mut found.problems);
         if found.problems.len() > sound {
-            lock_is = LockIs::Broken;
+            lock_is = LockState::Broken;
         }
         sources.append(&mut found.sources);
         let (read, compiled) = labels::read(&found.labels, &mut found.problems);
@@ -256,8 +257,8 @@ fn compile_one(
             .notices
             .extend(allowed.filter_map(|name| unapproved(name, &lock)));
     }
-    let kinds = Kinds::new(&groups, &lock, settings.warnings).after(checked);
-    let compiled = match told::compiled(&kinds, &sources, (&lock, lock_is)) {
+    let kinds = EngineKinds::new(&groups, &lock, settings.warnings).after(checked);
+    let compiled = match load_report::compiled(&kinds, &sources, (&lock, lock_is)) {
         Ok(compiled) if found.problems.is_empty() => compiled,
         Ok(_) => {
             return Err(PolicyErrors::of(found.problems));
@@ -272,7 +273,7 @@ fn compile_one(
     notices.extend(compiled.notices);
     notices.extend(empty_files(&sources, &compiled.policies));
     notices.extend(nameless(&sources, &compiled.policies));
-    if compiled.surfaces.tools == OpenTools::None {
+    if compiled.surfaces.tools == ExposedTools::None {
         notices.push(no_tools(settings));
     }
     sources.extend(entities);
@@ -285,10 +286,10 @@ fn compile_one(
     if found.manifest.is_some() {
         snapshot = snapshot.with_manifest();
     }
-    Ok(Loaded {
+    Ok(LoadedPolicies {
         snapshot,
         notices,
-        candidate: Vec::new(),
+        shadow: Vec::new(),
         surfaces: compiled.surfaces,
     })
 }

@@ -5,16 +5,16 @@ use crate::policy::{PolicySource, RATCHET_FILE};
 
 /// How far tools that connect may reach, for each level of sensitivity.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Network {
+pub struct EgressRules {
     /// From the lowest level to the highest.
-    pub reach: [Reach; 4],
+    pub reach: [EgressReach; 4],
     /// What may be reached where not everything may.
     pub hosts: Vec<String>,
 }
 
 /// How far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reach {
+pub enum EgressReach {
     /// Anywhere.
     Full,
     /// To hosts that the configuration names.
@@ -24,22 +24,27 @@ pub enum Reach {
 }
 
 /// Nothing connects any more once anything confidential was read.
-impl Default for Network {
+impl Default for EgressRules {
     fn default() -> Self {
         Self {
-            reach: [Reach::Full, Reach::Full, Reach::None, Reach::None],
+            reach: [
+                EgressReach::Full,
+                EgressReach::Full,
+                EgressReach::None,
+                EgressReach::None,
+            ],
             hosts: Vec::new(),
         }
     }
 }
 
-impl Network {
+impl EgressRules {
     /// From which level on no call of a tool that connects can be permitted.
     pub(super) fn closed_from(&self) -> Option<i64> {
         let least = if self.hosts.is_empty() {
-            Reach::Proxied
+            EgressReach::Proxied
         } else {
-            Reach::None
+            EgressReach::None
         };
         let first = self.reach.iter().position(|reach| *reach >= least)?;
         i64::try_from(first).ok()
@@ -47,9 +52,9 @@ impl Network {
 
     /// The rules that it comes to; none where everything may be reached at every level.
     pub(super) fn compiled(&self) -> Option<PolicySource> {
-        let first = |least: Reach| self.reach.iter().position(|reach| *reach >= least);
-        let closed = first(Reach::None);
-        let limited = first(Reach::Proxied).filter(|level| Some(*level) != closed);
+        let first = |least: EgressReach| self.reach.iter().position(|reach| *reach >= least);
+        let closed = first(EgressReach::None);
+        let limited = first(EgressReach::Proxied).filter(|level| Some(*level) != closed);
         let hosts = limited.map(|level| self.hosts_rule(level, closed));
         let rules: Vec<String> = hosts.into_iter().chain(closed.map(closed_rule)).collect();
         let title = "// How far tools that connect may reach (`[ratchet.network]`).\n";
@@ -108,10 +113,10 @@ mod tests {
 
     #[test]
     fn closed_is_what_no_call_can_be_permitted_of() {
-        use Reach::{Full, None as Nowhere, Proxied};
-        let check = |reach: [Reach; 4], hosts: &[&str], closed: Option<i64>| {
+        use EgressReach::{Full, None as Nowhere, Proxied};
+        let check = |reach: [EgressReach; 4], hosts: &[&str], closed: Option<i64>| {
             let hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
-            let network = Network { reach, hosts };
+            let network = EgressRules { reach, hosts };
             assert_eq!(network.closed_from(), closed, "{network:?}");
         };
         check([Full; 4], &[], None);

@@ -1,5 +1,5 @@
-mod again;
 mod manifest;
+mod reload;
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::*;
 use crate::policy::fixture::{World, told, tool};
 use crate::policy::{
     Action, ActionName, ExtensionMethod, Facts, ListFacts, Principal, Prompt, Resource,
-    ResourceFacts, Uses,
+    ResourceFacts, UseTime,
 };
 
 const PERMIT_ALL: &str = "@id(\"all\") permit(principal, action, resource);";
@@ -68,7 +68,7 @@ fn an_empty_allowlist_closes_tools_and_nothing_else() {
     check_open(&load(&closed).unwrap(), &open);
 }
 
-fn check_warns_of_no_tools(loaded: &Loaded) {
+fn check_warns_of_no_tools(loaded: &LoadedPolicies) {
     let notices = told_notices(loaded);
     assert_eq!(notices.len(), 1);
     assert!(notices[0].starts_with("policy::no_tools: no tool can be called"));
@@ -590,7 +590,7 @@ fn warnings_become_notices_when_they_are_allowed() {
     )]);
     assert!(load(&within(&dir)).is_err());
     let loaded = load(&Settings {
-        warnings: Warnings::Allow,
+        warnings: WarningMode::Allow,
         ..within(&dir)
     })
     .unwrap();
@@ -743,7 +743,7 @@ fn the_starter_pack_does_what_its_story_says() {
 }
 
 /// Each action that is open may be allowed, and each that is closed is denied.
-fn check_open(loaded: &Loaded, expected: &[&str]) {
+fn check_open(loaded: &LoadedPolicies, expected: &[&str]) {
     let world = World::new();
     let tool = tool("t");
     let resource = ResourceFacts {
@@ -831,11 +831,11 @@ fn check_refused(dir: &Path, parts: &[&str]) {
     assert!(parts.iter().all(|part| told.contains(part)), "{told}");
 }
 
-fn judged(loaded: &Loaded, name: &str) -> String {
+fn judged(loaded: &LoadedPolicies, name: &str) -> String {
     told(&loaded.snapshot.judge(&World::new().call(&tool(name))))
 }
 
-fn told_notices(loaded: &Loaded) -> Vec<String> {
+fn told_notices(loaded: &LoadedPolicies) -> Vec<String> {
     loaded
         .notices
         .iter()
@@ -868,7 +868,7 @@ fn files(texts: &[(&str, &str)]) -> TempDir {
     dir
 }
 
-fn pack(name: &str) -> Loaded {
+fn pack(name: &str) -> LoadedPolicies {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("policies")
         .join(name);
@@ -881,14 +881,14 @@ fn pack(name: &str) -> Loaded {
     loaded
 }
 
-fn shown<'n>(loaded: &Loaded, names: &[&'n str]) -> Vec<&'n str> {
+fn shown<'n>(loaded: &LoadedPolicies, names: &[&'n str]) -> Vec<&'n str> {
     let world = World::new();
     let tools: Vec<_> = names.iter().map(|name| tool(name)).collect();
     let items: Vec<Resource<'_>> = tools.iter().map(Resource::Tool).collect();
     let facts = ListFacts {
         principal: Principal::Agent(&world.agent),
         env: world.env(),
-        uses: Uses::Now,
+        uses: UseTime::Now,
     };
     let shown = loaded.snapshot.visible(&facts, &items);
     names
@@ -900,7 +900,7 @@ fn shown<'n>(loaded: &Loaded, names: &[&'n str]) -> Vec<&'n str> {
 }
 
 #[test]
-fn a_candidate_is_loaded_beside_the_policies_and_never_in_their_place() {
+fn a_shadow_policy_is_loaded_beside_the_policies_and_never_in_their_place() {
     let dir = tempfile::tempdir().unwrap();
     let (now, next) = (dir.path().join("now"), dir.path().join("next"));
     for (dir, effect) in [(&now, "permit"), (&next, "forbid")] {
@@ -914,7 +914,7 @@ fn a_candidate_is_loaded_beside_the_policies_and_never_in_their_place() {
         ..Settings::default()
     };
     let loaded = load(&settings).unwrap();
-    let candidate = loaded.snapshot.candidate().unwrap();
+    let shadow = loaded.snapshot.shadow().unwrap();
     let of = |snapshot: &PolicySnapshot| {
         let ids = snapshot.policies().iter();
         ids.filter(|policy| !policy.origin.file.starts_with('<'))
@@ -922,14 +922,14 @@ fn a_candidate_is_loaded_beside_the_policies_and_never_in_their_place() {
             .collect::<Vec<_>>()
     };
     assert!(!of(&loaded.snapshot).contains(&true));
-    assert!(of(candidate).contains(&true));
+    assert!(of(shadow).contains(&true));
 
-    // At the start a broken candidate is a mistake to be told; later it is left out.
+    // At the start a broken shadow policy is a mistake to be told; later it is left out.
     std::fs::write(next.join("it.cedar"), "forbid(").unwrap();
     assert!(load(&settings).is_err());
     let loaded = compile(&settings, read(&settings), None).unwrap();
-    assert!(loaded.snapshot.candidate().is_none());
-    assert_eq!(loaded.candidate.len(), 1);
+    assert!(loaded.snapshot.shadow().is_none());
+    assert_eq!(loaded.shadow.len(), 1);
 }
 
 #[test]

@@ -26,11 +26,11 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
-pub use self::changes::{Changes, Waker, Woken};
-use self::fingerprint::Fingerprint;
-use self::reading::{Reading, Seen, Told, directories};
-pub use self::source::{Found, Meant, NoSource, Refused, Source};
-use super::{Loaded, Settings};
+pub use self::changes::{PathChanges, WakeReason, Waker};
+use self::fingerprint::DirectoryFingerprint;
+use self::reading::{LastReading, PolicyReading, ReadingFingerprints, directories};
+pub use self::source::{LoadedSource, NoSource, ReloadError, Source, SourceSettings};
+use super::{LoadedPolicies, Settings};
 use crate::policy::{PolicyErrors, PolicyProblem, PolicySnapshot, PolicyStore};
 
 /// How often the thread looks at everything.
@@ -67,7 +67,7 @@ pub enum OnRemoval {
 
 /// Why policies were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cause {
+pub enum ReloadCause {
     /// Something changed.
     Changed,
     /// An operator asked, and confirms the present files.
@@ -76,16 +76,16 @@ pub enum Cause {
 
 /// What a reading came to. The thread waits until it knows what became of it.
 #[derive(Debug)]
-pub struct Turn<S: Source = NoSource> {
-    pub cause: Cause,
-    pub found: Result<Found<S>, Refused<S::Error>>,
+pub struct ReloadAttempt<S: Source = NoSource> {
+    pub cause: ReloadCause,
+    pub found: Result<LoadedSource<S>, ReloadError<S::Error>>,
     /// Takes what became of it.
-    pub done: oneshot::Sender<Taken>,
+    pub done: oneshot::Sender<ReloadOutcome>,
 }
 
 /// What became of a reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Taken {
+pub enum ReloadOutcome {
     /// It is in force.
     InForce,
     /// It is not in force, and the log has said why.
@@ -99,7 +99,7 @@ pub enum Taken {
 pub struct Watch<S: Source = NoSource> {
     asked: Arc<AtomicBool>,
     wake: SyncSender<()>,
-    turns: mpsc::Receiver<Turn<S>>,
+    turns: mpsc::Receiver<ReloadAttempt<S>>,
 }
 
 /// What the thread knows.
@@ -109,13 +109,13 @@ struct Watcher<S: Source> {
     settings: Settings,
     source: Option<S>,
     store: Arc<PolicyStore>,
-    turns: mpsc::Sender<Turn<S>>,
+    turns: mpsc::Sender<ReloadAttempt<S>>,
     /// A request is pending.
     asked: Arc<AtomicBool>,
     /// What everything looked like when it was last read.
-    seen: Option<Seen>,
+    seen: Option<ReadingFingerprints>,
     /// What was read last and led to a turn.
-    told: Option<Told<S>>,
+    told: Option<LastReading<S>>,
     /// How often in a row it did not come to rest.
     restless: u32,
 }
@@ -161,7 +161,7 @@ impl<S: Source> Watch<S> {
     }
 
     /// What is to be published next, or to be refused; `None` when the thread has ended.
-    pub async fn next(&mut self) -> Option<Turn<S>> {
+    pub async fn next(&mut self) -> Option<ReloadAttempt<S>> {
         self.turns.recv().await
     }
 }
@@ -169,42 +169,42 @@ impl<S: Source> Watch<S> {
 impl<S: Source> Watcher<S> {
     fn run(mut self, wakes: &Receiver<()>) {
         // The first look finds what changed since the start, if anything.
-        while self.wait(wakes) != Err(Gone) {
+        while self.wait(wakes) != Err(GateEnded) {
             let done = if self.asked.swap(false, Ordering::AcqRel) {
-                self.look(Cause::Asked)
+                self.look(ReloadCause::Asked)
             } else if self.settings.reload == Reload::Watch && self.looks_changed() {
-                self.look(Cause::Changed)
+                self.look(ReloadCause::Changed)
             } else {
                 Ok(())
             };
-            if done == Err(Gone) {
+            if done == Err(GateEnded) {
                 return;
             }
         }
     }
 
     /// Until there may be something to do.
-    fn wait(&self, wakes: &Receiver<()>) -> Result<(), Gone> {
+    fn wait(&self, wakes: &Receiver<()>) -> Result<(), GateEnded> {
         let woken = match self.settings.reload {
             Reload::Watch => wakes.recv_timeout(LOOK),
             Reload::Off => wakes.recv().map_err(RecvTimeoutError::from),
         };
         if woken == Err(RecvTimeoutError::Disconnected) || self.turns.is_closed() {
-            return Err(Gone);
+            return Err(GateEnded);
         }
         Ok(())
     }
 
     fn looks_changed(&self) -> bool {
         let seen = self.seen.as_ref();
-        seen.is_none_or(|seen| *seen != Seen::again(self.file(), &seen.directories))
+        seen.is_none_or(|seen| *seen != ReadingFingerprints::again(self.file(), &seen.directories))
     }
 
     /// Reads, and tells what it came to if that is news.
     ///
     /// # Errors
-    /// [`Gone`] when the receiver is gone.
-    fn look(&mut self, cause: Cause) -> Result<(), Gone> {
+    /// [`GateEnded`] when the receiver is gone.
+    fn look(&mut self, cause: ReloadCause) -> Result<(), GateEnded> {
         let current = self.store.current();
         let Some(rested) = self.at_rest(cause) else {
             return self.restless(cause);
@@ -226,54 +226,59 @@ impl<S: Source> Watcher<S> {
     /// Tells what was read, and takes over what has come into force of it.
     fn publish(
         &mut self,
-        cause: Cause,
-        loaded: Result<Loaded, PolicyErrors>,
-        read: Reading<S>,
-    ) -> Result<(), Gone> {
-        let Reading {
+        cause: ReloadCause,
+        loaded: Result<LoadedPolicies, PolicyErrors>,
+        read: PolicyReading<S>,
+    ) -> Result<(), GateEnded> {
+        let PolicyReading {
             text,
             meant,
             directory,
             ..
         } = read;
         let (found, settings) = match (meant, loaded) {
-            (Err(errors), _) => (Err(Refused::Source(errors)), None),
-            (Ok(_), Err(errors)) => (Err(Refused::Policies(errors)), None),
-            (Ok(None), Ok(loaded)) => (Ok(Found { loaded, more: None }), None),
-            (Ok(Some(Meant { settings, more })), Ok(loaded)) => {
+            (Err(errors), _) => (Err(ReloadError::Source(errors)), None),
+            (Ok(_), Err(errors)) => (Err(ReloadError::Policies(errors)), None),
+            (Ok(None), Ok(loaded)) => (Ok(LoadedSource { loaded, more: None }), None),
+            (Ok(Some(SourceSettings { settings, more })), Ok(loaded)) => {
                 let more = Some(more);
-                (Ok(Found { loaded, more }), Some(settings))
+                (Ok(LoadedSource { loaded, more }), Some(settings))
             }
         };
         match self.tell(cause, found)? {
-            Taken::InForce => {
+            ReloadOutcome::InForce => {
                 if let (Some(settings), Some(source), Some(text)) =
                     (settings, &mut self.source, text.clone())
                 {
                     self.settings = settings;
                     source.takes(text);
                 }
-                self.told = Some(Told { text, directory });
+                self.told = Some(LastReading { text, directory });
             }
-            Taken::Refused => self.told = Some(Told { text, directory }),
+            ReloadOutcome::Refused => self.told = Some(LastReading { text, directory }),
             // A confirmation was for what was there then, and is not used again.
-            Taken::No => self.seen = None,
+            ReloadOutcome::No => self.seen = None,
         }
         Ok(())
     }
 
     /// Whether there is something to do: neither in force nor told already, or asked for.
-    fn is_news(&self, cause: Cause, current: &PolicySnapshot, found: &Reading<S>) -> bool {
+    fn is_news(
+        &self,
+        cause: ReloadCause,
+        current: &PolicySnapshot,
+        found: &PolicyReading<S>,
+    ) -> bool {
         let is_told = || self.told.as_ref().is_some_and(|told| told.is(found));
-        cause == Cause::Asked || !(found.is_in_force(current) || is_told())
+        cause == ReloadCause::Asked || !(found.is_in_force(current) || is_told())
     }
 
     fn compile(
         &self,
-        cause: Cause,
+        cause: ReloadCause,
         current: &PolicySnapshot,
-        found: &Reading<S>,
-    ) -> Result<Loaded, PolicyErrors> {
+        found: &PolicyReading<S>,
+    ) -> Result<LoadedPolicies, PolicyErrors> {
         let settings = found.settings().unwrap_or(&self.settings);
         let mut loaded = super::compile(settings, found.directory.clone(), Some(current))?;
         match removals::problems(current, &loaded.snapshot, self.on_policy_removal(cause)) {
@@ -287,17 +292,17 @@ impl<S: Source> Watcher<S> {
     }
 
     /// As is in force, and not as the new text says: it may be cut.
-    fn on_policy_removal(&self, cause: Cause) -> OnRemoval {
+    fn on_policy_removal(&self, cause: ReloadCause) -> OnRemoval {
         match cause {
-            Cause::Asked => OnRemoval::Apply,
-            Cause::Changed => self.settings.on_policy_removal,
+            ReloadCause::Asked => OnRemoval::Apply,
+            ReloadCause::Changed => self.settings.on_policy_removal,
         }
     }
 
     /// Nothing counts while it changes; a requester learns it at once, others when it continues.
-    fn restless(&mut self, cause: Cause) -> Result<(), Gone> {
+    fn restless(&mut self, cause: ReloadCause) -> Result<(), GateEnded> {
         self.restless = self.restless.saturating_add(1);
-        if cause == Cause::Changed && self.restless != PATIENCE {
+        if cause == ReloadCause::Changed && self.restless != PATIENCE {
             return Ok(());
         }
         let directories = directories(&self.settings);
@@ -306,12 +311,12 @@ impl<S: Source> Watcher<S> {
         let all: Vec<String> = all.map(|path| format!("`{}`", path.display())).collect();
         let message = format!("{} keeps changing", all.join(" or "));
         let problem = PolicyProblem::error("policy::directory_unstable", message);
-        self.tell(cause, Err(Refused::Policies(problem.into())))
+        self.tell(cause, Err(ReloadError::Policies(problem.into())))
             .map(drop)
     }
 
     /// What two readings in a row agree on.
-    fn at_rest(&self, cause: Cause) -> Option<Reading<S>> {
+    fn at_rest(&self, cause: ReloadCause) -> Option<PolicyReading<S>> {
         let mut before = self.reading(cause);
         for _ in 0..READINGS {
             thread::sleep(QUIET);
@@ -325,8 +330,8 @@ impl<S: Source> Watcher<S> {
     }
 
     /// Everything, each after the look at it, so that what changes in between shows at the next look.
-    fn reading(&self, cause: Cause) -> Reading<S> {
-        let file = Fingerprint::of(self.file());
+    fn reading(&self, cause: ReloadCause) -> PolicyReading<S> {
+        let file = DirectoryFingerprint::of(self.file());
         let (text, meant) = match &self.source {
             None => (None, Ok(None)),
             Some(source) => match source.read() {
@@ -340,9 +345,9 @@ impl<S: Source> Watcher<S> {
         };
         let settings = meant.as_ref().ok().and_then(Option::as_ref);
         let settings = settings.map_or(&self.settings, |meant| &meant.settings);
-        let seen = Seen::of(file, directories(settings));
+        let seen = ReadingFingerprints::of(file, directories(settings));
         let directory = super::read(settings);
-        Reading {
+        PolicyReading {
             seen,
             text,
             meant,
@@ -356,16 +361,16 @@ impl<S: Source> Watcher<S> {
 
     fn tell(
         &self,
-        cause: Cause,
-        found: Result<Found<S>, Refused<S::Error>>,
-    ) -> Result<Taken, Gone> {
+        cause: ReloadCause,
+        found: Result<LoadedSource<S>, ReloadError<S::Error>>,
+    ) -> Result<ReloadOutcome, GateEnded> {
         let (done, taken) = oneshot::channel();
-        let turn = Turn { cause, found, done };
-        self.turns.blocking_send(turn).map_err(|_| Gone)?;
-        taken.blocking_recv().map_err(|_| Gone)
+        let turn = ReloadAttempt { cause, found, done };
+        self.turns.blocking_send(turn).map_err(|_| GateEnded)?;
+        taken.blocking_recv().map_err(|_| GateEnded)
     }
 }
 
 /// The gate has ended.
 #[derive(Debug, PartialEq, Eq)]
-struct Gone;
+struct GateEnded;

@@ -8,22 +8,22 @@ use std::sync::Arc;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use super::whence::{LOCALHOST, Whence};
+use super::url_trust::{LOCALHOST, UrlTrust};
 
 /// The addresses of a name.
-pub type Found = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
+pub type AddressLookup = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
 /// Who knows the addresses of names.
-pub trait Lookup: fmt::Debug + Send + Sync {
-    fn look_up(&self, name: String) -> Found;
+pub trait AddressSource: fmt::Debug + Send + Sync {
+    fn look_up(&self, name: String) -> AddressLookup;
 }
 
 /// The system's resolver.
 #[derive(Debug)]
 pub(super) struct System;
 
-impl Lookup for System {
-    fn look_up(&self, name: String) -> Found {
+impl AddressSource for System {
+    fn look_up(&self, name: String) -> AddressLookup {
         Box::pin(async move {
             let found = tokio::net::lookup_host((name, 0)).await?;
             Ok(found.map(|found| found.ip()).collect())
@@ -35,8 +35,8 @@ impl Lookup for System {
 /// this returns, and the name is not looked up again for it: what a name means a moment later (DNS
 /// rebinding) changes nothing. Addresses in the URL itself are not looked up.
 pub(super) struct Resolver {
-    pub(super) whence: Whence,
-    pub(super) lookup: Arc<dyn Lookup>,
+    pub(super) whence: UrlTrust,
+    pub(super) lookup: Arc<dyn AddressSource>,
 }
 
 impl Resolve for Resolver {
@@ -54,10 +54,10 @@ impl Resolve for Resolver {
             };
             if found.is_empty() {
                 let refused = match whence {
-                    Whence::Configured => {
+                    UrlTrust::Configured => {
                         "the name leads to this machine or to a link-local address alone"
                     }
-                    Whence::Found(_) => "the name leads to no address that may be asked",
+                    UrlTrust::Found(_) => "the name leads to no address that may be asked",
                 };
                 return Err(io::Error::other(refused).into());
             }

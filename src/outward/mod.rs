@@ -1,12 +1,12 @@
 //! What the gate asks of others than its server: keys, metadata and tokens of authorization servers.
 //!
-//! A URL says where it comes from ([`Whence`]), and that says which addresses it may lead to. Answers
+//! A URL says where it comes from ([`UrlTrust`]), and that says which addresses it may lead to. Answers
 //! are bounded in bytes and time; redirects stay within their origin.
 
-mod asker;
+mod http_client;
 mod lookup;
-mod whence;
+mod url_trust;
 
-pub use asker::{Answer, AskFault, Asker};
-pub use lookup::{Found, Lookup};
-pub use whence::{Private, Refused, Whence};
+pub use http_client::{HttpClient, HttpError, HttpResponse};
+pub use lookup::{AddressLookup, AddressSource};
+pub use url_trust::{PrivateAddresses, UrlRejection, UrlTrust};

@@ -1,7 +1,7 @@
 //! Many verdicts, one decision.
 
 use super::decision::{
-    Allowance, Decision, Denial, DenialCause, EngineFault, Obligation, Reason, Verdict,
+    AllowDecision, Decision, Denial, DenialCause, EngineFault, Obligation, Reason, Verdict,
 };
 
 /// Fault beats deny, deny beats allow, allow beats abstain; where nothing allows, it is denied.
@@ -39,7 +39,7 @@ pub fn combine(verdicts: impl IntoIterator<Item = Result<Verdict, EngineFault>>)
         (None, false, true) => {
             sort(&mut permits);
             sort(&mut obligations);
-            return Decision::Allow(Allowance {
+            return Decision::Allow(AllowDecision {
                 reasons: permits,
                 obligations,
             });
@@ -61,7 +61,7 @@ fn sort<T: Ord>(items: &mut Vec<T>) {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::decision::{FaultKind, Origin, PolicyId};
+    use super::super::decision::{FaultKind, PolicyId, PolicyOrigin};
     use super::super::engine::EngineName;
     use super::*;
 
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn an_allow_is_enough_when_nobody_objects() {
-        let allowed = Decision::Allow(Allowance {
+        let allowed = Decision::Allow(AllowDecision {
             reasons: vec![reason("a")],
             obligations: vec![],
         });
@@ -192,7 +192,7 @@ mod tests {
     }
 
     fn reason(id: &str) -> Reason {
-        let origin = Origin {
+        let origin = PolicyOrigin {
             file: "t.cedar".into(),
             line: 1,
         };

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::engine::EngineName;
-use super::held::Held;
+use super::sensitivity::SessionSensitivity;
 
 /// The opinion of one engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,13 +26,13 @@ pub enum Verdict {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub enum Decision {
-    Allow(Allowance),
+    Allow(AllowDecision),
     Deny(Denial),
 }
 
 /// Permission, with what must be done before it may be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Allowance {
+pub struct AllowDecision {
     /// Every policy that permits, sorted.
     pub reasons: Vec<Reason>,
     /// Sorted, without repetition; each must be carried out, or the message is refused.
@@ -61,7 +61,7 @@ pub enum DenialCause {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reason {
     pub policy: PolicyId,
-    pub origin: Origin,
+    pub origin: PolicyOrigin,
     /// The policy's `@code`: a stable word for programs.
     pub code: Option<Arc<str>>,
     /// The policy's `@advice`: a sentence for the denied side.
@@ -83,7 +83,7 @@ pub struct PolicyId(Arc<str>);
 
 /// Where a policy is written. A line of 0 means that it was compiled from configuration.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Origin {
+pub struct PolicyOrigin {
     pub file: Arc<str>,
     /// Counted from 1.
     pub line: u32,
@@ -108,12 +108,12 @@ pub enum Obligation {
     /// annotation may name several with spaces between them.
     Label(Arc<str>),
     /// `@raise_sensitivity("confidential")`: the session has read something of that level from now on.
-    Raise(Raise),
+    Raise(EscalationTarget),
 }
 
 /// What a session is raised to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Raise {
+pub enum EscalationTarget {
     Internal,
     Confidential,
     Secret,
@@ -121,7 +121,7 @@ pub enum Raise {
     Untrusted,
 }
 
-impl Raise {
+impl EscalationTarget {
     /// As policies write them.
     pub const WORDS: [(&'static str, Self); 4] = [
         ("internal", Self::Internal),
@@ -156,19 +156,19 @@ impl Obligation {
     }
 
     /// What it raises the session by, if it does.
-    pub fn brings(&self) -> Option<Held> {
+    pub fn brings(&self) -> Option<SessionSensitivity> {
         match self {
-            Self::Label(label) => Some(Held {
+            Self::Label(label) => Some(SessionSensitivity {
                 labels: [label.to_string()].into(),
-                ..Held::default()
+                ..SessionSensitivity::default()
             }),
-            Self::Raise(Raise::Untrusted) => Some(Held {
+            Self::Raise(EscalationTarget::Untrusted) => Some(SessionSensitivity {
                 untrusted: true,
-                ..Held::default()
+                ..SessionSensitivity::default()
             }),
-            Self::Raise(Raise::Internal) => Some(Held::at(1)),
-            Self::Raise(Raise::Confidential) => Some(Held::at(2)),
-            Self::Raise(Raise::Secret) => Some(Held::at(3)),
+            Self::Raise(EscalationTarget::Internal) => Some(SessionSensitivity::at(1)),
+            Self::Raise(EscalationTarget::Confidential) => Some(SessionSensitivity::at(2)),
+            Self::Raise(EscalationTarget::Secret) => Some(SessionSensitivity::at(3)),
             Self::Annotate(_) | Self::StripMeta(_) | Self::CanonicalPaths | Self::CanonicalUris => {
                 None
             }
@@ -198,8 +198,8 @@ pub enum FaultKind {
 }
 
 impl Denial {
-    /// What the first reason says that says anything; what nothing could lift speaks first, so that
-    /// nobody is sent to ask for what would not help.
+    /// The first value that a reason has. Reasons that consent cannot lift come first, so that no person
+    /// is asked in vain.
     pub fn first<'d, T>(&'d self, says: impl Fn(&'d Reason) -> Option<T>) -> Option<T> {
         let hard = self
             .reasons
@@ -252,7 +252,7 @@ impl fmt::Display for PolicyId {
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for PolicyOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.line == 0 {
             f.write_str(&self.file)
@@ -281,18 +281,18 @@ mod tests {
 
     #[test]
     fn what_a_session_is_raised_to_has_a_word_and_a_level() {
-        for ((word, raise), level) in Raise::WORDS.into_iter().zip([1, 2, 3, 0]) {
+        for ((word, raise), level) in EscalationTarget::WORDS.into_iter().zip([1, 2, 3, 0]) {
             assert_eq!(raise.as_str(), word);
-            assert_eq!(Raise::named(word), Some(raise));
+            assert_eq!(EscalationTarget::named(word), Some(raise));
             let held = Obligation::Raise(raise).brings().unwrap();
             assert_eq!((held.level, held.untrusted), (level, level == 0), "{word}");
         }
-        assert_eq!(Raise::named("public"), None);
+        assert_eq!(EscalationTarget::named("public"), None);
     }
 
     #[test]
     fn a_policy_of_the_configuration_has_no_line() {
-        let at = |line| Origin {
+        let at = |line| PolicyOrigin {
             file: "<allowlist>".into(),
             line,
         };

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::action::ActionName;
-use super::checked::Checked;
+use super::checked_policies::CheckedPolicies;
 use super::decision::{EngineFault, Verdict};
 use super::errors::{PolicyErrors, PolicyProblem};
 use super::facts::{Environment, Facts, Principal, Resource};
 use super::mutant::Mutant;
-use super::outlook::{OpenQuestion, Outlook};
+use super::partial::{PartialDecision, PartialRequest};
 use super::snapshot::{PolicyEntry, PolicySource};
 use super::trace::{PolicyOutline, Trace};
 
@@ -52,43 +52,43 @@ pub trait RuleEngine: fmt::Debug + Send + Sync {
     }
 
     /// Which question an item's place in a list is the answer to.
-    fn shows(&self) -> Shows {
-        Shows::WhatMayBeUsed
+    fn shows(&self) -> ListMode {
+        ListMode::WhatMayBeUsed
     }
 
     /// What the rules come to, whatever is not known. An engine that cannot tell says so.
-    fn outlook(&self, _: &OpenQuestion<'_>) -> Outlook {
-        Outlook::OPEN
+    fn outlook(&self, _: &PartialRequest<'_>) -> PartialDecision {
+        PartialDecision::OPEN
     }
 
     /// What need not be checked again where it is met again.
-    fn checked(&self) -> Checked {
-        Checked::default()
+    fn checked(&self) -> CheckedPolicies {
+        CheckedPolicies::default()
     }
 
     /// What its rules may depend on that costs time to be found in a message. What is not looked for
     /// is told as if there were none, so only an engine that can tell says less.
-    fn looks_for(&self) -> LooksFor {
-        LooksFor::ALL
+    fn looks_for(&self) -> RequiredDetectors {
+        RequiredDetectors::ALL
     }
 
     /// What its answers about a list depend on, by the action that shows it, beside the revision, the
     /// principal and the item.
-    fn lists_by(&self, _list: ActionName) -> ListsBy {
-        ListsBy::Moment
+    fn lists_by(&self, _list: ActionName) -> ListDependency {
+        ListDependency::Moment
     }
 }
 
 /// What rules look for in messages, beside what every message shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LooksFor {
+pub struct RequiredDetectors {
     /// `context.targets.secrets` and `context.result.secrets`.
     pub secrets: bool,
     /// `resource.flags` and `context.result.flags`.
     pub flags: bool,
 }
 
-impl LooksFor {
+impl RequiredDetectors {
     pub const ALL: Self = Self {
         secrets: true,
         flags: true,
@@ -149,7 +149,7 @@ pub trait EngineKind: fmt::Debug + Send + Sync {
     fn name(&self) -> EngineName;
     fn claims(&self, path: &Path) -> bool;
     /// All problems of all sources at once, or an engine.
-    fn compile(&self, sources: &[PolicySource]) -> Result<Compiled, PolicyErrors>;
+    fn compile(&self, sources: &[PolicySource]) -> Result<CompiledPolicies, PolicyErrors>;
 
     /// What was in `old` and is not in `new`, beside whole policies, in words: what a text has lost
     /// that was cut and is still valid. Both are in order.
@@ -160,17 +160,17 @@ pub trait EngineKind: fmt::Debug + Send + Sync {
 
 /// What came of sources that are in order.
 #[derive(Debug)]
-pub struct Compiled {
+pub struct CompiledPolicies {
     pub engine: Box<dyn RuleEngine>,
     pub policies: Vec<PolicyEntry>,
     /// Warnings that the settings let pass.
     pub notices: Vec<PolicyProblem>,
-    pub surfaces: Surfaces,
+    pub surfaces: ExposedActions,
 }
 
 /// Whether a warning about a policy refuses it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Warnings {
+pub enum WarningMode {
     #[default]
     Error,
     Allow,
@@ -178,8 +178,8 @@ pub enum Warnings {
 
 /// What the rules leave open.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Surfaces {
-    pub tools: OpenTools,
+pub struct ExposedActions {
+    pub tools: ExposedTools,
     /// Actions that some policy may permit, tools included, and none forbids outright.
     pub open: Vec<ActionName>,
     /// Actions of which only asking tells, as with engines whose rules are programs.
@@ -190,7 +190,7 @@ pub struct Surfaces {
 
 /// Which tools can be called, as far as that can be said without asking.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum OpenTools {
+pub enum ExposedTools {
     None,
     /// No others; each may still be subject to conditions. Sorted.
     Named(Vec<String>),
@@ -214,12 +214,12 @@ impl From<Verdict> for Visibility {
 pub struct ListFacts<'a> {
     pub principal: Principal<'a>,
     pub env: Environment<'a>,
-    pub uses: Uses,
+    pub uses: UseTime,
 }
 
 /// Which uses of an item count for showing it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Uses {
+pub enum UseTime {
     /// Those of a session that has read what this one has.
     Now,
     /// Those of any session: a denied agent gets the reason, not an unknown item.
@@ -228,7 +228,7 @@ pub enum Uses {
 
 /// What decides about an item of a list, beside its name, the principal and the revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ListsBy {
+pub enum ListDependency {
     /// Nothing else.
     Names,
     /// What the session has read.
@@ -239,7 +239,7 @@ pub enum ListsBy {
     Moment,
 }
 
-impl ListsBy {
+impl ListDependency {
     /// The actions by which policies show items of lists.
     pub const LISTS: [ActionName; 3] = [
         ActionName::ListTool,
@@ -250,7 +250,7 @@ impl ListsBy {
 
 /// What a list shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shows {
+pub enum ListMode {
     /// What could be used in some way, and is not forbidden to be listed.
     WhatMayBeUsed,
     /// What the rules on listing permit.
@@ -269,7 +269,7 @@ pub enum Visibility {
     Abstain,
 }
 
-impl Surfaces {
+impl ExposedActions {
     pub fn is_open(&self, action: ActionName) -> bool {
         self.open.contains(&action)
     }
@@ -278,13 +278,13 @@ impl Surfaces {
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.tools = match (self.tools, other.tools) {
-            (OpenTools::ByPolicy, _) | (_, OpenTools::ByPolicy) => OpenTools::ByPolicy,
-            (OpenTools::None, tools) | (tools, OpenTools::None) => tools,
-            (OpenTools::Named(mut names), OpenTools::Named(more)) => {
+            (ExposedTools::ByPolicy, _) | (_, ExposedTools::ByPolicy) => ExposedTools::ByPolicy,
+            (ExposedTools::None, tools) | (tools, ExposedTools::None) => tools,
+            (ExposedTools::Named(mut names), ExposedTools::Named(more)) => {
                 names.extend(more);
                 names.sort();
                 names.dedup();
-                OpenTools::Named(names)
+                ExposedTools::Named(names)
             }
         };
         join(&mut self.open, other.open);
@@ -296,7 +296,7 @@ impl Surfaces {
         self.by_policy
             .retain(|action| !closed.contains(action) && !open.contains(action));
         if closed.contains(&ActionName::CallTool) {
-            self.tools = OpenTools::None;
+            self.tools = ExposedTools::None;
         }
         self
     }
@@ -312,18 +312,18 @@ fn join(actions: &mut Vec<ActionName>, more: Vec<ActionName>) {
 const MOST_TOLD: usize = 30;
 
 /// One line, for example `tools: echo, add; open: resources, prompts; closed: sampling`.
-impl fmt::Display for Surfaces {
+impl fmt::Display for ExposedActions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.tools {
-            OpenTools::None => f.write_str("tools: none")?,
-            OpenTools::Named(names) => {
+            ExposedTools::None => f.write_str("tools: none")?,
+            ExposedTools::Named(names) => {
                 let told = names.get(..MOST_TOLD).unwrap_or(names);
                 write!(f, "tools: {}", told.join(", "))?;
                 if told.len() < names.len() {
                     write!(f, " and {} more", names.len() - told.len())?;
                 }
             }
-            OpenTools::ByPolicy => f.write_str("tools: by policy")?,
+            ExposedTools::ByPolicy => f.write_str("tools: by policy")?,
         }
         let state = |action| {
             if self.is_open(action) {

@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 
 use super::{
-    Action, ActionName, Agent, Arguments, Client, ClientIs, Consent, Decision, Environment, Facts,
-    Leaf, ListFacts, OpenQuestion, PolicySnapshot, PolicyTrace, Principal, Prompt, Received,
-    Resource, ResourceFacts, Server, SessionState, Targets, Tool, Uses,
+    Action, ActionName, Agent, Arguments, Client, ClientFacts, Consent, Decision, Environment,
+    Facts, Leaf, ListFacts, PartialRequest, PolicySnapshot, PolicyTrace, Principal, Prompt,
+    Received, Resource, ResourceFacts, Server, SessionState, Targets, Tool, UseTime,
 };
-use super::{Held, MAX_LEVEL};
+use super::{MAX_LEVEL, SessionSensitivity};
 
 /// One agent in front of one server.
 #[derive(Debug, Clone)]
@@ -91,8 +91,8 @@ impl World {
         &'a self,
         action: ActionName,
         resource: Resource<'a>,
-    ) -> OpenQuestion<'a> {
-        OpenQuestion {
+    ) -> PartialRequest<'a> {
+        PartialRequest {
             principal: Principal::Agent(&self.agent),
             action,
             resource,
@@ -101,7 +101,7 @@ impl World {
             level: None,
             now_ms: None,
             method: None,
-            client: ClientIs::Known,
+            client: ClientFacts::Known,
         }
     }
 
@@ -115,12 +115,14 @@ impl World {
     }
 }
 
-pub(crate) fn any_held() -> impl Strategy<Value = Held> {
+pub(crate) fn any_held() -> impl Strategy<Value = SessionSensitivity> {
     let labels = prop::collection::btree_set("[a-d]", 0..4);
-    (0..=MAX_LEVEL, labels, any::<bool>()).prop_map(|(level, labels, untrusted)| Held {
-        level,
-        labels,
-        untrusted,
+    (0..=MAX_LEVEL, labels, any::<bool>()).prop_map(|(level, labels, untrusted)| {
+        SessionSensitivity {
+            level,
+            labels,
+            untrusted,
+        }
     })
 }
 
@@ -186,7 +188,7 @@ pub(crate) fn check_lists_only_a(snapshot: &PolicySnapshot) {
     let list = ListFacts {
         principal: Principal::Agent(&world.agent),
         env: world.env(),
-        uses: Uses::Now,
+        uses: UseTime::Now,
     };
     let tools = ["a", "b", "c", "d"].map(tool);
     let items: Vec<Resource<'_>> = tools.iter().map(Resource::Tool).collect();

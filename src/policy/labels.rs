@@ -4,24 +4,24 @@
 //! says of them, so that every question is asked with the same labels, for every caller. What a
 //! server says of its own tools is never read here.
 
-mod brings;
 mod canonical;
-mod guises;
+mod data_labels;
 mod hosts;
 mod links;
-mod outside;
+mod outside_roots;
 mod resources;
 mod roots;
 mod targets;
+mod virtual_paths;
 
 use std::collections::{BTreeSet, HashMap};
 
-pub use canonical::{CanonicalPaths, Uncanonical};
-pub use guises::GuiseProblem;
+pub use canonical::{CanonicalPathError, CanonicalPaths};
 pub use hosts::{UNREADABLE_HOST, host_in, host_named, page_host};
 pub use links::{opened_as, spelled_like};
 pub use resources::{ResourceLabels, ResourceProblem, Resources};
 pub use roots::{Root, RootProblem, Roots};
+pub use virtual_paths::VirtualPathError;
 
 use super::action::Action;
 use super::engine::ListFacts;
@@ -103,7 +103,7 @@ pub struct AgentLabels {
 
 /// Facts with what the host says, where it says anything.
 #[derive(Debug)]
-pub(super) struct Labelled {
+pub(super) struct LabelledFacts {
     item: Option<LabelledItem>,
     agent: Option<Agent>,
     targets: Option<Targets>,
@@ -236,7 +236,7 @@ impl Labels {
         self.of_tool(tool).consent
     }
 
-    pub(super) fn on(&self, facts: &Facts<'_>) -> Labelled {
+    pub(super) fn on(&self, facts: &Facts<'_>) -> LabelledFacts {
         let targets = match (facts.resource, facts.action) {
             (Resource::Tool(tool), Action::CallTool { arguments, targets }) => Some(
                 self.of_tool(&tool.name)
@@ -247,7 +247,7 @@ impl Labels {
             }
             _ => None,
         };
-        Labelled {
+        LabelledFacts {
             item: self.item(facts.resource),
             agent: self.described(facts.principal),
             targets,
@@ -267,7 +267,7 @@ impl Labels {
     }
 }
 
-impl Labelled {
+impl LabelledFacts {
     pub(super) fn touched(self) -> Option<Targets> {
         self.targets
     }

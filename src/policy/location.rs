@@ -5,7 +5,7 @@
 //! reader could take for something else (escapes in a path, a backslash, `~`, look-alikes of a
 //! slash) has none, which counts as outside of everything.
 
-mod own;
+mod custom_schemes;
 mod patterns;
 
 use unicode_normalization::UnicodeNormalization;
@@ -41,7 +41,7 @@ pub(super) const MAX_URI_BYTES: usize = 16 * 1024;
 
 /// How surely one location lies below another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Below {
+pub(super) enum Containment {
     Yes,
     /// Where names are compared without regard to case or normalisation, as some file systems do, without
     /// invisible text, or read as patterns.
@@ -218,17 +218,17 @@ impl Location {
     }
 
     /// Whether this lies in `above`, or is it. Whole names are compared, never the text.
-    pub(super) fn below(&self, above: &Self) -> Below {
+    pub(super) fn below(&self, above: &Self) -> Containment {
         if self.realm != above.realm || self.parts.len() < above.parts.len() {
-            return Below::No;
+            return Containment::No;
         }
         let pairs = || self.parts.iter().zip(&above.parts);
         if pairs().all(|(name, wanted)| name == wanted) {
-            Below::Yes
+            Containment::Yes
         } else if pairs().all(|(name, wanted)| self.realm.takes_for_one(name, wanted)) {
-            Below::Perhaps
+            Containment::Perhaps
         } else {
-            Below::No
+            Containment::No
         }
     }
 
@@ -262,7 +262,7 @@ impl Location {
         segments.extend(self.texts());
         drop(segments);
         let spelled = url.to_string();
-        // Where writing and reading differ there is no one spelling.
+        // Where writers and readers differ there is no canonical spelling.
         (Self::of_file(&spelled).as_ref() == Some(self)).then_some(spelled)
     }
 
@@ -645,33 +645,33 @@ mod tests {
 
     #[test]
     fn a_location_is_below_another_by_whole_names() {
-        let check = |one: &str, above: &str, expected: Below| {
+        let check = |one: &str, above: &str, expected: Containment| {
             let [one, above] = [one, above].map(|text| Location::of(text).unwrap());
             assert_eq!(one.below(&above), expected, "{one:?} {above:?}");
         };
-        check("/srv/data", "/srv/data", Below::Yes);
-        check("/srv/data/a", "/srv/data", Below::Yes);
-        check("/srv/data", "/", Below::Yes);
-        check("/srv/database", "/srv/data", Below::No);
-        check("/srv", "/srv/data", Below::No);
-        check("/srv/DATA/a", "/srv/data", Below::Perhaps);
-        check("/srv/da\u{200b}ta/a", "/srv/data", Below::Perhaps);
-        check("/srv/d\u{ad}ata", "/srv/data", Below::Perhaps);
-        check("/srv/d\u{fff9}ata", "/srv/data", Below::Perhaps);
-        check("/srv/data.", "/srv/data", Below::Perhaps);
-        check("/srv/[d]ata/a", "/srv/data", Below::Perhaps);
-        check("/srv/{x,data}/a", "/srv/data", Below::Perhaps);
-        check("/srv/[id]/a", "/srv/data", Below::No);
-        check("/srv/{id}/a", "/srv/data", Below::No);
-        check("notes://team/[a]", "notes://team/a", Below::No);
-        check("/srv/caf\u{e9}/a", "/srv/cafe\u{301}", Below::Perhaps);
-        check("C:/srv", "/srv", Below::No);
-        check("file:///srv/data/a", "/srv/data", Below::Yes);
-        check("notes://team/a", "notes://team", Below::Yes);
-        check("notes://team/a?b", "notes://team/a", Below::Yes);
-        check("notes://team/a", "notes://team/a?b", Below::No);
-        check("notes://others/a", "notes://team", Below::No);
-        check("mail://team/a", "notes://team", Below::No);
-        check("https://x.org:8443/a", "https://x.org/a", Below::No);
+        check("/srv/data", "/srv/data", Containment::Yes);
+        check("/srv/data/a", "/srv/data", Containment::Yes);
+        check("/srv/data", "/", Containment::Yes);
+        check("/srv/database", "/srv/data", Containment::No);
+        check("/srv", "/srv/data", Containment::No);
+        check("/srv/DATA/a", "/srv/data", Containment::Perhaps);
+        check("/srv/da\u{200b}ta/a", "/srv/data", Containment::Perhaps);
+        check("/srv/d\u{ad}ata", "/srv/data", Containment::Perhaps);
+        check("/srv/d\u{fff9}ata", "/srv/data", Containment::Perhaps);
+        check("/srv/data.", "/srv/data", Containment::Perhaps);
+        check("/srv/[d]ata/a", "/srv/data", Containment::Perhaps);
+        check("/srv/{x,data}/a", "/srv/data", Containment::Perhaps);
+        check("/srv/[id]/a", "/srv/data", Containment::No);
+        check("/srv/{id}/a", "/srv/data", Containment::No);
+        check("notes://team/[a]", "notes://team/a", Containment::No);
+        check("/srv/caf\u{e9}/a", "/srv/cafe\u{301}", Containment::Perhaps);
+        check("C:/srv", "/srv", Containment::No);
+        check("file:///srv/data/a", "/srv/data", Containment::Yes);
+        check("notes://team/a", "notes://team", Containment::Yes);
+        check("notes://team/a?b", "notes://team/a", Containment::Yes);
+        check("notes://team/a", "notes://team/a?b", Containment::No);
+        check("notes://others/a", "notes://team", Containment::No);
+        check("mail://team/a", "notes://team", Containment::No);
+        check("https://x.org:8443/a", "https://x.org/a", Containment::No);
     }
 }

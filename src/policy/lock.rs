@@ -6,10 +6,10 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::action::Action;
-use super::decision::{Origin, PolicyId, Reason};
+use super::decision::{PolicyId, PolicyOrigin, Reason};
 use super::facts::{Facts, Pin, Resource};
-use super::lock_words::LockedWords;
-use super::shape::{Misfit, Problem, Record};
+use super::locked_texts::LockedTexts;
+use super::shape::{MismatchKind, RecordShape, TypeMismatch};
 use super::snapshot::PolicyEntry;
 
 /// The name under which a call is refused whose arguments are not what its tool takes.
@@ -39,7 +39,7 @@ pub enum Pinning {
 pub(super) fn entry() -> PolicyEntry {
     PolicyEntry {
         id: PolicyId::new(ARGUMENTS),
-        origin: Origin {
+        origin: PolicyOrigin {
             file: "<tools.lock>".into(),
             line: 0,
         },
@@ -54,28 +54,28 @@ pub struct Lock {
     /// By exact name.
     tools: BTreeMap<String, LockedTool>,
     /// `None` where the lock says nothing of them.
-    words: Option<LockedWords>,
+    words: Option<LockedTexts>,
 }
 
 /// One approved definition.
 #[derive(Debug, Clone)]
 pub struct LockedTool {
-    pub fingerprint: Fingerprint,
+    pub fingerprint: DefinitionFingerprint,
     /// The whole definition as JSON.
     pub definition: Arc<str>,
     /// What its calls take, or why that cannot be said.
-    pub arguments: Result<Record, String>,
-    pub origin: Origin,
+    pub arguments: Result<RecordShape, String>,
+    pub origin: PolicyOrigin,
 }
 
 /// What tells definitions apart: a server may choose their texts so that a weaker hash does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Fingerprint {
+pub struct DefinitionFingerprint {
     schema: [u8; 32],
     words: [u8; 32],
 }
 
-impl Fingerprint {
+impl DefinitionFingerprint {
     /// Of canonical texts: what goes in and out, and all else that an agent reads.
     pub fn of(schema: &str, words: &str) -> Self {
         Self {
@@ -108,13 +108,13 @@ impl Lock {
     }
 
     #[must_use]
-    pub fn with_words(mut self, words: Option<LockedWords>) -> Self {
+    pub fn with_words(mut self, words: Option<LockedTexts>) -> Self {
         self.words = words;
         self
     }
 
     /// What is approved beside tools, if the lock speaks of that.
-    pub fn words(&self) -> Option<&LockedWords> {
+    pub fn words(&self) -> Option<&LockedTexts> {
         self.words.as_ref()
     }
 
@@ -145,14 +145,14 @@ impl Lock {
     }
 
     /// Those whose arguments have types.
-    pub fn typed(&self) -> impl Iterator<Item = (&str, &Record)> {
+    pub fn typed(&self) -> impl Iterator<Item = (&str, &RecordShape)> {
         self.tools()
             .filter_map(|(name, tool)| Some((name, tool.arguments.as_ref().ok()?)))
     }
 
     /// Whether a tool is what was approved. Of several definitions, as different lists gave them,
     /// all must be; without any, nothing is in order.
-    pub fn pin(&self, name: &str, defined: impl IntoIterator<Item = Fingerprint>) -> Pin {
+    pub fn pin(&self, name: &str, defined: impl IntoIterator<Item = DefinitionFingerprint>) -> Pin {
         match self.tools.get(name) {
             Some(tool) if self.mode != Pinning::Off => tool.fingerprint.pin(defined),
             Some(_) | None => Pin::default(),
@@ -160,7 +160,7 @@ impl Lock {
     }
 
     /// The same of a prompt, by the definition that an agent was shown, if it was shown one.
-    pub fn prompt_pin(&self, name: &str, defined: Option<Fingerprint>) -> Pin {
+    pub fn prompt_pin(&self, name: &str, defined: Option<DefinitionFingerprint>) -> Pin {
         match &self.words {
             Some(words) if self.mode != Pinning::Off => words.pin(name, defined),
             Some(_) | None => Pin::default(),
@@ -194,7 +194,7 @@ impl Lock {
     }
 }
 
-impl Fingerprint {
+impl DefinitionFingerprint {
     /// What definitions come to if this is the approved one.
     pub fn pin(&self, defined: impl IntoIterator<Item = Self>) -> Pin {
         let mut pin = Pin {
@@ -211,11 +211,11 @@ impl Fingerprint {
 }
 
 impl LockedTool {
-    pub(super) fn reason(&self, misfit: &Misfit) -> Reason {
+    pub(super) fn reason(&self, misfit: &TypeMismatch) -> Reason {
         let advice = match misfit.problem {
-            Problem::Missing => format!("{misfit}, and `tools.lock` requires it"),
-            Problem::IsNot(_) => format!("{misfit}, as `tools.lock` says"),
-            Problem::Inexact | Problem::Repeated => misfit.to_string(),
+            MismatchKind::Missing => format!("{misfit}, and `tools.lock` requires it"),
+            MismatchKind::IsNot(_) => format!("{misfit}, as `tools.lock` says"),
+            MismatchKind::Inexact | MismatchKind::Repeated => misfit.to_string(),
         };
         Reason {
             policy: PolicyId::new(ARGUMENTS),
@@ -233,20 +233,20 @@ mod tests {
 
     #[test]
     fn a_pin_holds_only_if_every_definition_that_was_seen_is_the_approved_one() {
-        let one = Fingerprint::of("{}", "a");
-        let words = Fingerprint::of("{}", "b");
-        let schema = Fingerprint::of("[]", "a");
+        let one = DefinitionFingerprint::of("{}", "a");
+        let words = DefinitionFingerprint::of("{}", "b");
+        let schema = DefinitionFingerprint::of("[]", "a");
         let tool = LockedTool {
             fingerprint: one,
             definition: "{}".into(),
-            arguments: Ok(Record::default()),
-            origin: Origin {
+            arguments: Ok(RecordShape::default()),
+            origin: PolicyOrigin {
                 file: "tools.lock".into(),
                 line: 1,
             },
         };
         let lock = Lock::new(BTreeMap::from([("t".to_owned(), tool)]));
-        let check = |name: &str, defined: &[Fingerprint], expected: [bool; 3]| {
+        let check = |name: &str, defined: &[DefinitionFingerprint], expected: [bool; 3]| {
             let pin = lock.pin(name, defined.iter().copied());
             assert_eq!([pin.known, pin.schema_ok, pin.description_ok], expected);
         };

@@ -5,7 +5,7 @@
 //! I/O, reads a clock or remembers anything, so the same facts and revision give the same decision.
 
 mod action;
-mod checked;
+mod checked_policies;
 mod combine;
 mod decision;
 mod engine;
@@ -14,18 +14,18 @@ mod errors;
 mod facts;
 #[cfg(test)]
 pub(crate) mod fixture;
-mod held;
 mod labels;
 mod leaves;
 mod location;
 mod lock;
-mod lock_words;
+mod locked_texts;
 mod mutant;
 mod numbers;
 mod observe;
 mod options;
-mod outlook;
-mod replaced;
+mod partial;
+mod revision_diff;
+mod sensitivity;
 mod shape;
 mod snapshot;
 mod store;
@@ -35,15 +35,15 @@ mod trace;
 mod uris;
 
 pub use action::{Action, ActionName, Nothing};
-pub use checked::{Against, Checked};
+pub use checked_policies::{CheckBasis, CheckedPolicies};
 pub use combine::combine;
 pub use decision::{
-    Allowance, Decision, Denial, DenialCause, EngineFault, FaultKind, Obligation, OnDeny, Origin,
-    PolicyId, Raise, Reason, Verdict,
+    AllowDecision, Decision, Denial, DenialCause, EngineFault, EscalationTarget, FaultKind,
+    Obligation, OnDeny, PolicyId, PolicyOrigin, Reason, Verdict,
 };
 pub use engine::{
-    Compiled, EngineKind, EngineName, ListFacts, ListsBy, LooksFor, OpenTools, RuleEngine, Shows,
-    Surfaces, Uses, Visibility, Warnings,
+    CompiledPolicies, EngineKind, EngineName, ExposedActions, ExposedTools, ListDependency,
+    ListFacts, ListMode, RequiredDetectors, RuleEngine, UseTime, Visibility, WarningMode,
 };
 pub use errors::{PolicyErrors, PolicyProblem};
 pub use facts::{
@@ -51,29 +51,32 @@ pub use facts::{
     Permissions, Pin, Principal, Prompt, Received, Resource, ResourceFacts, Server, SessionState,
     Targets, Tool,
 };
-pub use held::Held;
 pub use labels::{
-    AgentLabels, CanonicalPaths, ConsentRule, GuiseProblem, Labels, MAX_LEVEL, ResourceLabels,
-    ResourceProblem, Resources, Root, RootProblem, Roots, ToolLabels, UNREADABLE_HOST, Uncanonical,
-    host_in, host_named, opened_as, page_host, spelled_like,
+    AgentLabels, CanonicalPathError, CanonicalPaths, ConsentRule, Labels, MAX_LEVEL,
+    ResourceLabels, ResourceProblem, Resources, Root, RootProblem, Roots, ToolLabels,
+    UNREADABLE_HOST, VirtualPathError, host_in, host_named, opened_as, page_host, spelled_like,
 };
 pub use lock::{
-    ARGUMENTS as LOCKED_ARGUMENTS, DRIFT as LOCK_DRIFT, Fingerprint, Lock, LockedTool,
+    ARGUMENTS as LOCKED_ARGUMENTS, DRIFT as LOCK_DRIFT, DefinitionFingerprint, Lock, LockedTool,
     PROMPT_DRIFT as LOCK_PROMPT_DRIFT, Pinning,
 };
-pub use lock_words::{LockedPrompt, LockedWords};
+pub use locked_texts::{LockedPrompt, LockedTexts};
 pub use mutant::{Mutant, MutantKind, MutantRule};
-pub use observe::{Judged, Listed, Observer};
+pub use observe::{Evaluation, ListEvaluation, Observer};
 pub use options::options;
-pub use outlook::{Chance, ClientIs, OpenQuestion, Outlook};
-pub use replaced::Replaced;
-pub use shape::{Member, Misfit, Presence, Problem, Record, Scalar, Shape, Untyped};
+pub use partial::{ClientFacts, PartialDecision, PartialRequest, Tristate};
+pub use revision_diff::RevisionDiff;
+pub use sensitivity::SessionSensitivity;
+pub use shape::{
+    Member, MismatchKind, Presence, RecordShape, Scalar, TypeMismatch, UntypedMember, ValueShape,
+};
 pub use snapshot::{Listing, PolicyEntry, PolicySnapshot, PolicySource, Revision};
 pub use store::PolicyStore;
 pub use trace::{
-    Part, PartKind, PartTrace, PolicyOutline, PolicyTrace, RuleEffect, Sight, Trace, Value,
+    AttributeRead, ConditionPart, PartKind, PartTrace, PartValue, PolicyOutline, PolicyTrace,
+    RuleEffect, Trace,
 };
-pub use uris::{Odd, canonical_template, canonical_uri, with_plain_slashes};
+pub use uris::{NonCanonicalUri, canonical_template, canonical_uri, with_plain_slashes};
 
 /// The file of the rules that `[ratchet.network]` comes to. What they close the gate hides itself.
 pub const RATCHET_FILE: &str = "<ratchet.cedar>";

@@ -7,23 +7,25 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::action::ActionName;
-use super::checked::Checked;
+use super::checked_policies::CheckedPolicies;
 use super::decision::{EngineFault, Verdict};
-use super::engine::{EngineName, ListFacts, ListsBy, LooksFor, RuleEngine, Shows, Visibility};
+use super::engine::{
+    EngineName, ListDependency, ListFacts, ListMode, RequiredDetectors, RuleEngine, Visibility,
+};
 use super::facts::{Facts, Resource};
 use super::mutant::Mutant;
-use super::outlook::{OpenQuestion, Outlook};
+use super::partial::{PartialDecision, PartialRequest};
 use super::trace::{PolicyOutline, Trace};
 
 /// Hears of questions. Called on the thread that asks.
 pub trait Observer: fmt::Debug + Send + Sync {
-    fn judged(&self, judged: Judged<'_>);
-    fn listed(&self, listed: Listed<'_>);
+    fn judged(&self, judged: Evaluation<'_>);
+    fn listed(&self, listed: ListEvaluation<'_>);
 }
 
 /// One question, and the answer of one engine.
 #[derive(Debug)]
-pub struct Judged<'a> {
+pub struct Evaluation<'a> {
     /// The place of the engine among all; each question goes to all, from the first.
     pub engine: usize,
     /// As the rules saw them, with the labels of the host.
@@ -35,7 +37,7 @@ pub struct Judged<'a> {
 
 /// One look at a list, and the answers of one engine.
 #[derive(Debug)]
-pub struct Listed<'a> {
+pub struct ListEvaluation<'a> {
     pub engine: usize,
     pub facts: &'a ListFacts<'a>,
     pub items: &'a [Resource<'a>],
@@ -46,13 +48,13 @@ pub struct Listed<'a> {
 
 /// An engine with its observer.
 #[derive(Debug)]
-pub(super) struct Observed {
+pub(super) struct ObservedEngine {
     engine: Box<dyn RuleEngine>,
     place: usize,
     observer: Arc<dyn Observer>,
 }
 
-impl Observed {
+impl ObservedEngine {
     pub(super) fn new(
         engine: Box<dyn RuleEngine>,
         place: usize,
@@ -70,14 +72,14 @@ impl Observed {
     }
 }
 
-impl RuleEngine for Observed {
+impl RuleEngine for ObservedEngine {
     fn name(&self) -> EngineName {
         self.engine.name()
     }
 
     fn judge(&self, facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
         let verdict = self.engine.judge(facts);
-        self.observer.judged(Judged {
+        self.observer.judged(Evaluation {
             engine: self.place,
             facts,
             verdict: &verdict,
@@ -92,7 +94,7 @@ impl RuleEngine for Observed {
         items: &[Resource<'_>],
     ) -> Vec<Result<Visibility, EngineFault>> {
         let answers = self.engine.visible(facts, items);
-        self.observer.listed(Listed {
+        self.observer.listed(ListEvaluation {
             engine: self.place,
             facts,
             items,
@@ -102,23 +104,23 @@ impl RuleEngine for Observed {
         answers
     }
 
-    fn shows(&self) -> Shows {
+    fn shows(&self) -> ListMode {
         self.engine.shows()
     }
 
-    fn outlook(&self, question: &OpenQuestion<'_>) -> Outlook {
+    fn outlook(&self, question: &PartialRequest<'_>) -> PartialDecision {
         self.engine.outlook(question)
     }
 
-    fn checked(&self) -> Checked {
+    fn checked(&self) -> CheckedPolicies {
         self.engine.checked()
     }
 
-    fn looks_for(&self) -> LooksFor {
+    fn looks_for(&self) -> RequiredDetectors {
         self.engine.looks_for()
     }
 
-    fn lists_by(&self, list: ActionName) -> ListsBy {
+    fn lists_by(&self, list: ActionName) -> ListDependency {
         self.engine.lists_by(list)
     }
 

@@ -8,11 +8,11 @@ use super::numbers::Exact;
 
 /// An object whose members are known. What is not among them may still be there.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Record {
+pub struct RecordShape {
     /// By name, each once.
     pub members: Vec<Member>,
     /// Members that have no type, and why.
-    pub untyped: Vec<Untyped>,
+    pub untyped: Vec<UntypedMember>,
 }
 
 /// A member of a record.
@@ -22,7 +22,7 @@ pub struct Member {
     /// Its JSON pointer from the arguments on.
     pub pointer: String,
     pub presence: Presence,
-    pub shape: Shape,
+    pub shape: ValueShape,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,11 +35,11 @@ pub enum Presence {
 
 /// What a member may hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Shape {
+pub enum ValueShape {
     One(Scalar),
     /// An array, as the set of its items.
     Many(Scalar),
-    Record(Record),
+    Record(RecordShape),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,20 +52,20 @@ pub enum Scalar {
 
 /// A member without a type: policies see it through tags only.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Untyped {
+pub struct UntypedMember {
     pub pointer: String,
     pub why: String,
 }
 
 /// Arguments that are not what the record says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Misfit {
+pub struct TypeMismatch {
     pub pointer: String,
-    pub problem: Problem,
+    pub problem: MismatchKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Problem {
+pub enum MismatchKind {
     Missing,
     /// It has to be such a thing.
     IsNot(&'static str),
@@ -74,18 +74,18 @@ pub enum Problem {
     Repeated,
 }
 
-impl Record {
+impl RecordShape {
     /// # Errors
     /// The first member, in the record's order, that is missing or of another kind.
-    pub(super) fn fit(&self, arguments: &Arguments<'_>) -> Result<(), Misfit> {
-        let leaves = Leaves::of(Some(arguments)).ok_or_else(|| Misfit {
+    pub(super) fn fit(&self, arguments: &Arguments<'_>) -> Result<(), TypeMismatch> {
+        let leaves = Leaves::of(Some(arguments)).ok_or_else(|| TypeMismatch {
             pointer: String::new(),
-            problem: Problem::Repeated,
+            problem: MismatchKind::Repeated,
         })?;
         self.fit_leaves(&leaves)
     }
 
-    pub(super) fn fit_leaves(&self, leaves: &Leaves<'_>) -> Result<(), Misfit> {
+    pub(super) fn fit_leaves(&self, leaves: &Leaves<'_>) -> Result<(), TypeMismatch> {
         self.members
             .iter()
             .try_for_each(|member| member.fit(leaves))
@@ -97,8 +97,8 @@ impl Record {
         let member = self.member(first.as_ref())?;
         match (&member.shape, rest) {
             (_, []) => Some(member),
-            (Shape::Record(record), rest) => record.at(rest),
-            (Shape::One(_) | Shape::Many(_), _) => None,
+            (ValueShape::Record(record), rest) => record.at(rest),
+            (ValueShape::One(_) | ValueShape::Many(_), _) => None,
         }
     }
 
@@ -107,13 +107,13 @@ impl Record {
     }
 
     /// Every member without a type, those of members included.
-    pub fn all_untyped(&self) -> Vec<&Untyped> {
+    pub fn all_untyped(&self) -> Vec<&UntypedMember> {
         let inner = self
             .members
             .iter()
             .filter_map(|member| match &member.shape {
-                Shape::Record(record) => Some(record.all_untyped()),
-                Shape::One(_) | Shape::Many(_) => None,
+                ValueShape::Record(record) => Some(record.all_untyped()),
+                ValueShape::One(_) | ValueShape::Many(_) => None,
             });
         self.untyped.iter().chain(inner.flatten()).collect()
     }
@@ -129,23 +129,23 @@ impl Member {
         }
     }
 
-    fn fit(&self, leaves: &Leaves<'_>) -> Result<(), Misfit> {
+    fn fit(&self, leaves: &Leaves<'_>) -> Result<(), TypeMismatch> {
         if !self.is_in(leaves) {
             return match self.presence {
-                Presence::Required => Err(self.misfit(Problem::Missing)),
+                Presence::Required => Err(self.misfit(MismatchKind::Missing)),
                 Presence::Optional | Presence::Nullable => Ok(()),
             };
         }
         let leaf = leaves.get(&self.pointer);
         match &self.shape {
-            Shape::One(scalar) => match leaf {
+            ValueShape::One(scalar) => match leaf {
                 Some(leaf) if scalar.holds(leaf) => Ok(()),
-                _ => Err(self.misfit(Problem::IsNot(scalar.name()))),
+                _ => Err(self.misfit(MismatchKind::IsNot(scalar.name()))),
             },
-            Shape::Many(scalar) => self.fit_items(*scalar, leaf, leaves),
-            Shape::Record(record) => match leaf {
+            ValueShape::Many(scalar) => self.fit_items(*scalar, leaf, leaves),
+            ValueShape::Record(record) => match leaf {
                 None | Some(Leaf::EmptyObject) => record.fit_leaves(leaves),
-                Some(_) => Err(self.misfit(Problem::IsNot("an object"))),
+                Some(_) => Err(self.misfit(MismatchKind::IsNot("an object"))),
             },
         }
     }
@@ -155,7 +155,7 @@ impl Member {
         scalar: Scalar,
         leaf: Option<&Leaf<'_>>,
         leaves: &Leaves<'_>,
-    ) -> Result<(), Misfit> {
+    ) -> Result<(), TypeMismatch> {
         match leaf {
             Some(Leaf::EmptyArray) => Ok(()),
             Some(Leaf::Strings(_)) if scalar == Scalar::String => Ok(()),
@@ -163,18 +163,18 @@ impl Member {
                 let mut items = leaves.below(&self.pointer);
                 let odd = items.find(|(index, leaf)| index.contains('/') || !scalar.holds(leaf));
                 odd.map_or(Ok(()), |(index, _)| {
-                    Err(Misfit {
+                    Err(TypeMismatch {
                         pointer: format!("{}/{index}", self.pointer),
-                        problem: Problem::IsNot(scalar.name()),
+                        problem: MismatchKind::IsNot(scalar.name()),
                     })
                 })
             }
-            _ => Err(self.misfit(Problem::IsNot("an array"))),
+            _ => Err(self.misfit(MismatchKind::IsNot("an array"))),
         }
     }
 
-    pub(super) fn misfit(&self, problem: Problem) -> Misfit {
-        Misfit {
+    pub(super) fn misfit(&self, problem: MismatchKind) -> TypeMismatch {
+        TypeMismatch {
             pointer: self.pointer.clone(),
             problem,
         }
@@ -203,17 +203,17 @@ impl Scalar {
 }
 
 /// For the sender: all of it is in the tool's schema, which is not secret.
-impl fmt::Display for Misfit {
+impl fmt::Display for TypeMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pointer = self.pointer.escape_debug();
         match self.problem {
-            Problem::Missing => write!(f, "argument `{pointer}` is missing"),
-            Problem::IsNot(what) => write!(f, "argument `{pointer}` is not {what}"),
-            Problem::Inexact => write!(
+            MismatchKind::Missing => write!(f, "argument `{pointer}` is missing"),
+            MismatchKind::IsNot(what) => write!(f, "argument `{pointer}` is not {what}"),
+            MismatchKind::Inexact => write!(
                 f,
                 "argument `{pointer}` is a number that policies cannot compare exactly"
             ),
-            Problem::Repeated => f.write_str("an argument is there twice"),
+            MismatchKind::Repeated => f.write_str("an argument is there twice"),
         }
     }
 }

@@ -8,16 +8,18 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::action::ActionName;
-use super::checked::Checked;
+use super::checked_policies::CheckedPolicies;
 use super::combine::combine;
-use super::decision::{Decision, Denial, DenialCause, EngineFault, FaultKind, Origin, PolicyId};
-use super::engine::{ListFacts, ListsBy, LooksFor, RuleEngine, Visibility};
+use super::decision::{
+    Decision, Denial, DenialCause, EngineFault, FaultKind, PolicyId, PolicyOrigin,
+};
+use super::engine::{ListDependency, ListFacts, RequiredDetectors, RuleEngine, Visibility};
 use super::facts::{Facts, Principal, Resource, Targets};
 use super::labels::{LabelledItem, Labels};
 use super::lock::{self, Lock};
 use super::mutant::Mutant;
-use super::observe::{Observed, Observer};
-use super::outlook::{OpenQuestion, Outlook};
+use super::observe::{ObservedEngine, Observer};
+use super::partial::{PartialDecision, PartialRequest};
 use super::trace::{PolicyOutline, Trace};
 
 /// One revision of the policy. A message is judged, and its reply too, by one snapshot.
@@ -29,11 +31,11 @@ pub struct PolicySnapshot {
     policies: Vec<PolicyEntry>,
     labels: Labels,
     lock: Arc<Lock>,
-    looks_for: LooksFor,
+    looks_for: RequiredDetectors,
     /// Whether a manifest says that its files are all there.
     has_manifest: bool,
     /// What may come after it, asked beside it and never instead.
-    candidate: Option<Box<PolicySnapshot>>,
+    shadow: Option<Box<PolicySnapshot>>,
     /// Settings that came into force with it. The snapshot does not know their type; the gate does.
     terms: Option<Arc<dyn Any + Send + Sync>>,
 }
@@ -63,7 +65,7 @@ pub struct Listing {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyEntry {
     pub id: PolicyId,
-    pub origin: Origin,
+    pub origin: PolicyOrigin,
     /// The policy's own text, annotations included.
     pub text: Arc<str>,
 }
@@ -83,7 +85,7 @@ impl PolicySnapshot {
     ) -> Self {
         let looks = engines.iter().map(|engine| engine.looks_for());
         Self {
-            looks_for: looks.fold(LooksFor::NOTHING, LooksFor::and),
+            looks_for: looks.fold(RequiredDetectors::NOTHING, RequiredDetectors::and),
             revision: Revision::of(&sources, ""),
             engines,
             sources,
@@ -91,7 +93,7 @@ impl PolicySnapshot {
             labels: Labels::default(),
             lock: Arc::default(),
             has_manifest: false,
-            candidate: None,
+            shadow: None,
             terms: None,
         }
     }
@@ -139,17 +141,17 @@ impl PolicySnapshot {
 
     /// With policies that are asked as well, so that what they would change can be told.
     #[must_use]
-    pub fn with_candidate(mut self, candidate: Self) -> Self {
-        self.candidate = Some(Box::new(candidate));
+    pub fn with_shadow(mut self, shadow: Self) -> Self {
+        self.shadow = Some(Box::new(shadow));
         self
     }
 
-    pub fn candidate(&self) -> Option<&Self> {
-        self.candidate.as_deref()
+    pub fn shadow(&self) -> Option<&Self> {
+        self.shadow.as_deref()
     }
 
     /// With what is in force as long as these policies are, so that a message that holds the one holds
-    /// the other. The candidate has the same.
+    /// the other. The shadow policy has the same.
     #[must_use]
     pub fn with_terms<T: Any + Send + Sync>(self, terms: Arc<T>) -> Self {
         self.beside(Some(&(terms as Arc<dyn Any + Send + Sync>)))
@@ -163,9 +165,7 @@ impl PolicySnapshot {
 
     fn beside(mut self, terms: Option<&Arc<dyn Any + Send + Sync>>) -> Self {
         self.terms = terms.cloned();
-        self.candidate = self
-            .candidate
-            .map(|candidate| Box::new(candidate.beside(terms)));
+        self.shadow = self.shadow.map(|shadow| Box::new(shadow.beside(terms)));
         self
     }
 
@@ -174,10 +174,11 @@ impl PolicySnapshot {
         self.terms.as_deref()?.downcast_ref()
     }
 
-    /// What must be looked for in a message before it is judged, by the candidate as well.
-    pub fn looks_for(&self) -> LooksFor {
-        let candidate = self.candidate().map(Self::looks_for);
-        self.looks_for.and(candidate.unwrap_or(LooksFor::NOTHING))
+    /// What must be looked for in a message before it is judged, by the shadow policy as well.
+    pub fn looks_for(&self) -> RequiredDetectors {
+        let shadow = self.shadow().map(Self::looks_for);
+        self.looks_for
+            .and(shadow.unwrap_or(RequiredDetectors::NOTHING))
     }
 
     pub fn labels(&self) -> &Labels {
@@ -263,7 +264,7 @@ impl PolicySnapshot {
     pub fn observed_by(mut self, observer: &Arc<dyn Observer>) -> Self {
         let engines = self.engines.into_iter().enumerate();
         self.engines = engines
-            .map(|(place, engine)| Observed::new(engine, place, observer).boxed())
+            .map(|(place, engine)| ObservedEngine::new(engine, place, observer).boxed())
             .collect();
         self
     }
@@ -277,7 +278,7 @@ impl PolicySnapshot {
     }
 
     /// What can be said of a message of which only a part is known.
-    pub fn outlook(&self, question: &OpenQuestion<'_>) -> Outlook {
+    pub fn outlook(&self, question: &PartialRequest<'_>) -> PartialDecision {
         let mut question = question.clone();
         let (mut agent, mut item) = (None, None);
         if !self.labels.is_empty() {
@@ -294,9 +295,9 @@ impl PolicySnapshot {
         engines
             .map(|engine| {
                 let outlook = guarded(engine.as_ref(), || engine.outlook(&question));
-                outlook.unwrap_or(Outlook::OPEN)
+                outlook.unwrap_or(PartialDecision::OPEN)
             })
-            .fold(Outlook::SILENT, Outlook::and)
+            .fold(PartialDecision::SILENT, PartialDecision::and)
     }
 
     /// For each item of a list, whether to show it. See [`PolicySnapshot::listing`] for the faults.
@@ -323,19 +324,21 @@ impl PolicySnapshot {
     }
 
     /// How long what [`visible`](Self::visible) says of any list may be kept.
-    pub fn lists_by(&self) -> ListsBy {
-        let all = ListsBy::LISTS.into_iter().map(|list| self.list_by(list));
-        all.max().unwrap_or(ListsBy::Names)
+    pub fn lists_by(&self) -> ListDependency {
+        let all = ListDependency::LISTS
+            .into_iter()
+            .map(|list| self.list_by(list));
+        all.max().unwrap_or(ListDependency::Names)
     }
 
     /// The same of one list, by the action that shows it.
-    pub fn list_by(&self, list: ActionName) -> ListsBy {
+    pub fn list_by(&self, list: ActionName) -> ListDependency {
         let all = self.engines.iter().map(|engine| engine.lists_by(list));
-        all.max().unwrap_or(ListsBy::Names)
+        all.max().unwrap_or(ListDependency::Names)
     }
 
     /// What was checked when this was compiled. Engines check each its own kind of texts.
-    pub fn checked(&self) -> Vec<Checked> {
+    pub fn checked(&self) -> Vec<CheckedPolicies> {
         self.engines.iter().map(|engine| engine.checked()).collect()
     }
 
@@ -372,7 +375,7 @@ impl PolicySnapshot {
     }
 
     /// Where a policy is written, and its text.
-    pub fn policy_source(&self, id: &PolicyId) -> Option<(&Origin, &str)> {
+    pub fn policy_source(&self, id: &PolicyId) -> Option<(&PolicyOrigin, &str)> {
         let entry = self.policies.iter().find(|entry| entry.id == *id)?;
         Some((&entry.origin, &entry.text))
     }

@@ -2,10 +2,10 @@
 
 use strsim::osa_distance;
 
-/// The candidate closest to a word, if one is close enough to be worth naming.
+/// The shadow policy closest to a word, if one is close enough to be worth naming.
 pub(crate) fn nearest<'c>(
     written: &str,
-    candidates: impl IntoIterator<Item = &'c str>,
+    shadows: impl IntoIterator<Item = &'c str>,
 ) -> Option<&'c str> {
     let plain = |word: &str| word.to_lowercase().replace(['-', ' '], "_");
     let written = plain(written);
@@ -14,22 +14,22 @@ pub(crate) fn nearest<'c>(
     // A comparison takes as many steps as both words have letters, multiplied; and a server chooses how long
     // the names of its tools are. Four bytes are the longest letter.
     let most = 4 * tolerance;
-    let near = |candidate: &&str| candidate.len().abs_diff(written.len()) <= most;
-    let alike = candidates.into_iter().filter(near).filter_map(|candidate| {
-        let letters = plain(candidate);
+    let near = |shadow: &&str| shadow.len().abs_diff(written.len()) <= most;
+    let alike = shadows.into_iter().filter(near).filter_map(|shadow| {
+        let letters = plain(shadow);
         let more = letters.chars().count().abs_diff(written.chars().count());
-        (more <= tolerance).then(|| (osa_distance(&written, &letters), candidate))
+        (more <= tolerance).then(|| (osa_distance(&written, &letters), shadow))
     });
-    let (distance, candidate) = alike.min()?;
-    (distance <= tolerance).then_some(candidate)
+    let (distance, shadow) = alike.min()?;
+    (distance <= tolerance).then_some(shadow)
 }
 
-/// The question that names the closest candidate.
+/// The question that names the closest shadow.
 pub(crate) fn did_you_mean<'c>(
     written: &str,
-    candidates: impl IntoIterator<Item = &'c str>,
+    shadows: impl IntoIterator<Item = &'c str>,
 ) -> Option<String> {
-    nearest(written, candidates).map(|word| format!("did you mean `{word}`?"))
+    nearest(written, shadows).map(|word| format!("did you mean `{word}`?"))
 }
 
 /// The words in backticks with commas between them.

@@ -10,7 +10,7 @@ use super::suggest::{did_you_mean, list};
 use super::{PolicyProblem, PolicySource};
 
 /// A table, its name in reports, and where its problems go.
-pub(crate) struct Table<'p, 't> {
+pub(crate) struct TomlTable<'p, 't> {
     source: &'t PolicySource,
     /// The code of its problems.
     code: &'static str,
@@ -22,14 +22,14 @@ pub(crate) struct Table<'p, 't> {
 }
 
 /// A value with its name in reports.
-pub(crate) struct Field<'t> {
+pub(crate) struct TomlField<'t> {
     pub(crate) path: String,
     pub(crate) place: Range<usize>,
     pub(crate) value: &'t DeValue<'t>,
 }
 
 /// A text and its place.
-pub(crate) type Text = (String, Range<usize>);
+pub(crate) type SpannedText = (String, Range<usize>);
 
 /// The tree of a file, if it is one.
 pub(crate) fn parse<'s>(
@@ -48,7 +48,7 @@ pub(crate) fn parse<'s>(
     DeTable::parse(&source.text).map_err(told).ok()
 }
 
-impl<'p, 't> Table<'p, 't> {
+impl<'p, 't> TomlTable<'p, 't> {
     pub(crate) fn new(
         source: &'t PolicySource,
         code: &'static str,
@@ -73,10 +73,10 @@ impl<'p, 't> Table<'p, 't> {
         self.keys.contains_key(key)
     }
 
-    pub(crate) fn take(&mut self, key: &'static str) -> Option<Field<'t>> {
+    pub(crate) fn take(&mut self, key: &'static str) -> Option<TomlField<'t>> {
         self.asked.push(key);
         let value = self.keys.get(key)?;
-        Some(Field {
+        Some(TomlField {
             path: self.name(key),
             place: value.span(),
             value: value.get_ref(),
@@ -84,9 +84,9 @@ impl<'p, 't> Table<'p, 't> {
     }
 
     /// Every entry of the table, for one whose keys are names.
-    pub(crate) fn entries(&self) -> Vec<(String, Range<usize>, Field<'t>)> {
+    pub(crate) fn entries(&self) -> Vec<(String, Range<usize>, TomlField<'t>)> {
         let entries = self.keys.iter().map(|(key, value)| {
-            let field = Field {
+            let field = TomlField {
                 path: self.name(key.get_ref()),
                 place: value.span(),
                 value: value.get_ref(),
@@ -99,18 +99,18 @@ impl<'p, 't> Table<'p, 't> {
     }
 
     /// The table below a key.
-    pub(crate) fn table<'s>(&'s mut self, key: &'static str) -> Option<Table<'s, 't>> {
+    pub(crate) fn table<'s>(&'s mut self, key: &'static str) -> Option<TomlTable<'s, 't>> {
         let field = self.take(key)?;
         self.inside(field)
     }
 
     /// The table that a field holds, which is a problem if it holds none.
-    pub(crate) fn inside<'s>(&'s mut self, field: Field<'t>) -> Option<Table<'s, 't>> {
+    pub(crate) fn inside<'s>(&'s mut self, field: TomlField<'t>) -> Option<TomlTable<'s, 't>> {
         let Some(keys) = field.value.as_table() else {
             self.wrong(&field, "a table");
             return None;
         };
-        Some(Table {
+        Some(TomlTable {
             source: self.source,
             code: self.code,
             path: field.path,
@@ -140,7 +140,7 @@ impl<'p, 't> Table<'p, 't> {
         tables
     }
 
-    pub(crate) fn string(&mut self, key: &'static str) -> Option<Text> {
+    pub(crate) fn string(&mut self, key: &'static str) -> Option<SpannedText> {
         let field = self.take(key)?;
         let Some(text) = field.value.as_str() else {
             self.wrong(&field, "a string");
@@ -151,7 +151,7 @@ impl<'p, 't> Table<'p, 't> {
 
     /// A string that is not empty.
     #[cfg(feature = "cel")]
-    pub(crate) fn text(&mut self, key: &'static str) -> Option<Text> {
+    pub(crate) fn text(&mut self, key: &'static str) -> Option<SpannedText> {
         let field = self.take(key)?;
         let text = field.value.as_str().filter(|text| !text.is_empty());
         if text.is_none() {
@@ -162,7 +162,7 @@ impl<'p, 't> Table<'p, 't> {
 
     /// Strings, at least one; `None` if the key is not there.
     #[cfg(feature = "cel")]
-    pub(crate) fn texts(&mut self, key: &'static str) -> Option<Vec<Text>> {
+    pub(crate) fn texts(&mut self, key: &'static str) -> Option<Vec<SpannedText>> {
         let field = self.take(key)?;
         let texts = texts_in(field.value).filter(|texts| !texts.is_empty());
         if texts.is_none() {
@@ -172,7 +172,7 @@ impl<'p, 't> Table<'p, 't> {
     }
 
     /// A string or any number of them.
-    pub(crate) fn strings(&mut self, key: &'static str) -> Vec<Text> {
+    pub(crate) fn strings(&mut self, key: &'static str) -> Vec<SpannedText> {
         let Some(field) = self.take(key) else {
             return Vec::new();
         };
@@ -287,7 +287,7 @@ impl<'p, 't> Table<'p, 't> {
         self.problems.push(problem.at(place, "here"));
     }
 
-    fn wrong(&mut self, field: &Field<'t>, wanted: &str) {
+    fn wrong(&mut self, field: &TomlField<'t>, wanted: &str) {
         let message = format!("`{}` has to be {wanted}", field.path);
         self.report(field.place.clone(), &message, None);
     }
@@ -301,7 +301,7 @@ impl<'p, 't> Table<'p, 't> {
     }
 }
 
-fn texts_in(value: &DeValue<'_>) -> Option<Vec<Text>> {
+fn texts_in(value: &DeValue<'_>) -> Option<Vec<SpannedText>> {
     let text =
         |item: &Spanned<DeValue<'_>>| Some((item.get_ref().as_str()?.to_owned(), item.span()));
     value.as_array()?.iter().map(text).collect()

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::action::ActionName;
-use super::decision::{EngineFault, Origin, PolicyId};
+use super::decision::{EngineFault, PolicyId, PolicyOrigin};
 
 /// What the rules of one engine came to for one question.
 #[derive(Debug, Clone, Default)]
@@ -22,7 +22,7 @@ pub struct Trace {
 #[derive(Debug, Clone)]
 pub struct PolicyTrace {
     pub outline: Arc<PolicyOutline>,
-    pub value: Value,
+    pub value: PartValue,
     /// One for each part of the outline, in order.
     pub parts: Vec<PartTrace>,
 }
@@ -31,7 +31,7 @@ pub struct PolicyTrace {
 #[derive(Debug)]
 pub struct PolicyOutline {
     pub id: PolicyId,
-    pub origin: Origin,
+    pub origin: PolicyOrigin,
     pub effect: RuleEffect,
     /// The actions that the rule is about.
     pub actions: Vec<ActionName>,
@@ -41,7 +41,7 @@ pub struct PolicyOutline {
     pub span: Range<usize>,
     /// Parts before the parts that they are made of. Those without a parent must all hold. None of a
     /// rule that is judged as a whole.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ConditionPart>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,7 +52,7 @@ pub enum RuleEffect {
 
 /// A part of a rule's condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
+pub struct ConditionPart {
     pub kind: PartKind,
     /// In bytes of the file.
     pub span: Range<usize>,
@@ -87,15 +87,15 @@ pub enum PartKind {
 #[derive(Debug, Clone)]
 pub struct PartTrace {
     /// By itself, also if it was not evaluated.
-    pub value: Value,
+    pub value: PartValue,
     /// Whether the evaluation came so far.
     pub reached: bool,
     /// What it looked at; only where nothing smaller is asked.
-    pub saw: Vec<Sight>,
+    pub saw: Vec<AttributeRead>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Value {
+pub enum PartValue {
     True,
     False,
     /// It could not be evaluated.
@@ -104,7 +104,7 @@ pub enum Value {
 
 /// Something that a part looked at.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Sight {
+pub struct AttributeRead {
     /// As policies write it, for example `context.raw_arguments.getTag("/path").string`.
     pub what: String,
     /// As policies write values; `None` where there is none.
@@ -113,70 +113,77 @@ pub struct Sight {
 
 impl PolicyOutline {
     /// The text of a part.
-    pub fn text(&self, part: &Part) -> &str {
+    pub fn text(&self, part: &ConditionPart) -> &str {
         self.source.get(part.span.clone()).unwrap_or_default()
     }
 
     /// The text of a part without its line breaks and indents.
-    pub fn in_one_line(&self, part: &Part) -> String {
+    pub fn in_one_line(&self, part: &ConditionPart) -> String {
         let words: Vec<&str> = self.text(part).split_whitespace().collect();
         words.join(" ")
     }
 
     /// The line that a part begins on, from 1.
-    pub fn line(&self, part: &Part) -> usize {
+    pub fn line(&self, part: &ConditionPart) -> usize {
         let before = self.source.bytes().take(part.span.start);
         1 + before.filter(|byte| *byte == b'\n').count()
     }
 
     /// What the rule comes to when its parts by themselves come to `values`; of those with parts in
     /// them nothing is asked.
-    pub fn value(&self, values: &[Value]) -> Value {
+    pub fn value(&self, values: &[PartValue]) -> PartValue {
         self.sum(values, &mut |_| {})
     }
 
     /// The same, telling each part that is asked, in order.
-    pub fn sum(&self, values: &[Value], asked: &mut dyn FnMut(usize)) -> Value {
+    pub fn sum(&self, values: &[PartValue], asked: &mut dyn FnMut(usize)) -> PartValue {
         let roots = self.parts.iter().enumerate();
         let roots = roots.filter(|(_, part)| part.parent.is_none());
-        self.up_to(roots.map(|(place, _)| place), &Value::False, values, asked)
+        self.up_to(
+            roots.map(|(place, _)| place),
+            &PartValue::False,
+            values,
+            asked,
+        )
     }
 
     /// What a part that has parts in it comes to; `None` for the others.
-    pub fn whole(&self, place: usize, values: &[Value]) -> Option<Value> {
+    pub fn whole(&self, place: usize, values: &[PartValue]) -> Option<PartValue> {
         let part = self.parts.get(place).filter(|part| !part.is_leaf());
         part.map(|_| self.part(place, values, &mut |_| {}))
     }
 
-    fn part(&self, place: usize, values: &[Value], asked: &mut dyn FnMut(usize)) -> Value {
+    fn part(&self, place: usize, values: &[PartValue], asked: &mut dyn FnMut(usize)) -> PartValue {
         asked(place);
         let Some(part) = self.parts.get(place) else {
-            return Value::Failed("there is no such part".to_owned());
+            return PartValue::Failed("there is no such part".to_owned());
         };
         let children = part.children.iter().copied();
         match part.kind {
-            PartKind::When | PartKind::All => self.up_to(children, &Value::False, values, asked),
-            PartKind::Any => self.up_to(children, &Value::True, values, asked),
+            PartKind::When | PartKind::All => {
+                self.up_to(children, &PartValue::False, values, asked)
+            }
+            PartKind::Any => self.up_to(children, &PartValue::True, values, asked),
             PartKind::Unless | PartKind::Not => {
-                match self.up_to(children, &Value::False, values, asked) {
-                    Value::True => Value::False,
-                    Value::False => Value::True,
-                    failed @ Value::Failed(_) => failed,
+                match self.up_to(children, &PartValue::False, values, asked) {
+                    PartValue::True => PartValue::False,
+                    PartValue::False => PartValue::True,
+                    failed @ PartValue::Failed(_) => failed,
                 }
             }
             PartKind::If => {
                 let [test, then, otherwise] = *part.children else {
-                    return Value::Failed("an `if` has three parts".to_owned());
+                    return PartValue::Failed("an `if` has three parts".to_owned());
                 };
                 match self.part(test, values, asked) {
-                    Value::True => self.part(then, values, asked),
-                    Value::False => self.part(otherwise, values, asked),
-                    failed @ Value::Failed(_) => failed,
+                    PartValue::True => self.part(then, values, asked),
+                    PartValue::False => self.part(otherwise, values, asked),
+                    failed @ PartValue::Failed(_) => failed,
                 }
             }
             PartKind::Scope | PartKind::Condition => {
                 let value = values.get(place).cloned();
-                value.unwrap_or_else(|| Value::Failed("the part has no value".to_owned()))
+                value.unwrap_or_else(|| PartValue::Failed("the part has no value".to_owned()))
             }
         }
     }
@@ -185,24 +192,24 @@ impl PolicyOutline {
     fn up_to(
         &self,
         parts: impl Iterator<Item = usize>,
-        end: &Value,
-        values: &[Value],
+        end: &PartValue,
+        values: &[PartValue],
         asked: &mut dyn FnMut(usize),
-    ) -> Value {
+    ) -> PartValue {
         for place in parts {
             let value = self.part(place, values, asked);
-            if value == *end || matches!(value, Value::Failed(_)) {
+            if value == *end || matches!(value, PartValue::Failed(_)) {
                 return value;
             }
         }
         match end {
-            Value::True => Value::False,
-            Value::False | Value::Failed(_) => Value::True,
+            PartValue::True => PartValue::False,
+            PartValue::False | PartValue::Failed(_) => PartValue::True,
         }
     }
 }
 
-impl Part {
+impl ConditionPart {
     /// Nothing smaller in it is asked by itself.
     pub fn is_leaf(&self) -> bool {
         matches!(self.kind, PartKind::Scope | PartKind::Condition)
@@ -224,8 +231,11 @@ impl PartTrace {
 impl PolicyTrace {
     /// What the rule comes to when its parts by themselves come to the values of `found`, one for each
     /// in order; of those with parts in them nothing is taken.
-    pub(super) fn of(outline: Arc<PolicyOutline>, found: Vec<(Value, Vec<Sight>)>) -> Self {
-        let (values, saw): (Vec<Value>, Vec<Vec<Sight>>) = found.into_iter().unzip();
+    pub(super) fn of(
+        outline: Arc<PolicyOutline>,
+        found: Vec<(PartValue, Vec<AttributeRead>)>,
+    ) -> Self {
+        let (values, saw): (Vec<PartValue>, Vec<Vec<AttributeRead>>) = found.into_iter().unzip();
         let mut reached = vec![false; values.len()];
         let value = outline.sum(&values, &mut |place| {
             if let Some(reached) = reached.get_mut(place) {
@@ -236,7 +246,7 @@ impl PolicyTrace {
         let parts = parts.map(|(place, (saw, reached))| PartTrace {
             value: match outline.whole(place, &values) {
                 Some(whole) => whole,
-                None => values.get(place).cloned().unwrap_or(Value::True),
+                None => values.get(place).cloned().unwrap_or(PartValue::True),
             },
             reached,
             saw,
@@ -250,14 +260,14 @@ impl PolicyTrace {
     }
 
     /// The parts with what they came to.
-    pub fn parts(&self) -> impl Iterator<Item = (&Part, &PartTrace)> {
+    pub fn parts(&self) -> impl Iterator<Item = (&ConditionPart, &PartTrace)> {
         self.outline.parts.iter().zip(&self.parts)
     }
 
     /// Whether the head of the rule is about such a principal, action and resource.
     pub fn in_scope(&self) -> bool {
         self.parts()
-            .all(|(part, trace)| part.kind != PartKind::Scope || trace.value == Value::True)
+            .all(|(part, trace)| part.kind != PartKind::Scope || trace.value == PartValue::True)
     }
 }
 
@@ -271,7 +281,7 @@ impl RuleEffect {
     }
 }
 
-impl Value {
+impl PartValue {
     pub fn of(holds: bool) -> Self {
         if holds { Self::True } else { Self::False }
     }

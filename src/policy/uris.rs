@@ -6,9 +6,9 @@
 
 use std::fmt::Write as _;
 
-mod odd;
+mod non_canonical;
 
-pub use odd::Odd;
+pub use non_canonical::NonCanonicalUri;
 
 use url::Url;
 
@@ -108,7 +108,7 @@ fn spelled(text: &str) -> Option<String> {
         Some(user) => spelled.replacen(&format!("//{user}@"), "//", 1),
         None => spelled.clone(),
     };
-    // Where writing and reading differ there is no one spelling.
+    // Where writers and readers differ there is no canonical spelling.
     (Location::of_uri(&again)? == place).then_some(spelled)
 }
 

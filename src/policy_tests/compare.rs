@@ -2,13 +2,13 @@
 
 use toml::Spanned;
 
-use super::fixture::{Decision, Expect, Step};
-use super::got::Got;
-use super::judge::Came;
+use super::actual::ActualOutcome;
+use super::fixture::{Expect, TestDecision, TestStep};
+use super::judge::MessageOutcome;
 use super::suggest;
 
 /// Every way in which what came of a step is not what was expected, in a sentence each.
-pub(super) fn problems(step: &Step, came: &Came) -> Vec<String> {
+pub(super) fn problems(step: &TestStep, came: &MessageOutcome) -> Vec<String> {
     let got = match &came.message {
         Ok(got) => got,
         Err(broken) => return vec![broken.to_string()],
@@ -35,7 +35,7 @@ pub(super) fn problems(step: &Step, came: &Came) -> Vec<String> {
 }
 
 /// An answer that nothing was expected of is expected to arrive.
-fn withheld(answer: &Got) -> String {
+fn withheld(answer: &ActualOutcome) -> String {
     let reason = answer.reason.as_deref().unwrap_or("no reason");
     let by = match answer.policies.as_slice() {
         [] => String::new(),
@@ -47,7 +47,7 @@ fn withheld(answer: &Got) -> String {
 }
 
 /// Every way in which an expectation is not met.
-fn differences(expect: &Expect, got: &Got) -> Vec<String> {
+fn differences(expect: &Expect, got: &ActualOutcome) -> Vec<String> {
     let mut problems = Vec::new();
     faults(expect, got, &mut problems);
     if expect.decision != got.decision {
@@ -115,14 +115,14 @@ fn differences(expect: &Expect, got: &Got) -> Vec<String> {
             problems.push(format!("expected {key} `{expected}`, got {got}"));
         }
     }
-    if got.decision == Decision::Allow {
+    if got.decision == TestDecision::Allow {
         lists(expect, got, &mut problems);
     }
     problems
 }
 
 /// A fault denies, but a test that expects a denial does not mean this one.
-fn faults(expect: &Expect, got: &Got, problems: &mut Vec<String>) {
+fn faults(expect: &Expect, got: &ActualOutcome, problems: &mut Vec<String>) {
     match (&expect.errors, &got.fault) {
         (None, None) => {}
         (None, Some(fault)) => problems.push(format!("a policy could not be evaluated: {fault}")),
@@ -138,7 +138,7 @@ fn faults(expect: &Expect, got: &Got, problems: &mut Vec<String>) {
     }
 }
 
-fn lists(expect: &Expect, got: &Got, problems: &mut Vec<String>) {
+fn lists(expect: &Expect, got: &ActualOutcome, problems: &mut Vec<String>) {
     let shown = got.shown.as_deref().unwrap_or_default();
     let is_shown = |name: &&Spanned<String>| shown.contains(name.get_ref());
     if let Some(visible) = &expect.listed {

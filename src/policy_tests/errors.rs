@@ -23,11 +23,11 @@ pub struct FixtureProblem {
     pub message: String,
     pub help: Option<String>,
     label: Option<LabeledSpan>,
-    source: Option<Source>,
+    source: Option<FixtureSource>,
 }
 
 /// The text of a fixture, and what reports call it.
-pub(super) type Source = NamedSource<Arc<str>>;
+pub(super) type FixtureSource = NamedSource<Arc<str>>;
 
 impl FixtureProblem {
     pub(super) fn new(code: &'static str, message: impl Into<String>) -> Self {
@@ -50,7 +50,7 @@ impl FixtureProblem {
         self
     }
 
-    pub(super) fn at(mut self, source: &Source, place: Range<usize>) -> Self {
+    pub(super) fn at(mut self, source: &FixtureSource, place: Range<usize>) -> Self {
         self.label = Some(LabeledSpan::at(place, "here"));
         self.source = Some(source.clone());
         self

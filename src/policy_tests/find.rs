@@ -10,11 +10,11 @@ use super::errors::FixtureProblem;
 use crate::loading;
 
 /// Which files count.
-type Wanted = fn(&Path) -> bool;
+type FileFilter = fn(&Path) -> bool;
 
 /// A fixture, by the path that reports call it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct FixtureFile {
     pub(super) fixture: PathBuf,
     /// The directory of the policies that it tests.
     pub(super) pack: Option<PathBuf>,
@@ -28,7 +28,7 @@ const FOREIGN: [&str; 2] = ["target", "node_modules"];
 
 /// The fixtures that the paths name: packs, directories of packs or of fixtures, fixtures. In the
 /// order of the paths, sorted within each, and each once.
-pub(super) fn find(paths: &[PathBuf]) -> Result<Vec<Found>, Vec<FixtureProblem>> {
+pub(super) fn find(paths: &[PathBuf]) -> Result<Vec<FixtureFile>, Vec<FixtureProblem>> {
     let mut found = Vec::new();
     let mut problems = Vec::new();
     for path in paths {
@@ -45,7 +45,7 @@ pub(super) fn find(paths: &[PathBuf]) -> Result<Vec<Found>, Vec<FixtureProblem>>
 }
 
 /// The packs below an unnamed directory: where none are, there is nothing to test.
-pub(super) fn find_packs(dir: &Path) -> Result<Vec<Found>, Vec<FixtureProblem>> {
+pub(super) fn find_packs(dir: &Path) -> Result<Vec<FixtureFile>, Vec<FixtureProblem>> {
     let mut found = Vec::new();
     match packs(dir, DEEPEST, &mut found) {
         Ok(()) if found.is_empty() => Err(vec![nothing(dir)]),
@@ -55,7 +55,7 @@ pub(super) fn find_packs(dir: &Path) -> Result<Vec<Found>, Vec<FixtureProblem>> 
 }
 
 /// The fixtures of a pack.
-pub(super) fn tests_of(pack: &Path) -> io::Result<Vec<Found>> {
+pub(super) fn tests_of(pack: &Path) -> io::Result<Vec<FixtureFile>> {
     let tests = pack.join("tests");
     if !tests.is_dir() {
         return Ok(Vec::new());
@@ -67,7 +67,7 @@ pub(super) fn tests_of(pack: &Path) -> io::Result<Vec<Found>> {
     if !fixtures.is_empty() || !policies.is_empty() {
         refuse_unread(&tests, &fixtures)?;
     }
-    let found = |fixture| Found {
+    let found = |fixture| FixtureFile {
         fixture,
         pack: Some(pack.to_owned()),
     };
@@ -88,7 +88,7 @@ fn is_fixture(path: &Path) -> bool {
 /// Files below `tests/` that nothing reads: a test among them would pass unseen.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", shown(.0))]
-struct Unread(Vec<PathBuf>);
+struct UnreadFiles(Vec<PathBuf>);
 
 /// As many as are worth reading.
 fn shown(unread: &[PathBuf]) -> String {
@@ -120,7 +120,7 @@ fn refuse_unread(tests: &Path, fixtures: &[PathBuf]) -> io::Result<()> {
     if unread.is_empty() {
         Ok(())
     } else {
-        Err(io::Error::other(Unread(unread)))
+        Err(io::Error::other(UnreadFiles(unread)))
     }
 }
 
@@ -147,7 +147,7 @@ fn is_unread(path: &Path) -> bool {
 
 pub(super) fn unreadable(path: &Path, error: &io::Error) -> FixtureProblem {
     let inner = error.get_ref();
-    if let Some(unread) = inner.and_then(|inner| inner.downcast_ref::<Unread>()) {
+    if let Some(unread) = inner.and_then(|inner| inner.downcast_ref::<UnreadFiles>()) {
         let help = "names of tests end in `.toml`; move other files out of `tests/`, or start \
                     their names with a dot";
         let message = format!("nothing reads {unread}");
@@ -163,11 +163,11 @@ fn nothing(path: &Path) -> FixtureProblem {
     )
 }
 
-fn below(path: &Path) -> io::Result<Vec<Found>> {
+fn below(path: &Path) -> io::Result<Vec<FixtureFile>> {
     if !fs::metadata(path)?.is_dir() {
         let pack = pack_of(path);
         let fixture = path.to_owned();
-        return Ok(vec![Found { fixture, pack }]);
+        return Ok(vec![FixtureFile { fixture, pack }]);
     }
     let mut found = Vec::new();
     packs(path, DEEPEST, &mut found)?;
@@ -183,7 +183,7 @@ fn below(path: &Path) -> io::Result<Vec<Found>> {
         if path.file_name() == Some(OsStr::new("tests")) {
             refuse_unread(path, &fixtures)?;
         }
-        found.extend(fixtures.into_iter().map(|fixture| Found {
+        found.extend(fixtures.into_iter().map(|fixture| FixtureFile {
             pack: pack_of(&fixture),
             fixture,
         }));
@@ -192,7 +192,7 @@ fn below(path: &Path) -> io::Result<Vec<Found>> {
 }
 
 /// A pack is not searched for further packs: its policies are all that stand below it.
-fn packs(dir: &Path, depth: usize, found: &mut Vec<Found>) -> io::Result<()> {
+fn packs(dir: &Path, depth: usize, found: &mut Vec<FixtureFile>) -> io::Result<()> {
     let mut tests = tests_of(dir)?;
     if !tests.is_empty() {
         found.append(&mut tests);
@@ -237,7 +237,7 @@ pub(super) fn pack_of(fixture: &Path) -> Option<PathBuf> {
 }
 
 /// Each file once, under the first of the paths that lead to it.
-fn once(mut found: Vec<Found>) -> Vec<Found> {
+fn once(mut found: Vec<FixtureFile>) -> Vec<FixtureFile> {
     let mut seen = HashSet::new();
     found.retain(|one| {
         let real = fs::canonicalize(&one.fixture);
@@ -256,14 +256,14 @@ enum Depth {
 /// Files that are wanted, in the order of their paths. Symbolic links are followed as the gate
 /// follows them when it loads policies. A tree that is too deep is an error: what is in its depths
 /// would silently never run.
-fn files(dir: &Path, wanted: Wanted, depth: Depth, found: &mut Vec<PathBuf>) -> io::Result<()> {
+fn files(dir: &Path, wanted: FileFilter, depth: Depth, found: &mut Vec<PathBuf>) -> io::Result<()> {
     walk(dir, wanted, depth, &mut Vec::new(), found)
 }
 
 /// `above` are the real paths of the directories that are being walked.
 fn walk(
     dir: &Path,
-    wanted: Wanted,
+    wanted: FileFilter,
     depth: Depth,
     above: &mut Vec<PathBuf>,
     found: &mut Vec<PathBuf>,
@@ -410,8 +410,8 @@ mod tests {
         };
         link("p/tests/a", "p/tests/a/round");
         link("p/tests/a/b", "p/tests/c");
-        let names = |found: Vec<Found>| -> Vec<String> {
-            let below = |one: Found| one.fixture.strip_prefix(dir.path()).unwrap().to_owned();
+        let names = |found: Vec<FixtureFile>| -> Vec<String> {
+            let below = |one: FixtureFile| one.fixture.strip_prefix(dir.path()).unwrap().to_owned();
             let paths = found.into_iter().map(below);
             paths
                 .map(|path| path.to_str().unwrap().to_owned())

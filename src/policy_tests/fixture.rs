@@ -7,8 +7,8 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use toml::Spanned;
 
-use super::changed::Changed;
-use super::errors::Source;
+use super::changed_definitions::ChangedDefinition;
+use super::errors::FixtureSource;
 use super::replay::Recording;
 use crate::policy::Agent;
 use crate::wire::{Extensions, Fragment, Side};
@@ -16,7 +16,7 @@ use crate::wire::{Extensions, Fragment, Side};
 /// One file: a suite of tests under the same policies and before the same upstream.
 #[derive(Debug)]
 pub(super) struct Fixture {
-    pub(super) source: Source,
+    pub(super) source: FixtureSource,
     /// The suite's name; the file's where it has none of its own.
     pub(super) suite: String,
     /// The configuration of the gate that judges, by its path, where the fixture names one.
@@ -27,7 +27,7 @@ pub(super) struct Fixture {
     pub(super) allow: Option<Spanned<Vec<String>>>,
     /// Methods of extensions that the gate knows, beside those of its configuration.
     pub(super) extensions: Extensions,
-    pub(super) offers: Offers,
+    pub(super) offers: ServerLists,
     /// By the names that tests use for them.
     pub(super) agents: BTreeMap<String, Agent>,
     pub(super) tests: Vec<Test>,
@@ -35,7 +35,7 @@ pub(super) struct Fixture {
 
 /// What the upstream lists.
 #[derive(Debug, Default)]
-pub(super) struct Offers {
+pub(super) struct ServerLists {
     pub(super) tools: Vec<String>,
     pub(super) prompts: Vec<String>,
     pub(super) resources: Vec<String>,
@@ -54,14 +54,14 @@ pub(super) struct Test {
     pub(super) line: usize,
     pub(super) agent: Agent,
     pub(super) now: Timestamp,
-    pub(super) start: Start,
-    pub(super) changed: Changed,
+    pub(super) start: StartState,
+    pub(super) changed: ChangedDefinition,
     pub(super) plan: Plan,
 }
 
 /// What the session has been through before the test.
 #[derive(Debug, Clone, Default)]
-pub struct Start {
+pub struct StartState {
     pub(super) level: i64,
     pub(super) labels: Vec<String>,
     pub(super) untrusted: bool,
@@ -69,12 +69,12 @@ pub struct Start {
     /// How long ago the session began.
     pub(super) age: Duration,
     /// A human's answer for all that the test sends.
-    pub(super) consent: Option<Consented>,
+    pub(super) consent: Option<ConsentSource>,
     /// The symbolic links of the server's disk. Without them it is for the gate's settings to say.
     pub(super) links: Option<Arc<BTreeMap<String, String>>>,
 }
 
-impl Start {
+impl StartState {
     /// A session of this level, of which nothing else is known.
     pub fn at(level: i64) -> Self {
         Self {
@@ -90,16 +90,16 @@ impl Start {
 
 /// Where consent comes from.
 #[derive(Debug, Clone)]
-pub(super) enum Consented {
+pub(super) enum ConsentSource {
     /// It is a fact.
-    Fact(Answered),
+    Fact(ConsentAnswer),
     /// The gate asks, and a person answers this.
-    Asked(Says),
+    Asked(PersonReply),
 }
 
 /// What a human says when asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Says {
+pub(super) enum PersonReply {
     Yes,
     No,
     /// Nothing, until it is too late.
@@ -108,7 +108,7 @@ pub(super) enum Says {
 
 /// What a human has answered.
 #[derive(Debug, Clone)]
-pub(super) struct Answered {
+pub(super) struct ConsentAnswer {
     pub(super) granted: bool,
     pub(super) scope: String,
     pub(super) by: Option<String>,
@@ -119,25 +119,25 @@ pub(super) struct Answered {
 /// What happens in a test.
 #[derive(Debug, Clone)]
 pub(super) enum Plan {
-    Message(Box<Step>),
+    Message(Box<TestStep>),
     /// Several messages, one after the other; at least one.
-    Conversation(Vec<Step>),
+    Conversation(Vec<TestStep>),
     /// What was decided before is judged again.
     Replay(Replay),
 }
 
 /// One message, and what must become of it.
 #[derive(Debug, Clone)]
-pub(super) struct Step {
+pub(super) struct TestStep {
     /// From 1.
     pub(super) line: usize,
     /// How far the clock moves before it.
     pub(super) after: Duration,
     /// A human's answer for this message.
-    pub(super) consent: Option<Consented>,
+    pub(super) consent: Option<ConsentSource>,
     pub(super) sends: Sends,
     /// What the other side answers, where the fixture says so.
-    pub(super) reply: Option<Reply>,
+    pub(super) reply: Option<ScriptedReply>,
     pub(super) expect: Expect,
     /// What must become of the answer.
     pub(super) received: Option<Expect>,
@@ -145,7 +145,7 @@ pub(super) struct Step {
 
 /// A scripted answer: the member of the reply that holds it.
 #[derive(Debug, Clone)]
-pub(super) enum Reply {
+pub(super) enum ScriptedReply {
     Result(Fragment),
     Error(Fragment),
     /// A whole frame, in which `$id` stands for the id that is answered.
@@ -178,12 +178,12 @@ pub(super) enum Sends {
     /// One frame, byte for byte.
     Frame { from: Side, frame: String },
     /// A request for a list, which the upstream answers.
-    List(Listed),
+    List(ListKind),
 }
 
 /// The lists that can be asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Listed {
+pub(super) enum ListKind {
     Tools,
     Prompts,
     Resources,
@@ -192,7 +192,7 @@ pub(super) enum Listed {
 /// What becomes of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Decision {
+pub enum TestDecision {
     /// It reaches the other end.
     Allow,
     /// It does not.
@@ -202,7 +202,7 @@ pub enum Decision {
 /// Which of the two servers of a gate that has an isolated one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Instance {
+pub enum ServerInstance {
     Primary,
     Isolated,
 }
@@ -210,7 +210,7 @@ pub enum Instance {
 /// What must become of a message.
 #[derive(Debug, Clone)]
 pub(super) struct Expect {
-    pub(super) decision: Decision,
+    pub(super) decision: TestDecision,
     /// Policies that must be among the deciding ones.
     pub(super) policies: Vec<Spanned<String>>,
     /// Exactly the policies that must have decided.
@@ -220,7 +220,7 @@ pub(super) struct Expect {
     /// Exactly what the gate must have changed in the message.
     pub(super) edits: Option<Vec<String>>,
     /// Which of two servers it must reach.
-    pub(super) upstream_receives: Option<Instance>,
+    pub(super) upstream_receives: Option<ServerInstance>,
     /// The `@code` of a deciding policy.
     pub(super) code: Option<String>,
     /// The `@advice` of a deciding policy.
@@ -237,7 +237,7 @@ pub(super) struct Expect {
 
 impl Test {
     /// Everything that it sends by itself, in order.
-    pub(super) fn steps(&self) -> &[Step] {
+    pub(super) fn steps(&self) -> &[TestStep] {
         match &self.plan {
             Plan::Message(step) => std::slice::from_ref(step),
             Plan::Conversation(steps) => steps,
@@ -247,7 +247,7 @@ impl Test {
 }
 
 impl Expect {
-    pub(super) fn of(decision: Decision) -> Self {
+    pub(super) fn of(decision: TestDecision) -> Self {
         Self {
             decision,
             policies: Vec::new(),
@@ -265,7 +265,7 @@ impl Expect {
     }
 }
 
-impl Listed {
+impl ListKind {
     pub(super) const ALL: [(&'static str, Self); 3] = [
         ("tools", Self::Tools),
         ("prompts", Self::Prompts),
@@ -298,25 +298,25 @@ impl Listed {
     }
 }
 
-impl Offers {
-    pub(super) fn of(&self, list: Listed) -> &[String] {
+impl ServerLists {
+    pub(super) fn of(&self, list: ListKind) -> &[String] {
         match list {
-            Listed::Tools => &self.tools,
-            Listed::Prompts => &self.prompts,
-            Listed::Resources => &self.resources,
+            ListKind::Tools => &self.tools,
+            ListKind::Prompts => &self.prompts,
+            ListKind::Resources => &self.resources,
         }
     }
 
-    pub(super) fn of_mut(&mut self, list: Listed) -> &mut Vec<String> {
+    pub(super) fn of_mut(&mut self, list: ListKind) -> &mut Vec<String> {
         match list {
-            Listed::Tools => &mut self.tools,
-            Listed::Prompts => &mut self.prompts,
-            Listed::Resources => &mut self.resources,
+            ListKind::Tools => &mut self.tools,
+            ListKind::Prompts => &mut self.prompts,
+            ListKind::Resources => &mut self.resources,
         }
     }
 }
 
-impl Instance {
+impl ServerInstance {
     pub(super) const fn word(self) -> &'static str {
         match self {
             Self::Primary => "primary",
@@ -325,7 +325,7 @@ impl Instance {
     }
 }
 
-impl Decision {
+impl TestDecision {
     pub(super) const fn other(self) -> Self {
         match self {
             Self::Allow => Self::Deny,

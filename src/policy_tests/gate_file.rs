@@ -5,10 +5,10 @@ use std::path::Path;
 
 use toml::Spanned;
 
-use super::below;
-use super::errors::{FixtureProblem, Source};
-use super::find::Found;
-use super::load::{self, Configured, Reads};
+use super::errors::{FixtureProblem, FixtureSource};
+use super::find::FixtureFile;
+use super::load::{self, ConfigLoader, ConfiguredPolicies};
+use super::pack_paths;
 use crate::config::{Config, ConfigError};
 
 /// Reads the configuration that a fixture names. It judges the policies beside the fixture, so that
@@ -16,15 +16,15 @@ use crate::config::{Config, ConfigError};
 /// alone, and no report shows a user's environment.
 pub(super) fn load(
     named: &Spanned<String>,
-    source: &Source,
-    found: &Found,
-    reads: Reads,
-) -> Result<Configured, Vec<FixtureProblem>> {
+    source: &FixtureSource,
+    found: &FixtureFile,
+    reads: ConfigLoader,
+) -> Result<ConfiguredPolicies, Vec<FixtureProblem>> {
     let name = named.get_ref();
     let problem =
         |message: String| FixtureProblem::new("test::gate", message).at(source, named.span());
     let dir = found.fixture.parent().unwrap_or(Path::new(""));
-    if !below::is_below(Path::new(name), dir, found.pack.as_deref()) {
+    if !pack_paths::is_below(Path::new(name), dir, found.pack.as_deref()) {
         let help = "a pack holds all that its tests need, and the gate that they are about";
         let outside = problem(format!("`{name}` is outside of the pack"));
         return Err(vec![outside.with_help(help)]);

@@ -2,11 +2,11 @@
 
 use toml::de::{DeInteger, DeValue};
 
-use super::table::{Reading, Value, in_order};
+use super::table::{FixtureReader, FixtureValue, in_order};
 use crate::wire::Fragment;
 
 /// The JSON of a value; `None` when it has none, which is then among the problems of the reading.
-pub(super) fn fragment(reading: &Reading, value: &Value<'_>) -> Option<Fragment> {
+pub(super) fn fragment(reading: &FixtureReader, value: &FixtureValue<'_>) -> Option<Fragment> {
     let number = |text: &str| {
         // Digits of a TOML number are digits of a JSON number, but for the plus sign.
         Fragment::decode(text.strip_prefix('+').unwrap_or(text)).ok()
@@ -71,7 +71,7 @@ mod tests {
         let text = format!("x = {toml}");
         let source = NamedSource::new("t.toml", Arc::from(text.as_str()));
         let table = DeTable::parse(&text).unwrap();
-        let reading = Reading::new(source, Vec::new());
+        let reading = FixtureReader::new(source, Vec::new());
         let made = fragment(&reading, &table.get_ref()["x"]);
         let (problems, _) = reading.finish();
         assert_eq!(made.is_none(), !problems.is_empty());

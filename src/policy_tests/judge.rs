@@ -6,26 +6,27 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::audit::{Audit, Direction, Kept, Kind, Record};
+use crate::audit::{Audit, Direction, Kind, MemoryRecords, Record};
 use crate::clock::Clock as _;
 use crate::consent::{self, Answer, By, Desk, Way};
 use crate::gate::{self, Gate, Talk};
-use crate::policy::{Agent, Consent, Held, PolicyStore, Server};
+use crate::policy::{Agent, Consent, PolicyStore, Server, SessionSensitivity};
 use crate::session::{Established, Session, SessionId};
-use crate::wire::{Extensions, Fragment, KnownMethod, Message, Side, Stream, Unread};
+use crate::wire::{DiscardReason, Extensions, Fragment, KnownMethod, Message, Side, Stream};
 
+use super::actual::{ActualOutcome, InvalidRun, RejectedPart};
 use super::clock::MovedClock;
-use super::ends::End;
+use super::endpoints::End;
 use super::fixture::{
-    Answered, Consented, Instance, Listed, Offers, Plan, Reply, Says, Sends, Step, Test,
+    ConsentAnswer, ConsentSource, ListKind, PersonReply, Plan, ScriptedReply, Sends,
+    ServerInstance, ServerLists, Test, TestStep,
 };
-use super::got::{At, Broken, Got};
 use super::lines;
-use super::listing::{self, Catalogue, Sight};
+use super::listing::{self, ListingFacts, ServerCatalog};
 use super::load::Suite;
+use super::recorder::Recorder;
 use super::replay;
 use super::report::TestReport;
-use super::witness::Witness;
 
 /// How the agent is connected.
 pub(super) const TRANSPORT: &str = "stdio";
@@ -34,14 +35,14 @@ pub(super) const TRANSPORT: &str = "stdio";
 const TESTER: &str = "tester";
 
 /// What the tests of one suite have in common.
-pub(super) struct Bench<'s> {
+pub(super) struct SuiteContext<'s> {
     pub(super) policies: Arc<PolicyStore>,
     pub(super) settings: &'s gate::Settings,
     pub(super) server: &'s Server,
-    pub(super) offers: &'s Offers,
-    pub(super) catalogue: Catalogue,
+    pub(super) offers: &'s ServerLists,
+    pub(super) catalogue: ServerCatalog,
     /// Hears what the rules are asked, but for the handshake that begins a session.
-    pub(super) witness: Option<&'s Witness>,
+    pub(super) witness: Option<&'s Recorder>,
     /// Methods of extensions that the suite lists.
     pub(super) extensions: &'s Extensions,
     /// By the names that tests use for them.
@@ -50,37 +51,37 @@ pub(super) struct Bench<'s> {
 
 /// What became of one message of a test, and of what was answered to it.
 #[derive(Debug)]
-pub(super) struct Came {
-    pub(super) message: Result<Got, Broken>,
+pub(super) struct MessageOutcome {
+    pub(super) message: Result<ActualOutcome, InvalidRun>,
     /// Absent where nothing was answered.
-    pub(super) answer: Option<Result<Got, Broken>>,
+    pub(super) answer: Option<Result<ActualOutcome, InvalidRun>>,
 }
 
 /// One agent and one upstream, for one test.
-pub(super) struct Conversation<'s> {
-    pub(super) bench: &'s Bench<'s>,
+pub(super) struct TestSession<'s> {
+    pub(super) bench: &'s SuiteContext<'s>,
     test: &'s Test,
     pub(super) gate: Gate,
     pub(super) talk: Talk<End, End>,
-    kept: Kept,
+    kept: MemoryRecords,
     clock: Arc<MovedClock>,
     /// The channel of questions, if the test has answers.
     desk: Option<Arc<Desk>>,
     /// What they say to what comes next.
-    says: Cell<Says>,
+    says: Cell<PersonReply>,
     /// The session has begun, or the first sender needs none.
     begun: Cell<bool>,
     /// The upstream's list of tools, as far as the test needs it.
     pub(super) tools: Fragment,
 }
 
-impl<'s> Bench<'s> {
+impl<'s> SuiteContext<'s> {
     pub(super) fn new(suite: &'s Suite, server: &'s Server, settings: &'s gate::Settings) -> Self {
         Self {
             policies: Arc::clone(&suite.policies),
             settings: suite.gate.as_ref().unwrap_or(settings),
             server,
-            catalogue: Catalogue::new(&suite.fixture.offers, suite.policies.current().lock()),
+            catalogue: ServerCatalog::new(&suite.fixture.offers, suite.policies.current().lock()),
             offers: &suite.fixture.offers,
             extensions: &suite.fixture.extensions,
             agents: &suite.fixture.agents,
@@ -100,14 +101,14 @@ impl<'s> Bench<'s> {
     }
 
     /// What becomes of a test's messages, in a session of its own.
-    pub(super) async fn judge(&self, test: &Test) -> Vec<Came> {
+    pub(super) async fn judge(&self, test: &Test) -> Vec<MessageOutcome> {
         let called = test.steps().iter().map(|step| &step.sends);
         let called: Vec<String> = called.filter_map(super::read::called_tool).collect();
         let offered = called
             .into_iter()
             .filter(|tool| self.catalogue.has_tool(tool));
         let offered: Vec<String> = offered.collect();
-        let conversation = Conversation::begin(self, test, &offered);
+        let conversation = TestSession::begin(self, test, &offered);
         let mut came = Vec::with_capacity(test.steps().len());
         for step in test.steps() {
             came.push(Box::pin(conversation.step(step)).await);
@@ -116,9 +117,9 @@ impl<'s> Bench<'s> {
     }
 }
 
-impl<'s> Conversation<'s> {
+impl<'s> TestSession<'s> {
     /// A session of the test's agent with an upstream that offers these tools.
-    pub(super) fn begin(bench: &'s Bench<'s>, test: &'s Test, tools: &[String]) -> Self {
+    pub(super) fn begin(bench: &'s SuiteContext<'s>, test: &'s Test, tools: &[String]) -> Self {
         let (audit, kept) = Audit::keeping();
         let clock = Arc::new(MovedClock::new(test.now));
         let policies = Arc::clone(&bench.policies);
@@ -149,7 +150,7 @@ impl<'s> Conversation<'s> {
             let mut state = session.state();
             state.agent = Arc::new(test.agent.clone());
             state.calls = test.start.calls;
-            state.held = Arc::new(Held {
+            state.held = Arc::new(SessionSensitivity {
                 level: test.start.level,
                 labels: test.start.labels.iter().cloned().collect(),
                 untrusted: test.start.untrusted,
@@ -163,7 +164,7 @@ impl<'s> Conversation<'s> {
             kept,
             clock,
             desk,
-            says: Cell::new(Says::Nothing),
+            says: Cell::new(PersonReply::Nothing),
             begun: Cell::new(false),
             tools: bench.catalogue.of_calls(tools.iter(), &test.changed),
         };
@@ -171,7 +172,7 @@ impl<'s> Conversation<'s> {
         conversation
     }
 
-    async fn step(&self, step: &Step) -> Came {
+    async fn step(&self, step: &TestStep) -> MessageOutcome {
         self.clock.advance(step.after);
         self.clear();
         self.establish(step.consent.as_ref());
@@ -179,7 +180,7 @@ impl<'s> Conversation<'s> {
             Sends::Frame { from, frame } => self.frame(*from, frame).await,
             Sends::List(list) => (Box::pin(self.list(*list)).await, None),
         };
-        let mut came = Came {
+        let mut came = MessageOutcome {
             message,
             answer: None,
         };
@@ -201,15 +202,15 @@ impl<'s> Conversation<'s> {
     }
 
     /// What a human has answered by now.
-    fn establish(&self, consented: Option<&Consented>) {
+    fn establish(&self, consented: Option<&ConsentSource>) {
         let start = &self.test.start;
         let now = self.clock.now().as_millisecond();
         let began = self.test.now.as_millisecond();
-        let mut says = Says::Nothing;
+        let mut says = PersonReply::Nothing;
         let consent = match (consented, &start.consent) {
-            (Some(Consented::Fact(answered)), _) => consent(answered, now),
-            (None, Some(Consented::Fact(answered))) => consent(answered, began),
-            (Some(Consented::Asked(said)), _) | (None, Some(Consented::Asked(said))) => {
+            (Some(ConsentSource::Fact(answered)), _) => consent(answered, now),
+            (None, Some(ConsentSource::Fact(answered))) => consent(answered, began),
+            (Some(ConsentSource::Asked(said)), _) | (None, Some(ConsentSource::Asked(said))) => {
                 says = *said;
                 Consent::default()
             }
@@ -224,11 +225,14 @@ impl<'s> Conversation<'s> {
         &self,
         from: Side,
         frame: &str,
-    ) -> (Result<Got, Broken>, Option<Asked>) {
+    ) -> (Result<ActualOutcome, InvalidRun>, Option<PendingQuestion>) {
         let message = Message::decode(frame.as_bytes(), self.gate.limits(from)).ok();
         let opens = from == Side::Agent && message.as_ref().is_some_and(lines::begins_by_itself);
         if let Some(refused) = self.open(opens).await {
-            return (Got::of(&refused, At::Handshake, false), None);
+            return (
+                ActualOutcome::of(&refused, RejectedPart::Handshake, false),
+                None,
+            );
         }
         self.hear(from, frame).await;
         let method = message.as_ref().and_then(|it| it.method()?.known());
@@ -241,7 +245,7 @@ impl<'s> Conversation<'s> {
         // The gate asks what there is before it lets a first call through.
         if from == Side::Agent && method != Some(KnownMethod::ToolsList) {
             while let Some(id) = arrived.iter().find_map(|line| lines::tools_list(line)) {
-                let answer = lines::offer(&id, Listed::Tools, self.tools.clone());
+                let answer = lines::offer(&id, ListKind::Tools, self.tools.clone());
                 self.hear(Side::Upstream, &answer).await;
                 reached = other.reached();
                 arrived = other.take();
@@ -251,20 +255,20 @@ impl<'s> Conversation<'s> {
             reached = reached.or(other.reached());
             arrived.extend(other.take());
         }
-        let mut got = self
-            .record(from)
-            .and_then(|record| Got::of(&record, At::Message, !arrived.is_empty()));
+        let mut got = self.record(from).and_then(|record| {
+            ActualOutcome::of(&record, RejectedPart::Message, !arrived.is_empty())
+        });
         if let (Ok(got), Side::Agent, Some(_)) = (&mut got, from, self.bench.settings.isolate_from)
         {
             got.upstream_received = reached;
         }
-        let allowed = got.as_ref().is_ok_and(Got::allowed);
+        let allowed = got.as_ref().is_ok_and(ActualOutcome::allowed);
         let id = arrived.iter().find_map(|line| lines::asked_id(line));
-        let asked = id.filter(|_| allowed).map(|id| Asked {
+        let asked = id.filter(|_| allowed).map(|id| PendingQuestion {
             from,
             id,
             method,
-            upstream_received: reached.unwrap_or(Instance::Primary),
+            upstream_received: reached.unwrap_or(ServerInstance::Primary),
         });
         (got, asked)
     }
@@ -276,9 +280,9 @@ impl<'s> Conversation<'s> {
         };
         for question in desk.pending() {
             let answer = match self.says.get() {
-                Says::Yes => Answer::Approve,
-                Says::No => Answer::Deny,
-                Says::Nothing => {
+                PersonReply::Yes => Answer::Approve,
+                PersonReply::No => Answer::Deny,
+                PersonReply::Nothing => {
                     self.clock.advance(desk.settings().timeout);
                     break;
                 }
@@ -291,14 +295,14 @@ impl<'s> Conversation<'s> {
         true
     }
 
-    async fn list(&self, list: Listed) -> Result<Got, Broken> {
+    async fn list(&self, list: ListKind) -> Result<ActualOutcome, InvalidRun> {
         if let Some(refused) = self.open(false).await {
-            return Got::of(&refused, At::Handshake, false);
+            return ActualOutcome::of(&refused, RejectedPart::Handshake, false);
         }
         self.hear(Side::Agent, &lines::request(list.method())).await;
         let asked = self.talk.upstream.take();
         let record = self.record(Side::Agent)?;
-        let mut got = Got::of(&record, At::Message, !asked.is_empty())?;
+        let mut got = ActualOutcome::of(&record, RejectedPart::Message, !asked.is_empty())?;
         let Some(id) = asked.first().and_then(|line| lines::asked_id(line)) else {
             return Ok(got);
         };
@@ -313,7 +317,7 @@ impl<'s> Conversation<'s> {
             // Policies say what is in a list, not whether it is answered.
             let why = self.record(Side::Upstream)?.reason.text;
             let why = why.map_or_else(String::new, |why| why.as_str().to_owned());
-            return Err(Broken::NotJudged(why));
+            return Err(InvalidRun::NotJudged(why));
         }
         got.shown = shown;
         got.fault = listing::fault(self.bench, &self.sight(), list, &self.test.changed);
@@ -323,9 +327,9 @@ impl<'s> Conversation<'s> {
     /// The outcome of the answer, and the reply that the requester got.
     pub(super) async fn reply(
         &self,
-        asked: &Asked,
-        reply: &Reply,
-    ) -> (Result<Got, Broken>, Vec<String>) {
+        asked: &PendingQuestion,
+        reply: &ScriptedReply,
+    ) -> (Result<ActualOutcome, InvalidRun>, Vec<String>) {
         let (from, end) = match asked.from {
             Side::Agent => (Side::Upstream, &self.talk.agent),
             Side::Upstream => (Side::Agent, &self.talk.upstream),
@@ -333,7 +337,9 @@ impl<'s> Conversation<'s> {
         // What the request itself brought is behind us.
         end.take();
         let line = lines::reply(&asked.id, reply);
-        if from == Side::Upstream && asked.upstream_received == Instance::Primary && self.has_left()
+        if from == Side::Upstream
+            && asked.upstream_received == ServerInstance::Primary
+            && self.has_left()
         {
             self.hear_left(&line).await;
         } else {
@@ -346,22 +352,22 @@ impl<'s> Conversation<'s> {
         let arrived = delivered.iter().any(|other| lines::carries(other, &line));
         let got = self
             .record(from)
-            .and_then(|record| Got::of(&record, At::Answer, arrived));
+            .and_then(|record| ActualOutcome::of(&record, RejectedPart::Answer, arrived));
         (got, delivered)
     }
 
     /// The least that may be answered.
-    fn reply_by_itself(&self, asked: &Asked) -> Reply {
-        Reply::Result(match asked.method {
+    fn reply_by_itself(&self, asked: &PendingQuestion) -> ScriptedReply {
+        ScriptedReply::Result(match asked.method {
             Some(KnownMethod::Initialize) => lines::greeting(&self.bench.server.name),
-            Some(KnownMethod::ToolsList) => self.offered(Listed::Tools),
-            Some(KnownMethod::PromptsList) => self.offered(Listed::Prompts),
-            Some(KnownMethod::ResourcesList) => self.offered(Listed::Resources),
+            Some(KnownMethod::ToolsList) => self.offered(ListKind::Tools),
+            Some(KnownMethod::PromptsList) => self.offered(ListKind::Prompts),
+            Some(KnownMethod::ResourcesList) => self.offered(ListKind::Resources),
             method => lines::least_result(method),
         })
     }
 
-    fn offered(&self, list: Listed) -> Fragment {
+    fn offered(&self, list: ListKind) -> Fragment {
         let items = self.bench.catalogue.of(list, &self.test.changed);
         Fragment::object([(list.member(), items)])
     }
@@ -379,7 +385,7 @@ impl<'s> Conversation<'s> {
         let Some(id) = asked.first().and_then(|line| lines::asked_id(line)) else {
             return self.kept.take().into_iter().next();
         };
-        let greeting = Reply::Result(lines::greeting(&self.bench.server.name));
+        let greeting = ScriptedReply::Result(lines::greeting(&self.bench.server.name));
         self.hear(Side::Upstream, &lines::reply(&id, &greeting))
             .await;
         self.hear(Side::Agent, lines::INITIALIZED).await;
@@ -397,7 +403,7 @@ impl<'s> Conversation<'s> {
         // What cuts frames throws away those that are too long, and only says so.
         let heard = if frame.len() > self.gate.limits(from).max_bytes {
             self.gate
-                .handle_unread(&self.talk, from, Stream::MAIN, Unread::TooLong)
+                .handle_unread(&self.talk, from, Stream::MAIN, DiscardReason::TooLong)
                 .await
         } else {
             let handled = self
@@ -418,7 +424,7 @@ impl<'s> Conversation<'s> {
     }
 
     /// The record of what that side has just sent; what follows from it is recorded after it.
-    fn record(&self, from: Side) -> Result<Record, Broken> {
+    fn record(&self, from: Side) -> Result<Record, InvalidRun> {
         let sent = match from {
             Side::Agent => Direction::AgentToUpstream,
             Side::Upstream => Direction::UpstreamToAgent,
@@ -434,15 +440,15 @@ impl<'s> Conversation<'s> {
         }
         // The message still waits for the list of tools, which the gate did not accept.
         let refused = others.into_iter().find_map(|record| record.reason.text);
-        Err(refused.map_or(Broken::NotRecorded, |why| {
-            Broken::NotJudged(why.as_str().to_owned())
+        Err(refused.map_or(InvalidRun::NotRecorded, |why| {
+            InvalidRun::NotJudged(why.as_str().to_owned())
         }))
     }
 
     /// What the gate sees when it decides what a list shows.
-    fn sight(&self) -> Sight {
+    fn sight(&self) -> ListingFacts {
         let state = self.talk.session.state();
-        Sight {
+        ListingFacts {
             agent: Arc::clone(&state.agent),
             now_ms: self.clock.now().as_millisecond(),
             calls: state.calls,
@@ -454,23 +460,23 @@ impl<'s> Conversation<'s> {
 }
 
 /// An open question.
-pub(super) struct Asked {
+pub(super) struct PendingQuestion {
     from: Side,
     /// The id that the other side knows.
     id: Fragment,
     pub(super) method: Option<KnownMethod>,
     /// The server that was asked.
-    upstream_received: Instance,
+    upstream_received: ServerInstance,
 }
 
 /// Whether a test says what people say when they are asked.
 fn asks(test: &Test) -> bool {
     let of_steps = test.steps().iter().map(|step| &step.consent);
     let mut all = of_steps.chain([&test.start.consent]);
-    all.any(|consent| matches!(consent, Some(Consented::Asked(_))))
+    all.any(|consent| matches!(consent, Some(ConsentSource::Asked(_))))
 }
 
-fn consent(answered: &Answered, when: i64) -> Consent {
+fn consent(answered: &ConsentAnswer, when: i64) -> Consent {
     Consent {
         granted: answered.granted,
         scope: answered.scope.clone(),

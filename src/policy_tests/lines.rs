@@ -1,6 +1,6 @@
 //! The lines that the two ends of a test say by themselves.
 
-use super::fixture::{Listed, Reply};
+use super::fixture::{ListKind, ScriptedReply};
 use crate::policy::Client;
 use crate::wire::{Fragment, KnownMethod, Limits, Message, Method};
 
@@ -64,11 +64,11 @@ pub(super) fn request(method: &str) -> String {
     message.into_string()
 }
 
-pub(super) fn reply(id: &Fragment, reply: &Reply) -> String {
+pub(super) fn reply(id: &Fragment, reply: &ScriptedReply) -> String {
     let (member, content) = match reply {
-        Reply::Result(content) => ("result", content),
-        Reply::Error(content) => ("error", content),
-        Reply::Raw(frame) => return frame.replace("$id", id.as_str()),
+        ScriptedReply::Result(content) => ("result", content),
+        ScriptedReply::Error(content) => ("error", content),
+        ScriptedReply::Raw(frame) => return frame.replace("$id", id.as_str()),
     };
     let message = Fragment::object([
         ("jsonrpc", Fragment::string("2.0")),
@@ -79,9 +79,9 @@ pub(super) fn reply(id: &Fragment, reply: &Reply) -> String {
 }
 
 /// The upstream's answer to a list.
-pub(super) fn offer(id: &Fragment, list: Listed, items: Fragment) -> String {
+pub(super) fn offer(id: &Fragment, list: ListKind, items: Fragment) -> String {
     let result = Fragment::object([(list.member(), items)]);
-    reply(id, &Reply::Result(result))
+    reply(id, &ScriptedReply::Result(result))
 }
 
 /// The least that may be answered to a request.

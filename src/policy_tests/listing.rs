@@ -4,29 +4,29 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::policy::{
-    Agent, Environment, Held, ListFacts, Lock, Principal, Prompt, Resource, ResourceFacts,
-    SessionState, Tool, Uses,
+    Agent, Environment, ListFacts, Lock, Principal, Prompt, Resource, ResourceFacts,
+    SessionSensitivity, SessionState, Tool, UseTime,
 };
 use crate::session::Established;
 use crate::wire::{Fragment, KnownMethod, Limits, Message, Value};
 
-use super::changed::Changed;
-use super::fixture::{Listed, Offers};
-use super::judge::{Bench, TRANSPORT};
+use super::changed_definitions::ChangedDefinition;
+use super::fixture::{ListKind, ServerLists};
+use super::judge::{SuiteContext, TRANSPORT};
 use super::lines::PROTOCOL;
 
 /// What the gate sees when it decides what a list shows.
-pub(super) struct Sight {
+pub(super) struct ListingFacts {
     pub(super) agent: Arc<Agent>,
     pub(super) now_ms: i64,
     pub(super) calls: i64,
     pub(super) started_ms: i64,
-    pub(super) held: Arc<Held>,
+    pub(super) held: Arc<SessionSensitivity>,
     pub(super) established: Arc<Established>,
 }
 
 /// The lists of the upstream as it sends them; made once, since every test may need them.
-pub(super) struct Catalogue {
+pub(super) struct ServerCatalog {
     /// Their definitions by name.
     called: HashMap<String, Fragment>,
     prompted: Vec<(String, Fragment)>,
@@ -37,9 +37,9 @@ pub(super) struct Catalogue {
     resources: Fragment,
 }
 
-impl Catalogue {
+impl ServerCatalog {
     /// Tools and prompts are defined as the lock says, where it says anything.
-    pub(super) fn new(offers: &Offers, lock: &Lock) -> Self {
+    pub(super) fn new(offers: &ServerLists, lock: &Lock) -> Self {
         let list = |list| Fragment::array(offers.of(list).iter().map(|name| item(list, name)));
         let tool = |name: &String| {
             let locked = lock.tool(name);
@@ -50,7 +50,7 @@ impl Catalogue {
         let prompt = |name: &String| {
             let locked = lock.words().and_then(|words| words.prompts.get(name));
             let locked = locked.and_then(|prompt| Fragment::decode(&prompt.definition).ok());
-            let item = || item(Listed::Prompts, name);
+            let item = || item(ListKind::Prompts, name);
             (name.clone(), locked.unwrap_or_else(item))
         };
         let called: Vec<(String, Fragment)> = offers.tools.iter().map(tool).collect();
@@ -64,7 +64,7 @@ impl Catalogue {
             called: called.into_iter().collect(),
             prompts: all(&prompted),
             prompted,
-            resources: list(Listed::Resources),
+            resources: list(ListKind::Resources),
         }
     }
 
@@ -73,21 +73,21 @@ impl Catalogue {
     }
 
     /// A list, where these definitions have changed.
-    pub(super) fn of(&self, list: Listed, changed: &Changed) -> Fragment {
+    pub(super) fn of(&self, list: ListKind, changed: &ChangedDefinition) -> Fragment {
         match list {
-            Listed::Tools if !changed.is_empty() => {
+            ListKind::Tools if !changed.is_empty() => {
                 Fragment::array(self.names.iter().map(|name| self.tool(name, changed)))
             }
-            Listed::Prompts if !changed.is_empty() => {
+            ListKind::Prompts if !changed.is_empty() => {
                 let prompts = self.prompted.iter().map(|(name, defined)| {
                     let other = changed.definition(list, name, defined);
                     other.unwrap_or_else(|| defined.clone())
                 });
                 Fragment::array(prompts)
             }
-            Listed::Tools => self.tools.clone(),
-            Listed::Prompts => self.prompts.clone(),
-            Listed::Resources => self.resources.clone(),
+            ListKind::Tools => self.tools.clone(),
+            ListKind::Prompts => self.prompts.clone(),
+            ListKind::Resources => self.resources.clone(),
         }
     }
 
@@ -96,16 +96,16 @@ impl Catalogue {
     pub(super) fn of_calls<'n>(
         &self,
         names: impl Iterator<Item = &'n String>,
-        changed: &Changed,
+        changed: &ChangedDefinition,
     ) -> Fragment {
         let names: BTreeSet<&String> = names.collect();
         Fragment::array(names.into_iter().map(|name| self.tool(name, changed)))
     }
 
-    fn tool(&self, name: &str, changed: &Changed) -> Fragment {
+    fn tool(&self, name: &str, changed: &ChangedDefinition) -> Fragment {
         let known = self.called.get(name).cloned();
-        let known = known.unwrap_or_else(|| item(Listed::Tools, name));
-        let other = changed.definition(Listed::Tools, name, &known);
+        let known = known.unwrap_or_else(|| item(ListKind::Tools, name));
+        let other = changed.definition(ListKind::Tools, name, &known);
         other.unwrap_or(known)
     }
 }
@@ -129,18 +129,18 @@ fn described(name: &str, description: Option<&String>) -> Fragment {
 }
 
 /// The least that an item must have.
-fn item(list: Listed, name: &str) -> Fragment {
+fn item(list: ListKind, name: &str) -> Fragment {
     let name = Fragment::string(name);
     let schema = || Fragment::object([("type", Fragment::string("object"))]);
     Fragment::object(match list {
-        Listed::Tools => vec![("name", name), ("inputSchema", schema())],
-        Listed::Prompts => vec![("name", name)],
-        Listed::Resources => vec![("uri", name.clone()), ("name", name)],
+        ListKind::Tools => vec![("name", name), ("inputSchema", schema())],
+        ListKind::Prompts => vec![("name", name)],
+        ListKind::Resources => vec![("uri", name.clone()), ("name", name)],
     })
 }
 
 /// The items of a list that was delivered; nothing when it is no list.
-pub(super) fn names(line: &str, list: Listed) -> Option<Vec<String>> {
+pub(super) fn names(line: &str, list: ListKind) -> Option<Vec<String>> {
     let message = Message::decode(line.as_bytes(), &Limits::default()).ok()?;
     let items = message.result()?.get(list.member())?;
     let name = |item: Value<'_>| Some(item.get(list.key())?.as_str()?.into_owned());
@@ -150,10 +150,10 @@ pub(super) fn names(line: &str, list: Listed) -> Option<Vec<String>> {
 /// The engine's fault, if one hid an item. The gate hides the item and does not say so in its
 /// record, so the question is asked once more, of the same policies and with the same facts.
 pub(super) fn fault(
-    bench: &Bench<'_>,
-    sight: &Sight,
-    list: Listed,
-    changed: &Changed,
+    bench: &SuiteContext<'_>,
+    sight: &ListingFacts,
+    list: ListKind,
+    changed: &ChangedDefinition,
 ) -> Option<String> {
     let established = &sight.established;
     let env = Environment {
@@ -174,7 +174,7 @@ pub(super) fn fault(
     let facts = ListFacts {
         principal: Principal::Agent(&sight.agent),
         env,
-        uses: Uses::Now,
+        uses: UseTime::Now,
     };
     let names = bench.offers.of(list).iter().cloned();
     let snapshot = bench.policies.current();
@@ -183,7 +183,7 @@ pub(super) fn fault(
         faults.into_iter().min().map(|fault| fault.to_string())
     };
     match list {
-        Listed::Tools => {
+        ListKind::Tools => {
             let lock = snapshot.lock();
             let tool = |name: String| Tool {
                 pin: changed.pin(list, &name, lock.unchanged(&name)),
@@ -193,7 +193,7 @@ pub(super) fn fault(
             let tools: Vec<Tool> = names.map(tool).collect();
             ask(&tools.iter().map(Resource::Tool).collect::<Vec<_>>())
         }
-        Listed::Prompts => {
+        ListKind::Prompts => {
             let lock = snapshot.lock();
             let prompt = |name: String| Prompt {
                 pin: changed.pin(list, &name, lock.prompt_pin(&name, None)),
@@ -202,7 +202,7 @@ pub(super) fn fault(
             let prompts: Vec<Prompt> = names.map(prompt).collect();
             ask(&prompts.iter().map(Resource::Prompt).collect::<Vec<_>>())
         }
-        Listed::Resources => {
+        ListKind::Resources => {
             let resources: Vec<ResourceFacts> = names.map(resource).collect();
             ask(&resources.iter().map(Resource::Resource).collect::<Vec<_>>())
         }

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use toml::Spanned;
 
-use super::changed;
+use super::changed_definitions;
 use super::errors::FixtureProblem;
-use super::find::{self, Found};
+use super::find::{self, FixtureFile};
 use super::fixture::{Fixture, Plan};
 use super::gate_file;
 use super::groups;
-use super::read::{self, Read};
+use super::read::{self, ParsedFixture};
 use super::replay;
 use super::suggest;
 use crate::config::Config;
@@ -23,7 +23,7 @@ use crate::policy::{PolicyProblem, PolicySnapshot, PolicyStore};
 
 /// Policies that a configuration names, in place of those beside each fixture.
 #[derive(Debug, Clone)]
-pub struct Configured {
+pub struct ConfiguredPolicies {
     /// What reports call the configuration.
     pub file: PathBuf,
     pub policies: loading::Settings,
@@ -34,7 +34,7 @@ pub struct Configured {
 }
 
 /// What a configuration comes to, by its path.
-pub type Reads = fn(&Config, &Path) -> Configured;
+pub type ConfigLoader = fn(&Config, &Path) -> ConfiguredPolicies;
 
 /// A fixture and the policies that judge it.
 pub(super) struct Suite {
@@ -65,8 +65,8 @@ const SERVER: &str = "upstream";
 /// Reads all fixtures and loads what they test, or tells everything that is wrong.
 pub(super) fn load(
     paths: &[PathBuf],
-    configured: Option<&Configured>,
-    reads: Reads,
+    configured: Option<&ConfiguredPolicies>,
+    reads: ConfigLoader,
 ) -> Result<Vec<Suite>, Problems> {
     let mut loader = Loader {
         configured,
@@ -89,18 +89,18 @@ pub(super) fn load(
 
 /// What policies are made of: a directory, an allowlist beside it, and the configuration of a
 /// fixture's own.
-type Key = (Option<PathBuf>, Option<Vec<String>>, Option<PathBuf>);
+type PolicyKey = (Option<PathBuf>, Option<Vec<String>>, Option<PathBuf>);
 
 struct Loader<'c> {
-    configured: Option<&'c Configured>,
-    reads: Reads,
+    configured: Option<&'c ConfiguredPolicies>,
+    reads: ConfigLoader,
     /// Nothing if they could not be loaded, which is reported once.
-    loaded: HashMap<Key, Option<Arc<PolicyStore>>>,
+    loaded: HashMap<PolicyKey, Option<Arc<PolicyStore>>>,
     problems: Problems,
 }
 
 impl Loader<'_> {
-    fn find(&mut self, paths: &[PathBuf]) -> Vec<Found> {
+    fn find(&mut self, paths: &[PathBuf]) -> Vec<FixtureFile> {
         let found = match self.configured {
             Some(configured) if paths.is_empty() => beside(configured),
             _ if paths.is_empty() => find::find_packs(Path::new(".")),
@@ -112,7 +112,7 @@ impl Loader<'_> {
         })
     }
 
-    fn suite(&mut self, found: Found) -> Option<Suite> {
+    fn suite(&mut self, found: FixtureFile) -> Option<Suite> {
         let text = match text(&found.fixture) {
             Ok(text) => text,
             Err(why) => {
@@ -121,7 +121,7 @@ impl Loader<'_> {
                 return None;
             }
         };
-        let Read {
+        let ParsedFixture {
             mut fixture,
             mut problems,
             named,
@@ -139,7 +139,7 @@ impl Loader<'_> {
             let policies = policies.current();
             problems.extend(unknown_policies(&fixture, &named, &policies));
             problems.extend(groups::misspelt(&fixture, &groups, &policies));
-            problems.extend(changed::unlocked(&fixture, &policies));
+            problems.extend(changed_definitions::unlocked(&fixture, &policies));
         }
         let sound = problems.is_empty();
         self.problems.fixtures.append(&mut told(problems, &fixture));
@@ -162,9 +162,9 @@ impl Loader<'_> {
     fn own(
         &self,
         fixture: &Fixture,
-        found: &Found,
+        found: &FixtureFile,
         problems: &mut Vec<FixtureProblem>,
-    ) -> Option<Configured> {
+    ) -> Option<ConfiguredPolicies> {
         let named = fixture
             .gate
             .as_ref()
@@ -207,9 +207,9 @@ impl Loader<'_> {
 
 /// Where the policies of a fixture come from.
 fn settings(
-    judging: Option<&Configured>,
+    judging: Option<&ConfiguredPolicies>,
     fixture: &Fixture,
-    found: Found,
+    found: FixtureFile,
     problems: &mut Vec<FixtureProblem>,
 ) -> Option<loading::Settings> {
     if let Some(configured) = judging {
@@ -235,7 +235,7 @@ fn settings(
 }
 
 /// The tests beside the policies that a configuration names.
-fn beside(configured: &Configured) -> Result<Vec<Found>, Vec<FixtureProblem>> {
+fn beside(configured: &ConfiguredPolicies) -> Result<Vec<FixtureFile>, Vec<FixtureProblem>> {
     let help = "name the tests to run, as in `test-policy --config gate.toml tests/`";
     let nothing = |problem: String| {
         vec![
@@ -274,7 +274,7 @@ fn told(mut problems: Vec<FixtureProblem>, fixture: &Fixture) -> Vec<FixtureProb
 }
 
 /// Reads what tests replay.
-fn recordings(fixture: &mut Fixture, found: &Found) -> Vec<FixtureProblem> {
+fn recordings(fixture: &mut Fixture, found: &FixtureFile) -> Vec<FixtureProblem> {
     let dir = found.fixture.parent().unwrap_or(Path::new(""));
     let pack = found.pack.as_deref();
     let mut problems = Vec::new();
@@ -302,7 +302,7 @@ pub(super) fn text(path: &Path) -> Result<String, String> {
 }
 
 /// Two allowlists cannot both hold, and which one does must not be a guess.
-fn other_allowlist(configured: &Configured, fixture: &Fixture) -> Option<FixtureProblem> {
+fn other_allowlist(configured: &ConfiguredPolicies, fixture: &Fixture) -> Option<FixtureProblem> {
     let written = fixture.allow.as_ref()?;
     let sorted = |names: &[String]| {
         let mut names = names.to_owned();

@@ -7,33 +7,33 @@
 //!
 //! [`Gate`]: crate::gate::Gate
 
-mod below;
-mod changed;
+mod actual;
+mod changed_definitions;
 mod clock;
 mod compare;
 mod coverage;
-mod ends;
+mod dry_run;
+mod endpoints;
 mod errors;
-mod exercise;
+mod failover;
 mod find;
 mod fixture;
 mod gate_file;
-mod got;
 mod groups;
 mod json;
 mod judge;
 mod lines;
 mod listing;
 mod load;
-mod moving;
 mod mutate;
+mod pack_paths;
 mod printable;
 mod read;
 mod read_expect;
 mod read_start;
 mod read_step;
 mod read_test;
-mod rehearsal;
+mod recorder;
 mod replay;
 mod report;
 mod run;
@@ -41,18 +41,18 @@ mod section;
 mod suggest;
 mod survey;
 mod table;
-mod witness;
+mod test_runner;
 
-pub use coverage::{ConditionCoverage, Coverage, RuleCoverage, Seen, WantedCoverage};
+pub use coverage::{ConditionCoverage, Coverage, CoverageLevel, RuleCoverage, WantedCoverage};
+pub(crate) use dry_run::{DryRun, DryRunOutcome};
 pub use errors::{FixtureErrors, FixtureProblem};
-pub use fixture::{Decision, Instance, Start};
-pub use load::{Configured, Reads};
-pub use mutate::{Mutants, Mutation, Near, Needless, Survivor};
+pub use fixture::{ServerInstance, StartState, TestDecision};
+pub use load::{ConfigLoader, ConfiguredPolicies};
+pub use mutate::{Mutants, Mutation, NearbyTest, Survivor, UnusedSuppression};
 pub use read_start::read_start;
-pub(crate) use rehearsal::{Rehearsal, Rehearsed};
 pub use report::{
-    Actual, ChangedDecision, DecidingPolicy, Expected, NotRun, Outcome, Paint, Problem,
-    ReplayReport, Report, SCHEMA, StepReport, SuiteReport, Summary, TestOutcome, TestReport,
+    Actual, ChangedDecision, DecidingPolicy, Expected, NotRun, Paint, ReplayReport, Report,
+    RunOutcome, RunProblem, SCHEMA, StepReport, SuiteReport, Summary, TestOutcome, TestReport,
     UnknownDecision,
 };
 pub use run::{Progress, Settings, run, run_telling, watched};
@@ -60,4 +60,4 @@ pub use survey::{Survey, packs, survey};
 
 #[cfg(test)]
 mod tests;
-pub(crate) use witness::{Asked, Question, Who};
+pub(crate) use recorder::{QueryDescription, RecordedQuery, Requester};

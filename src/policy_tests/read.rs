@@ -11,14 +11,14 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::errors::FixtureProblem;
-use super::fixture::{Fixture, Listed, Offers, Sends, Test};
+use super::fixture::{Fixture, ListKind, Sends, ServerLists, Test};
 use super::groups::Group;
 use super::listing;
 use super::printable::with_places_kept;
 use super::read_test;
-use super::section::Section;
+use super::section::FixtureSection;
 use super::suggest;
-use super::table::{Reading, Table, in_order};
+use super::table::{FixtureReader, FixtureTable, in_order};
 use crate::findings::printable;
 use crate::policy::{Agent, Client};
 use crate::unseen::misleads;
@@ -29,14 +29,14 @@ use crate::wire::{Extensions, Limits, ListedMethod, ListedProblem, Message, Side
 const DEFAULT_NOW: Timestamp = Timestamp::constant(1_767_225_600, 0);
 
 /// What a test may refer to.
-pub(super) struct Surroundings {
+pub(super) struct FixtureContext {
     pub(super) now: Timestamp,
     /// By the names that tests use for them.
     pub(super) agents: BTreeMap<String, Agent>,
 }
 
 /// What could be read of a fixture; fit to run only without problems.
-pub(super) struct Read {
+pub(super) struct ParsedFixture {
     pub(super) fixture: Fixture,
     pub(super) problems: Vec<FixtureProblem>,
     /// Every policy that some test names.
@@ -46,15 +46,15 @@ pub(super) struct Read {
 }
 
 /// Reads a fixture; `name` is what reports call it.
-pub(super) fn read(name: &str, text: &str) -> Read {
+pub(super) fn read(name: &str, text: &str) -> ParsedFixture {
     // Places stay what they are, so that everything can point into what is shown.
     let shown = with_places_kept(text);
     let source = NamedSource::new(printable(name), Arc::from(shown));
     let (table, errors) = DeTable::parse_recoverable(text);
-    let reading = Reading::new(source, errors);
-    let top = Table::new(&reading, Section::File, 0..0, table.get_ref());
+    let reading = FixtureReader::new(source, errors);
+    let top = FixtureTable::new(&reading, FixtureSection::File, 0..0, table.get_ref());
     let mut groups = Vec::new();
-    let surroundings = Surroundings {
+    let surroundings = FixtureContext {
         now: top.time("now").unwrap_or(DEFAULT_NOW),
         agents: agents(&top, &mut groups),
     };
@@ -75,7 +75,7 @@ pub(super) fn read(name: &str, text: &str) -> Read {
         source: reading.source.clone(),
     };
     let (problems, named) = reading.finish();
-    Read {
+    ParsedFixture {
         fixture,
         problems,
         named,
@@ -83,7 +83,10 @@ pub(super) fn read(name: &str, text: &str) -> Read {
     }
 }
 
-fn agents(top: &Table<'_>, groups: &mut Vec<(Group, Spanned<String>)>) -> BTreeMap<String, Agent> {
+fn agents(
+    top: &FixtureTable<'_>,
+    groups: &mut Vec<(Group, Spanned<String>)>,
+) -> BTreeMap<String, Agent> {
     let Some(agents) = top.any_table("agents") else {
         return BTreeMap::new();
     };
@@ -96,7 +99,7 @@ fn agents(top: &Table<'_>, groups: &mut Vec<(Group, Spanned<String>)>) -> BTreeM
         let name = name.get_ref().as_ref();
         // What is wrong with the agent must not make its name unknown.
         let agent = if let DeValue::Table(table) = value.get_ref() {
-            let table = Table::new(top.reading, Section::Agent, value.span(), table);
+            let table = FixtureTable::new(top.reading, FixtureSection::Agent, value.span(), table);
             agent(name, &table, groups)
         } else {
             let expected = "a table such as `{ roles = [\"reader\"] }`";
@@ -108,7 +111,11 @@ fn agents(top: &Table<'_>, groups: &mut Vec<(Group, Spanned<String>)>) -> BTreeM
     read
 }
 
-fn agent(name: &str, table: &Table<'_>, groups: &mut Vec<(Group, Spanned<String>)>) -> Agent {
+fn agent(
+    name: &str,
+    table: &FixtureTable<'_>,
+    groups: &mut Vec<(Group, Spanned<String>)>,
+) -> Agent {
     let mut of = |group, key| {
         let names = table.texts(key).unwrap_or_default();
         groups.extend(names.iter().map(|name| (group, name.clone())));
@@ -126,7 +133,7 @@ fn agent(name: &str, table: &Table<'_>, groups: &mut Vec<(Group, Spanned<String>
 }
 
 /// What the agent calls itself at the handshake.
-fn client(agent: &Table<'_>) -> Client {
+fn client(agent: &FixtureTable<'_>) -> Client {
     let mut client = Client {
         name: "test-policy".to_owned(),
         version: "1".to_owned(),
@@ -140,7 +147,7 @@ fn client(agent: &Table<'_>) -> Client {
     }
     let Some(table) = agent.table(
         "client",
-        Section::Client,
+        FixtureSection::Client,
         "a name, or a table with `name` and `version`",
     ) else {
         return client;
@@ -154,18 +161,18 @@ fn client(agent: &Table<'_>) -> Client {
     client
 }
 
-fn server(top: &Table<'_>) -> Option<String> {
-    let server = top.table("server", Section::Server, "a table")?;
+fn server(top: &FixtureTable<'_>) -> Option<String> {
+    let server = top.table("server", FixtureSection::Server, "a table")?;
     server.text("name").map(Spanned::into_inner)
 }
 
-fn allow(top: &Table<'_>) -> Option<Spanned<Vec<String>>> {
+fn allow(top: &FixtureTable<'_>) -> Option<Spanned<Vec<String>>> {
     let names = plain(top.texts("allow")?);
     Some(Spanned::new(top.get("allow")?.span(), names))
 }
 
 /// Methods of extensions, as `[extensions]` of a configuration lists them.
-fn extensions(reading: &Reading, top: &Table<'_>) -> Extensions {
+fn extensions(reading: &FixtureReader, top: &FixtureTable<'_>) -> Extensions {
     let names = top.texts("extensions").unwrap_or_default();
     let listed = names.iter().filter_map(|name| {
         let told = |problem: ListedProblem| {
@@ -177,7 +184,7 @@ fn extensions(reading: &Reading, top: &Table<'_>) -> Extensions {
     listed.collect()
 }
 
-fn tests(top: &Table<'_>, surroundings: &Surroundings) -> Vec<Test> {
+fn tests(top: &FixtureTable<'_>, surroundings: &FixtureContext) -> Vec<Test> {
     let help = "begin each test with `[[test]]`";
     let Some(value) = top.get("test") else {
         top.require("a test", help);
@@ -195,7 +202,7 @@ fn tests(top: &Table<'_>, surroundings: &Surroundings) -> Vec<Test> {
             top.reading.wrong_type(item, "a table");
             continue;
         };
-        let table = Table::new(top.reading, Section::Test, item.span(), table);
+        let table = FixtureTable::new(top.reading, FixtureSection::Test, item.span(), table);
         let Some(name) = table
             .text("name")
             .filter(|name| !name.get_ref().trim().is_empty())
@@ -217,7 +224,7 @@ fn tests(top: &Table<'_>, surroundings: &Surroundings) -> Vec<Test> {
 }
 
 /// Names stand in reports, one on each line.
-fn is_readable(top: &Table<'_>, name: &Spanned<String>) {
+fn is_readable(top: &FixtureTable<'_>, name: &Spanned<String>) {
     if name.get_ref().contains(|c| misleads(c) && c != '\t') {
         let message = format!("this name cannot be read as it is: `{}`", name.get_ref());
         let help = "a name is one line, without controls, what is not seen, and what turns the direction of text";
@@ -227,9 +234,9 @@ fn is_readable(top: &Table<'_>, name: &Spanned<String>) {
 }
 
 /// What the fixture says that the upstream offers, or else whatever some test names.
-fn offers(top: &Table<'_>, tests: &[Test]) -> Offers {
-    let mut offers = Offers::default();
-    for (key, list) in Listed::ALL {
+fn offers(top: &FixtureTable<'_>, tests: &[Test]) -> ServerLists {
+    let mut offers = ServerLists::default();
+    for (key, list) in ListKind::ALL {
         let declared = top.texts(key).map(plain);
         let mentioned = mentioned(tests, list);
         *offers.of_mut(list) = match declared {
@@ -245,7 +252,7 @@ fn offers(top: &Table<'_>, tests: &[Test]) -> Offers {
 }
 
 /// What tools say of themselves, unless a lock says it.
-fn descriptions(top: &Table<'_>) -> HashMap<String, String> {
+fn descriptions(top: &FixtureTable<'_>) -> HashMap<String, String> {
     let told = top.any_table("descriptions").into_iter().flatten();
     let told = told.filter_map(|(name, description)| {
         let description = top.reading.text(description)?.into_inner();
@@ -255,7 +262,13 @@ fn descriptions(top: &Table<'_>) -> HashMap<String, String> {
 }
 
 /// A list cannot show what is not offered, so such an expectation means another name.
-fn not_offered(top: &Table<'_>, declared: &[String], tests: &[Test], list: Listed, key: &str) {
+fn not_offered(
+    top: &FixtureTable<'_>,
+    declared: &[String],
+    tests: &[Test],
+    list: ListKind,
+    key: &str,
+) {
     let known: Vec<&str> = declared.iter().map(String::as_str).collect();
     for name in in_lists(tests, list) {
         if !known.contains(&name.get_ref().as_str()) {
@@ -271,10 +284,10 @@ fn not_offered(top: &Table<'_>, declared: &[String], tests: &[Test], list: Liste
 }
 
 /// Each once, in the order of the file.
-fn mentioned(tests: &[Test], list: Listed) -> Vec<String> {
+fn mentioned(tests: &[Test], list: ListKind) -> Vec<String> {
     let steps = tests.iter().flat_map(Test::steps);
     let called = steps.filter_map(|step| called_tool(&step.sends));
-    let called = called.filter(|_| list == Listed::Tools);
+    let called = called.filter(|_| list == ListKind::Tools);
     let listed = in_lists(tests, list).map(|name| name.get_ref().clone());
     let mut names = Vec::new();
     let mut seen = std::collections::HashSet::new();
@@ -286,7 +299,7 @@ fn mentioned(tests: &[Test], list: Listed) -> Vec<String> {
     names
 }
 
-fn in_lists(tests: &[Test], list: Listed) -> impl Iterator<Item = &Spanned<String>> {
+fn in_lists(tests: &[Test], list: ListKind) -> impl Iterator<Item = &Spanned<String>> {
     let steps = tests.iter().flat_map(Test::steps);
     steps
         .filter(move |step| matches!(step.sends, Sends::List(of) if of == list))

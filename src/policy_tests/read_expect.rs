@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::fixture::{Decision, Expect, Instance};
+use super::fixture::{Expect, ServerInstance, TestDecision};
 use super::read::plain;
-use super::section::Section;
+use super::section::FixtureSection;
 use super::suggest;
-use super::table::{Reading, Table, Value, in_order};
+use super::table::{FixtureReader, FixtureTable, FixtureValue, in_order};
 
 /// What is expected of one message in each cell of a matrix.
 pub(super) enum Expectations {
@@ -21,13 +21,18 @@ pub(super) enum Expectations {
 
 /// What is expected of a message that several agents send; of one that an agent alone sends, where
 /// `agents` is empty.
-pub(super) fn expectations(table: &Table<'_>, agents: &[Spanned<String>]) -> Option<Expectations> {
+pub(super) fn expectations(
+    table: &FixtureTable<'_>,
+    agents: &[Spanned<String>],
+) -> Option<Expectations> {
     let each = |key: &str| {
         let value = table.get(key).filter(|_| !agents.is_empty())?;
         let entries = value.get_ref().as_table()?;
         let of_agents = key != "expect"
             || entries.is_empty()
-            || !entries.keys().any(|key| Section::Expect.has(key.get_ref()));
+            || !entries
+                .keys()
+                .any(|key| FixtureSection::Expect.has(key.get_ref()));
         of_agents.then_some((value, entries))
     };
     match (each("expect"), each("listed")) {
@@ -42,13 +47,13 @@ pub(super) fn expectations(table: &Table<'_>, agents: &[Spanned<String>]) -> Opt
             None
         }
         (Some((value, entries)), None) => {
-            let one = |expected: &Value<'_>| told(table.reading, expected);
+            let one = |expected: &FixtureValue<'_>| told(table.reading, expected);
             let mut read = by_agent(table.reading, value, entries, agents, one)?;
             let listed = table.texts("listed");
             let hidden = table.texts("hidden").unwrap_or_default();
             let allowed = read
                 .values_mut()
-                .filter(|expect| expect.decision == Decision::Allow);
+                .filter(|expect| expect.decision == TestDecision::Allow);
             for expect in allowed {
                 expect.listed.clone_from(&listed);
                 expect.hidden.clone_from(&hidden);
@@ -56,8 +61,8 @@ pub(super) fn expectations(table: &Table<'_>, agents: &[Spanned<String>]) -> Opt
             Some(Expectations::Each(read))
         }
         (None, Some((value, entries))) => {
-            let seen = |names: &Value<'_>| {
-                let mut expect = Expect::of(Decision::Allow);
+            let seen = |names: &FixtureValue<'_>| {
+                let mut expect = Expect::of(TestDecision::Allow);
                 expect.listed = Some(table.reading.texts(names)?);
                 Some(expect)
             };
@@ -65,7 +70,7 @@ pub(super) fn expectations(table: &Table<'_>, agents: &[Spanned<String>]) -> Opt
             let hidden = table.texts("hidden").unwrap_or_default();
             for agent in agents {
                 let sees_nothing = || {
-                    let mut expect = Expect::of(Decision::Allow);
+                    let mut expect = Expect::of(TestDecision::Allow);
                     expect.listed = Some(Vec::new());
                     expect
                 };
@@ -82,11 +87,11 @@ pub(super) fn expectations(table: &Table<'_>, agents: &[Spanned<String>]) -> Opt
 
 /// What stands there for each agent.
 fn by_agent(
-    reading: &Reading,
-    value: &Value<'_>,
+    reading: &FixtureReader,
+    value: &FixtureValue<'_>,
     entries: &DeTable<'_>,
     agents: &[Spanned<String>],
-    one: impl Fn(&Value<'_>) -> Option<Expect>,
+    one: impl Fn(&FixtureValue<'_>) -> Option<Expect>,
 ) -> Option<BTreeMap<String, Expect>> {
     if entries.is_empty() {
         let help = Some("write `expect = \"deny\"` if that is what is meant".to_owned());
@@ -125,24 +130,24 @@ impl Expectations {
             Self::Each(each) => each
                 .get(agent)
                 .cloned()
-                .unwrap_or_else(|| Expect::of(Decision::Deny)),
+                .unwrap_or_else(|| Expect::of(TestDecision::Deny)),
         }
     }
 }
 
 /// What must become of the answer to a message.
-pub(super) fn received(table: &Table<'_>) -> Option<Expect> {
+pub(super) fn received(table: &FixtureTable<'_>) -> Option<Expect> {
     told(table.reading, table.get("received")?)
 }
 
 /// What a test expects of its message.
-fn expect(table: &Table<'_>) -> Option<Expect> {
+fn expect(table: &FixtureTable<'_>) -> Option<Expect> {
     let listing = table.get("list").is_some();
     let listed = table.texts("listed");
     let hidden = table.texts("hidden");
     let mut expect = match table.get("expect") {
         Some(value) => told(table.reading, value)?,
-        None if listed.is_some() || hidden.is_some() => Expect::of(Decision::Allow),
+        None if listed.is_some() || hidden.is_some() => Expect::of(TestDecision::Allow),
         None => {
             let help = if listing {
                 "say what the list shows, as in `listed = [\"read_file\"]`"
@@ -154,7 +159,7 @@ fn expect(table: &Table<'_>) -> Option<Expect> {
             return None;
         }
     };
-    if let (Some(value), Some(_), Decision::Allow, false) = (
+    if let (Some(value), Some(_), TestDecision::Allow, false) = (
         table.get("expect"),
         &expect.errors,
         expect.decision,
@@ -164,7 +169,9 @@ fn expect(table: &Table<'_>) -> Option<Expect> {
     }
     expect.listed = listed;
     expect.hidden = hidden.unwrap_or_default();
-    if expect.decision == Decision::Deny && (expect.listed.is_some() || !expect.hidden.is_empty()) {
+    if expect.decision == TestDecision::Deny
+        && (expect.listed.is_some() || !expect.hidden.is_empty())
+    {
         let message = "a list that is denied shows nothing";
         table.tell(
             "test::conflict",
@@ -175,14 +182,15 @@ fn expect(table: &Table<'_>) -> Option<Expect> {
     Some(expect)
 }
 
-const DECISIONS: [(&str, Decision); 2] = [("allow", Decision::Allow), ("deny", Decision::Deny)];
+const DECISIONS: [(&str, TestDecision); 2] =
+    [("allow", TestDecision::Allow), ("deny", TestDecision::Deny)];
 
-const SERVERS: [(&str, Instance); 2] = [
-    ("primary", Instance::Primary),
-    ("isolated", Instance::Isolated),
+const SERVERS: [(&str, ServerInstance); 2] = [
+    ("primary", ServerInstance::Primary),
+    ("isolated", ServerInstance::Isolated),
 ];
 
-fn told(reading: &Reading, value: &Value<'_>) -> Option<Expect> {
+fn told(reading: &FixtureReader, value: &FixtureValue<'_>) -> Option<Expect> {
     if value.get_ref().is_str() {
         let decision = reading.word(&reading.text(value)?, &DECISIONS);
         return decision.map(Expect::of);
@@ -191,7 +199,7 @@ fn told(reading: &Reading, value: &Value<'_>) -> Option<Expect> {
         reading.wrong_type(value, "`\"allow\"`, `\"deny\"` or a table");
         return None;
     };
-    let table = Table::new(reading, Section::Expect, value.span(), table);
+    let table = FixtureTable::new(reading, FixtureSection::Expect, value.span(), table);
     let policies = table.texts("policies");
     let policies_exact = table.texts("policies_exact");
     let obligations = table.texts("obligations");
@@ -224,8 +232,8 @@ fn told(reading: &Reading, value: &Value<'_>) -> Option<Expect> {
         }
     }
     match decision {
-        Decision::Allow => only_denials(reading, &table),
-        Decision::Deny => {
+        TestDecision::Allow => only_denials(reading, &table),
+        TestDecision::Deny => {
             for key in ["obligations", "edits", "upstream_receives"] {
                 if let Some(value) = table.get(key) {
                     let message = format!("only what is allowed has `{key}`");
@@ -250,7 +258,7 @@ fn told(reading: &Reading, value: &Value<'_>) -> Option<Expect> {
 
 /// A list can be allowed and yet be too short, because a policy could not be evaluated; so `errors`
 /// is not among these.
-fn only_denials(reading: &Reading, table: &Table<'_>) {
+fn only_denials(reading: &FixtureReader, table: &FixtureTable<'_>) {
     for key in ["code", "advice", "reason"] {
         if let Some(value) = table.get(key) {
             only_denials_have(reading, key, value);
@@ -258,7 +266,7 @@ fn only_denials(reading: &Reading, table: &Table<'_>) {
     }
 }
 
-fn only_denials_have(reading: &Reading, key: &str, value: &Value<'_>) {
+fn only_denials_have(reading: &FixtureReader, key: &str, value: &FixtureValue<'_>) {
     let message = format!("only a denial has `{key}`");
     reading.tell(&value.span(), "test::conflict", message, None);
 }

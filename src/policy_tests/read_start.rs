@@ -8,11 +8,11 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::errors::{FixtureErrors, FixtureProblem};
-use super::fixture::{Answered, Consented, Says, Start};
+use super::fixture::{ConsentAnswer, ConsentSource, PersonReply, StartState};
 use super::printable::with_places_kept;
 use super::read::plain;
-use super::section::Section;
-use super::table::{Reading, Table};
+use super::section::FixtureSection;
+use super::table::{FixtureReader, FixtureTable};
 use crate::policy::opened_as;
 
 /// The words of `tools.toml` for sensitivity, and the numbers that policies see.
@@ -24,10 +24,10 @@ const LEVELS: [(&str, i64); 4] = [
 ];
 
 /// What people say when they are asked.
-const SAYS: [(&str, Says); 3] = [
-    ("approve", Says::Yes),
-    ("deny", Says::No),
-    ("timeout", Says::Nothing),
+const SAYS: [(&str, PersonReply); 3] = [
+    ("approve", PersonReply::Yes),
+    ("deny", PersonReply::No),
+    ("timeout", PersonReply::Nothing),
 ];
 
 /// What a session has been through and what a human has answered, as a test writes both: one TOML
@@ -35,7 +35,10 @@ const SAYS: [(&str, Says); 3] = [
 ///
 /// # Errors
 /// Everything that is wrong with them, at once.
-pub fn read_start(session: Option<&str>, consent: Option<&str>) -> Result<Start, FixtureErrors> {
+pub fn read_start(
+    session: Option<&str>,
+    consent: Option<&str>,
+) -> Result<StartState, FixtureErrors> {
     let tables = [("session", session), ("consent", consent)];
     let wrong = tables
         .iter()
@@ -50,13 +53,13 @@ pub fn read_start(session: Option<&str>, consent: Option<&str>) -> Result<Start,
     let text: String = lines.collect();
     let (table, errors) = DeTable::parse_recoverable(&text);
     let source = NamedSource::new("options", Arc::from(with_places_kept(&text)));
-    let reading = Reading::new(source, errors);
+    let reading = FixtureReader::new(source, errors);
     let start = {
-        let top = Table::new(&reading, Section::Test, 0..0, table.get_ref());
+        let top = FixtureTable::new(&reading, FixtureSection::Test, 0..0, table.get_ref());
         let mut start = start(&top);
         // The message is explained as the gate would find it.
         start.links = None;
-        if let (Some(Consented::Asked(_)), Some(value)) = (&start.consent, top.get("consent")) {
+        if let (Some(ConsentSource::Asked(_)), Some(value)) = (&start.consent, top.get("consent")) {
             let message = "no person is asked here: this explains one decision".to_owned();
             let help = "say what is so, as in `{ by = \"alice\" }`".to_owned();
             reading.tell(&value.span(), "test::value", message, Some(help));
@@ -83,14 +86,14 @@ fn no_table(key: &str, given: &str) -> Option<FixtureProblem> {
     })
 }
 
-pub(super) fn start(test: &Table<'_>) -> Start {
-    let mut start = Start {
+pub(super) fn start(test: &FixtureTable<'_>) -> StartState {
+    let mut start = StartState {
         consent: consent(test),
         links: Some(Arc::new(links(test))),
-        ..Start::default()
+        ..StartState::default()
     };
     let expected = "a table such as `{ level = \"confidential\" }`";
-    let Some(session) = test.table("session", Section::Session, expected) else {
+    let Some(session) = test.table("session", FixtureSection::Session, expected) else {
         return start;
     };
     start.level = level(&session).unwrap_or_default();
@@ -109,7 +112,7 @@ pub(super) fn start(test: &Table<'_>) -> Start {
 }
 
 /// The symbolic links of the server's disk, by their paths.
-fn links(test: &Table<'_>) -> BTreeMap<String, String> {
+fn links(test: &FixtureTable<'_>) -> BTreeMap<String, String> {
     let mut links = BTreeMap::new();
     for (path, target) in test.any_table("links").into_iter().flatten() {
         let at = path.get_ref().to_string();
@@ -135,7 +138,7 @@ fn links(test: &Table<'_>) -> BTreeMap<String, String> {
 }
 
 /// A number, or the word that the host uses for it.
-fn level(session: &Table<'_>) -> Option<i64> {
+fn level(session: &FixtureTable<'_>) -> Option<i64> {
     let value = session.get("level")?;
     if let DeValue::String(_) = value.get_ref() {
         let word = session.reading.text(value)?;
@@ -154,16 +157,16 @@ fn level(session: &Table<'_>) -> Option<i64> {
 }
 
 /// What a human has answered, where the test or step says so.
-pub(super) fn consent(table: &Table<'_>) -> Option<Consented> {
+pub(super) fn consent(table: &FixtureTable<'_>) -> Option<ConsentSource> {
     let value = table.get("consent")?;
     if let DeValue::String(_) = value.get_ref() {
         let word = table.reading.text(value)?;
-        return table.reading.word(&word, &SAYS).map(Consented::Asked);
+        return table.reading.word(&word, &SAYS).map(ConsentSource::Asked);
     }
     let expected = "`\"approve\"`, `\"deny\"` or `\"timeout\"`, or a table such as \
                     `{ scope = \"writes\", by = \"alice\", age = \"2m\" }`";
-    let consent = table.table("consent", Section::Consent, expected)?;
-    Some(Consented::Fact(Answered {
+    let consent = table.table("consent", FixtureSection::Consent, expected)?;
+    Some(ConsentSource::Fact(ConsentAnswer {
         granted: consent.get("granted").is_none() || consent.flag("granted")?,
         scope: consent
             .text("scope")

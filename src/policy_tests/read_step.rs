@@ -5,13 +5,13 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::fixture::{Listed, Reply, Sends, Step};
+use super::fixture::{ListKind, ScriptedReply, Sends, TestStep};
 use super::json;
 use super::read_expect::{Expectations, expectations, received};
 use super::read_start::consent;
-use super::section::Section;
+use super::section::FixtureSection;
 use super::suggest;
-use super::table::{Reading, Table, Value, in_order};
+use super::table::{FixtureReader, FixtureTable, FixtureValue, in_order};
 use crate::wire::{Fragment, KnownMethod, Side};
 
 /// The four ways to say what is sent.
@@ -19,22 +19,22 @@ pub(super) const WAYS: [&str; 4] = ["send", "call", "list", "raw"];
 
 /// One message as it stands in the fixture: the same for every cell of a matrix but for what is
 /// expected, and but for the tool, where several are called.
-pub(super) struct Written {
-    pub(super) sends: Vec<Sending>,
-    step: Step,
+pub(super) struct MessageTemplate {
+    pub(super) sends: Vec<OutgoingMessage>,
+    step: TestStep,
     expectations: Expectations,
 }
 
 /// What is sent, and the tool that it calls where there is a choice of them.
-pub(super) struct Sending {
+pub(super) struct OutgoingMessage {
     pub(super) tool: Option<String>,
     sends: Sends,
 }
 
-impl Written {
+impl MessageTemplate {
     /// The message as one agent sends it.
-    pub(super) fn by(&self, agent: &str, sending: &Sending) -> Step {
-        Step {
+    pub(super) fn by(&self, agent: &str, sending: &OutgoingMessage) -> TestStep {
+        TestStep {
             sends: sending.sends.clone(),
             expect: self.expectations.of(agent),
             ..self.step.clone()
@@ -43,7 +43,10 @@ impl Written {
 }
 
 /// `agents`: those of the matrix, where the test has one.
-pub(super) fn message(table: &Table<'_>, agents: &[Spanned<String>]) -> Option<Written> {
+pub(super) fn message(
+    table: &FixtureTable<'_>,
+    agents: &[Spanned<String>],
+) -> Option<MessageTemplate> {
     let sends = sends(table);
     let expectations = expectations(table, agents);
     let reply = reply(table);
@@ -61,7 +64,7 @@ pub(super) fn message(table: &Table<'_>, agents: &[Spanned<String>]) -> Option<W
     }
     let (sends, expectations) = (sends?, expectations?);
     let first = sends.first()?.sends.clone();
-    let step = Step {
+    let step = TestStep {
         line: table.line(),
         after: after.unwrap_or_default(),
         consent,
@@ -70,20 +73,20 @@ pub(super) fn message(table: &Table<'_>, agents: &[Spanned<String>]) -> Option<W
         expect: expectations.of(""),
         received,
     };
-    Some(Written {
+    Some(MessageTemplate {
         sends,
         step,
         expectations,
     })
 }
 
-fn sends(table: &Table<'_>) -> Option<Vec<Sending>> {
+fn sends(table: &FixtureTable<'_>) -> Option<Vec<OutgoingMessage>> {
     let from = from(table);
     let ways: Vec<&str> = WAYS
         .into_iter()
         .filter(|way| table.get(way).is_some())
         .collect();
-    let one = |sends| vec![Sending { tool: None, sends }];
+    let one = |sends| vec![OutgoingMessage { tool: None, sends }];
     let sends = match ways.as_slice() {
         ["send"] => send(table, from?).map(one),
         ["call"] => calls(table),
@@ -129,7 +132,7 @@ fn sends(table: &Table<'_>) -> Option<Vec<Sending>> {
     sends
 }
 
-fn from(table: &Table<'_>) -> Option<Side> {
+fn from(table: &FixtureTable<'_>) -> Option<Side> {
     let Some(value) = table.get("from") else {
         return Some(Side::Agent);
     };
@@ -140,10 +143,10 @@ fn from(table: &Table<'_>) -> Option<Side> {
 }
 
 /// `send = { method, params, meta }`.
-fn send(table: &Table<'_>, from: Side) -> Option<Sends> {
+fn send(table: &FixtureTable<'_>, from: Side) -> Option<Sends> {
     let send = table.table(
         "send",
-        Section::Send,
+        FixtureSection::Send,
         "a table such as `{ method = \"ping\" }`",
     )?;
     let Some(value) = send.get("method") else {
@@ -170,7 +173,7 @@ fn send(table: &Table<'_>, from: Side) -> Option<Sends> {
 }
 
 /// `call = "tool", args = {…}`, or several tools with the same arguments.
-fn calls(table: &Table<'_>) -> Option<Vec<Sending>> {
+fn calls(table: &FixtureTable<'_>) -> Option<Vec<OutgoingMessage>> {
     let value = table.get("call")?;
     let arguments = match table.get("args") {
         Some(value) => Some(members(table.reading, value)?),
@@ -186,7 +189,7 @@ fn calls(table: &Table<'_>) -> Option<Vec<Sending>> {
     };
     if value.get_ref().is_str() {
         let sends = call(table.reading.text(value)?.get_ref());
-        return Some(vec![Sending { tool: None, sends }]);
+        return Some(vec![OutgoingMessage { tool: None, sends }]);
     }
     let tools = table.reading.texts(value)?;
     if tools.is_empty() {
@@ -197,7 +200,7 @@ fn calls(table: &Table<'_>) -> Option<Vec<Sending>> {
             .tell(&value.span(), "test::value", message, help);
         return None;
     }
-    let sendings = tools.into_iter().map(|tool| Sending {
+    let sendings = tools.into_iter().map(|tool| OutgoingMessage {
         sends: call(tool.get_ref()),
         tool: Some(tool.into_inner()),
     });
@@ -205,14 +208,14 @@ fn calls(table: &Table<'_>) -> Option<Vec<Sending>> {
 }
 
 /// `list = "tools", listed = […]`.
-fn list(table: &Table<'_>) -> Option<Sends> {
+fn list(table: &FixtureTable<'_>) -> Option<Sends> {
     let which = table.text("list")?;
-    let listed = table.reading.word(&which, &Listed::ALL)?;
+    let listed = table.reading.word(&which, &ListKind::ALL)?;
     Some(Sends::List(listed))
 }
 
 /// `raw = '…'`.
-pub(super) fn raw(table: &Table<'_>) -> Option<String> {
+pub(super) fn raw(table: &FixtureTable<'_>) -> Option<String> {
     let raw = table.text("raw")?;
     if raw.get_ref().contains('\n') {
         let message = "a frame ends at the line feed, so it cannot hold one";
@@ -257,7 +260,7 @@ fn frame(from: Side, method: &str, params: Option<&[(String, Fragment)]>) -> Sen
 }
 
 /// The members of what has to be an object.
-fn members(reading: &Reading, value: &Value<'_>) -> Option<Vec<(String, Fragment)>> {
+fn members(reading: &FixtureReader, value: &FixtureValue<'_>) -> Option<Vec<(String, Fragment)>> {
     let DeValue::Table(table) = value.get_ref() else {
         reading.wrong_type(value, "a table");
         return None;
@@ -276,7 +279,7 @@ fn borrowed(members: &[(String, Fragment)]) -> impl Iterator<Item = (&str, Fragm
         .map(|(key, value)| (key.as_str(), value.clone()))
 }
 
-impl Reading {
+impl FixtureReader {
     /// One of a few words.
     pub(super) fn word<T: Copy>(
         &self,
@@ -301,9 +304,9 @@ const FORMS: [&str; 4] = ["text", "json", "error", "raw"];
 /// The code of an error that the fixture gives only a message.
 const SERVER_ERROR: i64 = -32_000;
 
-fn reply(table: &Table<'_>) -> Option<Reply> {
+fn reply(table: &FixtureTable<'_>) -> Option<ScriptedReply> {
     let expected = "a table such as `{ text = \"…\" }` or `{ error = \"…\" }`";
-    let result = table.table("result", Section::Result, expected)?;
+    let result = table.table("result", FixtureSection::Result, expected)?;
     let forms: Vec<&str> = FORMS
         .into_iter()
         .filter(|form| result.get(form).is_some())
@@ -316,9 +319,9 @@ fn reply(table: &Table<'_>) -> Option<Reply> {
     }
     match forms.as_slice() {
         ["text"] => text(&result),
-        ["json"] => json::fragment(result.reading, result.get("json")?).map(Reply::Result),
+        ["json"] => json::fragment(result.reading, result.get("json")?).map(ScriptedReply::Result),
         ["error"] => error(&result),
-        ["raw"] => raw(&result).map(Reply::Raw),
+        ["raw"] => raw(&result).map(ScriptedReply::Raw),
         [] => {
             result.require(
                 "what is answered",
@@ -335,7 +338,7 @@ fn reply(table: &Table<'_>) -> Option<Reply> {
 }
 
 /// The result of a tool that says something.
-fn text(result: &Table<'_>) -> Option<Reply> {
+fn text(result: &FixtureTable<'_>) -> Option<ScriptedReply> {
     let text = result.text("text")?.into_inner();
     let block = Fragment::object([
         ("type", Fragment::string("text")),
@@ -346,22 +349,22 @@ fn text(result: &Table<'_>) -> Option<Reply> {
         let flag = if flag { "true" } else { "false" };
         members.push(("isError", Fragment::decode(flag).ok()?));
     }
-    Some(Reply::Result(Fragment::object(members)))
+    Some(ScriptedReply::Result(Fragment::object(members)))
 }
 
 /// A JSON-RPC error.
-fn error(result: &Table<'_>) -> Option<Reply> {
+fn error(result: &FixtureTable<'_>) -> Option<ScriptedReply> {
     let (code, message) = if let DeValue::String(message) = result.get("error")?.get_ref() {
         (SERVER_ERROR, message.clone().into_owned())
     } else {
         let expected = "a message, or a table with `code` and `message`";
-        let error = result.table("error", Section::Error, expected)?;
+        let error = result.table("error", FixtureSection::Error, expected)?;
         let message = error.text("message").map(Spanned::into_inner);
         let code = error.integer("code").unwrap_or(SERVER_ERROR);
         (code, message.unwrap_or_default())
     };
     let code = Fragment::integer(code);
-    Some(Reply::Error(Fragment::object([
+    Some(ScriptedReply::Error(Fragment::object([
         ("code", code),
         ("message", Fragment::string(&message)),
     ])))

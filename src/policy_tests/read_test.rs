@@ -3,14 +3,14 @@
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::changed::changed;
+use super::changed_definitions::changed;
 use super::fixture::{OnUnknown, Plan, Replay, Test};
-use super::read::Surroundings;
+use super::read::FixtureContext;
 use super::read_start::start;
-use super::read_step::{self, Written};
-use super::section::Section;
+use super::read_step::{self, MessageTemplate};
+use super::section::FixtureSection;
 use super::suggest;
-use super::table::Table;
+use super::table::FixtureTable;
 use crate::policy::{Agent, Client};
 
 /// What a test may consist of instead of one message.
@@ -26,18 +26,22 @@ const OF_MESSAGES: [&str; 11] = [
 const MOST_CELLS: usize = 10_000;
 
 /// The course of a test, for any agent.
-enum Planned {
-    Message(Box<Written>),
-    Conversation(Vec<Written>),
+enum TestCourse {
+    Message(Box<MessageTemplate>),
+    Conversation(Vec<MessageTemplate>),
     Replay(Replay),
 }
 
 /// The test, or one for each cell of its matrix.
-pub(super) fn tests(table: &Table<'_>, surroundings: &Surroundings, name: &str) -> Vec<Test> {
+pub(super) fn tests(
+    table: &FixtureTable<'_>,
+    surroundings: &FixtureContext,
+    name: &str,
+) -> Vec<Test> {
     let matrix = matrix(table);
     let agents = agents(table, surroundings, matrix.as_deref());
     // A fixture for a later version also has the keys that this version needs.
-    if Section::Test
+    if FixtureSection::Test
         .later()
         .iter()
         .any(|key| table.get(key).is_some())
@@ -77,7 +81,7 @@ pub(super) fn tests(table: &Table<'_>, surroundings: &Surroundings, name: &str) 
     tests
 }
 
-impl Planned {
+impl TestCourse {
     fn cells(&self, agent: &str) -> Vec<(Option<&str>, Plan)> {
         match self {
             Self::Message(written) => {
@@ -101,7 +105,7 @@ impl Planned {
 }
 
 /// The agents of a matrix.
-fn matrix(table: &Table<'_>) -> Option<Vec<Spanned<String>>> {
+fn matrix(table: &FixtureTable<'_>) -> Option<Vec<Spanned<String>>> {
     let agents = table.texts("agents")?;
     let place = table.get("agents")?.span();
     if let Some(value) = table.get("agent") {
@@ -123,7 +127,7 @@ fn matrix(table: &Table<'_>) -> Option<Vec<Spanned<String>>> {
     }
     for agent in agents
         .iter()
-        .filter(|agent| Section::Expect.has(agent.get_ref()))
+        .filter(|agent| FixtureSection::Expect.has(agent.get_ref()))
     {
         let message = format!(
             "an agent of a matrix cannot be called `{}`",
@@ -142,8 +146,8 @@ fn matrix(table: &Table<'_>) -> Option<Vec<Spanned<String>>> {
 
 /// Who begins a session. Without a name it is the agent that a gate on stdio sees.
 fn agents(
-    table: &Table<'_>,
-    surroundings: &Surroundings,
+    table: &FixtureTable<'_>,
+    surroundings: &FixtureContext,
     matrix: Option<&[Spanned<String>]>,
 ) -> Option<Vec<Agent>> {
     if let Some(names) = matrix {
@@ -167,7 +171,11 @@ fn agents(
     )?])
 }
 
-fn known(table: &Table<'_>, surroundings: &Surroundings, name: &Spanned<String>) -> Option<Agent> {
+fn known(
+    table: &FixtureTable<'_>,
+    surroundings: &FixtureContext,
+    name: &Spanned<String>,
+) -> Option<Agent> {
     let agent = surroundings.agents.get(name.get_ref());
     if agent.is_none() {
         let known: Vec<&str> = surroundings.agents.keys().map(String::as_str).collect();
@@ -193,7 +201,7 @@ pub(super) fn stdio() -> Agent {
     }
 }
 
-fn planned(table: &Table<'_>, agents: &[Spanned<String>]) -> Option<Planned> {
+fn planned(table: &FixtureTable<'_>, agents: &[Spanned<String>]) -> Option<TestCourse> {
     if let (Some(value), None) = (table.get("unknown"), table.get("replay")) {
         let message = "`unknown` goes with `replay`";
         table
@@ -204,7 +212,7 @@ fn planned(table: &Table<'_>, agents: &[Spanned<String>]) -> Option<Planned> {
     let plans: Vec<&str> = present.copied().collect();
     let [plan] = plans.as_slice() else {
         if plans.is_empty() {
-            return read_step::message(table, agents).map(|it| Planned::Message(Box::new(it)));
+            return read_step::message(table, agents).map(|it| TestCourse::Message(Box::new(it)));
         }
         let message = "a test has `steps` or a `replay`, not both";
         table.tell("test::conflict", message, "make a test of each");
@@ -227,12 +235,12 @@ fn planned(table: &Table<'_>, agents: &[Spanned<String>]) -> Option<Planned> {
         );
     }
     match *plan {
-        "steps" => steps(table, agents).map(Planned::Conversation),
-        _ => replay(table).map(Planned::Replay),
+        "steps" => steps(table, agents).map(TestCourse::Conversation),
+        _ => replay(table).map(TestCourse::Replay),
     }
 }
 
-fn steps(table: &Table<'_>, agents: &[Spanned<String>]) -> Option<Vec<Written>> {
+fn steps(table: &FixtureTable<'_>, agents: &[Spanned<String>]) -> Option<Vec<MessageTemplate>> {
     let value = table.get("steps")?;
     let DeValue::Array(items) = value.get_ref() else {
         table.reading.wrong_type(value, "an array of tables");
@@ -254,7 +262,7 @@ fn steps(table: &Table<'_>, agents: &[Spanned<String>]) -> Option<Vec<Written>> 
             steps.push(None);
             continue;
         };
-        let step = Table::new(table.reading, Section::Step, item.span(), step);
+        let step = FixtureTable::new(table.reading, FixtureSection::Step, item.span(), step);
         if let Some(value) = step.get("call").filter(|value| value.get_ref().is_array()) {
             let message = "a step calls one tool";
             let help = Some("make a step of each".to_owned());
@@ -267,7 +275,7 @@ fn steps(table: &Table<'_>, agents: &[Spanned<String>]) -> Option<Vec<Written>> 
     steps.into_iter().collect()
 }
 
-fn replay(table: &Table<'_>) -> Option<Replay> {
+fn replay(table: &FixtureTable<'_>) -> Option<Replay> {
     let file = table.text("replay")?;
     let unknown = match table.text("unknown") {
         Some(word) => {
@@ -296,7 +304,7 @@ mod tests {
     #[test]
     fn what_belongs_in_steps_is_known_there() {
         for key in OF_MESSAGES.iter().chain(&read_step::WAYS) {
-            assert!(Section::Step.has(key), "{key}");
+            assert!(FixtureSection::Step.has(key), "{key}");
         }
     }
 }

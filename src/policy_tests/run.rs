@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::coverage::WantedCoverage;
 use super::errors::{FixtureErrors, FixtureProblem};
-use super::find::{self, Found};
+use super::find::{self, FixtureFile};
 use super::fixture::{Fixture, Test};
-use super::judge::Bench;
-use super::load::{self, Configured, Problems, Reads, Suite};
+use super::judge::SuiteContext;
+use super::load::{self, ConfigLoader, ConfiguredPolicies, Problems, Suite};
 use super::mutate::Mutants;
 use super::report::{NotRun, Report, SuiteReport, TestReport};
 use crate::gate;
@@ -30,9 +30,9 @@ pub struct Settings {
     /// The limits of the gate that judges.
     pub gate: gate::Settings,
     /// Policies to test in place of those beside each fixture.
-    pub configured: Option<Configured>,
+    pub configured: Option<ConfiguredPolicies>,
     /// What a configuration that a fixture names comes to.
-    pub reads: Reads,
+    pub reads: ConfigLoader,
 }
 
 /// The progress of a run.
@@ -99,7 +99,7 @@ pub fn watched(settings: &Settings) -> Vec<PathBuf> {
         _ => find::find(&settings.paths),
     };
     // The run reports missing paths.
-    for Found { fixture, pack } in found.unwrap_or_default() {
+    for FixtureFile { fixture, pack } in found.unwrap_or_default() {
         paths.push(fixture);
         paths.extend(pack);
     }
@@ -158,11 +158,11 @@ fn judge(
     });
     let servers: Vec<Server> = servers.collect();
     let benches = suites.iter().zip(&servers);
-    let benches: Vec<Bench<'_>> = benches
-        .map(|(suite, server)| Bench::new(suite, server, settings))
+    let benches: Vec<SuiteContext<'_>> = benches
+        .map(|(suite, server)| SuiteContext::new(suite, server, settings))
         .collect();
     let tests = suites.iter().zip(&benches);
-    let tests: Vec<(&Bench<'_>, &Test)> = tests
+    let tests: Vec<(&SuiteContext<'_>, &Test)> = tests
         .flat_map(|(suite, bench)| suite.fixture.tests.iter().map(move |test| (bench, test)))
         .collect();
     progress.of.store(tests.len(), Ordering::Relaxed);
@@ -207,7 +207,7 @@ fn threads(tests: usize) -> usize {
 
 /// Takes one test after the other until there is none.
 fn work(
-    tests: &[(&Bench<'_>, &Test)],
+    tests: &[(&SuiteContext<'_>, &Test)],
     next: &AtomicUsize,
     done: &AtomicUsize,
 ) -> Option<Vec<(usize, TestReport)>> {

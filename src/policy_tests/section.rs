@@ -4,7 +4,7 @@ use super::suggest;
 
 /// The tables of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Section {
+pub(super) enum FixtureSection {
     File,
     Server,
     Agent,
@@ -19,7 +19,7 @@ pub(super) enum Section {
     Expect,
 }
 
-impl Section {
+impl FixtureSection {
     const ALL: [Self; 12] = [
         Self::File,
         Self::Server,
@@ -121,6 +121,6 @@ const RENAMED: [(&str, &str); 4] = [
 /// Every key of the format.
 #[cfg(test)]
 pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
-    let sections = Section::ALL.iter();
+    let sections = FixtureSection::ALL.iter();
     sections.flat_map(|section| section.keys())
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::errors::{FixtureErrors, FixtureProblem};
 use super::find;
-use super::load::{self, Configured, Reads};
+use super::load::{self, ConfigLoader, ConfiguredPolicies};
 use crate::loading;
 
 /// What the tests of one directory say of themselves.
@@ -20,7 +20,7 @@ pub struct Survey {
 }
 
 /// Reads the tests beside some policies.
-pub fn survey(pack: &Path, configured: Option<&Configured>, reads: Reads) -> Survey {
+pub fn survey(pack: &Path, configured: Option<&ConfiguredPolicies>, reads: ConfigLoader) -> Survey {
     match find::tests_of(pack) {
         Ok(tests) if tests.is_empty() => return Survey::default(),
         Ok(_) => {}

@@ -10,8 +10,8 @@ use jiff::{SignedDuration, Timestamp};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::errors::{FixtureProblem, Source};
-use super::section::Section;
+use super::errors::{FixtureProblem, FixtureSource};
+use super::section::FixtureSection;
 use crate::findings::printable;
 use crate::policy::table::kind;
 
@@ -19,8 +19,8 @@ use crate::policy::table::kind;
 const LONGEST: Duration = Duration::from_hours(100 * 366 * 24);
 
 /// One fixture while it is read; gathers what is wrong with it.
-pub(super) struct Reading {
-    pub(super) source: Source,
+pub(super) struct FixtureReader {
+    pub(super) source: FixtureSource,
     /// Where text could not be read; what touches these places says nothing.
     broken: Vec<Range<usize>>,
     problems: RefCell<Vec<FixtureProblem>>,
@@ -31,17 +31,17 @@ pub(super) struct Reading {
 }
 
 /// One table, all of whose keys are known ones.
-pub(super) struct Table<'t> {
-    pub(super) reading: &'t Reading,
+pub(super) struct FixtureTable<'t> {
+    pub(super) reading: &'t FixtureReader,
     /// Where reports point when something is missing.
     place: Range<usize>,
     entries: &'t DeTable<'t>,
 }
 
-pub(super) type Value<'t> = Spanned<DeValue<'t>>;
+pub(super) type FixtureValue<'t> = Spanned<DeValue<'t>>;
 
-impl Reading {
-    pub(super) fn new(source: Source, syntax_errors: Vec<toml::de::Error>) -> Self {
+impl FixtureReader {
+    pub(super) fn new(source: FixtureSource, syntax_errors: Vec<toml::de::Error>) -> Self {
         let text = source.inner().as_bytes();
         let line_ends = memchr::memchr_iter(b'\n', text).collect();
         let mut reading = Self {
@@ -81,7 +81,7 @@ impl Reading {
         self.problems.borrow_mut().push(problem);
     }
 
-    pub(super) fn wrong_type(&self, value: &Value<'_>, expected: &str) {
+    pub(super) fn wrong_type(&self, value: &FixtureValue<'_>, expected: &str) {
         let message = format!("expected {expected}, found {}", kind(value.get_ref()));
         self.tell(&value.span(), "test::type", message, None);
     }
@@ -97,11 +97,11 @@ impl Reading {
     }
 }
 
-impl<'t> Table<'t> {
+impl<'t> FixtureTable<'t> {
     /// Reports every key that the section does not have.
     pub(super) fn new(
-        reading: &'t Reading,
-        section: Section,
+        reading: &'t FixtureReader,
+        section: FixtureSection,
         place: Range<usize>,
         table: &'t DeTable<'t>,
     ) -> Self {
@@ -118,7 +118,7 @@ impl<'t> Table<'t> {
         }
     }
 
-    pub(super) fn get(&self, key: &str) -> Option<&'t Value<'t>> {
+    pub(super) fn get(&self, key: &str) -> Option<&'t FixtureValue<'t>> {
         self.entries.get(key)
     }
 
@@ -208,13 +208,23 @@ impl<'t> Table<'t> {
     }
 
     /// A table whose keys the section knows.
-    pub(super) fn table(&self, key: &str, section: Section, expected: &str) -> Option<Table<'t>> {
+    pub(super) fn table(
+        &self,
+        key: &str,
+        section: FixtureSection,
+        expected: &str,
+    ) -> Option<FixtureTable<'t>> {
         let value = self.get(key)?;
         let DeValue::Table(table) = value.get_ref() else {
             self.reading.wrong_type(value, expected);
             return None;
         };
-        Some(Table::new(self.reading, section, value.span(), table))
+        Some(FixtureTable::new(
+            self.reading,
+            section,
+            value.span(),
+            table,
+        ))
     }
 
     /// A table whose keys the author chooses.
@@ -245,14 +255,14 @@ impl<'t> Table<'t> {
     }
 }
 
-impl Reading {
+impl FixtureReader {
     /// The line of a place, from 1.
     pub(super) fn line_of(&self, offset: usize) -> usize {
         self.line_ends.partition_point(|end| *end < offset) + 1
     }
 
     /// An array of strings, none of them twice.
-    pub(super) fn texts(&self, value: &Value<'_>) -> Option<Vec<Spanned<String>>> {
+    pub(super) fn texts(&self, value: &FixtureValue<'_>) -> Option<Vec<Spanned<String>>> {
         let DeValue::Array(items) = value.get_ref() else {
             self.wrong_type(value, "an array of strings");
             return None;
@@ -266,7 +276,7 @@ impl Reading {
         Some(texts)
     }
 
-    pub(super) fn text(&self, value: &Value<'_>) -> Option<Spanned<String>> {
+    pub(super) fn text(&self, value: &FixtureValue<'_>) -> Option<Spanned<String>> {
         let DeValue::String(text) = value.get_ref() else {
             self.wrong_type(value, "a string");
             return None;
@@ -278,7 +288,7 @@ impl Reading {
 /// The entries of a table in the order in which they were written.
 pub(super) fn in_order<'t>(
     table: &'t DeTable<'t>,
-) -> Vec<(&'t Spanned<Cow<'t, str>>, &'t Value<'t>)> {
+) -> Vec<(&'t Spanned<Cow<'t, str>>, &'t FixtureValue<'t>)> {
     let mut entries: Vec<_> = table.iter().collect();
     entries.sort_by_key(|(key, _)| key.span().start);
     entries

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::policy::{Consent, Denial, PolicySnapshot};
-use crate::wire::{Form, Side, Stream};
+use crate::wire::{ArrivalForm, Side, Stream};
 
 use super::{Asker, Parked, Run};
 
@@ -41,7 +41,7 @@ pub struct Replied {
     /// The id that the gate minted for the request.
     pub minted: u64,
     /// As what the server has given it.
-    pub form: Form,
+    pub form: ArrivalForm,
 }
 
 /// What the asker of a request hears while it waits for a person.

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::guard::text::Flags;
-use crate::policy::Fingerprint;
+use crate::policy::DefinitionFingerprint;
 
 use super::offered_names::{Definition, Names};
 use super::pages::{Offered, Page, PageDigest, PageItem};
@@ -92,7 +92,7 @@ impl Catalogue {
 
     /// How the lists define a name: once, or twice where the agent's list and the gate's do not
     /// agree.
-    pub fn definitions(&self, name: &str) -> impl Iterator<Item = Fingerprint> {
+    pub fn definitions(&self, name: &str) -> impl Iterator<Item = DefinitionFingerprint> {
         let complete = self.complete.as_ref().and_then(|names| names.get(name));
         let found = [self.agents.get(name), complete];
         found.into_iter().flatten().filter_map(|found| match found {
@@ -150,7 +150,7 @@ impl Catalogue {
     }
 
     /// Every name that has one definition, and what tells that from others.
-    pub fn prints(&self) -> HashMap<String, Fingerprint> {
+    pub fn prints(&self) -> HashMap<String, DefinitionFingerprint> {
         let names = self.names();
         let print = |name: &str| Some((name.to_owned(), self.defined(name)?.print));
         names.filter_map(print).collect()
@@ -314,8 +314,8 @@ mod tests {
 
     const LAST: Option<&str> = None;
 
-    fn print(words: &str) -> Fingerprint {
-        Fingerprint::of("{}", words)
+    fn print(words: &str) -> DefinitionFingerprint {
+        DefinitionFingerprint::of("{}", words)
     }
 
     fn page(catalogue: &mut Catalogue, at: Traversal<'_>, names: &[&str], next: Option<&str>) {
@@ -331,7 +331,7 @@ mod tests {
                 schemas: None,
                 mirrors: Ok(std::sync::Arc::default()),
                 flags: None,
-                looks: crate::guard::Looks::of(name),
+                looks: crate::guard::NameSkeletons::of(name),
             }),
             flags: None,
         };

@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use crate::policy::Fingerprint;
+use crate::policy::DefinitionFingerprint;
 
 /// So that an agent is told once that its list has changed, and not each time the gate looks.
 #[derive(Debug, Default)]
 pub struct Drifts {
-    known: HashSet<(String, Fingerprint)>,
+    known: HashSet<(String, DefinitionFingerprint)>,
     /// It was told that the list has changed, and has not asked for it since.
     is_told: bool,
 }
@@ -22,20 +22,26 @@ impl Drifts {
     }
 
     /// The agent gets the list, without these.
-    pub fn listed<'n>(&mut self, changed: impl Iterator<Item = (&'n str, Fingerprint)>) {
+    pub fn listed<'n>(&mut self, changed: impl Iterator<Item = (&'n str, DefinitionFingerprint)>) {
         self.is_told = false;
         self.take(changed);
     }
 
     /// The gate has found these: whether the agent is to be told.
-    pub fn found<'n>(&mut self, changed: impl Iterator<Item = (&'n str, Fingerprint)>) -> bool {
+    pub fn found<'n>(
+        &mut self,
+        changed: impl Iterator<Item = (&'n str, DefinitionFingerprint)>,
+    ) -> bool {
         let tells = self.take(changed) && !self.is_told;
         self.is_told |= tells;
         tells
     }
 
     /// Whether any of them was not known.
-    fn take<'n>(&mut self, changed: impl Iterator<Item = (&'n str, Fingerprint)>) -> bool {
+    fn take<'n>(
+        &mut self,
+        changed: impl Iterator<Item = (&'n str, DefinitionFingerprint)>,
+    ) -> bool {
         let mut any = false;
         for (name, print) in changed {
             any |= self.known.len() < MOST && self.known.insert((name.to_owned(), print));
@@ -48,8 +54,8 @@ impl Drifts {
 mod tests {
     use super::*;
 
-    fn print(words: &str) -> Fingerprint {
-        Fingerprint::of("{}", words)
+    fn print(words: &str) -> DefinitionFingerprint {
+        DefinitionFingerprint::of("{}", words)
     }
 
     #[test]

@@ -32,8 +32,10 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::policy::{Agent, Client, Consent, Fingerprint, Held, Labels, Server};
-use crate::wire::{Carrier, Id, KnownMethod, Stream, TraceContext};
+use crate::policy::{
+    Agent, Client, Consent, DefinitionFingerprint, Labels, Server, SessionSensitivity,
+};
+use crate::wire::{Id, KnownMethod, Stream, TraceContext, TransportHeaders};
 
 pub use announced::Announced;
 pub use asked::{Agreed, Asked, Asking, Progress, Replied, Stage as AskedStage};
@@ -166,9 +168,9 @@ pub struct State {
     /// When the session began: milliseconds since the Unix epoch.
     pub started_ms: i64,
     /// What was read, where that is this session's alone.
-    pub held: Arc<Held>,
+    pub held: Arc<SessionSensitivity>,
     /// What was read when the agent was told last what it may use, if it was told anything.
-    pub shown_by: Option<Arc<Held>>,
+    pub shown_by: Option<Arc<SessionSensitivity>>,
     pub established: Arc<Established>,
     /// Whether the upstream can be spoken to.
     pub upstream: Readiness,
@@ -180,7 +182,7 @@ pub struct State {
     pub ended: u64,
     /// The tools that the agent had got from the open server, until they were compared with those of
     /// the isolated one.
-    pub tools_left: Option<HashMap<String, Fingerprint>>,
+    pub tools_left: Option<HashMap<String, DefinitionFingerprint>>,
     /// The highest level at which the session was ever found, where that chooses the instance.
     pub found_at: i64,
     /// Requests were given up that the upstream may still speak of.
@@ -212,7 +214,7 @@ pub struct Parked {
     /// What the HTTP request said of a trace that brought it.
     pub trace: Option<TraceContext>,
     /// What headers said of it.
-    pub carrier: Carrier,
+    pub carrier: TransportHeaders,
     /// The call as it was received; it is judged from its first byte when its turn comes.
     pub frame: Vec<u8>,
     /// The revision that the call names, if it belongs to no session with a handshake.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use crate::guard::{Look, Looks};
+use crate::guard::{NameSkeleton, NameSkeletons};
 
 use super::pages::Offered;
 
@@ -11,7 +11,7 @@ use super::pages::Offered;
 #[derive(Debug, Default)]
 pub(super) struct Names {
     defined: HashMap<String, Definition>,
-    alike: HashMap<Look, Vec<String>>,
+    alike: HashMap<NameSkeleton, Vec<String>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,13 +64,17 @@ impl Names {
     }
 
     /// Other names that look so.
-    pub(super) fn look_alikes(&self, name: &str, looks: Looks) -> impl Iterator<Item = &String> {
+    pub(super) fn look_alikes(
+        &self,
+        name: &str,
+        looks: NameSkeletons,
+    ) -> impl Iterator<Item = &String> {
         let groups = looks.each().filter_map(|look| self.alike.get(&look));
         groups.flatten().filter(move |other| *other != name)
     }
 }
 
-fn note(alike: &mut HashMap<Look, Vec<String>>, looks: Looks, name: &str) {
+fn note(alike: &mut HashMap<NameSkeleton, Vec<String>>, looks: NameSkeletons, name: &str) {
     for look in looks.each() {
         alike.entry(look).or_default().push(name.to_owned());
     }

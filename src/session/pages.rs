@@ -6,9 +6,9 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use crate::guard::text::Flags;
-use crate::guard::{Looks, ToolSchemas};
-use crate::policy::Fingerprint;
-use crate::wire::{Mirror, Misannotated};
+use crate::guard::{NameSkeletons, ToolSchemas};
+use crate::policy::DefinitionFingerprint;
+use crate::wire::{AnnotationError, Mirror};
 
 /// The items of a page that can be judged, and those that nobody can use.
 #[derive(Debug, PartialEq, Eq)]
@@ -38,13 +38,13 @@ pub struct PageItem {
 /// they are checked.
 #[derive(Debug, Clone)]
 pub struct Offered {
-    pub print: Fingerprint,
+    pub print: DefinitionFingerprint,
     /// What instructs or hides in it, if that was looked at.
     pub flags: Option<Flags>,
     pub schemas: Option<Arc<ToolSchemas>>,
     /// Which arguments of a call headers must repeat, if that is said as the rules want it.
-    pub mirrors: Result<Arc<[Mirror]>, Misannotated>,
-    pub looks: Looks,
+    pub mirrors: Result<Arc<[Mirror]>, AnnotationError>,
+    pub looks: NameSkeletons,
 }
 
 /// Equal definitions have equal schemas and flags.
@@ -168,11 +168,11 @@ impl Page {
             index: 0,
             name: name.to_owned(),
             definition: Some(Offered {
-                print: Fingerprint::of("{}", "0"),
+                print: DefinitionFingerprint::of("{}", "0"),
                 flags: Some(Flags::default()),
                 schemas: None,
                 mirrors: Ok(Arc::default()),
-                looks: Looks::of(name),
+                looks: NameSkeletons::of(name),
             }),
             flags: Some(Flags::default()),
         });

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::policy::{Agent, Held, PolicySnapshot};
+use crate::policy::{Agent, PolicySnapshot, SessionSensitivity};
 use crate::wire::{Id, KnownMethod, ListedMethod, Span, Stream};
 
 use super::Parked;
@@ -70,7 +70,7 @@ pub struct Exchange {
     /// What it has to do with tasks.
     pub task: Task,
     /// What its result brings into the session, as was known when it was admitted.
-    pub brings: Arc<Held>,
+    pub brings: Arc<SessionSensitivity>,
     /// What a person agreed to, if that is why it passed.
     pub agreed: Option<Agreed>,
     /// Time since the clock was made.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::pages::PageDigest;
 use crate::policy::{
-    Agent, Consent, Environment, ListsBy, Pin, PolicySnapshot, Resource, SessionState,
+    Agent, Consent, Environment, ListDependency, Pin, PolicySnapshot, Resource, SessionState,
 };
 
 /// Answers that stand as long as nothing changes that policies can look at.
@@ -112,18 +112,18 @@ impl Visibilities {
         env: &Environment<'_>,
     ) -> Stands {
         let (session, held) = match snapshot.lists_by() {
-            ListsBy::Names => (None, None),
-            ListsBy::Held => {
+            ListDependency::Names => (None, None),
+            ListDependency::Held => {
                 let session = &env.session;
                 let labels = session.labels.clone();
                 (None, Some((session.level, labels, session.untrusted)))
             }
-            ListsBy::Session => {
+            ListDependency::Session => {
                 let protocol = env.protocol.to_owned();
                 let all = (protocol, env.peer, env.session.clone(), env.consent.clone());
                 (Some(all), None)
             }
-            ListsBy::Moment => {
+            ListDependency::Moment => {
                 self.begin(None);
                 return Stands::No;
             }
@@ -197,47 +197,51 @@ mod tests {
     #[test]
     fn an_answer_stands_until_something_changes_that_policies_look_at() {
         let change = |name: &'static str| match name {
-            "policies" => (snapshot("b", ListsBy::Names), World::new()),
+            "policies" => (snapshot("b", ListDependency::Names), World::new()),
             "agent" => {
                 let mut world = World::new();
                 world.agent.roles = vec!["x".to_owned()];
-                (snapshot("a", ListsBy::Names), world)
+                (snapshot("a", ListDependency::Names), world)
             }
             "level" => {
                 let mut world = World::new();
                 world.session.level = 1;
-                (snapshot("a", ListsBy::Names), world)
+                (snapshot("a", ListDependency::Names), world)
             }
             "calls" => {
                 let mut world = World::new();
                 world.session.calls = 1;
-                (snapshot("a", ListsBy::Held), world)
+                (snapshot("a", ListDependency::Held), world)
             }
-            _ => (snapshot("a", ListsBy::Names), World::new()),
+            _ => (snapshot("a", ListDependency::Names), World::new()),
         };
-        check(ListsBy::Names, change("nothing"), true);
-        check(ListsBy::Names, change("level"), true);
-        check(ListsBy::Names, change("policies"), false);
-        check(ListsBy::Names, change("agent"), false);
+        check(ListDependency::Names, change("nothing"), true);
+        check(ListDependency::Names, change("level"), true);
+        check(ListDependency::Names, change("policies"), false);
+        check(ListDependency::Names, change("agent"), false);
         let (_, world) = change("level");
         check(
-            ListsBy::Session,
-            (snapshot("a", ListsBy::Session), world),
+            ListDependency::Session,
+            (snapshot("a", ListDependency::Session), world),
             false,
         );
         let (_, world) = change("level");
-        check(ListsBy::Held, (snapshot("a", ListsBy::Held), world), false);
-        check(ListsBy::Held, change("calls"), true);
-        let same = (snapshot("a", ListsBy::Session), World::new());
-        check(ListsBy::Session, same, true);
-        let moment = (snapshot("a", ListsBy::Moment), World::new());
-        check(ListsBy::Moment, moment, false);
+        check(
+            ListDependency::Held,
+            (snapshot("a", ListDependency::Held), world),
+            false,
+        );
+        check(ListDependency::Held, change("calls"), true);
+        let same = (snapshot("a", ListDependency::Session), World::new());
+        check(ListDependency::Session, same, true);
+        let moment = (snapshot("a", ListDependency::Moment), World::new());
+        check(ListDependency::Moment, moment, false);
     }
 
     #[test]
     fn a_definition_that_has_changed_is_asked_about_anew() {
         let mut visibilities = Visibilities::default();
-        let (snapshot, world) = (snapshot("a", ListsBy::Names), World::new());
+        let (snapshot, world) = (snapshot("a", ListDependency::Names), World::new());
         let agent = Arc::new(world.agent.clone());
         let approved = crate::policy::Tool {
             pin: Pin {
@@ -260,7 +264,7 @@ mod tests {
     #[test]
     fn there_is_an_end_to_what_is_kept() {
         let mut visibilities = Visibilities::default();
-        let (snapshot, world) = (snapshot("a", ListsBy::Names), World::new());
+        let (snapshot, world) = (snapshot("a", ListDependency::Names), World::new());
         let agent = Arc::new(world.agent.clone());
         for number in 0..3 * MOST {
             let tool = tool(&number.to_string());
@@ -271,7 +275,7 @@ mod tests {
         assert!(visibilities.shown.len() <= MOST + 1);
     }
 
-    fn check(by: ListsBy, (later, world): (PolicySnapshot, World), stands: bool) {
+    fn check(by: ListDependency, (later, world): (PolicySnapshot, World), stands: bool) {
         let mut visibilities = Visibilities::default();
         let (first, before) = (snapshot("a", by), World::new());
         let agent = Arc::new(before.agent.clone());
@@ -318,7 +322,7 @@ mod tests {
     #[test]
     fn there_is_an_end_to_the_pages_whose_answers_are_kept() {
         let mut visibilities = Visibilities::default();
-        let (snapshot, world) = (snapshot("a", ListsBy::Names), World::new());
+        let (snapshot, world) = (snapshot("a", ListDependency::Names), World::new());
         let agent = Arc::new(world.agent.clone());
         for number in 0..3 * MOST_PAGES {
             let page = PageDigest::of("tools", &number.to_string());
@@ -328,7 +332,7 @@ mod tests {
         assert!(visibilities.pages.len() <= MOST_PAGES);
     }
 
-    fn snapshot(text: &str, by: ListsBy) -> PolicySnapshot {
+    fn snapshot(text: &str, by: ListDependency) -> PolicySnapshot {
         let source = PolicySource {
             name: "t".into(),
             text: text.into(),
@@ -337,7 +341,7 @@ mod tests {
     }
 
     #[derive(Debug)]
-    struct Looking(ListsBy);
+    struct Looking(ListDependency);
 
     impl RuleEngine for Looking {
         fn name(&self) -> EngineName {
@@ -356,7 +360,7 @@ mod tests {
             vec![]
         }
 
-        fn lists_by(&self, _: ActionName) -> ListsBy {
+        fn lists_by(&self, _: ActionName) -> ListDependency {
             self.0
         }
     }
@@ -365,7 +369,7 @@ mod tests {
     #[test]
     fn each_kind_of_item_is_known_by_its_own_name() {
         let mut visibilities = Visibilities::default();
-        let (snapshot, world) = (snapshot("a", ListsBy::Names), World::new());
+        let (snapshot, world) = (snapshot("a", ListDependency::Names), World::new());
         let agent = Arc::new(world.agent.clone());
         let tool = tool("x");
         let uri = ResourceFacts {

@@ -7,12 +7,12 @@ use std::time::Duration;
 use rustls::ClientConfig;
 
 use super::Settings;
-use crate::audit::{AuditFault, Observe, Redactor, Sighting};
+use crate::audit::{AuditEventSummary, AuditFault, AuditObserver, Redactor};
 use crate::clock::Clock;
 
 /// Numbers of messages.
 #[derive(Debug, Clone, Copy)]
-pub struct Figures {
+pub struct ExportFigures {
     pub exported: u64,
     pub dropped: u64,
 }
@@ -47,13 +47,13 @@ impl Exporter {
 }
 
 impl Spans {
-    pub fn figures(&self) -> Figures {
+    pub fn figures(&self) -> ExportFigures {
         match *self {}
     }
 }
 
-impl Observe for Spans {
-    fn observe(&self, _sighting: &Sighting, _fault: Option<&AuditFault>) {
+impl AuditObserver for Spans {
+    fn observe(&self, _sighting: &AuditEventSummary, _fault: Option<&AuditFault>) {
         match *self {}
     }
 }

@@ -33,7 +33,7 @@ pub enum SetupError {
 
 /// The reason for lost spans, without texts of peers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Failure {
+pub(super) enum ExportFailure {
     /// The same may be taken later (OTLP, "Failures").
     Passing(String),
     Lasting(String),
@@ -78,7 +78,7 @@ impl Collector {
     }
 
     /// Sends spans once; answers how many of them were refused.
-    pub(super) async fn send(&self, spans: Bytes) -> Result<u64, Failure> {
+    pub(super) async fn send(&self, spans: Bytes) -> Result<u64, ExportFailure> {
         let asked = self.http.post(self.url.clone());
         let asked = asked.headers(self.headers.clone()).body(spans).send();
         let response = asked.await.map_err(|error| unreached(&error))?;
@@ -87,9 +87,9 @@ impl Collector {
             200 => Ok(refused(response).await),
             201..=299 => Ok(0),
             code @ (429 | 502 | 503 | 504) => {
-                Err(Failure::Passing(format!("its status is {code}")))
+                Err(ExportFailure::Passing(format!("its status is {code}")))
             }
-            code => Err(Failure::Lasting(told(code, status))),
+            code => Err(ExportFailure::Lasting(told(code, status))),
         }
     }
 }
@@ -101,7 +101,7 @@ impl fmt::Debug for Collector {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for ExportFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Passing(cause) | Self::Lasting(cause) => f.write_str(cause),
@@ -135,8 +135,8 @@ async fn refused(mut response: Response) -> u64 {
     u64::try_from(refused).unwrap_or_default()
 }
 
-fn unreached(error: &reqwest::Error) -> Failure {
-    Failure::Passing(if error.is_timeout() {
+fn unreached(error: &reqwest::Error) -> ExportFailure {
+    ExportFailure::Passing(if error.is_timeout() {
         "it does not answer in time".to_owned()
     } else if error.is_connect() {
         format!("it cannot be reached: {}", causes(error))

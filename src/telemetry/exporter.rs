@@ -13,11 +13,11 @@ use tracing::{info, warn};
 use crate::audit::Redactor;
 use crate::clock::Clock;
 
-use super::collector::{Collector, Failure, SetupError};
-use super::queue::{Queue, Tally};
+use super::collector::{Collector, ExportFailure, SetupError};
+use super::queue::{ExportTally, SpanQueue};
+use super::semconv::SpanEncoder;
 use super::settings::Settings;
-use super::spans::{Finished, Spans};
-use super::words::Words;
+use super::spans::{FinishedSpan, Spans};
 
 /// Exports spans for as long as this lives.
 #[derive(Debug)]
@@ -42,11 +42,11 @@ const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_secs(1);
 
 struct Worker {
-    queue: mpsc::Receiver<Finished>,
+    queue: mpsc::Receiver<FinishedSpan>,
     stopping: watch::Receiver<Stopping>,
     collector: Collector,
-    words: Words,
-    tally: Arc<Tally>,
+    words: SpanEncoder,
+    tally: Arc<ExportTally>,
     outage: Outage,
 }
 
@@ -66,15 +66,15 @@ impl Exporter {
         clock: Arc<dyn Clock>,
         redactor: Redactor,
     ) -> Result<(Self, Arc<Spans>), SetupError> {
-        let tally = Arc::<Tally>::default();
-        let (queue, waiting) = Queue::new(Arc::clone(&tally));
+        let tally = Arc::<ExportTally>::default();
+        let (queue, waiting) = SpanQueue::new(Arc::clone(&tally));
         let (stopping, stop) = watch::channel(Stopping::No);
         let (stopped_by, stopped) = oneshot::channel();
         let worker = Worker {
             queue: waiting,
             stopping: stop,
             collector: Collector::new(settings, tls)?,
-            words: Words {
+            words: SpanEncoder {
                 service: settings.service.clone(),
                 transport: settings.transport,
                 redactor,
@@ -117,7 +117,7 @@ impl Worker {
                 more = gather(&mut self.queue, &mut batch) => more,
             };
             self.export(&mut batch).await;
-            if more == More::None {
+            if more == Remainder::None {
                 break;
             }
         }
@@ -135,7 +135,7 @@ impl Worker {
     }
 
     /// Sends a batch, again if it may be taken later.
-    async fn export(&mut self, batch: &mut Vec<Finished>) {
+    async fn export(&mut self, batch: &mut Vec<FinishedSpan>) {
         let messages = batch.len();
         if messages == 0 {
             return;
@@ -145,7 +145,7 @@ impl Worker {
         let mut tries = 1;
         let sent = loop {
             match self.collector.send(spans.clone()).await {
-                Err(failure @ Failure::Passing(_)) if tries < TRIES => {
+                Err(failure @ ExportFailure::Passing(_)) if tries < TRIES => {
                     self.outage.begin(&failure);
                     self.outage.count(&self.tally);
                     if self.pause(PAUSE * (1 << (tries - 1))).await == Stopping::Yes {
@@ -182,16 +182,19 @@ impl Worker {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum More {
+enum Remainder {
     Maybe,
     None,
 }
 
 /// Waits for something to export, and then a while for more of it. Dropped before it returns, it has
 /// lost nothing.
-async fn gather(queue: &mut mpsc::Receiver<Finished>, batch: &mut Vec<Finished>) -> More {
+async fn gather(
+    queue: &mut mpsc::Receiver<FinishedSpan>,
+    batch: &mut Vec<FinishedSpan>,
+) -> Remainder {
     if queue.recv_many(batch, BATCH).await == 0 {
-        return More::None;
+        return Remainder::None;
     }
     let pause = sleep(GATHERED);
     tokio::pin!(pause);
@@ -199,14 +202,14 @@ async fn gather(queue: &mut mpsc::Receiver<Finished>, batch: &mut Vec<Finished>)
         let room = BATCH - batch.len();
         tokio::select! {
             () = &mut pause => break,
-            more = queue.recv_many(batch, room) => if more == 0 { return More::None },
+            more = queue.recv_many(batch, room) => if more == 0 { return Remainder::None },
         }
     }
-    More::Maybe
+    Remainder::Maybe
 }
 
 impl Outage {
-    fn begin(&mut self, failure: &Failure) {
+    fn begin(&mut self, failure: &ExportFailure) {
         if !self.failing {
             self.failing = true;
             warn!("the collector of traces does not take them: {failure}");
@@ -221,7 +224,7 @@ impl Outage {
     }
 
     /// Tells of what was dropped when it begins, and no more until the gate stops.
-    fn count(&mut self, tally: &Tally) {
+    fn count(&mut self, tally: &ExportTally) {
         let dropped = tally.figures().dropped;
         if self.told == 0 && dropped > 0 {
             warn!("traces are not complete: what cannot be sent is dropped");

@@ -15,24 +15,24 @@ mod collector;
 mod exporter;
 #[cfg(feature = "otel")]
 mod queue;
+#[cfg(feature = "otel")]
+mod semconv;
 mod settings;
 #[cfg(feature = "otel")]
 mod spans;
-#[cfg(feature = "otel")]
-mod words;
 
 #[cfg(feature = "otel")]
 #[cfg(test)]
 mod tests;
 
 #[cfg(not(feature = "otel"))]
-pub use absent::{Exporter, Figures, SetupError, Spans};
+pub use absent::{ExportFigures, Exporter, SetupError, Spans};
 #[cfg(feature = "otel")]
 pub use collector::SetupError;
 #[cfg(feature = "otel")]
 pub use exporter::Exporter;
 #[cfg(feature = "otel")]
-pub use queue::Figures;
+pub use queue::ExportFigures;
 pub use settings::{Settings, Transport};
 #[cfg(feature = "otel")]
 pub use spans::Spans;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::mpsc;
 
-use super::spans::Finished;
+use super::spans::FinishedSpan;
 
 /// Messages that wait. Each takes one or two kilobytes.
 pub(super) const ROOM: usize = 2048;
@@ -13,27 +13,27 @@ pub(super) const ROOM: usize = 2048;
 /// How exporting is doing, since the gate started. Counts messages, each of which is one or two
 /// spans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Figures {
+pub struct ExportFigures {
     pub exported: u64,
     pub dropped: u64,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct ExportTally {
     exported: AtomicU64,
     dropped: AtomicU64,
 }
 
 /// The end that takes.
 #[derive(Debug)]
-pub(super) struct Queue {
-    sender: mpsc::Sender<Finished>,
-    tally: Arc<Tally>,
+pub(super) struct SpanQueue {
+    sender: mpsc::Sender<FinishedSpan>,
+    tally: Arc<ExportTally>,
 }
 
-impl Tally {
-    pub(super) fn figures(&self) -> Figures {
-        Figures {
+impl ExportTally {
+    pub(super) fn figures(&self) -> ExportFigures {
+        ExportFigures {
             exported: self.exported.load(Ordering::Relaxed),
             dropped: self.dropped.load(Ordering::Relaxed),
         }
@@ -53,20 +53,20 @@ fn add(count: &AtomicU64, messages: usize) {
     count.fetch_add(messages, Ordering::Relaxed);
 }
 
-impl Queue {
-    pub(super) fn new(tally: Arc<Tally>) -> (Self, mpsc::Receiver<Finished>) {
+impl SpanQueue {
+    pub(super) fn new(tally: Arc<ExportTally>) -> (Self, mpsc::Receiver<FinishedSpan>) {
         let (sender, receiver) = mpsc::channel(ROOM);
         (Self { sender, tally }, receiver)
     }
 
     /// Never waits: what has no room is dropped.
-    pub(super) fn put(&self, finished: Finished) {
+    pub(super) fn put(&self, finished: FinishedSpan) {
         if self.sender.try_send(finished).is_err() {
             self.tally.lose(1);
         }
     }
 
-    pub(super) fn tally(&self) -> &Tally {
+    pub(super) fn tally(&self) -> &ExportTally {
         &self.tally
     }
 }

@@ -5,25 +5,25 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::audit::{AuditFault, Decision, Kind, Observe, Sighting, Story};
+use crate::audit::{AuditEventSummary, AuditFault, AuditObserver, AuditTrace, Decision, Kind};
 use crate::clock::Clock;
 use crate::wire::SpanId;
 
-use super::queue::{Figures, Queue};
+use super::queue::{ExportFigures, SpanQueue};
 
 /// Makes spans of what is recorded.
 #[derive(Debug)]
 pub struct Spans {
-    open: Mutex<HashMap<SpanId, Asked>>,
-    queue: Queue,
+    open: Mutex<HashMap<SpanId, OpenSpan>>,
+    queue: SpanQueue,
     clock: Arc<dyn Clock>,
 }
 
 /// A message as it was judged.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
-    pub(super) sighting: Sighting,
-    pub(super) story: Story,
+pub(super) struct OpenSpan {
+    pub(super) sighting: AuditEventSummary,
+    pub(super) story: AuditTrace,
     /// Nanoseconds since the Unix epoch: when it came, and when it was recorded.
     pub(super) came: u64,
     pub(super) recorded: u64,
@@ -31,10 +31,10 @@ pub(super) struct Asked {
 
 /// A message of which nothing more is to come.
 #[derive(Debug)]
-pub(super) struct Finished {
-    pub(super) asked: Asked,
+pub(super) struct FinishedSpan {
+    pub(super) asked: OpenSpan,
     /// What came of it, where it was let through and waited for.
-    pub(super) outcome: Option<Asked>,
+    pub(super) outcome: Option<OpenSpan>,
 }
 
 /// Requests that wait for their reply. Beyond these no more are traced until some are answered.
@@ -44,7 +44,7 @@ const MOST_OPEN: usize = 16_384;
 const SETTLED: &str = "bridge";
 
 impl Spans {
-    pub(super) fn new(queue: Queue, clock: Arc<dyn Clock>) -> Self {
+    pub(super) fn new(queue: SpanQueue, clock: Arc<dyn Clock>) -> Self {
         Self {
             open: Mutex::default(),
             queue,
@@ -52,20 +52,20 @@ impl Spans {
         }
     }
 
-    pub fn figures(&self) -> Figures {
+    pub fn figures(&self) -> ExportFigures {
         self.queue.tally().figures()
     }
 
-    fn open(&self) -> MutexGuard<'_, HashMap<SpanId, Asked>> {
+    fn open(&self) -> MutexGuard<'_, HashMap<SpanId, OpenSpan>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Observe for Spans {
-    fn observe(&self, sighting: &Sighting, fault: Option<&AuditFault>) {
+impl AuditObserver for Spans {
+    fn observe(&self, sighting: &AuditEventSummary, fault: Option<&AuditFault>) {
         if sighting.kind == Kind::SessionEnd {
             // Every request has its outcome before; one that had none would be kept for ever.
-            let ended = |asked: &Asked| asked.sighting.session == sighting.session;
+            let ended = |asked: &OpenSpan| asked.sighting.session == sighting.session;
             self.open().retain(|_, asked| !ended(asked));
         }
         let Some(story) = &sighting.story else { return };
@@ -76,7 +76,7 @@ impl Observe for Spans {
         let now = self.clock.now().as_nanosecond();
         let took = Duration::from_micros(sighting.duration_us.unwrap_or_default());
         let came = now.saturating_sub(i128::try_from(took.as_nanos()).unwrap_or(i128::MAX));
-        let seen = Asked {
+        let seen = OpenSpan {
             sighting: sighting.clone(),
             story: story.clone(),
             came: u64::try_from(came).unwrap_or_default(),
@@ -87,7 +87,7 @@ impl Observe for Spans {
         if let Some(asked) = open.remove(&id) {
             drop(open);
             let outcome = Some(seen);
-            self.queue.put(Finished { asked, outcome });
+            self.queue.put(FinishedSpan { asked, outcome });
         } else if waits(sighting) {
             if open.len() < MOST_OPEN {
                 open.insert(id, seen);
@@ -98,7 +98,7 @@ impl Observe for Spans {
         } else {
             drop(open);
             let outcome = None;
-            self.queue.put(Finished {
+            self.queue.put(FinishedSpan {
                 asked: seen,
                 outcome,
             });
@@ -107,7 +107,7 @@ impl Observe for Spans {
 }
 
 /// Whether the record of an outcome follows.
-fn waits(sighting: &Sighting) -> bool {
+fn waits(sighting: &AuditEventSummary) -> bool {
     let asks = matches!(
         sighting.kind,
         Kind::ToolCall | Kind::ToolsList | Kind::Request | Kind::ServerRequest

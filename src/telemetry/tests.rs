@@ -15,8 +15,8 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
 use crate::audit::{
-    AuditFault, Decision, Direction, Kind, Named, Observe, Reason, Record, Redactor, Sighting,
-    Traced,
+    AuditEventSummary, AuditFault, AuditObserver, Decision, Direction, Kind, Reason, Record,
+    Redactor, TargetStatus, TraceFields,
 };
 use crate::clock::SystemClock;
 use crate::upstream::http::client_tls;
@@ -149,17 +149,17 @@ fn record(kind: Kind, number: u8, tool: &str) -> Record {
         .decision(Decision::Allow, "forward")
         .duration(Duration::from_micros(40));
     record.session_id = Some("the-session".into());
-    record.traced = Some(Box::new(Traced {
+    record.traced = Some(Box::new(TraceFields {
         span: span(number),
         method: Some(KnownMethod::ToolsCall),
         version: Some("2025-11-25".into()),
-        named: Named::Known,
+        named: TargetStatus::Known,
     }));
     record
 }
 
 fn see(spans: &Spans, record: &Record) {
-    spans.observe(&Sighting::of(record), None);
+    spans.observe(&AuditEventSummary::of(record), None);
 }
 
 /// A call that passed, and its outcome.
@@ -178,7 +178,7 @@ async fn a_call_is_one_span_when_its_outcome_is_known_and_another_for_its_way() 
     // Nothing more comes of what the bridge settles.
     let settled = record(Kind::Request, 3, "c").decision(Decision::Allow, "bridge");
     see(&spans, &settled);
-    // Never answered, and nobody waits any more.
+    // Never answered, and no task waits any more.
     see(&spans, &record(Kind::ToolCall, 4, "d"));
     let mut end = Record::new(Kind::SessionEnd);
     end.session_id = Some("the-session".into());
@@ -194,7 +194,7 @@ async fn a_call_is_one_span_when_its_outcome_is_known_and_another_for_its_way() 
     assert_eq!(names, expected);
     assert_eq!(
         spans.figures(),
-        Figures {
+        ExportFigures {
             exported: 4,
             dropped: 0
         }
@@ -208,13 +208,13 @@ async fn a_call_is_one_span_when_its_outcome_is_known_and_another_for_its_way() 
 async fn what_could_not_be_recorded_did_not_happen() {
     let collector = Collector::start(&[(200, 0)]).await;
     let (exporter, spans) = collector.export();
-    let sighting = Sighting::of(&record(Kind::ToolCall, 1, "a"));
+    let sighting = AuditEventSummary::of(&record(Kind::ToolCall, 1, "a"));
     spans.observe(&sighting, Some(&AuditFault::Stalled));
     let refused = record(Kind::ToolCall, 1, "a")
         .decision(Decision::Error, "record")
         .reason(Reason::code("audit_fault"))
         .error_code(-32_603);
-    spans.observe(&Sighting::of(&refused), Some(&AuditFault::Stalled));
+    spans.observe(&AuditEventSummary::of(&refused), Some(&AuditFault::Stalled));
     exporter.close(ENOUGH).await;
     let taken = collector.taken.lock().unwrap();
     assert_eq!(taken.len(), 1);
@@ -230,7 +230,7 @@ async fn what_peers_chose_is_cut_and_cleaned_or_left_out() {
     call(&spans, 3, &"é".repeat(5_000));
     let mut invented = record(Kind::ToolCall, 4, "invented").decision(Decision::Block, "decide");
     let traced = invented.traced.as_mut().unwrap();
-    traced.named = Named::Unproven;
+    traced.named = TargetStatus::Unproven;
     traced.version = Some("any text at all".into());
     invented.error_code = Some(-32_602);
     invented.policies = (0..1000)
@@ -242,7 +242,7 @@ async fn what_peers_chose_is_cut_and_cleaned_or_left_out() {
     unknown.decision = Some(Decision::Block);
     let traced = unknown.traced.as_mut().unwrap();
     traced.method = None;
-    traced.named = Named::Unproven;
+    traced.named = TargetStatus::Unproven;
     see(&spans, &unknown);
     let mut read = record(Kind::Request, 6, "file:///etc/passwd");
     read.decision = Some(Decision::Block);
@@ -278,7 +278,7 @@ async fn a_collector_that_is_busy_is_asked_again_and_one_that_refuses_is_not() {
         let (exporter, spans) = collector.export();
         see(&spans, &record(Kind::Notification, 1, "a"));
         until(&spans).await;
-        assert_eq!(spans.figures(), Figures { exported, dropped });
+        assert_eq!(spans.figures(), ExportFigures { exported, dropped });
         assert_eq!(*collector.asked.lock().unwrap(), asked, "{answers:?}");
         exporter.close(ENOUGH).await;
     }
@@ -287,7 +287,7 @@ async fn a_collector_that_is_busy_is_asked_again_and_one_that_refuses_is_not() {
 /// Waits until something became of a message.
 async fn until(spans: &Spans) {
     for _ in 0..6_000 {
-        let Figures { exported, dropped } = spans.figures();
+        let ExportFigures { exported, dropped } = spans.figures();
         if exported + dropped > 0 {
             return;
         }
@@ -320,9 +320,9 @@ async fn a_collector_that_says_nothing_costs_bounded_memory_and_no_waiting() {
 
 #[tokio::test]
 async fn without_a_collector_everything_is_dropped_and_counted() {
-    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/v1/traces", nobody.local_addr().unwrap());
-    drop(nobody);
+    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1/traces", closed.local_addr().unwrap());
+    drop(closed);
     let (exporter, spans) = export(&url.parse().unwrap());
     call(&spans, 1, "a");
     exporter.close(ENOUGH).await;

@@ -10,7 +10,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Sleep, sleep};
 use tracing::warn;
 
-use crate::wire::{Frame, LineReader, Unread};
+use crate::wire::{DiscardReason, LineFrame, LineReader};
 
 use super::backoff::Delays;
 use super::child_process::{Settings, Shared, Started};
@@ -24,9 +24,9 @@ pub enum Event<'a> {
     /// A line, without its line end; borrowed from the buffer that it was read into.
     Line(&'a [u8]),
     /// A line longer than `max_message_bytes`, or than there is memory for; it was thrown away.
-    Unread(Unread),
+    Unread(DiscardReason),
     /// Such a line has ended: it seems to answer the request with this number.
-    Answered(u64, Unread),
+    Answered(u64, DiscardReason),
     /// The process ended, and what it had written was delivered. Reported once for each process.
     Died {
         exit: Exit,
@@ -115,12 +115,12 @@ impl ChildEvents {
             // What was written before the end is delivered before the end is told.
             biased;
             frame = reader.next() => match frame {
-                Ok(Some(Frame::Line(line))) => {
+                Ok(Some(LineFrame::Line(line))) => {
                     hints.of_line(line, &life.shared.settings);
                     return Event::Line(line);
                 }
-                Ok(Some(Frame::Unread(why))) => return Event::Unread(why),
-                Ok(Some(Frame::Answered(request, why))) => return Event::Answered(request, why),
+                Ok(Some(LineFrame::Unread(why))) => return Event::Unread(why),
+                Ok(Some(LineFrame::Answered(request, why))) => return Event::Answered(request, why),
                 Ok(None) | Err(_) => {}
             },
             () = drained(&mut life.phase) => {}

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::error::{Likeness, ShapeProblem, WireErrorKind};
 use super::folding::{LookAlike, folded, look_alike};
 use super::id::{Id, IdProblem};
-use super::json::{Kind, Value, quoted};
+use super::json::{JsonKind, Value, quoted};
 use super::message::{Outcome, Shape};
 use super::method::Method;
 
@@ -119,7 +119,7 @@ fn check_error(members: Members<Value<'_>>) -> Result<(), Fault> {
     let code = error.get("code").and_then(Value::as_i64);
     let message = error.get("message").map(Value::kind);
     match (code, message) {
-        (Some(_), Some(Kind::String)) => Ok(()),
+        (Some(_), Some(JsonKind::String)) => Ok(()),
         _ => Err(fault(WireErrorKind::MalformedError, Some(error))),
     }
 }

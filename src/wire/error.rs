@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::folding::MAX_FOLDED_BYTES;
 use super::id::{Id, IdProblem};
-use super::json::{JsonErrorKind, Kind};
+use super::json::{JsonErrorKind, JsonKind};
 use super::method::MethodProblem;
 
 /// Why a frame is no message, where, and whom to answer.
@@ -41,7 +41,7 @@ pub enum WireErrorKind {
     #[error("batches are not part of this protocol")]
     Batch,
     #[error("a message must be an object, not {0}")]
-    NotAnObject(Kind),
+    NotAnObject(JsonKind),
     #[error("the key `{key}` can be taken for `{like}`")]
     LookAlikeKey { key: Box<str>, like: Box<str> },
     #[error("keys outside ASCII add up to more than {MAX_FOLDED_BYTES} bytes in one object")]
@@ -55,9 +55,9 @@ pub enum WireErrorKind {
     #[error("`method` {0}")]
     Method(MethodProblem),
     #[error("`params` must be an object, not {0}")]
-    ParamsNotObject(Kind),
+    ParamsNotObject(JsonKind),
     #[error("`result` must be an object, not {0}")]
-    ResultNotObject(Kind),
+    ResultNotObject(JsonKind),
     #[error("`error` must be an object with an integer `code` and a string `message`")]
     MalformedError,
 }

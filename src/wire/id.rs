@@ -4,7 +4,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use super::json::{Fragment, Kind, Value};
+use super::json::{Fragment, JsonKind, Value};
 
 /// A request id: a string, or an integer that every peer holds exactly.
 ///
@@ -13,11 +13,11 @@ use super::json::{Fragment, Kind, Value};
 #[derive(Debug, Clone)]
 pub struct Id {
     json: Arc<str>,
-    decoded: Decoded,
+    decoded: DecodedId,
 }
 
 #[derive(Debug, Clone)]
-enum Decoded {
+enum DecodedId {
     Integer(i64),
     /// What stands between the quotes of the JSON text.
     Plain,
@@ -39,7 +39,7 @@ impl Id {
             .min(MAX_ID_INTEGER);
         Self {
             json: itoa::Buffer::new().format(value).into(),
-            decoded: Decoded::Integer(value),
+            decoded: DecodedId::Integer(value),
         }
     }
 
@@ -47,9 +47,9 @@ impl Id {
     pub fn text(text: &str) -> Self {
         let json = Fragment::string(text).into_string();
         let decoded = if json.contains('\\') {
-            Decoded::Escaped(text.into())
+            DecodedId::Escaped(text.into())
         } else {
-            Decoded::Plain
+            DecodedId::Plain
         };
         Self {
             json: json.into(),
@@ -64,9 +64,9 @@ impl Id {
 
     pub(super) fn from_value(value: Value<'_>) -> Result<Self, IdProblem> {
         let decoded = match value.kind() {
-            Kind::Number => Decoded::Integer(exact_integer(value)?),
-            Kind::String => exact_string(value)?,
-            kind @ (Kind::Null | Kind::Bool | Kind::Array | Kind::Object) => {
+            JsonKind::Number => DecodedId::Integer(exact_integer(value)?),
+            JsonKind::String => exact_string(value)?,
+            kind @ (JsonKind::Null | JsonKind::Bool | JsonKind::Array | JsonKind::Object) => {
                 return Err(IdProblem::Kind(kind));
             }
         };
@@ -87,16 +87,16 @@ impl Id {
 
     pub fn as_integer(&self) -> Option<i64> {
         match self.decoded {
-            Decoded::Integer(value) => Some(value),
-            Decoded::Plain | Decoded::Escaped(_) => None,
+            DecodedId::Integer(value) => Some(value),
+            DecodedId::Plain | DecodedId::Escaped(_) => None,
         }
     }
 
     pub fn as_str(&self) -> Option<&str> {
         match &self.decoded {
-            Decoded::Integer(_) => None,
-            Decoded::Plain => self.json.strip_prefix('"')?.strip_suffix('"'),
-            Decoded::Escaped(text) => Some(text),
+            DecodedId::Integer(_) => None,
+            DecodedId::Plain => self.json.strip_prefix('"')?.strip_suffix('"'),
+            DecodedId::Escaped(text) => Some(text),
         }
     }
 }
@@ -125,7 +125,7 @@ impl fmt::Display for Id {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IdProblem {
     #[error("must be a string or an integer, not {0}")]
-    Kind(Kind),
+    Kind(JsonKind),
     #[error("must be written as a plain integer, without fraction, exponent or negative zero")]
     NotPlainInteger,
     #[error("must lie within ±(2^53 − 1)")]
@@ -150,7 +150,7 @@ fn exact_integer(value: Value<'_>) -> Result<i64, IdProblem> {
         .ok_or(IdProblem::OutOfRange)
 }
 
-fn exact_string(value: Value<'_>) -> Result<Decoded, IdProblem> {
+fn exact_string(value: Value<'_>) -> Result<DecodedId, IdProblem> {
     let text = value.as_str().unwrap_or_default();
     if text.len() > MAX_ID_BYTES {
         return Err(IdProblem::TooLong);
@@ -159,7 +159,7 @@ fn exact_string(value: Value<'_>) -> Result<Decoded, IdProblem> {
         return Err(IdProblem::Control);
     }
     Ok(match text {
-        std::borrow::Cow::Borrowed(_) => Decoded::Plain,
-        std::borrow::Cow::Owned(text) => Decoded::Escaped(text.into()),
+        std::borrow::Cow::Borrowed(_) => DecodedId::Plain,
+        std::borrow::Cow::Owned(text) => DecodedId::Escaped(text.into()),
     })
 }

@@ -18,7 +18,7 @@ const KEPT_CAPACITY: usize = 256 * 1024;
 
 /// The stream takes no more lines: it was closed, or the other side is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Closed;
+pub(crate) struct WriterClosed;
 
 /// How the writing ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(crate) enum End {
 /// A handle to the queue of one stream; clones share it. Dropping the last one closes the stream
 /// as [`LineWriter::close`] does.
 #[derive(Clone)]
-pub(crate) struct LineWriter(Arc<Handle>);
+pub(crate) struct LineWriter(Arc<WriterHandle>);
 
 impl LineWriter {
     /// Starts the writing task. At most `budget` bytes wait in memory, or one line if it is longer.
@@ -43,7 +43,7 @@ impl LineWriter {
         let budget = u32::try_from(budget)
             .unwrap_or(u32::MAX)
             .clamp(1, MAX_BUDGET);
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(WriterShared {
             queue: Mutex::default(),
             ready: Notify::new(),
             room: Semaphore::new(usize::try_from(budget).unwrap_or(usize::MAX)),
@@ -51,13 +51,13 @@ impl LineWriter {
             end: watch::Sender::new(None),
         });
         let task = tokio::spawn(write_out(Arc::clone(&shared), out)).abort_handle();
-        Self(Arc::new(Handle { shared, task }))
+        Self(Arc::new(WriterHandle { shared, task }))
     }
 
     /// Queues `line` and its LF; waits while the queue is full.
     ///
     /// INVARIANT: `line` is one frame without CR or LF; `wire` makes no other text.
-    pub(crate) async fn send(&self, line: &str) -> Result<(), Closed> {
+    pub(crate) async fn send(&self, line: &str) -> Result<(), WriterClosed> {
         debug_assert!(!line.contains(['\n', '\r']), "a frame is one line");
         let length = u32::try_from(line.len())
             .unwrap_or(u32::MAX)
@@ -68,10 +68,10 @@ impl LineWriter {
             .room
             .acquire_many(cost)
             .await
-            .map_err(|_closed| Closed)?;
+            .map_err(|_closed| WriterClosed)?;
         let mut queue = shared.lock();
         if queue.closing {
-            return Err(Closed);
+            return Err(WriterClosed);
         }
         // From here nothing awaits: the line is queued whole, or not at all.
         permit.forget();
@@ -113,19 +113,19 @@ impl fmt::Debug for LineWriter {
     }
 }
 
-struct Handle {
-    shared: Arc<Shared>,
+struct WriterHandle {
+    shared: Arc<WriterShared>,
     task: AbortHandle,
 }
 
-impl Handle {
+impl WriterHandle {
     fn close(&self) {
         self.shared.lock().closing = true;
         self.shared.ready.notify_one();
     }
 }
 
-impl Drop for Handle {
+impl Drop for WriterHandle {
     fn drop(&mut self) {
         self.close();
     }
@@ -134,8 +134,8 @@ impl Drop for Handle {
 /// What one semaphore can hold on a 32-bit machine.
 const MAX_BUDGET: u32 = u32::MAX >> 4;
 
-struct Shared {
-    queue: Mutex<Queue>,
+struct WriterShared {
+    queue: Mutex<LineQueue>,
     /// There is something to write, or the queue is closing.
     ready: Notify,
     /// One permit per byte that may still be queued.
@@ -145,26 +145,26 @@ struct Shared {
 }
 
 #[derive(Default)]
-struct Queue {
+struct LineQueue {
     bytes: Vec<u8>,
     cost: u64,
     closing: bool,
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Queue> {
+impl WriterShared {
+    fn lock(&self) -> MutexGuard<'_, LineQueue> {
         // No code panics while it holds the lock; a poisoned queue is still a whole one.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Tells everyone that waits, even when the task is aborted.
-struct Ending {
-    shared: Arc<Shared>,
+struct EndNotice {
+    shared: Arc<WriterShared>,
     end: End,
 }
 
-impl Drop for Ending {
+impl Drop for EndNotice {
     fn drop(&mut self) {
         self.shared.lock().closing = true;
         self.shared.room.close();
@@ -172,9 +172,9 @@ impl Drop for Ending {
     }
 }
 
-async fn write_out<W: AsyncWrite + Unpin>(shared: Arc<Shared>, out: W) {
+async fn write_out<W: AsyncWrite + Unpin>(shared: Arc<WriterShared>, out: W) {
     // Declared in this order so that the stream is closed before anyone hears of the end.
-    let mut ending = Ending {
+    let mut ending = EndNotice {
         shared,
         end: End::Broken(io::ErrorKind::Interrupted),
     };
@@ -185,7 +185,10 @@ async fn write_out<W: AsyncWrite + Unpin>(shared: Arc<Shared>, out: W) {
     };
 }
 
-async fn write_batches<W: AsyncWrite + Unpin>(shared: &Shared, out: &mut W) -> io::Result<()> {
+async fn write_batches<W: AsyncWrite + Unpin>(
+    shared: &WriterShared,
+    out: &mut W,
+) -> io::Result<()> {
     let mut batch = Vec::new();
     loop {
         let (cost, closing) = {

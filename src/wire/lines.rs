@@ -25,32 +25,32 @@ pub struct LineReader<R> {
     start: usize,
     /// How far the current line was searched for its end.
     searched: usize,
-    state: State,
+    state: ReaderState,
     /// The observer of a discarded line, if there is one.
     skim: Option<Box<Skim>>,
     /// What the line seemed to answer that was discarded last.
     answered: Option<u64>,
     /// Why the line that is discarded, or was last, is.
-    why: Unread,
+    why: DiscardReason,
     memory: Memory,
 }
 
 /// What the stream brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Frame<'b> {
+pub enum LineFrame<'b> {
     /// A line without its LF.
     Line(&'b [u8]),
     /// A line that is thrown away, reported as soon as that is known; the rest of it is discarded by
     /// the next call.
-    Unread(Unread),
+    Unread(DiscardReason),
     /// Such a line has ended: it seems to answer the request with this number. Only told by one that
     /// [tells answers](LineReader::telling_answers).
-    Answered(u64, Unread),
+    Answered(u64, DiscardReason),
 }
 
 /// Why a message is thrown away before it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Unread {
+pub enum DiscardReason {
     /// It has more bytes than it may.
     TooLong,
     /// There is no memory for it.
@@ -58,7 +58,7 @@ pub enum Unread {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ReaderState {
     Reading,
     /// In an over-long line that was reported already.
     Discarding,
@@ -72,9 +72,9 @@ const READ: usize = 8 * 1024;
 const KEPT: usize = 64 * 1024;
 
 /// What ends the search for the next line.
-enum Found {
+enum LineSearch {
     Line(Range<usize>),
-    Unread(Unread),
+    Unread(DiscardReason),
     Answered(u64),
     Nothing,
 }
@@ -88,10 +88,10 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             buffer: Vec::new(),
             start: 0,
             searched: 0,
-            state: State::Reading,
+            state: ReaderState::Reading,
             skim: None,
             answered: None,
-            why: Unread::TooLong,
+            why: DiscardReason::TooLong,
             memory: Memory::default(),
         }
     }
@@ -113,28 +113,32 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     /// The next frame; `None` at the end of the stream. A last line without LF is a line.
     ///
     /// Cancel-safe: what was read stays in the reader, and the next call goes on from there.
-    pub async fn next(&mut self) -> io::Result<Option<Frame<'_>>> {
+    pub async fn next(&mut self) -> io::Result<Option<LineFrame<'_>>> {
         let found = loop {
             match self.search() {
-                Found::Nothing if self.state == State::Ended => return Ok(None),
-                Found::Nothing if !self.make_room().await => break self.give_up(Unread::NoMemory),
-                Found::Nothing => self.fill().await?,
-                found @ (Found::Line(_) | Found::Unread(_) | Found::Answered(_)) => break found,
+                LineSearch::Nothing if self.state == ReaderState::Ended => return Ok(None),
+                LineSearch::Nothing if !self.make_room().await => {
+                    break self.give_up(DiscardReason::NoMemory);
+                }
+                LineSearch::Nothing => self.fill().await?,
+                found @ (LineSearch::Line(_) | LineSearch::Unread(_) | LineSearch::Answered(_)) => {
+                    break found;
+                }
             }
         };
         Ok(match found {
-            Found::Line(line) => self.buffer.get(line).map(Frame::Line),
-            Found::Unread(why) => Some(Frame::Unread(why)),
-            Found::Answered(request) => Some(Frame::Answered(request, self.why)),
-            Found::Nothing => None,
+            LineSearch::Line(line) => self.buffer.get(line).map(LineFrame::Line),
+            LineSearch::Unread(why) => Some(LineFrame::Unread(why)),
+            LineSearch::Answered(request) => Some(LineFrame::Answered(request, self.why)),
+            LineSearch::Nothing => None,
         })
     }
 
     /// Looks for the end of the current line in what was read.
-    fn search(&mut self) -> Found {
+    fn search(&mut self) -> LineSearch {
         loop {
             if let Some(request) = self.answered.take() {
-                return Found::Answered(request);
+                return LineSearch::Answered(request);
             }
             let unsearched = self.buffer.get(self.searched..).unwrap_or_default();
             let end = match memchr(b'\n', unsearched) {
@@ -144,56 +148,56 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             let line = self.start..end;
             self.start = end + 1;
             self.searched = end + 1;
-            if self.state == State::Discarding {
-                self.state = State::Reading;
+            if self.state == ReaderState::Discarding {
+                self.state = ReaderState::Reading;
                 self.skim_over(line);
                 self.answered = self.skimmed();
             } else if line.len() > self.max_bytes {
                 self.skim_over(line);
                 self.answered = self.skimmed();
-                self.why = Unread::TooLong;
-                return Found::Unread(Unread::TooLong);
+                self.why = DiscardReason::TooLong;
+                return LineSearch::Unread(DiscardReason::TooLong);
             } else if !self.is_blank(&line) {
-                return Found::Line(line);
+                return LineSearch::Line(line);
             }
         }
     }
 
-    fn no_line_end(&mut self) -> Found {
+    fn no_line_end(&mut self) -> LineSearch {
         self.searched = self.buffer.len();
         let line = self.start..self.buffer.len();
         match self.state {
-            State::Discarding => {
+            ReaderState::Discarding => {
                 self.start = line.end;
                 self.skim_over(line);
-                Found::Nothing
+                LineSearch::Nothing
             }
-            State::Reading | State::Ended if line.len() > self.max_bytes => {
-                self.give_up(Unread::TooLong)
+            ReaderState::Reading | ReaderState::Ended if line.len() > self.max_bytes => {
+                self.give_up(DiscardReason::TooLong)
             }
-            State::Ended if !self.is_blank(&line) => {
+            ReaderState::Ended if !self.is_blank(&line) => {
                 self.start = line.end;
-                Found::Line(line)
+                LineSearch::Line(line)
             }
-            State::Reading | State::Ended => Found::Nothing,
+            ReaderState::Reading | ReaderState::Ended => LineSearch::Nothing,
         }
     }
 
     /// Throws away the line that has begun.
-    fn give_up(&mut self, why: Unread) -> Found {
+    fn give_up(&mut self, why: DiscardReason) -> LineSearch {
         let line = self.start..self.buffer.len();
         (self.start, self.searched) = (line.end, line.end);
-        if self.state == State::Reading {
-            self.state = State::Discarding;
+        if self.state == ReaderState::Reading {
+            self.state = ReaderState::Discarding;
             self.skim_over(line);
         }
         self.why = why;
-        Found::Unread(why)
+        LineSearch::Unread(why)
     }
 
     async fn fill(&mut self) -> io::Result<()> {
         if self.reader.read_buf(&mut self.buffer).await? == 0 {
-            self.state = State::Ended;
+            self.state = ReaderState::Ended;
         }
         Ok(())
     }
@@ -260,9 +264,9 @@ mod tests {
         let mut frames = Vec::new();
         while let Some(frame) = reader.next().await.unwrap() {
             frames.push(match frame {
-                Frame::Line(line) => Some(String::from_utf8(line.to_vec()).unwrap()),
-                Frame::Unread(_) => None,
-                Frame::Answered(request, _) => Some(format!("answers {request}")),
+                LineFrame::Line(line) => Some(String::from_utf8(line.to_vec()).unwrap()),
+                LineFrame::Unread(_) => None,
+                LineFrame::Answered(request, _) => Some(format!("answers {request}")),
             });
         }
         writer.await.unwrap();
@@ -309,10 +313,10 @@ mod tests {
         let mut reader = LineReader::new(endless, 1 << 20);
         assert_eq!(
             reader.next().await.unwrap(),
-            Some(Frame::Unread(Unread::TooLong))
+            Some(LineFrame::Unread(DiscardReason::TooLong))
         );
         assert!(reader.buffer.capacity() <= (1 << 20) + 2 * READ);
-        assert_eq!(reader.next().await.unwrap(), Some(Frame::Line(b"b")));
+        assert_eq!(reader.next().await.unwrap(), Some(LineFrame::Line(b"b")));
         assert!(reader.buffer.capacity() <= KEPT);
         assert_eq!(reader.next().await.unwrap(), None);
     }
@@ -345,15 +349,18 @@ mod tests {
             let mut reader = reader.within(memory);
             if told {
                 let line = reader.next().await.unwrap();
-                assert!(matches!(line, Some(Frame::Line(line)) if line.len() > 1 << 20));
+                assert!(matches!(line, Some(LineFrame::Line(line)) if line.len() > 1 << 20));
             } else {
-                let why = Unread::NoMemory;
-                assert_eq!(reader.next().await.unwrap(), Some(Frame::Unread(why)));
+                let why = DiscardReason::NoMemory;
+                assert_eq!(reader.next().await.unwrap(), Some(LineFrame::Unread(why)));
                 assert!(reader.buffer.capacity() <= KEPT);
-                assert_eq!(reader.next().await.unwrap(), Some(Frame::Answered(7, why)));
+                assert_eq!(
+                    reader.next().await.unwrap(),
+                    Some(LineFrame::Answered(7, why))
+                );
             }
             // A short one needs none.
-            assert_eq!(reader.next().await.unwrap(), Some(Frame::Line(b"a")));
+            assert_eq!(reader.next().await.unwrap(), Some(LineFrame::Line(b"a")));
         }
     }
 
@@ -362,9 +369,9 @@ mod tests {
         let line = vec![b'a'; 1 << 20];
         let stream = [&line, &b"\nb\nc"[..]].concat();
         let mut reader = LineReader::new(&stream[..], 1 << 20);
-        assert_eq!(reader.next().await.unwrap(), Some(Frame::Line(&line)));
-        assert_eq!(reader.next().await.unwrap(), Some(Frame::Line(b"b")));
-        assert_eq!(reader.next().await.unwrap(), Some(Frame::Line(b"c")));
+        assert_eq!(reader.next().await.unwrap(), Some(LineFrame::Line(&line)));
+        assert_eq!(reader.next().await.unwrap(), Some(LineFrame::Line(b"b")));
+        assert_eq!(reader.next().await.unwrap(), Some(LineFrame::Line(b"c")));
         assert_eq!(reader.next().await.unwrap(), None);
         assert!(reader.buffer.capacity() <= KEPT);
     }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::envelope::{Fault, META, Members, read_envelope, remains};
 use super::error::{Likeness, WireError, WireErrorKind};
 use super::id::{Id, MAX_ID_BYTES};
-use super::json::{Document, Edits, Kind, Limits, Value, input_offset};
+use super::json::{Document, Edits, JsonKind, Limits, Value, input_offset};
 use super::method::Method;
 use super::skim::Skim;
 
@@ -52,13 +52,13 @@ impl Message {
         })?;
         let root = document.root();
         match (root.kind(), fault) {
-            (Kind::Array, _) => return Err(refused(WireErrorKind::Batch, None, NOTHING)),
-            (Kind::Object, None) => {}
-            (Kind::Object, Some(fault)) => {
+            (JsonKind::Array, _) => return Err(refused(WireErrorKind::Batch, None, NOTHING)),
+            (JsonKind::Object, None) => {}
+            (JsonKind::Object, Some(fault)) => {
                 let kind = WireErrorKind::Json(fault.kind);
                 return Err(refused(kind, Some(fault.offset), remains(root)));
             }
-            (kind @ (Kind::Null | Kind::Bool | Kind::Number | Kind::String), _) => {
+            (kind @ (JsonKind::Null | JsonKind::Bool | JsonKind::Number | JsonKind::String), _) => {
                 return Err(refused(WireErrorKind::NotAnObject(kind), None, NOTHING));
             }
         }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::Side;
 use super::extensions::ListedMethod;
-use super::json::{Kind, Value};
+use super::json::{JsonKind, Value};
 
 /// A method by name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -26,7 +26,7 @@ pub const MAX_METHOD_BYTES: usize = 256;
 
 /// In which eras a side may send a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Eras {
+enum EraSupport {
     Never,
     Legacy,
     Stateless,
@@ -34,7 +34,7 @@ enum Eras {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum MethodForm {
     Request,
     Notification,
 }
@@ -66,23 +66,23 @@ macro_rules! methods {
                 match name { $($name => Some(Self::$method),)+ _ => None }
             }
 
-            fn form(self) -> Form {
+            fn form(self) -> MethodForm {
                 match self {
-                    $(Self::$method => Form::$form,)+
-                    Self::Extension(listed) if listed.is_request() => Form::Request,
-                    Self::Extension(_) => Form::Notification,
+                    $(Self::$method => MethodForm::$form,)+
+                    Self::Extension(listed) if listed.is_request() => MethodForm::Request,
+                    Self::Extension(_) => MethodForm::Notification,
                 }
             }
 
-            fn eras(self, side: Side) -> Eras {
+            fn eras(self, side: Side) -> EraSupport {
                 match (self, side) {
-                    $((Self::$method, Side::Agent) => Eras::$agent,
-                    (Self::$method, Side::Upstream) => Eras::$upstream,)+
-                    (Self::Extension(_), Side::Agent) => Eras::Both,
+                    $((Self::$method, Side::Agent) => EraSupport::$agent,
+                    (Self::$method, Side::Upstream) => EraSupport::$upstream,)+
+                    (Self::Extension(_), Side::Agent) => EraSupport::Both,
                     // What a server asks of an agent is a closed set: the gate could not know what its
                     // answer tells the server.
-                    (Self::Extension(listed), Side::Upstream) if listed.is_request() => Eras::Never,
-                    (Self::Extension(_), Side::Upstream) => Eras::Both,
+                    (Self::Extension(listed), Side::Upstream) if listed.is_request() => EraSupport::Never,
+                    (Self::Extension(_), Side::Upstream) => EraSupport::Both,
                 }
             }
         }
@@ -133,24 +133,24 @@ impl KnownMethod {
     /// Whether the method wants a reply; a known request without an id is refused, and a known
     /// notification with one.
     pub fn is_request(self) -> bool {
-        self.form() == Form::Request
+        self.form() == MethodForm::Request
     }
 
     /// Whether this side may send the method in some era.
     pub fn sent_by(self, side: Side) -> bool {
-        self.eras(side) != Eras::Never
+        self.eras(side) != EraSupport::Never
     }
 
     /// Whether this side may send the method in this era. In the stateless era requests of the
     /// upstream travel inside results, never as messages.
     pub fn sent_by_in(self, side: Side, era: Era) -> bool {
         match (self.eras(side), era) {
-            (Eras::Both, _) | (Eras::Legacy, Era::Legacy) | (Eras::Stateless, Era::Stateless) => {
-                true
-            }
-            (Eras::Never, _) | (Eras::Legacy, Era::Stateless) | (Eras::Stateless, Era::Legacy) => {
-                false
-            }
+            (EraSupport::Both, _)
+            | (EraSupport::Legacy, Era::Legacy)
+            | (EraSupport::Stateless, Era::Stateless) => true,
+            (EraSupport::Never, _)
+            | (EraSupport::Legacy, Era::Stateless)
+            | (EraSupport::Stateless, Era::Legacy) => false,
         }
     }
 
@@ -203,7 +203,7 @@ impl Method {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MethodProblem {
     #[error("must be a string, not {0}")]
-    Kind(Kind),
+    Kind(JsonKind),
     #[error("must be at most {MAX_METHOD_BYTES} bytes long")]
     TooLong,
     #[error("must not have control characters")]

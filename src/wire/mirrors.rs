@@ -24,11 +24,11 @@ const MOST_BYTES: usize = 8 << 10;
 /// Which arguments of which tools are repeated, as the lists of tools told it so far.
 #[derive(Debug, Default)]
 pub struct Mirrors {
-    kept: Mutex<Kept>,
+    kept: Mutex<ToolMirrors>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct ToolMirrors {
     tools: HashMap<Box<str>, Arc<[Mirror]>>,
     bytes: usize,
 }
@@ -37,19 +37,19 @@ struct Kept {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Mirror {
     header: Box<str>,
-    path: Arc<Path>,
+    path: Arc<ArgumentPath>,
 }
 
 /// Where an argument stands in a call. Arguments of one object share the way to it.
 #[derive(Debug, PartialEq, Eq)]
-struct Path {
-    above: Option<Arc<Path>>,
+struct ArgumentPath {
+    above: Option<Arc<ArgumentPath>>,
     step: Box<str>,
 }
 
 /// How an annotation breaks the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Misannotated {
+pub enum AnnotationError {
     #[error("its `x-mcp-header` is no name of a header")]
     Name,
     #[error("two of its `x-mcp-header` name the same header")]
@@ -94,12 +94,12 @@ impl Mirrors {
         self.kept().tools.get(name).cloned()
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, ToolMirrors> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
+impl ToolMirrors {
     fn forget(&mut self, name: &str) {
         if let Some(mirrors) = self.tools.remove(name) {
             self.bytes = self.bytes.saturating_sub(weight(name, &mirrors));
@@ -130,10 +130,10 @@ impl Mirror {
     ///
     /// # Errors
     /// How an annotation of it breaks the rules: then the tool cannot be called over HTTP.
-    pub fn of_definition(definition: Value<'_>) -> Result<Arc<[Self]>, Misannotated> {
-        let mut found = Found::default();
+    pub fn of_definition(definition: Value<'_>) -> Result<Arc<[Self]>, AnnotationError> {
+        let mut found = MirrorCollection::default();
         if let Some(schema) = definition.get("inputSchema") {
-            collect(schema, &Way::Arguments, &mut found)?;
+            collect(schema, &SchemaPath::Arguments, &mut found)?;
         }
         Ok(found.mirrors.into())
     }
@@ -141,7 +141,7 @@ impl Mirror {
     /// Bytes that it takes at most: what it shares with others counts for each.
     pub fn weight(&self) -> usize {
         let steps = self.path.steps();
-        let steps = steps.map(|path| size_of::<Path>().saturating_add(path.step.len()));
+        let steps = steps.map(|path| size_of::<ArgumentPath>().saturating_add(path.step.len()));
         let own = size_of::<Self>().saturating_add(self.header.len());
         steps.fold(own, usize::saturating_add)
     }
@@ -175,7 +175,7 @@ impl Mirror {
     }
 }
 
-impl Path {
+impl ArgumentPath {
     fn steps(&self) -> impl Iterator<Item = &Self> {
         std::iter::successors(Some(self), |path| path.above.as_deref())
     }
@@ -244,7 +244,7 @@ const NAMED_SCHEMAS: [&str; 5] = [
 const PLAIN_DATA: [&str; 4] = ["const", "enum", "default", "examples"];
 
 /// What leads from the arguments to what a schema is about.
-enum Way<'w> {
+enum SchemaPath<'w> {
     Arguments,
     Property(Property<'w>),
     /// Something else than `properties`: an annotation there breaks the rules.
@@ -255,10 +255,10 @@ struct Property<'w> {
     above: Option<&'w Property<'w>>,
     name: &'w str,
     /// Made for the first annotation that it leads to: most lead to none.
-    path: OnceCell<Arc<Path>>,
+    path: OnceCell<Arc<ArgumentPath>>,
 }
 
-impl<'w> Way<'w> {
+impl<'w> SchemaPath<'w> {
     fn to(&'w self, name: &'w str) -> Self {
         let above = match self {
             Self::Arguments => None,
@@ -281,48 +281,48 @@ impl Property<'_> {
         bytes.fold(0, usize::saturating_add)
     }
 
-    fn path(&self) -> Arc<Path> {
+    fn path(&self) -> Arc<ArgumentPath> {
         let made = || {
             let above = self.above.map(Property::path);
             let step = self.name.into();
-            Arc::new(Path { above, step })
+            Arc::new(ArgumentPath { above, step })
         };
         Arc::clone(self.path.get_or_init(made))
     }
 }
 
 #[derive(Default)]
-struct Found {
+struct MirrorCollection {
     mirrors: Vec<Mirror>,
     bytes: usize,
 }
 
-impl Found {
+impl MirrorCollection {
     fn annotation(
         &mut self,
         annotation: Value<'_>,
         schema: Value<'_>,
-        way: &Way<'_>,
-    ) -> Result<(), Misannotated> {
-        let Way::Property(property) = way else {
-            return Err(Misannotated::Place);
+        way: &SchemaPath<'_>,
+    ) -> Result<(), AnnotationError> {
+        let SchemaPath::Property(property) = way else {
+            return Err(AnnotationError::Place);
         };
-        let name = annotation.as_str().ok_or(Misannotated::Name)?;
+        let name = annotation.as_str().ok_or(AnnotationError::Name)?;
         if name.is_empty() || !name.bytes().all(is_token) {
-            return Err(Misannotated::Name);
+            return Err(AnnotationError::Name);
         }
         let scalar = schema.get("type").and_then(Value::as_str);
         if !scalar.is_some_and(|it| matches!(&*it, "string" | "integer" | "boolean")) {
-            return Err(Misannotated::Kind);
+            return Err(AnnotationError::Kind);
         }
         let bytes = name.len().saturating_add(property.bytes());
         self.bytes = self.bytes.saturating_add(bytes);
         if self.mirrors.len() >= MOST_HEADERS || self.bytes > MOST_BYTES {
-            return Err(Misannotated::TooMuch);
+            return Err(AnnotationError::TooMuch);
         }
         let header = format!("{}{}", Mirror::PREFIX, name.to_ascii_lowercase());
         if self.mirrors.iter().any(|other| *other.header == *header) {
-            return Err(Misannotated::Twice);
+            return Err(AnnotationError::Twice);
         }
         self.mirrors.push(Mirror {
             header: header.into(),
@@ -334,7 +334,11 @@ impl Found {
 
 /// Takes in the annotations of a schema and of all that are in it. The wire's depth limit bounds the
 /// recursion.
-fn collect(schema: Value<'_>, way: &Way<'_>, found: &mut Found) -> Result<(), Misannotated> {
+fn collect(
+    schema: Value<'_>,
+    way: &SchemaPath<'_>,
+    found: &mut MirrorCollection,
+) -> Result<(), AnnotationError> {
     if let Some(annotation) = schema.get(ANNOTATION) {
         found.annotation(annotation, schema, way)?;
     }
@@ -349,14 +353,14 @@ fn collect(schema: Value<'_>, way: &Way<'_>, found: &mut Found) -> Result<(), Mi
             }
         } else if NAMED_SCHEMAS.contains(&keyword) {
             for (_, schema) in value.entries() {
-                collect(schema, &Way::Astray, found)?;
+                collect(schema, &SchemaPath::Astray, found)?;
             }
         } else if value.is_array() {
             for schema in value.items() {
-                collect(schema, &Way::Astray, found)?;
+                collect(schema, &SchemaPath::Astray, found)?;
             }
         } else {
-            collect(value, &Way::Astray, found)?;
+            collect(value, &SchemaPath::Astray, found)?;
         }
     }
     Ok(())

@@ -6,7 +6,6 @@
 //! changes a message without touching the rest of its text. What is forwarded is the compact text
 //! of the very tokens that were judged.
 
-mod carrier;
 mod definition;
 mod envelope;
 mod error;
@@ -19,17 +18,17 @@ mod line_writer;
 mod lines;
 mod message;
 mod method;
+mod mirrored_headers;
 mod mirrors;
 mod params;
 mod params_table;
-mod repeated;
 mod skim;
 mod sse;
 mod stream;
 mod trace;
 mod trace_state;
+mod transport_headers;
 
-pub use carrier::Carrier;
 pub use definition::Definition;
 pub use error::{Likeness, ShapeProblem, WireError, WireErrorKind};
 pub use extensions::{
@@ -39,19 +38,20 @@ pub use folding::folded_name;
 pub use header_value::{header_value, of_header_value};
 pub use id::{Id, IdProblem, MAX_ID_BYTES, MAX_ID_INTEGER};
 pub use json::{
-    Document, Edits, Fragment, JsonError, JsonErrorKind, Kind, Limits, Value, input_offsets,
+    Document, Edits, Fragment, JsonError, JsonErrorKind, JsonKind, Limits, Value, input_offsets,
 };
-pub(crate) use line_writer::{Closed, End, LineWriter};
-pub use lines::{Frame, LineReader, Unread};
+pub(crate) use line_writer::{End, LineWriter, WriterClosed};
+pub use lines::{DiscardReason, LineFrame, LineReader};
 pub use message::{Message, Outcome, Shape, seems};
 pub use method::{Era, KnownMethod, MAX_METHOD_BYTES, Method, MethodProblem};
-pub use mirrors::{Mirror, Mirrors, Misannotated};
+pub use mirrored_headers::{MirrorMismatch, MirrorMismatchKind, MirroredHeaders, MirroredValue};
+pub use mirrors::{AnnotationError, Mirror, Mirrors};
 pub use params::{ParamsError, ParamsProblem};
-pub use repeated::{Misrepeated, Repeated, Said, Unrepeated};
 pub use sse::{EventKind, MAX_EVENT_ID_BYTES, SseDecoder, SseEvent};
-pub use stream::{Form, Stream};
+pub use stream::{ArrivalForm, Stream};
 pub use trace::{Sampled, Span, SpanId, TraceContext, TraceId};
-pub use trace_state::{Onward, TraceState};
+pub use trace_state::{OutgoingTrace, TraceState};
+pub use transport_headers::TransportHeaders;
 
 /// Who sent the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -7,9 +7,9 @@
 
 use super::folding::{LookAlike, MAX_FOLDED_BYTES, look_alike};
 use super::id::{Id, IdProblem};
-use super::json::{Kind, Value, quoted};
+use super::json::{JsonKind, Value, quoted};
 use super::method::KnownMethod;
-use super::params_table::{Case, Member, Need, Rule, common, rule};
+use super::params_table::{ParamCase, ParamMember, ParamNeed, ParamRule, common, rule};
 
 /// The first member of `params` that is not as the protocol says; answered with -32602.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -28,7 +28,7 @@ pub enum ParamsProblem {
     #[error("is missing")]
     Missing,
     #[error("must be {expected}, not {found}")]
-    Kind { expected: Kind, found: Kind },
+    Kind { expected: JsonKind, found: JsonKind },
     #[error("must not have control characters")]
     Control,
     #[error("{0}")]
@@ -56,20 +56,24 @@ impl KnownMethod {
 }
 
 /// `common` are members of `value` that the rule does not name.
-fn check(value: Value<'_>, rule: &Rule, common: &'static [Member]) -> Result<(), ParamsError> {
+fn check(
+    value: Value<'_>,
+    rule: &ParamRule,
+    common: &'static [ParamMember],
+) -> Result<(), ParamsError> {
     match rule {
-        Rule::Any => Ok(()),
-        Rule::Bool => kind(value, Kind::Bool),
-        Rule::Number => kind(value, Kind::Number),
-        Rule::String => kind(value, Kind::String),
-        Rule::Name => check_name(value),
-        Rule::Token => match Id::from_value(value) {
+        ParamRule::Any => Ok(()),
+        ParamRule::Bool => kind(value, JsonKind::Bool),
+        ParamRule::Number => kind(value, JsonKind::Number),
+        ParamRule::String => kind(value, JsonKind::String),
+        ParamRule::Name => check_name(value),
+        ParamRule::Token => match Id::from_value(value) {
             Ok(_) => Ok(()),
             Err(problem) => Err(ParamsProblem::Id(problem).here()),
         },
-        Rule::OneOf(one_of) => check_one_of(value, one_of),
-        Rule::Object(members) => check_object(value, &[members, common]),
-        Rule::Tagged {
+        ParamRule::OneOf(one_of) => check_one_of(value, one_of),
+        ParamRule::Object(members) => check_object(value, &[members, common]),
+        ParamRule::Tagged {
             tag,
             default,
             cases,
@@ -77,14 +81,14 @@ fn check(value: Value<'_>, rule: &Rule, common: &'static [Member]) -> Result<(),
             let members = case(value, tag, *default, cases)?;
             check_object(value, &[members, common])
         }
-        Rule::MapOf(rule) => {
-            kind(value, Kind::Object)?;
+        ParamRule::MapOf(rule) => {
+            kind(value, JsonKind::Object)?;
             value.entries().try_for_each(|(key, value)| {
                 check(value, rule, &[]).map_err(|error| error.under(&quoted(&key)))
             })
         }
-        Rule::ArrayOf(rule) => {
-            kind(value, Kind::Array)?;
+        ParamRule::ArrayOf(rule) => {
+            kind(value, JsonKind::Array)?;
             value.items().enumerate().try_for_each(|(index, item)| {
                 check(item, rule, &[]).map_err(|error| error.under(&index.to_string()))
             })
@@ -93,7 +97,7 @@ fn check(value: Value<'_>, rule: &Rule, common: &'static [Member]) -> Result<(),
 }
 
 fn check_name(value: Value<'_>) -> Result<(), ParamsError> {
-    kind(value, Kind::String)?;
+    kind(value, JsonKind::String)?;
     if value
         .as_str()
         .unwrap_or_default()
@@ -106,15 +110,15 @@ fn check_name(value: Value<'_>) -> Result<(), ParamsError> {
 }
 
 fn check_one_of(value: Value<'_>, one_of: &'static [&'static str]) -> Result<(), ParamsError> {
-    kind(value, Kind::String)?;
+    kind(value, JsonKind::String)?;
     if value.as_str().is_some_and(|text| one_of.contains(&&*text)) {
         return Ok(());
     }
     Err(ParamsProblem::NotOneOf { one_of }.here())
 }
 
-fn check_object(object: Value<'_>, tables: &[&'static [Member]]) -> Result<(), ParamsError> {
-    kind(object, Kind::Object)?;
+fn check_object(object: Value<'_>, tables: &[&'static [ParamMember]]) -> Result<(), ParamsError> {
+    kind(object, JsonKind::Object)?;
     let known = || tables.iter().copied().flatten();
     if known().next().is_none() {
         return Ok(());
@@ -133,8 +137,8 @@ fn check_object(object: Value<'_>, tables: &[&'static [Member]]) -> Result<(), P
         (Some(value), _) => {
             check(value, &member.rule, &[]).map_err(|error| error.under(member.key))
         }
-        (None, Need::Required) => Err(ParamsProblem::Missing.here().under(member.key)),
-        (None, Need::Optional) => Ok(()),
+        (None, ParamNeed::Required) => Err(ParamsProblem::Missing.here().under(member.key)),
+        (None, ParamNeed::Optional) => Ok(()),
     })
 }
 
@@ -143,12 +147,12 @@ fn case(
     value: Value<'_>,
     tag: &'static str,
     default: Option<&'static str>,
-    cases: &'static [Case],
-) -> Result<&'static [Member], ParamsError> {
-    kind(value, Kind::Object)?;
+    cases: &'static [ParamCase],
+) -> Result<&'static [ParamMember], ParamsError> {
+    kind(value, JsonKind::Object)?;
     let name = match (value.get(tag), default) {
         (Some(name), _) => {
-            kind(name, Kind::String).map_err(|error| error.under(tag))?;
+            kind(name, JsonKind::String).map_err(|error| error.under(tag))?;
             name.as_str().unwrap_or_default()
         }
         (None, Some(default)) => default.into(),
@@ -160,7 +164,7 @@ fn case(
     }
 }
 
-fn kind(value: Value<'_>, expected: Kind) -> Result<(), ParamsError> {
+fn kind(value: Value<'_>, expected: JsonKind) -> Result<(), ParamsError> {
     match value.kind() {
         found if found == expected => Ok(()),
         found => Err(ParamsProblem::Kind { expected, found }.here()),

@@ -5,19 +5,19 @@
 
 use super::method::KnownMethod;
 
-pub(super) struct Member {
+pub(super) struct ParamMember {
     pub(super) key: &'static str,
-    pub(super) need: Need,
-    pub(super) rule: Rule,
+    pub(super) need: ParamNeed,
+    pub(super) rule: ParamRule,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Need {
+pub(super) enum ParamNeed {
     Required,
     Optional,
 }
 
-pub(super) enum Rule {
+pub(super) enum ParamRule {
     Any,
     Bool,
     Number,
@@ -27,27 +27,29 @@ pub(super) enum Rule {
     /// A request id or progress token.
     Token,
     OneOf(&'static [&'static str]),
-    Object(&'static [Member]),
-    MapOf(&'static Rule),
-    ArrayOf(&'static Rule),
+    Object(&'static [ParamMember]),
+    MapOf(&'static ParamRule),
+    ArrayOf(&'static ParamRule),
     /// An object whose members depend on the string under `tag`.
     Tagged {
         tag: &'static str,
         default: Option<&'static str>,
-        cases: &'static [Case],
+        cases: &'static [ParamCase],
     },
 }
 
-pub(super) struct Case {
+pub(super) struct ParamCase {
     pub(super) name: &'static str,
-    pub(super) members: &'static [Member],
+    pub(super) members: &'static [ParamMember],
 }
 
-impl Rule {
+impl ParamRule {
     /// Whether an object without members passes.
     pub(super) fn can_be_empty(&self) -> bool {
         match self {
-            Self::Object(members) => members.iter().all(|member| member.need == Need::Optional),
+            Self::Object(members) => members
+                .iter()
+                .all(|member| member.need == ParamNeed::Optional),
             Self::Any | Self::MapOf(_) => true,
             Self::Bool
             | Self::Number
@@ -62,7 +64,7 @@ impl Rule {
 }
 
 /// What the params of one method must be, beside the members that all have in [`common`].
-pub(super) fn rule(method: KnownMethod) -> &'static Rule {
+pub(super) fn rule(method: KnownMethod) -> &'static ParamRule {
     use KnownMethod as M;
     match method {
         M::Initialize => &INITIALIZE,
@@ -105,7 +107,7 @@ pub(super) fn rule(method: KnownMethod) -> &'static Rule {
 }
 
 /// The members that any message of this form may have.
-pub(super) fn common(method: KnownMethod) -> &'static [Member] {
+pub(super) fn common(method: KnownMethod) -> &'static [ParamMember] {
     if method.is_request() {
         REQUEST
     } else {
@@ -113,107 +115,109 @@ pub(super) fn common(method: KnownMethod) -> &'static [Member] {
     }
 }
 
-const fn required(key: &'static str, rule: Rule) -> Member {
-    Member {
+const fn required(key: &'static str, rule: ParamRule) -> ParamMember {
+    ParamMember {
         key,
-        need: Need::Required,
+        need: ParamNeed::Required,
         rule,
     }
 }
 
-const fn optional(key: &'static str, rule: Rule) -> Member {
-    Member {
+const fn optional(key: &'static str, rule: ParamRule) -> ParamMember {
+    ParamMember {
         key,
-        need: Need::Optional,
+        need: ParamNeed::Optional,
         rule,
     }
 }
 
 /// An object whose members are not ours to check.
-const OBJECT: Rule = Rule::Object(&[]);
+const OBJECT: ParamRule = ParamRule::Object(&[]);
 
 // 2026-07-28 lets any request of the agent carry the answers to an `input_required` result.
-const REQUEST: &[Member] = &[
-    optional("_meta", Rule::Object(META)),
-    optional("inputResponses", Rule::MapOf(&OBJECT)),
-    optional("requestState", Rule::String),
+const REQUEST: &[ParamMember] = &[
+    optional("_meta", ParamRule::Object(META)),
+    optional("inputResponses", ParamRule::MapOf(&OBJECT)),
+    optional("requestState", ParamRule::String),
     optional("task", OBJECT),
 ];
 
-const NOTIFICATION: &[Member] = &[optional("_meta", Rule::Object(META))];
+const NOTIFICATION: &[ParamMember] = &[optional("_meta", ParamRule::Object(META))];
 
-const META: &[Member] = &[
-    optional("progressToken", Rule::Token),
-    optional("io.modelcontextprotocol/protocolVersion", Rule::Name),
+const META: &[ParamMember] = &[
+    optional("progressToken", ParamRule::Token),
+    optional("io.modelcontextprotocol/protocolVersion", ParamRule::Name),
     optional(
         "io.modelcontextprotocol/clientInfo",
-        Rule::Object(IMPLEMENTATION),
+        ParamRule::Object(IMPLEMENTATION),
     ),
     optional("io.modelcontextprotocol/clientCapabilities", OBJECT),
     optional("io.modelcontextprotocol/logLevel", LEVEL),
-    optional("io.modelcontextprotocol/subscriptionId", Rule::Token),
+    optional("io.modelcontextprotocol/subscriptionId", ParamRule::Token),
     optional("io.modelcontextprotocol/related-task", TASK),
 ];
 
-const IMPLEMENTATION: &[Member] = &[
-    required("name", Rule::Name),
-    required("version", Rule::Name),
-    optional("title", Rule::String),
+const IMPLEMENTATION: &[ParamMember] = &[
+    required("name", ParamRule::Name),
+    required("version", ParamRule::Name),
+    optional("title", ParamRule::String),
 ];
 
-const INITIALIZE: Rule = Rule::Object(&[
-    required("protocolVersion", Rule::Name),
+const INITIALIZE: ParamRule = ParamRule::Object(&[
+    required("protocolVersion", ParamRule::Name),
     required("capabilities", OBJECT),
-    required("clientInfo", Rule::Object(IMPLEMENTATION)),
+    required("clientInfo", ParamRule::Object(IMPLEMENTATION)),
 ]);
 
-const TOOLS_CALL: Rule =
-    Rule::Object(&[required("name", Rule::Name), optional("arguments", OBJECT)]);
-
-const LIST: Rule = Rule::Object(&[optional("cursor", Rule::String)]);
-
-const URI: Rule = Rule::Object(&[required("uri", Rule::Name)]);
-
-const TASK: Rule = Rule::Object(&[required("taskId", Rule::Name)]);
-
-const PROMPTS_GET: Rule = Rule::Object(&[
-    required("name", Rule::Name),
-    optional("arguments", Rule::MapOf(&Rule::String)),
+const TOOLS_CALL: ParamRule = ParamRule::Object(&[
+    required("name", ParamRule::Name),
+    optional("arguments", OBJECT),
 ]);
 
-const COMPLETE: Rule = Rule::Object(&[
+const LIST: ParamRule = ParamRule::Object(&[optional("cursor", ParamRule::String)]);
+
+const URI: ParamRule = ParamRule::Object(&[required("uri", ParamRule::Name)]);
+
+const TASK: ParamRule = ParamRule::Object(&[required("taskId", ParamRule::Name)]);
+
+const PROMPTS_GET: ParamRule = ParamRule::Object(&[
+    required("name", ParamRule::Name),
+    optional("arguments", ParamRule::MapOf(&ParamRule::String)),
+]);
+
+const COMPLETE: ParamRule = ParamRule::Object(&[
     required("ref", REFERENCE),
     required(
         "argument",
-        Rule::Object(&[
-            required("name", Rule::Name),
-            required("value", Rule::String),
+        ParamRule::Object(&[
+            required("name", ParamRule::Name),
+            required("value", ParamRule::String),
         ]),
     ),
     optional(
         "context",
-        Rule::Object(&[optional("arguments", Rule::MapOf(&Rule::String))]),
+        ParamRule::Object(&[optional("arguments", ParamRule::MapOf(&ParamRule::String))]),
     ),
 ]);
 
-const REFERENCE: Rule = Rule::Tagged {
+const REFERENCE: ParamRule = ParamRule::Tagged {
     tag: "type",
     default: None,
     cases: &[
-        Case {
+        ParamCase {
             name: "ref/prompt",
-            members: &[required("name", Rule::Name)],
+            members: &[required("name", ParamRule::Name)],
         },
-        Case {
+        ParamCase {
             name: "ref/resource",
-            members: &[required("uri", Rule::Name)],
+            members: &[required("uri", ParamRule::Name)],
         },
     ],
 };
 
-const SET_LEVEL: Rule = Rule::Object(&[required("level", LEVEL)]);
+const SET_LEVEL: ParamRule = ParamRule::Object(&[required("level", LEVEL)]);
 
-const LEVEL: Rule = Rule::OneOf(&[
+const LEVEL: ParamRule = ParamRule::OneOf(&[
     "debug",
     "info",
     "notice",
@@ -224,78 +228,83 @@ const LEVEL: Rule = Rule::OneOf(&[
     "emergency",
 ]);
 
-const LISTEN: Rule = Rule::Object(&[required(
+const LISTEN: ParamRule = ParamRule::Object(&[required(
     "notifications",
-    Rule::Object(&[
-        optional("toolsListChanged", Rule::Bool),
-        optional("promptsListChanged", Rule::Bool),
-        optional("resourcesListChanged", Rule::Bool),
-        optional("resourceSubscriptions", Rule::ArrayOf(&Rule::Name)),
-        optional("taskIds", Rule::ArrayOf(&Rule::Name)),
+    ParamRule::Object(&[
+        optional("toolsListChanged", ParamRule::Bool),
+        optional("promptsListChanged", ParamRule::Bool),
+        optional("resourcesListChanged", ParamRule::Bool),
+        optional(
+            "resourceSubscriptions",
+            ParamRule::ArrayOf(&ParamRule::Name),
+        ),
+        optional("taskIds", ParamRule::ArrayOf(&ParamRule::Name)),
     ]),
 )]);
 
 // 2025-11-25 made `requestId` optional; without it the notification cancels nothing.
-const CANCELLED: Rule = Rule::Object(&[
-    optional("requestId", Rule::Token),
-    optional("reason", Rule::String),
+const CANCELLED: ParamRule = ParamRule::Object(&[
+    optional("requestId", ParamRule::Token),
+    optional("reason", ParamRule::String),
 ]);
 
-const PROGRESS: Rule = Rule::Object(&[
-    required("progressToken", Rule::Token),
-    required("progress", Rule::Number),
-    optional("total", Rule::Number),
-    optional("message", Rule::String),
+const PROGRESS: ParamRule = ParamRule::Object(&[
+    required("progressToken", ParamRule::Token),
+    required("progress", ParamRule::Number),
+    optional("total", ParamRule::Number),
+    optional("message", ParamRule::String),
 ]);
 
-const CREATE_MESSAGE: Rule = Rule::Object(&[
-    required("messages", Rule::ArrayOf(&SAMPLED)),
-    required("maxTokens", Rule::Number),
+const CREATE_MESSAGE: ParamRule = ParamRule::Object(&[
+    required("messages", ParamRule::ArrayOf(&SAMPLED)),
+    required("maxTokens", ParamRule::Number),
     optional("modelPreferences", OBJECT),
-    optional("systemPrompt", Rule::String),
+    optional("systemPrompt", ParamRule::String),
     optional(
         "includeContext",
-        Rule::OneOf(&["none", "thisServer", "allServers"]),
+        ParamRule::OneOf(&["none", "thisServer", "allServers"]),
     ),
-    optional("temperature", Rule::Number),
-    optional("stopSequences", Rule::ArrayOf(&Rule::String)),
+    optional("temperature", ParamRule::Number),
+    optional("stopSequences", ParamRule::ArrayOf(&ParamRule::String)),
     optional("metadata", OBJECT),
-    optional("tools", Rule::ArrayOf(&OBJECT)),
+    optional("tools", ParamRule::ArrayOf(&OBJECT)),
     optional("toolChoice", OBJECT),
 ]);
 
 /// There is no other role (all revisions): a system prompt has a member of its own.
-const SAMPLED: Rule = Rule::Object(&[required("role", Rule::OneOf(&["user", "assistant"]))]);
+const SAMPLED: ParamRule =
+    ParamRule::Object(&[required("role", ParamRule::OneOf(&["user", "assistant"]))]);
 
 // Form mode came first and needs no name.
-const ELICIT: Rule = Rule::Tagged {
+const ELICIT: ParamRule = ParamRule::Tagged {
     tag: "mode",
     default: Some("form"),
     cases: &[
-        Case {
+        ParamCase {
             name: "form",
             members: &[
-                optional("mode", Rule::String),
-                required("message", Rule::String),
+                optional("mode", ParamRule::String),
+                required("message", ParamRule::String),
                 required("requestedSchema", OBJECT),
             ],
         },
-        Case {
+        ParamCase {
             name: "url",
             members: &[
-                required("mode", Rule::String),
-                required("message", Rule::String),
-                required("url", Rule::Name),
-                optional("elicitationId", Rule::Name),
+                required("mode", ParamRule::String),
+                required("message", ParamRule::String),
+                required("url", ParamRule::Name),
+                optional("elicitationId", ParamRule::Name),
             ],
         },
     ],
 };
 
-const ELICITATION_COMPLETE: Rule = Rule::Object(&[required("elicitationId", Rule::Name)]);
+const ELICITATION_COMPLETE: ParamRule =
+    ParamRule::Object(&[required("elicitationId", ParamRule::Name)]);
 
-const LOG_MESSAGE: Rule = Rule::Object(&[
+const LOG_MESSAGE: ParamRule = ParamRule::Object(&[
     required("level", LEVEL),
-    required("data", Rule::Any),
-    optional("logger", Rule::String),
+    required("data", ParamRule::Any),
+    optional("logger", ParamRule::String),
 ]);

@@ -9,11 +9,11 @@ use super::id::MAX_ID_INTEGER;
 /// Looks at the members of the outermost object as their bytes come, and keeps none of them.
 #[derive(Debug, Default)]
 pub(super) struct Skim {
-    at: At,
+    at: SkimState,
     /// Brackets that are open, below the outermost object.
     depth: usize,
-    key: Token,
-    value: Token,
+    key: TokenPrefix,
+    value: TokenPrefix,
     /// The value that comes is an id.
     is_id: bool,
     ids: usize,
@@ -30,7 +30,7 @@ pub(super) struct Skim {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum At {
+enum SkimState {
     /// Before the object.
     #[default]
     Start,
@@ -56,12 +56,12 @@ enum At {
 
 /// The beginning of a name or a number.
 #[derive(Debug, Default)]
-struct Token {
+struct TokenPrefix {
     bytes: [u8; 16],
     length: usize,
 }
 
-impl Token {
+impl TokenPrefix {
     fn push(&mut self, byte: u8) {
         if let Some(slot) = self.bytes.get_mut(self.length) {
             *slot = byte;
@@ -110,67 +110,76 @@ impl Skim {
         let is_space = byte.is_ascii_whitespace();
         match (self.at, byte) {
             // A byte order mark is no part of it.
-            (At::Start, b'{') => self.at = At::Name,
-            (At::Start, 0xef | 0xbb | 0xbf) => {}
-            (At::Start | At::Name | At::Colon | At::Value | At::Next, _) if is_space => {}
-            (At::Name, b'"') => self.at = At::InName,
-            (At::InName, b'"') => {
-                self.at = At::Colon;
+            (SkimState::Start, b'{') => self.at = SkimState::Name,
+            (SkimState::Start, 0xef | 0xbb | 0xbf) => {}
+            (
+                SkimState::Start
+                | SkimState::Name
+                | SkimState::Colon
+                | SkimState::Value
+                | SkimState::Next,
+                _,
+            ) if is_space => {}
+            (SkimState::Name, b'"') => self.at = SkimState::InName,
+            (SkimState::InName, b'"') => {
+                self.at = SkimState::Colon;
                 self.named();
             }
-            (At::InName, b'\\' | 0x80..) => {
+            (SkimState::InName, b'\\' | 0x80..) => {
                 self.is_unclear = true;
                 self.key.push(byte);
             }
-            (At::InName, _) => self.key.push(byte),
-            (At::Colon, b':') => self.at = At::Value,
-            (At::Value, b'"') => {
-                self.at = At::String;
+            (SkimState::InName, _) => self.key.push(byte),
+            (SkimState::Colon, b':') => self.at = SkimState::Value,
+            (SkimState::Value, b'"') => {
+                self.at = SkimState::String;
                 self.begins = self.position;
                 self.value.push(byte);
             }
-            (At::Value, b'{' | b'[') => {
-                self.at = At::Inside;
+            (SkimState::Value, b'{' | b'[') => {
+                self.at = SkimState::Inside;
                 self.begins = self.position;
                 self.depth = 1;
                 self.value.push(byte);
             }
-            (At::Scalar, b',' | b'}') => {
+            (SkimState::Scalar, b',' | b'}') => {
                 self.member(self.position);
-                self.at = At::Next;
+                self.at = SkimState::Next;
                 self.take(byte);
             }
-            (At::Scalar, _) if is_space => {
+            (SkimState::Scalar, _) if is_space => {
                 self.member(self.position);
-                self.at = At::Next;
+                self.at = SkimState::Next;
             }
-            (At::Value | At::Scalar, _) => {
-                if self.at == At::Value {
+            (SkimState::Value | SkimState::Scalar, _) => {
+                if self.at == SkimState::Value {
                     self.begins = self.position;
                 }
-                self.at = At::Scalar;
+                self.at = SkimState::Scalar;
                 self.value.push(byte);
             }
-            (At::Inside, b'{' | b'[') => self.depth = self.depth.saturating_add(1),
-            (At::Inside, b'}' | b']') => {
+            (SkimState::Inside, b'{' | b'[') => self.depth = self.depth.saturating_add(1),
+            (SkimState::Inside, b'}' | b']') => {
                 self.depth = self.depth.saturating_sub(1);
                 self.behind();
             }
-            (At::Inside, b'"') | (At::Escape, _) => self.at = At::String,
-            (At::String, b'\\') => self.at = At::Escape,
-            (At::String, b'"') => self.behind(),
-            (At::Inside | At::String | At::End, _) => {}
-            (At::Next, b',') => self.at = At::Name,
-            (At::Start | At::Name | At::Colon | At::Next, _) => self.at = At::End,
+            (SkimState::Inside, b'"') | (SkimState::Escape, _) => self.at = SkimState::String,
+            (SkimState::String, b'\\') => self.at = SkimState::Escape,
+            (SkimState::String, b'"') => self.behind(),
+            (SkimState::Inside | SkimState::String | SkimState::End, _) => {}
+            (SkimState::Next, b',') => self.at = SkimState::Name,
+            (SkimState::Start | SkimState::Name | SkimState::Colon | SkimState::Next, _) => {
+                self.at = SkimState::End;
+            }
         }
     }
 
     /// A string or a bracket has ended.
     fn behind(&mut self) {
         if self.depth > 0 {
-            self.at = At::Inside;
+            self.at = SkimState::Inside;
         } else {
-            self.at = At::Next;
+            self.at = SkimState::Next;
             self.member(self.position.saturating_add(1));
         }
     }

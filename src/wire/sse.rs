@@ -6,7 +6,7 @@ use memchr::{memchr, memchr2};
 
 use crate::memory::{self, Memory};
 
-use super::lines::Unread;
+use super::lines::DiscardReason;
 
 /// The longest event id that is kept, in bytes. A stream with longer ones cannot be resumed.
 pub const MAX_EVENT_ID_BYTES: usize = 1024;
@@ -14,9 +14,9 @@ pub const MAX_EVENT_ID_BYTES: usize = 1024;
 /// Cuts a byte stream into events, whatever the sizes of the reads.
 ///
 /// As the standard says: a byte order mark at the start is dropped; CR, LF and CRLF each end a
-/// line; an id with NUL and a `retry` of anything but digits do not count; what the end of the
-/// stream leaves unfinished is no event. Bytes stay as they came: whether they are UTF-8 is for
-/// whoever reads the message.
+/// line; an id with NUL and a `retry` of anything but digits do not count; an event
+/// that the end of the stream cuts off is dropped. The bytes are not decoded: the reader of the message
+/// checks their UTF-8.
 ///
 /// Memory stays within `max_bytes` and some kilobytes: comments and unknown fields are not kept.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub struct SseDecoder {
     /// How many bytes of a byte order mark the stream began with; `None` when that is over.
     mark: Option<usize>,
     after_cr: bool,
-    line: Line,
+    line: LineState,
     /// A field's name, then its value, unless the value is data.
     scratch: Vec<u8>,
     data: Vec<u8>,
@@ -33,7 +33,7 @@ pub struct SseDecoder {
     id: Vec<u8>,
     last_id: Vec<u8>,
     retry: Option<Duration>,
-    excess: Excess,
+    excess: OversizedEvent,
     memory: Memory,
 }
 
@@ -44,7 +44,7 @@ pub enum SseEvent {
     Event { kind: EventKind, data: Vec<u8> },
     /// More data than `max_bytes`, or than there is memory for, reported as soon as that is known; the
     /// rest of the event is discarded by the next calls.
-    Unread(Unread),
+    Unread(DiscardReason),
 }
 
 /// The event's type. MCP uses one.
@@ -57,14 +57,17 @@ pub enum EventKind {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Line {
+enum LineState {
     Name,
-    Value { field: Field, begun: Begun },
+    Value {
+        field: SseField,
+        begun: LeadingSpace,
+    },
     Ignored,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Field {
+enum SseField {
     Data,
     Event,
     Id,
@@ -73,15 +76,15 @@ enum Field {
 
 /// Whether the space that may stand before a value can still come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Begun {
+enum LeadingSpace {
     No,
     Yes,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Excess {
+enum OversizedEvent {
     None,
-    Found(Unread),
+    Found(DiscardReason),
     Reported,
 }
 
@@ -97,14 +100,14 @@ impl SseDecoder {
             max_bytes,
             mark: Some(0),
             after_cr: false,
-            line: Line::Name,
+            line: LineState::Name,
             scratch: Vec::new(),
             data: Vec::new(),
             kind: EventKind::Message,
             id: Vec::new(),
             last_id: Vec::new(),
             retry: None,
-            excess: Excess::None,
+            excess: OversizedEvent::None,
             memory: Memory::default(),
         }
     }
@@ -145,8 +148,8 @@ impl SseDecoder {
                 event = self.end_line();
                 *input = rest;
             }
-            if let Excess::Found(why) = self.excess {
-                self.excess = Excess::Reported;
+            if let OversizedEvent::Found(why) = self.excess {
+                self.excess = OversizedEvent::Reported;
                 return Some(SseEvent::Unread(why));
             }
             if event.is_some() {
@@ -197,8 +200,8 @@ impl SseDecoder {
     /// Takes a part of a line.
     fn take(&mut self, piece: &[u8]) {
         match &mut self.line {
-            Line::Ignored => {}
-            Line::Name => {
+            LineState::Ignored => {}
+            LineState::Name => {
                 let (name, value) = match memchr(b':', piece) {
                     Some(at) => {
                         let (name, value) = piece.split_at(at);
@@ -208,27 +211,27 @@ impl SseDecoder {
                 };
                 keep(&mut self.scratch, name, MAX_NAME);
                 if let Some(value) = value {
-                    self.line = match Field::named(&self.scratch) {
-                        Some(field) => Line::Value {
+                    self.line = match SseField::named(&self.scratch) {
+                        Some(field) => LineState::Value {
                             field,
-                            begun: Begun::No,
+                            begun: LeadingSpace::No,
                         },
-                        None => Line::Ignored,
+                        None => LineState::Ignored,
                     };
                     self.scratch.clear();
                     self.take(value);
                 }
             }
-            Line::Value { field, begun } => {
+            LineState::Value { field, begun } => {
                 let field = *field;
                 let mut piece = piece;
-                if *begun == Begun::No && !piece.is_empty() {
-                    *begun = Begun::Yes;
+                if *begun == LeadingSpace::No && !piece.is_empty() {
+                    *begun = LeadingSpace::Yes;
                     piece = piece.strip_prefix(b" ").unwrap_or(piece);
                 }
                 match field {
-                    Field::Data => self.take_data(piece),
-                    Field::Event | Field::Id | Field::Retry => {
+                    SseField::Data => self.take_data(piece),
+                    SseField::Event | SseField::Id | SseField::Retry => {
                         keep(&mut self.scratch, piece, MAX_EVENT_ID_BYTES + 1);
                     }
                 }
@@ -237,7 +240,7 @@ impl SseDecoder {
     }
 
     fn take_data(&mut self, piece: &[u8]) {
-        if self.excess != Excess::None {
+        if self.excess != OversizedEvent::None {
             return;
         }
         let come = self.data.len().saturating_add(piece.len());
@@ -247,25 +250,25 @@ impl SseDecoder {
             self.data.extend_from_slice(piece);
             return;
         }
-        self.excess = Excess::Found(if come > self.max_bytes {
-            Unread::TooLong
+        self.excess = OversizedEvent::Found(if come > self.max_bytes {
+            DiscardReason::TooLong
         } else {
-            Unread::NoMemory
+            DiscardReason::NoMemory
         });
         self.data = Vec::new();
     }
 
     fn end_line(&mut self) -> Option<SseEvent> {
-        let field = match std::mem::replace(&mut self.line, Line::Name) {
-            Line::Name if self.scratch.is_empty() => return self.end_event(),
+        let field = match std::mem::replace(&mut self.line, LineState::Name) {
+            LineState::Name if self.scratch.is_empty() => return self.end_event(),
             // A line without a colon is a field with an empty value.
-            Line::Name => {
-                let field = Field::named(&self.scratch);
+            LineState::Name => {
+                let field = SseField::named(&self.scratch);
                 self.scratch.clear();
                 field
             }
-            Line::Value { field, .. } => Some(field),
-            Line::Ignored => None,
+            LineState::Value { field, .. } => Some(field),
+            LineState::Ignored => None,
         };
         if let Some(field) = field {
             self.set(field);
@@ -274,26 +277,26 @@ impl SseDecoder {
         None
     }
 
-    fn set(&mut self, field: Field) {
+    fn set(&mut self, field: SseField) {
         let value = self.scratch.as_slice();
         match field {
-            Field::Data => {
+            SseField::Data => {
                 // What is too long for a line end is too long for nothing more as well.
                 self.take_data(&[]);
-                if self.excess == Excess::None {
+                if self.excess == OversizedEvent::None {
                     self.data.push(b'\n');
                 }
             }
-            Field::Event if matches!(value, b"" | b"message") => self.kind = EventKind::Message,
-            Field::Event => self.kind = EventKind::Other,
-            Field::Id if value.contains(&0) => {}
-            Field::Id => {
+            SseField::Event if matches!(value, b"" | b"message") => self.kind = EventKind::Message,
+            SseField::Event => self.kind = EventKind::Other,
+            SseField::Id if value.contains(&0) => {}
+            SseField::Id => {
                 self.id.clear();
                 if value.len() <= MAX_EVENT_ID_BYTES {
                     self.id.extend_from_slice(value);
                 }
             }
-            Field::Retry => {
+            SseField::Retry => {
                 let digits = value.iter().all(u8::is_ascii_digit);
                 let text = str::from_utf8(value).ok().filter(|_| digits);
                 if let Some(millis) = text.and_then(|text| text.parse().ok()) {
@@ -306,7 +309,7 @@ impl SseDecoder {
     fn end_event(&mut self) -> Option<SseEvent> {
         self.last_id.clone_from(&self.id);
         let kind = std::mem::take(&mut self.kind);
-        if std::mem::replace(&mut self.excess, Excess::None) != Excess::None {
+        if std::mem::replace(&mut self.excess, OversizedEvent::None) != OversizedEvent::None {
             return None;
         }
         let mut data = std::mem::take(&mut self.data);
@@ -316,7 +319,7 @@ impl SseDecoder {
     }
 }
 
-impl Field {
+impl SseField {
     /// Exact: names are case-sensitive.
     fn named(name: &[u8]) -> Option<Self> {
         match name {

@@ -11,7 +11,7 @@ pub struct Stream(u64);
 
 /// How a message came. An agent over HTTP gets its reply as a whole, if nothing comes before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Form {
+pub enum ArrivalForm {
     /// As the whole body of a response.
     #[default]
     Whole,

@@ -12,7 +12,7 @@ pub struct TraceState(Arc<str>);
 
 /// The trace context for the next step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Onward {
+pub struct OutgoingTrace {
     pub context: TraceContext,
     pub state: Option<TraceState>,
 }

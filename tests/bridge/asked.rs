@@ -205,7 +205,10 @@ async fn a_call_that_nobody_answers_for_is_denied() {
         let way = way(Begins::Initialize, &[], over);
         let scene = Scene::of(way, Says::Nothing, "1s").await;
         let fault = scene.calls().await.unwrap_err();
-        assert!(fault.contains("nobody agreed to it in time"), "{fault}");
+        assert!(
+            fault.contains("no person answered the approval request in time"),
+            "{fault}"
+        );
         assert_eq!(scene.ends().await, ["consent_requested", "consent_timeout"]);
     }
 }

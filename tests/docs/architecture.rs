@@ -47,7 +47,10 @@ fn only_decide_makes_permits() {
 
 #[test]
 fn without_a_permit_only_the_lock_speaks_to_a_server() {
-    assert_eq!(files_with(".send_unjudged("), ["src/cli/tools/way.rs"]);
+    assert_eq!(
+        files_with(".send_unjudged("),
+        ["src/cli/tools/transport.rs"]
+    );
 }
 
 #[test]

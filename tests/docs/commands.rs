@@ -103,7 +103,7 @@ fn run(workshop: &Workshop, command: &str) -> Result<String, String> {
                 _ => succeeds(&output),
             }
         }
-        // Nobody listens there: what can be told is that the command line is understood. Who answers is
+        // No process listens there: the check proves only that the command line parses. Who answers is
         // tested with a gate (`tests/real_servers/approvals.rs`).
         ["mcp-protector", "approvals", ..] => {
             let command = command.replace("127.0.0.1:9090", "127.0.0.1:1");

@@ -111,7 +111,7 @@ impl Talk {
         let lines: String = lines.collect();
         let mut input = self.gate.input.take().unwrap();
         thread::spawn(move || {
-            // A gate that is gone is seen by whoever waits for its answers.
+            // A wait for its answers detects that the gate is gone.
             let _ = input.write_all(lines.as_bytes());
             input
         })
@@ -197,7 +197,7 @@ impl Talk {
         let Self { setup, gate, .. } = self;
         processes::eventually(|| match zombies_of(gate.child.id()) {
             zombies if zombies.is_empty() => Ok(()),
-            zombies => Err(format!("nobody reaps {zombies:?}")),
+            zombies => Err(format!("unreaped processes: {zombies:?}")),
         });
         Past::of(&setup, gate.end())
     }

@@ -11,7 +11,7 @@ use crate::support::peer::Peer;
 use crate::support::processes::{all_end, eventually, marked};
 use crate::support::setup::{ALLOW_ALL, Setup};
 
-/// `add` reads what is confidential. Nobody has said of any tool that it connects, so that no policy
+/// `add` reads what is confidential. No label says that a tool connects, so that no policy
 /// keeps them from it.
 const LABELS: &str = "[default]\npermission = \"read\"\n[tools.add]\npermission = \"read\"\nsensitivity = \"confidential\"\n";
 

@@ -280,7 +280,7 @@ fn a_change_is_in_force_as_a_whole_or_not_at_all() {
     });
 }
 
-/// As whoever deploys policies does it, after everything else.
+/// As a deployment does it, after everything else.
 fn list(dir: &Path) {
     let mut write = Command::new(GATE);
     let write = write.args(["policy", "manifest"]).arg(dir);

@@ -74,6 +74,109 @@ const OLD: [&str; 47] = [
     "while-sampling",
 ];
 
+/// Parts that have names of their own.
+const OTHER_PARTS: [&str; 8] = [
+    "src/agent/",
+    "src/bridge/",
+    "src/cli/proxy",
+    "src/consent/",
+    "src/gate/",
+    "src/inward/",
+    "src/session/",
+    "src/upstream/",
+];
+
+/// Names of types that do not say what the type is: participles, verbs and words without a noun.
+const TYPES: [&str; 52] = [
+    "About",
+    "Against",
+    "Asked",
+    "At",
+    "Begun",
+    "Below",
+    "Brought",
+    "Came",
+    "Carrier",
+    "Chance",
+    "Cleaned",
+    "Doubt",
+    "Effort",
+    "Fate",
+    "Found",
+    "Given",
+    "Glance",
+    "Gone",
+    "Got",
+    "Guise",
+    "Heard",
+    "Held",
+    "Idle",
+    "Judged",
+    "Kept",
+    "Kind",
+    "Known",
+    "Listed",
+    "Look",
+    "Lost",
+    "Meant",
+    "Misfit",
+    "Odd",
+    "Outlook",
+    "Part",
+    "Place",
+    "Placed",
+    "Rehearsal",
+    "Said",
+    "Saw",
+    "Say",
+    "Says",
+    "Seen",
+    "Sight",
+    "Spot",
+    "State",
+    "Taken",
+    "Told",
+    "Unsayable",
+    "Wanted",
+    "Who",
+    "Written",
+];
+
+/// Names of files that are no nouns.
+const MODULES: [&str; 31] = [
+    "again",
+    "apart",
+    "below",
+    "brings",
+    "certain",
+    "doubt",
+    "effort",
+    "ends",
+    "given",
+    "glance",
+    "got",
+    "held",
+    "idle",
+    "known",
+    "look",
+    "looked",
+    "lost",
+    "moving",
+    "narrow",
+    "never_said",
+    "odd",
+    "others",
+    "own",
+    "places",
+    "said",
+    "seen",
+    "sights",
+    "told",
+    "unmet",
+    "way",
+    "whole",
+];
+
 /// Words of commands, configuration, audit and log that do not change, and a file that has each.
 const CONTRACTS: [(&str, &str); 24] = [
     ("proxy", "README.md"),
@@ -136,6 +239,54 @@ fn no_old_word_comes_back() {
         .flat_map(|(path, text)| problems(path, text))
         .collect();
     assert!(problems.is_empty(), "{problems:#?}");
+}
+
+/// Types and files with a name that says nothing of them.
+fn vague_names(path: &str, text: &str) -> Vec<String> {
+    let module = path.rsplit('/').next().unwrap_or(path);
+    let module = module.strip_suffix(".rs").unwrap_or(module);
+    let mut problems: Vec<String> = Vec::new();
+    if MODULES.contains(&module) {
+        problems.push(format!("{path}: the file"));
+    }
+    for (number, line) in text.lines().enumerate() {
+        let words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
+        let mut words = words.filter(|word| !word.is_empty() && !word.starts_with("pub"));
+        let mut kind = words.next();
+        if matches!(kind, Some("super" | "crate")) {
+            kind = words.next();
+        }
+        let is_type = matches!(kind, Some("struct" | "enum" | "trait" | "type"));
+        if let Some(name) = words.next().filter(|name| is_type && TYPES.contains(name)) {
+            problems.push(format!("{path}:{}: {name}", number + 1));
+        }
+    }
+    problems
+}
+
+#[test]
+fn types_and_files_have_names_that_say_what_they_are() {
+    let texts = tree::rust();
+    let texts = texts
+        .iter()
+        .filter(|(path, _)| path.starts_with("src/"))
+        .filter(|(path, _)| !OTHER_PARTS.iter().any(|part| path.contains(part)));
+    let problems: Vec<String> = texts
+        .flat_map(|(path, text)| vague_names(path, text))
+        .collect();
+    assert!(problems.is_empty(), "{problems:#?}");
+}
+
+#[test]
+fn a_vague_name_is_found_where_it_is_defined() {
+    let check = |path: &str, line: &str, found: usize| {
+        assert_eq!(vague_names(path, line).len(), found, "{path}: {line}");
+    };
+    check("src/lint/mod.rs", "pub(super) struct Found {", 1);
+    check("src/lint/mod.rs", "    enum Kind<'e> {", 1);
+    check("src/lint/mod.rs", "let found: Found = Found::new();", 0);
+    check("src/lint/mod.rs", "struct FoundFile {", 0);
+    check("src/lint/said.rs", "struct Finding {", 1);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use std::time::Duration;
 use clap::Parser;
 use mcp_protector::agent::stdio::{self, AgentInput, AgentWriter};
 use mcp_protector::cli::launch::Launch;
-use mcp_protector::shutdown::{Cause, Shutdown};
+use mcp_protector::shutdown::{Shutdown, ShutdownCause};
 use mcp_protector::upstream::sandbox::{Access, Place, Sandbox, Strength};
 use mcp_protector::upstream::{
     Backoff, ChildEvents, ChildProcess, ChildSender, Event, Launcher, Settings, StopLadder,
@@ -129,7 +129,11 @@ impl Gate {
             () = shutdown.forced() => {}
         }
         let _ = writer.close(Duration::from_secs(1)).await;
-        if cause == Cause::UpstreamGone { 2 } else { 0 }
+        if cause == ShutdownCause::UpstreamGone {
+            2
+        } else {
+            0
+        }
     }
 }
 
@@ -138,7 +142,7 @@ async fn from_agent(input: AgentInput, sender: ChildSender, shutdown: Shutdown) 
     while let Ok(Some(line)) = lines.next_line().await {
         let _ = sender.send(line).await;
     }
-    shutdown.request(Cause::AgentGone);
+    shutdown.request(ShutdownCause::AgentGone);
 }
 
 async fn from_server(mut events: ChildEvents, writer: AgentWriter, shutdown: Shutdown) {
@@ -150,7 +154,7 @@ async fn from_server(mut events: ChildEvents, writer: AgentWriter, shutdown: Shu
             }
             Event::GaveUp { reason } => {
                 eprintln!("{reason}");
-                return shutdown.request(Cause::UpstreamGone);
+                return shutdown.request(ShutdownCause::UpstreamGone);
             }
             event @ (Event::Unread(_)
             | Event::Answered(..)

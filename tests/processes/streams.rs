@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mcp_protector::upstream::{Event, UpstreamFault};
-use mcp_protector::wire::Unread;
+use mcp_protector::wire::DiscardReason;
 use tokio::time::timeout;
 
 use crate::processes::support::{Gate, Mark, PATIENCE, Server, python, run, settings};
@@ -73,9 +73,9 @@ sys.stdout.flush(); sys.stdin.read()",
         settings.max_message_bytes = 1000;
         let mut server = Server::start(settings);
         assert_eq!(server.line().await, "x".repeat(1000));
-        assert_eq!(server.event().await, Event::Unread(Unread::TooLong));
+        assert_eq!(server.event().await, Event::Unread(DiscardReason::TooLong));
         assert_eq!(server.line().await, "after");
-        assert_eq!(server.event().await, Event::Unread(Unread::TooLong));
+        assert_eq!(server.event().await, Event::Unread(DiscardReason::TooLong));
         assert_eq!(server.line().await, "last");
         server.sender.stop().await;
     });

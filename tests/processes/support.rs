@@ -18,7 +18,7 @@ use crate::support::fixtures::fixture;
 /// Far beyond what anything here takes on a busy machine; only a failure waits for it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The promise of requirement P4: nobody is left five seconds after the gate.
+/// The promise of requirement P4: no process is left five seconds after the gate.
 pub(crate) const NO_ORPHANS_AFTER: Duration = Duration::from_secs(5);
 
 /// The program in `gate.rs`. `cargo test` builds it; with `--test` it has to be there already.

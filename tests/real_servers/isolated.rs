@@ -12,11 +12,11 @@ use crate::real_servers::kit::{Gate, block_on, call};
 use crate::real_servers::real::{Call, everything, in_directory};
 use crate::support::setup::ALLOW_ALL;
 
-/// `get-sum` reads what is confidential. That the other tool connects nobody has noticed: no policy
+/// `get-sum` reads what is confidential. No label says that the other tool connects: no policy
 /// keeps it from it.
 const LABELS: &str = "[default]\npermission = \"read\"\n[tools.get-sum]\npermission = \"read\"\nsensitivity = \"confidential\"\n";
 
-/// Whoever listens on this machine, as somebody elsewhere would.
+/// A listener on this machine, in place of a remote host.
 struct Listener {
     url: String,
     asked: Arc<Mutex<Vec<String>>>,

@@ -23,7 +23,7 @@ pub(crate) struct Real {
     pub(crate) command: Vec<String>,
     env: Vec<(String, String)>,
     files: TempDir,
-    /// The allowlist, in another order than the server's, with a tool that nobody offers.
+    /// The allowlist, in another order than the server's, with a tool that the server does not offer.
     pub(crate) allow: Vec<&'static str>,
     /// A call of an allowed tool; its result is the same each time.
     pub(crate) read: Call,

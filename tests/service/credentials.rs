@@ -87,7 +87,7 @@ fn a_token_that_is_rotated_in_its_file_is_shown_at_once_and_told_to_nobody() {
         answer.body.contains("[redacted] and [redacted]"),
         "{answer:?}"
     );
-    // Nobody can be asked with a file that is gone, but for the token that it held.
+    // Without its file, only the previous token works.
     fs::remove_file(&file).unwrap();
     eventually(|| {
         answered(&agent.echo(4, "gone"), "gone");
@@ -176,7 +176,7 @@ fn a_token_that_the_server_refuses_is_renewed_once_and_not_again() {
     // A server that accepts nothing does not have the gate ask for tokens without end.
     guarded.state().accepted = None;
     for id in 3..8 {
-        let answer = agent.echo(id, "nobody");
+        let answer = agent.echo(id, "unnamed");
         assert!(answer.body.contains("\"error\""), "{answer:?}");
     }
     assert_eq!(guarded.asked(), 2);
@@ -230,7 +230,7 @@ fn agents_that_come_at_once_wait_for_one_token() {
 #[test]
 fn an_authorization_server_is_found_by_metadata_and_not_inside_unless_that_is_allowed() {
     let guarded = Guarded::start();
-    // Named by whoever runs the gate.
+    // Named by the operator.
     let issuer = format!("issuer = \"{}\"", guarded.issuer);
     for (more, expected) in [
         (issuer.as_str(), 1),

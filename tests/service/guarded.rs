@@ -67,7 +67,7 @@ impl Guarded {
     }
 }
 
-/// A token that nobody else has.
+/// A token of this test alone.
 pub(crate) fn issued(number: usize) -> String {
     format!("issued-canary-token-{number:03}")
 }

@@ -43,20 +43,24 @@ fn whoever_follows_a_gate_sees_sessions_decisions_and_the_server_and_no_argument
             "upstream=",
         ][..],
         &[
-            "kind=ToolCall",
+            "kind=\"tool_call\"",
             "target=\"safe\"",
-            "decision=\"Allow\"",
+            "decision=\"ALLOW\"",
             "record=",
             "session_id=",
         ],
         &[
-            "kind=ToolCall",
+            "kind=\"tool_call\"",
             "target=\"evil\"",
-            "decision=\"Block\"",
+            "decision=\"BLOCK\"",
             "reason=\"not_permitted\"",
             "record=",
         ],
-        &["kind=UpstreamState", "event=\"Started\"", "session_id="],
+        &[
+            "kind=\"upstream_state\"",
+            "event=\"started\"",
+            "session_id=",
+        ],
         &["a session ended", "session_id="],
     ] {
         assert!(has(&said, words), "{words:?}\n{said}");

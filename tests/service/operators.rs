@@ -202,7 +202,7 @@ fn health_says_whether_a_server_over_http_is_there() {
         Serving::start(last)
     };
     let last = start();
-    // Nobody asks but the gate itself.
+    // Only the gate itself asks.
     both(200, "ok");
     drop(last);
     let answer = Agent::at(&gate.url).post(

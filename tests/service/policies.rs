@@ -53,7 +53,7 @@ fn has_no_new_policies(gate: &Serving) {
 }
 
 #[test]
-fn a_candidate_that_breaks_is_told_with_its_place_and_recorded_as_what_it_is() {
+fn a_broken_shadow_policy_is_logged_with_its_line_and_recorded() {
     let mut setup = Setup::of([fixture("everything-server")]).policies(ALLOW_ALL);
     let next = setup.path("next");
     fs::create_dir(&next).unwrap();
@@ -69,7 +69,7 @@ fn a_candidate_that_breaks_is_told_with_its_place_and_recorded_as_what_it_is() {
     says(
         &gate,
         &[
-            "the candidate in `policy.shadow` is refused",
+            "the gate rejects the shadow policy in `policy.shadow`",
             "next.cedar:1:",
         ],
     );
@@ -78,7 +78,7 @@ fn a_candidate_that_breaks_is_told_with_its_place_and_recorded_as_what_it_is() {
     assert_eq!(asked["event"], "published", "{asked}");
     assert_eq!(asked["reason"]["code"], "shadow_published", "{asked}");
     assert_eq!(asked["revision"], refused["revision"]);
-    says(&gate, &["only the candidate has changed"]);
+    says(&gate, &["only the shadow policy has changed"]);
     has_no_new_policies(&gate);
 }
 

@@ -138,7 +138,7 @@ fn a_gate_over_http_that_stops_while_a_person_is_asked_says_so_at_once() {
 #[test]
 fn a_gate_on_standard_streams_that_stops_while_a_person_is_asked_says_so_at_once() {
     let signal = |agent: &mut Peer| terminate(agent.child.id());
-    // Who says nothing more may still listen, but nobody agrees to what it asked for.
+    // A silent client may still listen, but no person approves its request.
     for stop in [signal as fn(&mut Peer), Peer::close] {
         stops_while_a_person_is_asked(stop);
     }

@@ -67,7 +67,7 @@ fn what_a_named_session_has_read_closes_its_connections_and_outlives_the_gate() 
     reads(&one.clone().in_session());
     check(&one, false);
     check(&named(&gate, "other"), true);
-    // Nobody says whose it is: it may be anybody's who has read anything.
+    // It has no owner: it may belong to a principal that has read anything.
     check(&Agent::at(&gate.url), false);
     drop(gate);
     let gate = start();

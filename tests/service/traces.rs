@@ -192,7 +192,7 @@ fn traced(collector: &Collector) -> (Vec<Told>, String) {
     ));
     assert!(answer.body.contains("4030"), "{answer:?}");
     in_trace.post(r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"invented-name","arguments":{}}}"#);
-    // In a trace that nobody wants kept, and in what is none.
+    // In an unsampled trace, and in an invalid one.
     for (said, method) in [
         (format!("00-{OTHER_TRACE}-{SPAN}-00"), "prompts/list"),
         ("00-0-0-01".to_owned(), "resources/list"),
@@ -248,7 +248,7 @@ fn a_call_is_a_span_of_the_agents_trace_and_its_way_to_the_server_is_within() {
     assert_eq!(onward.parent_span_id, allowed.span_id);
     assert!(allowed.start_time_unix_nano <= onward.start_time_unix_nano);
     assert!(onward.end_time_unix_nano <= allowed.end_time_unix_nano);
-    // What is no context begins a trace; what nobody wants kept is not.
+    // An invalid context begins a trace; an unsampled trace is not exported.
     let fresh = only(&told, NAME, "resources/list", SpanKind::Server);
     assert!(fresh.parent_span_id.is_empty(), "{fresh:?}");
     assert!(told.iter().all(|told| told.span.name != "prompts/list"));
@@ -395,7 +395,7 @@ fn the_state_of_a_trace_goes_on_with_it_to_a_server_over_http() {
         let mut setup = setup.over_http().without_trial();
         setup.limits = format!(
             "[telemetry]\notlp_endpoint = {:?}\nheaders = {{ authorization = \"Bearer {TOKEN}\" }}\n",
-            nobody()
+            closed_url()
         );
         let gate = Serving::start(setup);
         let agent = Agent::at(&gate.url)
@@ -443,8 +443,8 @@ fn what_became_of_spans_is_in_the_metrics() {
     }
 }
 
-/// A port at which nobody listens.
-fn nobody() -> String {
+/// A port without a listener.
+fn closed_url() -> String {
     let socket = TcpListener::bind("127.0.0.1:0").unwrap();
     format!("http://{}", socket.local_addr().unwrap())
 }
@@ -454,7 +454,7 @@ fn a_collector_that_is_away_or_never_answers_keeps_no_message_and_no_stop() {
     // It takes connections, and says nothing.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let silent_url = format!("http://{}", silent.local_addr().unwrap());
-    for url in [nobody(), silent_url] {
+    for url in [closed_url(), silent_url] {
         let mut setup = Setup::of([fixture("everything-server")])
             .policies(ALLOW_ALL)
             .over_http();

@@ -24,7 +24,7 @@ enum Manner {
     Sessions,
     /// It knows none.
     Stateless,
-    /// It shakes hands with the tester, and with nobody else.
+    /// It shakes hands only with the tester.
     Picky,
     /// It answers with an error whatever it is asked.
     Neither,
@@ -183,7 +183,7 @@ fn a_gate_shakes_hands_with_a_server_over_http_before_an_agent_comes() {
             let told = server.told();
             (told == expected).then_some(()).ok_or(format!("{told:?}"))
         });
-        // All of it was recorded before it was said, and it is nobody's session.
+        // The gate records all of it before it logs it, and it belongs to no session.
         let records = records(&gate);
         let said = records
             .iter()
@@ -264,7 +264,7 @@ fn a_command_is_tried_and_ended_before_agents_come() {
         methods if methods == ["initialize", "notifications/initialized"] => Ok(()),
         methods => Err(format!("{methods:?}")),
     });
-    // It has taken nobody's place.
+    // It has used no session slot.
     let agent = Agent::at(&gate.url).in_session();
     assert!(agent.echo(1, "hello").body.contains("hello"));
     let gate = gate_of(server().without_trial(), "");

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Nothing here takes nearly so long, even on a busy machine: whoever waits longer hangs.
+/// Nothing here takes nearly so long, even on a busy machine: a peer that waits longer hangs.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
 /// The other end of a process's standard streams.

@@ -59,7 +59,7 @@ impl Serving {
         let url = url.unwrap_or_else(|| panic!("the gate does not listen: {said:#?}"));
         let said = Arc::new(Mutex::new(said.join("\n")));
         let more = Arc::clone(&said);
-        // A pipe that nobody empties would stop it.
+        // A full pipe would stop it.
         std::thread::spawn(move || {
             lines.for_each(|line| {
                 let mut said = more.lock().unwrap();

@@ -1,4 +1,4 @@
-//! What nobody should write: each command says what is wrong, shortly, and none falls over.
+//! Invalid input: each command reports the problem in a few lines, and none panics.
 
 use std::fs;
 use std::path::Path;

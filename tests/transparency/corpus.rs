@@ -1,4 +1,4 @@
-//! The corpus of members, numbers and spellings that nobody named, both ways and in both eras.
+//! The corpus of members, numbers and spellings that no schema names, both ways and in both eras.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ fn play(command: Command, log: &Path, script: &Script, way: Way) -> Vec<String> 
     let mut cancelled = 0;
     for (number, row) in script.rows.iter().enumerate() {
         play_row(&mut server, log, number, row, way);
-        // Nobody answers a cancellation, and over HTTP what comes next may overtake it.
+        // No peer answers a cancellation, and over HTTP what comes next may overtake it.
         let is_cancelled =
             |step: &Step| matches!(step, Step::Agent(text) if text.contains(CANCELLED));
         cancelled += row.steps.iter().filter(|step| is_cancelled(step)).count();

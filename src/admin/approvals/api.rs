@@ -14,22 +14,22 @@ pub(super) const SCHEMA: u32 = 1;
 
 /// What waits, as [`Pending`] says it.
 #[derive(Debug, Serialize)]
-pub(super) struct Waiting {
+pub(super) struct PendingList {
     schema: u32,
-    pending: Vec<One>,
+    pending: Vec<PendingItem>,
 }
 
 #[derive(Debug, Serialize)]
-struct One {
+struct PendingItem {
     id: String,
     asked_at: String,
     expires_at: String,
     question: Arc<Question>,
 }
 
-impl Waiting {
+impl PendingList {
     pub(super) fn of(pending: Vec<Pending>) -> Self {
-        let one = |it: Pending| One {
+        let one = |it: Pending| PendingItem {
             id: it.id.to_string(),
             asked_at: timestamp(it.asked_at_ms),
             expires_at: timestamp(it.expires_at_ms),
@@ -57,20 +57,20 @@ pub(super) fn read_answer(bytes: &[u8]) -> Option<Answer> {
 
 /// What a page asks again and again.
 #[derive(Debug, Serialize)]
-pub(super) struct Seen {
+pub(super) struct PendingDigest {
     pub(super) seen: String,
     pub(super) waiting: usize,
 }
 
 /// An answer was taken.
 #[derive(Debug, Serialize)]
-pub(super) struct Given<'i> {
+pub(super) struct AnswerReceipt<'i> {
     schema: u32,
     id: &'i str,
     answer: &'static str,
 }
 
-impl<'i> Given<'i> {
+impl<'i> AnswerReceipt<'i> {
     pub(super) fn of(id: &'i str, answer: Answer) -> Self {
         Self {
             schema: SCHEMA,

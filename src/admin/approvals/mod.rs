@@ -9,7 +9,7 @@
 
 mod api;
 mod page;
-mod refused;
+mod rejection;
 mod responses;
 mod sign_in;
 
@@ -34,11 +34,11 @@ use crate::identity::{Authenticate as _, Challenge, StaticTokens};
 
 use super::attempts::FailedAttempts;
 
-use page::{Notice, Reader};
+use page::{Notice, PageViewer};
 use responses::{Response, html, json, set_cookie, to};
 use sign_in::{PLACES, SignIn, SignIns};
 
-pub(super) use refused::Refused;
+pub(super) use rejection::ApprovalRejection;
 
 /// Where people show their token.
 const ENTRANCE: &str = "/approvals";
@@ -60,7 +60,7 @@ pub struct Approvals {
 }
 
 /// What a path of ours asks for.
-enum Wanted<'p> {
+enum ApprovalRoute<'p> {
     Entrance,
     SignIn,
     /// Of a signed-in approver, each with the place of the sign-in.
@@ -89,18 +89,18 @@ impl Approvals {
         peer: IpAddr,
         parts: &Parts,
         body: Incoming,
-    ) -> Result<Response, Refused> {
+    ) -> Result<Response, ApprovalRejection> {
         match wanted(parts)? {
-            Wanted::Entrance => Ok(html(StatusCode::OK, page::sign_in(None))),
-            Wanted::Page(place) => Ok(self.page(parts, place)),
-            Wanted::Seen(place) => self.seen(&parts.headers, place),
-            Wanted::SignIn => {
+            ApprovalRoute::Entrance => Ok(html(StatusCode::OK, page::sign_in(None))),
+            ApprovalRoute::Page(place) => Ok(self.page(parts, place)),
+            ApprovalRoute::Seen(place) => self.seen(&parts.headers, place),
+            ApprovalRoute::SignIn => {
                 from_here(&parts.headers)?;
                 let form = form(body).await?;
                 self.sign_in(peer, value(&form, "token").unwrap_or_default())
                     .await
             }
-            Wanted::SignOut(place) => {
+            ApprovalRoute::SignOut(place) => {
                 from_here(&parts.headers)?;
                 let form = form(body).await?;
                 if self.signed_in_with(&parts.headers, place, &form).is_none() {
@@ -110,7 +110,7 @@ impl Approvals {
                 set_cookie(&mut response, &self.sign_ins.dismiss(&parts.headers, place));
                 Ok(response)
             }
-            Wanted::Answer(place, id) => {
+            ApprovalRoute::Answer(place, id) => {
                 from_here(&parts.headers)?;
                 let form = form(body).await?;
                 let Some(sign_in) = self.signed_in_with(&parts.headers, place, &form) else {
@@ -118,35 +118,37 @@ impl Approvals {
                 };
                 let given = value(&form, "answer")
                     .and_then(read_answer)
-                    .ok_or(Refused::Body)?;
+                    .ok_or(ApprovalRejection::Body)?;
                 let notice = match (self.give(id, given, By::page(sign_in.name)), given) {
                     (Ok(()), Answer::Approve) => Notice::Approved,
                     (Ok(()), Answer::Deny) => Notice::Denied,
-                    (Err(Refused::Answered), _) => Notice::Answered,
-                    (Err(Refused::Withdrawn), _) => Notice::Withdrawn,
+                    (Err(ApprovalRejection::Answered), _) => Notice::Answered,
+                    (Err(ApprovalRejection::Withdrawn), _) => Notice::Withdrawn,
                     (Err(_), _) => Notice::Gone,
                 };
                 Ok(to(place, Some(notice)))
             }
-            Wanted::List => {
+            ApprovalRoute::List => {
                 self.program(peer, &parts.headers).await?;
-                Ok(json(&api::Waiting::of(self.desk.pending())))
+                Ok(json(&api::PendingList::of(self.desk.pending())))
             }
-            Wanted::AnswerAsProgram(id) => {
+            ApprovalRoute::AnswerAsProgram(id) => {
                 let name = self.program(peer, &parts.headers).await?;
-                let given = api::read_answer(&read(body).await?).ok_or(Refused::Body)?;
+                let given = api::read_answer(&read(body).await?).ok_or(ApprovalRejection::Body)?;
                 self.give(id, given, By::command_line(name))?;
-                Ok(json(&api::Given::of(id, given)))
+                Ok(json(&api::AnswerReceipt::of(id, given)))
             }
         }
     }
 
-    fn give(&self, id: &str, answer: Answer, by: By) -> Result<(), Refused> {
-        let id = TicketId::parse(id).ok_or(Refused::Gone)?;
+    fn give(&self, id: &str, answer: Answer, by: By) -> Result<(), ApprovalRejection> {
+        let id = TicketId::parse(id).ok_or(ApprovalRejection::Gone)?;
         self.desk.answer(&id, answer, by).map_err(|why| match why {
-            AnswerError::AlreadyAnswered => Refused::Answered,
-            AnswerError::Withdrawn => Refused::Withdrawn,
-            AnswerError::Unknown | AnswerError::Expired | AnswerError::NotThisWay => Refused::Gone,
+            AnswerError::AlreadyAnswered => ApprovalRejection::Answered,
+            AnswerError::Withdrawn => ApprovalRejection::Withdrawn,
+            AnswerError::Unknown | AnswerError::Expired | AnswerError::NotThisWay => {
+                ApprovalRejection::Gone
+            }
         })
     }
 
@@ -160,7 +162,7 @@ impl Approvals {
         let notice = Notice::ALL
             .into_iter()
             .find(|notice| Some(notice.word()) == done);
-        let reader = Reader {
+        let reader = PageViewer {
             name: &sign_in.name,
             form_key: &sign_in.form_key,
             place,
@@ -173,28 +175,28 @@ impl Approvals {
     }
 
     /// Whether what waits is still what a page shows.
-    fn seen(&self, headers: &HeaderMap, place: &str) -> Result<Response, Refused> {
+    fn seen(&self, headers: &HeaderMap, place: &str) -> Result<Response, ApprovalRejection> {
         let now = self.clock.elapsed();
         if self.sign_ins.of(headers, place, now).is_none() {
-            return Err(Refused::Challenge(Challenge::Missing));
+            return Err(ApprovalRejection::Challenge(Challenge::Missing));
         }
         let pending = self.desk.pending();
-        Ok(json(&api::Seen {
+        Ok(json(&api::PendingDigest {
             seen: page::seen(&pending),
             waiting: pending.len(),
         }))
     }
 
-    async fn sign_in(&self, peer: IpAddr, token: &str) -> Result<Response, Refused> {
+    async fn sign_in(&self, peer: IpAddr, token: &str) -> Result<Response, ApprovalRejection> {
         let name = match self.named(peer, token).await {
             Ok(name) => name,
-            Err(Refused::Challenge(challenge)) => {
+            Err(ApprovalRejection::Challenge(challenge)) => {
                 let problem = "This token is not known here.";
                 let status =
                     StatusCode::from_u16(challenge.status()).unwrap_or(StatusCode::UNAUTHORIZED);
                 return Ok(html(status, page::sign_in(Some(problem))));
             }
-            Err(Refused::Paused(pause)) => {
+            Err(ApprovalRejection::Paused(pause)) => {
                 let seconds = pause.seconds();
                 let problem = format!(
                     "Too many wrong tokens came from this address. Try again in {seconds} s."
@@ -208,7 +210,7 @@ impl Approvals {
             Err(other) => return Err(other),
         };
         let cookie = self.sign_ins.admit(&name, self.clock.elapsed());
-        let admitted = cookie.map_err(|sign_in::NoRandomness| Refused::NoRandomness);
+        let admitted = cookie.map_err(|sign_in::NoRandomness| ApprovalRejection::NoRandomness);
         let (place, cookie) = admitted?;
         let mut response = to(&place, None);
         set_cookie(&mut response, &cookie);
@@ -216,27 +218,37 @@ impl Approvals {
     }
 
     /// The name of the approver whose token this is.
-    async fn named(&self, peer: IpAddr, token: &str) -> Result<String, Refused> {
+    async fn named(&self, peer: IpAddr, token: &str) -> Result<String, ApprovalRejection> {
         let malformed = Challenge::Malformed("it is no bearer token");
         let mut headers = HeaderMap::new();
         match HeaderValue::from_str(&format!("Bearer {}", token.trim())) {
             Ok(value) => headers.insert(AUTHORIZATION, value),
-            Err(_) => return Err(Refused::Challenge(malformed)),
+            Err(_) => return Err(ApprovalRejection::Challenge(malformed)),
         };
         self.identify(peer, &headers).await
     }
 
     /// The program's user. Browsers are not let in here: they could be led.
-    async fn program(&self, peer: IpAddr, headers: &HeaderMap) -> Result<String, Refused> {
+    async fn program(
+        &self,
+        peer: IpAddr,
+        headers: &HeaderMap,
+    ) -> Result<String, ApprovalRejection> {
         if headers.contains_key(ORIGIN) {
-            return Err(Refused::Origin);
+            return Err(ApprovalRejection::Origin);
         }
         self.identify(peer, headers).await
     }
 
-    async fn identify(&self, peer: IpAddr, headers: &HeaderMap) -> Result<String, Refused> {
+    async fn identify(
+        &self,
+        peer: IpAddr,
+        headers: &HeaderMap,
+    ) -> Result<String, ApprovalRejection> {
         let now = self.clock.elapsed();
-        self.attempts.check(peer, now).map_err(Refused::Paused)?;
+        self.attempts
+            .check(peer, now)
+            .map_err(ApprovalRejection::Paused)?;
         match self.approvers.identify(headers, peer).await {
             Ok(known) => {
                 self.attempts.succeeded(peer, now);
@@ -247,7 +259,7 @@ impl Approvals {
                 if challenge != Challenge::Missing {
                     self.attempts.failed(peer, now);
                 }
-                Err(Refused::Challenge(challenge))
+                Err(ApprovalRejection::Challenge(challenge))
             }
         }
     }
@@ -272,48 +284,48 @@ pub(super) fn is_ours(path: &str) -> bool {
         || path.starts_with("/api/approvals/")
 }
 
-fn wanted(parts: &Parts) -> Result<Wanted<'_>, Refused> {
+fn wanted(parts: &Parts) -> Result<ApprovalRoute<'_>, ApprovalRejection> {
     let path = parts.uri.path();
     let (wanted, method) = match path {
-        ENTRANCE => (Wanted::Entrance, "GET"),
-        "/approvals/sign-in" => (Wanted::SignIn, "POST"),
-        "/api/approvals" => (Wanted::List, "GET"),
+        ENTRANCE => (ApprovalRoute::Entrance, "GET"),
+        "/approvals/sign-in" => (ApprovalRoute::SignIn, "POST"),
+        "/api/approvals" => (ApprovalRoute::List, "GET"),
         other => match other.strip_prefix("/api/approvals/") {
-            Some(id) if !id.is_empty() => (Wanted::AnswerAsProgram(id), "POST"),
-            Some(_) => return Err(Refused::Path),
-            None => at_a_place(other).ok_or(Refused::Path)?,
+            Some(id) if !id.is_empty() => (ApprovalRoute::AnswerAsProgram(id), "POST"),
+            Some(_) => return Err(ApprovalRejection::Path),
+            None => at_a_place(other).ok_or(ApprovalRejection::Path)?,
         },
     };
     if parts.method == method {
         Ok(wanted)
     } else {
-        Err(Refused::Method(method))
+        Err(ApprovalRejection::Method(method))
     }
 }
 
 /// What is asked of a sign-in, and by what method.
-fn at_a_place(path: &str) -> Option<(Wanted<'_>, &'static str)> {
+fn at_a_place(path: &str) -> Option<(ApprovalRoute<'_>, &'static str)> {
     let name = path.strip_prefix(PLACES)?;
     let Some((name, rest)) = name.split_once('/') else {
-        return Some((Wanted::Page(path), "GET"));
+        return Some((ApprovalRoute::Page(path), "GET"));
     };
     let place = path.get(..PLACES.len().saturating_add(name.len()))?;
     match rest {
-        "seen" => Some((Wanted::Seen(place), "GET")),
-        "sign-out" => Some((Wanted::SignOut(place), "POST")),
+        "seen" => Some((ApprovalRoute::Seen(place), "GET")),
+        "sign-out" => Some((ApprovalRoute::SignOut(place), "POST")),
         other => {
             let id = other.strip_prefix("answer/")?;
-            Some((Wanted::Answer(place, id), "POST"))
+            Some((ApprovalRoute::Answer(place, id), "POST"))
         }
     }
 }
 
 /// Browsers say where a form stood. A page of ours stands where the request goes; which scheme leads
 /// there is known to the proxy that ends TLS.
-fn from_here(headers: &HeaderMap) -> Result<(), Refused> {
+fn from_here(headers: &HeaderMap) -> Result<(), ApprovalRejection> {
     let mut all = headers.get_all(ORIGIN).iter();
     let (Some(origin), None) = (all.next(), all.next()) else {
-        return Err(Refused::Origin);
+        return Err(ApprovalRejection::Origin);
     };
     let host = headers
         .get(hyper::header::HOST)
@@ -324,21 +336,21 @@ fn from_here(headers: &HeaderMap) -> Result<(), Refused> {
         .and_then(|origin| origin.split_once("://"));
     match (origin, host) {
         (Some(("http" | "https", from)), Some(host)) if from.eq_ignore_ascii_case(host) => Ok(()),
-        (Some(_) | None, Some(_) | None) => Err(Refused::Origin),
+        (Some(_) | None, Some(_) | None) => Err(ApprovalRejection::Origin),
     }
 }
 
-async fn read(body: Incoming) -> Result<Bytes, Refused> {
+async fn read(body: Incoming) -> Result<Bytes, ApprovalRejection> {
     let whole = timeout(BODY_DEADLINE, Limited::new(body, MAX_BODY).collect()).await;
-    let whole = whole.map_err(|_late| Refused::Body)?;
+    let whole = whole.map_err(|_late| ApprovalRejection::Body)?;
     whole.map(Collected::to_bytes).map_err(|cause| {
         let is_long = cause.is::<LengthLimitError>();
         tracing::debug!(is_long, "a body for approvals could not be read");
-        Refused::Body
+        ApprovalRejection::Body
     })
 }
 
-async fn form(body: Incoming) -> Result<Vec<(String, String)>, Refused> {
+async fn form(body: Incoming) -> Result<Vec<(String, String)>, ApprovalRejection> {
     let bytes = read(body).await?;
     Ok(url::form_urlencoded::parse(&bytes).into_owned().collect())
 }

@@ -46,7 +46,7 @@ pub(super) enum Notice {
 }
 
 /// Who looks at the page, and what they show with each answer.
-pub(super) struct Reader<'r> {
+pub(super) struct PageViewer<'r> {
     pub(super) name: &'r str,
     pub(super) form_key: &'r str,
     /// Where their page is.
@@ -74,7 +74,7 @@ pub(super) fn sign_in(problem: Option<&str>) -> String {
 
 /// What waits for an answer, oldest first.
 pub(super) fn waiting(
-    reader: &Reader<'_>,
+    reader: &PageViewer<'_>,
     pending: &[Pending],
     notice: Option<Notice>,
     now: Timestamp,
@@ -110,7 +110,7 @@ pub(super) fn waiting(
 }
 
 /// One question in full: a person sees all that they approve. Its texts hide nothing (see [`crate::consent::Question`]).
-fn one(reader: &Reader<'_>, pending: &Pending, now: Timestamp) -> Markup {
+fn one(reader: &PageViewer<'_>, pending: &Pending, now: Timestamp) -> Markup {
     let question = &*pending.question;
     let left = pending
         .expires_at_ms

@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
-use super::super::{Figures, Listener, Serving, Settings, Sources};
+use super::super::{Gauges, Listener, Serving, Settings, Sources};
 use super::*;
 use crate::agent::http::Health;
 use crate::clock::FixedClock;
@@ -19,16 +19,16 @@ use crate::wire::KnownMethod;
 
 const ANNA: &str = "annas-0123456789abcdef";
 
-struct Rig {
+struct ApprovalRig {
     _serving: Serving,
     address: SocketAddr,
     desk: Arc<Desk>,
 }
 
 /// An answer as it came.
-struct Heard(String);
+struct HttpReply(String);
 
-fn rig() -> Rig {
+fn rig() -> ApprovalRig {
     let clock: Arc<dyn Clock> = Arc::new(FixedClock("2026-11-25T10:00:00Z".parse().unwrap()));
     let settings = consent::Settings {
         channels: vec![Way::Page],
@@ -43,7 +43,7 @@ fn rig() -> Rig {
     let approvals = Approvals::new(Arc::clone(&desk), approvers.unwrap(), clock);
     let listener = Listener::bind(Settings::at("127.0.0.1:0".parse().unwrap())).unwrap();
     let address = listener.address();
-    let figures = || Figures {
+    let figures = || Gauges {
         health: Health::Ready,
         revision: "r".into(),
         memory: None,
@@ -51,7 +51,7 @@ fn rig() -> Rig {
         sessions: super::super::Sessions::default(),
         kept: None,
         connections: None,
-        audit: crate::audit::Figures::default(),
+        audit: crate::audit::LogFigures::default(),
         traces: None,
         seconds: 0.0,
     };
@@ -62,14 +62,14 @@ fn rig() -> Rig {
         figures: Box::new(figures),
         approvals: Some(approvals),
     });
-    Rig {
+    ApprovalRig {
         _serving: serving.unwrap(),
         address,
         desk,
     }
 }
 
-impl Rig {
+impl ApprovalRig {
     /// Something waits whose every text is hostile.
     fn ask(&self) -> TicketId {
         let evil = "</pre><script>alert(1)</script>\"'&";
@@ -110,7 +110,7 @@ impl Rig {
         self.desk.ask(request).unwrap()
     }
 
-    async fn send(&self, line: &str, fields: &[&str], body: &str) -> Heard {
+    async fn send(&self, line: &str, fields: &[&str], body: &str) -> HttpReply {
         let mut head = format!(
             "{line} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n",
             self.address
@@ -129,7 +129,7 @@ impl Rig {
         let mut answer = Vec::new();
         // A connection that is reset has said what it had to say.
         let _ = stream.read_to_end(&mut answer).await;
-        Heard(String::from_utf8(answer).unwrap())
+        HttpReply(String::from_utf8(answer).unwrap())
     }
 
     fn origin(&self) -> String {
@@ -159,7 +159,7 @@ impl Rig {
     }
 }
 
-impl Heard {
+impl HttpReply {
     fn status(&self) -> u16 {
         self.0.split(' ').nth(1).unwrap().parse().unwrap()
     }

@@ -9,9 +9,9 @@ use hyper::http::request::Parts;
 use hyper::{Method, Request, Version};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use crate::identity::{Authenticate, Identity, Proof, Term};
+use crate::identity::{Authenticate, Credential, Identity, Validity};
 use crate::inward::{self, Misframed, neighbourhood};
-use crate::wire::{Carrier, Id};
+use crate::wire::{Id, TransportHeaders};
 
 use super::alarm::Alarm;
 use super::conversations::{Brought, Conversations};
@@ -67,7 +67,7 @@ pub(super) struct Asked<'r> {
     pub(super) parts: &'r Parts,
     pub(super) identity: &'r Identity,
     /// For how long it may hear what it opens.
-    pub(super) term: &'r Term,
+    pub(super) term: &'r Validity,
     pub(super) peer: IpAddr,
     /// Of the connection that brought it.
     pub(super) alarm: &'r Alarm,
@@ -80,7 +80,7 @@ impl Asked<'_> {
         Brought {
             peer: self.peer,
             trace,
-            carrier: Carrier {
+            carrier: TransportHeaders {
                 state: trace.and_then(|_| fields::trace_state(headers)),
                 repeated: None,
             },
@@ -241,7 +241,7 @@ impl Server {
         if parts.method == Method::OPTIONS && origin.is_some() {
             return Ok(share::preflight(&parts.headers));
         }
-        let Proof { identity, term } = self
+        let Credential { identity, term } = self
             .authenticate
             .identify(&parts.headers, peer)
             .await

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use crate::wire::Form;
+use crate::wire::ArrivalForm;
 
 /// One message for the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(super) enum Piece {
     Reply {
         error: Option<i64>,
         /// How the server gave it.
-        form: Form,
+        form: ArrivalForm,
     },
     Other,
 }

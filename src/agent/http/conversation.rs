@@ -144,7 +144,7 @@ impl Conversation {
     ) -> Result<(), AgentGone> {
         let channel = self.to(stream, piece)?;
         let Some(channel) = channel else {
-            tracing::debug!(stream = stream.number(), "nobody listens any more");
+            tracing::debug!(stream = stream.number(), "the client closed the stream");
             return Ok(());
         };
         channel.push(piece, line, self.patience).await;

@@ -11,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::Instant;
 
 use crate::identity::Identity;
-use crate::wire::{Carrier, Stream, TraceContext};
+use crate::wire::{Stream, TraceContext, TransportHeaders};
 
 use super::conversation::Conversation;
 use super::refusal::Refused;
@@ -53,7 +53,7 @@ pub struct Brought {
     pub peer: IpAddr,
     /// What the request says of a trace that brought it.
     pub trace: Option<TraceContext>,
-    pub carrier: Carrier,
+    pub carrier: TransportHeaders,
 }
 
 /// What the agent sent.

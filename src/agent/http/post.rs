@@ -7,7 +7,7 @@ use hyper::Version;
 use hyper::body::Incoming;
 
 use crate::gate::apart;
-use crate::wire::{Form, KnownMethod, Likeness, Message, Method, Shape, WireError};
+use crate::wire::{ArrivalForm, KnownMethod, Likeness, Message, Method, Shape, WireError};
 
 use super::answer::{Asked, Rejection, Server};
 use super::channel::Piece;
@@ -126,9 +126,11 @@ pub(super) async fn answered(
     match first {
         Some(Some(event)) => Ok(match event.piece {
             Piece::Reply { error, form } => match (form, status(manner, error)) {
-                (Form::Event, 200) if !is_old => respond::post_stream(post, Some(event), hearing),
+                (ArrivalForm::Event, 200) if !is_old => {
+                    respond::post_stream(post, Some(event), hearing)
+                }
                 // A status of its own is only where the answer is the whole body.
-                (Form::Whole | Form::Rejected | Form::Event, status) => {
+                (ArrivalForm::Whole | ArrivalForm::Rejected | ArrivalForm::Event, status) => {
                     respond::json(status, event.line)
                 }
             },

@@ -3,9 +3,9 @@
 
 use hyper::HeaderMap;
 
-use crate::wire::{Mirror, Repeated, Said, of_header_value};
+use crate::wire::{Mirror, MirroredHeaders, MirroredValue, of_header_value};
 
-pub(super) fn said(headers: &HeaderMap) -> Repeated {
+pub(super) fn said(headers: &HeaderMap) -> MirroredHeaders {
     let names = headers.keys().map(hyper::header::HeaderName::as_str);
     let wanted = names.filter(|name| name.starts_with(Mirror::PREFIX));
     wanted
@@ -13,15 +13,15 @@ pub(super) fn said(headers: &HeaderMap) -> Repeated {
         .collect()
 }
 
-fn one(headers: &HeaderMap, name: &str) -> Said {
+fn one(headers: &HeaderMap, name: &str) -> MirroredValue {
     let mut said = headers.get_all(name).iter();
     let (first, second) = (said.next(), said.next());
     if second.is_some() {
-        return Said::Twice;
+        return MirroredValue::Twice;
     }
     let said = first.and_then(|said| said.to_str().ok());
     match said.and_then(of_header_value) {
-        Some(said) => Said::Once(said.into()),
-        None => Said::Unreadable,
+        Some(said) => MirroredValue::Once(said.into()),
+        None => MirroredValue::Unreadable,
     }
 }

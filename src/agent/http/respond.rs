@@ -15,7 +15,7 @@ use hyper::{Response as HyperResponse, StatusCode};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
-use crate::identity::{ProtectedResource, Term};
+use crate::identity::{ProtectedResource, Validity};
 use crate::wire::Stream;
 
 use super::answer::Rejection;
@@ -46,7 +46,7 @@ pub(super) struct Hearing {
     /// How often one without messages gets a comment.
     pub(super) keep_alive: Duration,
     /// It ends with the proof of whoever opened it: who has none any more hears nothing more.
-    pub(super) term: Term,
+    pub(super) term: Validity,
     /// What it holds of what there is for streams, if it has no end of its own.
     pub(super) _place: Option<OwnedSemaphorePermit>,
 }

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use hyper::HeaderMap;
 
-use crate::memory::Reserved;
+use crate::memory::Reservation;
 use crate::wire::{self, KnownMethod, Message, Method, Shape, Value, of_header_value};
 
 use super::answer::{Asked, Rejection, Server};
@@ -46,7 +46,7 @@ pub(super) async fn post(
     asked: &Asked<'_>,
     bytes: Bytes,
     message: Message,
-    room: Reserved,
+    room: Reservation,
 ) -> Result<Response, Rejection> {
     check(&message, &asked.parts.headers).map_err(|refused| Rejection {
         refused,

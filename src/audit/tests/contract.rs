@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
+use super::super::backpressure::Backpressure;
 use super::super::finish::LIST_LIMIT;
-use super::super::line::{Line, VERSION, rfc3339};
-use super::super::pace::Pace;
+use super::super::line::{LogLine, VERSION, rfc3339};
 use super::super::*;
 use super::samples;
 
@@ -45,7 +45,7 @@ fn written(mut record: Record) -> Value {
     record.finish(&Redactor::default());
     let mut line = Vec::new();
     let timestamp = rfc3339(Timestamp::UNIX_EPOCH);
-    Line {
+    LogLine {
         version: VERSION,
         seq: 1,
         timestamp,
@@ -302,7 +302,7 @@ fn the_documentation_has_a_valid_record_of_each_kind() {
 
 #[test]
 fn the_documentation_has_the_numbers_of_the_code() {
-    let pace = Pace::default();
+    let pace = Backpressure::default();
     assert_eq!(pace.queue_bytes, 4 * 1024 * 1024);
     assert!(DOC.contains("The queue holds 4 MiB of records."));
     assert_eq!(pace.patience, Duration::from_secs(5));

@@ -3,11 +3,11 @@
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
-use super::super::sink::{Begun, Sink};
+use super::super::sink::{LinePosition, Sink};
 
 /// Clones are the same sink.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Faulty {
+pub(super) struct FaultySink {
     inner: Arc<(Mutex<Inner>, Condvar)>,
 }
 
@@ -22,7 +22,7 @@ struct Inner {
     failures: usize,
 }
 
-impl Faulty {
+impl FaultySink {
     pub(super) fn with_space(bytes: usize) -> Self {
         let faulty = Self::default();
         faulty.lock().space = Some(bytes);
@@ -78,13 +78,13 @@ impl Faulty {
     }
 }
 
-impl Sink for Faulty {
+impl Sink for FaultySink {
     fn name(&self) -> Arc<str> {
         "the faulty sink".into()
     }
 
-    fn begin(&mut self) -> io::Result<Begun> {
-        Ok(Begun::AtLineStart)
+    fn begin(&mut self) -> io::Result<LinePosition> {
+        Ok(LinePosition::AtLineStart)
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -120,14 +120,14 @@ impl Sink for Faulty {
 
 /// A sink whose thread does not survive the first batch.
 #[derive(Debug)]
-pub(super) struct Panicking;
+pub(super) struct PanickingSink;
 
-impl Sink for Panicking {
+impl Sink for PanickingSink {
     fn name(&self) -> Arc<str> {
         "the panicking sink".into()
     }
 
-    fn begin(&mut self) -> io::Result<Begun> {
+    fn begin(&mut self) -> io::Result<LinePosition> {
         panic!("on purpose")
     }
 

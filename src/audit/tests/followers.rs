@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::super::pace::Pace;
+use super::super::backpressure::Backpressure;
 use super::super::*;
-use super::faulty::{Faulty, Panicking};
+use super::faulty::{FaultySink, PanickingSink};
 use super::log::{FOREVER, call, lines, poll_once, quick, settings, targets};
 use super::outage::until;
 use crate::clock::FixedClock;
@@ -28,7 +28,7 @@ fn log(
     (durability, on_fault): (Durability, OnFault),
     record: impl Sink + 'static,
     follower: impl Sink + 'static,
-    pace: Pace,
+    pace: Backpressure,
 ) -> Audit {
     let sinks: Vec<Box<dyn Sink>> = vec![Box::new(record), Box::new(follower)];
     let clock = Arc::new(FixedClock(Timestamp::UNIX_EPOCH));
@@ -59,9 +59,9 @@ fn accounted(text: &str) -> (u64, Vec<u64>) {
 #[tokio::test]
 async fn a_stream_that_takes_nothing_stops_nobody_and_is_told_once_what_it_missed() {
     for mode in MODES {
-        let (record, stuck) = (Faulty::default(), Faulty::default());
+        let (record, stuck) = (FaultySink::default(), FaultySink::default());
         stuck.hold();
-        let pace = Pace {
+        let pace = Backpressure {
             queue_bytes: 4096,
             ..quick()
         };
@@ -91,9 +91,9 @@ async fn a_stream_that_takes_nothing_stops_nobody_and_is_told_once_what_it_misse
 #[tokio::test]
 async fn an_end_waits_for_a_stream_that_reads_but_not_for_one_that_does_not() {
     for mode in MODES {
-        let (record, stuck) = (Faulty::default(), Faulty::default());
+        let (record, stuck) = (FaultySink::default(), FaultySink::default());
         stuck.hold();
-        let pace = Pace {
+        let pace = Backpressure {
             grace: Duration::from_millis(1),
             ..quick()
         };
@@ -105,7 +105,7 @@ async fn an_end_waits_for_a_stream_that_reads_but_not_for_one_that_does_not() {
         assert_eq!(lines(&record.text()).len(), 10);
         stuck.release();
 
-        let (record, slow) = (Faulty::default(), Faulty::default());
+        let (record, slow) = (FaultySink::default(), FaultySink::default());
         slow.hold();
         let audit = log(mode, record.clone(), slow.clone(), quick());
         for _ in 0..10 {
@@ -124,7 +124,7 @@ async fn an_end_waits_for_a_stream_that_reads_but_not_for_one_that_does_not() {
 
 #[tokio::test]
 async fn a_record_that_stalls_keeps_no_line_from_the_stream() {
-    let (record, stream) = (Faulty::default(), Memory::default());
+    let (record, stream) = (FaultySink::default(), MemorySink::default());
     record.hold();
     let mode = (Durability::Strict, OnFault::Deny);
     let audit = log(mode, record.clone(), stream.clone(), quick());
@@ -140,7 +140,7 @@ async fn a_record_that_stalls_keeps_no_line_from_the_stream() {
 #[tokio::test]
 async fn a_stream_that_fails_at_any_byte_is_no_fault_and_has_every_line_once() {
     for space in 0..300 {
-        let (record, failing) = (Memory::default(), Faulty::with_space(space));
+        let (record, failing) = (MemorySink::default(), FaultySink::with_space(space));
         let mode = (Durability::Strict, OnFault::Deny);
         let audit = log(mode, record.clone(), failing.clone(), quick());
         for target in ["one", "two"] {
@@ -157,7 +157,7 @@ async fn a_stream_that_fails_at_any_byte_is_no_fault_and_has_every_line_once() {
 
 #[tokio::test]
 async fn lines_of_any_length_reach_a_stream_whole_and_in_order() {
-    let (record, stream) = (Memory::default(), Memory::default());
+    let (record, stream) = (MemorySink::default(), MemorySink::default());
     let mode = (Durability::Async, OnFault::Deny);
     let audit = log(mode, record.clone(), stream.clone(), quick());
     for length in [1, 10, 60, 1, 64, 1] {
@@ -173,8 +173,8 @@ async fn lines_of_any_length_reach_a_stream_whole_and_in_order() {
 #[tokio::test]
 async fn a_stream_whose_thread_is_gone_is_no_fault() {
     for mode in MODES {
-        let record = Memory::default();
-        let audit = log(mode, record.clone(), Panicking, quick());
+        let record = MemorySink::default();
+        let audit = log(mode, record.clone(), PanickingSink, quick());
         for _ in 0..3 {
             audit.record(call("x")).await.unwrap();
             audit.flush(FOREVER).await.unwrap();
@@ -186,7 +186,7 @@ async fn a_stream_whose_thread_is_gone_is_no_fault() {
 
 #[tokio::test]
 async fn a_log_that_nobody_holds_lets_go_of_a_stream_that_fails() {
-    let (record, full) = (Memory::default(), Faulty::with_space(10));
+    let (record, full) = (MemorySink::default(), FaultySink::with_space(10));
     let mode = (Durability::Async, OnFault::Deny);
     let audit = log(mode, record.clone(), full.clone(), quick());
     audit.record(call("x")).await.unwrap();
@@ -197,7 +197,7 @@ async fn a_log_that_nobody_holds_lets_go_of_a_stream_that_fails() {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Step {
+enum SinkStep {
     Record(usize),
     Hold,
     Release,
@@ -205,13 +205,13 @@ enum Step {
     Empty,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = SinkStep> {
     prop_oneof![
-        4 => (1..30_usize).prop_map(Step::Record),
-        1 => Just(Step::Hold),
-        1 => Just(Step::Release),
-        1 => Just(Step::FillUp),
-        1 => Just(Step::Empty),
+        4 => (1..30_usize).prop_map(SinkStep::Record),
+        1 => Just(SinkStep::Hold),
+        1 => Just(SinkStep::Release),
+        1 => Just(SinkStep::FillUp),
+        1 => Just(SinkStep::Empty),
     ]
 }
 
@@ -226,22 +226,22 @@ proptest! {
             .enable_all()
             .build()
             .unwrap();
-        let (record, stream) = (Faulty::default(), Faulty::default());
+        let (record, stream) = (FaultySink::default(), FaultySink::default());
         let recorded = runtime.block_on(async {
-            let pace = Pace { queue_bytes: 2048, ..quick() };
+            let pace = Backpressure { queue_bytes: 2048, ..quick() };
             let mode = (Durability::Async, OnFault::Deny);
             let audit = log(mode, record.clone(), stream.clone(), pace);
             let mut recorded = 0;
             for step in steps {
                 match step {
-                    Step::Record(records) => for _ in 0..records {
+                    SinkStep::Record(records) => for _ in 0..records {
                         audit.record(call("x")).await.unwrap();
                         recorded += 1;
                     },
-                    Step::Hold => stream.hold(),
-                    Step::Release => stream.release(),
-                    Step::FillUp => stream.fill_up(),
-                    Step::Empty => stream.with_unlimited_space(),
+                    SinkStep::Hold => stream.hold(),
+                    SinkStep::Release => stream.release(),
+                    SinkStep::FillUp => stream.fill_up(),
+                    SinkStep::Empty => stream.with_unlimited_space(),
                 }
             }
             stream.release();

@@ -10,9 +10,9 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 use serde_json::Value;
 
-use super::super::pace::Pace;
+use super::super::backpressure::Backpressure;
 use super::super::*;
-use super::faulty::{Faulty, Panicking};
+use super::faulty::{FaultySink, PanickingSink};
 use super::samples;
 use crate::clock::{Clock, FixedClock};
 
@@ -28,15 +28,15 @@ pub(super) fn settings(durability: Durability, on_fault: OnFault) -> Settings {
     }
 }
 
-pub(super) fn quick() -> Pace {
-    Pace {
+pub(super) fn quick() -> Backpressure {
+    Backpressure {
         patience: FOREVER,
         nap: Duration::ZERO,
         nap_beside: Duration::ZERO,
         retry_first: Duration::from_millis(1),
         retry_most: Duration::from_millis(1),
         grace: FOREVER,
-        ..Pace::default()
+        ..Backpressure::default()
     }
 }
 
@@ -44,7 +44,7 @@ pub(super) fn log(
     durability: Durability,
     on_fault: OnFault,
     sink: impl Sink + 'static,
-    pace: Pace,
+    pace: Backpressure,
 ) -> Audit {
     let clock = Arc::new(FixedClock(Timestamp::UNIX_EPOCH));
     let sinks: Vec<Box<dyn Sink>> = vec![Box::new(sink)];
@@ -95,7 +95,7 @@ impl Clock for Ticking {
 
 #[tokio::test]
 async fn a_line_begins_with_what_the_log_knows() {
-    let memory = Memory::default();
+    let memory = MemorySink::default();
     let audit = log(Durability::Async, OnFault::Deny, memory.clone(), quick());
     audit.record(call("read_file")).await.unwrap();
     audit.close(FOREVER).await.unwrap();
@@ -117,12 +117,12 @@ async fn a_line_begins_with_what_the_log_knows() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn records_of_many_callers_are_in_one_order_and_none_is_missing() {
     for durability in [Durability::Async, Durability::Strict] {
-        let memory = Memory::default();
+        let memory = MemorySink::default();
         let sinks: Vec<Box<dyn Sink>> = vec![Box::new(memory.clone())];
         let settings = settings(durability, OnFault::Deny);
         let clock = Arc::new(Ticking::default());
         // A queue of eight records, so that callers have to wait for each other.
-        let pace = Pace {
+        let pace = Backpressure {
             queue_bytes: 16 * 1024,
             ..quick()
         };
@@ -160,9 +160,9 @@ async fn records_of_many_callers_are_in_one_order_and_none_is_missing() {
 
 #[tokio::test]
 async fn a_full_queue_makes_callers_wait_and_drops_nothing() {
-    let sink = Faulty::default();
+    let sink = FaultySink::default();
     sink.hold();
-    let pace = Pace {
+    let pace = Backpressure {
         queue_bytes: 16 * 1024,
         ..quick()
     };
@@ -190,8 +190,8 @@ async fn a_full_queue_makes_callers_wait_and_drops_nothing() {
 
 #[tokio::test]
 async fn a_record_heavier_than_the_queue_goes_through_alone() {
-    let memory = Memory::default();
-    let pace = Pace {
+    let memory = MemorySink::default();
+    let pace = Backpressure {
         queue_bytes: 2048,
         ..quick()
     };
@@ -205,9 +205,9 @@ async fn a_record_heavier_than_the_queue_goes_through_alone() {
 
 #[tokio::test]
 async fn a_caller_that_gives_up_waiting_leaves_the_log_whole() {
-    let sink = Faulty::default();
+    let sink = FaultySink::default();
     sink.hold();
-    let pace = Pace {
+    let pace = Backpressure {
         queue_bytes: 4096,
         ..quick()
     };
@@ -231,7 +231,7 @@ async fn a_caller_that_gives_up_waiting_leaves_the_log_whole() {
 
 #[tokio::test]
 async fn strict_returns_after_the_sync() {
-    let sink = Faulty::default();
+    let sink = FaultySink::default();
     let audit = log(Durability::Strict, OnFault::Deny, sink.clone(), quick());
     for so_far in 1..=3 {
         audit.record(call("x")).await.unwrap();
@@ -241,7 +241,7 @@ async fn strict_returns_after_the_sync() {
 
 #[tokio::test]
 async fn strict_syncs_once_for_all_that_wait() {
-    let sink = Faulty::default();
+    let sink = FaultySink::default();
     sink.hold();
     let audit = log(Durability::Strict, OnFault::Deny, sink.clone(), quick());
     let mut waiting: Vec<_> = (0..50).map(|_| Box::pin(audit.record(call("x")))).collect();
@@ -259,7 +259,7 @@ async fn strict_syncs_once_for_all_that_wait() {
 
 #[tokio::test]
 async fn async_does_not_sync_before_it_is_flushed() {
-    let sink = Faulty::default();
+    let sink = FaultySink::default();
     let audit = log(Durability::Async, OnFault::Deny, sink.clone(), quick());
     for _ in 0..10 {
         audit.record(call("x")).await.unwrap();
@@ -271,12 +271,12 @@ async fn async_does_not_sync_before_it_is_flushed() {
 
 #[tokio::test]
 async fn after_close_nothing_is_missing_and_nothing_is_taken() {
-    let memory = Memory::default();
+    let memory = MemorySink::default();
     let audit = log(
         Durability::Async,
         OnFault::Warn,
         memory.clone(),
-        Pace::default(),
+        Backpressure::default(),
     );
     let clone = audit.clone();
     for _ in 0..1000 {
@@ -291,7 +291,7 @@ async fn after_close_nothing_is_missing_and_nothing_is_taken() {
 
 #[tokio::test]
 async fn a_flush_that_runs_out_of_time_says_how_many_records_are_unwritten() {
-    let sink = Faulty::default();
+    let sink = FaultySink::default();
     sink.hold();
     let audit = log(Durability::Async, OnFault::Deny, sink.clone(), quick());
     for _ in 0..3 {
@@ -305,7 +305,7 @@ async fn a_flush_that_runs_out_of_time_says_how_many_records_are_unwritten() {
 
 #[tokio::test]
 async fn every_sink_gets_every_line() {
-    let (one, other) = (Memory::default(), Memory::default());
+    let (one, other) = (MemorySink::default(), MemorySink::default());
     let sinks: Vec<Box<dyn Sink>> = vec![Box::new(one.clone()), Box::new(other.clone())];
     let clock = Arc::new(FixedClock(Timestamp::UNIX_EPOCH));
     let settings = settings(Durability::Async, OnFault::Deny);
@@ -346,7 +346,7 @@ async fn a_file_gets_its_lines_and_belongs_to_its_owner() {
 #[tokio::test]
 async fn a_secret_of_the_configuration_is_in_no_line() {
     const CANARY: &str = "canary-\"7f3a\"-\u{202e}é";
-    let memory = Memory::default();
+    let memory = MemorySink::default();
     let sinks: Vec<Box<dyn Sink>> = vec![Box::new(memory.clone())];
     let clock = Arc::new(FixedClock(Timestamp::UNIX_EPOCH));
     let settings = settings(Durability::Async, OnFault::Deny);
@@ -385,7 +385,7 @@ async fn a_secret_of_the_configuration_is_in_no_line() {
 
 #[tokio::test]
 async fn a_writer_that_panics_is_a_fault_and_no_hang() {
-    let audit = log(Durability::Strict, OnFault::Warn, Panicking, quick());
+    let audit = log(Durability::Strict, OnFault::Warn, PanickingSink, quick());
     assert_eq!(audit.record(call("x")).await, Err(AuditFault::Closed));
     assert_eq!(audit.record(call("y")).await, Err(AuditFault::Closed));
     assert_eq!(

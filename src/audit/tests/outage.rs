@@ -3,9 +3,9 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use super::super::pace::Pace;
+use super::super::backpressure::Backpressure;
 use super::super::*;
-use super::faulty::Faulty;
+use super::faulty::FaultySink;
 use super::log::{FOREVER, call, lines, log, poll_once, quick, targets};
 
 /// Waits for something that another thread will do.
@@ -17,7 +17,7 @@ pub(super) async fn until(mut done: impl FnMut() -> bool) {
 
 /// The length of the one line that `call("one")` makes.
 async fn line_length() -> usize {
-    let sink = Faulty::default();
+    let sink = FaultySink::default();
     let audit = log(Durability::Async, OnFault::Deny, sink.clone(), quick());
     audit.record(call("one")).await.unwrap();
     audit.close(FOREVER).await.unwrap();
@@ -27,7 +27,7 @@ async fn line_length() -> usize {
 #[tokio::test]
 async fn a_disk_full_at_any_byte_refuses_records_until_there_is_space_and_tears_no_line() {
     for space in 0..line_length().await {
-        let sink = Faulty::with_space(space);
+        let sink = FaultySink::with_space(space);
         let audit = log(Durability::Async, OnFault::Deny, sink.clone(), quick());
         audit.record(call("one")).await.unwrap();
         until(|| sink.failures() > 1).await;
@@ -53,7 +53,7 @@ async fn a_disk_full_at_any_byte_refuses_records_until_there_is_space_and_tears_
 #[tokio::test]
 async fn a_strict_record_that_meets_a_full_disk_at_any_byte_is_refused_and_is_there_once() {
     for space in 0..line_length().await {
-        let sink = Faulty::with_space(space);
+        let sink = FaultySink::with_space(space);
         let audit = log(Durability::Strict, OnFault::Deny, sink.clone(), quick());
         let refused = audit.record(call("one")).await;
         assert!(
@@ -70,7 +70,7 @@ async fn a_strict_record_that_meets_a_full_disk_at_any_byte_is_refused_and_is_th
 
 #[tokio::test]
 async fn a_sync_that_fails_refuses_and_writes_no_line_twice() {
-    let sink = Faulty::default();
+    let sink = FaultySink::default();
     sink.fail_to_sync();
     let audit = log(Durability::Strict, OnFault::Deny, sink.clone(), quick());
     let refused = audit.record(call("one")).await.unwrap_err();
@@ -86,9 +86,9 @@ async fn a_sync_that_fails_refuses_and_writes_no_line_twice() {
 
 #[tokio::test]
 async fn who_waits_for_room_when_writing_fails_is_refused() {
-    let sink = Faulty::default();
+    let sink = FaultySink::default();
     sink.hold();
-    let pace = Pace {
+    let pace = Backpressure {
         queue_bytes: 4096,
         ..quick()
     };
@@ -108,8 +108,8 @@ async fn who_waits_for_room_when_writing_fails_is_refused() {
 #[tokio::test]
 async fn with_warn_records_go_on_and_what_did_not_fit_is_counted() {
     for durability in [Durability::Async, Durability::Strict] {
-        let sink = Faulty::with_space(100);
-        let pace = Pace {
+        let sink = FaultySink::with_space(100);
+        let pace = Backpressure {
             queue_bytes: 16 * 1024,
             ..quick()
         };
@@ -143,11 +143,11 @@ async fn with_warn_records_go_on_and_what_did_not_fit_is_counted() {
 #[tokio::test]
 async fn a_log_that_stalls_refuses_instead_of_hanging_and_goes_on_when_it_can() {
     for durability in [Durability::Async, Durability::Strict] {
-        let sink = Faulty::default();
+        let sink = FaultySink::default();
         sink.hold();
         // Long enough for what comes after the stall not to look like one on a busy machine.
         let patience = Duration::from_millis(500);
-        let pace = Pace {
+        let pace = Backpressure {
             queue_bytes: 4096,
             patience,
             ..quick()
@@ -161,7 +161,7 @@ async fn a_log_that_stalls_refuses_instead_of_hanging_and_goes_on_when_it_can() 
             }
         };
         assert_eq!(fault, AuditFault::Stalled);
-        // From now on nobody has to find out by waiting.
+        // From now on no caller waits before it gets the fault.
         let next = poll_once(pin!(audit.record(call("y"))));
         assert!(
             matches!(next, std::task::Poll::Ready(Err(AuditFault::Stalled))),
@@ -185,9 +185,9 @@ async fn a_log_that_stalls_refuses_instead_of_hanging_and_goes_on_when_it_can() 
 
 #[tokio::test]
 async fn with_warn_a_log_that_stalls_costs_one_wait() {
-    let sink = Faulty::default();
+    let sink = FaultySink::default();
     sink.hold();
-    let pace = Pace {
+    let pace = Backpressure {
         queue_bytes: 4096,
         patience: Duration::from_millis(5),
         ..quick()
@@ -210,7 +210,7 @@ async fn with_warn_a_log_that_stalls_costs_one_wait() {
 
 #[tokio::test]
 async fn one_sink_that_fails_keeps_no_record_from_the_other_nor_doubles_one() {
-    let (full, memory) = (Faulty::with_space(30), Memory::default());
+    let (full, memory) = (FaultySink::with_space(30), MemorySink::default());
     let sinks: Vec<Box<dyn Sink>> = vec![Box::new(full.clone()), Box::new(memory.clone())];
     let clock = std::sync::Arc::new(crate::clock::FixedClock(jiff::Timestamp::UNIX_EPOCH));
     let settings = super::log::settings(Durability::Async, OnFault::Warn);
@@ -225,7 +225,7 @@ async fn one_sink_that_fails_keeps_no_record_from_the_other_nor_doubles_one() {
 
 #[tokio::test]
 async fn a_log_that_nobody_holds_any_more_writes_what_it_can_and_ends() {
-    let sink = Faulty::default();
+    let sink = FaultySink::default();
     let audit = log(Durability::Async, OnFault::Deny, sink.clone(), quick());
     for _ in 0..10 {
         audit.record(call("x")).await.unwrap();
@@ -233,7 +233,7 @@ async fn a_log_that_nobody_holds_any_more_writes_what_it_can_and_ends() {
     drop(audit);
     until(|| sink.text().lines().count() == 10).await;
 
-    let full = Faulty::with_space(10);
+    let full = FaultySink::with_space(10);
     let audit = log(Durability::Async, OnFault::Deny, full.clone(), quick());
     audit.record(call("x")).await.unwrap();
     drop(audit);
@@ -243,7 +243,7 @@ async fn a_log_that_nobody_holds_any_more_writes_what_it_can_and_ends() {
 
 #[tokio::test]
 async fn what_a_record_means_may_become_otherwise_while_records_are_written() {
-    let sink = Faulty::with_space(0);
+    let sink = FaultySink::with_space(0);
     let audit = log(Durability::Async, OnFault::Deny, sink.clone(), quick());
     audit.record(call("one")).await.unwrap();
     until(|| sink.failures() > 0).await;

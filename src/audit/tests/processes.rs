@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::super::*;
-use super::faulty::Faulty;
+use super::faulty::FaultySink;
 use super::log::{FOREVER, call, lines, log, quick, settings, targets};
 use crate::clock::FixedClock;
 
@@ -211,7 +211,7 @@ async fn has_two_outages() {
         .with_writer(std::io::stderr)
         .with_ansi(false)
         .init();
-    let sink = Faulty::default();
+    let sink = FaultySink::default();
     let audit = log(Durability::Async, OnFault::Warn, sink.clone(), quick());
     for _ in 0..2 {
         sink.fill_up();

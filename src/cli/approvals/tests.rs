@@ -82,7 +82,7 @@ fn a_gate_that_cannot_be_asked_is_not_a_gate_that_refuses() {
         assert_eq!((ended, out.len()), (exit, 0), "{err}");
         assert!(err.contains(told), "{err}");
     };
-    // Nobody listens at the port that was just given back.
+    // No process listens at the port that was just released.
     let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", socket.local_addr().unwrap());
     drop(socket);

@@ -3,9 +3,9 @@
 use std::io::Write;
 use std::path::Path;
 
-use super::super::whole;
-use super::look::Target;
-use super::{Found, Told, finish, one};
+use super::super::atomic_write;
+use super::target::CheckTarget;
+use super::{BoxedDiagnostic, CheckFindings, finish, one};
 use crate::cli::args::{CheckFormat, PolicyArgs, PolicyCommand};
 use crate::cli::exit::Exit;
 use crate::cli::heard;
@@ -34,17 +34,17 @@ pub fn run(args: &PolicyArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) ->
 }
 
 /// The schema, with the types that a lock adds.
-fn schema(dir: Option<&Path>, config: Option<&Path>) -> Result<String, Vec<Told>> {
+fn schema(dir: Option<&Path>, config: Option<&Path>) -> Result<String, Vec<BoxedDiagnostic>> {
     let target = match (dir, config) {
-        (_, Some(file)) => Target::of_configuration(file)?.into_iter().next(),
-        (Some(dir), None) => Some(Target::pack(dir.to_owned())),
+        (_, Some(file)) => CheckTarget::of_configuration(file)?.into_iter().next(),
+        (Some(dir), None) => Some(CheckTarget::pack(dir.to_owned())),
         (None, None) => None,
     };
     target.map_or_else(|| Ok(BASE_SCHEMA.to_owned()), |target| target.schema())
 }
 
 /// The allowlist of a configuration, as the engine gets it.
-fn allowlist(file: &Path) -> Result<String, Vec<Told>> {
+fn allowlist(file: &Path) -> Result<String, Vec<BoxedDiagnostic>> {
     let config = Config::load_offline(file).map_err(one)?;
     match &config.policy.allow {
         Some(names) => Ok(CompiledAllowlist::of(names).to_string()),
@@ -56,14 +56,16 @@ fn allowlist(file: &Path) -> Result<String, Vec<Told>> {
 }
 
 /// Writes the manifest of a directory, unless its policies have errors.
-fn write_manifest(dir: &Path) -> Result<Found, Vec<Told>> {
-    let target = Target::pack(dir.to_owned());
+fn write_manifest(dir: &Path) -> Result<CheckFindings, Vec<BoxedDiagnostic>> {
+    let target = CheckTarget::pack(dir.to_owned());
     let text = match loading::manifest(target.settings()) {
         Ok(text) => text,
         Err(errors) => {
             let told = errors.problems.into_iter();
-            return Ok(Found {
-                told: told.map(|problem| Box::new(problem) as Told).collect(),
+            return Ok(CheckFindings {
+                told: told
+                    .map(|problem| Box::new(problem) as BoxedDiagnostic)
+                    .collect(),
                 checked: vec![target.name.clone()],
                 wrote: None,
                 warnings: target.warnings(),
@@ -72,11 +74,11 @@ fn write_manifest(dir: &Path) -> Result<Found, Vec<Told>> {
     };
     let file = dir.join(MANIFEST_FILE);
     let shown = file.display().to_string();
-    whole::write(&file, &text).map_err(|error| {
+    atomic_write::write(&file, &text).map_err(|error| {
         let message = format!("`{shown}` cannot be written: {error}");
         one(PolicyProblem::error("check::manifest", message))
     })?;
-    Ok(Found {
+    Ok(CheckFindings {
         told: Vec::new(),
         checked: vec![target.name.clone()],
         wrote: Some(shown),

@@ -4,16 +4,16 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::{ALL, Finding, Found, Level, Told, Warnings, terminal};
+use super::{ALL, BoxedDiagnostic, CheckFindings, Finding, FindingLevel, WarningMode, terminal};
 use crate::findings::{self, Rule, Tool};
 
 /// The version of the JSON format.
 const SCHEMA: u32 = 1;
 
 /// What the check came to.
-pub(super) struct Report {
-    pub(super) outcome: Outcome,
-    told: Vec<Told>,
+pub(super) struct CheckReport {
+    pub(super) outcome: CheckOutcome,
+    told: Vec<BoxedDiagnostic>,
     findings: Vec<Finding>,
     checked: Vec<String>,
     wrote: Option<String>,
@@ -22,7 +22,7 @@ pub(super) struct Report {
 /// How it went as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Outcome {
+pub(super) enum CheckOutcome {
     Clean,
     Findings,
     NotChecked,
@@ -30,37 +30,37 @@ pub(super) enum Outcome {
 
 /// One line of JSON, described by `docs/schema/check.schema.json`.
 #[derive(Serialize)]
-struct Written<'r> {
+struct JsonReport<'r> {
     schema: u32,
-    outcome: Outcome,
+    outcome: CheckOutcome,
     /// The packs, or the configuration.
     checked: &'r [String],
-    summary: Summary,
+    summary: CheckSummary,
     findings: &'r [Finding],
 }
 
 #[derive(Serialize)]
-struct Summary {
+struct CheckSummary {
     errors: usize,
     warnings: usize,
 }
 
-impl Report {
-    pub(super) fn of(found: Found) -> Self {
-        let mut report = Self::with(Outcome::Clean, found.told, found.checked);
+impl CheckReport {
+    pub(super) fn of(found: CheckFindings) -> Self {
+        let mut report = Self::with(CheckOutcome::Clean, found.told, found.checked);
         report.wrote = found.wrote;
-        let Summary { errors, warnings } = report.summary();
-        if errors > 0 || warnings > 0 && found.warnings == Warnings::Error {
-            report.outcome = Outcome::Findings;
+        let CheckSummary { errors, warnings } = report.summary();
+        if errors > 0 || warnings > 0 && found.warnings == WarningMode::Error {
+            report.outcome = CheckOutcome::Findings;
         }
         report
     }
 
-    pub(super) fn not_checked(why: Vec<Told>) -> Self {
-        Self::with(Outcome::NotChecked, why, Vec::new())
+    pub(super) fn not_checked(why: Vec<BoxedDiagnostic>) -> Self {
+        Self::with(CheckOutcome::NotChecked, why, Vec::new())
     }
 
-    fn with(outcome: Outcome, told: Vec<Told>, checked: Vec<String>) -> Self {
+    fn with(outcome: CheckOutcome, told: Vec<BoxedDiagnostic>, checked: Vec<String>) -> Self {
         let findings = told.iter().flat_map(|told| Finding::all(&**told)).collect();
         Self {
             outcome,
@@ -76,13 +76,13 @@ impl Report {
         for told in &self.told {
             writeln!(out, "{}", terminal::text(&**told))?;
         }
-        if self.outcome == Outcome::NotChecked {
+        if self.outcome == CheckOutcome::NotChecked {
             return Ok(());
         }
         if let Some(file) = &self.wrote {
             return writeln!(out, "{file}: written");
         }
-        let Summary { errors, warnings } = self.summary();
+        let CheckSummary { errors, warnings } = self.summary();
         let checked = match self.checked.as_slice() {
             [one] => one.clone(),
             several => format!("{} packs", several.len()),
@@ -95,7 +95,7 @@ impl Report {
     }
 
     pub(super) fn json(&self, out: &mut dyn Write) -> io::Result<()> {
-        let written = Written {
+        let written = JsonReport {
             schema: SCHEMA,
             outcome: self.outcome,
             checked: &self.checked,
@@ -125,14 +125,14 @@ impl Report {
         findings::github(&self.findings, out)
     }
 
-    fn summary(&self) -> Summary {
+    fn summary(&self) -> CheckSummary {
         let count = |level| {
             let all = self.findings.iter();
             all.filter(|finding| finding.severity == level).count()
         };
-        Summary {
-            errors: count(Level::Error),
-            warnings: count(Level::Warning),
+        CheckSummary {
+            errors: count(FindingLevel::Error),
+            warnings: count(FindingLevel::Warning),
         }
     }
 }

@@ -166,7 +166,7 @@ fn a_broken_lock_and_a_wrong_type_hide_nothing_else() {
     check(
         &[("p.cedar", &texts), labels, ("tools.lock", "{}")],
         Exit::Findings,
-        // The lock lacks two keys; whether the typed policy is right nobody can tell.
+        // The lock lacks two keys; whether the typed policy is right is unknown.
         &[
             "policy::lock",
             "policy::lock",
@@ -312,7 +312,7 @@ fn a_configuration_says_what_its_server_and_its_own_secrets_are_called() {
     let mut args = args(&[]);
     args.config = Some(dir.path().join("gate.toml"));
     assert_eq!(codes(&args).1, ["lint::unknown_name", "lint::unknown_word"]);
-    // Without it nobody knows what the server is called, or what else is looked for.
+    // Without it the name of the server and the custom secret rules are unknown.
     args.config = None;
     args.paths = vec![dir.path().join("p")];
     assert_eq!(codes(&args).1, ["lint::unknown_word", "lint::unknown_word"]);

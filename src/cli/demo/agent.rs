@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use super::failure::Failure;
+use super::failure::DemoFailure;
 use super::{DIAGNOSTICS, PACK};
 
 /// The longest wait for a line. A line takes about a millisecond on an idle machine.
@@ -18,15 +18,15 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const MAX_LINES: usize = 64;
 
 /// The agent's end of a session with the gate. A drop kills the gate.
-pub(super) struct Agent {
+pub(super) struct DemoAgent {
     gate: Child,
     input: Option<ChildStdin>,
     lines: Receiver<String>,
 }
 
-impl Agent {
+impl DemoAgent {
     /// Starts the gate, which starts the server.
-    pub(super) fn start(directory: &Path) -> Result<Self, Failure> {
+    pub(super) fn start(directory: &Path) -> Result<Self, DemoFailure> {
         let start = || {
             let mut gate = Command::new(std::env::current_exe()?)
                 .args(["proxy", "--config"])
@@ -53,23 +53,23 @@ impl Agent {
                 lines,
             })
         };
-        start().map_err(Failure::io("start the gate"))
+        start().map_err(DemoFailure::io("start the gate"))
     }
 
-    pub(super) fn send(&mut self, line: &str) -> Result<(), Failure> {
+    pub(super) fn send(&mut self, line: &str) -> Result<(), DemoFailure> {
         let sent = match &mut self.input {
             Some(input) => writeln!(input, "{line}").and_then(|()| input.flush()),
             None => Ok(()),
         };
-        sent.map_err(Failure::io("write to the gate"))
+        sent.map_err(DemoFailure::io("write to the gate"))
     }
 
     /// The next line from the gate; `None` after the gate has closed its output.
-    pub(super) fn receive(&mut self) -> Result<Option<String>, Failure> {
+    pub(super) fn receive(&mut self) -> Result<Option<String>, DemoFailure> {
         match self.lines.recv_timeout(PATIENCE) {
             Ok(line) => Ok(Some(line)),
             Err(RecvTimeoutError::Disconnected) => Ok(None),
-            Err(RecvTimeoutError::Timeout) => Err(Failure::Timeout {
+            Err(RecvTimeoutError::Timeout) => Err(DemoFailure::Timeout {
                 event: "a line from the gate",
                 seconds: PATIENCE.as_secs(),
             }),
@@ -81,13 +81,13 @@ impl Agent {
         self.input = None;
     }
 
-    pub(super) fn wait(&mut self) -> Result<ExitStatus, Failure> {
+    pub(super) fn wait(&mut self) -> Result<ExitStatus, DemoFailure> {
         let ended = self.gate.wait();
-        ended.map_err(Failure::io("wait for the end of the gate"))
+        ended.map_err(DemoFailure::io("wait for the end of the gate"))
     }
 }
 
-impl Drop for Agent {
+impl Drop for DemoAgent {
     fn drop(&mut self) {
         // Both fail for a gate that has ended.
         let _ = self.gate.kill();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Failure {
+pub(super) enum DemoFailure {
     #[error("this is not so: {statement}\n  expected: {expected:?}\n  found:    {found:?}")]
     False {
         statement: String,
@@ -27,14 +27,14 @@ pub(super) enum Failure {
     NotJson(String),
     #[error("{failure}\nThe files of this run are in {}.", .directory.display())]
     InDirectory {
-        failure: Box<Failure>,
+        failure: Box<DemoFailure>,
         directory: PathBuf,
     },
     #[error("cannot write to standard output: {0}")]
     Output(io::Error),
 }
 
-impl Failure {
+impl DemoFailure {
     pub(super) fn io(action: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |cause| Self::Io { action, cause }
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io, thread};
 
-use super::failure::Failure;
+use super::failure::DemoFailure;
 use super::{AUDIT, RECEIVED};
 use crate::wire::{Document, Limits, Value};
 
@@ -22,7 +22,7 @@ pub(super) struct Logs {
 
 /// One line of JSON: a message, or a record.
 #[derive(Clone)]
-pub(super) struct Line(Document);
+pub(super) struct JsonLine(Document);
 
 impl Logs {
     pub(super) fn new(directory: &Path) -> Self {
@@ -35,8 +35,8 @@ impl Logs {
 
     /// The new records before those of the ping `fence`. The gate writes records in the order of the
     /// decisions, so that none of an earlier message is missing.
-    pub(super) fn records_before(&mut self, fence: &str) -> Result<Vec<Line>, Failure> {
-        let is_fence = |record: &Line| record.text("/correlation/job_id") == fence;
+    pub(super) fn records_before(&mut self, fence: &str) -> Result<Vec<JsonLine>, DemoFailure> {
+        let is_fence = |record: &JsonLine| record.text("/correlation/job_id") == fence;
         for _ in 0..MAX_READS {
             let all = self.records()?;
             let new = all.get(self.records..).unwrap_or_default();
@@ -48,21 +48,21 @@ impl Logs {
             }
             thread::sleep(PAUSE);
         }
-        Err(Failure::Timeout {
+        Err(DemoFailure::Timeout {
             event: "a record in the audit log",
             seconds: PAUSE.saturating_mul(MAX_READS).as_secs(),
         })
     }
 
     /// All records of the run.
-    pub(super) fn records(&self) -> Result<Vec<Line>, Failure> {
+    pub(super) fn records(&self) -> Result<Vec<JsonLine>, DemoFailure> {
         let lines = self.lines_of(AUDIT)?;
-        lines.iter().map(|line| Line::read(line)).collect()
+        lines.iter().map(|line| JsonLine::read(line)).collect()
     }
 
     /// The new lines that the server received before the ping `fence`. The server writes a line to its log
     /// before it answers.
-    pub(super) fn received_before(&mut self, fence: &str) -> Result<Vec<String>, Failure> {
+    pub(super) fn received_before(&mut self, fence: &str) -> Result<Vec<String>, DemoFailure> {
         let all = self.lines_of(RECEIVED)?;
         let new = all.iter().skip(self.received);
         let before = new.take_while(|line| !line.contains(fence));
@@ -72,22 +72,22 @@ impl Logs {
     }
 
     /// The whole lines of a log, without a line that is being written.
-    fn lines_of(&self, log: &str) -> Result<Vec<String>, Failure> {
+    fn lines_of(&self, log: &str) -> Result<Vec<String>, DemoFailure> {
         let text = match fs::read_to_string(self.directory.join(log)) {
             // Its writer makes it.
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => String::new(),
-            read => read.map_err(Failure::io("read a log"))?,
+            read => read.map_err(DemoFailure::io("read a log"))?,
         };
         let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
         Ok(whole.lines().map(str::to_owned).collect())
     }
 }
 
-impl Line {
-    pub(super) fn read(line: &str) -> Result<Self, Failure> {
+impl JsonLine {
+    pub(super) fn read(line: &str) -> Result<Self, DemoFailure> {
         let read = Document::decode(line.as_bytes(), &Limits::default());
         read.map(Self)
-            .map_err(|_| Failure::NotJson(line.to_owned()))
+            .map_err(|_| DemoFailure::NotJson(line.to_owned()))
     }
 
     /// The value at a JSON Pointer: the content of a string, and the JSON of anything else. Empty if there

@@ -19,8 +19,8 @@ use std::path::{Path, absolute};
 use super::args::DemoArgs;
 use super::exit::Exit;
 use super::test_policy::paint;
-use failure::Failure;
-use page::Page;
+use failure::DemoFailure;
+use page::DemoPage;
 
 /// The directory of the policies and the configuration, in the source tree and in a directory of files.
 const PACK: &str = "policies/quickstart";
@@ -48,7 +48,7 @@ const DIAGNOSTICS: &str = "gate-stderr.log";
 
 /// Plays the demo.
 pub fn run(args: &DemoArgs, out: &mut dyn Write) -> Exit {
-    let mut page = Page::new(out, paint());
+    let mut page = DemoPage::new(out, paint());
     let played = match &args.keep {
         Some(directory) => play_in(&mut page, directory),
         None => play_in_temporary_directory(&mut page),
@@ -62,25 +62,25 @@ pub fn run(args: &DemoArgs, out: &mut dyn Write) -> Exit {
 }
 
 /// The files of a failed run stay, for a person who looks for the cause.
-fn play_in_temporary_directory(page: &mut Page<'_>) -> Result<(), Failure> {
+fn play_in_temporary_directory(page: &mut DemoPage<'_>) -> Result<(), DemoFailure> {
     let mut directory = tempfile::Builder::new()
         .prefix("mcp-protector-demo-")
         .tempdir()
-        .map_err(Failure::io("make a temporary directory"))?;
+        .map_err(DemoFailure::io("make a temporary directory"))?;
     let played = play_in(page, directory.path());
-    directory.disable_cleanup(matches!(played, Err(Failure::InDirectory { .. })));
+    directory.disable_cleanup(matches!(played, Err(DemoFailure::InDirectory { .. })));
     played
 }
 
-fn play_in(page: &mut Page<'_>, directory: &Path) -> Result<(), Failure> {
-    let directory = absolute(directory).map_err(Failure::io("find the directory"))?;
+fn play_in(page: &mut DemoPage<'_>, directory: &Path) -> Result<(), DemoFailure> {
+    let directory = absolute(directory).map_err(DemoFailure::io("find the directory"))?;
     write_files(&directory)?;
     story::play(page, &directory).map_err(|failure| failure.in_directory(directory))
 }
 
 /// Writes the pack, with this program as the server and the logs in `directory`.
-fn write_files(directory: &Path) -> Result<(), Failure> {
-    let failed = Failure::io("write the files of the demo");
+fn write_files(directory: &Path) -> Result<(), DemoFailure> {
+    let failed = DemoFailure::io("write the files of the demo");
     let write = || {
         let pack = directory.join(PACK);
         fs::create_dir_all(directory)?;

@@ -5,44 +5,44 @@ use std::path::Path;
 use std::process::ExitStatus;
 
 use super::PACK;
-use super::agent::Agent;
-use super::failure::Failure;
-use super::logs::{Line, Logs};
-use super::page::{Colour, Page};
+use super::agent::DemoAgent;
+use super::failure::DemoFailure;
+use super::logs::{JsonLine, Logs};
+use super::page::{DemoPage, TerminalColour};
 use crate::loading::{self, Settings};
 use crate::policy::{PolicyId, PolicySnapshot};
 
 /// The agent on one side, the logs on the other.
-pub(super) struct Scene<'p, 'o> {
-    pub(super) page: &'p mut Page<'o>,
+pub(super) struct DemoScene<'p, 'o> {
+    pub(super) page: &'p mut DemoPage<'o>,
     pub(super) logs: Logs,
     pub(super) policies: PolicySnapshot,
     /// The questions of the gate to a person.
     pub(super) questions: Vec<String>,
     /// The number of statements that the demo has checked.
     pub(super) checks: u32,
-    agent: Agent,
+    agent: DemoAgent,
     steps: u32,
     shown: HashSet<String>,
 }
 
 /// The traces of one request.
-pub(super) struct Traces {
-    pub(super) answer: Line,
+pub(super) struct RequestTraces {
+    pub(super) answer: JsonLine,
     /// The lines that the server received.
     pub(super) received: Vec<String>,
-    pub(super) records: Vec<Line>,
+    pub(super) records: Vec<JsonLine>,
 }
 
-impl<'p, 'o> Scene<'p, 'o> {
-    pub(super) fn open(page: &'p mut Page<'o>, directory: &Path) -> Result<Self, Failure> {
+impl<'p, 'o> DemoScene<'p, 'o> {
+    pub(super) fn open(page: &'p mut DemoPage<'o>, directory: &Path) -> Result<Self, DemoFailure> {
         let settings = Settings {
             dir: Some(directory.join(PACK)),
             ..Settings::default()
         };
         let policies = loading::load(&settings).map_err(|errors| {
             let problems = errors.problems.iter().map(ToString::to_string);
-            Failure::Policies(problems.collect::<Vec<_>>().join("; "))
+            DemoFailure::Policies(problems.collect::<Vec<_>>().join("; "))
         })?;
         Ok(Self {
             page,
@@ -50,17 +50,21 @@ impl<'p, 'o> Scene<'p, 'o> {
             policies: policies.snapshot,
             questions: Vec::new(),
             checks: 0,
-            agent: Agent::start(directory)?,
+            agent: DemoAgent::start(directory)?,
             steps: 0,
             shown: HashSet::new(),
         })
     }
 
     /// Sends a request, shows it, and collects its traces. The agent sends `then` after the answer.
-    pub(super) fn ask(&mut self, request: &str, then: &[&str]) -> Result<Traces, Failure> {
+    pub(super) fn ask(
+        &mut self,
+        request: &str,
+        then: &[&str],
+    ) -> Result<RequestTraces, DemoFailure> {
         self.page.json("agent sent", request)?;
         self.agent.send(request)?;
-        let answer = self.answer_to(&Line::read(request)?.text("/id"))?;
+        let answer = self.answer_to(&JsonLine::read(request)?.text("/id"))?;
         for line in then {
             self.agent.send(line)?;
         }
@@ -71,7 +75,7 @@ impl<'p, 'o> Scene<'p, 'o> {
             r#"{{"jsonrpc":"2.0","id":"{fence}","method":"ping","params":{{"_meta":{{"mcp-protector/job_id":"{fence}"}}}}}}"#
         ))?;
         self.answer_to(&fence)?;
-        Ok(Traces {
+        Ok(RequestTraces {
             answer,
             received: self.logs.received_before(&fence)?,
             records: self.logs.records_before(&fence)?,
@@ -79,9 +83,9 @@ impl<'p, 'o> Scene<'p, 'o> {
     }
 
     /// The answer to a request. A scripted person approves each question before it.
-    fn answer_to(&mut self, id: &str) -> Result<Line, Failure> {
+    fn answer_to(&mut self, id: &str) -> Result<JsonLine, DemoFailure> {
         while let Some(line) = self.agent.receive()? {
-            let line = Line::read(&line)?;
+            let line = JsonLine::read(&line)?;
             match line.text("/method").as_str() {
                 "" if line.text("/id") == id => return Ok(line),
                 "elicitation/create" => {
@@ -100,15 +104,15 @@ impl<'p, 'o> Scene<'p, 'o> {
                 }
             }
         }
-        Err(Failure::GateExited(self.agent.wait()?))
+        Err(DemoFailure::GateExited(self.agent.wait()?))
     }
 
     /// Shows the decision of the gate and its reason, by the record and the policies.
-    pub(super) fn show_decision(&mut self, record: &Line) -> Result<(), Failure> {
+    pub(super) fn show_decision(&mut self, record: &JsonLine) -> Result<(), DemoFailure> {
         let decision = record.text("/decision");
         let (colour, mut reasons) = match decision.as_str() {
-            "ALLOW" => (Colour::Green, Vec::new()),
-            _ => (Colour::Red, vec![record.text("/reason/code")]),
+            "ALLOW" => (TerminalColour::Green, Vec::new()),
+            _ => (TerminalColour::Red, vec![record.text("/reason/code")]),
         };
         let policies = record.texts("/policies", "");
         reasons.extend(policies.iter().map(|id| format!("by {}", self.place(id))));
@@ -118,7 +122,7 @@ impl<'p, 'o> Scene<'p, 'o> {
     }
 
     /// Shows a policy before the step in which it decides.
-    pub(super) fn show_policy(&mut self, id: &str) -> Result<(), Failure> {
+    pub(super) fn show_policy(&mut self, id: &str) -> Result<(), DemoFailure> {
         let place = self.place(id);
         self.page.row("policy", &place)?;
         self.show_text(id)
@@ -140,7 +144,7 @@ impl<'p, 'o> Scene<'p, 'o> {
     }
 
     /// Shows the text of a policy, once in a demo.
-    fn show_text(&mut self, id: &str) -> Result<(), Failure> {
+    fn show_text(&mut self, id: &str) -> Result<(), DemoFailure> {
         match self.policies.policy_source(&PolicyId::new(id)) {
             Some((_, text)) if self.shown.insert(id.to_owned()) => self.page.policy(text),
             _ => Ok(()),
@@ -148,7 +152,7 @@ impl<'p, 'o> Scene<'p, 'o> {
     }
 
     /// Shows the lines that reached the server, and the answer that reached the agent.
-    pub(super) fn show_messages(&mut self, traces: &Traces) -> Result<(), Failure> {
+    pub(super) fn show_messages(&mut self, traces: &RequestTraces) -> Result<(), DemoFailure> {
         if traces.received.is_empty() {
             self.page.row("server got", "nothing")?;
         }
@@ -164,9 +168,9 @@ impl<'p, 'o> Scene<'p, 'o> {
         statement: &str,
         expected: &[&str],
         found: &[String],
-    ) -> Result<(), Failure> {
+    ) -> Result<(), DemoFailure> {
         if expected != found {
-            return Err(Failure::False {
+            return Err(DemoFailure::False {
                 statement: statement.to_owned(),
                 expected: expected.iter().map(ToString::to_string).collect(),
                 found: found.to_owned(),
@@ -177,7 +181,7 @@ impl<'p, 'o> Scene<'p, 'o> {
     }
 
     /// Ends the session from the side of the agent; the last lines of the gate, and its exit status.
-    pub(super) fn close(&mut self) -> Result<(Vec<String>, ExitStatus), Failure> {
+    pub(super) fn close(&mut self) -> Result<(Vec<String>, ExitStatus), DemoFailure> {
         self.agent.close();
         let mut last = Vec::new();
         while let Some(line) = self.agent.receive()? {
@@ -187,18 +191,21 @@ impl<'p, 'o> Scene<'p, 'o> {
     }
 }
 
-impl Traces {
+impl RequestTraces {
     /// The first record of a kind; an empty one if there is none.
-    pub(super) fn record(&self, kind: &str) -> Result<Line, Failure> {
+    pub(super) fn record(&self, kind: &str) -> Result<JsonLine, DemoFailure> {
         let mut of_kind = self.records.iter().filter(|it| it.text("/kind") == kind);
-        of_kind.next().cloned().map_or_else(|| Line::read("{}"), Ok)
+        of_kind
+            .next()
+            .cloned()
+            .map_or_else(|| JsonLine::read("{}"), Ok)
     }
 
     /// The parameters of each message that the server received; its id is the gate's own.
-    pub(super) fn received_params(&self) -> Result<Vec<String>, Failure> {
+    pub(super) fn received_params(&self) -> Result<Vec<String>, DemoFailure> {
         let received = self.received.iter();
         received
-            .map(|line| Ok(Line::read(line)?.json("/params").to_owned()))
+            .map(|line| Ok(JsonLine::read(line)?.json("/params").to_owned()))
             .collect()
     }
 

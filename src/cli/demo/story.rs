@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::failure::Failure;
-use super::page::Page;
-use super::scene::Scene;
+use super::failure::DemoFailure;
+use super::page::DemoPage;
+use super::scene::DemoScene;
 use super::server::{BACKUP, PASSWORD};
 
 const INTRODUCTION: &str = "An agent, a gate and a server, on this machine and over stdio. The \
@@ -19,11 +19,11 @@ const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialize
 const NEXT: &str = "mcp-protector proxy --allow read_file,list_directory -- npx -y @modelcontextprotocol/server-filesystem /srv/data";
 
 /// Plays all steps.
-pub(super) fn play(page: &mut Page<'_>, directory: &Path) -> Result<(), Failure> {
+pub(super) fn play(page: &mut DemoPage<'_>, directory: &Path) -> Result<(), DemoFailure> {
     page.heading("mcp-protector: the gate at work")?;
     page.paragraph(INTRODUCTION)?;
     page.line("  agent  ⇄  mcp-protector proxy --config gate.toml  ⇄  notes-server")?;
-    let mut scene = Scene::open(page, directory)?;
+    let mut scene = DemoScene::open(page, directory)?;
     start(&mut scene)?;
     list(&mut scene)?;
     allowed_call(&mut scene)?;
@@ -43,7 +43,7 @@ pub(super) fn play(page: &mut Page<'_>, directory: &Path) -> Result<(), Failure>
     )
 }
 
-fn start(scene: &mut Scene<'_, '_>) -> Result<(), Failure> {
+fn start(scene: &mut DemoScene<'_, '_>) -> Result<(), DemoFailure> {
     scene.page.heading("1. The agent starts a session")?;
     let traces = scene.ask(INITIALIZE, &[INITIALIZED])?;
     let record = traces.record("request")?;
@@ -62,7 +62,7 @@ fn start(scene: &mut Scene<'_, '_>) -> Result<(), Failure> {
     scene.check(statement, &[&revision], &[record.text("/revision")])
 }
 
-fn list(scene: &mut Scene<'_, '_>) -> Result<(), Failure> {
+fn list(scene: &mut DemoScene<'_, '_>) -> Result<(), DemoFailure> {
     scene
         .page
         .heading("2. The gate filters the list of tools")?;
@@ -88,7 +88,7 @@ fn list(scene: &mut Scene<'_, '_>) -> Result<(), Failure> {
     scene.check(statement, &["`export_notes`"], &hidden)
 }
 
-fn allowed_call(scene: &mut Scene<'_, '_>) -> Result<(), Failure> {
+fn allowed_call(scene: &mut DemoScene<'_, '_>) -> Result<(), DemoFailure> {
     scene
         .page
         .heading("3. The gate forwards a call that a policy permits")?;
@@ -115,7 +115,7 @@ fn allowed_call(scene: &mut Scene<'_, '_>) -> Result<(), Failure> {
     )
 }
 
-fn denied_argument(scene: &mut Scene<'_, '_>) -> Result<(), Failure> {
+fn denied_argument(scene: &mut DemoScene<'_, '_>) -> Result<(), DemoFailure> {
     scene
         .page
         .heading("4. The gate rejects a call because of an argument")?;
@@ -150,7 +150,7 @@ fn denied_argument(scene: &mut Scene<'_, '_>) -> Result<(), Failure> {
     )
 }
 
-fn redaction(scene: &mut Scene<'_, '_>) -> Result<(), Failure> {
+fn redaction(scene: &mut DemoScene<'_, '_>) -> Result<(), DemoFailure> {
     scene
         .page
         .heading("5. The gate takes a credential out of a result")?;
@@ -170,7 +170,7 @@ fn redaction(scene: &mut Scene<'_, '_>) -> Result<(), Failure> {
     scene.check("the log names the rule", &["postgres-url"], &rules)
 }
 
-fn consent(scene: &mut Scene<'_, '_>) -> Result<(), Failure> {
+fn consent(scene: &mut DemoScene<'_, '_>) -> Result<(), DemoFailure> {
     scene
         .page
         .heading("6. The gate asks a person before a deletion")?;
@@ -203,7 +203,7 @@ fn consent(scene: &mut Scene<'_, '_>) -> Result<(), Failure> {
     scene.check("the server deletes the note", &["deleted"], &deleted)
 }
 
-fn audit(scene: &mut Scene<'_, '_>) -> Result<(), Failure> {
+fn audit(scene: &mut DemoScene<'_, '_>) -> Result<(), DemoFailure> {
     scene.page.heading("7. The audit log has all of it")?;
     let (last, status) = scene.close()?;
     scene.check("the gate sends nothing after the session", &[], &last)?;

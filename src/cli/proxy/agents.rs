@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use crate::agent::http::{Brought, Inbound, Streams};
 use crate::agent::stdio::{AgentInput, AgentWriter};
 use crate::gate::{Agent, AgentGone, Permit, Source};
-use crate::wire::{Carrier, Frame, LineReader, Stream, Unread};
+use crate::wire::{DiscardReason, LineFrame, LineReader, Stream, TransportHeaders};
 
 /// The agent of one conversation: what delivers.
 #[derive(Debug)]
@@ -31,9 +31,9 @@ pub(super) enum Inbox {
 #[derive(Debug)]
 pub(super) enum Arrived<'i> {
     /// From somewhere, and what headers say of it.
-    Frame(Source, Carrier, &'i [u8]),
+    Frame(Source, TransportHeaders, &'i [u8]),
     /// A message that was thrown away.
-    Unread(Stream, Unread),
+    Unread(Stream, DiscardReason),
     /// It does not wait any more for what this stream would bring.
     HungUp(Stream),
     /// It has no stream open for this `ping`.
@@ -92,9 +92,11 @@ impl Inbox {
     pub(super) async fn next(&mut self) -> io::Result<Arrived<'_>> {
         match self {
             Self::Stdio(lines) => Ok(match lines.next().await? {
-                Some(Frame::Line(frame)) => Arrived::Frame(HERE, Carrier::default(), frame),
+                Some(LineFrame::Line(frame)) => {
+                    Arrived::Frame(HERE, TransportHeaders::default(), frame)
+                }
                 // Of an agent's lines the second is not told.
-                Some(Frame::Unread(why) | Frame::Answered(_, why)) => {
+                Some(LineFrame::Unread(why) | LineFrame::Answered(_, why)) => {
                     Arrived::Unread(Stream::MAIN, why)
                 }
                 None => Arrived::Closed,

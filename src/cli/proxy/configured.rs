@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use crate::config::{Changes, Config, ConfigErrors, ConfigFile, ConfigText};
+use crate::config::{Config, ConfigChanges, ConfigErrors, ConfigFile, ConfigText};
 use crate::gate::Terms;
-use crate::loading::{Meant, OnRemoval, Source};
+use crate::loading::{OnRemoval, Source, SourceSettings};
 
 use super::{policy_settings, settings};
 
@@ -23,7 +23,7 @@ pub(super) struct Fresh {
     /// As far as it can come into force.
     pub(super) config: Config,
     pub(super) terms: Terms,
-    pub(super) changes: Changes,
+    pub(super) changes: ConfigChanges,
 }
 
 impl Configured {
@@ -59,16 +59,16 @@ impl Source for Configured {
         &self,
         text: &ConfigText,
         on_policy_removal: OnRemoval,
-    ) -> Result<Meant<Self>, ConfigErrors> {
+    ) -> Result<SourceSettings<Self>, ConfigErrors> {
         let config = self.file.parse(text)?;
-        let changes = Changes::between(self.file.text(), &self.in_force, text);
+        let changes = ConfigChanges::between(self.file.text(), &self.in_force, text);
         if on_policy_removal == OnRemoval::Reject
             && let Some(errors) = ConfigErrors::of(self.path(), changes.missed.clone())
         {
             return Err(errors);
         }
         let config = config.in_place_of(&self.started);
-        Ok(Meant {
+        Ok(SourceSettings {
             settings: policy_settings(&config.policy),
             more: Fresh {
                 terms: settings::terms(&config),

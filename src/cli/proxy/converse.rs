@@ -13,7 +13,7 @@ use crate::audit::{self, Audit, Record};
 use crate::bridge::{Bridge, Bridged, Taken};
 use crate::gate::{Agent, AgentGone, Gate, Talk, Unsent, Upstream, UpstreamFault};
 use crate::session::{Place, Readiness};
-use crate::shutdown::{Cause, Shutdown};
+use crate::shutdown::{Shutdown, ShutdownCause};
 use crate::wire::Side;
 
 use super::super::exit::Exit;
@@ -39,7 +39,7 @@ pub(super) enum End {
     /// The agent closed its end, and everything it asked was answered.
     AgentClosed,
     /// A signal, or the agent went away before it was answered.
-    Stopped(Cause),
+    Stopped(ShutdownCause),
     /// The server cannot be brought back.
     UpstreamGone(String),
     /// Nothing could be recorded, so nothing may happen.
@@ -80,11 +80,11 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
         cause = shutdown.requested() => End::Stopped(cause),
     };
     shutdown.request(match &end {
-        End::AgentClosed => Cause::AgentGone,
+        End::AgentClosed => ShutdownCause::AgentGone,
         End::Stopped(cause) => *cause,
-        End::UpstreamGone(_) | End::AuditFault => Cause::UpstreamGone,
+        End::UpstreamGone(_) | End::AuditFault => ShutdownCause::UpstreamGone,
     });
-    if end == End::Stopped(Cause::Signal) {
+    if end == End::Stopped(ShutdownCause::Signal) {
         gate.stop_asking();
     }
     // What was in hand when the server was given up is answered as all is. What waits for another
@@ -101,7 +101,7 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
     }
     // Only an agent that still listens is worth waiting for. INVARIANT: then none of the futures
     // below has ended yet.
-    if matches!(end, End::AgentClosed | End::Stopped(Cause::Signal)) {
+    if matches!(end, End::AgentClosed | End::Stopped(ShutdownCause::Signal)) {
         tokio::select! {
             () = drained(gate, talk) => {}
             // The message in its hand; no other is read.
@@ -162,14 +162,14 @@ async fn listen<U: Upstream, A: Agent>(
                 bridge.inspect(|bridge| bridge.closed());
                 return End::AgentClosed;
             }
-            Ok(Arrived::Gone) => return End::Stopped(Cause::AgentGone),
+            Ok(Arrived::Gone) => return End::Stopped(ShutdownCause::AgentGone),
             Err(cause) => {
                 warn!("cannot read from the agent: {cause}");
                 return End::AgentClosed;
             }
         };
         if handled == Err(AgentGone) {
-            return End::Stopped(Cause::AgentGone);
+            return End::Stopped(ShutdownCause::AgentGone);
         }
     }
 }
@@ -195,7 +195,7 @@ async fn cross<U: Upstream, A: Agent>(
         let step = bridge.next().await;
         let _in_hand = hands.try_acquire();
         if bridge.carry_out(gate, talk, step).await == Err(AgentGone) {
-            return End::Stopped(Cause::AgentGone);
+            return End::Stopped(ShutdownCause::AgentGone);
         }
     }
 }
@@ -223,7 +223,7 @@ async fn attend<U: Upstream, A: Agent>(
                 events.close(Speaker::Open);
             }
             if told == Err(AgentGone) {
-                return End::Stopped(Cause::AgentGone);
+                return End::Stopped(ShutdownCause::AgentGone);
             }
             continue;
         }
@@ -298,7 +298,7 @@ async fn attend<U: Upstream, A: Agent>(
             },
         };
         if handled == Err(AgentGone) {
-            return End::Stopped(Cause::AgentGone);
+            return End::Stopped(ShutdownCause::AgentGone);
         }
     }
 }
@@ -355,7 +355,7 @@ async fn send_on<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, A>) -> End {
             gate.upstream_failed(talk, request, fault).await
         };
         if told == Err(AgentGone) {
-            return End::Stopped(Cause::AgentGone);
+            return End::Stopped(ShutdownCause::AgentGone);
         }
     }
 }
@@ -365,7 +365,7 @@ async fn resume<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, A>) -> End {
     loop {
         talk.session.until_parked_may_go_on().await;
         if gate.resume(talk).await == Err(AgentGone) {
-            return End::Stopped(Cause::AgentGone);
+            return End::Stopped(ShutdownCause::AgentGone);
         }
     }
 }
@@ -375,7 +375,7 @@ async fn go_on<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, A>) -> End {
     loop {
         talk.session.until_the_bell_rings().await;
         if gate.answered(talk).await == Err(AgentGone) {
-            return End::Stopped(Cause::AgentGone);
+            return End::Stopped(ShutdownCause::AgentGone);
         }
     }
 }
@@ -394,7 +394,7 @@ async fn follow<U: Upstream, A: Agent>(
             bridge.renew(terms);
         }
         if gate.renewed(talk, &replaced).await == Err(AgentGone) {
-            return End::Stopped(Cause::AgentGone);
+            return End::Stopped(ShutdownCause::AgentGone);
         }
     }
 }
@@ -408,7 +408,7 @@ async fn keep_time<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, A>) -> End
             () = talk.session.deadline_is_nearer() => continue,
         }
         if gate.expire(talk).await == Err(AgentGone) {
-            return End::Stopped(Cause::AgentGone);
+            return End::Stopped(ShutdownCause::AgentGone);
         }
     }
 }
@@ -460,9 +460,9 @@ impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::AgentClosed => f.write_str("the agent closed its end"),
-            Self::Stopped(Cause::Signal) => f.write_str("a signal"),
-            Self::Stopped(Cause::AgentGone) => f.write_str("the agent has gone"),
-            Self::Stopped(Cause::UpstreamGone) => f.write_str("the server has gone"),
+            Self::Stopped(ShutdownCause::Signal) => f.write_str("a signal"),
+            Self::Stopped(ShutdownCause::AgentGone) => f.write_str("the agent has gone"),
+            Self::Stopped(ShutdownCause::UpstreamGone) => f.write_str("the server has gone"),
             Self::UpstreamGone(reason) => f.write_str(reason),
             Self::AuditFault => f.write_str("the audit cannot be written"),
         }

@@ -2,7 +2,7 @@
 
 use tracing::debug;
 
-use crate::audit::{AuditFault, Observe, Redactor, Sighting, Text};
+use crate::audit::{AuditEventSummary, AuditFault, AuditObserver, Decision, Event, Redactor, Text};
 
 /// Tells every record that is taken. Nothing of arguments is in one.
 #[derive(Debug)]
@@ -23,15 +23,15 @@ impl Decisions {
     }
 }
 
-impl Observe for Decisions {
-    fn observe(&self, sighting: &Sighting, fault: Option<&AuditFault>) {
+impl AuditObserver for Decisions {
+    fn observe(&self, sighting: &AuditEventSummary, fault: Option<&AuditFault>) {
         debug!(
             session_id = self.shown(sighting.session.as_ref()),
-            kind = ?sighting.kind,
-            event = sighting.event.map(|event| format!("{event:?}")),
+            kind = sighting.kind.as_str(),
+            event = sighting.event.map(Event::as_str),
             method = self.shown(sighting.method.as_ref()),
             target = self.shown(sighting.target.as_ref()),
-            decision = sighting.decision.map(|decision| format!("{decision:?}")),
+            decision = sighting.decision.map(Decision::as_str),
             reason = self.shown(sighting.code.as_ref()),
             record = self.shown(sighting.reference.as_ref()),
             fault = fault.map(ToString::to_string),

@@ -14,9 +14,9 @@ use crate::config::{
     self, Bearer, Config, HttpListen, Jwks, JwtAlgorithm, Listen, ListenAuth, ServerAuth,
 };
 use crate::identity::{
-    Algorithm, Anonymous, Authenticate, Identity, Jwt, JwtError, JwtSettings, KeyFault, KeyFile,
-    KeySource, KeyUrl, ProtectedResource, Reach, ResourceError, StaticToken, StaticTokens,
-    StaticTokensError,
+    Algorithm, Anonymous, AnonymousReach, Authenticate, Identity, Jwt, JwtError, JwtSettings,
+    KeyFault, KeyFile, KeySource, KeyUrl, ProtectedResource, ResourceError, StaticToken,
+    StaticTokens, StaticTokensError,
 };
 use crate::memory::Memory;
 use crate::secret;
@@ -241,8 +241,8 @@ fn sessions_per_agent(config: &Config, listen: &HttpListen) -> usize {
 pub(super) fn authenticate(listen: &HttpListen) -> Result<Arc<dyn Authenticate>, NetworkError> {
     match &listen.auth {
         ListenAuth::None => Ok(Arc::new(Anonymous(match listen.anonymous {
-            config::Anonymous::LoopbackOnly => Reach::ThisMachine,
-            config::Anonymous::Allowed => Reach::Anywhere,
+            config::Anonymous::LoopbackOnly => AnonymousReach::ThisMachine,
+            config::Anonymous::Allowed => AnonymousReach::Anywhere,
         }))),
         ListenAuth::Bearer { tokens } => {
             let token = |(subject, token): (&String, &SecretString)| StaticToken {

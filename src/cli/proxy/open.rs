@@ -6,12 +6,12 @@ use tracing::{error, warn};
 
 use crate::admin::{Metrics, Serving};
 use crate::agent::http::{AskHealth, Connections, Listener};
-use crate::audit::{Audit, Kind, Observe, Record, Redactor};
+use crate::audit::{Audit, AuditObserver, Kind, Record, Redactor};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, Listen, StartupProbe};
 use crate::gate::{self, Gate};
 use crate::identity::Authenticate;
-use crate::loading::{Loaded, Watch};
+use crate::loading::{LoadedPolicies, Watch};
 use crate::memory::Memory;
 use crate::policy::PolicyStore;
 use crate::session::Session;
@@ -20,7 +20,7 @@ use crate::telemetry::{Exporter, Spans};
 use crate::upstream::open_files;
 
 use super::super::exit::Exit;
-use super::super::unmet::Expected;
+use super::super::unmet_requirements::PolicyRequirements;
 use super::configured::Configured;
 use super::conversations::Conversations;
 use super::decisions::Decisions;
@@ -77,7 +77,11 @@ pub(super) struct Opened {
 }
 
 /// In the order in which a failure does least harm.
-pub(super) async fn open(config: &Config, loaded: Loaded, memory: Memory) -> Result<Opened, Exit> {
+pub(super) async fn open(
+    config: &Config,
+    loaded: LoadedPolicies,
+    memory: Memory,
+) -> Result<Opened, Exit> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let operators = network::operators_token(config).map_err(|cause| invalid(&cause))?;
     let secrets = settings::secrets(config, operators.as_ref()).map_err(|cause| invalid(&cause))?;
@@ -106,7 +110,7 @@ pub(super) async fn open(config: &Config, loaded: Loaded, memory: Memory) -> Res
     let (upstreams, isolated) =
         Upstreams::both(config, roots, &secrets, &concealing, &clock, &memory)
             .map_err(|cause| invalid(&cause))?;
-    let missing = Expected::by(config).missing_in(&policies);
+    let missing = PolicyRequirements::by(config).missing_in(&policies);
     let shutdown = Shutdown::listen(config.limits.shutdown_grace_period)
         .map_err(|cause| broken("cannot listen for signals", &cause))?;
     let restart = Restart::default();
@@ -251,11 +255,11 @@ fn observed(
     spans: Option<&Arc<Spans>>,
     secrets: &Redactor,
 ) -> Audit {
-    let metrics = metrics.map(|metrics| Arc::clone(metrics) as Arc<dyn Observe>);
-    let spans = spans.map(|spans| Arc::clone(spans) as Arc<dyn Observe>);
+    let metrics = metrics.map(|metrics| Arc::clone(metrics) as Arc<dyn AuditObserver>);
+    let spans = spans.map(|spans| Arc::clone(spans) as Arc<dyn AuditObserver>);
     let followed = Decisions::are_followed().then(|| {
         let secrets = secrets.clone();
-        Arc::new(Decisions { secrets }) as Arc<dyn Observe>
+        Arc::new(Decisions { secrets }) as Arc<dyn AuditObserver>
     });
     let observers = metrics.into_iter().chain(spans).chain(followed);
     observers.fold(audit, Audit::observed_by)

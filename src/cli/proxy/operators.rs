@@ -8,7 +8,7 @@ use secrecy::SecretString;
 use tracing::info;
 
 use crate::admin::{
-    Approvals, Figures, Listener, Metrics, Places, Serving, Settings, Sources, Traces,
+    Approvals, Gauges, Listener, Metrics, Occupancy, Serving, Settings, Sources, TraceCounts,
 };
 use crate::agent::http::{AskHealth, Connections};
 use crate::clock::Clock;
@@ -119,21 +119,21 @@ pub(super) fn serve(
     let asked = Arc::clone(&health);
     let (restart, needed) = (parts.restart.clone(), parts.restart.clone());
     let memory = parts.memory.clone();
-    let figures = move || Figures {
+    let figures = move || Gauges {
         health: asked(),
         revision: gate.revision(),
         memory: memory.state(),
         restart: needed.keys().len(),
         sessions: conversations.count(),
-        kept: gate.places().map(|it| Places {
+        kept: gate.places().map(|it| Occupancy {
             taken: it.taken,
             most: it.most,
         }),
         connections: connections.as_ref().map(Connections::open),
         audit: audit.figures(),
         traces: traces.as_ref().map(|spans| {
-            let telemetry::Figures { exported, dropped } = spans.figures();
-            Traces { exported, dropped }
+            let telemetry::ExportFigures { exported, dropped } = spans.figures();
+            TraceCounts { exported, dropped }
         }),
         seconds: gate.elapsed().as_secs_f64(),
     };

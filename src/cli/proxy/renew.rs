@@ -12,11 +12,13 @@ use tracing::{info, warn};
 use crate::audit::{Audit, Reason};
 use crate::config::{Config, ConfigErrors, ConfigFile};
 use crate::gate::{Besides, Gate, Published};
-use crate::loading::{Cause, Found, Loaded, Refused, Taken, Turn, Watch};
+use crate::loading::{
+    LoadedPolicies, LoadedSource, ReloadAttempt, ReloadCause, ReloadError, ReloadOutcome, Watch,
+};
 use crate::policy::{PolicyErrors, PolicyProblem};
 
 use super::super::report;
-use super::super::unmet::Expected;
+use super::super::unmet_requirements::PolicyRequirements;
 use super::configured::{Configured, Fresh};
 use super::exposed::{Exposed, Started};
 use super::restart::Restart;
@@ -89,7 +91,7 @@ impl Renewal {
                 }
                 turn = next(&mut self.watch) => turn,
             };
-            let Some(Turn { cause, found, done }) = turn else {
+            let Some(ReloadAttempt { cause, found, done }) = turn else {
                 warn!("nothing is read again any more: the thread that does it has ended");
                 self.watch = None;
                 continue;
@@ -97,7 +99,7 @@ impl Renewal {
             let taken = match found {
                 Ok(found) => match self.exposed_by(&found) {
                     None => self.publish(gate, upstream, cause, found).await,
-                    Some(errors) => refuse(gate, upstream, &Refused::Policies(errors)).await,
+                    Some(errors) => refuse(gate, upstream, &ReloadError::Policies(errors)).await,
                 },
                 Err(refused) => refuse(gate, upstream, &refused).await,
             };
@@ -107,7 +109,7 @@ impl Renewal {
     }
 
     /// Refused like what cannot be compiled, where the server could write to what judges it.
-    fn exposed_by(&self, found: &Found<Configured>) -> Option<PolicyErrors> {
+    fn exposed_by(&self, found: &LoadedSource<Configured>) -> Option<PolicyErrors> {
         let roots = &found.loaded.snapshot.labels().roots;
         let told = match &found.more {
             Some(fresh) => {
@@ -124,20 +126,20 @@ impl Renewal {
         &mut self,
         gate: &Gate,
         upstream: &str,
-        cause: Cause,
-        found: Found<Configured>,
-    ) -> Taken {
-        let Found { mut loaded, more } = found;
+        cause: ReloadCause,
+        found: LoadedSource<Configured>,
+    ) -> ReloadOutcome {
+        let LoadedSource { mut loaded, more } = found;
         for notice in &loaded.notices {
             warn!("{notice}");
         }
-        let refused = told_of_candidate(&mut loaded);
+        let refused = rejected_shadow(&mut loaded);
         let mut told = None;
         if let Some(fresh) = &more {
             for warning in &fresh.config.warnings {
                 warn!("{warning}");
             }
-            for notice in Expected::by(&fresh.config).missing_in(&loaded.snapshot) {
+            for notice in PolicyRequirements::by(&fresh.config).missing_in(&loaded.snapshot) {
                 warn!("{notice}");
             }
             told = fresh.changes.told();
@@ -152,13 +154,13 @@ impl Renewal {
             Ok(published) => published,
             Err(fault) => {
                 warn!("what is new could not be recorded, and is not in force: {fault}");
-                return Taken::No;
+                return ReloadOutcome::No;
             }
         };
         match more {
             Some(fresh) => self.take(fresh),
             // An operator who sends SIGHUP sees the keys again.
-            None if cause == Cause::Asked => self.tell_what_needs_a_restart(),
+            None if cause == ReloadCause::Asked => self.tell_what_needs_a_restart(),
             None => {}
         }
         let terms_are_new = told.is_some();
@@ -171,7 +173,7 @@ impl Renewal {
             ),
             Published::Candidate => info!(
                 revision,
-                "the policies in force stay as they are, only the candidate has changed{with_terms}"
+                "the policies in force stay as they are, only the shadow policy has changed{with_terms}"
             ),
             Published::Terms => info!(
                 revision,
@@ -186,7 +188,7 @@ impl Renewal {
             self.news
                 .send_modify(|times| *times = times.wrapping_add(1));
         }
-        Taken::InForce
+        ReloadOutcome::InForce
     }
 
     fn tell_what_needs_a_restart(&self) {
@@ -220,35 +222,35 @@ impl Renewal {
     }
 }
 
-/// The code of records that say that a candidate was refused.
-const CANDIDATE_REFUSED: &str = "shadow_rejected";
+/// The code of records that say that the gate has rejected the shadow policy.
+const SHADOW_REJECTED: &str = "shadow_rejected";
 
-/// Why the candidate is left out, if it is.
-fn told_of_candidate(loaded: &mut Loaded) -> Option<Reason> {
-    let problems = std::mem::take(&mut loaded.candidate);
+/// The reason for rejecting the shadow policy, if it is invalid.
+fn rejected_shadow(loaded: &mut LoadedPolicies) -> Option<Reason> {
+    let problems = std::mem::take(&mut loaded.shadow);
     if problems.is_empty() {
         return None;
     }
     let errors = PolicyErrors::of(problems);
     warn!(
-        "the candidate in `policy.shadow` is refused, and not asked any more\n{}",
+        "the gate rejects the shadow policy in `policy.shadow`, and no longer evaluates it\n{}",
         report::text(&errors)
     );
     let code = errors.problems.first().map_or("", |first| first.code);
-    Some(Reason::code(CANDIDATE_REFUSED).with_text(format!("{code}: {}", first(&errors))))
+    Some(Reason::code(SHADOW_REJECTED).with_text(format!("{code}: {}", first(&errors))))
 }
 
-async fn next(watch: &mut Option<Watch<Configured>>) -> Option<Turn<Configured>> {
+async fn next(watch: &mut Option<Watch<Configured>>) -> Option<ReloadAttempt<Configured>> {
     match watch {
         Some(watch) => watch.next().await,
         None => pending().await,
     }
 }
 
-async fn refuse(gate: &Gate, upstream: &str, refused: &Refused<ConfigErrors>) -> Taken {
+async fn refuse(gate: &Gate, upstream: &str, refused: &ReloadError<ConfigErrors>) -> ReloadOutcome {
     let revision = &*gate.revision();
     let (code, text) = match refused {
-        Refused::Policies(errors) => {
+        ReloadError::Policies(errors) => {
             warn!(
                 revision,
                 "new policies are refused, the last good ones stay in force\n{}",
@@ -257,7 +259,7 @@ async fn refuse(gate: &Gate, upstream: &str, refused: &Refused<ConfigErrors>) ->
             let code = errors.problems.first().map(|first| first.code);
             (code, first(errors))
         }
-        Refused::Source(errors) => {
+        ReloadError::Source(errors) => {
             warn!(
                 revision,
                 "the configuration is refused, what was last good stays in force\n{}",
@@ -271,7 +273,7 @@ async fn refuse(gate: &Gate, upstream: &str, refused: &Refused<ConfigErrors>) ->
     if let Err(fault) = gate.keep(upstream, reason).await {
         warn!("that something is refused could not be recorded: {fault}");
     }
-    Taken::Refused
+    ReloadOutcome::Refused
 }
 
 /// The first problem, and how many there are.

@@ -16,7 +16,7 @@ use crate::upstream::http::{HttpClient, HttpClientError, HttpEvent, HttpEvents, 
 use crate::upstream::{
     self, ChildEvents, ChildProcess, ChildSender, Concealing, StartError, sandbox,
 };
-use crate::wire::{Form, Stream, Unread};
+use crate::wire::{ArrivalForm, DiscardReason, Stream};
 
 use super::later::{Begun, Later};
 use super::outbox::Sending;
@@ -60,9 +60,9 @@ pub(super) enum ServerEvents {
 /// Something that happened to a server, in order.
 #[derive(Debug)]
 pub(super) enum Occurrence<'e> {
-    Frame(Stream, Form, &'e [u8]),
+    Frame(Stream, ArrivalForm, &'e [u8]),
     /// A message that was discarded: it is too long, or there is no memory for it.
-    Unread(Stream, Unread),
+    Unread(Stream, DiscardReason),
     /// The request of this stream will not be answered.
     Failed(Stream, UpstreamFault),
     /// It was started, for the first time.
@@ -385,7 +385,9 @@ fn of_child<'e>(event: upstream::Event<'e>, started: &Started) -> Occurrence<'e>
         | upstream::Event::Restarted => {}
     }
     match event {
-        upstream::Event::Line(frame) => Occurrence::Frame(Stream::UNTOLD, Form::Whole, frame),
+        upstream::Event::Line(frame) => {
+            Occurrence::Frame(Stream::UNTOLD, ArrivalForm::Whole, frame)
+        }
         upstream::Event::Unread(why) => Occurrence::Unread(Stream::UNTOLD, why),
         upstream::Event::Answered(request, why) => {
             Occurrence::Failed(Stream::numbered(request), UpstreamFault::unread(why))

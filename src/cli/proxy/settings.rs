@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::config::{self, Bearer, Config, HttpListen, Listen, ListenAuth, ServerAuth};
 use crate::gate;
 use crate::guard::Preset;
-use crate::guard::secrets::Rules;
+use crate::guard::secrets::SecretRules;
 use crate::loading;
 use crate::policy::PolicyStore;
 use crate::secret;
@@ -53,8 +53,8 @@ pub(super) fn loading(policy: &config::Policy) -> loading::Settings {
             config::OtherMethods::Deny => loading::OtherMethods::Deny,
         },
         warnings: match policy.warnings {
-            config::Warnings::Error => loading::Warnings::Error,
-            config::Warnings::Allow => loading::Warnings::Allow,
+            config::Warnings::Error => loading::WarningMode::Error,
+            config::Warnings::Allow => loading::WarningMode::Allow,
         },
         lock: match policy.pinning {
             config::Pinning::Enforce => loading::Pinning::Enforce,
@@ -347,7 +347,7 @@ fn of_others(guards: &config::Guards) -> Option<gate::Secrets> {
     (!is_off).then(|| gate::Secrets {
         sent,
         received,
-        rules: Arc::new(Rules::with_own(&guards.secret_rules)),
+        rules: Arc::new(SecretRules::with_own(&guards.secret_rules)),
     })
 }
 

@@ -10,7 +10,7 @@ use crate::audit;
 use crate::bridge::Bridged;
 use crate::gate::{Gate, Talk};
 use crate::session::Session;
-use crate::shutdown::{Cause, Shutdown};
+use crate::shutdown::{Shutdown, ShutdownCause};
 use crate::wire::{LineReader, Side};
 
 use super::agents::{Inbox, Outbox};
@@ -70,7 +70,7 @@ pub(super) async fn serve(
 
 /// Nobody is asked for an agent that says nothing more: the gate stops.
 async fn stop_asking(gate: &Gate, shutdown: &Shutdown) -> Infallible {
-    if shutdown.requested().await == Cause::AgentGone {
+    if shutdown.requested().await == ShutdownCause::AgentGone {
         gate.stop_asking();
     }
     pending().await

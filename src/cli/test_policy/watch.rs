@@ -9,11 +9,11 @@ use std::thread;
 use super::super::args::TestPolicyArgs;
 use super::super::exit::Exit;
 use crate::config::Config;
-use crate::loading::{Changes, Waker, Woken};
+use crate::loading::{PathChanges, WakeReason, Waker};
 use crate::policy_tests;
 
 /// The present waiter for changes.
-type Waiting = Arc<Mutex<Option<Waker>>>;
+type CurrentWaker = Arc<Mutex<Option<Waker>>>;
 
 /// Runs until an interrupt; the exit code is that of the last run.
 pub(super) fn watch(args: &TestPolicyArgs, stdout: &mut dyn Write) -> Exit {
@@ -24,14 +24,14 @@ pub(super) fn watch(args: &TestPolicyArgs, stdout: &mut dyn Write) -> Exit {
     };
     loop {
         // Before the tests read anything, so that no change escapes.
-        let changes = Changes::of(watched(args));
+        let changes = PathChanges::of(watched(args));
         // INVARIANT: set before `ended` is asked, so that an interrupt is either seen or wakes.
         *waiting.lock().unwrap_or_else(PoisonError::into_inner) = Some(changes.waker());
         let last = super::run_once(args, stdout);
         tell("watching; Ctrl-C ends");
         match changes.wait(|| ended.load(Ordering::Acquire)) {
-            Woken::Changed => tell("changed"),
-            Woken::Ended => return last,
+            WakeReason::Changed => tell("changed"),
+            WakeReason::Ended => return last,
         }
     }
 }
@@ -47,8 +47,8 @@ fn watched(args: &TestPolicyArgs) -> Vec<PathBuf> {
 }
 
 /// From now on an interrupt sets `ended` and wakes the waiter.
-fn heed_interrupts(ended: &Arc<AtomicBool>) -> io::Result<Waiting> {
-    let waiting = Waiting::default();
+fn heed_interrupts(ended: &Arc<AtomicBool>) -> io::Result<CurrentWaker> {
+    let waiting = CurrentWaker::default();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .build()?;

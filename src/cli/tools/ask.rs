@@ -6,15 +6,15 @@ use tokio::time::timeout;
 
 use super::super::proxy;
 use super::offered::refused;
-use super::way::{Gone, Heard, Way};
-use super::words;
+use super::requests;
+use super::transport::{ServerEvent, ServerGone, ServerTransport};
 use crate::audit::Redactor;
 use crate::config::Config;
 use crate::gate::Carried;
 use crate::upstream::StartError;
 use crate::upstream::http::HttpClientError;
 use crate::wire::{
-    Era, Form, Fragment, KnownMethod, Limits, Message, Value, WireError, WireErrorKind,
+    ArrivalForm, Era, Fragment, KnownMethod, Limits, Message, Value, WireError, WireErrorKind,
 };
 
 /// A cursor that loops ends here.
@@ -22,7 +22,7 @@ const MAX_PAGES: usize = 1_000;
 
 /// Why there is no list.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum AskFault {
+pub(super) enum ListError {
     #[error("{0}")]
     Start(#[from] StartError),
     #[error("{0}")]
@@ -52,7 +52,7 @@ pub(super) enum AskFault {
 
 /// What the server says of itself.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct ServerDefinitions {
     /// The reply to what begins a session, or discovers the server.
     pub(super) opened: Message,
     /// The replies to `tools/list`, page by page.
@@ -62,14 +62,14 @@ pub(super) struct Told {
 }
 
 /// Asks for what a lock holds. What is shown to the server is learned by `secrets`.
-pub(super) fn ask(config: &Config, secrets: &Redactor) -> Result<Told, AskFault> {
+pub(super) fn ask(config: &Config, secrets: &Redactor) -> Result<ServerDefinitions, ListError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(AskFault::Runtime)?;
+        .map_err(ListError::Runtime)?;
     runtime.block_on(async {
         let mut dialogue = Dialogue {
-            way: Way::open(config, secrets)?,
+            way: ServerTransport::open(config, secrets)?,
             limits: proxy::gate_settings(config).from_upstream,
             within: config.limits.request_timeout,
             era: Era::Legacy,
@@ -83,7 +83,7 @@ pub(super) fn ask(config: &Config, secrets: &Redactor) -> Result<Told, AskFault>
 }
 
 struct Dialogue {
-    way: Way,
+    way: ServerTransport,
     limits: Limits,
     within: Duration,
     era: Era,
@@ -91,7 +91,7 @@ struct Dialogue {
 }
 
 impl Dialogue {
-    async fn told(&mut self) -> Result<Told, AskFault> {
+    async fn told(&mut self) -> Result<ServerDefinitions, ListError> {
         let opened = self.begin().await?;
         let tools = self.pages(KnownMethod::ToolsList, "tools").await?;
         let capabilities = opened.result().and_then(|it| it.get("capabilities"));
@@ -101,7 +101,7 @@ impl Dialogue {
         } else {
             Vec::new()
         };
-        Ok(Told {
+        Ok(ServerDefinitions {
             opened,
             tools,
             prompts,
@@ -112,7 +112,7 @@ impl Dialogue {
         &mut self,
         method: KnownMethod,
         list: &'static str,
-    ) -> Result<Vec<Message>, AskFault> {
+    ) -> Result<Vec<Message>, ListError> {
         let mut pages = Vec::new();
         let mut cursor: Option<String> = None;
         while pages.len() < MAX_PAGES {
@@ -126,14 +126,14 @@ impl Dialogue {
                 return Ok(pages);
             }
         }
-        Err(AskFault::Endless(list))
+        Err(ListError::Endless(list))
     }
 
     /// A session, if the server has any. One that refuses it is asked what it speaks, as for agents
     /// before a bridge.
-    async fn begin(&mut self) -> Result<Message, AskFault> {
+    async fn begin(&mut self) -> Result<Message, ListError> {
         let method = KnownMethod::Initialize;
-        let refusal = match self.request(method, words::initialize()).await {
+        let refusal = match self.request(method, requests::initialize()).await {
             Ok(opened) => {
                 let initialized = [
                     ("jsonrpc", Fragment::string("2.0")),
@@ -148,7 +148,7 @@ impl Dialogue {
                     .await?;
                 return Ok(opened);
             }
-            Err(refusal @ (AskFault::Refused { .. } | AskFault::Failed { .. })) => refusal,
+            Err(refusal @ (ListError::Refused { .. } | ListError::Failed { .. })) => refusal,
             Err(fault) => return Err(fault),
         };
         self.era = Era::Stateless;
@@ -160,7 +160,7 @@ impl Dialogue {
             let supported = discovered.result();
             let supported = supported.and_then(|result| result.get("supportedVersions"));
             let mut supported = supported.into_iter().flat_map(Value::items);
-            supported.any(|revision| revision.as_str().as_deref() == Some(words::STATELESS))
+            supported.any(|revision| revision.as_str().as_deref() == Some(requests::STATELESS))
         };
         if speaks { Ok(discovered) } else { Err(refusal) }
     }
@@ -168,7 +168,7 @@ impl Dialogue {
     fn meta(&self) -> Option<(&'static str, Fragment)> {
         match self.era {
             Era::Legacy => None,
-            Era::Stateless => Some(("_meta", words::meta())),
+            Era::Stateless => Some(("_meta", requests::meta())),
         }
     }
 
@@ -176,7 +176,7 @@ impl Dialogue {
         &mut self,
         method: KnownMethod,
         params: Fragment,
-    ) -> Result<Message, AskFault> {
+    ) -> Result<Message, ListError> {
         self.last += 1;
         let carried = Carried::Request {
             id: self.last,
@@ -184,7 +184,7 @@ impl Dialogue {
             name: None,
             revision: match self.era {
                 Era::Legacy => None,
-                Era::Stateless => Some(words::STATELESS.into()),
+                Era::Stateless => Some(requests::STATELESS.into()),
             },
         };
         let method = method.name();
@@ -198,35 +198,35 @@ impl Dialogue {
             .await?;
         let within = self.within;
         let reply = timeout(within, self.reply(method)).await;
-        let reply = reply.map_err(|_| AskFault::TimedOut { method, within })??;
+        let reply = reply.map_err(|_| ListError::TimedOut { method, within })??;
         match reply.error() {
             Some(error) => {
                 let told = error.get("message").and_then(Value::as_str);
                 let told = super::lines::shown(&told.unwrap_or_default());
-                Err(AskFault::Refused { method, told })
+                Err(ListError::Refused { method, told })
             }
             None => Ok(reply),
         }
     }
 
     /// Whatever comes before it is answered as by an agent that can do nothing, or is dropped.
-    async fn reply(&mut self, method: &'static str) -> Result<Message, AskFault> {
+    async fn reply(&mut self, method: &'static str) -> Result<Message, ListError> {
         let awaited = Fragment::unsigned(self.last);
         loop {
             let message = match self.way.next().await {
-                Heard::Frame(line) => Message::decode(&line, &self.limits)
-                    .map_err(|error| AskFault::NoMessage(told(&error, &line)))?,
-                Heard::TooLong => {
-                    return Err(AskFault::NoMessage("a line is too long".to_owned()));
+                ServerEvent::Frame(line) => Message::decode(&line, &self.limits)
+                    .map_err(|error| ListError::NoMessage(told(&error, &line)))?,
+                ServerEvent::TooLong => {
+                    return Err(ListError::NoMessage("a line is too long".to_owned()));
                 }
-                Heard::Failed(why) => return Err(AskFault::Failed { method, why }),
+                ServerEvent::Failed(why) => return Err(ListError::Failed { method, why }),
             };
             let id = message.id_value().map(Fragment::copy_of);
             match (id, message.method().is_some()) {
                 (Some(id), false) if id == awaited => return Ok(message),
                 (Some(id), true) => {
-                    let (answer, error) = words::answer(id, &message);
-                    let form = Form::Whole;
+                    let (answer, error) = requests::answer(id, &message);
+                    let form = ArrivalForm::Whole;
                     let carried = Carried::Reply { error, form };
                     self.send(carried, answer, method).await?;
                 }
@@ -240,9 +240,9 @@ impl Dialogue {
         carried: Carried,
         message: Fragment,
         method: &'static str,
-    ) -> Result<(), AskFault> {
+    ) -> Result<(), ListError> {
         let sent = self.way.send(carried, message.into_string()).await;
-        sent.map_err(|Gone| AskFault::Ended(method))
+        sent.map_err(|ServerGone| ListError::Ended(method))
     }
 }
 
@@ -256,15 +256,15 @@ fn told(error: &WireError, line: &[u8]) -> String {
 }
 
 /// Where the list goes on.
-fn next(page: &Message, list: &'static str) -> Result<Option<String>, AskFault> {
-    let result = page.result().ok_or(AskFault::NoList(list))?;
+fn next(page: &Message, list: &'static str) -> Result<Option<String>, ListError> {
+    let result = page.result().ok_or(ListError::NoList(list))?;
     if !result.get(list).is_some_and(Value::is_array) {
-        return Err(AskFault::NoList(list));
+        return Err(ListError::NoList(list));
     }
     match result.get("nextCursor").filter(|next| !next.is_null()) {
         None => Ok(None),
         Some(next) => {
-            let text = next.as_str().ok_or(AskFault::NoList(list))?;
+            let text = next.as_str().ok_or(ListError::NoList(list))?;
             Ok(Some(text.into_owned()))
         }
     }

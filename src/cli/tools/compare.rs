@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::lines;
 use crate::guard::text::{self, Flags};
-use crate::loading::{LockFile, Locked};
+use crate::loading::{LockFile, LockedItem};
 
 /// What is not the same.
 #[derive(Debug, Serialize)]
@@ -23,8 +23,8 @@ pub(super) struct Differences {
 #[derive(Debug, Serialize)]
 struct Difference {
     name: String,
-    #[serde(skip_serializing_if = "Kind::is_tool")]
-    kind: Kind,
+    #[serde(skip_serializing_if = "ItemKind::is_tool")]
+    kind: ItemKind,
     /// The lines that went and came, `-` and `+` before them.
     lines: Vec<String>,
     /// What in the text that is offered instructs a model, or hides.
@@ -34,7 +34,7 @@ struct Difference {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Kind {
+enum ItemKind {
     Tool,
     Prompt,
     Instructions,
@@ -45,7 +45,8 @@ impl Differences {
     pub(super) fn between(locked: Option<&LockFile>, offered: &LockFile) -> Self {
         let nothing = LockFile::default();
         let locked = locked.unwrap_or(&nothing);
-        let counts = |what: &Locked<'_>| offered.has_words() || matches!(what, Locked::Tool(_));
+        let counts =
+            |what: &LockedItem<'_>| offered.has_words() || matches!(what, LockedItem::Tool(_));
         let differs = |what| {
             let (before, after) = (locked.shown(what), offered.shown(what));
             let flags = offered.said(what).map(flagged).unwrap_or_default();
@@ -69,13 +70,13 @@ impl Differences {
         self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()
     }
 
-    pub(super) fn retain(&mut self, keep: impl Fn(Locked<'_>) -> bool) {
+    pub(super) fn retain(&mut self, keep: impl Fn(LockedItem<'_>) -> bool) {
         for found in [&mut self.added, &mut self.removed, &mut self.changed] {
             found.retain(|one| keep(one.what()));
         }
     }
 
-    pub(super) fn all(&self) -> impl Iterator<Item = Locked<'_>> {
+    pub(super) fn all(&self) -> impl Iterator<Item = LockedItem<'_>> {
         let all = self.added.iter().chain(&self.removed).chain(&self.changed);
         all.map(Difference::what)
     }
@@ -95,9 +96,9 @@ impl Differences {
                 first = false;
                 let name = lines::shown(&one.name);
                 match one.kind {
-                    Kind::Tool => writeln!(out, "{word}: {name}")?,
-                    Kind::Prompt => writeln!(out, "{word}: prompt {name}")?,
-                    Kind::Instructions => writeln!(out, "{word}: the server's instructions")?,
+                    ItemKind::Tool => writeln!(out, "{word}: {name}")?,
+                    ItemKind::Prompt => writeln!(out, "{word}: prompt {name}")?,
+                    ItemKind::Instructions => writeln!(out, "{word}: the server's instructions")?,
                 }
                 for line in &one.lines {
                     writeln!(out, "  {line}")?;
@@ -113,11 +114,11 @@ impl Differences {
 }
 
 impl Difference {
-    fn new(what: Locked<'_>, before: Option<&str>, after: Option<&str>, flags: Flags) -> Self {
+    fn new(what: LockedItem<'_>, before: Option<&str>, after: Option<&str>, flags: Flags) -> Self {
         let (kind, name) = match what {
-            Locked::Tool(name) => (Kind::Tool, name),
-            Locked::Prompt(name) => (Kind::Prompt, name),
-            Locked::Instructions => (Kind::Instructions, "instructions"),
+            LockedItem::Tool(name) => (ItemKind::Tool, name),
+            LockedItem::Prompt(name) => (ItemKind::Prompt, name),
+            LockedItem::Instructions => (ItemKind::Instructions, "instructions"),
         };
         Self {
             name: name.to_owned(),
@@ -127,16 +128,16 @@ impl Difference {
         }
     }
 
-    fn what(&self) -> Locked<'_> {
+    fn what(&self) -> LockedItem<'_> {
         match self.kind {
-            Kind::Tool => Locked::Tool(&self.name),
-            Kind::Prompt => Locked::Prompt(&self.name),
-            Kind::Instructions => Locked::Instructions,
+            ItemKind::Tool => LockedItem::Tool(&self.name),
+            ItemKind::Prompt => LockedItem::Prompt(&self.name),
+            ItemKind::Instructions => LockedItem::Instructions,
         }
     }
 }
 
-impl Kind {
+impl ItemKind {
     #[expect(
         clippy::trivially_copy_pass_by_ref,
         reason = "serde hands over a reference"

@@ -6,26 +6,26 @@ use std::path::Path;
 
 use super::super::args::ToolsSource;
 use super::super::{proxy, report};
-use super::ask::{self, AskFault};
-use super::place::Place;
+use super::ask::{self, ListError};
+use super::lock_path::LockPath;
 use crate::audit::SecretTooShort;
 use crate::config::{Config, ConfigErrors};
-use crate::loading::{LOCK_FILE, LockFile, Locked, Unfit};
+use crate::loading::{LOCK_FILE, LockFile, LockedItem, UnlockableDefinition};
 use crate::policy::PolicyErrors;
 use crate::wire::{Document, JsonErrorKind, Limits, Value};
 
 /// Everything that the commands start from.
 #[derive(Debug)]
-pub(super) struct Asked {
-    pub(super) place: Place,
+pub(super) struct LockInputs {
+    pub(super) place: LockPath,
     pub(super) offered: LockFile,
     /// What cannot be locked, and so stays unapproved.
-    pub(super) left_out: Vec<Unfit>,
+    pub(super) left_out: Vec<UnlockableDefinition>,
 }
 
 /// Why there is nothing to compare.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Failure {
+pub(super) enum ToolsFailure {
     #[error("the configuration is not usable")]
     Config(ConfigErrors),
     #[error("the lock is not usable")]
@@ -43,7 +43,7 @@ pub(super) enum Failure {
     #[error(transparent)]
     Unhidden(#[from] SecretTooShort),
     #[error("the server could not be asked: {0}")]
-    Ask(#[from] AskFault),
+    Ask(#[from] ListError),
     #[error("neither the lock nor the server has instructions")]
     NoInstructions,
     #[error("no {kind} is called `{name}`{}", nearest.as_ref().map(|it| format!("; did you mean `{it}`?")).unwrap_or_default())]
@@ -56,23 +56,23 @@ pub(super) enum Failure {
     Report(#[from] io::Error),
 }
 
-impl Asked {
-    pub(super) fn of(source: &ToolsSource) -> Result<Self, Failure> {
+impl LockInputs {
+    pub(super) fn of(source: &ToolsSource) -> Result<Self, ToolsFailure> {
         let config = source.config.as_deref().map(Config::load).transpose();
-        let config = config.map_err(Failure::Config)?;
+        let config = config.map_err(ToolsFailure::Config)?;
         let dir = config
             .as_ref()
             .and_then(|config| config.policy.dir.as_deref());
         let place = match (&source.lock, dir) {
-            (Some(file), _) => Place::of(file),
-            (None, Some(dir)) => Place::in_directory(dir),
-            (None, None) if config.is_some() => return Err(Failure::NoPlace),
-            (None, None) => Place::of(Path::new(LOCK_FILE)),
+            (Some(file), _) => LockPath::of(file),
+            (None, Some(dir)) => LockPath::in_directory(dir),
+            (None, None) if config.is_some() => return Err(ToolsFailure::NoPlace),
+            (None, None) => LockPath::of(Path::new(LOCK_FILE)),
         };
         let (offered, left_out) = match (&source.from, &config) {
             (Some(file), _) => recorded(file)?,
             (None, Some(config)) => asked(config)?,
-            (None, None) => return Err(Failure::NoPlace),
+            (None, None) => return Err(ToolsFailure::NoPlace),
         };
         Ok(Self {
             place,
@@ -82,7 +82,7 @@ impl Asked {
     }
 }
 
-fn asked(config: &Config) -> Result<(LockFile, Vec<Unfit>), Failure> {
+fn asked(config: &Config) -> Result<(LockFile, Vec<UnlockableDefinition>), ToolsFailure> {
     let secrets = proxy::upstream_secrets(config)?;
     let told = ask::ask(config, &secrets)?;
     let tools = told
@@ -98,20 +98,20 @@ fn asked(config: &Config) -> Result<(LockFile, Vec<Unfit>), Failure> {
         .iter()
         .filter_map(|page| page.result()?.get("prompts"));
     let prompts = prompts.flat_map(Value::items);
-    let unfit: Vec<Unfit> = prompts
+    let unfit: Vec<UnlockableDefinition> = prompts
         .filter_map(|prompt| lock.add_prompt(prompt).err())
         .collect();
-    for name in unfit.iter().filter_map(Unfit::name) {
-        lock.adopt(Locked::Prompt(name), &LockFile::default());
+    for name in unfit.iter().filter_map(UnlockableDefinition::name) {
+        lock.adopt(LockedItem::Prompt(name), &LockFile::default());
     }
     left_out.extend(unfit);
     // A lock is public.
     for what in lock.all() {
         let text = lock.said(what).unwrap_or_default();
         if secrets.redact(text) != text {
-            return Err(Failure::Secret(match what {
-                Locked::Tool(name) | Locked::Prompt(name) => super::lines::shown(name),
-                Locked::Instructions => "instructions".to_owned(),
+            return Err(ToolsFailure::Secret(match what {
+                LockedItem::Tool(name) | LockedItem::Prompt(name) => super::lines::shown(name),
+                LockedItem::Instructions => "instructions".to_owned(),
             }));
         }
     }
@@ -119,14 +119,14 @@ fn asked(config: &Config) -> Result<(LockFile, Vec<Unfit>), Failure> {
 }
 
 /// A recorded reply to `tools/list`, or its result.
-fn recorded(file: &Path) -> Result<(LockFile, Vec<Unfit>), Failure> {
+fn recorded(file: &Path) -> Result<(LockFile, Vec<UnlockableDefinition>), ToolsFailure> {
     let limits = Limits {
         max_bytes: 16 << 20,
         max_nodes: 2_000_000,
         ..Limits::default()
     };
-    let bytes = fs::read(file).map_err(|error| Failure::file(file, &error))?;
-    let no_list = |why: String| Failure::NoList(file.display().to_string(), why);
+    let bytes = fs::read(file).map_err(|error| ToolsFailure::file(file, &error))?;
+    let no_list = |why: String| ToolsFailure::NoList(file.display().to_string(), why);
     let document = Document::decode(&bytes, &limits)
         .map_err(|error| no_list(refused(&error, Some(&error.kind), &bytes)))?;
     let root = document.root();
@@ -140,12 +140,12 @@ fn recorded(file: &Path) -> Result<(LockFile, Vec<Unfit>), Failure> {
 }
 
 /// What can be locked, and what cannot: of what is defined in two ways neither is approved.
-fn locked<'v>(lists: impl IntoIterator<Item = Value<'v>>) -> (LockFile, Vec<Unfit>) {
+fn locked<'v>(lists: impl IntoIterator<Item = Value<'v>>) -> (LockFile, Vec<UnlockableDefinition>) {
     let mut lock = LockFile::default();
     let tools = lists.into_iter().flat_map(Value::items);
-    let unfit: Vec<Unfit> = tools.filter_map(|tool| lock.add(tool).err()).collect();
-    for name in unfit.iter().filter_map(Unfit::name) {
-        lock.adopt(Locked::Tool(name), &LockFile::default());
+    let unfit: Vec<UnlockableDefinition> = tools.filter_map(|tool| lock.add(tool).err()).collect();
+    for name in unfit.iter().filter_map(UnlockableDefinition::name) {
+        lock.adopt(LockedItem::Tool(name), &LockFile::default());
     }
     (lock, unfit)
 }
@@ -195,7 +195,7 @@ fn has_controls(value: &serde_json::Value) -> bool {
     false
 }
 
-impl Failure {
+impl ToolsFailure {
     pub(super) fn file(file: &Path, error: &io::Error) -> Self {
         Self::File {
             file: file.display().to_string(),

@@ -176,7 +176,7 @@ mod tests {
         check(
             &with(&format!("ratchet.file = '{}'", open.display())),
             &[],
-            &[("ratchet.file", "others than its owner may write")],
+            &[("ratchet.file", "users other than its owner may write")],
         );
         check(
             &with("upstream.cwd = 'no-such'"),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::published::{known, schema};
 use super::{render, valid};
 use crate::config::Config;
-use crate::config::reading::Availability;
+use crate::config::reader::KeyAvailability;
 use serde_json::Value;
 
 const TEXT: &str = include_str!("../../../docs/gate.toml");
@@ -136,7 +136,7 @@ fn each_alternative_of_the_annotated_file_is_valid_and_all_keys_stand_in_it() {
         let path = path.trim_start_matches('.');
         keys.contains(path.strip_suffix(".*").unwrap_or(path))
     };
-    let missing: Vec<_> = known(Availability::Now)
+    let missing: Vec<_> = known(KeyAvailability::Now)
         .into_iter()
         .filter(|path| !is_shown(path))
         .collect();

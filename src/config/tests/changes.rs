@@ -5,23 +5,23 @@ use std::collections::BTreeSet;
 use super::published::known;
 use super::valid;
 use crate::cli::proxy::{limited_gate_settings, policy_settings};
-use crate::config::reading::Availability;
+use crate::config::reader::KeyAvailability;
 use crate::config::settings::ConfigText;
-use crate::config::{Changes, Config};
+use crate::config::{Config, ConfigChanges};
 
-fn between(before: &str, now: &str) -> Changes {
+fn between(before: &str, now: &str) -> ConfigChanges {
     let text = |text: &str| ConfigText::new(text.to_owned());
     let before = text(before);
-    Changes::between(&before, &before, &text(now))
+    ConfigChanges::between(&before, &before, &text(now))
 }
 
-fn missed(changes: &Changes) -> Vec<String> {
+fn missed(changes: &ConfigChanges) -> Vec<String> {
     changes.missed.iter().map(ToString::to_string).collect()
 }
 
 /// Every key of the format, as authors write it; `x` is one that they choose.
 fn keys() -> Vec<String> {
-    let keys = known(Availability::Now).into_iter();
+    let keys = known(KeyAvailability::Now).into_iter();
     keys.map(|key| key.trim_start_matches('.').replace('*', "x"))
         .collect()
 }

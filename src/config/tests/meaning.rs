@@ -11,7 +11,7 @@ use crate::config::{
     Audit, CommandLine, Config, DenyResponse, Durability, Limits, Listen, OnFault, OnRemoval,
     OtherMethods, Pinning, Policy, Reload, Truncation, TruncationPreset, Warnings,
 };
-use crate::guard::secrets::{OwnRules, Rule};
+use crate::guard::secrets::{CustomRules, SecretRule};
 
 #[test]
 fn the_smallest_configuration_has_every_default() {
@@ -60,7 +60,7 @@ fn rules_for_credentials_of_ones_own_are_read_in_their_order() {
         [guards.secret_rules.door]\nkeywords = [\"door\"]\npattern = 'door [0-9]{4}$$'\n\
         [guards.secret_rules.badge]\nkeywords = [\"badge\", \"BDG\"]\n\
         pattern = 'badge-(?<secret>\\w+)'\nmin_entropy = 3.5\n";
-    let rule = |id: &str, keywords: &[&str], pattern: &str, min_entropy| Rule {
+    let rule = |id: &str, keywords: &[&str], pattern: &str, min_entropy| SecretRule {
         id: id.to_owned(),
         keywords: keywords.iter().map(ToString::to_string).collect(),
         pattern: pattern.to_owned(),
@@ -77,7 +77,7 @@ fn rules_for_credentials_of_ones_own_are_read_in_their_order() {
     ];
     assert_eq!(
         valid(text).guards.secret_rules,
-        OwnRules::new(expected).unwrap()
+        CustomRules::new(expected).unwrap()
     );
 }
 
@@ -185,7 +185,7 @@ fn every_key_arrives_where_it_belongs() {
         pinning: Pinning::TrustOnFirstUse,
         reload: Reload::Watch,
         on_policy_removal: OnRemoval::Apply,
-        network: crate::loading::Network::default(),
+        network: crate::loading::EgressRules::default(),
     };
     assert_eq!(config.policy, policy);
     let audit = Audit {

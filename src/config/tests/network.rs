@@ -11,7 +11,7 @@ use crate::config::{
     Anonymous, Bearer, Config, HttpListen, HttpUpstream, Jwks, Jwt, JwtAlgorithm, Listen,
     ListenAuth, PlainHttp, ServerAuth,
 };
-use crate::outward::Private;
+use crate::outward::PrivateAddresses;
 use crate::upstream::http::{ClientAuth, ClientCredentials, ClientSecret, TokenServer};
 
 const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -326,7 +326,10 @@ fn the_gate_is_a_client_of_whom_it_is_told() {
         (&*found.client_id, &found.server),
         ("gate", &TokenServer::Named)
     );
-    assert_eq!((found.client_auth, found.private), (None, Private::Refused));
+    assert_eq!(
+        (found.client_auth, found.private),
+        (None, PrivateAddresses::Refused)
+    );
     assert_eq!((found.resource, found.audience), (None, None));
     assert!(found.scopes.is_empty());
     let found = client(
@@ -342,7 +345,7 @@ fn the_gate_is_a_client_of_whom_it_is_told() {
     assert_eq!(found.scopes, ["a", "b:c"]);
     assert_eq!(found.resource.as_deref(), Some("urn:x"));
     assert_eq!(found.audience.as_deref(), Some("y"));
-    assert_eq!(found.private, Private::Allowed);
+    assert_eq!(found.private, PrivateAddresses::Allowed);
     let found = client("client_secret = '12345678', token_url = 'https://i/t?a=b', resource = ''");
     let url = "https://i/t?a=b".parse().expect("a URL");
     assert_eq!(found.server, TokenServer::At(url));

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::{parse, render, valid, variables};
 use crate::config::Config;
-use crate::config::file::Written;
-use crate::config::reading::{Availability, Reading};
+use crate::config::file::ParsedFile;
+use crate::config::reader::{ConfigReader, KeyAvailability};
 use crate::config::resolve::resolve;
 
 const SCHEMA: &str = include_str!("../../../docs/schema/gate.schema.json");
@@ -18,9 +18,9 @@ pub(super) fn schema() -> Value {
 }
 
 /// Every key that the code can be asked for, as `section.key`; `*` is a key that authors choose.
-pub(super) fn known(availability: Availability) -> BTreeSet<String> {
-    let written = Written::parse("");
-    let mut reading = Reading::new(&written, &variables);
+pub(super) fn known(availability: KeyAvailability) -> BTreeSet<String> {
+    let written = ParsedFile::parse("");
+    let mut reading = ConfigReader::new(&written, &variables);
     resolve(&mut reading, std::path::Path::new("/"));
     let known = reading
         .known
@@ -65,7 +65,7 @@ fn the_schema_has_every_key_that_the_code_knows_and_no_other() {
     let mut found = Vec::new();
     properties(&schema, &schema, "", &mut found);
     let found: BTreeSet<_> = found.into_iter().map(|(path, _)| path).collect();
-    assert_eq!(found, known(Availability::Now));
+    assert_eq!(found, known(KeyAvailability::Now));
 }
 
 /// Where everything can be written that means something over HTTP alone, or beside a key that is required.
@@ -188,7 +188,7 @@ fn the_schema_has_the_defaults_of_the_code() {
 
 #[test]
 fn the_documentation_has_every_key() {
-    for availability in [Availability::Now, Availability::Later] {
+    for availability in [KeyAvailability::Now, KeyAvailability::Later] {
         for path in known(availability) {
             let key = path.rsplit('.').next().expect("a key");
             let section = format!("`[{key}]`");

@@ -1,14 +1,14 @@
 //! `[ratchet]`.
 
 use super::{parse, render, valid};
-use crate::loading::Reach;
+use crate::loading::EgressReach;
 
 const BASE: &str = "upstream.command = ['server']\n";
 
 #[test]
 fn how_far_tools_reach_is_said_for_each_level() {
-    use Reach::{Full, None, Proxied};
-    let check = |text: &str, reach: [Reach; 4], hosts: &[&str]| {
+    use EgressReach::{Full, None, Proxied};
+    let check = |text: &str, reach: [EgressReach; 4], hosts: &[&str]| {
         let config = valid(&format!("{BASE}[ratchet.network]\n{text}"));
         assert_eq!(config.policy.network.reach, reach, "{text}");
         assert_eq!(config.policy.network.hosts, hosts, "{text}");

@@ -5,8 +5,11 @@ use super::*;
 #[test]
 fn a_record_is_explained_as_far_as_it_tells() {
     let record = r#"{"version":1,"seq":7,"timestamp":"2026-11-21T20:14:03.512881Z","instance":"5f2b8c0d91e6a374","kind":"tool_call","session_id":"s-3","agent":{"id":"nightly","asserted_name":"x","roles":["reader"]},"upstream":"files","direction":"agent_to_upstream","method":"tools/call","target":"read_file","decision":"BLOCK","stage":"decide","policies":["workspace"],"reason":{"code":"forbidden"},"revision":"9b1c7a","arguments_digest":"sha256:5f","duration_us":118}"#;
-    let recorded = Recorded::read(record).unwrap();
-    insta::assert_snapshot!(check(&Request::Recorded(Box::new(recorded)), "nightly"));
+    let recorded = RecordedMessage::read(record).unwrap();
+    insta::assert_snapshot!(check(
+        &ExplainRequest::Recorded(Box::new(recorded)),
+        "nightly"
+    ));
 }
 
 #[test]
@@ -29,7 +32,7 @@ fn a_record_is_found_by_its_number_and_what_is_none_says_so() {
     ];
     let log = log.join("\n");
     let check = |seq: i64, expected: &str| {
-        let told = match Recorded::find(&log, &Which::Seq(seq)) {
+        let told = match RecordedMessage::find(&log, &RecordSelector::Seq(seq)) {
             Ok(recorded) => format!("found {}", recorded.seq),
             Err(error) => error.to_string(),
         };
@@ -76,10 +79,11 @@ fn a_record_is_found_by_the_reference_that_its_agent_was_told() {
     ];
     let log = log.join("\n");
     let check = |reference: &str, expected: &str| {
-        let told = match Recorded::find(&log, &Which::Reference(reference.to_owned())) {
-            Ok(recorded) => format!("found {}, {:?}", recorded.seq, recorded.refused()),
-            Err(error) => error.to_string(),
-        };
+        let told =
+            match RecordedMessage::find(&log, &RecordSelector::Reference(reference.to_owned())) {
+                Ok(recorded) => format!("found {}, {:?}", recorded.seq, recorded.refused()),
+                Err(error) => error.to_string(),
+            };
         assert_eq!(told, expected);
     };
     check("5f-1", "found 1, None");
@@ -107,9 +111,9 @@ fn what_was_permitted_and_refused_on_its_way_back_is_told_as_refused() {
                 &format!(r#""reference":"5f-1",{what}"#),
             ),
         ];
-        let which = Which::Reference("5f-1".to_owned());
-        let recorded = Recorded::find(&log.join("\n"), &which).unwrap();
-        check(&Request::Recorded(Box::new(recorded)), "nightly")
+        let which = RecordSelector::Reference("5f-1".to_owned());
+        let recorded = RecordedMessage::find(&log.join("\n"), &which).unwrap();
+        check(&ExplainRequest::Recorded(Box::new(recorded)), "nightly")
     };
     insta::assert_snapshot!(
         [
@@ -124,12 +128,12 @@ fn what_was_permitted_and_refused_on_its_way_back_is_told_as_refused() {
 #[test]
 fn a_record_of_what_was_not_refused_by_policies_alone_says_what_became_of_it() {
     let told = |decision, what: &str| {
-        let recorded = Recorded::read(&line(7, "tool_call", decision, what)).unwrap();
-        check(&Request::Recorded(Box::new(recorded)), "nightly")
+        let recorded = RecordedMessage::read(&line(7, "tool_call", decision, what)).unwrap();
+        check(&ExplainRequest::Recorded(Box::new(recorded)), "nightly")
     };
     insta::assert_snapshot!(
         [
-            ("BLOCK", r#""stage":"decide","policies":["workspace"],"reason":{"code":"consent_timeout","text":"denied by policy: nobody agreed to it in time"}"#),
+            ("BLOCK", r#""stage":"decide","policies":["workspace"],"reason":{"code":"consent_timeout","text":"denied by policy: no person answered the approval request in time"}"#),
             // The words of a policy's author.
             ("BLOCK", r#""stage":"decide","policies":["workspace"],"reason":{"code":"consent_missing","text":"denied by policy"}"#),
             ("ERROR", r#""stage":"forward","policies":["read"],"reason":{"code":"upstream","text":"the upstream server is not running, or cannot be reached"}"#),
@@ -146,7 +150,7 @@ fn a_record_of_what_was_not_refused_by_policies_alone_says_what_became_of_it() {
 fn a_record_names_the_rules_of_other_languages_that_decided() {
     let pack = languages();
     let record = r#"{"version":1,"seq":7,"timestamp":"2026-11-21T20:14:03Z","instance":"5f","kind":"tool_call","agent":{"id":"guest"},"direction":"agent_to_upstream","method":"tools/call","target":"dig","decision":"BLOCK","stage":"decide","policies":["cel.no-secrets"],"reason":{"code":"forbidden"},"revision":"9b"}"#;
-    let recorded = Request::Recorded(Box::new(Recorded::read(record).unwrap()));
+    let recorded = ExplainRequest::Recorded(Box::new(RecordedMessage::read(record).unwrap()));
     let explanation = explained(&pack, &recorded, "guest", NOW);
     follows_the_schema(&explanation);
     let [question] = &explanation.questions[..] else {
@@ -157,13 +161,16 @@ fn a_record_names_the_rules_of_other_languages_that_decided() {
         .map(|policy| (policy.id.as_str(), policy.line))
         .collect();
     assert_eq!(decided, [("cel.no-secrets", Some(7))]);
-    assert_eq!(question.decision, Decision::Deny);
+    assert_eq!(question.decision, ExplainedDecision::Deny);
     let other = record
         .replace("dig", "look")
         .replace("cel.no-secrets", "gone");
-    let recorded = Request::Recorded(Box::new(Recorded::read(&other).unwrap()));
+    let recorded = ExplainRequest::Recorded(Box::new(RecordedMessage::read(&other).unwrap()));
     let explanation = explained(&pack, &recorded, "guest", NOW);
-    assert_eq!(explanation.questions[0].decision, Decision::Unknown);
+    assert_eq!(
+        explanation.questions[0].decision,
+        ExplainedDecision::Unknown
+    );
 }
 
 /// A pack whose tool is locked, with an argument that no call can be without.
@@ -188,10 +195,10 @@ fn a_record_of_a_locked_tool_is_explained_without_its_arguments() {
     let pack = locked();
     let record = r#"{"version":1,"seq":7,"timestamp":"2026-11-21T20:14:03Z","instance":"5f","kind":"tool_call","agent":{"id":"guest"},"direction":"agent_to_upstream","method":"tools/call","target":"dig","decision":"ALLOW","stage":"forward","policies":["read"],"revision":"9b"}"#;
     let check = |record: &str| {
-        let recorded = Request::Recorded(Box::new(Recorded::read(record).unwrap()));
+        let recorded = ExplainRequest::Recorded(Box::new(RecordedMessage::read(record).unwrap()));
         let explanation = explained(&pack, &recorded, "guest", NOW);
         follows_the_schema(&explanation);
-        human(&pack, &explanation, Cover::Nearest)
+        human(&pack, &explanation, PolicyScope::Nearest)
     };
     let drifted = record
         .replace("ALLOW", "BLOCK")
@@ -210,13 +217,13 @@ const PASSED: &str = r#"{"version":1,"seq":3,"timestamp":"2026-11-21T20:14:01Z",
 #[test]
 fn a_record_tells_which_records_before_it_raised_the_level_of_its_session_and_why() {
     let pack = with_levels();
-    let of = |recorded: Recorded| {
-        let recorded = Request::Recorded(Box::new(recorded));
+    let of = |recorded: RecordedMessage| {
+        let recorded = ExplainRequest::Recorded(Box::new(recorded));
         let explanation = explained(&pack, &recorded, "guest", NOW);
         follows_the_schema(&explanation);
         explanation
     };
-    let explanation = of(Recorded::find(PASSED, &Which::Seq(7)).unwrap());
+    let explanation = of(RecordedMessage::find(PASSED, &RecordSelector::Seq(7)).unwrap());
     assert_eq!(
         explanation.level,
         [
@@ -226,19 +233,19 @@ fn a_record_tells_which_records_before_it_raised_the_level_of_its_session_and_wh
         ]
     );
     // What looks at the level is known.
-    let told = human(&pack, &explanation, Cover::Nearest);
+    let told = human(&pack, &explanation, PolicyScope::Nearest);
     assert!(told.contains("context.env.session.level >= 2"), "{told}");
     assert!(
         told.contains("true; it is 2") || told.contains(" is 2 ("),
         "{told}"
     );
-    // Another session has raised it, or nobody knows.
-    let explanation = of(Recorded::find(PASSED, &Which::Seq(8)).unwrap());
+    // Another session has raised it, or the log does not tell.
+    let explanation = of(RecordedMessage::find(PASSED, &RecordSelector::Seq(8)).unwrap());
     assert_eq!(explanation.level.len(), 2);
     assert!(explanation.level[1].contains("is not in this log"));
     let line = PASSED.lines().nth(3).unwrap();
-    let explanation = of(Recorded::read(line).unwrap());
+    let explanation = of(RecordedMessage::read(line).unwrap());
     assert!(explanation.level[1].contains("`--audit` and `--seq`"));
-    let first = of(Recorded::find(PASSED, &Which::Seq(3)).unwrap());
+    let first = of(RecordedMessage::find(PASSED, &RecordSelector::Seq(3)).unwrap());
     assert_eq!(first.level, [""; 0]);
 }

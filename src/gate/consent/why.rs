@@ -10,19 +10,23 @@ pub enum Unconsented {
     Asked,
     #[error("{0} said no")]
     Denied(By),
-    #[error("nobody agreed to it in time")]
+    #[error("no person answered the approval request in time")]
     TimedOut,
     #[error("the answer has been used: it was good for one request")]
     Used,
     #[error("what was agreed to is not this: {0}")]
     Changed(Misfit),
-    #[error("nobody is asked about it any more: the policies are no longer those that asked")]
+    #[error("the gate withdrew the approval request: new policies are in force")]
     Replaced,
-    #[error("nobody can be asked now: {0}")]
+    #[error("the gate cannot ask a person now: {0}")]
     NotAsked(NotAsked),
-    #[error("nobody can be asked: the agent's client shows no forms, and there is no other way")]
+    #[error(
+        "the gate cannot ask a person: the agent's client shows no forms, and no other channel is configured"
+    )]
     NoWay,
-    #[error("nobody can be asked: its arguments are longer than the {0} bytes that are shown")]
+    #[error(
+        "the gate cannot ask a person: the arguments are longer than the {0} bytes that a prompt shows"
+    )]
     TooLong(usize),
 }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::consent::{By, NotAsked, Outcome, Receipt, TicketId, pretty};
 use crate::policy::{Consent, Decision, Denial, OnDeny, PolicySnapshot, Reason};
 use crate::session::{Asker, Exchange, Origin, Replied, Run, Session, SessionId, State, Taken};
-use crate::wire::{Form, Id, KnownMethod, Side, Stream, Value};
+use crate::wire::{ArrivalForm, Id, KnownMethod, Side, Stream, Value};
 
 use super::super::Gate;
 use super::super::asking::required;
@@ -34,7 +34,7 @@ use super::why::Unconsented;
 pub(super) struct Reply {
     minted: u64,
     pub(super) exchange: Exchange,
-    form: Form,
+    form: ArrivalForm,
 }
 
 /// A result that is kept until its agent brings what a person says to it.

@@ -15,7 +15,7 @@ use super::super::understand::Understood;
 use super::super::{apart, rounds, tasks};
 use super::leave_for_good;
 use crate::session::{LeftBehind, Origin, Waits};
-use crate::wire::{self, Form, Id, Likeness, Message, Shape, Side, Stream, WireError};
+use crate::wire::{self, ArrivalForm, Id, Likeness, Message, Shape, Side, Stream, WireError};
 
 impl Gate {
     /// Takes a frame of the open server's after the session has left it: a reply that is still
@@ -27,7 +27,7 @@ impl Gate {
         &self,
         talk: &Talk<U, A>,
         stream: Stream,
-        form: Form,
+        form: ArrivalForm,
         frame: &[u8],
     ) -> Result<(), AgentGone> {
         let limits = &self.settings.from_upstream;
@@ -155,7 +155,7 @@ impl Gate {
         &self,
         talk: &Talk<U, A>,
         stream: Stream,
-        form: Form,
+        form: ArrivalForm,
         message: Option<Message>,
     ) {
         let came = Came::of_the_server(stream, form, self.clock.elapsed());
@@ -166,7 +166,9 @@ impl Gate {
         }
         let record = trail.refused(&Refusal::Left, self.clock.elapsed());
         if let Err(fault) = self.audit.record(self.concealed(record)).await {
-            warn!("what the open server says to nobody could not be recorded: {fault}");
+            warn!(
+                "a message of the primary server that no session receives could not be recorded: {fault}"
+            );
         }
     }
 }

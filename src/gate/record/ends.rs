@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{AnswerTo, Trail, kind};
-use crate::audit::{self, Kind, Named, Record, Text};
+use crate::audit::{self, Kind, Record, TargetStatus, Text};
 use crate::gate::refuse::{HIDDEN, Hidden, Refusal};
 use crate::gate::resources;
 use crate::gate::stage::Stage;
@@ -12,8 +12,8 @@ use crate::policy::{Denial, DenialCause, OnDeny, Reason};
 use crate::session::Attempt;
 use crate::wire::{KnownMethod, Side};
 
-const NOBODY_TO_ASK: &str =
-    "a human who agrees to it would lift this, and nobody is asked: there is no `[consent]`";
+const NO_CONSENT_SECTION: &str =
+    "a person's approval would lift this, but the gate cannot ask: there is no `[consent]`";
 
 /// What records call a call that the server does not take because of headers that the gate has made, and
 /// that it is made once more.
@@ -35,7 +35,7 @@ impl Trail {
         record.decision = Some(audit::Decision::Allow);
         record.stage = Some(stage.name().into());
         record.duration_us = Some(self.micros(now));
-        record.traced = self.traced(None, Named::Known);
+        record.traced = self.traced(None, TargetStatus::Known);
         record
     }
 
@@ -100,9 +100,9 @@ impl Trail {
         // A tool that does not exist is answered otherwise, and what else is named may be anything.
         let denied = matches!(refusal, Refusal::Denied { .. });
         let named = if denied && self.method == Some(KnownMethod::ToolsCall) {
-            Named::Known
+            TargetStatus::Known
         } else {
-            Named::Unproven
+            TargetStatus::Unproven
         };
         let method = self.record.method.as_ref().map(Text::as_str);
         record.traced = self.traced(method, named);
@@ -158,7 +158,7 @@ fn explain(record: &mut Record, denial: &Denial) {
         record.reason.code = Some(code.into());
     }
     match denial.remedy() {
-        Some(OnDeny::AskConsent) => record.reason.text = Some(NOBODY_TO_ASK.into()),
+        Some(OnDeny::AskConsent) => record.reason.text = Some(NO_CONSENT_SECTION.into()),
         None => {}
     }
     if let DenialCause::Fault(fault) = &denial.cause {

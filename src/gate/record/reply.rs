@@ -11,7 +11,7 @@ use crate::gate::identify::asker;
 use crate::gate::rates::Counted;
 use crate::gate::talk::Talk;
 use crate::session::{Attempt, Exchange, Origin, Target};
-use crate::wire::{Carrier, Id, Likeness, Side, WireError};
+use crate::wire::{Id, Likeness, Side, TransportHeaders, WireError};
 
 impl Trail {
     /// The outcome of a request that got no reply.
@@ -39,7 +39,7 @@ impl Trail {
             stream: exchange.stream,
             peer: exchange.peer,
             told_by_http: None,
-            carrier: Carrier::default(),
+            carrier: TransportHeaders::default(),
             state: None,
             span: exchange.span,
             run: talk.session.run(),

@@ -10,7 +10,7 @@ use crate::gate::pin::Pins;
 use crate::gate::refuse::Refusal;
 use crate::gate::resources;
 use crate::gate::understand::{Asks, Circumstances, Question, ask};
-use crate::policy::{Decision, Held, PolicySnapshot};
+use crate::policy::{Decision, PolicySnapshot, SessionSensitivity};
 use crate::session::Target;
 use crate::wire::{KnownMethod, Value};
 
@@ -115,10 +115,12 @@ pub(in crate::gate) fn tells(
     asks: Asks,
     params: Option<Value<'_>>,
     recalled: &Recalled,
-) -> Held {
+) -> SessionSensitivity {
     let told = news_of_a_result(method, asks, params);
     let works = recalled.works.iter().filter(|_| told.is_some());
-    works.fold(Held::default(), |all, work| all.join(&work.brings))
+    works.fold(SessionSensitivity::default(), |all, work| {
+        all.join(&work.brings)
+    })
 }
 
 /// What a server tells of a task that may come of the call with which it began.

@@ -13,7 +13,7 @@ use crate::gate::refuse::Refusal;
 use crate::gate::rounds::{Digest, digest, owner};
 use crate::gate::settings::OverHttp;
 use crate::gate::understand::{Asks, Understood};
-use crate::policy::{Consent, Held};
+use crate::policy::{Consent, SessionSensitivity};
 use crate::session::{Instance, Keep, Ledger, Run, Session, Taken, Task};
 use crate::wire::{Document, KnownMethod, Limits, Side, Value};
 
@@ -78,7 +78,7 @@ struct Begun {
     /// What a person agreed to.
     consent: Option<Consent>,
     /// What its result brings into the session.
-    brings: Arc<Held>,
+    brings: Arc<SessionSensitivity>,
 }
 
 /// What is remembered of the tasks that a message names.
@@ -97,7 +97,7 @@ pub(in crate::gate) struct Work {
     pub(in crate::gate) params: Document,
     pub(in crate::gate) calls: i64,
     pub(in crate::gate) consent: Option<Consent>,
-    pub(in crate::gate) brings: Arc<Held>,
+    pub(in crate::gate) brings: Arc<SessionSensitivity>,
 }
 
 impl Tasks {

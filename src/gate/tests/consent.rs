@@ -14,7 +14,7 @@ mod within;
 use super::*;
 use crate::audit::Durability;
 use crate::consent::{Answer, By, Desk, Settings as Asking, TicketId, Way};
-use crate::policy::{OnDeny, Origin, PolicyId, Reason};
+use crate::policy::{OnDeny, PolicyId, PolicyOrigin, Reason};
 
 const TIMEOUT: Duration = Duration::from_mins(1);
 
@@ -41,7 +41,7 @@ pub(super) fn with_consent(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
 pub(super) fn reason(id: &str, on_deny: Option<OnDeny>) -> Reason {
     Reason {
         policy: PolicyId::new(id),
-        origin: Origin {
+        origin: PolicyOrigin {
             file: "test.cedar".into(),
             line: 1,
         },

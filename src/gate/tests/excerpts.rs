@@ -3,8 +3,8 @@
 use super::ratchet::policies;
 use super::*;
 use crate::guard::Preset;
-use crate::guard::secrets::Rules;
-use crate::policy::{Held, LooksFor};
+use crate::guard::secrets::SecretRules;
+use crate::policy::{RequiredDetectors, SessionSensitivity};
 use crate::session::{Answer as Stored, InMemory, Kept, Raised, SessionKey, SessionStore, Whose};
 
 const OVER: usize = 300;
@@ -612,7 +612,7 @@ async fn a_model_reads_that_structured_content_was_shortened() {
 async fn what_is_kept_is_judged_by_what_policies_of_today_look_for() {
     /// Nothing is looked for, or a result with a credential is held back.
     #[derive(Debug)]
-    struct Looking(LooksFor);
+    struct Looking(RequiredDetectors);
     impl RuleEngine for Looking {
         fn name(&self) -> EngineName {
             EngineName("looking")
@@ -633,7 +633,7 @@ async fn what_is_kept_is_judged_by_what_policies_of_today_look_for() {
         ) -> Vec<Result<Visibility, EngineFault>> {
             items.iter().map(|_| Ok(Visibility::Shown)).collect()
         }
-        fn looks_for(&self) -> LooksFor {
+        fn looks_for(&self) -> RequiredDetectors {
             self.0
         }
     }
@@ -645,13 +645,13 @@ async fn what_is_kept_is_judged_by_what_policies_of_today_look_for() {
             .gate
             .publish("test", snapshot(looks_for), Besides::default())
     };
-    publish(LooksFor::NOTHING).await.unwrap();
+    publish(RequiredDetectors::NOTHING).await.unwrap();
     let token = ["gh", "p_", "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"].concat();
     let whole = format!("{}it is {token}.\n{}", lines(100), lines(100));
     let answer = answered(&bench, "t", &text_result(&whole)).await;
     let uri = named(answer["result"]["content"][0]["text"].as_str().unwrap()).unwrap();
     assert!(read(&bench, &uri).await["result"].is_object());
-    publish(LooksFor::ALL).await.unwrap();
+    publish(RequiredDetectors::ALL).await.unwrap();
     assert!(read(&bench, &uri).await["error"].is_object());
 }
 
@@ -661,7 +661,7 @@ async fn what_is_kept_is_without_credentials() {
     let secrets = Secrets {
         sent: Level::Off,
         received: Treatment::Redact,
-        rules: Arc::new(Rules::builtin()),
+        rules: Arc::new(SecretRules::builtin()),
     };
     let bench = shortening(open, Some(secrets)).await;
     let whole = format!("{}it is {token}.\n{}", lines(100), lines(100));
@@ -723,9 +723,9 @@ impl SessionStore for Overtaken {
         self.0.kept(key)
     }
 
-    fn raise<'a>(&'a self, key: &'a SessionKey, by: &'a Held) -> Stored<'a, Raised> {
+    fn raise<'a>(&'a self, key: &'a SessionKey, by: &'a SessionSensitivity) -> Stored<'a, Raised> {
         let raised = async move {
-            self.0.raise(key, &Held::at(1)).get().await?;
+            self.0.raise(key, &SessionSensitivity::at(1)).get().await?;
             self.0.raise(key, by).get().await
         };
         Stored::Later(Box::pin(raised))

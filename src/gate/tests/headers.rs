@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::session::{Ids, SessionKey, Whose};
-use crate::wire::{Form, Stream};
+use crate::wire::{ArrivalForm, Stream};
 
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 
@@ -68,7 +68,7 @@ fn asked(bench: &Bench, method: &str) -> String {
 }
 
 /// Answers a request as HTTP does with this status.
-async fn reply(bench: &Bench, form: Form, frame: &str) {
+async fn reply(bench: &Bench, form: ArrivalForm, frame: &str) {
     let stream = Stream::MAIN;
     let handled = bench
         .gate
@@ -179,7 +179,7 @@ async fn without_headers_an_annotation_means_nothing() {
 async fn a_call_that_is_refused_for_its_headers_is_made_once_more_by_the_list_of_now() {
     let bench = over_http(open);
     let first = sent(&bench).await;
-    reply(&bench, Form::Rejected, &answer(&first, MISMATCH)).await;
+    reply(&bench, ArrivalForm::Rejected, &answer(&first, MISMATCH)).await;
     assert!(bench.to_agent().is_empty());
     let id = asked(&bench, "tools/list");
     // Until then its id is taken.
@@ -210,11 +210,11 @@ async fn a_call_that_is_refused_for_its_headers_is_made_once_more_by_the_list_of
 async fn a_call_is_made_no_third_time() {
     let bench = over_http(open);
     let first = sent(&bench).await;
-    reply(&bench, Form::Rejected, &answer(&first, MISMATCH)).await;
+    reply(&bench, ArrivalForm::Rejected, &answer(&first, MISMATCH)).await;
     let id = asked(&bench, "tools/list");
     bench.upstream(&list(&id, &[plain("t")])).await;
     let second = asked(&bench, "tools/call");
-    reply(&bench, Form::Rejected, &answer(&second, MISMATCH)).await;
+    reply(&bench, ArrivalForm::Rejected, &answer(&second, MISMATCH)).await;
     assert_eq!(bench.to_agent(), [answer("7", MISMATCH)]);
     assert!(bench.to_upstream().is_empty());
     assert_eq!(
@@ -227,14 +227,14 @@ async fn a_call_is_made_no_third_time() {
 async fn what_may_have_been_done_and_what_is_not_about_our_headers_is_not_made_again() {
     let other = r#""error":{"code":-32602,"message":"no"}"#;
     for (transport, bridged, form, says, again) in [
-        ("stdio", false, Form::Rejected, MISMATCH, true),
-        ("http", true, Form::Rejected, MISMATCH, true),
+        ("stdio", false, ArrivalForm::Rejected, MISMATCH, true),
+        ("http", true, ArrivalForm::Rejected, MISMATCH, true),
         // It makes its own.
-        ("http", false, Form::Rejected, MISMATCH, false),
+        ("http", false, ArrivalForm::Rejected, MISMATCH, false),
         // With any other status it may have been done.
-        ("stdio", false, Form::Whole, MISMATCH, false),
-        ("stdio", false, Form::Event, MISMATCH, false),
-        ("stdio", false, Form::Rejected, other, false),
+        ("stdio", false, ArrivalForm::Whole, MISMATCH, false),
+        ("stdio", false, ArrivalForm::Event, MISMATCH, false),
+        ("stdio", false, ArrivalForm::Rejected, other, false),
     ] {
         let bench = transported(over_http(open), transport, bridged);
         let first = sent(&bench).await;
@@ -246,7 +246,7 @@ async fn what_may_have_been_done_and_what_is_not_about_our_headers_is_not_made_a
     // Where the server is no HTTP server nobody makes headers.
     let bench = Bench::new(open);
     let first = sent(&bench).await;
-    reply(&bench, Form::Rejected, &answer(&first, MISMATCH)).await;
+    reply(&bench, ArrivalForm::Rejected, &answer(&first, MISMATCH)).await;
     assert_eq!(bench.to_agent(), [answer("7", MISMATCH)]);
 }
 
@@ -261,7 +261,7 @@ async fn a_second_attempt_is_judged_anew_and_refused_as_an_outcome() {
     ] {
         let bench = over_http(open);
         let first = sent(&bench).await;
-        reply(&bench, Form::Rejected, &answer(&first, MISMATCH)).await;
+        reply(&bench, ArrivalForm::Rejected, &answer(&first, MISMATCH)).await;
         let id = asked(&bench, "tools/list");
         if let Some(rule) = rule {
             let snapshot = snapshot("other", rule);
@@ -295,7 +295,7 @@ async fn a_call_that_waits_to_be_made_again_can_be_cancelled_and_runs_out_of_tim
         let bench = over_http(open);
         let first = sent(&bench).await;
         bench.clock.advance(Duration::from_secs(40));
-        reply(&bench, Form::Rejected, &answer(&first, MISMATCH)).await;
+        reply(&bench, ArrivalForm::Rejected, &answer(&first, MISMATCH)).await;
         let id = asked(&bench, "tools/list");
         if cancels {
             bench.agent(CANCEL).await;
@@ -324,7 +324,7 @@ async fn a_stream_that_closes_takes_its_call_with_it() {
         bench.agent_on(Stream::numbered(4), &called("7", "t")).await;
         asked(&bench, "tools/call")
     };
-    reply(&bench, Form::Rejected, &answer(&first, MISMATCH)).await;
+    reply(&bench, ArrivalForm::Rejected, &answer(&first, MISMATCH)).await;
     let id = asked(&bench, "tools/list");
     let closed = bench.gate.hung_up(&bench.talk, Stream::numbered(4));
     closed.await.unwrap();
@@ -336,7 +336,7 @@ async fn a_stream_that_closes_takes_its_call_with_it() {
 async fn a_list_that_does_not_come_is_an_error_and_no_second_attempt() {
     let bench = over_http(open);
     let first = sent(&bench).await;
-    reply(&bench, Form::Rejected, &answer(&first, MISMATCH)).await;
+    reply(&bench, ArrivalForm::Rejected, &answer(&first, MISMATCH)).await;
     let id = asked(&bench, "tools/list");
     let error = r#""error":{"code":-32603,"message":"no"}"#;
     bench.upstream(&answer(&id, error)).await;
@@ -364,7 +364,7 @@ async fn costs_one_call(whose: Whose) {
     let session = Arc::into_inner(bench.talk.session).unwrap();
     bench.talk.session = Arc::new(session.reading_as(whose));
     let first = sent(&bench).await;
-    reply(&bench, Form::Rejected, &answer(&first, MISMATCH)).await;
+    reply(&bench, ArrivalForm::Rejected, &answer(&first, MISMATCH)).await;
     let id = asked(&bench, "tools/list");
     bench.upstream(&list(&id, &[plain("t")])).await;
     asked(&bench, "tools/call");

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
-use crate::policy::Held;
+use crate::policy::SessionSensitivity;
 use crate::session::{Answer, Kept, Place, Raised, Readiness, SessionKey, SessionStore, Whose};
 use crate::wire::Stream;
 
@@ -29,9 +29,9 @@ async fn ready(tools: &[&str]) -> Bench {
 
 impl Bench {
     pub(super) fn raise(&self, level: i64) {
-        self.talk.session.state().held = Arc::new(Held {
+        self.talk.session.state().held = Arc::new(SessionSensitivity {
             level,
-            ..Held::default()
+            ..SessionSensitivity::default()
         });
     }
 
@@ -81,9 +81,12 @@ impl Bench {
     }
 
     pub(super) async fn left(&self, frame: &str) {
-        let handled =
-            self.gate
-                .handle_left(&self.talk, Stream::MAIN, Form::Event, frame.as_bytes());
+        let handled = self.gate.handle_left(
+            &self.talk,
+            Stream::MAIN,
+            ArrivalForm::Event,
+            frame.as_bytes(),
+        );
         Box::pin(handled).await.unwrap();
     }
 }
@@ -450,16 +453,16 @@ struct Rising {
 }
 
 impl Rising {
-    fn now(&self) -> Arc<Held> {
+    fn now(&self) -> Arc<SessionSensitivity> {
         let asked = self.asked.fetch_add(1, Ordering::Relaxed);
         let level = if usize::try_from(asked).unwrap() < self.after {
             0
         } else {
             SECRET
         };
-        Arc::new(Held {
+        Arc::new(SessionSensitivity {
             level,
-            ..Held::default()
+            ..SessionSensitivity::default()
         })
     }
 }
@@ -469,7 +472,7 @@ impl SessionStore for Rising {
         Answer::Now(Ok(Kept::having_read(self.now())))
     }
 
-    fn raise<'a>(&'a self, _: &'a SessionKey, _: &'a Held) -> Answer<'a, Raised> {
+    fn raise<'a>(&'a self, _: &'a SessionKey, _: &'a SessionSensitivity) -> Answer<'a, Raised> {
         Answer::Now(Ok(Raised::unchanged(&self.now())))
     }
 

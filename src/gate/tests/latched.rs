@@ -4,7 +4,7 @@
 use std::io;
 use std::sync::{Arc, Condvar, Mutex};
 
-use crate::audit::{Begun, Memory, Sink};
+use crate::audit::{LinePosition, MemorySink, Sink};
 
 /// Open, until it is closed. Clones share it.
 #[derive(Debug, Clone, Default)]
@@ -13,7 +13,7 @@ pub(super) struct Latch(Arc<(Mutex<bool>, Condvar)>);
 /// Writes to memory while its latch is open.
 #[derive(Debug)]
 pub(super) struct Latched {
-    pub(super) memory: Memory,
+    pub(super) memory: MemorySink,
     pub(super) latch: Latch,
 }
 
@@ -38,7 +38,7 @@ impl Sink for Latched {
         self.memory.name()
     }
 
-    fn begin(&mut self) -> io::Result<Begun> {
+    fn begin(&mut self) -> io::Result<LinePosition> {
         self.memory.begin()
     }
 

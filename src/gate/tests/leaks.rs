@@ -1,7 +1,7 @@
 //! Credentials in what goes to the server, and in what comes from it.
 
 use super::*;
-use crate::guard::secrets::{OwnRules, Rule, Rules};
+use crate::guard::secrets::{CustomRules, SecretRule, SecretRules};
 
 /// No file shows what looks like a credential: it is put together here.
 fn token() -> String {
@@ -13,7 +13,7 @@ async fn guarded(sent: Level, received: Treatment) -> Bench {
         settings.terms.guards.secrets = Some(Secrets {
             sent,
             received,
-            rules: Arc::new(Rules::builtin()),
+            rules: Arc::new(SecretRules::builtin()),
         });
     });
     bench.shake_hands().await;
@@ -36,13 +36,15 @@ async fn answered(bench: &Bench, reply: &str) -> String {
 #[tokio::test]
 async fn a_kind_that_only_the_configuration_knows_is_treated_like_any_other() {
     let rules = || {
-        let badge = Rule {
+        let badge = SecretRule {
             id: "badge".to_owned(),
             keywords: vec!["badge-".to_owned()],
             pattern: "badge-(?<secret>[a-z0-9]{8})".to_owned(),
             min_entropy: Some(25),
         };
-        Arc::new(Rules::with_own(&OwnRules::new(vec![badge]).unwrap()))
+        Arc::new(SecretRules::with_own(
+            &CustomRules::new(vec![badge]).unwrap(),
+        ))
     };
     let with = |sent, received| {
         Bench::with(open, |settings| {
@@ -147,7 +149,7 @@ async fn what_an_agent_calls_itself_is_recorded_without_credentials() {
         settings.terms.guards.secrets = Some(Secrets {
             sent: Level::Off,
             received: Treatment::Redact,
-            rules: Arc::new(Rules::builtin()),
+            rules: Arc::new(SecretRules::builtin()),
         });
     });
     bench
@@ -321,7 +323,7 @@ async fn what_the_gate_quotes_of_a_definition_is_without_credentials_too() {
             secrets: Some(Secrets {
                 sent: Level::Off,
                 received: Treatment::Redact,
-                rules: Arc::new(Rules::builtin()),
+                rules: Arc::new(SecretRules::builtin()),
             }),
             ..Guards::default()
         };

@@ -3,7 +3,7 @@
 use super::super::own::OwnMessage;
 use super::*;
 use crate::policy::Obligation;
-use crate::wire::Form;
+use crate::wire::ArrivalForm;
 
 const MAIN: crate::wire::Stream = crate::wire::Stream::MAIN;
 
@@ -225,7 +225,7 @@ async fn a_note_for_the_audit_changes_nothing_in_the_message() {
 fn a_permit_in_other_words_is_for_the_same_side_and_stream() {
     let own = OwnMessage::cancel(7, "x");
     let permit = Permit::own(Side::Agent, MAIN, own, &Redactor::default());
-    let check = |other: &Permit, line: &str, stream, form: Option<Form>| {
+    let check = |other: &Permit, line: &str, stream, form: Option<ArrivalForm>| {
         assert_eq!((other.to(), other.line()), (Side::Agent, line));
         assert_eq!(other.passage().stream, stream);
         let is = match other.passage().carried {
@@ -240,12 +240,12 @@ fn a_permit_in_other_words_is_for_the_same_side_and_stream() {
         &permit.answering("a".to_owned(), None),
         "a",
         MAIN,
-        Some(Form::Whole),
+        Some(ArrivalForm::Whole),
     );
-    let event = permit.translated("b".to_owned(), reply(Form::Event));
-    check(&event, "b", MAIN, Some(Form::Event));
+    let event = permit.translated("b".to_owned(), reply(ArrivalForm::Event));
+    check(&event, "b", MAIN, Some(ArrivalForm::Event));
     let answered = event.answering("c".to_owned(), Some(-1));
-    check(&answered, "c", MAIN, Some(Form::Event));
+    check(&answered, "c", MAIN, Some(ArrivalForm::Event));
     let carried = permit.passage().carried.clone();
     let stream = crate::wire::Stream::numbered(5);
     let elsewhere = permit.translated_for(stream, "d".to_owned(), carried);

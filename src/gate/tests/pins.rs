@@ -3,22 +3,22 @@
 use super::*;
 use crate::policy::engines::cedar::Cedar;
 use crate::policy::{
-    self, EngineKind as _, Lock, LockedTool, Member, Origin, Pinning, Presence, Scalar, Shape,
-    Warnings,
+    self, EngineKind as _, Lock, LockedTool, Member, Pinning, PolicyOrigin, Presence, Scalar,
+    ValueShape, WarningMode,
 };
 
 const APPROVED: &str = r#"{"name":"echo","description":"Says it again.","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}}"#;
 
 const OTHER: &str = r#"{"name":"other","inputSchema":{"type":"object"}}"#;
 
-fn record(members: impl IntoIterator<Item = (&'static str, Shape)>) -> policy::Record {
-    let member = |(pointer, shape): (&str, Shape)| Member {
+fn record(members: impl IntoIterator<Item = (&'static str, ValueShape)>) -> policy::RecordShape {
+    let member = |(pointer, shape): (&str, ValueShape)| Member {
         name: pointer.rsplit('/').next().unwrap().to_owned(),
         pointer: pointer.to_owned(),
         presence: Presence::Required,
         shape,
     };
-    policy::Record {
+    policy::RecordShape {
         members: members.into_iter().map(member).collect(),
         untyped: vec![],
     }
@@ -26,22 +26,25 @@ fn record(members: impl IntoIterator<Item = (&'static str, Shape)>) -> policy::R
 
 /// A gate whose lock holds `APPROVED`.
 fn locked(policies: &str) -> Bench {
-    locked_with(policies, record([("/text", Shape::One(Scalar::String))]))
+    locked_with(
+        policies,
+        record([("/text", ValueShape::One(Scalar::String))]),
+    )
 }
 
 /// The same, with other arguments.
-fn locked_with(policies: &str, arguments: policy::Record) -> Bench {
+fn locked_with(policies: &str, arguments: policy::RecordShape) -> Bench {
     held(policies, Some(arguments), Pinning::Locked)
 }
 
 /// A gate in this mode, and what its lock holds if it has one.
-fn held(policies: &str, arguments: Option<policy::Record>, mode: Pinning) -> Bench {
+fn held(policies: &str, arguments: Option<policy::RecordShape>, mode: Pinning) -> Bench {
     let document = crate::wire::Document::decode(APPROVED.as_bytes(), &Limits::default()).unwrap();
     let tool = LockedTool {
         fingerprint: pin::fingerprint(document.root()),
         definition: APPROVED.into(),
         arguments: Ok(arguments.clone().unwrap_or_default()),
-        origin: Origin {
+        origin: PolicyOrigin {
             file: "tools.lock".into(),
             line: 4,
         },
@@ -54,7 +57,7 @@ fn held_by(policies: &str, lock: Lock) -> Bench {
     let (mode, lock) = (lock.mode(), Arc::new(lock));
     let cedar = Cedar {
         lock: Arc::clone(&lock),
-        warnings: Warnings::Allow,
+        warnings: WarningMode::Allow,
         ..Cedar::default()
     };
     let source = |name: &str, text: &str| PolicySource {
@@ -250,7 +253,7 @@ async fn two_places_that_differ_are_never_taken_for_one() {
     @id("same") permit (principal, action == Mcp::Action::"call_tool/echo", resource)
     when { context.arguments.from == context.arguments.to };
     @id("lists") permit (principal, action == Mcp::Action::"notify", resource);"#;
-    let place = |pointer| Shape::Record(record([(pointer, Shape::One(Scalar::Number))]));
+    let place = |pointer| ValueShape::Record(record([(pointer, ValueShape::One(Scalar::Number))]));
     let arguments = record([("/from", place("/from/lat")), ("/to", place("/to/lat"))]);
     let bench = locked_with(SAME, arguments);
     bench.shake_hands().await;
@@ -270,7 +273,7 @@ async fn two_places_that_differ_are_never_taken_for_one() {
 
 #[tokio::test]
 async fn an_enforced_lock_leaves_nothing_but_what_it_approves() {
-    let text = || record([("/text", Shape::One(Scalar::String))]);
+    let text = || record([("/text", ValueShape::One(Scalar::String))]);
     for (lock, there) in [(Some(text()), vec!["echo"]), (None, vec![])] {
         let bench = held(ALL, lock, Pinning::Enforce);
         bench.shake_hands().await;
@@ -332,7 +335,7 @@ async fn what_was_seen_first_stays_in_every_session_of_the_gate() {
 
 #[tokio::test]
 async fn a_lock_that_is_off_hides_nothing_and_still_types_arguments() {
-    let text = record([("/text", Shape::One(Scalar::String))]);
+    let text = record([("/text", ValueShape::One(Scalar::String))]);
     let bench = held(ALL, Some(text), Pinning::Off);
     bench.shake_hands().await;
     let changed = APPROVED.replace("again", "twice");
@@ -409,7 +412,7 @@ pub(super) fn speaking(instructions: Option<&str>, mode: Pinning) -> Bench {
         fingerprint: pin::fingerprint(document.root()),
         definition: PROMPT.into(),
     };
-    let words = policy::LockedWords {
+    let words = policy::LockedTexts {
         instructions: instructions.map(Into::into),
         prompts: [("greet".to_owned(), prompt)].into(),
     };

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::policy::engines::cedar::Cedar;
-use crate::policy::{EngineKind as _, Held, Labels, Permissions, Root, Roots, ToolLabels};
+use crate::policy::{
+    EngineKind as _, Labels, Permissions, Root, Roots, SessionSensitivity, ToolLabels,
+};
 use crate::session::{Answer, InMemory, Kept, Raised, SessionKey, SessionStore, StoreFault, Whose};
 
 pub(super) const CLOSED: &str = r#"@id("all") permit (principal, action, resource);
@@ -213,10 +215,10 @@ impl SessionStore for Overtaken {
         self.0.kept(key)
     }
 
-    fn raise<'a>(&'a self, key: &'a SessionKey, by: &'a Held) -> Answer<'a, Raised> {
+    fn raise<'a>(&'a self, key: &'a SessionKey, by: &'a SessionSensitivity) -> Answer<'a, Raised> {
         let raised = async move {
             tokio::task::yield_now().await;
-            self.0.raise(key, &Held::at(2)).get().await?;
+            self.0.raise(key, &SessionSensitivity::at(2)).get().await?;
             self.0.raise(key, by).get().await
         };
         Answer::Later(Box::pin(raised))
@@ -253,7 +255,7 @@ impl SessionStore for Failing {
         })
     }
 
-    fn raise<'a>(&'a self, _: &'a SessionKey, _: &'a Held) -> Answer<'a, Raised> {
+    fn raise<'a>(&'a self, _: &'a SessionKey, _: &'a SessionSensitivity) -> Answer<'a, Raised> {
         Answer::Now(Err(StoreFault::new("the disk has gone")))
     }
 
@@ -316,7 +318,7 @@ fn looking(received: Treatment) -> Bench {
         settings.terms.guards.secrets = Some(Secrets {
             sent: super::super::Level::Off,
             received,
-            rules: Arc::new(crate::guard::secrets::Rules::builtin()),
+            rules: Arc::new(crate::guard::secrets::SecretRules::builtin()),
         });
     })
 }
@@ -636,7 +638,7 @@ async fn agents_without_sessions_are_listed_no_closed_tools_either() {
     const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
     for (level, shown) in [(1, 4), (2, 2)] {
         let bench = closing(Bench::new(open), CLOSED);
-        bench.talk.session.state().held = Arc::new(Held::at(level));
+        bench.talk.session.state().held = Arc::new(SessionSensitivity::at(level));
         bench
             .agent(&format!(
                 r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{{META}}}}}"#

@@ -364,7 +364,11 @@ impl SessionStore for Overtaken {
         Answer::Now(Ok(Kept::default()))
     }
 
-    fn raise<'a>(&'a self, _: &'a SessionKey, _: &'a crate::policy::Held) -> Answer<'a, Raised> {
+    fn raise<'a>(
+        &'a self,
+        _: &'a SessionKey,
+        _: &'a crate::policy::SessionSensitivity,
+    ) -> Answer<'a, Raised> {
         Answer::Now(Ok(Raised::unchanged(&Arc::default())))
     }
 
@@ -432,7 +436,11 @@ impl SessionStore for Shared {
         self.sessions.kept(key)
     }
 
-    fn raise<'a>(&'a self, key: &'a SessionKey, by: &'a crate::policy::Held) -> Answer<'a, Raised> {
+    fn raise<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        by: &'a crate::policy::SessionSensitivity,
+    ) -> Answer<'a, Raised> {
         self.sessions.raise(key, by)
     }
 

@@ -1,7 +1,7 @@
 //! What records say of messages that did not pass, and of who sent them.
 
 use super::*;
-use crate::policy::{Origin, PolicyId, Reason};
+use crate::policy::{PolicyId, PolicyOrigin, Reason};
 use crate::session::Ids;
 use crate::wire::Stream;
 
@@ -177,7 +177,7 @@ async fn operators_are_told_that_a_hidden_tool_is_not_permitted() {
 fn reason() -> Reason {
     Reason {
         policy: PolicyId::new("all"),
-        origin: Origin {
+        origin: PolicyOrigin {
             file: "p.cedar".into(),
             line: 1,
         },

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::session::Ids;
-use crate::wire::{Carrier, Repeated, Said, Stream};
+use crate::wire::{MirroredHeaders, MirroredValue, Stream, TransportHeaders};
 
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 
@@ -18,8 +18,8 @@ fn called(tool: &str, arguments: &str) -> String {
     )
 }
 
-fn said(values: &[(&str, &str)]) -> Option<Repeated> {
-    let once = |value: &str| Said::Once(value.into());
+fn said(values: &[(&str, &str)]) -> Option<MirroredHeaders> {
+    let once = |value: &str| MirroredValue::Once(value.into());
     let said = values
         .iter()
         .map(|(name, value)| ((*name).into(), once(value)));
@@ -28,14 +28,14 @@ fn said(values: &[(&str, &str)]) -> Option<Repeated> {
 
 /// An agent that has listed nothing, and what came of its call: what was sent to the server, or what
 /// the agent was told.
-async fn outcome(frame: &str, repeated: Option<Repeated>) -> Result<String, String> {
+async fn outcome(frame: &str, repeated: Option<MirroredHeaders>) -> Result<String, String> {
     let bench = Bench::new(guarded).with_ids(Ids::OfStream);
     let source = Source {
         stream: Stream::numbered(3),
         peer: None,
         trace: None,
     };
-    let carrier = Carrier {
+    let carrier = TransportHeaders {
         repeated,
         state: None,
     };

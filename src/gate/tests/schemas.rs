@@ -266,7 +266,7 @@ async fn a_result_without_its_credentials_is_still_what_the_definition_says() {
                 secrets: Some(Secrets {
                     sent: Level::Off,
                     received: Treatment::Redact,
-                    rules: Arc::new(crate::guard::secrets::Rules::builtin()),
+                    rules: Arc::new(crate::guard::secrets::SecretRules::builtin()),
                 }),
                 ..Guards::default()
             };
@@ -326,12 +326,17 @@ async fn a_result_is_held_to_what_the_tool_was_when_it_was_called() {
 #[test]
 fn there_is_an_end_to_the_schemas_that_are_kept() {
     use crate::gate::schemas::KnownSchemas;
-    use crate::policy::Fingerprint;
+    use crate::policy::DefinitionFingerprint;
     use crate::wire::Document;
     let known = KnownSchemas::default();
     let text = format!(r#"{{"inputSchema":{{"title":"{}"}}}}"#, "t".repeat(1 << 20));
     let tool = Document::decode(text.as_bytes(), &Limits::default()).unwrap();
-    let add = |at: u32| known.of(Fingerprint::of("{}", &at.to_string()), tool.root());
+    let add = |at: u32| {
+        known.of(
+            DefinitionFingerprint::of("{}", &at.to_string()),
+            tool.root(),
+        )
+    };
     let kept: Vec<_> = (0..100).map_while(add).collect();
     assert!((32..=64).contains(&kept.len()), "{}", kept.len());
     let again = add(0).unwrap();

@@ -20,7 +20,7 @@ async fn a_candidate_is_recorded_and_changes_nothing() {
 #[tokio::test]
 async fn without_a_candidate_nothing_is_said_of_one() {
     let bench = Bench::ready(open, &["echo"]).await;
-    let new = snapshot("new", open).with_candidate(snapshot("candidate", open));
+    let new = snapshot("new", open).with_shadow(snapshot("candidate", open));
     for (id, new, is_told) in [("1", None, false), ("2", Some(new), true)] {
         if let Some(new) = new {
             let published = bench.gate.publish("fixture", new, Besides::default());
@@ -41,7 +41,7 @@ async fn check(in_force: Rule, candidate: Rule, tool: &str, decision: &str, woul
     let bench = Bench::ready(open, &["echo", "denied_a"]).await;
     let candidate = snapshot("candidate", candidate);
     let revision = candidate.revision().to_string();
-    let new = snapshot("new", in_force).with_candidate(candidate);
+    let new = snapshot("new", in_force).with_shadow(candidate);
     bench
         .gate
         .publish("fixture", new, Besides::default())

@@ -1,7 +1,7 @@
 //! Terms that are replaced while messages are under way.
 
 use super::*;
-use crate::guard::secrets::Rules;
+use crate::guard::secrets::SecretRules;
 
 /// No file shows what looks like a credential: it is put together here.
 fn token() -> String {
@@ -30,7 +30,7 @@ fn redacting(terms: &mut Terms) {
     terms.guards.secrets = Some(Secrets {
         sent: Level::Off,
         received: Treatment::Redact,
-        rules: Arc::new(Rules::builtin()),
+        rules: Arc::new(SecretRules::builtin()),
     });
 }
 
@@ -71,7 +71,7 @@ async fn a_reply_is_under_the_terms_of_its_request_and_the_next_request_under_th
 async fn policies_that_bring_no_terms_keep_those_that_are_in_force() {
     let bench = Bench::ready(open, &["t"]).await;
     publish(&bench, redacting).await;
-    let others = snapshot("other words", open).with_candidate(snapshot("candidate", open));
+    let others = snapshot("other words", open).with_shadow(snapshot("candidate", open));
     let besides = Besides::default();
     bench
         .gate
@@ -81,7 +81,7 @@ async fn policies_that_bring_no_terms_keep_those_that_are_in_force() {
     let id = call(&bench, 1).await;
     assert!(!answer(&bench, &id).await.contains(&token()));
     let current = bench.gate.policy.current();
-    for snapshot in [&*current, current.candidate().unwrap()] {
+    for snapshot in [&*current, current.shadow().unwrap()] {
         assert!(snapshot.terms::<Terms>().is_some());
     }
 }

@@ -1,7 +1,7 @@
 //! What nobody sees in the text of a server, and what is flagged in it.
 
 use super::*;
-use crate::guard::secrets::Rules;
+use crate::guard::secrets::SecretRules;
 use crate::policy::EngineKind as _;
 use crate::policy::engines::cedar::Cedar;
 
@@ -216,7 +216,7 @@ async fn what_is_hidden_in_a_credential_does_not_hide_it() {
         settings.terms.guards.secrets = Some(Secrets {
             sent: Level::Off,
             received: Treatment::Redact,
-            rules: Arc::new(Rules::builtin()),
+            rules: Arc::new(SecretRules::builtin()),
         });
         settings.secrets = Redactor::new([&own.to_owned().into()]).unwrap();
     });

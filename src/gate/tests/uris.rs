@@ -494,7 +494,7 @@ async fn the_record_tells_of_what_a_candidate_would_not_take_out_of_a_stream() {
     for (candidate, differs) in [(open as Rule, true), (in_one_spelling, false)] {
         let bench = Bench::new(in_one_spelling);
         let candidate = snapshot("candidate", candidate);
-        let new = snapshot("new", in_one_spelling).with_candidate(candidate);
+        let new = snapshot("new", in_one_spelling).with_shadow(candidate);
         bench
             .gate
             .publish("fixture", new, Besides::default())

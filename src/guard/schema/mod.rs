@@ -4,7 +4,7 @@
 //! usage). Nothing is fetched, patterns match in linear time, and a schema that would make a check
 //! expensive is not followed.
 
-mod effort;
+mod cost;
 #[cfg(test)]
 mod oracle;
 mod plain;
@@ -20,23 +20,23 @@ use thiserror::Error;
 use super::argument_names::ArgumentNames;
 use crate::wire::{Document, Limits, Value};
 
-use effort::Effort;
+use cost::CostEstimate;
 
 /// A schema that values can be checked against.
 pub struct Schema {
     validator: Validator,
-    effort: Effort,
+    effort: CostEstimate,
 }
 
 /// What a tool's definition says of its arguments and its structured results. Each is compiled when
 /// it is first asked for: most tools of a list are never called.
 pub struct ToolSchemas {
-    input: Lazy,
+    input: LazySchema,
     names: OnceLock<ArgumentNames>,
-    output: Option<Lazy>,
+    output: Option<LazySchema>,
 }
 
-struct Lazy {
+struct LazySchema {
     text: Box<str>,
     compiled: OnceLock<Result<Schema, SchemaProblem>>,
 }
@@ -100,7 +100,7 @@ impl Schema {
             return Err(SchemaProblem::TooLong);
         }
         let tree = plain::plain(schema);
-        let effort = Effort::of(&tree)?;
+        let effort = CostEstimate::of(&tree)?;
         let patterns = PatternOptions::regex()
             .size_limit(MAX_COMPILED)
             .dfa_size_limit(MAX_COMPILED);
@@ -149,14 +149,14 @@ impl Schema {
 impl ToolSchemas {
     /// Those of one item of a `tools/list`.
     pub fn of(definition: Value<'_>) -> Self {
-        let lazy = |value: Value<'_>| Lazy {
+        let lazy = |value: Value<'_>| LazySchema {
             text: value.text().into(),
             compiled: OnceLock::new(),
         };
         Self {
             input: definition
                 .get("inputSchema")
-                .map_or_else(Lazy::missing, lazy),
+                .map_or_else(LazySchema::missing, lazy),
             names: OnceLock::new(),
             output: definition.get("outputSchema").map(lazy),
         }
@@ -181,7 +181,7 @@ impl ToolSchemas {
     /// # Errors
     /// Why results cannot be checked.
     pub fn output(&self) -> Option<Result<&Schema, &SchemaProblem>> {
-        self.output.as_ref().map(Lazy::schema)
+        self.output.as_ref().map(LazySchema::schema)
     }
 
     /// Bytes of their text.
@@ -202,7 +202,7 @@ impl ToolSchemas {
     }
 }
 
-impl Lazy {
+impl LazySchema {
     fn missing() -> Self {
         Self {
             text: "".into(),

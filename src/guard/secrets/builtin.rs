@@ -4,20 +4,20 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::compiled::{Before, Compiled, Place, Proof};
+use super::compiled::{CompiledSecretRule, Lookbehind, MatchCheck, SearchPosition};
 use super::rule::tenths;
 
 /// A kind of credential, under the keys of gitleaks and some more.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Row {
+pub(super) struct RuleRow {
     pub(super) id: String,
     pub(super) keywords: Vec<String>,
     regex: String,
     /// In bits per byte.
     entropy: f64,
     #[serde(default)]
-    form: Form,
+    form: RuleForm,
     #[serde(default)]
     name: String,
     #[serde(default)]
@@ -35,7 +35,7 @@ pub(super) struct Row {
 
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Form {
+enum RuleForm {
     /// Its form identifies it. No letter, digit or underscore stands on either side.
     #[default]
     Token,
@@ -112,21 +112,21 @@ const ENDS: &str = r"(?:$|(?u:[^A-Za-z0-9+/_\-]))";
 ///
 /// Never: the file is constant.
 #[expect(clippy::expect_used, reason = "every test reads the file")]
-pub(super) fn rows() -> &'static [Row] {
+pub(super) fn rows() -> &'static [RuleRow] {
     #[derive(Deserialize)]
-    struct File {
-        rules: Vec<Row>,
+    struct RuleFile {
+        rules: Vec<RuleRow>,
     }
-    static FILE: LazyLock<File> = LazyLock::new(|| {
+    static FILE: LazyLock<RuleFile> = LazyLock::new(|| {
         toml::from_str(include_str!("builtin.toml")).expect("the rules that are built in are valid")
     });
     &FILE.rules
 }
 
 /// One rule for each row. All users of this process share what is compiled of them.
-pub(super) fn compiled() -> &'static [Compiled] {
-    static COMPILED: LazyLock<Vec<Compiled>> =
-        LazyLock::new(|| rows().iter().map(Row::compiled).collect());
+pub(super) fn compiled() -> &'static [CompiledSecretRule] {
+    static COMPILED: LazyLock<Vec<CompiledSecretRule>> =
+        LazyLock::new(|| rows().iter().map(RuleRow::compiled).collect());
     &COMPILED
 }
 
@@ -134,40 +134,44 @@ fn at_keyword() -> Vec<usize> {
     vec![0]
 }
 
-impl Row {
-    fn compiled(&'static self) -> Compiled {
+impl RuleRow {
+    fn compiled(&'static self) -> CompiledSecretRule {
         let Self { regex, name, .. } = self;
         let least = tenths(self.entropy);
         let (pattern, before, proof) = match self.form {
-            Form::Token => {
+            RuleForm::Token => {
                 let pattern = format!(r"(?:{regex})\b{{end-half}}");
-                (pattern, Before::NoWord, Proof::Form(least))
+                (pattern, Lookbehind::NoWord, MatchCheck::Form(least))
             }
-            Form::Named => {
+            RuleForm::Named => {
                 let pattern = format!("(?i:{name}){GIVEN}(?<secret>{regex}){ENDS}");
-                (pattern, Before::Anything, Proof::Form(least))
+                (pattern, Lookbehind::Anything, MatchCheck::Form(least))
             }
-            Form::Guess => {
+            RuleForm::Guess => {
                 let pattern = format!("(?i:{name}){GIVEN_DIRECTLY}(?<secret>{regex}){ENDS}");
-                (pattern, Before::Anything, Proof::Guess(least))
+                (pattern, Lookbehind::Anything, MatchCheck::Guess(least))
             }
-            Form::TokenGuess => {
+            RuleForm::TokenGuess => {
                 let pattern = format!("(?i:token){GIVEN_DIRECTLY}(?<secret>{regex}){ENDS}");
-                (pattern, Before::NoHandle, Proof::Guess(least))
+                (pattern, Lookbehind::NoHandle, MatchCheck::Guess(least))
             }
-            Form::Option => {
+            RuleForm::Option => {
                 let pattern = format!("{name}[a-z0-9-]{{0,16}}[ =][\"']?(?<secret>{regex}){ENDS}");
-                (pattern, Before::Dashes, Proof::Guess(least))
+                (pattern, Lookbehind::Dashes, MatchCheck::Guess(least))
             }
-            Form::Text if self.guessed => (regex.clone(), Before::Anything, Proof::Guess(least)),
-            Form::Text => (regex.clone(), Before::Anything, Proof::Form(least)),
+            RuleForm::Text if self.guessed => (
+                regex.clone(),
+                Lookbehind::Anything,
+                MatchCheck::Guess(least),
+            ),
+            RuleForm::Text => (regex.clone(), Lookbehind::Anything, MatchCheck::Form(least)),
         };
-        let place = Place::Anchored {
+        let place = SearchPosition::Anchored {
             offsets: &self.at,
             before,
             after: if self.long { MANY_LINES } else { ONE_LINE },
         };
-        Compiled::built_in(&self.id, format!(r"\A(?:{pattern})"), place, proof)
+        CompiledSecretRule::built_in(&self.id, format!(r"\A(?:{pattern})"), place, proof)
     }
 }
 
@@ -180,7 +184,7 @@ mod tests {
         assert!(compiled().len() > 300);
         for rule in compiled() {
             let row = rows().iter().find(|row| row.id == rule.id.as_str());
-            let is_token = matches!(row.unwrap().form, Form::Token);
+            let is_token = matches!(row.unwrap().form, RuleForm::Token);
             // Compiles it.
             assert!(rule.has_form() || !is_token, "{:?}", rule.id);
         }

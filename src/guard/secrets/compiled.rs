@@ -10,9 +10,9 @@ use super::entropy::bits_per_byte;
 use super::error::RuleError;
 use super::escape;
 use super::finding::RuleId;
-use super::handle;
-use super::rule::Rule;
-use super::tries::{Caches, Effort, LARGEST_CACHE, Trier};
+use super::probes::{Caches, LARGEST_CACHE, PatternProbe, ScanBudget};
+use super::rule::SecretRule;
+use super::token_names;
 
 /// Bytes that a compiled pattern of an author may take.
 const LARGEST_PATTERN: usize = 512 * 1024;
@@ -43,34 +43,34 @@ const DOUBTS: [&str; 15] = [
 ];
 
 #[derive(Clone)]
-pub(super) struct Compiled {
+pub(super) struct CompiledSecretRule {
     pub(super) id: RuleId,
-    pub(super) place: Place,
-    pattern: Pattern,
-    proof: Proof,
+    pub(super) place: SearchPosition,
+    pattern: SecretPattern,
+    proof: MatchCheck,
 }
 
 #[derive(Clone)]
-enum Pattern {
+enum SecretPattern {
     OfAuthor(Arc<Automata>),
     /// Compiled at the first text with one of its keywords: a gate meets few of the several hundred kinds.
-    BuiltIn(Arc<Source>),
+    BuiltIn(Arc<PatternSource>),
 }
 
-struct Source {
+struct PatternSource {
     text: String,
     automata: OnceLock<Automata>,
 }
 
 struct Automata {
     pattern: Regex,
-    /// The same pattern, of a rule whose place is [`Place::Anchored`].
-    trier: Option<Trier>,
+    /// The same pattern, of a rule whose place is [`SearchPosition::Anchored`].
+    trier: Option<PatternProbe>,
     /// The number of the group that is the secret.
     secret: Option<usize>,
 }
 
-impl Source {
+impl PatternSource {
     /// # Panics
     ///
     /// Never: the rules that are built in are constant.
@@ -85,7 +85,7 @@ impl Source {
 }
 
 impl Automata {
-    fn new(pattern: Regex, trier: Option<Trier>) -> Self {
+    fn new(pattern: Regex, trier: Option<PatternProbe>) -> Self {
         let secret = pattern
             .capture_names()
             .position(|name| name == Some(SECRET));
@@ -98,7 +98,7 @@ impl Automata {
 
     /// A pattern of ours: classes are of ASCII, which keeps its automaton small and quick.
     fn built_in(pattern: &str) -> Result<Self, Box<dyn Error>> {
-        let trier = Trier::new(pattern)?;
+        let trier = PatternProbe::new(pattern)?;
         let pattern = RegexBuilder::new(pattern)
             .unicode(false)
             .dfa_size_limit(LARGEST_CACHE)
@@ -109,14 +109,14 @@ impl Automata {
 
 /// Where a pattern is tried.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Place {
+pub(super) enum SearchPosition {
     /// Anywhere in so many bytes round a keyword.
     Window { before: usize, after: usize },
     /// Where it must begin if the keyword is part of it.
     Anchored {
         /// How far before the keyword that may be.
         offsets: &'static [usize],
-        before: Before,
+        before: Lookbehind,
         /// Bytes of what matches, at most.
         after: usize,
     },
@@ -124,7 +124,7 @@ pub(super) enum Place {
 
 /// What must stand before a match.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Before {
+pub(super) enum Lookbehind {
     Anything,
     /// No letter, digit or underscore, but for those of an escape.
     NoWord,
@@ -136,7 +136,7 @@ pub(super) enum Before {
 
 /// What a match must be besides a match. Entropies are in tenths of a bit per byte.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Proof {
+pub(super) enum MatchCheck {
     /// An author's rule: as they say.
     Entropy(u8),
     /// The form tells it, if it is no example.
@@ -151,7 +151,7 @@ pub(super) struct Match {
     pub(super) secret: Range<usize>,
 }
 
-impl Before {
+impl Lookbehind {
     /// Whether a match may follow this text.
     pub(super) fn allows(self, text: &[u8]) -> bool {
         match self {
@@ -166,15 +166,15 @@ impl Before {
                 let start = text.len() - word.take_while(of_word).count();
                 text.get(start..)
                     .is_some_and(|word| word.starts_with(b"--"))
-                    && !handle::leads_to(text)
+                    && !token_names::leads_to(text)
             }
-            Self::NoHandle => !handle::leads_to(text),
+            Self::NoHandle => !token_names::leads_to(text),
         }
     }
 }
 
-impl Compiled {
-    pub(super) fn of_author(rule: &Rule) -> Result<Self, RuleError> {
+impl CompiledSecretRule {
+    pub(super) fn of_author(rule: &SecretRule) -> Result<Self, RuleError> {
         let pattern = RegexBuilder::new(&rule.pattern)
             .size_limit(LARGEST_PATTERN)
             .dfa_size_limit(LARGEST_CACHE)
@@ -185,33 +185,38 @@ impl Compiled {
                 rule: rule.id.clone(),
             });
         }
-        let place = Place::Window {
+        let place = SearchPosition::Window {
             before: 256,
             after: 2048,
         };
-        let proof = Proof::Entropy(rule.min_entropy.unwrap_or(0));
+        let proof = MatchCheck::Entropy(rule.min_entropy.unwrap_or(0));
         Ok(Self {
             id: RuleId::new(&rule.id),
             place,
-            pattern: Pattern::OfAuthor(Arc::new(Automata::new(pattern, None))),
+            pattern: SecretPattern::OfAuthor(Arc::new(Automata::new(pattern, None))),
             proof,
         })
     }
 
-    pub(super) fn built_in(id: &str, text: String, place: Place, proof: Proof) -> Self {
+    pub(super) fn built_in(
+        id: &str,
+        text: String,
+        place: SearchPosition,
+        proof: MatchCheck,
+    ) -> Self {
         let automata = OnceLock::new();
         Self {
             id: RuleId::new(id),
             place,
-            pattern: Pattern::BuiltIn(Arc::new(Source { text, automata })),
+            pattern: SecretPattern::BuiltIn(Arc::new(PatternSource { text, automata })),
             proof,
         }
     }
 
     fn automata(&self) -> &Automata {
         match &self.pattern {
-            Pattern::OfAuthor(automata) => automata,
-            Pattern::BuiltIn(source) => source.automata(),
+            SecretPattern::OfAuthor(automata) => automata,
+            SecretPattern::BuiltIn(source) => source.automata(),
         }
     }
 
@@ -231,7 +236,7 @@ impl Compiled {
         &self,
         number: usize,
         text: &str,
-        effort: &mut Effort,
+        effort: &mut ScanBudget,
         caches: &mut Caches,
     ) -> Option<Match> {
         let automata = self.automata();
@@ -252,8 +257,8 @@ impl Compiled {
     /// Whether any part of a text can be accepted.
     fn may_hold_secret(&self, text: &str) -> bool {
         match self.proof {
-            Proof::Entropy(_) | Proof::Form(_) => true,
-            Proof::Guess(_) => has_digit_and_letter(text),
+            MatchCheck::Entropy(_) | MatchCheck::Form(_) => true,
+            MatchCheck::Guess(_) => has_digit_and_letter(text),
         }
     }
 
@@ -284,7 +289,7 @@ impl Compiled {
     /// Whether what matched at a place is a secret.
     pub(super) fn accepts_at(&self, text: &str, secret: &Range<usize>) -> bool {
         let accepted = self.accepts(text.get(secret.clone()).unwrap_or_default());
-        let guesses = matches!(self.proof, Proof::Guess(_));
+        let guesses = matches!(self.proof, MatchCheck::Guess(_));
         accepted && !(guesses && is_call(text, secret))
     }
 
@@ -294,15 +299,17 @@ impl Compiled {
             return false;
         }
         let least = match self.proof {
-            Proof::Entropy(least) | Proof::Form(least) | Proof::Guess(least) => least,
+            MatchCheck::Entropy(least) | MatchCheck::Form(least) | MatchCheck::Guess(least) => {
+                least
+            }
         };
         if least > 0 && bits_per_byte(secret.as_bytes()) * 10.0 < f64::from(least) {
             return false;
         }
         match self.proof {
-            Proof::Entropy(_) => true,
-            Proof::Form(_) => !holds_any(secret, &EXAMPLES),
-            Proof::Guess(_) => {
+            MatchCheck::Entropy(_) => true,
+            MatchCheck::Form(_) => !holds_any(secret, &EXAMPLES),
+            MatchCheck::Guess(_) => {
                 has_digit_and_letter(secret)
                     && !holds_any(secret, &EXAMPLES)
                     && !holds_any(secret, &DOUBTS)

@@ -8,7 +8,7 @@ use std::sync::Arc;
 ///
 /// It holds no part of the text, so it can be written to a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct SecretFinding {
     /// The rule that found it; of several the most particular.
     pub rule: RuleId,
     /// Bytes of the text as it was given, on boundaries of characters. Of an encoded secret this is
@@ -43,7 +43,7 @@ pub enum Layer {
     Hex,
 }
 
-impl Finding {
+impl SecretFinding {
     /// One that stands there as it is.
     pub(in crate::guard) fn plain(rule: RuleId, range: Range<usize>) -> Self {
         Self {

@@ -1,6 +1,6 @@
-//! Text as it reads: without characters that nobody sees, in the letters that it seems to have.
+//! Text as a person reads it: without invisible characters, with look-alike letters folded.
 //!
-//! `gh` U+200B `p_…` is the same key to whoever copies it, or to a model. Only what stands between letters
+//! `gh` U+200B `p_…` is the same key for a person who copies it, and for a model. Only what stands between letters
 //! matters; a text that has none of this costs one look at its bytes.
 
 use std::ops::Range;
@@ -10,13 +10,13 @@ use memchr::memmem;
 use crate::unseen::is_unseen;
 
 /// A text as it reads, and where that stands in the text.
-pub(super) struct Folded {
+pub(super) struct FoldedText {
     pub(super) text: String,
     /// For each byte, where the character that it is of begins; and the end.
     places: Vec<u32>,
 }
 
-impl Folded {
+impl FoldedText {
     /// What these bytes stand for.
     pub(super) fn place_of(&self, range: &Range<usize>) -> Range<usize> {
         let place = |at: usize| {
@@ -33,13 +33,13 @@ fn narrowed(place: usize) -> u32 {
 }
 
 /// `None` if the text reads as it is written.
-pub(super) fn folded(text: &str) -> Option<Folded> {
+pub(super) fn folded(text: &str) -> Option<FoldedText> {
     let is_escaped = memmem::find(text.as_bytes(), br"\_").is_some();
     let is_plain = || !may_disguise(text.as_bytes()) || !is_disguised(text);
     if !is_escaped && is_plain() {
         return None;
     }
-    let mut folded = Folded {
+    let mut folded = FoldedText {
         text: String::with_capacity(text.len()),
         places: Vec::with_capacity(text.len() + 1),
     };

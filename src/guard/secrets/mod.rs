@@ -11,31 +11,31 @@
 
 mod builtin;
 mod compiled;
+mod custom;
 mod decode;
-mod doubt;
 mod entropy;
 mod error;
 mod escape;
 mod finding;
 mod fold;
-mod handle;
-mod own;
-mod part;
+mod match_parts;
 mod placeholder;
+mod probes;
 mod redact;
 mod rule;
 mod rules;
 mod scan;
 #[cfg(test)]
 mod tests;
-mod tries;
+mod token_names;
+mod warnings;
 
-pub use doubt::RuleDoubt;
+pub use custom::CustomRules;
 pub use entropy::is_random;
 pub use error::RuleError;
-pub use finding::{Encoding, Finding, Layer, RuleId};
-pub use own::OwnRules;
+pub use finding::{Encoding, Layer, RuleId, SecretFinding};
 pub use redact::Redacted;
 pub(super) use redact::replaced;
-pub use rule::{Rule, tenths};
-pub use rules::Rules;
+pub use rule::{SecretRule, tenths};
+pub use rules::SecretRules;
+pub use warnings::RuleWarning;

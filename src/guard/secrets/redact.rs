@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::finding::Finding;
+use super::finding::SecretFinding;
 use super::placeholder;
 
 /// A text and what was taken out of it.
@@ -13,12 +13,12 @@ pub struct Redacted<'t> {
     /// Borrowed if nothing was found.
     pub text: Cow<'t, str>,
     /// What was found, by its place in the text as it was.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<SecretFinding>,
 }
 
 /// The text with a placeholder for each finding. INVARIANT: the findings are sorted, apart from
 /// each other, and on boundaries of characters.
-pub(in crate::guard) fn replaced(text: &str, findings: Vec<Finding>) -> Redacted<'_> {
+pub(in crate::guard) fn replaced(text: &str, findings: Vec<SecretFinding>) -> Redacted<'_> {
     if findings.is_empty() {
         return Redacted {
             text: text.into(),

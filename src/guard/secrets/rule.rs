@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A kind of secret that an author adds to those built in.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Rule {
+pub struct SecretRule {
     /// Stands in place of the secret: 1 to 64 lower-case letters, digits and hyphens.
     pub id: String,
     /// The pattern is tried only where one of these stands, in whatever case (ASCII). Each has at
@@ -18,7 +18,7 @@ pub struct Rule {
     pub min_entropy: Option<u8>,
 }
 
-impl fmt::Debug for Rule {
+impl fmt::Debug for SecretRule {
     // A pattern may hold what it looks for.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rule")
@@ -27,7 +27,7 @@ impl fmt::Debug for Rule {
     }
 }
 
-/// Entropy as [`Rule`] has it.
+/// Entropy as [`SecretRule`] has it.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -4,15 +4,15 @@ use std::fmt;
 use std::ops::Range;
 
 use super::builtin;
-use super::compiled::Compiled;
+use super::compiled::CompiledSecretRule;
+use super::custom::CustomRules;
 use super::error::RuleError;
-use super::finding::{Finding, RuleId};
-use super::own::OwnRules;
+use super::finding::{RuleId, SecretFinding};
 use super::placeholder;
+use super::probes::{AllCaches, ScanBudget};
 use super::redact::{self, Redacted};
-use super::rule::Rule;
-use super::scan::{Found, is_quiet, merged, scan};
-use super::tries::{AllCaches, Effort};
+use super::rule::SecretRule;
+use super::scan::{SecretMatch, is_quiet, merged, scan};
 use crate::guard::keywords::Keywords;
 
 /// Secrets that are told apart in one text. From the last of them on all of the text is one.
@@ -23,17 +23,17 @@ pub(super) const MOST_FINDINGS: usize = 4096;
 const MOST_ROUNDS: usize = 6;
 
 /// What counts as a secret.
-pub struct Rules {
+pub struct SecretRules {
     /// Those of authors come first: of several rules for one secret the first names it.
-    pub(super) compiled: Vec<Compiled>,
+    pub(super) compiled: Vec<CompiledSecretRule>,
     pub(super) keywords: Keywords,
     pub(super) caches: AllCaches,
 }
 
-impl Rules {
+impl SecretRules {
     /// The kinds of credentials that are known here, without any rule of an author.
     pub fn builtin() -> Self {
-        Self::with_own(&OwnRules::default())
+        Self::with_own(&CustomRules::default())
     }
 
     /// What the rules that are built in call what they find.
@@ -42,8 +42,8 @@ impl Rules {
     }
 
     /// The built-in kinds and those of an author. All that is wrong is told at once.
-    pub fn with(rules: &[Rule]) -> Result<Self, Vec<RuleError>> {
-        let own = OwnRules::new(rules.to_vec())?;
+    pub fn with(rules: &[SecretRule]) -> Result<Self, Vec<RuleError>> {
+        let own = CustomRules::new(rules.to_vec())?;
         Ok(Self::with_own(&own))
     }
 
@@ -56,7 +56,7 @@ impl Rules {
         clippy::expect_used,
         reason = "a test compiles every rule that is built in"
     )]
-    pub fn with_own(own: &OwnRules) -> Self {
+    pub fn with_own(own: &CustomRules) -> Self {
         let mut compiled = own.compiled().to_vec();
         let mut words: Vec<(&str, usize)> = Vec::new();
         for (at, rule) in own.rules().iter().enumerate() {
@@ -79,12 +79,12 @@ impl Rules {
     ///
     /// What is left when they are gone holds no secret: taking one out can lay bare another, so
     /// what stands beside it is looked at again.
-    pub fn find(&self, text: &str) -> Vec<Finding> {
+    pub fn find(&self, text: &str) -> Vec<SecretFinding> {
         if is_quiet(self, text) {
             return Vec::new();
         }
-        let mut found: Vec<Found> = Vec::new();
-        let mut effort = Effort::of(text);
+        let mut found: Vec<SecretMatch> = Vec::new();
+        let mut effort = ScanBudget::of(text);
         let mut pending =
             placeholder::between(text, |id| self.compiled.iter().any(|r| r.id.as_str() == id));
         for round in 1..=MOST_ROUNDS {
@@ -95,7 +95,7 @@ impl Rules {
                     continue;
                 };
                 if round == MOST_ROUNDS {
-                    new = vec![Found {
+                    new = vec![SecretMatch {
                         range: stretch.clone(),
                         ..first
                     }];
@@ -123,7 +123,12 @@ impl Rules {
         rules.any(|one| one.id == *rule && one.has_form())
     }
 
-    fn find_in(&self, text: &str, stretch: &Range<usize>, effort: &mut Effort) -> Vec<Found> {
+    fn find_in(
+        &self,
+        text: &str,
+        stretch: &Range<usize>,
+        effort: &mut ScanBudget,
+    ) -> Vec<SecretMatch> {
         let part = text.get(stretch.clone()).unwrap_or_default();
         let mut found = merged(scan(self, part, effort));
         for one in &mut found {
@@ -132,13 +137,13 @@ impl Rules {
         found
     }
 
-    fn told(&self, text: &str, found: Vec<Found>) -> Vec<Finding> {
+    fn told(&self, text: &str, found: Vec<SecretMatch>) -> Vec<SecretFinding> {
         let too_many = found.len() > MOST_FINDINGS;
-        let mut told: Vec<Finding> = found
+        let mut told: Vec<SecretFinding> = found
             .into_iter()
             .take(MOST_FINDINGS)
             .filter_map(|one| {
-                Some(Finding {
+                Some(SecretFinding {
                     rule: self.compiled.get(one.rule)?.id.clone(),
                     range: one.range,
                     encoding: one.encoding,
@@ -152,7 +157,7 @@ impl Rules {
     }
 }
 
-impl fmt::Debug for Rules {
+impl fmt::Debug for SecretRules {
     // Patterns of authors may hold what they look for.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rules")
@@ -162,7 +167,7 @@ impl fmt::Debug for Rules {
 }
 
 /// What of a stretch the findings leave.
-fn gaps(stretch: &Range<usize>, found: &[Found]) -> Vec<Range<usize>> {
+fn gaps(stretch: &Range<usize>, found: &[SecretMatch]) -> Vec<Range<usize>> {
     let mut gaps = Vec::new();
     let mut from = stretch.start;
     for one in found {

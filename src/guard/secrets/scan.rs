@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 
-use super::compiled::{Before, Compiled, Match, Place};
-use super::decode::{Decoded, each_decoded, may_be_decoded};
+use super::compiled::{CompiledSecretRule, Lookbehind, Match, SearchPosition};
+use super::decode::{DecodedText, each_decoded, may_be_decoded};
 use super::finding::{Encoding, Layer};
 use super::fold::{folded, is_ordinary};
-use super::rules::{MOST_FINDINGS, Rules};
-use super::tries::{Caches, Effort};
+use super::probes::{Caches, ScanBudget};
+use super::rules::{MOST_FINDINGS, SecretRules};
 
 /// Windows of one rule that overlap are one, up to this size: a text full of keywords is read once
 /// by a rule, and no search has more than this before it.
@@ -24,7 +24,7 @@ const MOST_IN_DECODED: usize = 64;
 
 /// A secret before it is told.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
+pub(super) struct SecretMatch {
     /// By its number: lower ones are more particular.
     pub(super) rule: usize,
     pub(super) range: Range<usize>,
@@ -36,7 +36,7 @@ const SHORT: usize = 256;
 
 /// Whether a short text cannot show a credential: it has no keyword, nothing to decode, and no character
 /// that changes how it reads.
-pub(super) fn is_quiet(rules: &Rules, text: &str) -> bool {
+pub(super) fn is_quiet(rules: &SecretRules, text: &str) -> bool {
     text.len() <= SHORT
         && text.bytes().all(is_ordinary)
         && !may_be_decoded(text)
@@ -45,9 +45,9 @@ pub(super) fn is_quiet(rules: &Rules, text: &str) -> bool {
 
 /// All that one look at a text tells, in no order; findings may overlap. A text that takes more effort than
 /// is left is one secret, whatever else is in it.
-pub(super) fn scan(rules: &Rules, text: &str, effort: &mut Effort) -> Vec<Found> {
+pub(super) fn scan(rules: &SecretRules, text: &str, effort: &mut ScanBudget) -> Vec<SecretMatch> {
     let mut found = rules.caches.with(|caches| {
-        let mut look = Look {
+        let mut look = ScanState {
             rules,
             effort,
             caches,
@@ -55,7 +55,7 @@ pub(super) fn scan(rules: &Rules, text: &str, effort: &mut Effort) -> Vec<Found>
         let mut found = look.written(text);
         if let Some(folded) = folded(text) {
             let as_it_reads = look.written(&folded.text).into_iter();
-            found.extend(as_it_reads.map(|one| Found {
+            found.extend(as_it_reads.map(|one| SecretMatch {
                 range: folded.place_of(&one.range),
                 ..one
             }));
@@ -69,28 +69,28 @@ pub(super) fn scan(rules: &Rules, text: &str, effort: &mut Effort) -> Vec<Found>
 }
 
 /// What a look at a text takes.
-struct Look<'l> {
-    rules: &'l Rules,
-    effort: &'l mut Effort,
+struct ScanState<'l> {
+    rules: &'l SecretRules,
+    effort: &'l mut ScanBudget,
     caches: &'l mut Caches,
 }
 
-impl Look<'_> {
+impl ScanState<'_> {
     /// The same of a text as it is written.
-    fn written(&mut self, text: &str) -> Vec<Found> {
+    fn written(&mut self, text: &str) -> Vec<SecretMatch> {
         let mut found = self.plain(text, MOST_IN_TEXT);
         let _spent = each_decoded(text, |outer| {
             let mut inner = self.plain(outer.text, most_in(outer));
             let _spent = each_decoded(outer.text, |twice| {
                 let twice_encoded = self.plain(twice.text, most_in(twice));
-                inner.extend(twice_encoded.into_iter().map(|one| Found {
+                inner.extend(twice_encoded.into_iter().map(|one| SecretMatch {
                     range: twice.run_of(&one.range),
                     encoding: one.encoding.within(twice.layer),
                     ..one
                 }));
                 self.goes_on()
             });
-            found.extend(inner.into_iter().map(|one| Found {
+            found.extend(inner.into_iter().map(|one| SecretMatch {
                 range: outer.run_of(&one.range),
                 encoding: one.encoding.within(outer.layer),
                 ..one
@@ -109,11 +109,11 @@ impl Look<'_> {
     }
 
     /// Looks for no more than `most` of each rule: what stands behind them is one more, up to the end.
-    fn plain(&mut self, text: &str, most: usize) -> Vec<Found> {
+    fn plain(&mut self, text: &str, most: usize) -> Vec<SecretMatch> {
         let rules = self.rules;
         let mut found = Vec::new();
-        let mut windows = Windows::default();
-        let mut tally = Tally::new(most);
+        let mut windows = SearchWindows::default();
+        let mut tally = RuleCounts::new(most);
         let looked = rules.keywords.each(text, |hit| {
             self.goes_on()?;
             for &number in hit.rules {
@@ -121,13 +121,13 @@ impl Look<'_> {
                     continue;
                 };
                 match rule.place {
-                    Place::Window { before, after } => {
+                    SearchPosition::Window { before, after } => {
                         let start = text.floor_char_boundary(hit.start.saturating_sub(before));
                         let end = text.ceil_char_boundary(hit.end.saturating_add(after));
                         windows.add(number, start..end);
                     }
-                    Place::Anchored { .. } if tally.is_full(number) => {}
-                    Place::Anchored {
+                    SearchPosition::Anchored { .. } if tally.is_full(number) => {}
+                    SearchPosition::Anchored {
                         offsets,
                         before,
                         after,
@@ -166,10 +166,10 @@ impl Look<'_> {
     /// The secret of a rule whose match begins here.
     fn anchored(
         &mut self,
-        (number, rule): (usize, &Compiled),
+        (number, rule): (usize, &CompiledSecretRule),
         text: &str,
         start: usize,
-        (before, after): (Before, usize),
+        (before, after): (Lookbehind, usize),
     ) -> Option<Range<usize>> {
         self.effort.considers(number);
         if !before.allows(text.as_bytes().get(..start)?) {
@@ -191,7 +191,7 @@ impl Look<'_> {
     }
 }
 
-fn most_in(decoded: &Decoded<'_>) -> usize {
+fn most_in(decoded: &DecodedText<'_>) -> usize {
     if decoded.is_told_whole() {
         MOST_IN_DECODED
     } else {
@@ -200,9 +200,9 @@ fn most_in(decoded: &Decoded<'_>) -> usize {
 }
 
 /// Sorted and apart from each other: what overlaps is one, named by the most particular rule.
-pub(super) fn merged(mut found: Vec<Found>) -> Vec<Found> {
+pub(super) fn merged(mut found: Vec<SecretMatch>) -> Vec<SecretMatch> {
     found.sort_by_key(|one| (one.range.start, one.rule));
-    let mut out: Vec<Found> = Vec::with_capacity(found.len());
+    let mut out: Vec<SecretMatch> = Vec::with_capacity(found.len());
     for one in found {
         match out.last_mut() {
             Some(last) if one.range.start < last.range.end => {
@@ -220,14 +220,14 @@ pub(super) fn merged(mut found: Vec<Found>) -> Vec<Found> {
 }
 
 /// How many secrets each rule has found.
-struct Tally {
+struct RuleCounts {
     most: usize,
     counts: BTreeMap<usize, usize>,
     /// The rules that are not looked for any more, and where their search ended.
     full: BTreeMap<usize, usize>,
 }
 
-impl Tally {
+impl RuleCounts {
     fn new(most: usize) -> Self {
         Self {
             most,
@@ -250,8 +250,8 @@ impl Tally {
     }
 }
 
-fn plain_one(rule: usize, range: Range<usize>) -> Found {
-    Found {
+fn plain_one(rule: usize, range: Range<usize>) -> SecretMatch {
+    SecretMatch {
         rule,
         range,
         encoding: Encoding::Plain,
@@ -260,13 +260,13 @@ fn plain_one(rule: usize, range: Range<usize>) -> Found {
 
 /// Where patterns are searched, those of one rule that overlap joined.
 #[derive(Default)]
-struct Windows {
+struct SearchWindows {
     all: Vec<(usize, Range<usize>)>,
     /// By rule, the last of its windows.
     last: BTreeMap<usize, usize>,
 }
 
-impl Windows {
+impl SearchWindows {
     fn add(&mut self, rule: usize, new: Range<usize>) {
         let last = self.last.get(&rule).and_then(|&at| self.all.get_mut(at));
         if let Some((_, window)) = last
@@ -282,7 +282,7 @@ impl Windows {
 }
 
 /// The secrets of one rule in one window.
-fn search(rule: &Compiled, text: &str, window: &Range<usize>) -> Vec<Range<usize>> {
+fn search(rule: &CompiledSecretRule, text: &str, window: &Range<usize>) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let haystack = text.get(..window.end).unwrap_or(text);
     let mut from = window.start;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::kind::{Kind, Kinds};
+use super::hidden_kinds::{HiddenKind, HiddenKinds};
 
 /// Something in a text that instructs a model, or hides.
 ///
@@ -35,7 +35,7 @@ pub enum Flag {
     Command,
     /// A comment.
     Comment,
-    /// See [`Kind`], as the rest of these.
+    /// See [`HiddenKind`], as the rest of these.
     ZeroWidth,
     TagCharacters,
     Selectors,
@@ -83,25 +83,25 @@ impl Flag {
             Self::Turn => "turn",
             Self::Attention => "attention",
             Self::Command => "command",
-            Self::Comment => Kind::Comment.name(),
-            Self::ZeroWidth => Kind::ZeroWidth.name(),
-            Self::TagCharacters => Kind::TagCharacters.name(),
-            Self::Selectors => Kind::Selectors.name(),
-            Self::Bidi => Kind::Bidi.name(),
-            Self::Escapes => Kind::Escapes.name(),
+            Self::Comment => HiddenKind::Comment.name(),
+            Self::ZeroWidth => HiddenKind::ZeroWidth.name(),
+            Self::TagCharacters => HiddenKind::TagCharacters.name(),
+            Self::Selectors => HiddenKind::Selectors.name(),
+            Self::Bidi => HiddenKind::Bidi.name(),
+            Self::Escapes => HiddenKind::Escapes.name(),
         }
     }
 
     /// What hides. Tags are seen, and long texts are only long.
-    fn of(kind: Kind) -> Option<Self> {
+    fn of(kind: HiddenKind) -> Option<Self> {
         match kind {
-            Kind::Comment => Some(Self::Comment),
-            Kind::ZeroWidth => Some(Self::ZeroWidth),
-            Kind::TagCharacters => Some(Self::TagCharacters),
-            Kind::Selectors => Some(Self::Selectors),
-            Kind::Bidi => Some(Self::Bidi),
-            Kind::Escapes => Some(Self::Escapes),
-            Kind::Tag | Kind::Length => None,
+            HiddenKind::Comment => Some(Self::Comment),
+            HiddenKind::ZeroWidth => Some(Self::ZeroWidth),
+            HiddenKind::TagCharacters => Some(Self::TagCharacters),
+            HiddenKind::Selectors => Some(Self::Selectors),
+            HiddenKind::Bidi => Some(Self::Bidi),
+            HiddenKind::Escapes => Some(Self::Escapes),
+            HiddenKind::Tag | HiddenKind::Length => None,
         }
     }
 
@@ -140,8 +140,8 @@ impl Flags {
     }
 }
 
-impl From<Kinds> for Flags {
-    fn from(kinds: Kinds) -> Self {
+impl From<HiddenKinds> for Flags {
+    fn from(kinds: HiddenKinds) -> Self {
         kinds.iter().filter_map(Flag::of).collect()
     }
 }

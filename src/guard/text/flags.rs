@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use super::clean::revealed;
 use super::flag::Flags;
 use super::fold::folded;
-use super::kind::Kind;
+use super::hidden_kinds::HiddenKind;
 use super::markup::{self, Markup};
 use super::patterns::PATTERNS;
+use super::sanitize::revealed;
 use crate::unseen::is_unseen;
 
 /// What in the text instructs a model, or hides.
@@ -23,12 +23,12 @@ pub fn flags(text: &str) -> Flags {
     if let Cow::Owned(text) = &plain.text {
         found = found.and(plain.removed.into()).and(instructions(text));
     }
-    if shown.removed.contains(Kind::Escapes) {
+    if shown.removed.contains(HiddenKind::Escapes) {
         // A model reads the escapes that a terminal removes.
         let read: String = text.chars().filter(|it| !is_unseen(*it)).collect();
         found = found.and(instructions(&read));
     }
-    if shown.removed.contains(Kind::TagCharacters) {
+    if shown.removed.contains(HiddenKind::TagCharacters) {
         found = found.and(instructions(&spelt(text)));
     }
     found

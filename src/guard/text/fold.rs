@@ -37,15 +37,15 @@ pub(super) fn folded(text: &str) -> String {
 
 /// The results of [`becomes`] for the first two planes, where nearly all text is: the tables of Unicode
 /// take fifty times as long.
-struct Table {
+struct FoldTable {
     /// The place of each character's result among those that differ.
     each: Vec<u16>,
     results: Vec<Vec<u8>>,
 }
 
-static TABLE: LazyLock<Table> = LazyLock::new(Table::new);
+static TABLE: LazyLock<FoldTable> = LazyLock::new(FoldTable::new);
 
-impl Table {
+impl FoldTable {
     fn new() -> Self {
         let mut numbers = HashMap::new();
         let mut results = Vec::new();

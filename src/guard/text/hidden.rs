@@ -6,9 +6,9 @@
 use icu_properties::CodePointSetData;
 use icu_properties::props::{BidiControl, VariationSelector};
 
-use super::clean::Cleaned;
 use super::escapes;
-use super::kind::{Kind, Kinds};
+use super::hidden_kinds::{HiddenKind, HiddenKinds};
+use super::sanitize::Sanitized;
 use super::scripts::{
     has_no_spaces, has_variants, is_arabic, is_ideograph, is_mongolian, is_pictograph,
     is_right_to_left, is_virama, joins,
@@ -16,9 +16,9 @@ use super::scripts::{
 use crate::unseen::is_unseen;
 
 /// What becomes of the next bytes.
-enum Step {
+enum ByteAction {
     Keep(usize),
-    Drop(usize, Kind),
+    Drop(usize, HiddenKind),
 }
 
 /// Begins the flags of [`FLAGS`].
@@ -32,8 +32,8 @@ const FLAGS: [&str; 3] = [
     "\u{e0067}\u{e0062}\u{e0077}\u{e006c}\u{e0073}\u{e007f}",
 ];
 
-pub(super) fn revealed(text: &str) -> Cleaned<'_> {
-    let mut removed = Kinds::default();
+pub(super) fn revealed(text: &str) -> Sanitized<'_> {
+    let mut removed = HiddenKinds::default();
     let mut out = String::new();
     // What stands before it and is kept is in `out`, or is the text itself as long as nothing was removed.
     let mut done = 0;
@@ -47,8 +47,8 @@ pub(super) fn revealed(text: &str) -> Cleaned<'_> {
             step(&out, after)
         };
         match step {
-            Step::Keep(bytes) => from = before.len() + bytes,
-            Step::Drop(bytes, kind) => {
+            ByteAction::Keep(bytes) => from = before.len() + bytes,
+            ByteAction::Drop(bytes, kind) => {
                 if removed.is_empty() {
                     out.reserve(text.len());
                     out.push_str(before);
@@ -60,13 +60,13 @@ pub(super) fn revealed(text: &str) -> Cleaned<'_> {
         }
     }
     if removed.is_empty() {
-        return Cleaned {
+        return Sanitized {
             text: text.into(),
             removed,
         };
     }
     out.push_str(text.get(done..).unwrap_or_default());
-    Cleaned {
+    Sanitized {
         text: out.into(),
         removed,
     }
@@ -74,7 +74,7 @@ pub(super) fn revealed(text: &str) -> Cleaned<'_> {
 
 /// Whether [`revealed`] keeps it only beside certain others, or never.
 pub(super) fn is_invisible(one: char) -> bool {
-    matches!(kind_of(one), Some(kind) if kind != Kind::Escapes)
+    matches!(kind_of(one), Some(kind) if kind != HiddenKind::Escapes)
 }
 
 /// Splits before the first character from there on that may have to go.
@@ -85,64 +85,64 @@ fn split_before_doubtful(text: &str, from: usize) -> Option<(&str, &str)> {
 }
 
 /// What a character is that does not stay as a matter of course.
-fn kind_of(one: char) -> Option<Kind> {
+fn kind_of(one: char) -> Option<HiddenKind> {
     // First, since nearly every character is one of these.
     if matches!(one, ' '..='~' | '\t' | '\n' | '\r' | '\u{85}') {
         None
     } else if one.is_control() {
-        Some(Kind::Escapes)
+        Some(HiddenKind::Escapes)
     } else if !is_unseen(one) {
         None
     } else if CodePointSetData::new::<BidiControl>().contains(one) {
-        Some(Kind::Bidi)
+        Some(HiddenKind::Bidi)
     } else if CodePointSetData::new::<VariationSelector>().contains(one) {
-        Some(Kind::Selectors)
+        Some(HiddenKind::Selectors)
     } else if matches!(one, '\u{e0000}'..='\u{e0fff}') {
         // Nothing else of this plane is assigned.
-        Some(Kind::TagCharacters)
+        Some(HiddenKind::TagCharacters)
     } else {
-        Some(Kind::ZeroWidth)
+        Some(HiddenKind::ZeroWidth)
     }
 }
 
-fn step(before: &str, from: &str) -> Step {
+fn step(before: &str, from: &str) -> ByteAction {
     let mut chars = from.chars();
     let Some(one) = chars.next() else {
-        return Step::Keep(from.len());
+        return ByteAction::Keep(from.len());
     };
     let after = chars.as_str();
     let bytes = one.len_utf8();
     if one == BLACK_FLAG {
         let flag = FLAGS.into_iter().find(|flag| after.starts_with(flag));
-        return Step::Keep(bytes + flag.map_or(0, str::len));
+        return ByteAction::Keep(bytes + flag.map_or(0, str::len));
     }
     let Some(kind) = kind_of(one) else {
-        return Step::Keep(bytes);
+        return ByteAction::Keep(bytes);
     };
     if escapes::begins(one) {
-        return Step::Drop(bytes + escapes::length(one, after), kind);
+        return ByteAction::Drop(bytes + escapes::length(one, after), kind);
     }
     let mut back = before.chars().rev();
-    let around = Around {
+    let around = Neighbours {
         before: back.next(),
         second: back.next(),
         after: after.chars().next(),
     };
     if around.has_use_for(one) {
-        Step::Keep(bytes)
+        ByteAction::Keep(bytes)
     } else {
-        Step::Drop(bytes, kind)
+        ByteAction::Drop(bytes, kind)
     }
 }
 
 /// The neighbours of a character: what is kept before it, and what stands behind it.
-struct Around {
+struct Neighbours {
     before: Option<char>,
     second: Option<char>,
     after: Option<char>,
 }
 
-impl Around {
+impl Neighbours {
     fn has_use_for(&self, one: char) -> bool {
         let before = |is: fn(char) -> bool| self.before.is_some_and(is);
         let after = |is: fn(char) -> bool| self.after.is_some_and(is);
@@ -188,17 +188,17 @@ mod tests {
     use super::*;
 
     /// Each character asked.
-    fn revealed_slowly(text: &str) -> (String, Kinds) {
-        let mut removed = Kinds::default();
+    fn revealed_slowly(text: &str) -> (String, HiddenKinds) {
+        let mut removed = HiddenKinds::default();
         let mut out = String::new();
         let mut rest = text;
         while !rest.is_empty() {
             let bytes = match step(&out, rest) {
-                Step::Keep(bytes) => {
+                ByteAction::Keep(bytes) => {
                     out.push_str(rest.get(..bytes).unwrap());
                     bytes
                 }
-                Step::Drop(bytes, kind) => {
+                ByteAction::Drop(bytes, kind) => {
                     removed.add(kind);
                     bytes
                 }

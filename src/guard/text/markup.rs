@@ -6,8 +6,8 @@
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
-use super::clean::Cleaned;
-use super::kind::{Kind, Kinds};
+use super::hidden_kinds::{HiddenKind, HiddenKinds};
+use super::sanitize::Sanitized;
 
 /// How much markup belongs in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(super) enum Markup {
 
 const OPENS: &str = "<!--";
 
-pub(super) fn without(text: &str, markup: Markup) -> Cleaned<'_> {
+pub(super) fn without(text: &str, markup: Markup) -> Sanitized<'_> {
     let tags = Tags {
         text,
         closed: OnceCell::new(),
@@ -29,19 +29,19 @@ pub(super) fn without(text: &str, markup: Markup) -> Cleaned<'_> {
     if has_any(&tags, markup) {
         return taken_out(tags, markup);
     }
-    Cleaned {
+    Sanitized {
         text: text.into(),
-        removed: Kinds::default(),
+        removed: HiddenKinds::default(),
     }
 }
 
-fn taken_out(tags: Tags<'_>, markup: Markup) -> Cleaned<'_> {
+fn taken_out(tags: Tags<'_>, markup: Markup) -> Sanitized<'_> {
     let text = tags.text;
     let mut stack = Stack {
         out: String::with_capacity(text.len()),
         open: Vec::new(),
         tags,
-        removed: Kinds::default(),
+        removed: HiddenKinds::default(),
     };
     let mut rest = text;
     let mut is_open_ended = false;
@@ -55,7 +55,7 @@ fn taken_out(tags: Tags<'_>, markup: Markup) -> Cleaned<'_> {
             (Some(b'<'), _) => stack.open.push(stack.out.len() - 1),
             (Some(b'>'), Markup::Foreign) => stack.close(),
             (Some(b'-'), _) if stack.out.ends_with(OPENS) => {
-                stack.take(stack.out.len() - OPENS.len(), Kind::Comment);
+                stack.take(stack.out.len() - OPENS.len(), HiddenKind::Comment);
                 let end = if is_open_ended {
                     None
                 } else {
@@ -72,7 +72,7 @@ fn taken_out(tags: Tags<'_>, markup: Markup) -> Cleaned<'_> {
         }
     }
     stack.out.push_str(rest);
-    Cleaned {
+    Sanitized {
         text: stack.out.into(),
         removed: stack.removed,
     }
@@ -104,7 +104,7 @@ struct Stack<'t> {
     /// Where in it angle brackets open that none has closed yet.
     open: Vec<usize>,
     tags: Tags<'t>,
-    removed: Kinds,
+    removed: HiddenKinds,
 }
 
 /// Which tags a text has.
@@ -124,14 +124,14 @@ impl Stack<'_> {
             self.open.clear();
             return;
         };
-        self.take(open, Kind::Tag);
+        self.take(open, HiddenKind::Tag);
         let follows_word = self.out.ends_with(|one: char| !one.is_whitespace());
         if tag == Tag::Block && follows_word {
             self.out.push(' ');
         }
     }
 
-    fn take(&mut self, from: usize, kind: Kind) {
+    fn take(&mut self, from: usize, kind: HiddenKind) {
         self.out.truncate(from);
         while self.open.last().is_some_and(|open| *open >= from) {
             self.open.pop();

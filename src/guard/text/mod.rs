@@ -5,22 +5,22 @@
 //! what the first one keeps for the sake of its neighbours never has an angle bracket among them, and the
 //! second one takes out nothing but what begins with one and ends with one (or with the text).
 
-mod clean;
 mod escapes;
 mod flag;
 mod flags;
 mod fold;
 mod hidden;
-mod kind;
+mod hidden_kinds;
 mod markup;
 mod patterns;
-mod required;
+mod required_strings;
 mod rows;
+mod sanitize;
 mod scripts;
 #[cfg(test)]
 mod tests;
 
-pub use clean::{Cleaned, What, clean, revealed};
 pub use flag::{Flag, Flags};
 pub use flags::flags;
-pub use kind::{Kind, Kinds};
+pub use hidden_kinds::{HiddenKind, HiddenKinds};
+pub use sanitize::{Sanitized, TextPurpose, revealed, sanitize};

@@ -14,11 +14,11 @@ use regex::Regex;
 
 use super::flag::{Flag, Flags};
 use super::fold::FOREIGN;
-use super::required::{OneOf, required};
-use super::rows::{Negated, ROWS};
+use super::required_strings::{RequiredStrings, required};
+use super::rows::{NegationRule, ROWS};
 use crate::guard::keywords::Keywords;
 
-pub(super) static PATTERNS: LazyLock<Patterns> = LazyLock::new(Patterns::compiled);
+pub(super) static PATTERNS: LazyLock<FlagPatterns> = LazyLock::new(FlagPatterns::compiled);
 
 /// Of so many strings that each match holds the places are compared.
 const TOGETHER: usize = 2;
@@ -27,23 +27,23 @@ const TOGETHER: usize = 2;
 const REACH: usize = 24;
 
 /// Compiled rows.
-pub(super) struct Patterns {
+pub(super) struct FlagPatterns {
     /// Without them every pattern is tried everywhere.
     keywords: Option<Keywords>,
     /// What the keywords stand for, by their numbers.
-    parts: Vec<Part>,
-    all: Vec<Pattern>,
+    parts: Vec<RequiredLiteral>,
+    all: Vec<FlagPattern>,
 }
 
 /// A string that a match of a pattern holds: one of these.
-struct Part {
+struct RequiredLiteral {
     pattern: usize,
     which: usize,
 }
 
-struct Pattern {
+struct FlagPattern {
     flag: Flag,
-    negated: Negated,
+    negated: NegationRule,
     regex: Regex,
     /// Bytes of a match.
     longest: usize,
@@ -53,14 +53,14 @@ struct Pattern {
 
 /// What of one pattern a text holds.
 #[derive(Default)]
-struct Seen {
+struct PatternHits {
     /// Where each part began when it was last seen.
     parts: [Option<usize>; TOGETHER],
     /// Stretches that hold every match, in order, none beside another.
     stretches: Vec<(usize, usize)>,
 }
 
-impl Patterns {
+impl FlagPatterns {
     /// INVARIANT: the table is ours, and a test compiles it: what is left out below is nothing.
     fn compiled() -> Self {
         let mut words: BTreeMap<String, Vec<usize>> = BTreeMap::new();
@@ -70,14 +70,14 @@ impl Patterns {
             .iter()
             .flat_map(|row| row.patterns.iter().map(move |it| (row, it)));
         for (row, text) in rows {
-            let Some((pattern, sets)) = Pattern::compiled(row.flag, row.negated, text) else {
+            let Some((pattern, sets)) = FlagPattern::compiled(row.flag, row.negated, text) else {
                 continue;
             };
             for (which, set) in sets.into_iter().enumerate() {
                 for word in set {
                     words.entry(word).or_default().push(parts.len());
                 }
-                parts.push(Part {
+                parts.push(RequiredLiteral {
                     pattern: patterns.len(),
                     which,
                 });
@@ -103,10 +103,10 @@ impl Patterns {
     }
 
     /// What a text holds of each pattern, or nothing if it holds no part of any: most texts are short.
-    fn seen(&self, text: &str) -> Vec<Seen> {
-        let none = || self.all.iter().map(|_| Seen::default());
+    fn seen(&self, text: &str) -> Vec<PatternHits> {
+        let none = || self.all.iter().map(|_| PatternHits::default());
         let Some(keywords) = &self.keywords else {
-            let everywhere = |mut seen: Seen| {
+            let everywhere = |mut seen: PatternHits| {
                 seen.stretches.push((0, text.len()));
                 seen
             };
@@ -147,9 +147,9 @@ impl Patterns {
     }
 }
 
-impl Seen {
+impl PatternHits {
     /// Parts are told in the order of their starts.
-    fn note(&mut self, pattern: &Pattern, which: usize, start: usize) {
+    fn note(&mut self, pattern: &FlagPattern, which: usize, start: usize) {
         if let Some(part) = self.parts.get_mut(which) {
             *part = Some(start);
         }
@@ -167,9 +167,13 @@ impl Seen {
     }
 }
 
-impl Pattern {
+impl FlagPattern {
     /// The pattern, and what each match of it holds one of.
-    fn compiled(flag: Flag, negated: Negated, text: &str) -> Option<(Self, Vec<OneOf>)> {
+    fn compiled(
+        flag: Flag,
+        negated: NegationRule,
+        text: &str,
+    ) -> Option<(Self, Vec<RequiredStrings>)> {
         // A word ends where letters of ASCII do: the table has no others, and this is much faster.
         let text = text
             .replace(r"\b", r"(?-u:\b)")
@@ -223,8 +227,8 @@ impl Pattern {
 
     fn counts(&self, text: &str, start: usize) -> bool {
         match self.negated {
-            Negated::Counts => true,
-            Negated::Excuses => !is_negated(text.get(..start).unwrap_or_default()),
+            NegationRule::Counts => true,
+            NegationRule::Excuses => !is_negated(text.get(..start).unwrap_or_default()),
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::wire::{Document, Limits, Value};
 
 /// A token that was read and not believed yet.
 #[derive(Debug)]
-pub(super) struct Compact<'t> {
+pub(super) struct CompactToken<'t> {
     signed: &'t str,
     signature: Vec<u8>,
     algorithm: String,
@@ -24,7 +24,7 @@ const LIMITS: Limits = Limits {
     max_nodes: 4096,
 };
 
-impl<'t> Compact<'t> {
+impl<'t> CompactToken<'t> {
     /// Reads the three parts; an error says what is wrong without a word of the token.
     pub(super) fn read(token: &'t str) -> Result<Self, &'static str> {
         let (signed, signature) = token.rsplit_once('.').ok_or("it has not three parts")?;

@@ -5,15 +5,15 @@ use std::fmt;
 use rustls::ClientConfig;
 use url::Url;
 
-use crate::outward::{AskFault, Asker, Whence};
+use crate::outward::{HttpClient, HttpError, UrlTrust};
 
-use super::keys::{Fetched, KeyFault, KeySource};
+use super::keys::{KeyFault, KeyFetch, KeySource};
 
 /// A URL that gives a JWK Set: `https`, or `http` on this machine. What is asked there says nothing of
 /// the gate or its agents.
 pub struct KeyUrl {
     url: Url,
-    asker: Asker,
+    asker: HttpClient,
 }
 
 /// Bytes of a key set that are taken.
@@ -22,7 +22,7 @@ const MAX_BYTES: usize = 1024 * 1024;
 impl KeyUrl {
     /// Connects to nothing yet. `tls` says which authorities are believed.
     pub fn new(url: Url, tls: ClientConfig) -> Result<Self, KeyFault> {
-        let asker = Asker::new(tls, Whence::Configured)?;
+        let asker = HttpClient::new(tls, UrlTrust::Configured)?;
         Ok(Self { url, asker })
     }
 
@@ -41,13 +41,13 @@ impl KeyUrl {
 }
 
 impl KeySource for KeyUrl {
-    fn fetch(&self) -> Fetched<'_> {
+    fn fetch(&self) -> KeyFetch<'_> {
         Box::pin(self.get())
     }
 }
 
-impl From<AskFault> for KeyFault {
-    fn from(fault: AskFault) -> Self {
+impl From<HttpError> for KeyFault {
+    fn from(fault: HttpError) -> Self {
         Self(fault.to_string())
     }
 }

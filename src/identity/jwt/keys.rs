@@ -16,11 +16,11 @@ use super::super::Challenge;
 use super::keyset::{Algorithm, KeySet};
 
 /// What a source of keys promises: a JWK Set as JSON (RFC 7517 §5), at most 1 MiB.
-pub type Fetched<'a> = Pin<Box<dyn Future<Output = Result<Vec<u8>, KeyFault>> + Send + 'a>>;
+pub type KeyFetch<'a> = Pin<Box<dyn Future<Output = Result<Vec<u8>, KeyFault>> + Send + 'a>>;
 
 /// Where an issuer's keys come from.
 pub trait KeySource: Send + Sync + std::fmt::Debug {
-    fn fetch(&self) -> Fetched<'_>;
+    fn fetch(&self) -> KeyFetch<'_>;
 }
 
 /// The error of a failed key fetch, for operators.
@@ -73,7 +73,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(super) struct Keys {
     source: Arc<dyn KeySource>,
     clock: Arc<dyn Clock>,
-    known: Mutex<Known>,
+    known: Mutex<CachedKeys>,
     /// Held by the one who fetches.
     fetching: tokio::sync::Mutex<()>,
     /// Rung when they could not be fetched.
@@ -81,7 +81,7 @@ pub(super) struct Keys {
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct CachedKeys {
     set: Option<(Arc<KeySet>, Duration)>,
     attempted: Option<Duration>,
     /// How many of the latest attempts in a row have failed.
@@ -90,7 +90,7 @@ struct Known {
     said: Option<KeyFault>,
 }
 
-impl Known {
+impl CachedKeys {
     /// How long after an attempt the next one may be made.
     fn pause(&self) -> Duration {
         match self.failures.checked_sub(1) {
@@ -193,7 +193,7 @@ impl Keys {
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, CachedKeys> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -266,7 +266,7 @@ impl Keys {
 }
 
 impl KeySource for KeyFile {
-    fn fetch(&self) -> Fetched<'_> {
+    fn fetch(&self) -> KeyFetch<'_> {
         let path = self.0.clone();
         Box::pin(async move {
             let reading = tokio::task::spawn_blocking(move || std::fs::read(path));

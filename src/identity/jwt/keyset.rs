@@ -7,7 +7,7 @@ use ring::signature::{
 
 use crate::wire::{Document, Limits, Value};
 
-use super::compact::{Compact, decode};
+use super::compact::{CompactToken, decode};
 
 /// A way to sign (RFC 7518 §3.1, RFC 8037 §3.1). There are no others: no secrets shared with the
 /// issuer, and not `none`.
@@ -23,16 +23,16 @@ pub enum Algorithm {
 
 /// Keys of a kind and length that are known here; the others of the set are left out.
 #[derive(Debug)]
-pub(super) struct KeySet(Vec<Key>);
+pub(super) struct KeySet(Vec<VerificationKey>);
 
 #[derive(Debug)]
-struct Key {
+struct VerificationKey {
     id: Option<String>,
-    public: Public,
+    public: PublicKey,
 }
 
 #[derive(Debug)]
-enum Public {
+enum PublicKey {
     Rsa { n: Vec<u8>, e: Vec<u8> },
     P256(Vec<u8>),
     Ed25519(Vec<u8>),
@@ -69,7 +69,11 @@ impl KeySet {
     pub(super) fn read(text: &[u8]) -> Option<Self> {
         let document = Document::decode(text, &LIMITS).ok()?;
         let keys = document.root().get("keys")?;
-        let keys: Vec<Key> = keys.items().take(MAX_KEYS).filter_map(Key::read).collect();
+        let keys: Vec<VerificationKey> = keys
+            .items()
+            .take(MAX_KEYS)
+            .filter_map(VerificationKey::read)
+            .collect();
         (!keys.is_empty()).then_some(Self(keys))
     }
 
@@ -82,7 +86,7 @@ impl KeySet {
         &self,
         algorithm: Algorithm,
         id: Option<&str>,
-        token: &Compact<'_>,
+        token: &CompactToken<'_>,
     ) -> bool {
         self.candidates(algorithm, id)
             .any(|key| key.public.verify(token.signed(), token.signature()))
@@ -92,7 +96,7 @@ impl KeySet {
         &'s self,
         algorithm: Algorithm,
         id: Option<&'s str>,
-    ) -> impl Iterator<Item = &'s Key> {
+    ) -> impl Iterator<Item = &'s VerificationKey> {
         self.0
             .iter()
             .filter(move |key| key.public.algorithm() == algorithm)
@@ -100,7 +104,7 @@ impl KeySet {
     }
 }
 
-impl Key {
+impl VerificationKey {
     fn read(key: Value<'_>) -> Option<Self> {
         let text = |name: &str| key.get(name).and_then(Value::as_str);
         let bytes = |name: &str| text(name).and_then(|text| decode(&text));
@@ -114,9 +118,9 @@ impl Key {
         });
         let curve = text("crv");
         let public = match (&*text("kty")?, curve.as_deref()) {
-            ("RSA", _) => Public::rsa(bytes("n")?, bytes("e")?)?,
-            ("EC", Some("P-256")) => Public::p256(&bytes("x")?, &bytes("y")?)?,
-            ("OKP", Some("Ed25519")) => Public::ed25519(bytes("x")?)?,
+            ("RSA", _) => PublicKey::rsa(bytes("n")?, bytes("e")?)?,
+            ("EC", Some("P-256")) => PublicKey::p256(&bytes("x")?, &bytes("y")?)?,
+            ("OKP", Some("Ed25519")) => PublicKey::ed25519(bytes("x")?)?,
             _ => return None,
         };
         let alone = key
@@ -127,7 +131,7 @@ impl Key {
     }
 }
 
-impl Public {
+impl PublicKey {
     fn rsa(n: Vec<u8>, e: Vec<u8>) -> Option<Self> {
         let good = (256..=1024).contains(&n.len()) && (1..=8).contains(&e.len());
         good.then_some(Self::Rsa { n, e })

@@ -3,10 +3,10 @@
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 
-use super::compact::Compact;
+use super::compact::CompactToken;
 use super::keyset::{Algorithm, KeySet};
 
-/// A set of keys, a zero, and a token: it ends, and nothing that nobody signed is believed.
+/// A set of keys, a zero, and a token: it ends, and the gate trusts no unsigned token.
 #[track_caller]
 pub(super) fn laws(input: &[u8]) {
     let split = input.iter().position(|byte| *byte == 0);
@@ -23,7 +23,7 @@ pub(super) fn laws(input: &[u8]) {
 
 #[track_caller]
 fn read(text: &str, keys: Option<&KeySet>) {
-    let Ok(token) = Compact::read(text) else {
+    let Ok(token) = CompactToken::read(text) else {
         return;
     };
     assert_eq!(text.matches('.').count(), 2, "{text:?}");

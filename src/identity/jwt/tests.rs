@@ -46,15 +46,15 @@ const AUDIENCE: &str = "https://gate.example/mcp";
 
 /// A clock that a test moves.
 #[derive(Debug, Default)]
-struct Moved(Mutex<Duration>);
+struct MovedMonotonicClock(Mutex<Duration>);
 
-impl Moved {
+impl MovedMonotonicClock {
     fn by(&self, seconds: u64) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) += Duration::from_secs(seconds);
     }
 }
 
-impl Clock for Moved {
+impl Clock for MovedMonotonicClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_second(NOW).unwrap()
     }
@@ -66,12 +66,12 @@ impl Clock for Moved {
 
 /// What the issuer publishes, and how often it was asked.
 #[derive(Debug)]
-struct Published {
+struct PublishedKeys {
     text: Mutex<Result<String, KeyFault>>,
     asked: AtomicUsize,
 }
 
-impl Published {
+impl PublishedKeys {
     fn keys(keys: &[Value]) -> Arc<Self> {
         Arc::new(Self {
             text: Mutex::new(Ok(json!({ "keys": keys }).to_string())),
@@ -88,8 +88,8 @@ impl Published {
     }
 }
 
-impl KeySource for Published {
-    fn fetch(&self) -> Fetched<'_> {
+impl KeySource for PublishedKeys {
+    fn fetch(&self) -> KeyFetch<'_> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         let text = self.text.lock().unwrap().clone();
         Box::pin(async move { text.map(String::into_bytes) })
@@ -203,9 +203,15 @@ fn settings() -> JwtSettings {
     }
 }
 
-fn jwt(settings: JwtSettings, source: &Arc<Published>) -> Jwt {
+fn jwt(settings: JwtSettings, source: &Arc<PublishedKeys>) -> Jwt {
     let source: Arc<dyn KeySource> = Arc::clone(source) as _;
-    Jwt::new(settings, source, Arc::new(Moved::default()), None).unwrap()
+    Jwt::new(
+        settings,
+        source,
+        Arc::new(MovedMonotonicClock::default()),
+        None,
+    )
+    .unwrap()
 }
 
 async fn identify(jwt: &Jwt, token: &str) -> Result<Identity, Challenge> {
@@ -219,7 +225,7 @@ async fn identify(jwt: &Jwt, token: &str) -> Result<Identity, Challenge> {
 #[tokio::test]
 async fn a_token_of_each_kind_says_who_sends_it() {
     for signer in [Signer::rsa(), Signer::p256(), Signer::ed25519()] {
-        let jwt = jwt(settings(), &Published::keys(&[signer.public("k")]));
+        let jwt = jwt(settings(), &PublishedKeys::keys(&[signer.public("k")]));
         let identity = identify(&jwt, &signer.token(&claims())).await.unwrap();
         assert_eq!(
             identity,
@@ -237,7 +243,7 @@ async fn a_token_of_each_kind_says_who_sends_it() {
 #[tokio::test]
 async fn claims_mean_the_same_in_whatever_form_issuers_write_them() {
     let signer = Signer::p256();
-    let jwt = jwt(settings(), &Published::keys(&[signer.public("k")]));
+    let jwt = jwt(settings(), &PublishedKeys::keys(&[signer.public("k")]));
     for words in [json!("a mcp:use"), json!(["a", "mcp:use"])] {
         let mut claims = claims();
         claims.as_object_mut().unwrap().remove("scope");
@@ -261,7 +267,7 @@ async fn claims_mean_the_same_in_whatever_form_issuers_write_them() {
 #[tokio::test]
 async fn a_token_that_is_not_for_us_or_not_now_is_refused_and_nothing_of_it_is_repeated() {
     let signer = Signer::p256();
-    let jwt = jwt(settings(), &Published::keys(&[signer.public("k")]));
+    let jwt = jwt(settings(), &PublishedKeys::keys(&[signer.public("k")]));
     let with = |key: &str, value: Value| {
         let mut claims = claims();
         claims["canary"] = "CANARY".into();
@@ -309,7 +315,7 @@ async fn a_token_that_is_not_for_us_or_not_now_is_refused_and_nothing_of_it_is_r
         ("it ended", with("exp", json!(NOW - 60))),
         ("it has not begun", with("nbf", json!(NOW + 61))),
         ("a beginning in words", with("nbf", json!("now"))),
-        ("nobody", with("sub", Value::Null)),
+        ("no subject", with("sub", Value::Null)),
         ("an empty subject", with("sub", json!(""))),
         ("a number for a subject", with("sub", json!(7))),
         ("a line end in the subject", with("sub", json!("a\nb"))),
@@ -353,7 +359,7 @@ async fn a_token_that_was_not_signed_by_the_issuer_in_an_allowed_way_is_refused(
     let (rsa, p256) = (Signer::rsa(), Signer::p256());
     let mut strict = settings();
     strict.algorithms = vec![Algorithm::Es256];
-    let published = Published::keys(&[rsa.public("r"), p256.public("k")]);
+    let published = PublishedKeys::keys(&[rsa.public("r"), p256.public("k")]);
     let (strict, all) = (jwt(strict, &published), jwt(settings(), &published));
     let text = claims().to_string();
     let good = p256.token(&claims());
@@ -460,7 +466,7 @@ async fn an_algorithm_that_is_known_must_be_allowed_too() {
     let rsa = Signer::rsa();
     let mut strict = settings();
     strict.algorithms = vec![Algorithm::Es256];
-    let published = Published::keys(&[rsa.public("k")]);
+    let published = PublishedKeys::keys(&[rsa.public("k")]);
     let token = rsa.token(&claims());
     identify(&jwt(settings(), &published), &token)
         .await
@@ -496,7 +502,10 @@ async fn a_key_that_is_not_for_this_is_not_used() {
     // Beside a good key, so that the set itself is good.
     let other = Signer::ed25519().public("other");
     for key in cases {
-        let jwt = jwt(settings(), &Published::keys(&[key.clone(), other.clone()]));
+        let jwt = jwt(
+            settings(),
+            &PublishedKeys::keys(&[key.clone(), other.clone()]),
+        );
         let challenge = identify(&jwt, &signer.token(&claims())).await.unwrap_err();
         assert!(
             matches!(challenge, Challenge::Invalid(_)),
@@ -508,8 +517,8 @@ async fn a_key_that_is_not_for_this_is_not_used() {
 #[tokio::test]
 async fn keys_are_fetched_when_a_new_one_is_named_and_not_more_often_than_is_good() {
     let (old, new) = (Signer::p256(), Signer::p256());
-    let published = Published::keys(&[old.public("k")]);
-    let clock = Arc::new(Moved::default());
+    let published = PublishedKeys::keys(&[old.public("k")]);
+    let clock = Arc::new(MovedMonotonicClock::default());
     let source: Arc<dyn KeySource> = Arc::clone(&published) as _;
     let jwt = Jwt::new(settings(), source, Arc::clone(&clock) as _, None).unwrap();
     let renewed = new.sign(
@@ -552,9 +561,9 @@ async fn keys_are_fetched_when_a_new_one_is_named_and_not_more_often_than_is_goo
 
 /// A clock that goes with the time of the test.
 #[derive(Debug)]
-struct Paused(tokio::time::Instant);
+struct PausedClock(tokio::time::Instant);
 
-impl Clock for Paused {
+impl Clock for PausedClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_second(NOW).unwrap()
     }
@@ -567,16 +576,16 @@ impl Clock for Paused {
 #[tokio::test(start_paused = true)]
 async fn keys_that_could_not_be_fetched_are_fetched_again_sooner_than_others() {
     let signer = Signer::p256();
-    let published = Published::keys(&[signer.public("k")]);
+    let published = PublishedKeys::keys(&[signer.public("k")]);
     let good = published.text.lock().unwrap().clone();
     let away = Err(KeyFault("away".to_owned()));
     published.publish(away.clone());
     let source: Arc<dyn KeySource> = Arc::clone(&published) as _;
     #[expect(clippy::disallowed_methods, reason = "the clock of the test")]
-    let clock = Arc::new(Paused(tokio::time::Instant::now()));
+    let clock = Arc::new(PausedClock(tokio::time::Instant::now()));
     let jwt = Jwt::new(settings(), source, clock, None).unwrap();
     let keeping = async { match jwt.keep_ready().await {} };
-    // At these seconds it was asked so often, and keys are at hand or not. Nobody shows a token.
+    // At these seconds it was asked so often, and keys are at hand or not. No request has a token.
     let watching = async {
         // Between two attempts.
         tokio::time::sleep(Duration::from_millis(500)).await;
@@ -628,7 +637,13 @@ async fn keys_come_from_a_file() {
     let source = Arc::new(KeyFile(path.clone()));
     let jwt = |source: &Arc<KeyFile>| {
         let source: Arc<dyn KeySource> = Arc::clone(source) as _;
-        Jwt::new(settings(), source, Arc::new(Moved::default()), None).unwrap()
+        Jwt::new(
+            settings(),
+            source,
+            Arc::new(MovedMonotonicClock::default()),
+            None,
+        )
+        .unwrap()
     };
     let token = signer.token(&claims());
     let challenge = identify(&jwt(&source), &token).await.unwrap_err();
@@ -642,9 +657,9 @@ async fn keys_come_from_a_file() {
 
 /// A time of day that a test moves.
 #[derive(Debug)]
-struct Day(AtomicI64);
+struct MovedDay(AtomicI64);
 
-impl Clock for Day {
+impl Clock for MovedDay {
     fn now(&self) -> Timestamp {
         Timestamp::from_second(self.0.load(Ordering::Relaxed)).unwrap()
     }
@@ -657,8 +672,8 @@ impl Clock for Day {
 #[tokio::test(start_paused = true)]
 async fn what_a_token_opens_is_open_until_the_token_is_refused() {
     let signer = Signer::ed25519();
-    let day = Arc::new(Day(AtomicI64::new(NOW)));
-    let source: Arc<dyn KeySource> = Published::keys(&[signer.public("k")]);
+    let day = Arc::new(MovedDay(AtomicI64::new(NOW)));
+    let source: Arc<dyn KeySource> = PublishedKeys::keys(&[signer.public("k")]);
     let clock = Arc::clone(&day) as Arc<dyn Clock>;
     let jwt = Jwt::new(settings(), source, clock, None).unwrap();
     let token = signer.token(&claims());
@@ -675,12 +690,17 @@ async fn what_a_token_opens_is_open_until_the_token_is_refused() {
 
 #[test]
 fn settings_that_would_let_in_too_many_or_nobody_are_refused() {
-    let published = Published::keys(&[]);
+    let published = PublishedKeys::keys(&[]);
     let check = |change: fn(&mut JwtSettings), expected: JwtError| {
         let mut settings = settings();
         change(&mut settings);
         let source: Arc<dyn KeySource> = Arc::clone(&published) as _;
-        let made = Jwt::new(settings, source, Arc::new(Moved::default()), None);
+        let made = Jwt::new(
+            settings,
+            source,
+            Arc::new(MovedMonotonicClock::default()),
+            None,
+        );
         assert_eq!(made.err(), Some(expected));
     };
     check(|it| it.algorithms.clear(), JwtError::NoAlgorithm);

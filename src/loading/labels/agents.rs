@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use super::tools::capabilities;
-use crate::policy::table::Table;
+use crate::policy::table::TomlTable;
 use crate::policy::{AgentLabels, Labels};
 
 /// What all `agents.toml` together say.
 #[derive(Debug, Default)]
 pub(super) struct Agents {
-    described: HashMap<String, (Described, String)>,
+    described: HashMap<String, (AgentEntry, String)>,
     /// The roles of each team.
     teams: HashMap<String, Vec<String>>,
     /// The capabilities that each role brings.
@@ -25,13 +25,13 @@ pub(super) struct Override {
 }
 
 #[derive(Debug)]
-struct Described {
+struct AgentEntry {
     labels: AgentLabels,
     tools: Override,
 }
 
 impl Agents {
-    pub(super) fn read(&mut self, mut root: Table<'_, '_>) {
+    pub(super) fn read(&mut self, mut root: TomlTable<'_, '_>) {
         let file = root.source().name.to_string();
         if let Some(mut teams) = root.table("teams") {
             for (name, place, field) in teams.entries() {
@@ -83,7 +83,7 @@ impl Agents {
             .collect();
         let mut overrides = Vec::new();
         for (name, (described, _)) in self.described {
-            let Described {
+            let AgentEntry {
                 labels: mut agent,
                 tools,
             } = described;
@@ -120,7 +120,7 @@ fn widen(granted: &mut Vec<String>, known: &[String]) {
     granted.dedup();
 }
 
-fn agent(name: String, mut table: Table<'_, '_>) -> Described {
+fn agent(name: String, mut table: TomlTable<'_, '_>) -> AgentEntry {
     let labels = AgentLabels {
         roles: table.names("roles"),
         teams: table.names("teams"),
@@ -134,5 +134,5 @@ fn agent(name: String, mut table: Table<'_, '_>) -> Described {
         deny: table.names("deny"),
     };
     table.finish();
-    Described { labels, tools }
+    AgentEntry { labels, tools }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::LEVELS;
-use crate::policy::table::Table;
+use crate::policy::table::TomlTable;
 use crate::policy::{ConsentRule, Labels, Permissions, ToolLabels};
 
 /// The deepest capability, `a.b.c…`.
@@ -32,7 +32,7 @@ enum Permission {
 }
 
 impl Tools {
-    pub(super) fn read(&mut self, mut root: Table<'_, '_>) {
+    pub(super) fn read(&mut self, mut root: TomlTable<'_, '_>) {
         let file = root.source().name.to_string();
         if let Some(field) = root.take("default") {
             let place = field.place.clone();
@@ -66,12 +66,12 @@ impl Tools {
     }
 }
 
-fn twice(table: &mut Table<'_, '_>, place: Range<usize>, name: &str, first: &str) {
+fn twice(table: &mut TomlTable<'_, '_>, place: Range<usize>, name: &str, first: &str) {
     let message = format!("`{name}` is labelled twice");
     table.report(place, &message, Some(format!("the first time in {first}")));
 }
 
-fn tool(mut table: Table<'_, '_>) -> ToolLabels {
+fn tool(mut table: TomlTable<'_, '_>) -> ToolLabels {
     let labels = ToolLabels {
         permissions: permissions(&mut table),
         capabilities: capabilities(&mut table, "capabilities"),
@@ -91,7 +91,7 @@ fn tool(mut table: Table<'_, '_>) -> ToolLabels {
 }
 
 /// Without any, the worst case stands.
-fn permissions(table: &mut Table<'_, '_>) -> Permissions {
+fn permissions(table: &mut TomlTable<'_, '_>) -> Permissions {
     let words = [
         ("read", Permission::Read),
         ("write", Permission::Write),
@@ -122,7 +122,7 @@ fn permissions(table: &mut Table<'_, '_>) -> Permissions {
     permissions
 }
 
-pub(super) fn capabilities(table: &mut Table<'_, '_>, key: &'static str) -> Vec<String> {
+pub(super) fn capabilities(table: &mut TomlTable<'_, '_>, key: &'static str) -> Vec<String> {
     let mut names = Vec::new();
     for (name, place) in table.strings(key) {
         let part = |part: &str| {
@@ -143,21 +143,21 @@ pub(super) fn capabilities(table: &mut Table<'_, '_>, key: &'static str) -> Vec<
     names
 }
 
-pub(super) fn level(table: &mut Table<'_, '_>) -> Option<i64> {
+pub(super) fn level(table: &mut TomlTable<'_, '_>) -> Option<i64> {
     table.word("sensitivity", LEVELS)
 }
 
-fn consent(table: &mut Table<'_, '_>) -> ConsentRule {
+fn consent(table: &mut TomlTable<'_, '_>) -> ConsentRule {
     table.word("consent", CONSENT).unwrap_or_default()
 }
 
 /// An empty array says that no argument is a path, which is more than saying nothing.
-fn paths(table: &mut Table<'_, '_>) -> Option<Vec<String>> {
+fn paths(table: &mut TomlTable<'_, '_>) -> Option<Vec<String>> {
     let pointers = pointers(table, "paths");
     table.has("paths").then_some(pointers)
 }
 
-fn pointers(table: &mut Table<'_, '_>, key: &'static str) -> Vec<String> {
+fn pointers(table: &mut TomlTable<'_, '_>, key: &'static str) -> Vec<String> {
     let mut pointers = Vec::new();
     for (pointer, place) in table.strings(key) {
         if is_pointer(&pointer) {

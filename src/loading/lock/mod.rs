@@ -18,12 +18,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::policy::{
-    Fingerprint, Lock, LockedPrompt, LockedTool, LockedWords, Origin, PolicyProblem, PolicySource,
+    DefinitionFingerprint, Lock, LockedPrompt, LockedTexts, LockedTool, PolicyOrigin,
+    PolicyProblem, PolicySource,
 };
 use crate::wire::{Definition, Document, JsonError, Limits};
 
 pub use text::{pretty, push_quoted};
-pub use write::Unfit;
+pub use write::UnlockableDefinition;
 
 /// The name of the file.
 pub const FILE: &str = "tools.lock";
@@ -49,22 +50,22 @@ pub(super) const LIMITS: Limits = Limits {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LockFile {
     /// By name.
-    tools: BTreeMap<String, Entry>,
+    tools: BTreeMap<String, LockEntry>,
     /// `None` where nothing is said of them.
-    words: Option<Words>,
+    words: Option<ServerTexts>,
 }
 
 /// What an agent reads beside tools.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct Words {
+struct ServerTexts {
     instructions: Option<String>,
     /// By name.
-    prompts: BTreeMap<String, Entry>,
+    prompts: BTreeMap<String, LockEntry>,
 }
 
 /// What a lock holds one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Locked<'n> {
+pub enum LockedItem<'n> {
     Tool(&'n str),
     Prompt(&'n str),
     Instructions,
@@ -72,7 +73,7 @@ pub enum Locked<'n> {
 
 /// One tool or prompt of a lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Entry {
+struct LockEntry {
     /// The whole definition, its name included, as canonical JSON.
     definition: String,
     /// Where it stands, from 1; 0 where it was not read.
@@ -95,34 +96,34 @@ impl LockFile {
     }
 
     /// Everything that it holds, tools first.
-    pub fn all(&self) -> impl Iterator<Item = Locked<'_>> {
+    pub fn all(&self) -> impl Iterator<Item = LockedItem<'_>> {
         let words = self.words.as_ref();
         let prompts = words.into_iter().flat_map(|words| words.prompts.keys());
         let instructions = words.and_then(|words| words.instructions.as_ref());
-        let tools = self.names().map(Locked::Tool);
+        let tools = self.names().map(LockedItem::Tool);
         tools
-            .chain(prompts.map(|name| Locked::Prompt(name)))
-            .chain(instructions.map(|_| Locked::Instructions))
+            .chain(prompts.map(|name| LockedItem::Prompt(name)))
+            .chain(instructions.map(|_| LockedItem::Instructions))
     }
 
     /// What it says of one thing: a definition as canonical JSON, or instructions as they are.
-    pub fn said(&self, of: Locked<'_>) -> Option<&str> {
+    pub fn said(&self, of: LockedItem<'_>) -> Option<&str> {
         match of {
-            Locked::Tool(name) => self.definition(name),
-            Locked::Prompt(name) => {
+            LockedItem::Tool(name) => self.definition(name),
+            LockedItem::Prompt(name) => {
                 let entry = self.words.as_ref()?.prompts.get(name)?;
                 Some(&entry.definition)
             }
-            Locked::Instructions => self.words.as_ref()?.instructions.as_deref(),
+            LockedItem::Instructions => self.words.as_ref()?.instructions.as_deref(),
         }
     }
 
     /// Takes over what another lock says of one thing: what it is, or that it is not there.
-    pub fn adopt(&mut self, what: Locked<'_>, from: &Self) {
+    pub fn adopt(&mut self, what: LockedItem<'_>, from: &Self) {
         let known = from.words.as_ref();
         match what {
-            Locked::Tool(name) => put(&mut self.tools, name, from.tools.get(name)),
-            Locked::Prompt(name) => {
+            LockedItem::Tool(name) => put(&mut self.tools, name, from.tools.get(name)),
+            LockedItem::Prompt(name) => {
                 let prompts = &mut self.words.get_or_insert_default().prompts;
                 put(
                     prompts,
@@ -130,7 +131,7 @@ impl LockFile {
                     known.and_then(|words| words.prompts.get(name)),
                 );
             }
-            Locked::Instructions => {
+            LockedItem::Instructions => {
                 let words = self.words.get_or_insert_default();
                 words.instructions = known.and_then(|words| words.instructions.clone());
             }
@@ -157,10 +158,10 @@ impl LockFile {
                 None => Err("it has no `inputSchema`".to_owned()),
             };
             let tool = LockedTool {
-                fingerprint: Fingerprint::of(&schema, &words),
+                fingerprint: DefinitionFingerprint::of(&schema, &words),
                 definition: entry.definition.as_str().into(),
                 arguments,
-                origin: Origin {
+                origin: PolicyOrigin {
                     file: file.into(),
                     line: entry.line,
                 },
@@ -168,30 +169,30 @@ impl LockFile {
             Ok((name.clone(), tool))
         });
         let tools = tools.collect::<Result<_, _>>()?;
-        let words = self.words.as_ref().map(Words::locked).transpose()?;
+        let words = self.words.as_ref().map(ServerTexts::locked).transpose()?;
         Ok(Lock::new(tools).with_words(words))
     }
 }
 
-impl Words {
-    fn locked(&self) -> Result<LockedWords, JsonError> {
+impl ServerTexts {
+    fn locked(&self) -> Result<LockedTexts, JsonError> {
         let prompts = self.prompts.iter().map(|(name, entry)| {
             let document = Document::decode(entry.definition.as_bytes(), &LIMITS)?;
             let Definition { schema, words } = Definition::of(document.root());
             let prompt = LockedPrompt {
-                fingerprint: Fingerprint::of(&schema, &words),
+                fingerprint: DefinitionFingerprint::of(&schema, &words),
                 definition: entry.definition.as_str().into(),
             };
             Ok((name.clone(), prompt))
         });
-        Ok(LockedWords {
+        Ok(LockedTexts {
             instructions: self.instructions.as_deref().map(Into::into),
             prompts: prompts.collect::<Result<_, _>>()?,
         })
     }
 }
 
-fn put(entries: &mut BTreeMap<String, Entry>, name: &str, entry: Option<&Entry>) {
+fn put(entries: &mut BTreeMap<String, LockEntry>, name: &str, entry: Option<&LockEntry>) {
     match entry {
         Some(entry) => {
             entries.insert(name.to_owned(), entry.clone());

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::policy::{PolicyProblem, PolicySource};
-use crate::wire::{Document, Fragment, Kind, Value, input_offsets};
+use crate::wire::{Document, Fragment, JsonKind, Value, input_offsets};
 
 use super::write::{digest, quoted};
-use super::{CODE, Entry, LIMITS, LockFile, TOOLS_ALONE, WITH_WORDS, Words};
+use super::{CODE, LIMITS, LockEntry, LockFile, ServerTexts, TOOLS_ALONE, WITH_WORDS};
 
 /// What `tools lock` and its like are for.
 const HELP: &str = "locks are not written by hand: take the last good one from version control, and look at what \
@@ -15,7 +15,7 @@ const HELP: &str = "locks are not written by hand: take the last good one from v
      server says now, unseen";
 
 /// One finding, at a place in the compact text.
-struct Finding {
+struct LockFinding {
     place: Range<usize>,
     message: String,
     help: Option<String>,
@@ -37,8 +37,8 @@ impl Defines {
     }
 }
 
-struct Reading {
-    findings: Vec<Finding>,
+struct LockReader {
+    findings: Vec<LockFinding>,
 }
 
 impl LockFile {
@@ -51,7 +51,7 @@ impl LockFile {
             let at = error.offset.min(input.len().saturating_sub(1));
             vec![problem.at(at..at, "here").with_help(HELP)]
         })?;
-        let mut reading = Reading {
+        let mut reading = LockReader {
             findings: Vec::new(),
         };
         let (mut file, mut places) = reading.file(document.root());
@@ -70,7 +70,7 @@ impl LockFile {
     }
 }
 
-impl Reading {
+impl LockReader {
     /// The lock, and where each tool stands in the compact text.
     fn file(&mut self, root: Value<'_>) -> (LockFile, Vec<(usize, String)>) {
         let mut file = LockFile::default();
@@ -94,7 +94,7 @@ impl Reading {
         let [_, instructions, tools, prompts] = self.members(root, keys);
         file.tools = self.entries(tools, Defines::Tools, &mut places);
         let mut elsewhere = Vec::new();
-        file.words = Some(Words {
+        file.words = Some(ServerTexts {
             instructions: instructions.and_then(|given| self.instructions(given)),
             prompts: self.entries(prompts, Defines::Prompts, &mut elsewhere),
         });
@@ -121,7 +121,7 @@ impl Reading {
         given: Option<Value<'_>>,
         what: Defines,
         places: &mut Vec<(usize, String)>,
-    ) -> BTreeMap<String, Entry> {
+    ) -> BTreeMap<String, LockEntry> {
         let mut entries = BTreeMap::new();
         if let Some(tools) = given {
             if !tools.is_array() {
@@ -151,7 +151,7 @@ impl Reading {
         entries
     }
 
-    fn entry(&mut self, tool: Value<'_>, what: Defines) -> Option<(String, Entry)> {
+    fn entry(&mut self, tool: Value<'_>, what: Defines) -> Option<(String, LockEntry)> {
         let before = self.findings.len();
         let [name, sha256, definition] = self.members(tool, ["name", "sha256", "definition"]);
         let (name, sha256, definition) = (name?, sha256?, definition?);
@@ -186,7 +186,7 @@ impl Reading {
             self.wrong(sha256, &message);
             return None;
         }
-        let entry = Entry {
+        let entry = LockEntry {
             definition: whole,
             line: 0,
         };
@@ -222,7 +222,7 @@ impl Reading {
         }
         let lines: Option<Vec<_>> = given.items().map(Value::as_str).collect();
         match lines {
-            Some(lines) if given.kind() == Kind::Array && !lines.is_empty() => {
+            Some(lines) if given.kind() == JsonKind::Array && !lines.is_empty() => {
                 Some(lines.join("\n"))
             }
             _ => {
@@ -267,7 +267,7 @@ impl Reading {
     }
 
     fn find(&mut self, at: Value<'_>, message: String, help: Option<String>) {
-        self.findings.push(Finding {
+        self.findings.push(LockFinding {
             place: at.range(),
             message,
             help,

@@ -4,8 +4,8 @@
 //! further, so that a value of the schema is always one of the type. What has no single type is left
 //! to the view of arguments by tags: that property, or the whole tool where there is nothing else.
 
-use crate::policy::{Member, Presence, Record, Scalar, Shape, Untyped};
-use crate::wire::{Kind, Value};
+use crate::policy::{Member, Presence, RecordShape, Scalar, UntypedMember, ValueShape};
+use crate::wire::{JsonKind, Value};
 
 /// Objects inside each other, the arguments themselves included.
 const MAX_DEPTH: usize = 8;
@@ -17,7 +17,7 @@ const MAX_MEMBERS: usize = 256;
 ///
 /// # Errors
 /// Why nothing can be said of it.
-pub(super) fn arguments(schema: Value<'_>) -> Result<Record, String> {
+pub(super) fn arguments(schema: Value<'_>) -> Result<RecordShape, String> {
     if schema.get("$ref").is_some() {
         return Err("its `inputSchema` refers to another schema by `$ref`".to_owned());
     }
@@ -32,7 +32,7 @@ pub(super) fn arguments(schema: Value<'_>) -> Result<Record, String> {
 }
 
 /// `None` when there is no more room.
-fn record(schema: Value<'_>, above: &str, depth: usize, room: &mut usize) -> Option<Record> {
+fn record(schema: Value<'_>, above: &str, depth: usize, room: &mut usize) -> Option<RecordShape> {
     let required: Vec<_> = schema
         .get("required")
         .into_iter()
@@ -40,7 +40,7 @@ fn record(schema: Value<'_>, above: &str, depth: usize, room: &mut usize) -> Opt
         .filter_map(Value::as_str)
         .collect();
     let properties = schema.get("properties");
-    let mut record = Record::default();
+    let mut record = RecordShape::default();
     for (name, property) in properties.into_iter().flat_map(Value::entries) {
         *room = room.checked_sub(1)?;
         let pointer = format!("{above}/{}", escaped(&name));
@@ -55,7 +55,7 @@ fn record(schema: Value<'_>, above: &str, depth: usize, room: &mut usize) -> Opt
                 pointer,
                 shape,
             }),
-            Err(why) => record.untyped.push(Untyped { pointer, why }),
+            Err(why) => record.untyped.push(UntypedMember { pointer, why }),
         }
     }
     record
@@ -70,7 +70,7 @@ fn shape(
     pointer: &str,
     depth: usize,
     room: &mut usize,
-) -> Option<Result<(Shape, Presence), String>> {
+) -> Option<Result<(ValueShape, Presence), String>> {
     let schema = match nullable(schema) {
         Ok(Some(schema)) => {
             let shape = shape(schema, pointer, depth, room)?;
@@ -85,7 +85,7 @@ fn shape(
     };
     let shape = match kind {
         "array" => match items(schema) {
-            Ok(scalar) => Shape::Many(scalar),
+            Ok(scalar) => ValueShape::Many(scalar),
             Err(why) => return Some(Err(why)),
         },
         "object" if depth >= MAX_DEPTH => {
@@ -96,10 +96,10 @@ fn shape(
             if record.members.is_empty() {
                 return Some(Err("is an object of which no member has a type".to_owned()));
             }
-            Shape::Record(record)
+            ValueShape::Record(record)
         }
         kind => match scalar(kind) {
-            Some(scalar) => Shape::One(scalar),
+            Some(scalar) => ValueShape::One(scalar),
             None => return Some(Err(format!("is of type `{}`", shown(kind)))),
         },
     };
@@ -136,7 +136,7 @@ fn is_constant(schema: Value<'_>) -> bool {
 
 /// The name of the one type that a schema has, beside `null`.
 fn kind_of(schema: Value<'_>) -> Result<(&'static str, Presence), String> {
-    if schema.kind() == Kind::Bool {
+    if schema.kind() == JsonKind::Bool {
         return Err("may be anything".to_owned());
     }
     let Some(given) = schema.get("type") else {
@@ -164,11 +164,11 @@ fn constant(schema: Value<'_>) -> Result<(&'static str, Presence), String> {
         .into_iter()
         .chain(listed)
         .map(|value| match value.kind() {
-            Kind::String => "string",
-            Kind::Bool => "boolean",
-            Kind::Number => "number",
-            Kind::Null => "null",
-            Kind::Array | Kind::Object => "object",
+            JsonKind::String => "string",
+            JsonKind::Bool => "boolean",
+            JsonKind::Number => "number",
+            JsonKind::Null => "null",
+            JsonKind::Array | JsonKind::Object => "object",
         })
         .collect();
     kinds.sort_unstable();

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::policy::{Presence, Record, Scalar, Shape};
+use crate::policy::{Presence, RecordShape, Scalar, ValueShape};
 
 const ECHO: &str = r#"{"name":"echo","description":"Says it again.","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}}}"#;
 
@@ -41,14 +41,14 @@ fn lock(file: &LockFile) -> Lock {
     file.lock("p/tools.lock").unwrap()
 }
 
-fn arguments(schema: &str) -> Result<Record, String> {
+fn arguments(schema: &str) -> Result<RecordShape, String> {
     let tool = format!(r#"{{"name":"t","inputSchema":{schema}}}"#);
     let lock = lock(&file(&[&tool]));
     lock.tool("t").unwrap().arguments.clone()
 }
 
 /// `name[?!]: shape` of each member in order; `?` may be missing, `!` may also be null.
-fn told(record: &Record) -> String {
+fn told(record: &RecordShape) -> String {
     let scalar = |scalar: Scalar| match scalar {
         Scalar::String => "string",
         Scalar::Integer => "integer",
@@ -62,9 +62,9 @@ fn told(record: &Record) -> String {
             Presence::Nullable => "!",
         };
         let shape = match &member.shape {
-            Shape::One(one) => scalar(*one).to_owned(),
-            Shape::Many(one) => format!("[{}]", scalar(*one)),
-            Shape::Record(record) => format!("{{{}}}", told(record)),
+            ValueShape::One(one) => scalar(*one).to_owned(),
+            ValueShape::Many(one) => format!("[{}]", scalar(*one)),
+            ValueShape::Record(record) => format!("{{{}}}", told(record)),
         };
         format!("{}{mark}: {shape}", member.pointer)
     });
@@ -95,7 +95,7 @@ fn what_is_written_is_read_again_and_written_the_same() {
 }
 
 proptest! {
-    /// Whoever can write to a lock can write anything.
+    /// A writer of the lock can write anything.
     #[test]
     fn whatever_a_lock_is_changed_to_it_is_refused_or_means_what_it_says(
         changes in prop::collection::vec((any::<prop::sample::Index>(), "[\\[\\]{}\",:0-9a-f\\\\]{0,3}|\\PC"), 1..4),
@@ -292,7 +292,7 @@ fn what_no_agent_would_see_cannot_be_locked() {
     }
     let document = Document::decode(ECHO.replace("again", "x").as_bytes(), &LIMITS).unwrap();
     let unfit = file(&[ECHO]).add(document.root()).unwrap_err();
-    assert_eq!(unfit, Unfit::Twice("echo".to_owned()));
+    assert_eq!(unfit, UnlockableDefinition::Twice("echo".to_owned()));
 }
 
 #[test]
@@ -475,7 +475,7 @@ fn instructions_and_prompts_are_locked_in_a_version_of_their_own() {
     let pin = |defined| read.prompt_pin("greet", defined);
     let fingerprint = words.prompts["greet"].fingerprint;
     assert!(pin(Some(fingerprint)).description_ok && pin(None).description_ok);
-    assert!(!pin(Some(Fingerprint::of("{}", "x"))).description_ok);
+    assert!(!pin(Some(DefinitionFingerprint::of("{}", "x"))).description_ok);
     assert!(!read.prompt_pin("other", None).known);
     let mut none = LockFile::default();
     none.set_instructions(None).unwrap();

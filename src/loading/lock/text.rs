@@ -3,25 +3,25 @@
 use std::borrow::Cow;
 
 use crate::unseen::misleads;
-use crate::wire::{Kind, Value};
+use crate::wire::{JsonKind, Value};
 
 /// Appends a value with one member or item on each line, members by name.
 pub fn pretty(value: Value<'_>, indent: usize, out: &mut String) {
     match value.kind() {
-        Kind::Object if !value.is_empty() => {
+        JsonKind::Object if !value.is_empty() => {
             let mut members: Vec<_> = value.entries().collect();
             members.sort_by(|(one, _), (other, _)| one.cmp(other));
             let members = members.into_iter().map(|(key, member)| (Some(key), member));
             lines(members, ['{', '}'], indent, out);
         }
-        Kind::Array if !value.is_empty() => {
+        JsonKind::Array if !value.is_empty() => {
             let items = value.items().map(|item| (None, item));
             lines(items, ['[', ']'], indent, out);
         }
-        Kind::Object => out.push_str("{}"),
-        Kind::Array => out.push_str("[]"),
-        Kind::String => push_quoted(&value.as_str().unwrap_or_default(), out),
-        Kind::Number | Kind::Bool | Kind::Null => out.push_str(value.text()),
+        JsonKind::Object => out.push_str("{}"),
+        JsonKind::Array => out.push_str("[]"),
+        JsonKind::String => push_quoted(&value.as_str().unwrap_or_default(), out),
+        JsonKind::Number | JsonKind::Bool | JsonKind::Null => out.push_str(value.text()),
     }
 }
 

@@ -5,12 +5,12 @@ use sha2::{Digest, Sha256};
 use crate::wire::{Document, Value};
 
 use super::text::{break_line, pretty, push_quoted};
-use super::{Entry, LIMITS, LockFile, Locked, TOOLS_ALONE, WITH_WORDS, Words};
+use super::{LIMITS, LockEntry, LockFile, LockedItem, ServerTexts, TOOLS_ALONE, WITH_WORDS};
 use std::collections::BTreeMap;
 
 /// A definition that no lock can hold.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unfit {
+pub enum UnlockableDefinition {
     #[error("a tool has no `name` that is a string with something in it")]
     Name,
     #[error("a prompt has no `name` that is a string with something in it")]
@@ -29,7 +29,7 @@ pub enum Unfit {
     },
 }
 
-impl Unfit {
+impl UnlockableDefinition {
     /// What it would be called in a lock.
     pub fn name(&self) -> Option<&str> {
         match self {
@@ -43,14 +43,14 @@ impl LockFile {
     /// Adds one item of a list of tools.
     ///
     /// # Errors
-    /// [`Unfit`] for what the gate would not show to anybody.
-    pub fn add(&mut self, tool: Value<'_>) -> Result<(), Unfit> {
+    /// [`UnlockableDefinition`] for what the gate would not show to anybody.
+    pub fn add(&mut self, tool: Value<'_>) -> Result<(), UnlockableDefinition> {
         let name = tool.get("name").and_then(Value::as_str).unwrap_or_default();
         if name.is_empty() {
-            return Err(Unfit::Name);
+            return Err(UnlockableDefinition::Name);
         }
         plain(&name)?;
-        let member = |member, wanted| Unfit::Member {
+        let member = |member, wanted| UnlockableDefinition::Member {
             name: name.to_string(),
             member,
             wanted,
@@ -68,19 +68,19 @@ impl LockFile {
     /// Adds one item of a list of prompts.
     ///
     /// # Errors
-    /// [`Unfit`] for what the gate would not show to anybody.
-    pub fn add_prompt(&mut self, prompt: Value<'_>) -> Result<(), Unfit> {
+    /// [`UnlockableDefinition`] for what the gate would not show to anybody.
+    pub fn add_prompt(&mut self, prompt: Value<'_>) -> Result<(), UnlockableDefinition> {
         let name = prompt
             .get("name")
             .and_then(Value::as_str)
             .unwrap_or_default();
         if name.is_empty() {
-            return Err(Unfit::PromptName);
+            return Err(UnlockableDefinition::PromptName);
         }
         plain(&name)?;
         let description = prompt.get("description");
         if description.is_some_and(|it| it.as_str().is_none()) {
-            return Err(Unfit::Member {
+            return Err(UnlockableDefinition::Member {
                 name: name.into_owned(),
                 member: "description",
                 wanted: "a string",
@@ -93,12 +93,20 @@ impl LockFile {
     /// Says what instructions there are, and that prompts are known as far as they were added.
     ///
     /// # Errors
-    /// [`Unfit::Instructions`] for what is no string.
-    pub fn set_instructions(&mut self, given: Option<Value<'_>>) -> Result<(), Unfit> {
+    /// [`UnlockableDefinition::Instructions`] for what is no string.
+    pub fn set_instructions(
+        &mut self,
+        given: Option<Value<'_>>,
+    ) -> Result<(), UnlockableDefinition> {
         let words = self.words.get_or_insert_default();
         words.instructions = match given {
             None => None,
-            Some(given) => Some(given.as_str().ok_or(Unfit::Instructions)?.into_owned()),
+            Some(given) => Some(
+                given
+                    .as_str()
+                    .ok_or(UnlockableDefinition::Instructions)?
+                    .into_owned(),
+            ),
         };
         Ok(())
     }
@@ -123,7 +131,7 @@ impl LockFile {
     }
 }
 
-impl Words {
+impl ServerTexts {
     fn instructions_into(&self, out: &mut String) {
         out.push_str("  \"instructions\": ");
         match &self.instructions {
@@ -142,19 +150,19 @@ impl Words {
 }
 
 /// What the gate hides.
-fn plain(name: &str) -> Result<(), Unfit> {
+fn plain(name: &str) -> Result<(), UnlockableDefinition> {
     if name.chars().any(char::is_control) {
-        return Err(Unfit::Controls(name.to_owned()));
+        return Err(UnlockableDefinition::Controls(name.to_owned()));
     }
     Ok(())
 }
 
 fn meet(
-    entries: &mut BTreeMap<String, Entry>,
+    entries: &mut BTreeMap<String, LockEntry>,
     name: &str,
     definition: Value<'_>,
-) -> Result<(), Unfit> {
-    let entry = Entry {
+) -> Result<(), UnlockableDefinition> {
+    let entry = LockEntry {
         definition: definition.canonical(),
         line: 0,
     };
@@ -164,12 +172,12 @@ fn meet(
     if earlier.definition == entry.definition {
         Ok(())
     } else {
-        Err(Unfit::Twice(name.to_owned()))
+        Err(UnlockableDefinition::Twice(name.to_owned()))
     }
 }
 
 /// One member of the file: definitions by name.
-fn entries(key: &str, entries: &BTreeMap<String, Entry>, out: &mut String) {
+fn entries(key: &str, entries: &BTreeMap<String, LockEntry>, out: &mut String) {
     out.push_str("  ");
     push_quoted(key, out);
     out.push_str(": [");
@@ -201,12 +209,12 @@ fn entries(key: &str, entries: &BTreeMap<String, Entry>, out: &mut String) {
 
 impl LockFile {
     /// What it says of one thing, as people compare it.
-    pub fn shown(&self, what: Locked<'_>) -> Option<String> {
+    pub fn shown(&self, what: LockedItem<'_>) -> Option<String> {
         let said = self.said(what)?;
         let mut out = String::new();
         match what {
-            Locked::Tool(_) | Locked::Prompt(_) => definition(said, 0, &mut out),
-            Locked::Instructions => lines(said, 0, &mut out),
+            LockedItem::Tool(_) | LockedItem::Prompt(_) => definition(said, 0, &mut out),
+            LockedItem::Instructions => lines(said, 0, &mut out),
         }
         Some(out)
     }

@@ -158,7 +158,7 @@ fn what_is_wrong_with_a_manifest_does_not_keep_it_from_being_written_anew() {
 }
 
 #[test]
-fn a_candidate_is_held_against_its_own_manifest() {
+fn a_shadow_policy_is_held_against_its_own_manifest() {
     let dir = files(&[("a.cedar", PERMIT)]);
     let next = files(&[("a.cedar", PERMIT), (MANIFEST_FILE, "")]);
     let settings = Settings {
@@ -166,8 +166,8 @@ fn a_candidate_is_held_against_its_own_manifest() {
         ..within(&dir)
     };
     let loaded = compile(&settings, read(&settings), None).unwrap();
-    assert!(loaded.snapshot.candidate().is_none());
-    assert_eq!(loaded.candidate.first().unwrap().code, "policy::manifest");
+    assert!(loaded.snapshot.shadow().is_none());
+    assert_eq!(loaded.shadow.first().unwrap().code, "policy::manifest");
 }
 
 #[test]

@@ -4,38 +4,38 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 
-use super::fingerprint::Fingerprint;
+use super::fingerprint::DirectoryFingerprint;
 use super::{LOOK, QUIET, READINGS};
 
 /// The state of some paths, and the watcher of their changes.
 #[derive(Debug)]
-pub struct Changes {
+pub struct PathChanges {
     paths: Vec<PathBuf>,
-    seen: Fingerprint,
+    seen: DirectoryFingerprint,
     wakes: Receiver<()>,
     wake: SyncSender<()>,
 }
 
-/// Ends the wait of a [`Changes`].
+/// Ends the wait of a [`PathChanges`].
 #[derive(Debug, Clone)]
 pub struct Waker(SyncSender<()>);
 
 /// Why there is nothing to wait for any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Woken {
+pub enum WakeReason {
     /// Something has changed, and has come to rest, or does not rest at all.
     Changed,
     /// Another thread has ended the wait.
     Ended,
 }
 
-impl Changes {
+impl PathChanges {
     /// From now on.
     pub fn of(paths: Vec<PathBuf>) -> Self {
         // One that waits is enough: it is for everything that came before.
         let (wake, wakes) = sync_channel(1);
         Self {
-            seen: Fingerprint::of(&paths),
+            seen: DirectoryFingerprint::of(&paths),
             paths,
             wakes,
             wake,
@@ -47,29 +47,29 @@ impl Changes {
     }
 
     /// Sleeps until something changes or `ended` says so, which is checked at every wake-up.
-    pub fn wait(&self, ended: impl Fn() -> bool) -> Woken {
+    pub fn wait(&self, ended: impl Fn() -> bool) -> WakeReason {
         loop {
             if ended() {
-                return Woken::Ended;
+                return WakeReason::Ended;
             }
             let woken = self.wakes.recv_timeout(LOOK);
             debug_assert_ne!(woken, Err(RecvTimeoutError::Disconnected));
             if ended() {
-                return Woken::Ended;
+                return WakeReason::Ended;
             }
-            if Fingerprint::of(&self.paths) != self.seen {
+            if DirectoryFingerprint::of(&self.paths) != self.seen {
                 self.rest();
-                return Woken::Changed;
+                return WakeReason::Changed;
             }
         }
     }
 
     /// Until two looks agree: who writes files writes more than one.
     fn rest(&self) {
-        let mut seen = Fingerprint::of(&self.paths);
+        let mut seen = DirectoryFingerprint::of(&self.paths);
         for _ in 0..READINGS {
             thread::sleep(QUIET);
-            let now = Fingerprint::of(&self.paths);
+            let now = DirectoryFingerprint::of(&self.paths);
             if now == seen {
                 return;
             }
@@ -99,30 +99,33 @@ mod tests {
         let (file, other) = (dir.path().join("a"), dir.path().join("b"));
         fs::write(&file, "1").unwrap();
         let check = |change: &dyn Fn()| {
-            let changes = Changes::of(vec![dir.path().to_owned()]);
+            let changes = PathChanges::of(vec![dir.path().to_owned()]);
             change();
-            assert_eq!(changes.wait(|| false), Woken::Changed);
+            assert_eq!(changes.wait(|| false), WakeReason::Changed);
         };
         check(&|| fs::write(&file, "22").unwrap());
         check(&|| fs::write(&other, "22").unwrap());
         check(&|| fs::rename(&other, &file).unwrap());
         check(&|| fs::remove_file(&file).unwrap());
-        let alone = Changes::of(vec![file.clone()]);
+        let alone = PathChanges::of(vec![file.clone()]);
         fs::write(&file, "3").unwrap();
-        assert_eq!(alone.wait(|| false), Woken::Changed);
+        assert_eq!(alone.wait(|| false), WakeReason::Changed);
     }
 
     #[test]
     fn a_wait_without_changes_is_ended_by_a_waker() {
         let dir = tempfile::tempdir().unwrap();
-        let changes = Changes::of(vec![dir.path().to_owned()]);
+        let changes = PathChanges::of(vec![dir.path().to_owned()]);
         let ended = Arc::new(AtomicBool::new(false));
         let (waker, flag) = (changes.waker(), Arc::clone(&ended));
         let other = thread::spawn(move || {
             flag.store(true, Ordering::Release);
             waker.wake();
         });
-        assert_eq!(changes.wait(|| ended.load(Ordering::Acquire)), Woken::Ended);
+        assert_eq!(
+            changes.wait(|| ended.load(Ordering::Acquire)),
+            WakeReason::Ended
+        );
         other.join().unwrap();
     }
 }

@@ -13,10 +13,10 @@ const DEEPEST: u32 = 32;
 /// The identity tells one file from another that was renamed over it; the time of the last change
 /// of the inode shows a write whose author then set the time of modification back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fingerprint(Vec<Entry>);
+pub(super) struct DirectoryFingerprint(Vec<FileEntry>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Entry {
+struct FileEntry {
     path: PathBuf,
     found: Result<Meta, ErrorKind>,
 }
@@ -29,7 +29,7 @@ struct Meta {
     identity: Identity,
 }
 
-impl Fingerprint {
+impl DirectoryFingerprint {
     pub(super) fn of(paths: impl IntoIterator<Item = impl AsRef<Path>>) -> Self {
         let mut entries = Vec::new();
         for path in paths {
@@ -41,7 +41,7 @@ impl Fingerprint {
     }
 }
 
-fn walk(path: PathBuf, depth: u32, entries: &mut Vec<Entry>) {
+fn walk(path: PathBuf, depth: u32, entries: &mut Vec<FileEntry>) {
     let found = fs::metadata(&path);
     if depth < DEEPEST && found.as_ref().is_ok_and(fs::Metadata::is_dir) {
         match fs::read_dir(&path) {
@@ -53,14 +53,14 @@ fn walk(path: PathBuf, depth: u32, entries: &mut Vec<Entry>) {
                     }
                 }
             }
-            Err(error) => entries.push(Entry {
+            Err(error) => entries.push(FileEntry {
                 path: path.clone(),
                 found: Err(error.kind()),
             }),
         }
     }
     let found = found.as_ref().map(Meta::of).map_err(std::io::Error::kind);
-    entries.push(Entry { path, found });
+    entries.push(FileEntry { path, found });
 }
 
 impl Meta {

@@ -2,23 +2,23 @@
 
 use std::path::{Path, PathBuf};
 
-use super::fingerprint::Fingerprint;
-use super::source::{Meant, Source};
+use super::fingerprint::DirectoryFingerprint;
+use super::source::{Source, SourceSettings};
 use crate::loading::Settings;
 use crate::loading::directory::Directory;
 use crate::policy::PolicySnapshot;
 
 /// What was read, and what it looked like before.
-pub(super) struct Reading<S: Source> {
-    pub(super) seen: Seen,
+pub(super) struct PolicyReading<S: Source> {
+    pub(super) seen: ReadingFingerprints,
     /// None if there is no source, or if it cannot be read.
     pub(super) text: Option<S::Text>,
     /// Nothing where the text is the one in force.
-    pub(super) meant: Result<Option<Meant<S>>, S::Error>,
+    pub(super) meant: Result<Option<SourceSettings<S>>, S::Error>,
     pub(super) directory: Directory,
 }
 
-impl<S: Source> Reading<S> {
+impl<S: Source> PolicyReading<S> {
     pub(super) fn is_same_as(&self, other: &Self) -> bool {
         self.seen == other.seen
             && self.text == other.text
@@ -37,40 +37,40 @@ impl<S: Source> Reading<S> {
 
 /// What was read last and led to a turn.
 #[derive(Debug)]
-pub(super) struct Told<S: Source> {
+pub(super) struct LastReading<S: Source> {
     pub(super) text: Option<S::Text>,
     pub(super) directory: Directory,
 }
 
-impl<S: Source> Told<S> {
-    pub(super) fn is(&self, found: &Reading<S>) -> bool {
+impl<S: Source> LastReading<S> {
+    pub(super) fn is(&self, found: &PolicyReading<S>) -> bool {
         self.text == found.text && self.directory.is_same_as(&found.directory)
     }
 }
 
 /// What the file and the directories of one reading looked like.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Seen {
-    file: Fingerprint,
-    inside: Fingerprint,
+pub(super) struct ReadingFingerprints {
+    file: DirectoryFingerprint,
+    inside: DirectoryFingerprint,
     pub(super) directories: Vec<PathBuf>,
 }
 
-impl Seen {
-    pub(super) fn of(file: Fingerprint, directories: Vec<PathBuf>) -> Self {
+impl ReadingFingerprints {
+    pub(super) fn of(file: DirectoryFingerprint, directories: Vec<PathBuf>) -> Self {
         Self {
             file,
-            inside: Fingerprint::of(&directories),
+            inside: DirectoryFingerprint::of(&directories),
             directories,
         }
     }
 
     pub(super) fn again(file: Option<&Path>, directories: &[PathBuf]) -> Self {
-        Self::of(Fingerprint::of(file), directories.to_vec())
+        Self::of(DirectoryFingerprint::of(file), directories.to_vec())
     }
 }
 
-/// The policies', and the candidate's if there is one.
+/// The policies', and the shadow policy's if there is one.
 pub(super) fn directories(settings: &Settings) -> Vec<PathBuf> {
     let all = [&settings.dir, &settings.shadow];
     all.into_iter().flatten().cloned().collect()

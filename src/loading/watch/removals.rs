@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use super::super::directory::of_files;
-use super::super::engines::Kinds;
+use super::super::engines::EngineKinds;
 use super::super::labels::claims;
 use super::super::lock;
 use super::OnRemoval;
@@ -98,7 +98,7 @@ fn policies<'s>(
 /// Parts of rules that have gone, though the rules are there.
 fn parts(old: &PolicySnapshot, new: &PolicySnapshot) -> impl Iterator<Item = PolicyProblem> {
     let sources = |of: &PolicySnapshot| -> Vec<PolicySource> { of_files(of).cloned().collect() };
-    let lost = Kinds::default().lost(&sources(old), &sources(new));
+    let lost = EngineKinds::default().lost(&sources(old), &sources(new));
     lost.into_iter().map(missed)
 }
 

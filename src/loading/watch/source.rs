@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 
 use super::{OnRemoval, Settings};
-use crate::loading::Loaded;
+use crate::loading::LoadedPolicies;
 use crate::policy::PolicyErrors;
 
 /// Is read again with the policies, and comes into force with them or not at all.
@@ -28,7 +28,7 @@ pub trait Source: fmt::Debug + Send + Sync + Sized + 'static {
         &self,
         text: &Self::Text,
         on_policy_removal: OnRemoval,
-    ) -> Result<Meant<Self>, Self::Error>;
+    ) -> Result<SourceSettings<Self>, Self::Error>;
 
     /// That text is in force from now on.
     fn takes(&mut self, text: Self::Text);
@@ -36,22 +36,22 @@ pub trait Source: fmt::Debug + Send + Sync + Sized + 'static {
 
 /// What a text means.
 #[derive(Debug)]
-pub struct Meant<S: Source> {
+pub struct SourceSettings<S: Source> {
     pub settings: Settings,
     pub more: S::More,
 }
 
 /// What is fit to be published.
 #[derive(Debug)]
-pub struct Found<S: Source> {
-    pub loaded: Loaded,
+pub struct LoadedSource<S: Source> {
+    pub loaded: LoadedPolicies,
     /// What the source says besides, if it says anything else than what is in force.
     pub more: Option<S::More>,
 }
 
 /// Why nothing is.
 #[derive(Debug)]
-pub enum Refused<E> {
+pub enum ReloadError<E> {
     Policies(PolicyErrors),
     Source(E),
 }
@@ -77,7 +77,7 @@ impl Source for NoSource {
         match *self {}
     }
 
-    fn means(&self, (): &(), _: OnRemoval) -> Result<Meant<Self>, Infallible> {
+    fn means(&self, (): &(), _: OnRemoval) -> Result<SourceSettings<Self>, Infallible> {
         match *self {}
     }
 

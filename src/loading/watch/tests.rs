@@ -2,7 +2,7 @@ mod cuts;
 
 use std::fs;
 
-use super::super::{Warnings, load};
+use super::super::{WarningMode, load};
 use super::*;
 
 const TWO: &str = "permit(principal, action, resource);\nforbid(principal, action == Mcp::Action::\"ping\", resource);\n";
@@ -23,7 +23,7 @@ fn snapshot(files: Files, below: &std::path::Path) -> crate::policy::PolicySnaps
     }
     let settings = Settings {
         dir: Some(below.to_owned()),
-        warnings: Warnings::Allow,
+        warnings: WarningMode::Allow,
         ..Settings::default()
     };
     load(&settings).unwrap().snapshot
@@ -237,7 +237,7 @@ fn a_body_of_a_rule_in_rego_is_missed() {
         "bad if { input.action == \"ping\" }\nbad if input.resource.level > 1\n",
         &[],
     );
-    // What the line would have said further nobody knows.
+    // The rest of the line is unknown.
     check_rego(
         two,
         "bad if { input.action == \"ping\" }\nbad if input.resource.level > 1",
@@ -276,7 +276,7 @@ fn rules_in_rego_may_move_to_another_file() {
 fn listed(files: Files, below: &std::path::Path) -> crate::policy::PolicySnapshot {
     let settings = Settings {
         dir: Some(below.to_owned()),
-        warnings: Warnings::Allow,
+        warnings: WarningMode::Allow,
         ..Settings::default()
     };
     drop(snapshot(files, below));

@@ -1,4 +1,4 @@
-use super::super::checked::Against;
+use super::super::checked_policies::CheckBasis;
 use super::super::fixture::{World, tool};
 use super::super::lock::Lock;
 use super::*;
@@ -11,7 +11,11 @@ fn rules_that_may_look_by_a_computed_name_are_taken_to_look_for_everything() {
         "x := input_of.results",
         "",
     ] {
-        assert_eq!(LooksFor::named_in([text]), LooksFor::NOTHING, "{text}");
+        assert_eq!(
+            RequiredDetectors::named_in([text]),
+            RequiredDetectors::NOTHING,
+            "{text}"
+        );
     }
     for text in [
         "some k; input.context.targets[k] == 1",
@@ -23,9 +27,13 @@ fn rules_that_may_look_by_a_computed_name_are_taken_to_look_for_everything() {
         "context.?targets",
         "walk(input.context, [p, v])",
     ] {
-        assert_eq!(LooksFor::named_in([text]), LooksFor::ALL, "{text}");
+        assert_eq!(
+            RequiredDetectors::named_in([text]),
+            RequiredDetectors::ALL,
+            "{text}"
+        );
     }
-    let named = LooksFor::named_in(["context.targets.secrets.size() > 0"]);
+    let named = RequiredDetectors::named_in(["context.targets.secrets.size() > 0"]);
     assert_eq!((named.secrets, named.flags), (true, false));
 }
 
@@ -60,7 +68,7 @@ impl EngineKind for Plain {
         false
     }
 
-    fn compile(&self, _: &[PolicySource]) -> Result<Compiled, PolicyErrors> {
+    fn compile(&self, _: &[PolicySource]) -> Result<CompiledPolicies, PolicyErrors> {
         Err(PolicyErrors { problems: vec![] })
     }
 }
@@ -72,25 +80,28 @@ fn an_engine_that_cannot_tell_is_taken_to_depend_on_everything() {
     assert!(engine.trace(&world.call(&tool)).is_none());
     assert!(engine.mutants().is_empty());
     assert!(engine.outlines().is_empty());
-    assert_eq!(engine.shows(), Shows::WhatMayBeUsed);
-    assert_eq!(engine.looks_for(), LooksFor::ALL);
-    assert_eq!(engine.lists_by(ActionName::ListTool), ListsBy::Moment);
+    assert_eq!(engine.shows(), ListMode::WhatMayBeUsed);
+    assert_eq!(engine.looks_for(), RequiredDetectors::ALL);
+    assert_eq!(
+        engine.lists_by(ActionName::ListTool),
+        ListDependency::Moment
+    );
     let checked = engine.checked().under(&Lock::default());
     assert!(!checked(
         "permit(principal, action, resource);",
-        Against::Base
+        CheckBasis::Base
     ));
     let question = world.question(ActionName::CallTool, Resource::Tool(&tool));
-    assert_eq!(engine.outlook(&question), Outlook::OPEN);
+    assert_eq!(engine.outlook(&question), PartialDecision::OPEN);
     assert_eq!(Plain.lost(&[], &[]), [""; 0]);
 }
 
-fn named(names: &[&str]) -> OpenTools {
-    OpenTools::Named(names.iter().map(ToString::to_string).collect())
+fn named(names: &[&str]) -> ExposedTools {
+    ExposedTools::Named(names.iter().map(ToString::to_string).collect())
 }
 
-fn surfaces(tools: OpenTools, open: &[ActionName], closed: &[ActionName]) -> Surfaces {
-    Surfaces {
+fn surfaces(tools: ExposedTools, open: &[ActionName], closed: &[ActionName]) -> ExposedActions {
+    ExposedActions {
         tools,
         open: open.to_vec(),
         by_policy: vec![ActionName::Sample],
@@ -101,7 +112,7 @@ fn surfaces(tools: OpenTools, open: &[ActionName], closed: &[ActionName]) -> Sur
 #[test]
 fn two_engines_leave_open_what_neither_closes() {
     use ActionName::{CallTool, Complete, GetPrompt, Sample};
-    let check = |one: OpenTools, other: OpenTools, expected: OpenTools| {
+    let check = |one: ExposedTools, other: ExposedTools, expected: ExposedTools| {
         for (one, other) in [(&one, &other), (&other, &one)] {
             let both = surfaces(one.clone(), &[GetPrompt], &[]);
             let both = both.and(surfaces(other.clone(), &[Complete, GetPrompt], &[]));
@@ -109,15 +120,23 @@ fn two_engines_leave_open_what_neither_closes() {
             assert_eq!(both.open, [GetPrompt, Complete]);
             assert_eq!(both.by_policy, [Sample]);
             let closed = both.and(surfaces(one.clone(), &[], &[CallTool, GetPrompt, Sample]));
-            assert_eq!(closed.tools, OpenTools::None);
+            assert_eq!(closed.tools, ExposedTools::None);
             assert_eq!(closed.open, [Complete]);
             assert!(closed.by_policy.is_empty());
         }
     };
-    check(OpenTools::None, OpenTools::None, OpenTools::None);
-    check(OpenTools::None, named(&["a"]), named(&["a"]));
-    check(OpenTools::ByPolicy, named(&["a"]), OpenTools::ByPolicy);
-    check(OpenTools::ByPolicy, OpenTools::None, OpenTools::ByPolicy);
+    check(ExposedTools::None, ExposedTools::None, ExposedTools::None);
+    check(ExposedTools::None, named(&["a"]), named(&["a"]));
+    check(
+        ExposedTools::ByPolicy,
+        named(&["a"]),
+        ExposedTools::ByPolicy,
+    );
+    check(
+        ExposedTools::ByPolicy,
+        ExposedTools::None,
+        ExposedTools::ByPolicy,
+    );
     check(
         named(&["b", "a"]),
         named(&["c", "b"]),
@@ -138,7 +157,7 @@ impl fmt::Write for Short {
 #[test]
 fn one_line_says_what_is_open_and_how_many_tools_it_does_not_name() {
     use fmt::Write as _;
-    let check = |tools: OpenTools, expected: &str| {
+    let check = |tools: ExposedTools, expected: &str| {
         let surfaces = surfaces(tools, &[ActionName::GetPrompt], &[]);
         let line = surfaces.to_string();
         let rest = "; open: prompts; by policy: sampling; \
@@ -149,8 +168,8 @@ fn one_line_says_what_is_open_and_how_many_tools_it_does_not_name() {
             assert_eq!(written.is_ok(), length == line.len(), "{length}");
         }
     };
-    check(OpenTools::None, "tools: none");
-    check(OpenTools::ByPolicy, "tools: by policy");
+    check(ExposedTools::None, "tools: none");
+    check(ExposedTools::ByPolicy, "tools: by policy");
     check(named(&["a", "b"]), "tools: a, b");
     let names = vec!["t"; MOST_TOLD];
     let line = format!("tools: {}", names.join(", "));

@@ -6,8 +6,8 @@ use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 
 use super::super::{
-    Action, EngineFault, EngineName, Facts, ListFacts, LooksFor, Origin, PolicyId, PolicySource,
-    Principal, Reason, Resource, RuleEngine, Verdict, Visibility,
+    Action, EngineFault, EngineName, Facts, ListFacts, PolicyId, PolicyOrigin, PolicySource,
+    Principal, Reason, RequiredDetectors, Resource, RuleEngine, Verdict, Visibility,
 };
 use super::cedar::ToolGroups;
 
@@ -102,7 +102,7 @@ impl RuleEngine for AllowlistEngine {
         }
         let reason = Reason {
             policy: PolicyId::new("allowlist"),
-            origin: Origin {
+            origin: PolicyOrigin {
                 file: "<allowlist>".into(),
                 line: 2,
             },
@@ -116,8 +116,8 @@ impl RuleEngine for AllowlistEngine {
         })
     }
 
-    fn looks_for(&self) -> LooksFor {
-        LooksFor::NOTHING
+    fn looks_for(&self) -> RequiredDetectors {
+        RequiredDetectors::NOTHING
     }
 
     fn visible(
@@ -149,7 +149,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::super::fixture::{World, told, tool};
-    use super::super::super::{EngineKind, Environment, PolicySnapshot, Prompt, Warnings};
+    use super::super::super::{EngineKind, Environment, PolicySnapshot, Prompt, WarningMode};
     use super::super::cedar::Cedar;
     use super::*;
 
@@ -267,7 +267,7 @@ mod tests {
         let list = ListFacts {
             principal: Principal::Agent(&world.agent),
             env,
-            uses: crate::policy::Uses::Now,
+            uses: crate::policy::UseTime::Now,
         };
         let shown = set.listing(&list, &items);
         assert_eq!(cedar.listing(&list, &items), shown);
@@ -285,7 +285,7 @@ mod tests {
         let compiled = CompiledAllowlist::of(allowed);
         let cedar = Cedar {
             groups: compiled.groups,
-            warnings: Warnings::Error,
+            warnings: WarningMode::Error,
             ..Cedar::default()
         };
         let cedar = cedar.compile(&[compiled.policy]).unwrap().engine;
@@ -301,7 +301,7 @@ mod tests {
         let mut list = ListFacts {
             principal: Principal::Agent(&world.agent),
             env: world.env(),
-            uses: crate::policy::Uses::Now,
+            uses: crate::policy::UseTime::Now,
         };
         let tool = tool("t");
         for snapshot in both(&["t", "files"]) {

@@ -138,14 +138,14 @@ when = "'write' in resource.permissions && !(resource.pin.known && principal.tru
 
 /// An engine that several snapshots have.
 #[derive(Debug, Clone)]
-struct Shared(Arc<dyn RuleEngine>);
+struct SharedEngine(Arc<dyn RuleEngine>);
 
 /// Each language's rules, and engines that only object, only fail, or say nothing.
 struct Engines {
-    languages: [Shared; 3],
-    objecting: [Shared; 3],
-    failing: [Shared; 3],
-    silent: [Shared; 3],
+    languages: [SharedEngine; 3],
+    objecting: [SharedEngine; 3],
+    failing: [SharedEngine; 3],
+    silent: [SharedEngine; 3],
 }
 
 static ENGINES: LazyLock<Engines> = LazyLock::new(|| Engines {
@@ -223,7 +223,7 @@ fn the_generated_questions_meet_every_rule() {
     }
 }
 
-fn pick(index: usize) -> &'static Shared {
+fn pick(index: usize) -> &'static SharedEngine {
     let engines = &*ENGINES;
     let all = [
         &engines.languages,
@@ -234,7 +234,7 @@ fn pick(index: usize) -> &'static Shared {
     &all[index / 3][index % 3]
 }
 
-fn judged(engines: &[&Shared], world: &World, tool: &Tool) -> String {
+fn judged(engines: &[&SharedEngine], world: &World, tool: &Tool) -> String {
     let engines = engines
         .iter()
         .map(|engine| Box::new((*engine).clone()) as Box<dyn RuleEngine>);
@@ -242,7 +242,7 @@ fn judged(engines: &[&Shared], world: &World, tool: &Tool) -> String {
     told(&snapshot.judge(&world.call(tool)))
 }
 
-fn all(cedar: &str, rego: &str, cel: &str) -> [Shared; 3] {
+fn all(cedar: &str, rego: &str, cel: &str) -> [SharedEngine; 3] {
     [
         compiled(&Cedar::default(), "t.cedar", cedar),
         compiled(&Rego::new(ToolGroups::default()), "t.rego", rego),
@@ -250,12 +250,12 @@ fn all(cedar: &str, rego: &str, cel: &str) -> [Shared; 3] {
     ]
 }
 
-fn compiled(kind: &dyn EngineKind, name: &str, text: &str) -> Shared {
+fn compiled(kind: &dyn EngineKind, name: &str, text: &str) -> SharedEngine {
     let source = PolicySource {
         name: name.into(),
         text: text.into(),
     };
-    Shared(kind.compile(&[source]).unwrap().engine.into())
+    SharedEngine(kind.compile(&[source]).unwrap().engine.into())
 }
 
 fn any_question() -> impl Strategy<Value = (World, Tool)> {
@@ -307,7 +307,7 @@ fn any_question() -> impl Strategy<Value = (World, Tool)> {
     )
 }
 
-impl RuleEngine for Shared {
+impl RuleEngine for SharedEngine {
     fn name(&self) -> EngineName {
         self.0.name()
     }

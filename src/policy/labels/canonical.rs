@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::facts::{Arguments, Leaf};
 use super::super::location::{Location, MAX_PATH_BYTES, MAX_URI_BYTES, has_scheme};
-use super::super::uris::Odd;
+use super::super::uris::NonCanonicalUri;
 use super::targets::{MAX_PATHS, MAX_PATHS_BYTES};
 use super::{Labels, targets};
 
@@ -14,7 +14,7 @@ pub type CanonicalPaths = BTreeMap<String, String>;
 
 /// Why paths of a call cannot be written in one way.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Uncanonical {
+pub enum CanonicalPathError {
     #[error("the gate was not told which arguments of this tool are paths")]
     Undeclared,
     /// By its pointer among the arguments.
@@ -33,7 +33,10 @@ pub enum Uncanonical {
         "no URI of a resource stands at `{}` that all readers take for the same one: {odd}",
         .pointer.escape_debug()
     )]
-    NoUri { pointer: String, odd: Odd },
+    NoUri {
+        pointer: String,
+        odd: NonCanonicalUri,
+    },
     /// Of a method of an extension.
     #[error(
         "the name of a member is a URI that is not written as all readers take it, or one of a file: \
@@ -47,15 +50,19 @@ impl Labels {
     /// outside of every root where policies are asked, and is refused where they permit that.
     ///
     /// # Errors
-    /// [`Uncanonical::TooManyPaths`] and [`Uncanonical::LongPath`].
-    pub fn bound_paths(&self, tool: &str, arguments: &Arguments<'_>) -> Result<(), Uncanonical> {
+    /// [`CanonicalPathError::TooManyPaths`] and [`CanonicalPathError::LongPath`].
+    pub fn bound_paths(
+        &self,
+        tool: &str,
+        arguments: &Arguments<'_>,
+    ) -> Result<(), CanonicalPathError> {
         let pointers = self.path_pointers(tool);
         if pointers.is_empty() {
             return Ok(());
         }
         let paths: Vec<_> = targets::found_at(arguments, pointers).collect();
         if !targets::are_few(paths.iter().map(|(_, text)| text.as_deref())) {
-            return Err(Uncanonical::TooManyPaths);
+            return Err(CanonicalPathError::TooManyPaths);
         }
         let is_long = |text: &str| {
             let most = if has_scheme(text) {
@@ -69,7 +76,7 @@ impl Labels {
             .into_iter()
             .find(|(_, text)| text.as_deref().is_some_and(is_long));
         long.map_or(Ok(()), |(pointer, _)| {
-            Err(Uncanonical::LongPath(pointer.to_string()))
+            Err(CanonicalPathError::LongPath(pointer.to_string()))
         })
     }
 
@@ -77,20 +84,20 @@ impl Labels {
     /// absolute, without `.`, `..` and what is empty; the URI of a file stays one.
     ///
     /// # Errors
-    /// [`Uncanonical`] where some path has no such spelling, or no label names the paths.
+    /// [`CanonicalPathError`] where some path has no such spelling, or no label names the paths.
     pub fn canonical_paths(
         &self,
         tool: &str,
         arguments: &Arguments<'_>,
-    ) -> Result<CanonicalPaths, Uncanonical> {
+    ) -> Result<CanonicalPaths, CanonicalPathError> {
         let pointers = self.of_tool(tool).paths.as_deref();
-        let pointers = pointers.ok_or(Uncanonical::Undeclared)?;
+        let pointers = pointers.ok_or(CanonicalPathError::Undeclared)?;
         let mut paths = CanonicalPaths::new();
         for (pointer, text) in targets::found_at(arguments, pointers) {
             let text = text.as_deref();
             let canonical = text.and_then(|text| Location::of_file(text)?.spelled_like(text));
             let Some(canonical) = canonical else {
-                return Err(Uncanonical::Unclear(pointer.to_string()));
+                return Err(CanonicalPathError::Unclear(pointer.to_string()));
             };
             if text != Some(&canonical) {
                 paths.insert(pointer.to_string(), canonical);
@@ -150,7 +157,7 @@ mod tests {
         }
     }
 
-    fn one(text: &str) -> Result<String, Uncanonical> {
+    fn one(text: &str) -> Result<String, CanonicalPathError> {
         let world = World::new().with(&[("/path", text)]);
         let paths = labels(Some(&["/path"])).canonical_paths("t", &world.arguments)?;
         let path = paths.get("/path").cloned();
@@ -185,12 +192,12 @@ mod tests {
             "notes://team/a",
             "",
         ] {
-            let expected = Uncanonical::Unclear("/path".to_owned());
+            let expected = CanonicalPathError::Unclear("/path".to_owned());
             assert_eq!(one(text), Err(expected), "{text}");
         }
         let world = World::new().with(&[("/path", "/a")]);
         let undeclared = labels(None).canonical_paths("t", &world.arguments);
-        assert_eq!(undeclared, Err(Uncanonical::Undeclared));
+        assert_eq!(undeclared, Err(CanonicalPathError::Undeclared));
         let none = labels(Some(&[])).canonical_paths("t", &world.arguments);
         assert_eq!(none, Ok(CanonicalPaths::new()));
     }

@@ -16,7 +16,7 @@ impl Labels {
 }
 
 /// The paths of POSIX that a server could open for a path or the URI of a file: with `..` undone before
-/// links are followed, and, where that is another, as it is written. None for what has no one location.
+/// links are followed, and, where that is another, as it is written. None for a text without a single location.
 pub fn opened_as(text: &str) -> Vec<String> {
     let path = Location::of_file(text).and_then(|place| place.path());
     let Some(path) = path.filter(|path| path.starts_with('/')) else {
@@ -28,7 +28,7 @@ pub fn opened_as(text: &str) -> Vec<String> {
     [path].into_iter().chain(written).collect()
 }
 
-/// A path as a path or as the URI of a file, whichever the text is; `None` if it has no one spelling.
+/// A path as a path or as the URI of a file, whichever the text is; `None` if it has no canonical spelling.
 pub fn spelled_like(path: &str, text: &str) -> Option<String> {
     Location::of_path(path)?.spelled_like(text)
 }

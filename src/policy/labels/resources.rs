@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use super::super::facts::ResourceFacts;
-use super::super::location::{Below, Location};
+use super::super::location::{Containment, Location};
 use super::super::uris;
-use super::roots::{Place, Root, Roots};
+use super::roots::{Root, RootPosition, Roots};
 use super::{MAX_LEVEL, join};
 
 /// All that is said of resources.
@@ -152,8 +152,8 @@ impl Resources {
     }
 
     /// What is said of all that a template could name, whatever is put in place of its expressions: of
-    /// what lies below the last slash before the first of them, and of what that lies in. Whoever
-    /// completes it is told what there is.
+    /// what lies below the last slash before the first of them, and of what that lies in. A completion
+    /// shows which of them exist.
     pub(super) fn within_reach(&self, roots: &Roots, template: &str) -> ResourceLabels {
         let mut all = ResourceLabels::default();
         let Some((head, _)) = template.split_once('{') else {
@@ -165,7 +165,9 @@ impl Resources {
         let top = top.and_then(|at| Location::of_uri(head.get(..=at)?));
         let is_reached = |place: &Location| {
             let top = top.as_ref();
-            top.is_none_or(|top| place.below(top) != Below::No || top.below(place) != Below::No)
+            top.is_none_or(|top| {
+                place.below(top) != Containment::No || top.below(place) != Containment::No
+            })
         };
         for root in roots.iter().filter(|root| is_reached(root.location())) {
             all.level = all.level.max(Some(root.level));
@@ -210,7 +212,7 @@ impl Resources {
         &self,
         roots: &'r Roots,
         uri: &str,
-    ) -> Option<(Option<&ResourceLabels>, Place<'r>)> {
+    ) -> Option<(Option<&ResourceLabels>, RootPosition<'r>)> {
         let place = Location::of_uri(uri)?;
         if self.is_doubtful(roots, &place) {
             return None;

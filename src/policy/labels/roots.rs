@@ -1,8 +1,8 @@
 //! The host's map of places: named roots, with what lies in each.
 
-use super::super::location::{Below, Location};
+use super::super::location::{Containment, Location};
 use super::MAX_LEVEL;
-use super::guises::Guise;
+use super::virtual_paths::VirtualPath;
 
 /// All roots, the outer ones before those that lie in them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct Root {
     /// What kinds of data lie in it.
     pub labels: Vec<String>,
     /// How agents know it, if otherwise.
-    pub(super) guise: Option<Guise>,
+    pub(super) guise: Option<VirtualPath>,
 }
 
 /// Why a text is no place for a root.
@@ -30,7 +30,7 @@ pub struct RootProblem;
 
 /// Where one location lies.
 #[derive(Debug)]
-pub(super) struct Place<'r> {
+pub(super) struct RootPosition<'r> {
     /// The outermost first.
     roots: Vec<&'r Root>,
     /// Those that lie in it, or may: a call that reads, walks or moves all of it reaches them.
@@ -72,18 +72,20 @@ impl Roots {
         Some((&one.name, &other.name))
     }
 
-    pub(super) fn find(&self, location: &Location) -> Place<'_> {
-        let mut place = Place {
+    pub(super) fn find(&self, location: &Location) -> RootPosition<'_> {
+        let mut place = RootPosition {
             roots: Vec::new(),
             below: Vec::new(),
             unsure: false,
         };
         for root in &self.0 {
             match location.below(&root.location) {
-                Below::Yes => place.roots.push(root),
-                Below::Perhaps => place.unsure = true,
-                Below::No if root.location.below(location) != Below::No => place.below.push(root),
-                Below::No => {}
+                Containment::Yes => place.roots.push(root),
+                Containment::Perhaps => place.unsure = true,
+                Containment::No if root.location.below(location) != Containment::No => {
+                    place.below.push(root);
+                }
+                Containment::No => {}
             }
         }
         place
@@ -116,11 +118,11 @@ impl Root {
 
     /// Whether all of it lies in the other.
     pub fn lies_in(&self, other: &Self) -> bool {
-        self.location.below(&other.location) == Below::Yes
+        self.location.below(&other.location) == Containment::Yes
     }
 }
 
-impl Place<'_> {
+impl RootPosition<'_> {
     /// In no root, or in one that cannot be determined.
     pub(super) fn is_outside(&self) -> bool {
         self.unsure || self.roots.is_empty()

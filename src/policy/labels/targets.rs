@@ -32,16 +32,16 @@ impl ToolLabels {
     ) -> Targets {
         let mut targets = targets.clone();
         let unreadable = || UNREADABLE_HOST.to_owned();
-        let urls = found(arguments, &self.urls).map(|text| (text, Reader::Url));
-        let hosts = found(arguments, &self.hosts).map(|text| (text, Reader::Host));
+        let urls = found(arguments, &self.urls).map(|text| (text, HostSyntax::Url));
+        let hosts = found(arguments, &self.hosts).map(|text| (text, HostSyntax::Host));
         for (read, (text, reader)) in urls.chain(hosts).enumerate() {
             if read >= MOST_HOST_TEXTS {
                 targets.hosts.push(unreadable());
                 break;
             }
             let host = text.as_deref().and_then(|text| match reader {
-                Reader::Url => hosts::host_in(text),
-                Reader::Host => hosts::host_named(text),
+                HostSyntax::Url => hosts::host_in(text),
+                HostSyntax::Host => hosts::host_named(text),
             });
             targets.hosts.push(host.unwrap_or_else(unreadable));
         }
@@ -61,7 +61,7 @@ impl ToolLabels {
 
 /// How a text names a host.
 #[derive(Clone, Copy)]
-enum Reader {
+enum HostSyntax {
     Url,
     Host,
 }
@@ -151,23 +151,23 @@ pub(super) fn found_at<'a>(
 }
 
 /// What lies at or below one place, with what leads further down.
-type Inside<'a> = Vec<(&'a str, &'a Leaf<'a>)>;
+type LeavesBelow<'a> = Vec<(&'a str, &'a Leaf<'a>)>;
 
 fn at<'a>(arguments: &'a Arguments<'a>, pointer: &str) -> Vec<(Pointer<'a>, Option<Cow<'a, str>>)> {
-    let mut places: BTreeMap<&'a str, Inside<'a>> = BTreeMap::new();
+    let mut places: BTreeMap<&'a str, LeavesBelow<'a>> = BTreeMap::new();
     let mut found = Vec::new();
     for (name, leaf) in &arguments.0 {
         match stands(name, pointer) {
-            Stands::At(rest) => {
+            LeafPosition::At(rest) => {
                 let place = name.strip_suffix(rest).unwrap_or(name);
                 places.entry(place).or_default().push((rest, leaf));
             }
             // A server that takes one thing for an array of one reads it.
-            Stands::BeforeMembers if !holds_members(leaf) => {
+            LeafPosition::BeforeMembers if !holds_members(leaf) => {
                 let (place, rest) = (name.as_str(), "");
                 found.push((Pointer { place, rest }, None));
             }
-            Stands::BeforeMembers | Stands::Elsewhere => {}
+            LeafPosition::BeforeMembers | LeafPosition::Elsewhere => {}
         }
     }
     for (place, inside) in places {
@@ -178,7 +178,7 @@ fn at<'a>(arguments: &'a Arguments<'a>, pointer: &str) -> Vec<(Pointer<'a>, Opti
 }
 
 /// Where a leaf stands, as seen from a pointer.
-enum Stands<'a> {
+enum LeafPosition<'a> {
     /// There, or below: with what leads to it from there.
     At(&'a str),
     /// On the way, where each member is meant.
@@ -187,28 +187,28 @@ enum Stands<'a> {
 }
 
 /// `*` is each item of an array, and each member of an object.
-fn stands<'a>(name: &'a str, pointer: &str) -> Stands<'a> {
+fn stands<'a>(name: &'a str, pointer: &str) -> LeafPosition<'a> {
     let mut rest = name;
     let mut means_each = false;
     for step in pointer.split('/').skip(1) {
         means_each |= step == "*";
         let Some(after) = rest.strip_prefix('/') else {
             return if means_each {
-                Stands::BeforeMembers
+                LeafPosition::BeforeMembers
             } else {
-                Stands::Elsewhere
+                LeafPosition::Elsewhere
             };
         };
         let end = after.find('/').unwrap_or(after.len());
         let Some((this, below)) = after.split_at_checked(end) else {
-            return Stands::Elsewhere;
+            return LeafPosition::Elsewhere;
         };
         if step != "*" && step != this {
-            return Stands::Elsewhere;
+            return LeafPosition::Elsewhere;
         }
         rest = below;
     }
-    Stands::At(rest)
+    LeafPosition::At(rest)
 }
 
 fn holds_members(leaf: &Leaf<'_>) -> bool {
@@ -219,7 +219,7 @@ fn holds_members(leaf: &Leaf<'_>) -> bool {
     }
 }
 
-fn texts<'a>(inside: Inside<'a>) -> Vec<(&'a str, Option<Cow<'a, str>>)> {
+fn texts<'a>(inside: LeavesBelow<'a>) -> Vec<(&'a str, Option<Cow<'a, str>>)> {
     let is_array = inside.iter().any(|(rest, leaf)| {
         let array = matches!(leaf, Leaf::Strings(_) | Leaf::Array | Leaf::EmptyArray);
         rest.is_empty() && array

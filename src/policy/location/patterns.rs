@@ -4,12 +4,12 @@
 //! What could be meant is taken widely: a bracket for any one character, an extended pattern for any text.
 
 /// What a part of a pattern stands for.
-enum Piece {
+enum PatternAtom {
     Letter(char),
     /// Of a bracket, whichever characters it names.
     AnyLetter,
     AnyText,
-    OneOf(Vec<Vec<Piece>>),
+    OneOf(Vec<Vec<PatternAtom>>),
 }
 
 /// Alternatives within alternatives; of what is deeper anything may be meant.
@@ -51,7 +51,7 @@ pub(super) fn could_be(name: &str, other: &str) -> bool {
     if name.len() > LONGEST {
         return true;
     }
-    let (pieces, _) = pieces(name, Within::Nothing, 0);
+    let (pieces, _) = pieces(name, BraceContext::Nothing, 0);
     let letters: Vec<char> = other.chars().collect();
     let mut starts = vec![false; letters.len() + 1];
     if let Some(first) = starts.first_mut() {
@@ -63,13 +63,13 @@ pub(super) fn could_be(name: &str, other: &str) -> bool {
 
 /// What the text that is read stands in.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Within {
+enum BraceContext {
     Nothing,
     Braces,
 }
 
 /// The pieces of a text, up to what ends an alternative, and what follows them.
-fn pieces(text: &str, within: Within, depth: usize) -> (Vec<Piece>, &str) {
+fn pieces(text: &str, within: BraceContext, depth: usize) -> (Vec<PatternAtom>, &str) {
     let mut found = Vec::new();
     let mut rest = text;
     loop {
@@ -79,13 +79,13 @@ fn pieces(text: &str, within: Within, depth: usize) -> (Vec<Piece>, &str) {
         };
         let next = chars.as_str();
         match letter {
-            ',' | '}' if within == Within::Braces => return (found, rest),
+            ',' | '}' if within == BraceContext::Braces => return (found, rest),
             '[' => {
-                found.push(Piece::AnyLetter);
+                found.push(PatternAtom::AnyLetter);
                 rest = bracket_end(next).unwrap_or(next);
             }
             '{' if depth >= MOST_NESTED => {
-                found.push(Piece::AnyText);
+                found.push(PatternAtom::AnyText);
                 return (found, "");
             }
             '{' => {
@@ -94,11 +94,11 @@ fn pieces(text: &str, within: Within, depth: usize) -> (Vec<Piece>, &str) {
                 rest = after;
             }
             '@' | '+' | '!' if next.starts_with('(') => {
-                found.push(Piece::AnyText);
+                found.push(PatternAtom::AnyText);
                 return (found, "");
             }
             letter => {
-                found.push(Piece::Letter(letter));
+                found.push(PatternAtom::Letter(letter));
                 rest = next;
             }
         }
@@ -106,11 +106,11 @@ fn pieces(text: &str, within: Within, depth: usize) -> (Vec<Piece>, &str) {
 }
 
 /// What stands between braces, and what follows them.
-fn alternatives(text: &str, depth: usize) -> (Piece, &str) {
+fn alternatives(text: &str, depth: usize) -> (PatternAtom, &str) {
     let mut all = Vec::new();
     let mut rest = text;
     loop {
-        let (one, after) = pieces(rest, Within::Braces, depth + 1);
+        let (one, after) = pieces(rest, BraceContext::Braces, depth + 1);
         all.push(one);
         let mut chars = after.chars();
         if chars.next() == Some(',') {
@@ -121,9 +121,9 @@ fn alternatives(text: &str, depth: usize) -> (Piece, &str) {
         let inside = text.strip_suffix(after);
         let counts = inside.is_some_and(|inside| inside.contains(".."));
         let piece = if counts {
-            Piece::AnyText
+            PatternAtom::AnyText
         } else {
-            Piece::OneOf(all)
+            PatternAtom::OneOf(all)
         };
         return (piece, chars.as_str());
     }
@@ -139,13 +139,13 @@ fn bracket_end(inside: &str) -> Option<&str> {
 
 /// Up to where letters can be read by these pieces, as one flag for each place between them. The work is the
 /// product of both lengths.
-fn after(pieces: &[Piece], letters: &[char], starts: Vec<bool>) -> Vec<bool> {
+fn after(pieces: &[PatternAtom], letters: &[char], starts: Vec<bool>) -> Vec<bool> {
     let mut places = starts;
     for piece in pieces {
         places = match piece {
-            Piece::Letter(letter) => step(&places, letters, |it| it == letter),
-            Piece::AnyLetter => step(&places, letters, |_| true),
-            Piece::AnyText => {
+            PatternAtom::Letter(letter) => step(&places, letters, |it| it == letter),
+            PatternAtom::AnyLetter => step(&places, letters, |_| true),
+            PatternAtom::AnyText => {
                 let mut is_open = false;
                 let open = |place: bool| {
                     is_open |= place;
@@ -153,7 +153,7 @@ fn after(pieces: &[Piece], letters: &[char], starts: Vec<bool>) -> Vec<bool> {
                 };
                 places.into_iter().map(open).collect()
             }
-            Piece::OneOf(all) => {
+            PatternAtom::OneOf(all) => {
                 let mut any = vec![false; places.len()];
                 for one in all {
                     let ends = after(one, letters, places.clone());

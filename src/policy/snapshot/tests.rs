@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::super::engines::cedar::Cedar;
 use super::super::fixture::{World, told, tool};
 use super::super::{
-    Against, AgentLabels, EngineKind as _, EngineName, Judged, Listed, ToolLabels, Value, Verdict,
+    AgentLabels, CheckBasis, EngineKind as _, EngineName, Evaluation, ListEvaluation, PartValue,
+    ToolLabels, Verdict,
 };
 use super::*;
 
@@ -72,7 +73,7 @@ fn list(snapshot: &PolicySnapshot, world: &World, tool: &crate::policy::Tool) ->
     let facts = ListFacts {
         principal: Principal::Agent(&world.agent),
         env: world.env(),
-        uses: crate::policy::Uses::Now,
+        uses: crate::policy::UseTime::Now,
     };
     snapshot.listing(&facts, &[Resource::Tool(tool)])
 }
@@ -156,7 +157,7 @@ fn labels_count_in_verdicts_traces_lists_and_outlooks() {
         let facts = world.call(&tool);
         assert_eq!(snapshot.judge(&facts).is_allow(), expected);
         let traces = snapshot.trace(&facts);
-        let value = Value::of(expected);
+        let value = PartValue::of(expected);
         assert_eq!(traces[0].policies[0].value, value);
         assert_eq!(list(&snapshot, &world, &tool).shown, [expected]);
         let outlook =
@@ -178,7 +179,7 @@ fn a_snapshot_tells_of_its_rules_and_sources() {
     let [checked] = &snapshot.checked()[..] else {
         panic!("one engine")
     };
-    assert!(checked.under(&Lock::default())(CEDAR, Against::Base));
+    assert!(checked.under(&Lock::default())(CEDAR, CheckBasis::Base));
     let (origin, text) = snapshot.policy_source(&PolicyId::new("p")).unwrap();
     assert_eq!((origin.line, text), (1, CEDAR));
     assert_eq!(snapshot.policy_source(&PolicyId::new("q")), None);
@@ -188,12 +189,12 @@ fn a_snapshot_tells_of_its_rules_and_sources() {
 struct Counting(AtomicUsize);
 
 impl Observer for Counting {
-    fn judged(&self, judged: Judged<'_>) {
+    fn judged(&self, judged: Evaluation<'_>) {
         assert_eq!(judged.verdict, &Ok(Verdict::Abstain));
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn listed(&self, _: Listed<'_>) {
+    fn listed(&self, _: ListEvaluation<'_>) {
         self.0.fetch_add(10, Ordering::Relaxed);
     }
 }

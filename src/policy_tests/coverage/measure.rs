@@ -5,15 +5,15 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::super::exercise::{Exercise, on_gate_stack, server};
 use super::super::load::Suite;
-use super::super::witness::{Heard, Look, Question, Witness};
-use super::{ConditionCoverage, Coverage, RULE, RuleCoverage, Seen};
+use super::super::recorder::{ListedItem, RecordedQueries, RecordedQuery, Recorder};
+use super::super::test_runner::{TestRunner, on_gate_stack, server};
+use super::{ConditionCoverage, Coverage, CoverageLevel, RULE, RuleCoverage};
 use crate::gate;
 use crate::loading;
 use crate::policy::{
-    ActionName, Observer, Part, PartKind, PolicyEntry, PolicyId, PolicyOutline, PolicyStore,
-    PolicyTrace, Reason, RuleEffect, Value, Visibility,
+    ActionName, ConditionPart, Observer, PartKind, PartValue, PolicyEntry, PolicyId, PolicyOutline,
+    PolicyStore, PolicyTrace, Reason, RuleEffect, Visibility,
 };
 
 /// What the tests of each pack have seen, in the order of the packs. `None` if the gate that judges
@@ -23,11 +23,11 @@ pub(in super::super) fn measure(
     settings: &gate::Settings,
 ) -> Option<Vec<Coverage>> {
     on_gate_stack(|runtime| {
-        let mut packs: Vec<(Option<PathBuf>, Tally)> = Vec::new();
+        let mut packs: Vec<(Option<PathBuf>, CoverageTally)> = Vec::new();
         for suite in suites {
             let place = packs.iter().position(|(pack, _)| *pack == suite.pack);
             let place = place.unwrap_or_else(|| {
-                packs.push((suite.pack.clone(), Tally::default()));
+                packs.push((suite.pack.clone(), CoverageTally::default()));
                 packs.len() - 1
             });
             if let Some((_, tally)) = packs.get_mut(place) {
@@ -42,24 +42,24 @@ pub(in super::super) fn measure(
 }
 
 /// A policy or a condition, by its file and its place in it.
-type Place = (Arc<str>, usize);
+type RulePosition = (Arc<str>, usize);
 
 /// What was seen so far.
 #[derive(Debug, Default)]
-struct Tally {
+struct CoverageTally {
     /// Of the pack, by place, so that they come in the order of files.
-    rules: BTreeMap<Place, Arc<PolicyOutline>>,
-    seen: BTreeMap<Place, Seen>,
+    rules: BTreeMap<RulePosition, Arc<PolicyOutline>>,
+    seen: BTreeMap<RulePosition, CoverageLevel>,
     /// Reasons of Rego, by the places of their rules.
     others: BTreeSet<(Arc<str>, u32, PolicyId)>,
     decided: BTreeSet<PolicyId>,
-    conditions: BTreeSet<(Place, bool)>,
+    conditions: BTreeSet<(RulePosition, bool)>,
     asked: BTreeSet<ActionName>,
     called: BTreeSet<String>,
     named: BTreeSet<String>,
 }
 
-impl Tally {
+impl CoverageTally {
     fn add(&mut self, runtime: &tokio::runtime::Runtime, suite: &Suite, settings: &gate::Settings) {
         // Loaded anew: an observer goes with the policies that it hears of.
         let Ok(loaded) = loading::load(&suite.settings) else {
@@ -78,12 +78,12 @@ impl Tally {
         self.named
             .extend(suite.settings.allow.iter().flatten().cloned());
 
-        let witness = Arc::new(Witness::default());
+        let witness = Arc::new(Recorder::default());
         let observer: Arc<dyn Observer> = Arc::clone(&witness) as _;
         let policies = PolicyStore::new(loaded.snapshot.observed_by(&observer));
         let server = server(suite);
         let witness = Some(&*witness);
-        let exercise = Exercise::new(
+        let exercise = TestRunner::new(
             runtime,
             suite,
             &server,
@@ -93,11 +93,11 @@ impl Tally {
         );
         for test in &suite.fixture.tests {
             exercise.run(test);
-            self.heard(&witness.map(Witness::take).unwrap_or_default());
+            self.heard(&witness.map(Recorder::take).unwrap_or_default());
         }
     }
 
-    fn heard(&mut self, heard: &Heard) {
+    fn heard(&mut self, heard: &RecordedQueries) {
         for question in &heard.questions {
             self.question(question);
         }
@@ -106,7 +106,7 @@ impl Tally {
         }
     }
 
-    fn question(&mut self, question: &Question) {
+    fn question(&mut self, question: &RecordedQuery) {
         self.asked.insert(question.asked.action);
         if question.asked.action == ActionName::CallTool {
             self.called.insert(question.asked.name.clone());
@@ -130,7 +130,7 @@ impl Tally {
     /// A policy on using an item has decided over its place in a list, where no argument and no
     /// circumstance could have changed what it came to. Where listing is a question of its own, the
     /// answer names those that decided.
-    fn look(&mut self, look: &Look) {
+    fn look(&mut self, look: &ListedItem) {
         let shown = match look.answer {
             Ok(Visibility::Shown) => RuleEffect::Permit,
             Ok(Visibility::Hidden) => RuleEffect::Forbid,
@@ -166,9 +166,9 @@ impl Tally {
 
     fn policy(&mut self, trace: &PolicyTrace, decided: bool) {
         let seen = match (&trace.value, decided) {
-            (Value::True, true) => Seen::Decided,
-            (Value::True, false) => Seen::Held,
-            (Value::False | Value::Failed(_), _) => return,
+            (PartValue::True, true) => CoverageLevel::Decided,
+            (PartValue::True, false) => CoverageLevel::Held,
+            (PartValue::False | PartValue::Failed(_), _) => return,
         };
         let outline = &trace.outline;
         let known = self
@@ -185,9 +185,9 @@ impl Tally {
         for (part, traced) in asked {
             let place = place(&trace.outline, &part.span);
             match traced.value {
-                Value::True => self.conditions.insert((place, true)),
-                Value::False => self.conditions.insert((place, false)),
-                Value::Failed(_) => false,
+                PartValue::True => self.conditions.insert((place, true)),
+                PartValue::False => self.conditions.insert((place, false)),
+                PartValue::Failed(_) => false,
             };
         }
     }
@@ -222,7 +222,7 @@ impl Tally {
             effect: outline.effect.word(),
             file: Arc::clone(&outline.origin.file),
             line: outline.origin.line,
-            seen: seen.copied().unwrap_or(Seen::Never),
+            seen: seen.copied().unwrap_or(CoverageLevel::Never),
             conditions: conditions
                 .map(|part| self.condition(outline, part))
                 .collect(),
@@ -236,15 +236,15 @@ impl Tally {
             file: Arc::clone(file),
             line: *line,
             seen: if self.decided.contains(id) {
-                Seen::Decided
+                CoverageLevel::Decided
             } else {
-                Seen::Never
+                CoverageLevel::Never
             },
             conditions: Vec::new(),
         }
     }
 
-    fn condition(&self, outline: &PolicyOutline, part: &Part) -> ConditionCoverage {
+    fn condition(&self, outline: &PolicyOutline, part: &ConditionPart) -> ConditionCoverage {
         let constant = part.is_constant(&outline.source);
         let seen = |value| {
             let place = || place(outline, &part.span);
@@ -278,6 +278,6 @@ fn reasons_of_rego(
     })
 }
 
-fn place(outline: &PolicyOutline, span: &Range<usize>) -> Place {
+fn place(outline: &PolicyOutline, span: &Range<usize>) -> RulePosition {
     (Arc::clone(&outline.origin.file), span.start)
 }

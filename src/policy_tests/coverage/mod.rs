@@ -53,14 +53,14 @@ pub struct RuleCoverage {
     pub effect: &'static str,
     pub file: Arc<str>,
     pub line: u32,
-    pub seen: Seen,
+    pub seen: CoverageLevel,
     pub conditions: Vec<ConditionCoverage>,
 }
 
 /// The most that a policy was seen to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Seen {
+pub enum CoverageLevel {
     /// It never held.
     Never,
     /// It held, and something else decided.
@@ -105,7 +105,7 @@ impl RuleCoverage {
     fn covered(&self) -> usize {
         let conditions = self.conditions.iter();
         let seen = conditions.map(|it| usize::from(it.seen_true) + usize::from(it.seen_false));
-        usize::from(self.seen == Seen::Decided) + seen.sum::<usize>()
+        usize::from(self.seen == CoverageLevel::Decided) + seen.sum::<usize>()
     }
 
     /// Whether the tests have seen all of it.
@@ -164,7 +164,7 @@ impl RuleCoverage {
             .iter()
             .filter_map(|condition| Some((condition, condition.missing()?)))
             .collect();
-        if self.seen == Seen::Decided && missing.is_empty() {
+        if self.seen == CoverageLevel::Decided && missing.is_empty() {
             return Ok(());
         }
         let (id, file) = (printable(&self.id), printable(&self.file));
@@ -175,16 +175,16 @@ impl RuleCoverage {
             ("deny", "what nothing else denies")
         };
         match self.seen {
-            Seen::Decided => {}
-            Seen::Held => writeln!(
+            CoverageLevel::Decided => {}
+            CoverageLevel::Held => writeln!(
                 out,
                 "      held, but decided no test: something else did; send {what} and nothing forbids"
             )?,
-            Seen::Never if self.is_rule() => writeln!(
+            CoverageLevel::Never if self.is_rule() => writeln!(
                 out,
                 "      decided no test: send a message that it decides, and name it in `policies`"
             )?,
-            Seen::Never => writeln!(
+            CoverageLevel::Never => writeln!(
                 out,
                 "      never held: send {what}, with `expect = {{ decision = \"{decision}\", policies = [\"{id}\"] }}`"
             )?,

@@ -1,10 +1,10 @@
 //! Whether the tests would notice if a policy were another.
 //!
 //! Each policy in Cedar is changed by one step at a time, and the tests run until one fails: then the change
-//! was noticed. What nobody notices is a rule that could be lost tomorrow.
+//! was noticed. A survivor is a rule that could be removed without a failing test.
 
-mod excuses;
 mod run;
+mod suppressions;
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -47,7 +47,7 @@ pub struct Mutation {
     /// Changes that no test noticed, with the reason why none can.
     pub excused: Vec<Survivor>,
     /// Comments with such a reason that cover nothing.
-    pub needless: Vec<Needless>,
+    pub needless: Vec<UnusedSuppression>,
     /// Files in Rego and CEL: no change of their rules is tried.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_mutated: Vec<Arc<str>>,
@@ -55,7 +55,7 @@ pub struct Mutation {
 
 /// A comment that excuses nothing.
 #[derive(Debug, Serialize)]
-pub struct Needless {
+pub struct UnusedSuppression {
     pub file: Arc<str>,
     /// From 1.
     pub line: usize,
@@ -83,12 +83,12 @@ pub struct Survivor {
     pub reason: Option<String>,
     /// A test that comes near: the policy is about what it sends.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub near: Option<Near>,
+    pub near: Option<NearbyTest>,
 }
 
 /// A test to begin with.
 #[derive(Debug, Clone, Serialize)]
-pub struct Near {
+pub struct NearbyTest {
     pub file: String,
     pub line: usize,
     pub name: String,

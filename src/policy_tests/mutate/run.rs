@@ -7,13 +7,13 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::super::exercise::{Exercise, on_gate_stack, server};
 use super::super::fixture::Test;
 use super::super::load::Suite;
+use super::super::recorder::{RecordedQueries, RecordedQuery, Recorder};
 use super::super::report::TestOutcome;
-use super::super::witness::{Heard, Question, Witness};
-use super::excuses::{Spot, Tried, line_of};
-use super::{Mutation, Near, Survivor, excuses};
+use super::super::test_runner::{TestRunner, on_gate_stack, server};
+use super::suppressions::{MutantLocation, TestedMutant, line_of};
+use super::{Mutation, NearbyTest, Survivor, suppressions};
 use crate::gate;
 use crate::loading;
 use crate::policy::engines::is_rego_or_cel;
@@ -31,13 +31,13 @@ pub(in super::super) fn mutate(
     packs.dedup();
     let of_pack = packs.into_iter().map(|pack| {
         let suites = suites.iter().filter(|suite| suite.pack.as_deref() == pack);
-        Trial::new(suites.collect(), settings)?.mutation(pack)
+        MutationRun::new(suites.collect(), settings)?.mutation(pack)
     });
     of_pack.collect()
 }
 
 /// One pack while its changes are tried.
-struct Trial<'s> {
+struct MutationRun<'s> {
     suites: Vec<&'s Suite>,
     settings: &'s gate::Settings,
     /// Of one suite: all have the same policies.
@@ -47,13 +47,13 @@ struct Trial<'s> {
 }
 
 /// What became of one change.
-enum Fate {
+enum MutantOutcome {
     Noticed,
     Invalid,
     Survived,
 }
 
-impl<'s> Trial<'s> {
+impl<'s> MutationRun<'s> {
     fn new(suites: Vec<&'s Suite>, settings: &'s gate::Settings) -> Option<Self> {
         let policies = suites.first()?.policies.current();
         let about = on_gate_stack(|runtime| {
@@ -62,13 +62,13 @@ impl<'s> Trial<'s> {
                 let Ok(loaded) = loading::load(&suite.settings) else {
                     continue;
                 };
-                let witness = Arc::new(Witness::default());
+                let witness = Arc::new(Recorder::default());
                 let observer: Arc<dyn Observer> = Arc::clone(&witness) as _;
                 let policies = PolicyStore::new(loaded.snapshot.observed_by(&observer));
                 let server = server(suite);
                 let heard = Some(&*witness);
                 let policies = Arc::new(policies);
-                let exercise = Exercise::new(runtime, suite, &server, policies, settings, heard);
+                let exercise = TestRunner::new(runtime, suite, &server, policies, settings, heard);
                 for (number, test) in suite.fixture.tests.iter().enumerate() {
                     exercise.run(test);
                     for policy in concerned(witness.take()) {
@@ -94,25 +94,26 @@ impl<'s> Trial<'s> {
             .filter(|mutant| !mutant.rule.file.starts_with('<'))
             .collect();
         let fates = self.fates(&mutants)?;
-        let count = |wanted: fn(&Fate) -> bool| fates.iter().filter(|fate| wanted(fate)).count();
-        let invalid = count(|fate| matches!(fate, Fate::Invalid));
+        let count =
+            |wanted: fn(&MutantOutcome) -> bool| fates.iter().filter(|fate| wanted(fate)).count();
+        let invalid = count(|fate| matches!(fate, MutantOutcome::Invalid));
         let valid = mutants
             .iter()
             .zip(&fates)
-            .filter(|(_, fate)| !matches!(fate, Fate::Invalid));
+            .filter(|(_, fate)| !matches!(fate, MutantOutcome::Invalid));
         let tried = valid.map(|(mutant, fate)| {
-            let survived = matches!(fate, Fate::Survived);
-            Tried {
-                spot: Spot::of(mutant),
+            let survived = matches!(fate, MutantOutcome::Survived);
+            TestedMutant {
+                spot: MutantLocation::of(mutant),
                 survivor: survived.then(|| self.survivor(mutant)),
             }
         });
-        let excuses = excuses::excuses(self.policies.sources());
-        let sorted = excuses::sort(&excuses, tried.collect());
+        let excuses = suppressions::excuses(self.policies.sources());
+        let sorted = suppressions::sort(&excuses, tried.collect());
         Some(Mutation {
             policies: pack.map(|pack| pack.display().to_string()),
             tried: mutants.len() - invalid,
-            noticed: count(|fate| matches!(fate, Fate::Noticed)),
+            noticed: count(|fate| matches!(fate, MutantOutcome::Noticed)),
             invalid,
             survivors: sorted.survivors,
             excused: sorted.excused,
@@ -127,10 +128,11 @@ impl<'s> Trial<'s> {
     }
 
     /// In the order of the changes, found on as many threads as there are processors.
-    fn fates(&self, mutants: &[&Mutant]) -> Option<Vec<Fate>> {
+    fn fates(&self, mutants: &[&Mutant]) -> Option<Vec<MutantOutcome>> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let next = AtomicUsize::new(0);
-        let found: Mutex<Vec<(usize, Fate)>> = Mutex::new(Vec::with_capacity(mutants.len()));
+        let found: Mutex<Vec<(usize, MutantOutcome)>> =
+            Mutex::new(Vec::with_capacity(mutants.len()));
         let work = || {
             on_gate_stack(|runtime| {
                 loop {
@@ -154,7 +156,7 @@ impl<'s> Trial<'s> {
         Some(found.into_iter().map(|(_, fate)| fate).collect())
     }
 
-    fn fate(&self, runtime: &tokio::runtime::Runtime, mutant: &Mutant) -> Fate {
+    fn fate(&self, runtime: &tokio::runtime::Runtime, mutant: &Mutant) -> MutantOutcome {
         let mut stores: Vec<Arc<PolicyStore>> = Vec::new();
         for suite in &self.suites {
             let loaded = loading::load_changed(&suite.settings, |sources| {
@@ -164,17 +166,17 @@ impl<'s> Trial<'s> {
             });
             match loaded {
                 Ok(loaded) => stores.push(Arc::new(PolicyStore::new(loaded.snapshot))),
-                Err(_) => return Fate::Invalid,
+                Err(_) => return MutantOutcome::Invalid,
             }
         }
         let servers: Vec<_> = self.suites.iter().map(|suite| server(suite)).collect();
-        let benches: Vec<Exercise<'_>> = self
+        let benches: Vec<TestRunner<'_>> = self
             .suites
             .iter()
             .zip(&servers)
             .zip(stores)
             .map(|((suite, server), store)| {
-                Exercise::new(runtime, suite, server, store, self.settings, None)
+                TestRunner::new(runtime, suite, server, store, self.settings, None)
             })
             .collect();
         let notices = |(suite, test): (usize, usize)| {
@@ -195,9 +197,9 @@ impl<'s> Trial<'s> {
             (0..suite.fixture.tests.len()).map(move |number| (place, number))
         });
         if near.chain(all).any(notices) {
-            Fate::Noticed
+            MutantOutcome::Noticed
         } else {
-            Fate::Survived
+            MutantOutcome::Survived
         }
     }
 
@@ -231,10 +233,10 @@ impl<'s> Trial<'s> {
         }
     }
 
-    fn near(&self, policy: &PolicyId) -> Option<Near> {
+    fn near(&self, policy: &PolicyId) -> Option<NearbyTest> {
         let place = *self.about.get(policy)?.first()?;
         let test = self.test(place)?;
-        Some(Near {
+        Some(NearbyTest {
             file: self.suites.get(place.0)?.fixture.source.name().to_owned(),
             line: test.line,
             name: test.name.clone(),
@@ -243,9 +245,9 @@ impl<'s> Trial<'s> {
 }
 
 /// The policies that are about what was asked, or, where that cannot be told, that decided.
-fn concerned(heard: Heard) -> BTreeSet<PolicyId> {
+fn concerned(heard: RecordedQueries) -> BTreeSet<PolicyId> {
     let reasons = heard.looks.iter().flat_map(|look| &look.reasons);
-    let decided = heard.questions.iter().flat_map(Question::reasons);
+    let decided = heard.questions.iter().flat_map(RecordedQuery::reasons);
     let mut concerned: BTreeSet<PolicyId> = reasons
         .chain(decided)
         .map(|reason| reason.policy.clone())

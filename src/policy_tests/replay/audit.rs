@@ -2,37 +2,37 @@
 
 use jiff::Timestamp;
 
-use super::super::fixture::Decision;
-use super::super::judge::Bench;
-use super::certain::{Things, both, may_oblige_to_raise, settled};
-use super::{Compared, Now};
+use super::super::fixture::TestDecision;
+use super::super::judge::SuiteContext;
+use super::known_targets::{KnownTargets, both, may_oblige_to_raise, settled};
+use super::{CurrentDecision, DecisionComparison};
 use crate::audit::MARKER;
 use crate::gate::Stage;
 use crate::policy::{
-    Action, ActionName, Agent, Client, ClientIs, Consent, Environment, Facts, LOCK_DRIFT,
-    LOCKED_ARGUMENTS, Lock, Nothing, OpenQuestion, Pin, PolicySnapshot, Principal, Resource,
+    Action, ActionName, Agent, Client, ClientFacts, Consent, Environment, Facts, LOCK_DRIFT,
+    LOCKED_ARGUMENTS, Lock, Nothing, PartialRequest, Pin, PolicySnapshot, Principal, Resource,
     Server, SessionState,
 };
 use crate::wire::{KnownMethod, Side, Value};
 
 /// One line of a log.
 #[derive(Debug)]
-pub(in super::super) enum Entry {
-    Decided(Box<Recorded>),
+pub(in super::super) enum LogEntry {
+    Decided(Box<RecordedDecision>),
     /// Such as half a line of a gate that was killed.
     Unreadable(usize),
 }
 
 /// A decision of policies.
 #[derive(Debug)]
-pub(in super::super) struct Recorded {
+pub(in super::super) struct RecordedDecision {
     line: usize,
-    was: Decision,
+    was: TestDecision,
     method: String,
     /// Who sent what was judged.
     from: Side,
     /// It answers a request.
-    role: Role,
+    role: RecordRole,
     target: String,
     agent: String,
     asserted_name: String,
@@ -47,19 +47,19 @@ pub(in super::super) struct Recorded {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Role {
+enum RecordRole {
     Question,
     Reply,
 }
 
 /// What policies were asked.
-struct Question<'q> {
+struct RecordedRequest<'q> {
     principal: Principal<'q>,
     action: ActionName,
     about: Resource<'q>,
 }
 
-impl Entry {
+impl LogEntry {
     pub(super) fn unreadable(line: usize) -> Self {
         Self::Unreadable(line)
     }
@@ -72,9 +72,9 @@ impl Entry {
         let kind = text(&["kind"]);
         let role = match kind.as_str() {
             "tools_list" | "tool_call" | "request" | "server_request" | "notification" => {
-                Role::Question
+                RecordRole::Question
             }
-            "tool_result" | "gate_decision" => Role::Reply,
+            "tool_result" | "gate_decision" => RecordRole::Reply,
             _ => return None,
         };
         let from = match at(&["direction"])?.as_ref() {
@@ -85,15 +85,15 @@ impl Entry {
         let code = text(&["reason", "code"]);
         let by_policy = text(&["stage"]) == Stage::Decide.name();
         let was = match at(&["decision"])?.as_ref() {
-            "ALLOW" => Decision::Allow,
+            "ALLOW" => TestDecision::Allow,
             // That a tool is not there, no policy changes.
-            "BLOCK" if by_policy && code != "unknown_tool" => Decision::Deny,
-            "ERROR" if by_policy && code == "engine_fault" => Decision::Deny,
+            "BLOCK" if by_policy && code != "unknown_tool" => TestDecision::Deny,
+            "ERROR" if by_policy && code == "engine_fault" => TestDecision::Deny,
             _ => return None,
         };
         let policies = record.get("policies").into_iter().flat_map(Value::items);
         let policies = policies.filter_map(Value::as_str);
-        let recorded = Recorded {
+        let recorded = RecordedDecision {
             line,
             was,
             method: text(&["method"]),
@@ -119,7 +119,7 @@ impl Entry {
             &recorded.upstream,
         ];
         let incomplete = cut.iter().any(|text| is_cut(text));
-        Some(Self::Decided(Box::new(Recorded {
+        Some(Self::Decided(Box::new(RecordedDecision {
             incomplete,
             ..recorded
         })))
@@ -131,26 +131,26 @@ fn is_cut(text: &str) -> bool {
     text.contains(MARKER) || text.ends_with(" bytes more]")
 }
 
-pub(super) fn compare(bench: &Bench<'_>, entries: &[Entry]) -> Vec<Compared> {
+pub(super) fn compare(bench: &SuiteContext<'_>, entries: &[LogEntry]) -> Vec<DecisionComparison> {
     let snapshot = bench.policies.current();
     let compared = entries.iter().map(|entry| match entry {
-        Entry::Decided(recorded) => Compared {
+        LogEntry::Decided(recorded) => DecisionComparison {
             line: recorded.line,
             about: recorded.about(),
             was: recorded.was,
             now: recorded.judge(bench, &snapshot),
         },
-        Entry::Unreadable(line) => Compared {
+        LogEntry::Unreadable(line) => DecisionComparison {
             line: *line,
             about: "something".to_owned(),
-            was: Decision::Deny,
-            now: Now::Unknown("the line cannot be read".to_owned()),
+            was: TestDecision::Deny,
+            now: CurrentDecision::Unknown("the line cannot be read".to_owned()),
         },
     });
     compared.collect()
 }
 
-impl Recorded {
+impl RecordedDecision {
     fn about(&self) -> String {
         let asked = match (self.method.as_str(), self.target.as_str()) {
             ("tools/call", tool) => format!("a call of `{tool}`"),
@@ -158,17 +158,17 @@ impl Recorded {
             (method, target) => format!("`{method}` of `{target}`"),
         };
         match self.role {
-            Role::Question => asked,
-            Role::Reply => format!("the answer to {asked}"),
+            RecordRole::Question => asked,
+            RecordRole::Reply => format!("the answer to {asked}"),
         }
     }
 
-    fn judge(&self, bench: &Bench<'_>, snapshot: &PolicySnapshot) -> Now {
+    fn judge(&self, bench: &SuiteContext<'_>, snapshot: &PolicySnapshot) -> CurrentDecision {
         // The same facts and the same policies.
         if self.revision == snapshot.revision().as_str() {
-            return Now::Same;
+            return CurrentDecision::Same;
         }
-        let unknown = |why: &str| Now::Unknown(why.to_owned());
+        let unknown = |why: &str| CurrentDecision::Unknown(why.to_owned());
         if self.incomplete {
             return unknown("the record is cut, or a secret was taken out of it");
         }
@@ -184,11 +184,11 @@ impl Recorded {
             return unknown("its method is not known to this version");
         };
         let has_definition = matches!(method, KnownMethod::ToolsCall | KnownMethod::PromptsGet);
-        if snapshot.looks_for().flags && (has_definition || self.role == Role::Reply) {
+        if snapshot.looks_for().flags && (has_definition || self.role == RecordRole::Reply) {
             return unknown("what is flagged in a definition or an answer is not recorded");
         }
         let Some((agent, client)) = self.who(bench) else {
-            return Now::Unknown(format!(
+            return CurrentDecision::Unknown(format!(
                 "who the agent `{}` is stands only in `[agents]`, which does not name it",
                 self.agent
             ));
@@ -202,9 +202,9 @@ impl Recorded {
             && !snapshot.labels().raise_levels()
             && !may_oblige_to_raise(snapshot);
         let level = is_public.then_some(0);
-        let allowed = |things: &Things| {
+        let allowed = |things: &KnownTargets| {
             let questions = self.questions(method, &agent, &server, things)?;
-            let open = questions.iter().map(|question| OpenQuestion {
+            let open = questions.iter().map(|question| PartialRequest {
                 principal: question.principal,
                 action: question.action,
                 resource: question.about,
@@ -241,7 +241,7 @@ impl Recorded {
             );
         };
         let deciding = || self.deciding(&questions, method, &server, snapshot);
-        if allowed && self.role == Role::Reply {
+        if allowed && self.role == RecordRole::Reply {
             // What it asks for in return was a question of its own, which other policies permit.
             let now = deciding();
             if !self.policies.iter().all(|policy| now.contains(policy)) {
@@ -249,21 +249,21 @@ impl Recorded {
             }
         }
         let now = if allowed {
-            Decision::Allow
+            TestDecision::Allow
         } else {
-            Decision::Deny
+            TestDecision::Deny
         };
         if now == self.was {
-            Now::Same
+            CurrentDecision::Same
         } else {
-            Now::certain(self.was, now, deciding())
+            CurrentDecision::certain(self.was, now, deciding())
         }
     }
 
     /// What it is about. A record does not say how a tool was defined: a locked one is taken for what
     /// is approved, unless the record says that it was not what was approved then; then it may be
     /// anything now.
-    fn things(&self, lock: &Lock) -> Vec<Things> {
+    fn things(&self, lock: &Lock) -> Vec<KnownTargets> {
         let pin = |schema_ok, description_ok| Pin {
             known: true,
             schema_ok,
@@ -281,14 +281,14 @@ impl Recorded {
         let shown = lock.prompt_pin(&self.target, None);
         let things = pins
             .into_iter()
-            .map(|pin| Things::new(&self.target, pin, shown));
+            .map(|pin| KnownTargets::new(&self.target, pin, shown));
         things.collect()
     }
 
     /// The agent, as far as it can be known.
-    fn who(&self, bench: &Bench<'_>) -> Option<(Agent, ClientIs)> {
+    fn who(&self, bench: &SuiteContext<'_>) -> Option<(Agent, ClientFacts)> {
         if let Some(agent) = bench.agents.get(&self.agent) {
-            return Some((agent.clone(), ClientIs::Known));
+            return Some((agent.clone(), ClientFacts::Known));
         }
         let agent = Agent {
             id: self.agent.clone(),
@@ -299,7 +299,7 @@ impl Recorded {
             ..Agent::default()
         };
         // Nothing is ever proven of it, and of no other it can be known what was.
-        (self.agent == "stdio").then_some((agent, ClientIs::Unknown))
+        (self.agent == "stdio").then_some((agent, ClientFacts::Unknown))
     }
 
     /// What policies are asked about such a message; nothing where the record does not tell it all.
@@ -308,18 +308,18 @@ impl Recorded {
         method: KnownMethod,
         agent: &'q Agent,
         server: &'q Server,
-        things: &'q Things,
-    ) -> Option<Vec<Question<'q>>> {
+        things: &'q KnownTargets,
+    ) -> Option<Vec<RecordedRequest<'q>>> {
         let of_agent = Principal::Agent(agent);
         let of_server = Principal::Server(server);
         let one = |principal, action, about| {
-            Some(vec![Question {
+            Some(vec![RecordedRequest {
                 principal,
                 action,
                 about,
             }])
         };
-        if self.role == Role::Reply {
+        if self.role == RecordRole::Reply {
             let about = match (self.from, method) {
                 // What the agent answers was settled with the question.
                 (Side::Agent, _) => return Some(Vec::new()),
@@ -365,12 +365,12 @@ impl Recorded {
                 one(asks, ActionName::Subscribe, about)
             }
             KnownMethod::ResourceUpdated => Some(vec![
-                Question {
+                RecordedRequest {
                     principal: of_agent,
                     action: ActionName::Subscribe,
                     about: Resource::Resource(&things.resource),
                 },
-                Question {
+                RecordedRequest {
                     principal: asks,
                     action: ActionName::Notify,
                     about: peer,
@@ -406,7 +406,7 @@ impl Recorded {
     /// The policies that decide one such message: what is the same in every context, is so in this.
     fn deciding(
         &self,
-        questions: &[Question<'_>],
+        questions: &[RecordedRequest<'_>],
         method: KnownMethod,
         server: &Server,
         snapshot: &PolicySnapshot,

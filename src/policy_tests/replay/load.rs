@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use super::super::below::is_below;
-use super::super::errors::{FixtureProblem, Source};
+use super::super::errors::{FixtureProblem, FixtureSource};
 use super::super::fixture::Replay;
-use super::{Unread, read};
+use super::super::pack_paths::is_below;
+use super::{RecordingError, read};
 
 /// A day of a busy gate. More than that is better replayed in parts.
 const MAX_BYTES: u64 = 64 << 20;
@@ -14,7 +14,7 @@ const MAX_BYTES: u64 = 64 << 20;
 /// Reads the recording that a test names, `dir` being where its fixture is and `pack` what it tests.
 pub(in super::super) fn load(
     replay: &mut Replay,
-    source: &Source,
+    source: &FixtureSource,
     dir: &Path,
     pack: Option<&Path>,
 ) -> Result<(), Box<FixtureProblem>> {
@@ -45,7 +45,7 @@ pub(in super::super) fn load(
     // What is no UTF-8 is no JSON, and so a line that cannot be read.
     let bytes = fs::read(&path).map_err(|error| Box::new(unreadable(error)))?;
     let recording = read(&String::from_utf8_lossy(&bytes)).map_err(|unread| {
-        let Unread { line, problem: why } = unread;
+        let RecordingError { line, problem: why } = unread;
         let place = line.map_or(String::new(), |line| format!(", line {line}"));
         let help = "a recording is an audit log, or a file with one JSON-RPC message on each line";
         Box::new(problem(format!("`{named}`{place}: {why}")).with_help(help))

@@ -5,42 +5,42 @@
 //! which go through the gate as those of any test do (`transcript`).
 
 mod audit;
-mod certain;
+mod known_targets;
 mod load;
+mod messages;
 #[cfg(test)]
 mod oracle;
 mod read;
-mod said;
 mod transcript;
 
 use std::sync::Arc;
 
-use super::fixture::{Decision, OnUnknown, Replay, Test};
-use super::judge::Bench;
+use super::fixture::{OnUnknown, Replay, Test, TestDecision};
+use super::judge::SuiteContext;
 use super::report::{ChangedDecision, ReplayReport, TestReport, UnknownDecision};
 use super::suggest;
 
 pub(super) use load::load;
-use read::{Unread, read};
+use read::{RecordingError, read};
 
 /// What a recording holds.
 #[derive(Debug, Clone)]
 pub(super) enum Recording {
-    Audit(Arc<[audit::Entry]>),
-    Transcript(Arc<[said::Said]>),
+    Audit(Arc<[audit::LogEntry]>),
+    Transcript(Arc<[messages::TranscriptMessage]>),
 }
 
 /// One recorded decision beside today's.
-struct Compared {
+struct DecisionComparison {
     /// Of the recording, from 1.
     line: usize,
     /// What was asked, in a few words.
     about: String,
-    was: Decision,
-    now: Now,
+    was: TestDecision,
+    now: CurrentDecision,
 }
 
-enum Now {
+enum CurrentDecision {
     Same,
     Changed {
         policies: Vec<String>,
@@ -53,7 +53,7 @@ enum Now {
 const MOST_PROBLEMS: usize = 20;
 
 /// Judges a recording again.
-pub(super) async fn replay(bench: &Bench<'_>, test: &Test, replay: &Replay) -> TestReport {
+pub(super) async fn replay(bench: &SuiteContext<'_>, test: &Test, replay: &Replay) -> TestReport {
     let compared = match &replay.recording {
         Some(Recording::Audit(entries)) => audit::compare(bench, entries),
         Some(Recording::Transcript(said)) => Box::pin(transcript::compare(bench, test, said)).await,
@@ -65,7 +65,7 @@ pub(super) async fn replay(bench: &Bench<'_>, test: &Test, replay: &Replay) -> T
         changed: Vec::new(),
         unknown: Vec::new(),
     };
-    for Compared {
+    for DecisionComparison {
         line,
         about,
         was,
@@ -73,15 +73,15 @@ pub(super) async fn replay(bench: &Bench<'_>, test: &Test, replay: &Replay) -> T
     } in compared
     {
         match now {
-            Now::Same => told.same += 1,
-            Now::Changed { policies } => told.changed.push(ChangedDecision {
+            CurrentDecision::Same => told.same += 1,
+            CurrentDecision::Changed { policies } => told.changed.push(ChangedDecision {
                 line,
                 about,
                 was,
                 now: was.other(),
                 policies,
             }),
-            Now::Unknown(why) => told.unknown.push(UnknownDecision {
+            CurrentDecision::Unknown(why) => told.unknown.push(UnknownDecision {
                 line,
                 about,
                 was,
@@ -123,9 +123,9 @@ fn problems(told: &ReplayReport, unknown: OnUnknown) -> Vec<String> {
     problems
 }
 
-impl Now {
+impl CurrentDecision {
     /// Today's decision, which is certain.
-    fn certain(was: Decision, now: Decision, policies: Vec<String>) -> Self {
+    fn certain(was: TestDecision, now: TestDecision, policies: Vec<String>) -> Self {
         if was == now {
             Self::Same
         } else {

@@ -1,6 +1,6 @@
 //! What holds for every text that is read as a transcript. Also what the fuzz target `transcript` asks for.
 
-use super::said::{Line, Role, Said, Was, in_order};
+use super::messages::{MessageRole, RecordedOutcome, TranscriptLine, TranscriptMessage, in_order};
 use crate::wire::Side;
 
 /// Every line has one role; a reply answers one earlier request of the other side's, which no other reply
@@ -12,19 +12,19 @@ pub(super) fn laws(text: &str) {
     let mut answered = Vec::new();
     for (place, one) in said.iter().enumerate() {
         assert_eq!(one.line, place + 1, "{text:?}");
-        let Role::Reply(from, request) = &one.role else {
+        let MessageRole::Reply(from, request) = &one.role else {
             continue;
         };
         assert!(*request < place, "line {}: {text:?}", one.line);
         assert!(!answered.contains(request), "line {}: {text:?}", one.line);
         answered.push(*request);
         let asked = said.get(*request).map(|asked| &asked.role);
-        let is_others = matches!(asked, Some(Role::Request(by, _)) if by != from);
+        let is_others = matches!(asked, Some(MessageRole::Request(by, _)) if by != from);
         assert!(is_others, "line {}: {text:?}", one.line);
     }
     for (place, one) in said.iter().enumerate() {
-        if let Role::Request(_, was) = &one.role {
-            let is_told = *was != Was::Untold;
+        if let MessageRole::Request(_, was) = &one.role {
+            let is_told = *was != RecordedOutcome::Untold;
             assert_eq!(
                 answered.contains(&place),
                 is_told,
@@ -40,18 +40,18 @@ pub(super) fn laws(text: &str) {
     }
 }
 
-fn read(text: &str) -> Vec<Said> {
+fn read(text: &str) -> Vec<TranscriptMessage> {
     let lines = text.lines().zip(1..);
-    in_order(lines.map(|(text, line)| Line::read(text, line)))
+    in_order(lines.map(|(text, line)| TranscriptLine::read(text, line)))
 }
 
 /// A role without what became of it.
-fn kind(role: &Role) -> (&'static str, Option<Side>, Option<usize>) {
+fn kind(role: &MessageRole) -> (&'static str, Option<Side>, Option<usize>) {
     match role {
-        Role::Request(side, _) => ("request", Some(*side), None),
-        Role::Notification(side) => ("notification", Some(*side), None),
-        Role::Reply(side, request) => ("reply", Some(*side), Some(*request)),
-        Role::Unclear(why) => (*why, None, None),
+        MessageRole::Request(side, _) => ("request", Some(*side), None),
+        MessageRole::Notification(side) => ("notification", Some(*side), None),
+        MessageRole::Reply(side, request) => ("reply", Some(*side), Some(*request)),
+        MessageRole::Unclear(why) => (*why, None, None),
     }
 }
 

@@ -1,13 +1,13 @@
 //! The text of a recording to what it holds.
 
 use super::Recording;
-use super::audit::Entry;
-use super::said::{self, Line};
+use super::audit::LogEntry;
+use super::messages::{self, TranscriptLine};
 use crate::wire::{Document, Limits, Value};
 
 /// Why a recording cannot be read, and in which line.
 #[derive(Debug, PartialEq, Eq)]
-pub(in super::super) struct Unread {
+pub(in super::super) struct RecordingError {
     /// From 1.
     pub(in super::super) line: Option<usize>,
     pub(in super::super) problem: String,
@@ -17,7 +17,7 @@ pub(in super::super) struct Unread {
 const VERSION: i64 = 1;
 
 /// One object for each line; which of the two formats it is, the first readable line tells.
-pub(in super::super) fn read(text: &str) -> Result<Recording, Unread> {
+pub(in super::super) fn read(text: &str) -> Result<Recording, RecordingError> {
     let lines = text.lines().zip(1..);
     let lines: Vec<(&str, usize)> = lines
         .filter(|(text, _)| !text.trim_ascii().is_empty())
@@ -26,32 +26,34 @@ pub(in super::super) fn read(text: &str) -> Result<Recording, Unread> {
     for (text, line) in &lines {
         let Ok(document) = decode(text) else { continue };
         let root = document.root();
-        if said::is_said(root) {
-            let said = lines.iter().map(|(text, line)| Line::read(text, *line));
-            return Ok(Recording::Transcript(said::in_order(said).into()));
+        if messages::is_said(root) {
+            let said = lines
+                .iter()
+                .map(|(text, line)| TranscriptLine::read(text, *line));
+            return Ok(Recording::Transcript(messages::in_order(said).into()));
         }
         if root.get("kind").is_some() && root.get("seq").is_some() {
             let version = root.get("version").and_then(Value::as_i64);
             if version != Some(VERSION) {
-                return Err(Unread {
+                return Err(RecordingError {
                     line: Some(*line),
                     problem: "this is no audit record of version 1".to_owned(),
                 });
             }
             let entries = lines.iter().filter_map(|(text, line)| {
                 let Ok(document) = decode(text) else {
-                    return Some(Entry::unreadable(*line));
+                    return Some(LogEntry::unreadable(*line));
                 };
-                Entry::of(document.root(), *line)
+                LogEntry::of(document.root(), *line)
             });
             return Ok(Recording::Audit(entries.collect()));
         }
-        return Err(Unread {
+        return Err(RecordingError {
             line: Some(*line),
             problem: "this is neither an audit record nor a JSON-RPC message".to_owned(),
         });
     }
-    Err(Unread {
+    Err(RecordingError {
         line: None,
         problem: "no line of it is JSON".to_owned(),
     })
@@ -65,7 +67,11 @@ mod tests {
     fn what_is_no_recording_is_told_with_its_line() {
         let check = |text: &str, line, problem: &str| {
             let problem = problem.to_owned();
-            assert_eq!(read(text).unwrap_err(), Unread { line, problem }, "{text}");
+            assert_eq!(
+                read(text).unwrap_err(),
+                RecordingError { line, problem },
+                "{text}"
+            );
         };
         check("", None, "no line of it is JSON");
         check("\n\n  \nhello\n", None, "no line of it is JSON");

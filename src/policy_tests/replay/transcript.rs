@@ -3,51 +3,59 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::super::fixture::{Decision, Listed, Reply, Test};
-use super::super::got::Got;
-use super::super::judge::{Asked, Bench, Conversation};
+use super::super::actual::ActualOutcome;
+use super::super::fixture::{ListKind, ScriptedReply, Test, TestDecision};
+use super::super::judge::{PendingQuestion, SuiteContext, TestSession};
 use super::super::{lines, listing};
-use super::said::{Role, Said, Was};
-use super::{Compared, Now};
+use super::messages::{MessageRole, RecordedOutcome, TranscriptMessage};
+use super::{CurrentDecision, DecisionComparison};
 use crate::gate::Stage;
 use crate::wire::{Fragment, KnownMethod, Limits, Message, Side, Value};
 
-pub(super) async fn compare(bench: &Bench<'_>, test: &Test, said: &[Said]) -> Vec<Compared> {
+pub(super) async fn compare(
+    bench: &SuiteContext<'_>,
+    test: &Test,
+    said: &[TranscriptMessage],
+) -> Vec<DecisionComparison> {
     let tools = tools(said);
     let mut compared = Vec::new();
-    let mut played = Played {
+    let mut played = TranscriptPlayer {
         bench,
         test,
         tools: &tools,
-        conversation: Conversation::begin(bench, test, &tools),
+        conversation: TestSession::begin(bench, test, &tools),
         waiting: HashMap::new(),
     };
     for (place, one) in said.iter().enumerate() {
         let found = match &one.role {
-            Role::Unclear(why) => vec![(
+            MessageRole::Unclear(why) => vec![(
                 "something".to_owned(),
-                Decision::Allow,
-                Now::Unknown((*why).to_owned()),
+                TestDecision::Allow,
+                CurrentDecision::Unknown((*why).to_owned()),
             )],
-            Role::Request(from, was) => played.request(place, *from, *was, &one.text).await,
-            Role::Notification(from) => played.notification(*from, &one.text).await,
-            Role::Reply(from, request) => {
+            MessageRole::Request(from, was) => played.request(place, *from, *was, &one.text).await,
+            MessageRole::Notification(from) => played.notification(*from, &one.text).await,
+            MessageRole::Reply(from, request) => {
                 let asked = said.get(*request);
                 played.reply(*from, *request, asked, &one.text).await
             }
         };
-        compared.extend(found.into_iter().map(|(about, was, now)| Compared {
-            line: one.line,
-            about,
-            was,
-            now,
-        }));
+        compared.extend(
+            found
+                .into_iter()
+                .map(|(about, was, now)| DecisionComparison {
+                    line: one.line,
+                    about,
+                    was,
+                    now,
+                }),
+        );
     }
     compared
 }
 
 /// What was there: what was called, and what was listed.
-fn tools(said: &[Said]) -> Vec<String> {
+fn tools(said: &[TranscriptMessage]) -> Vec<String> {
     let messages = said
         .iter()
         .filter_map(|said| Message::decode(said.text.as_bytes(), &Limits::default()).ok());
@@ -61,24 +69,30 @@ fn tools(said: &[Said]) -> Vec<String> {
     tools
 }
 
-type Found = Vec<(String, Decision, Now)>;
+type ComparedDecisions = Vec<(String, TestDecision, CurrentDecision)>;
 
-struct Played<'p> {
-    bench: &'p Bench<'p>,
+struct TranscriptPlayer<'p> {
+    bench: &'p SuiteContext<'p>,
     test: &'p Test,
     tools: &'p [String],
-    conversation: Conversation<'p>,
+    conversation: TestSession<'p>,
     /// The requests that were let through, by their place.
-    waiting: HashMap<usize, Asked>,
+    waiting: HashMap<usize, PendingQuestion>,
 }
 
-impl Played<'_> {
-    async fn request(&mut self, place: usize, from: Side, was: Was, text: &str) -> Found {
+impl TranscriptPlayer<'_> {
+    async fn request(
+        &mut self,
+        place: usize,
+        from: Side,
+        was: RecordedOutcome,
+        text: &str,
+    ) -> ComparedDecisions {
         let message = Message::decode(text.as_bytes(), &Limits::default()).ok();
         let method = message.as_ref().and_then(|it| it.method()?.known());
         if method == Some(KnownMethod::Initialize) {
             // Another session.
-            self.conversation = Conversation::begin(self.bench, self.test, self.tools);
+            self.conversation = TestSession::begin(self.bench, self.test, self.tools);
             self.waiting.clear();
         }
         self.conversation.clear();
@@ -86,9 +100,9 @@ impl Played<'_> {
         let (got, asked) = self.conversation.frame(from, text).await;
         let allowed = asked.is_some();
         if let Some(asked) = asked {
-            if was == Was::Denied || was == Was::Absent {
+            if was == RecordedOutcome::Denied || was == RecordedOutcome::Absent {
                 // No answer of the server's is recorded; the id must not stay taken.
-                let nothing = Reply::Result(lines::least_result(asked.method));
+                let nothing = ScriptedReply::Result(lines::least_result(asked.method));
                 let _ = self.conversation.reply(&asked, &nothing).await;
             } else {
                 self.waiting.insert(place, asked);
@@ -97,30 +111,46 @@ impl Played<'_> {
         let got = match got {
             Ok(got) => got,
             Err(broken) => {
-                return vec![(about, Decision::Allow, Now::Unknown(broken.to_string()))];
+                return vec![(
+                    about,
+                    TestDecision::Allow,
+                    CurrentDecision::Unknown(broken.to_string()),
+                )];
             }
         };
-        let unsure = |decision, why: &str| (about.clone(), decision, Now::Unknown(why.to_owned()));
+        let unsure = |decision, why: &str| {
+            (
+                about.clone(),
+                decision,
+                CurrentDecision::Unknown(why.to_owned()),
+            )
+        };
         let found = match was {
-            Was::Untold => unsure(Decision::Allow, "no answer tells what became of it"),
-            Was::Absent if allowed => {
-                unsure(Decision::Deny, "perhaps the other side did not have it")
+            RecordedOutcome::Untold => {
+                unsure(TestDecision::Allow, "no answer tells what became of it")
             }
-            Was::Absent => (about, Decision::Deny, Now::Same),
-            Was::Allowed => judged(about, Decision::Allow, got),
-            Was::Denied => judged(about, Decision::Deny, got),
+            RecordedOutcome::Absent if allowed => {
+                unsure(TestDecision::Deny, "perhaps the other side did not have it")
+            }
+            RecordedOutcome::Absent => (about, TestDecision::Deny, CurrentDecision::Same),
+            RecordedOutcome::Allowed => judged(about, TestDecision::Allow, got),
+            RecordedOutcome::Denied => judged(about, TestDecision::Deny, got),
         };
         vec![found]
     }
 
-    async fn notification(&mut self, from: Side, text: &str) -> Found {
+    async fn notification(&mut self, from: Side, text: &str) -> ComparedDecisions {
         let message = Message::decode(text.as_bytes(), &Limits::default()).ok();
         let about = about(message.as_ref());
         self.conversation.clear();
         let (got, _) = self.conversation.frame(from, text).await;
         vec![match got {
-            Ok(got) => judged(about, Decision::Allow, got),
-            Err(broken) => (about, Decision::Allow, Now::Unknown(broken.to_string())),
+            Ok(got) => judged(about, TestDecision::Allow, got),
+            Err(broken) => (
+                about,
+                TestDecision::Allow,
+                CurrentDecision::Unknown(broken.to_string()),
+            ),
         }]
     }
 
@@ -128,9 +158,9 @@ impl Played<'_> {
         &mut self,
         from: Side,
         request: usize,
-        asked_by: Option<&Said>,
+        asked_by: Option<&TranscriptMessage>,
         text: &str,
-    ) -> Found {
+    ) -> ComparedDecisions {
         // Its request does not pass any more, or the gate answered it.
         let Some(asked) = self.waiting.remove(&request) else {
             return Vec::new();
@@ -143,8 +173,8 @@ impl Played<'_> {
         };
         let content = |value: Value<'_>| Fragment::copy_of(value);
         let reply = match (message.result(), message.error()) {
-            (Some(result), _) => Reply::Result(content(result)),
-            (None, Some(error)) => Reply::Error(content(error)),
+            (Some(result), _) => ScriptedReply::Result(content(result)),
+            (None, Some(error)) => ScriptedReply::Error(content(error)),
             (None, None) => return Vec::new(),
         };
         self.conversation.clear();
@@ -155,16 +185,20 @@ impl Played<'_> {
         }
         let mut found = hidden(asked.method, text, &delivered);
         found.push(match got {
-            Ok(got) => judged(about, Decision::Allow, got),
-            Err(broken) => (about, Decision::Allow, Now::Unknown(broken.to_string())),
+            Ok(got) => judged(about, TestDecision::Allow, got),
+            Err(broken) => (
+                about,
+                TestDecision::Allow,
+                CurrentDecision::Unknown(broken.to_string()),
+            ),
         });
         found
     }
 }
 
 /// What a list showed and does not show any more.
-fn hidden(method: Option<KnownMethod>, recorded: &str, delivered: &[String]) -> Found {
-    let list = Listed::ALL.into_iter().map(|(_, list)| list);
+fn hidden(method: Option<KnownMethod>, recorded: &str, delivered: &[String]) -> ComparedDecisions {
+    let list = ListKind::ALL.into_iter().map(|(_, list)| list);
     let mut list = list.filter(|list| method.is_some_and(|it| it.name() == list.method()));
     let Some(list) = list.next() else {
         return Vec::new();
@@ -178,28 +212,32 @@ fn hidden(method: Option<KnownMethod>, recorded: &str, delivered: &[String]) -> 
     let shown = shown.unwrap_or_default();
     let told = was.into_iter().map(|name| {
         let now = if shown.contains(&name) {
-            Now::Same
+            CurrentDecision::Same
         } else {
-            Now::Changed {
+            CurrentDecision::Changed {
                 policies: Vec::new(),
             }
         };
         let about = format!("`{name}` in a list of {}", list.member());
-        (about, Decision::Allow, now)
+        (about, TestDecision::Allow, now)
     });
     told.collect()
 }
 
 /// What the gate decides now, where policies do.
-fn judged(about: String, was: Decision, got: Got) -> (String, Decision, Now) {
+fn judged(
+    about: String,
+    was: TestDecision,
+    got: ActualOutcome,
+) -> (String, TestDecision, CurrentDecision) {
     let by_policy = got.stage.as_deref() == Some(Stage::Decide.name());
     let now = if got.allowed() || by_policy {
-        Now::certain(was, got.decision, got.policies)
-    } else if was == Decision::Deny {
-        Now::Same
+        CurrentDecision::certain(was, got.decision, got.policies)
+    } else if was == TestDecision::Deny {
+        CurrentDecision::Same
     } else {
         let reason = got.reason.unwrap_or_default();
-        Now::Unknown(format!(
+        CurrentDecision::Unknown(format!(
             "the gate refuses it before any policy is asked (`{reason}`)"
         ))
     };

@@ -2,13 +2,13 @@
 
 use toml::Spanned;
 
-use super::super::fixture::{Decision, Expect, Plan, Sends, Step, Test};
-use super::super::got::{At, Got};
-use super::super::judge::Came;
+use super::super::actual::{ActualOutcome, RejectedPart};
+use super::super::fixture::{Expect, Plan, Sends, Test, TestDecision, TestStep};
+use super::super::judge::MessageOutcome;
 use super::super::load::Suite;
 use super::super::{compare, listing};
 use super::{
-    Actual, DecidingPolicy, Expected, Outcome, Report, SCHEMA, StepReport, SuiteReport, Summary,
+    Actual, DecidingPolicy, Expected, Report, RunOutcome, SCHEMA, StepReport, SuiteReport, Summary,
     TestOutcome, TestReport, hint,
 };
 use crate::policy::{PolicyId, PolicySnapshot};
@@ -30,9 +30,9 @@ impl Report {
         Self {
             schema: SCHEMA,
             outcome: if failed == 0 {
-                Outcome::Passed
+                RunOutcome::Passed
             } else {
-                Outcome::Failed
+                RunOutcome::Failed
             },
             summary,
             suites,
@@ -58,7 +58,11 @@ impl SuiteReport {
 }
 
 impl TestReport {
-    pub(in super::super) fn new(test: &Test, came: Vec<Came>, snapshot: &PolicySnapshot) -> Self {
+    pub(in super::super) fn new(
+        test: &Test,
+        came: Vec<MessageOutcome>,
+        snapshot: &PolicySnapshot,
+    ) -> Self {
         let judged = test.steps().iter().zip(came);
         let mut steps: Vec<StepReport> = judged
             .map(|(step, came)| StepReport::new(step, came, snapshot))
@@ -108,7 +112,7 @@ impl TestReport {
 }
 
 impl StepReport {
-    fn new(step: &Step, came: Came, snapshot: &PolicySnapshot) -> Self {
+    fn new(step: &TestStep, came: MessageOutcome, snapshot: &PolicySnapshot) -> Self {
         let problems = compare::problems(step, &came);
         let mut report = Self {
             line: step.line,
@@ -173,8 +177,12 @@ fn says(sends: &Sends) -> String {
 
 /// The policies that decided, and the one that could not be evaluated. That a list may be asked for
 /// does not explain what is in it.
-fn explaining(step: &Step, got: &Got, snapshot: &PolicySnapshot) -> Vec<DecidingPolicy> {
-    let listed = matches!(step.sends, Sends::List(_)) && got.decision == Decision::Allow;
+fn explaining(
+    step: &TestStep,
+    got: &ActualOutcome,
+    snapshot: &PolicySnapshot,
+) -> Vec<DecidingPolicy> {
+    let listed = matches!(step.sends, Sends::List(_)) && got.decision == TestDecision::Allow;
     let deciding = got.policies.iter().filter(|_| !listed).map(String::as_str);
     let at_fault = |id: &&str| {
         let fault = got.fault.as_deref().unwrap_or_default();
@@ -192,7 +200,7 @@ fn explaining(step: &Step, got: &Got, snapshot: &PolicySnapshot) -> Vec<Deciding
 }
 
 impl Expected {
-    fn of(step: &Step) -> Self {
+    fn of(step: &TestStep) -> Self {
         let mut expected = Self::new(&step.expect);
         let received = step.received.as_ref();
         expected.received = received.map(|expect| Box::new(Self::new(expect)));
@@ -221,13 +229,13 @@ impl Expected {
 }
 
 impl Actual {
-    fn new(got: Got, snapshot: &PolicySnapshot) -> Self {
+    fn new(got: ActualOutcome, snapshot: &PolicySnapshot) -> Self {
         Self {
             decision: got.decision,
             at: match got.at {
-                At::Message => None,
-                At::Handshake => Some("handshake"),
-                At::Answer => Some("answer"),
+                RejectedPart::Message => None,
+                RejectedPart::Handshake => Some("handshake"),
+                RejectedPart::Answer => Some("answer"),
             },
             policies: got
                 .policies

@@ -1,7 +1,7 @@
 //! Why a test failed, and why none has run, for every format that is no tree.
 
-use super::{Problem, Report, StepReport, SuiteReport, TestOutcome, TestReport};
-use crate::findings::{Finding, Level, Place, printable};
+use super::{Report, RunProblem, StepReport, SuiteReport, TestOutcome, TestReport};
+use crate::findings::{FileSpan, Finding, FindingLevel, printable};
 
 /// The rule of every test that failed.
 pub(super) const FAILED: &str = "test::failed";
@@ -15,7 +15,7 @@ impl Report {
             failed.map(|test| test.finding(suite))
         });
         failed
-            .chain(self.problems.iter().map(Problem::finding))
+            .chain(self.problems.iter().map(RunProblem::finding))
             .chain(self.shortfalls())
             .collect()
     }
@@ -28,7 +28,7 @@ impl TestReport {
         let line = step.map_or(self.line, |step| step.line);
         let hint = step.map_or(&self.hint, |step| &step.hint);
         Finding {
-            severity: Level::Error,
+            severity: FindingLevel::Error,
             code: Some(FAILED.to_owned()),
             message: format!(
                 "{}: {}",
@@ -36,7 +36,7 @@ impl TestReport {
                 self.problems.join("\n")
             ),
             help: hint.clone(),
-            place: Some(Place::of_line(&suite.file, line)),
+            place: Some(FileSpan::of_line(&suite.file, line)),
         }
     }
 
@@ -71,16 +71,16 @@ impl TestReport {
     }
 }
 
-impl Problem {
+impl RunProblem {
     pub(super) fn finding(&self) -> Finding {
         let place = self.file.as_ref().map(|file| {
-            let mut place = Place::of_line(file, self.line.unwrap_or(1));
+            let mut place = FileSpan::of_line(file, self.line.unwrap_or(1));
             place.column = self.column.unwrap_or(1);
             place.end_column = place.column;
             place
         });
         Finding {
-            severity: Level::Error,
+            severity: FindingLevel::Error,
             code: self.code.clone(),
             message: self.message.clone(),
             help: self.help.clone(),

@@ -1,13 +1,13 @@
 //! What an author probably wants to know next.
 
-use super::super::fixture::{Decision, Sends, Step};
-use super::super::got::{At, Got};
+use super::super::actual::{ActualOutcome, RejectedPart};
+use super::super::fixture::{Sends, TestDecision, TestStep};
 use crate::gate::Stage;
 use crate::wire::{KnownMethod, Side};
 
 /// A hint for a message that did not become what was expected.
-pub(super) fn hint(step: &Step, got: &Got) -> Option<String> {
-    if got.at == At::Handshake {
+pub(super) fn hint(step: &TestStep, got: &ActualOutcome) -> Option<String> {
+    if got.at == RejectedPart::Handshake {
         return Some(
             "the agent's `initialize` was refused, so that nothing it sends has a session to be in"
                 .to_owned(),
@@ -21,18 +21,18 @@ pub(super) fn hint(step: &Step, got: &Got) -> Option<String> {
         );
     }
     match (step.expect.decision, got.decision) {
-        (Decision::Allow, Decision::Deny) => refused(step, got),
-        (Decision::Deny, Decision::Allow) => {
+        (TestDecision::Allow, TestDecision::Deny) => refused(step, got),
+        (TestDecision::Deny, TestDecision::Allow) => {
             let help = "nothing forbids it: a `forbid` wins over every `permit`, or narrow the \
                         `permit` above";
             Some(help.to_owned())
         }
-        (Decision::Allow, Decision::Allow) => Some(shown(step, got)),
-        (Decision::Deny, Decision::Deny) => denied_otherwise(step, got),
+        (TestDecision::Allow, TestDecision::Allow) => Some(shown(step, got)),
+        (TestDecision::Deny, TestDecision::Deny) => denied_otherwise(step, got),
     }
 }
 
-fn refused(step: &Step, got: &Got) -> Option<String> {
+fn refused(step: &TestStep, got: &ActualOutcome) -> Option<String> {
     let reason = got.reason.as_deref()?;
     Some(match reason {
         "not_permitted" => "no policy permits it; what is not permitted is denied".to_owned(),
@@ -48,7 +48,7 @@ fn refused(step: &Step, got: &Got) -> Option<String> {
     })
 }
 
-fn unknown_method(step: &Step) -> Option<String> {
+fn unknown_method(step: &TestStep) -> Option<String> {
     let Sends::Frame { from, frame } = &step.sends else {
         return None;
     };
@@ -68,7 +68,7 @@ fn unknown_method(step: &Step) -> Option<String> {
 }
 
 /// Of what is right to be allowed, something else is wrong.
-fn shown(step: &Step, got: &Got) -> String {
+fn shown(step: &TestStep, got: &ActualOutcome) -> String {
     let (Sends::List(_), Some(shown)) = (&step.sends, &got.shown) else {
         return "of what is allowed, every permit that holds has decided, and nothing else"
             .to_owned();
@@ -85,7 +85,7 @@ fn shown(step: &Step, got: &Got) -> String {
     help.to_owned()
 }
 
-fn denied_otherwise(step: &Step, got: &Got) -> Option<String> {
+fn denied_otherwise(step: &TestStep, got: &ActualOutcome) -> Option<String> {
     if step.expect.policies.is_empty() || !got.policies.is_empty() {
         return None;
     }

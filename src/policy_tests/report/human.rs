@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
-use super::super::fixture::{Decision, Instance};
+use super::super::fixture::{ServerInstance, TestDecision};
 use super::super::suggest;
 use super::{
     Actual, DecidingPolicy, Expected, ReplayReport, Report, SuiteReport, TestOutcome, TestReport,
@@ -19,7 +19,7 @@ pub enum Paint {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Colour {
+enum ReportColour {
     Good,
     Bad,
     Faint,
@@ -51,7 +51,7 @@ impl Report {
         let failed = format!("{} failed", summary.failed);
         let failed = match summary.failed {
             0 => failed,
-            _ => paint.dye(Colour::Bad, failed),
+            _ => paint.dye(ReportColour::Bad, failed),
         };
         write!(
             out,
@@ -84,8 +84,8 @@ impl Report {
 
 impl SuiteReport {
     fn write(&self, out: &mut dyn Write, paint: Paint) -> io::Result<()> {
-        let suite = paint.dye(Colour::Bold, printable(&self.suite));
-        let file = paint.dye(Colour::Faint, printable(&self.file));
+        let suite = paint.dye(ReportColour::Bold, printable(&self.suite));
+        let file = paint.dye(ReportColour::Faint, printable(&self.file));
         writeln!(out, "{suite}  {file}")?;
         for test in &self.tests {
             test.write(&self.file, out, paint)?;
@@ -109,7 +109,7 @@ impl TestReport {
     fn write(&self, file: &str, out: &mut dyn Write, paint: Paint) -> io::Result<()> {
         let name = printable(&self.name);
         let cell = match &self.cell {
-            Some(cell) => paint.dye(Colour::Faint, format!("  [{}]", printable(cell))),
+            Some(cell) => paint.dye(ReportColour::Faint, format!("  [{}]", printable(cell))),
             None => String::new(),
         };
         writeln!(out, "  {} {name}{cell}", paint.mark(self.outcome))?;
@@ -137,7 +137,7 @@ impl TestReport {
         details.write("test", out, paint)?;
         for (step, number) in self.steps.iter().zip(1..) {
             let sends = printable(&step.sends);
-            let number = paint.dye(Colour::Faint, format!("step {number:<3}"));
+            let number = paint.dye(ReportColour::Faint, format!("step {number:<3}"));
             writeln!(out, "    {} {number}  {sends}", paint.mark(step.outcome))?;
             if step.outcome == TestOutcome::Failed {
                 let details = Details {
@@ -159,7 +159,7 @@ impl TestReport {
 impl Details<'_> {
     fn write(&self, what: &str, out: &mut dyn Write, paint: Paint) -> io::Result<()> {
         let line = |out: &mut dyn Write, name: &str, text: &dyn Display| {
-            let name = paint.dye(Colour::Faint, format!("{name:<8}"));
+            let name = paint.dye(ReportColour::Faint, format!("{name:<8}"));
             writeln!(out, "      {name}  {text}")
         };
         let place = format!("{}:{}", printable(self.file), self.line);
@@ -196,14 +196,14 @@ impl Details<'_> {
 impl ReplayReport {
     fn write(&self, out: &mut dyn Write, paint: Paint) -> io::Result<()> {
         let (changed, unknown) = (self.changed.len(), self.unknown.len());
-        let name = paint.dye(Colour::Faint, "replay  ");
+        let name = paint.dye(ReportColour::Faint, "replay  ");
         let file = printable(&self.file);
         writeln!(
             out,
             "      {name}  {file}: {} same, {changed} changed, {unknown} unknown",
             self.same
         )?;
-        let name = paint.dye(Colour::Faint, "unknown ");
+        let name = paint.dye(ReportColour::Faint, "unknown ");
         for unknown in self.unknown.iter().take(MOST_UNKNOWN) {
             let text = format!("line {}: {}: {}", unknown.line, unknown.about, unknown.why);
             writeln!(out, "      {name}  {}", printable(&text))?;
@@ -262,7 +262,7 @@ impl Expected {
     }
 }
 
-fn at_the_server(reached: Instance) -> String {
+fn at_the_server(reached: ServerInstance) -> String {
     format!("at the {} server", reached.word())
 }
 
@@ -282,7 +282,7 @@ impl Actual {
             let ids = suggest::list(ids);
             // What is refused elsewhere was permitted before.
             decided = match elsewhere {
-                Some(_) if self.decision == Decision::Deny => {
+                Some(_) if self.decision == TestDecision::Deny => {
                     format!("{decided}, though {ids} permits it")
                 }
                 Some(_) | None => format!("{decided} because of {ids}"),
@@ -312,7 +312,7 @@ impl Actual {
         }
         // The arrival of an answer is the default.
         let withheld = self.received.as_ref();
-        if let Some(received) = withheld.filter(|it| it.decision == Decision::Deny) {
+        if let Some(received) = withheld.filter(|it| it.decision == TestDecision::Deny) {
             parts.push(format!("its answer: {}", received.told()));
         }
         parts.join(", ")
@@ -327,11 +327,16 @@ impl DecidingPolicy {
             (Some(file), None) => file.to_string(),
             (None, _) => return Ok(()),
         };
-        let place = paint.dye(Colour::Faint, printable(&place));
-        writeln!(out, "      {} {}", paint.dye(Colour::Faint, "┌─"), place)?;
+        let place = paint.dye(ReportColour::Faint, printable(&place));
+        writeln!(
+            out,
+            "      {} {}",
+            paint.dye(ReportColour::Faint, "┌─"),
+            place
+        )?;
         let first = self.line.unwrap_or(1);
         let lines: Vec<&str> = self.text.lines().collect();
-        let bar = paint.dye(Colour::Faint, "│");
+        let bar = paint.dye(ReportColour::Faint, "│");
         for (number, line) in (first..).zip(lines.iter().take(MOST_LINES)) {
             writeln!(out, "      {bar} {number:>4}  {}", printable(line))?;
         }
@@ -346,18 +351,18 @@ impl DecidingPolicy {
 impl Paint {
     fn mark(self, outcome: TestOutcome) -> String {
         match outcome {
-            TestOutcome::Passed => self.dye(Colour::Good, "✓"),
-            TestOutcome::Failed => self.dye(Colour::Bad, "✗"),
+            TestOutcome::Passed => self.dye(ReportColour::Good, "✓"),
+            TestOutcome::Failed => self.dye(ReportColour::Bad, "✗"),
         }
     }
 
-    fn dye(self, colour: Colour, text: impl Display) -> String {
+    fn dye(self, colour: ReportColour, text: impl Display) -> String {
         let code = match (self, colour) {
             (Self::Plain, _) => return text.to_string(),
-            (Self::Coloured, Colour::Good) => "32",
-            (Self::Coloured, Colour::Bad) => "31",
-            (Self::Coloured, Colour::Faint) => "2",
-            (Self::Coloured, Colour::Bold) => "1",
+            (Self::Coloured, ReportColour::Good) => "32",
+            (Self::Coloured, ReportColour::Bad) => "31",
+            (Self::Coloured, ReportColour::Faint) => "2",
+            (Self::Coloured, ReportColour::Bold) => "1",
         };
         format!("\u{1b}[{code}m{text}\u{1b}[0m")
     }

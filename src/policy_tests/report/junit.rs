@@ -8,7 +8,7 @@ use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 
 use super::failure::FAILED;
-use super::{Problem, Report, SuiteReport, TestOutcome, TestReport};
+use super::{Report, RunProblem, SuiteReport, TestOutcome, TestReport};
 use crate::findings::{Finding, printable};
 
 type Xml = Writer<Vec<u8>>;
@@ -86,7 +86,7 @@ impl TestReport {
     }
 }
 
-impl Problem {
+impl RunProblem {
     fn junit(&self, xml: &mut Xml) -> io::Result<()> {
         let code = self.code.as_deref().unwrap_or(NOT_RUN);
         let mut lines = Vec::new();

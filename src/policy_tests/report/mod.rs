@@ -19,7 +19,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::coverage::{self, Coverage, WantedCoverage};
-use super::fixture::{Decision, Instance};
+use super::fixture::{ServerInstance, TestDecision};
 use super::load::Suite;
 use super::mutate::{self, Mutants, Mutation};
 use super::run::Settings;
@@ -37,7 +37,7 @@ pub const SCHEMA: u32 = 1;
 #[derive(Debug, Serialize)]
 pub struct Report {
     pub schema: u32,
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     pub summary: Summary,
     pub suites: Vec<SuiteReport>,
     /// Coverage by pack, if requested.
@@ -47,7 +47,7 @@ pub struct Report {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mutation: Vec<Mutation>,
     /// What kept the tests from running.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<RunProblem>,
     /// Of 100: packs of which the tests have seen less are told of.
     #[serde(skip)]
     least: usize,
@@ -59,7 +59,7 @@ pub struct Report {
 /// How it went as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum RunOutcome {
     Passed,
     Failed,
     /// The tests have seen too little of the policies.
@@ -167,8 +167,8 @@ pub struct ChangedDecision {
     pub line: usize,
     /// What was asked, in a few words.
     pub about: String,
-    pub was: Decision,
-    pub now: Decision,
+    pub was: TestDecision,
+    pub now: TestDecision,
     /// The policies that decide now, where some do.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub policies: Vec<String>,
@@ -180,7 +180,7 @@ pub struct UnknownDecision {
     pub line: usize,
     /// What was asked, in a few words.
     pub about: String,
-    pub was: Decision,
+    pub was: TestDecision,
     /// What the record does not tell.
     pub why: String,
 }
@@ -195,7 +195,7 @@ pub enum TestOutcome {
 /// What the fixture says.
 #[derive(Debug, Serialize)]
 pub struct Expected {
-    pub decision: Decision,
+    pub decision: TestDecision,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub policies: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -205,7 +205,7 @@ pub struct Expected {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edits: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub upstream_receives: Option<Instance>,
+    pub upstream_receives: Option<ServerInstance>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -226,7 +226,7 @@ pub struct Expected {
 /// What became of the message.
 #[derive(Debug, Serialize)]
 pub struct Actual {
-    pub decision: Decision,
+    pub decision: TestDecision,
     /// What was judged, where it was not the message itself: `handshake` or `answer`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<&'static str>,
@@ -240,7 +240,7 @@ pub struct Actual {
     pub edits: Vec<String>,
     /// The server that it reached, where there are two.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub upstream_received: Option<Instance>,
+    pub upstream_received: Option<ServerInstance>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -279,7 +279,7 @@ pub struct DecidingPolicy {
 
 /// One thing that kept the tests from running.
 #[derive(Debug, Serialize)]
-pub struct Problem {
+pub struct RunProblem {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     pub message: String,
@@ -307,8 +307,8 @@ impl Report {
         self.least = least;
         self.coverage = coverage::measure(suites, &settings.gate)?;
         let too_low = self.coverage.iter().any(|pack| pack.percent < least);
-        if self.outcome == Outcome::Passed && too_low {
-            self.outcome = Outcome::CoverageTooLow;
+        if self.outcome == RunOutcome::Passed && too_low {
+            self.outcome = RunOutcome::CoverageTooLow;
         }
         Some(())
     }
@@ -319,14 +319,14 @@ impl Report {
         if settings.mutants == Mutants::Untried {
             return Some(());
         }
-        if self.outcome == Outcome::Failed {
+        if self.outcome == RunOutcome::Failed {
             self.untried = true;
             return Some(());
         }
         self.mutation = mutate::mutate(suites, &settings.gate)?;
         let survived = |pack: &Mutation| !pack.is_complete();
-        if self.outcome == Outcome::Passed && self.mutation.iter().any(survived) {
-            self.outcome = Outcome::MutantsSurvived;
+        if self.outcome == RunOutcome::Passed && self.mutation.iter().any(survived) {
+            self.outcome = RunOutcome::MutantsSurvived;
         }
         Some(())
     }

@@ -3,7 +3,7 @@
 use miette::Diagnostic;
 
 use super::super::errors::FixtureErrors;
-use super::{Outcome, Problem, Report, SCHEMA, Summary};
+use super::{Report, RunOutcome, RunProblem, SCHEMA, Summary};
 use crate::findings::Finding;
 use crate::policy::PolicyErrors;
 
@@ -22,10 +22,10 @@ impl NotRun {
         policies.chain(fixtures)
     }
 
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> RunOutcome {
         match self.policies {
-            Some(_) => Outcome::PoliciesInvalid,
-            None => Outcome::NotRun,
+            Some(_) => RunOutcome::PoliciesInvalid,
+            None => RunOutcome::NotRun,
         }
     }
 }
@@ -33,11 +33,11 @@ impl NotRun {
 impl Report {
     /// A report that says only what is wrong.
     pub fn not_run<'d>(
-        outcome: Outcome,
+        outcome: RunOutcome,
         diagnostics: impl IntoIterator<Item = &'d dyn Diagnostic>,
     ) -> Self {
         let findings = diagnostics.into_iter().flat_map(Finding::all);
-        let problems = findings.map(Problem::from).collect();
+        let problems = findings.map(RunProblem::from).collect();
         Self {
             schema: SCHEMA,
             outcome,
@@ -52,7 +52,7 @@ impl Report {
     }
 }
 
-impl From<Finding> for Problem {
+impl From<Finding> for RunProblem {
     fn from(finding: Finding) -> Self {
         let place = finding.place;
         Self {

@@ -3,7 +3,7 @@
 use super::super::coverage::{Coverage, RuleCoverage};
 use super::super::mutate::{Mutation, Survivor};
 use super::Report;
-use crate::findings::{Finding, Level, Place, Rule};
+use crate::findings::{FileSpan, Finding, FindingLevel, Rule};
 
 const COVERAGE: &str = "test::coverage";
 const UNNOTICED: &str = "test::mutant_survived";
@@ -40,7 +40,7 @@ fn too_low(pack: &Coverage, least: usize) -> Finding {
     let unseen: Vec<&RuleCoverage> = pack.rules.iter().filter(|rule| !rule.is_seen()).collect();
     let names: Vec<String> = unseen.iter().map(|rule| format!("`{}`", rule.id)).collect();
     Finding {
-        severity: Level::Error,
+        severity: FindingLevel::Error,
         code: Some(COVERAGE.to_owned()),
         message: format!(
             "the tests have seen {} % of {of} ({} of {}), and {least} % are asked for",
@@ -49,18 +49,18 @@ fn too_low(pack: &Coverage, least: usize) -> Finding {
         help: Some(format!("not seen whole: {}", names.join(", "))),
         place: unseen.first().map(|rule| {
             let line = usize::try_from(rule.line).unwrap_or_default();
-            Place::of_line(&rule.file, line.max(1))
+            FileSpan::of_line(&rule.file, line.max(1))
         }),
     }
 }
 
 fn of_pack(pack: &Mutation) -> Vec<Finding> {
     let needless = pack.needless.iter().map(|needless| Finding {
-        severity: Level::Error,
+        severity: FindingLevel::Error,
         code: Some(NEEDLESS.to_owned()),
         message: format!("the comment excuses nothing: {}", needless.why),
         help: None,
-        place: Some(Place::of_line(&needless.file, needless.line)),
+        place: Some(FileSpan::of_line(&needless.file, needless.line)),
     });
     needless
         .chain(pack.survivors.iter().map(unnoticed))
@@ -74,10 +74,10 @@ fn unnoticed(survivor: &Survivor) -> Finding {
         format!("; begin with `{}`, {}:{}", near.name, near.file, near.line)
     });
     Finding {
-        severity: Level::Error,
+        severity: FindingLevel::Error,
         code: Some(UNNOTICED.to_owned()),
         message: format!("`{policy}`: no test notices `{before}` becoming `{after}`"),
         help: Some(format!("missing: {}{begin}", survivor.missing)),
-        place: Some(Place::of_line(&survivor.file, survivor.line)),
+        place: Some(FileSpan::of_line(&survivor.file, survivor.line)),
     }
 }

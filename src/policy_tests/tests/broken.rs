@@ -13,7 +13,7 @@ permit (principal, action == Mcp::Action::"call_tool", resource);
 fn told(tests: &str) -> Vec<(usize, String, String)> {
     let pack = Pack::new(POLICIES, tests);
     let not_run = pack.run().expect_err(tests);
-    assert_eq!(not_run.outcome(), Outcome::NotRun, "{tests}");
+    assert_eq!(not_run.outcome(), RunOutcome::NotRun, "{tests}");
     let report = Report::not_run(not_run.outcome(), not_run.diagnostics());
     let problems = report.problems.into_iter();
     problems
@@ -327,7 +327,7 @@ fn everything_that_is_wrong_is_told_at_once_and_in_order() {
 suit = 'x'
 [[test]]
 name = 'one'
-agent = 'nobody'
+agent = 'absent'
 call = 'a'
 expect = { decision = 'maybe', policies = ['raed'] }
 [[test]]
@@ -346,7 +346,7 @@ expect = 'allow'
         told,
         [
             "1: unknown key `suit`",
-            "4: no agent is called `nobody`",
+            "4: no agent is called `absent`",
             "6: unknown value `maybe`",
             "6: no policy is called `raed`",
             "7: `name` is missing",
@@ -400,7 +400,7 @@ fn a_name_that_misleads_is_refused() {
         "[[test]]\nname = \"say \\\"no\\\", 'x' – 日本語 é\"\ncall = 'a'\nexpect = 'allow'\n";
     assert_eq!(
         Pack::new(POLICIES, fine).run().unwrap().outcome,
-        Outcome::Passed
+        RunOutcome::Passed
     );
 }
 
@@ -721,7 +721,7 @@ fn a_role_or_team_that_is_all_but_a_known_one_is_told_and_a_stranger_is_not() {
         "roles = ['reader', 'auditor', 'operator'], teams = ['contractors']",
         &[],
     );
-    // Nobody has it, and nobody could take it for another.
+    // No agent has it, and it is similar to no other name.
     check("roles = ['stranger', 'x']", &[]);
 }
 

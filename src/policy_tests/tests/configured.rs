@@ -21,7 +21,7 @@ expect = 'deny'
 
 fn under(dir: Option<&Path>, allow: Option<&[&str]>, paths: &[&Path]) -> Settings {
     Settings {
-        configured: Some(Configured {
+        configured: Some(ConfiguredPolicies {
             file: "gate.toml".into(),
             policies: loading::Settings {
                 dir: dir.map(Path::to_owned),
@@ -48,7 +48,10 @@ fn codes(not_run: &NotRun) -> Vec<&'static str> {
 fn a_configuration_brings_its_policies_and_the_tests_beside_them() {
     let pack = Pack::new(POLICIES, TESTS);
     let report = run(&under(Some(pack.path()), None, &[])).unwrap();
-    assert_eq!((report.outcome, report.summary.tests), (Outcome::Passed, 2));
+    assert_eq!(
+        (report.outcome, report.summary.tests),
+        (RunOutcome::Passed, 2)
+    );
 }
 
 #[test]
@@ -56,7 +59,7 @@ fn a_configuration_judges_fixtures_of_elsewhere() {
     let pack = Pack::new(POLICIES, TESTS);
     let other = Pack::new("", TESTS);
     let report = run(&under(Some(pack.path()), None, &[other.path()])).unwrap();
-    assert_eq!(report.outcome, Outcome::Passed);
+    assert_eq!(report.outcome, RunOutcome::Passed);
     // The allowlist permits what the test expects to be denied.
     let report = run(&under(
         None,
@@ -77,7 +80,7 @@ fn a_configuration_names_the_upstream_unless_the_fixture_does() {
     let check = |head: &str, expect: &str| {
         let pack = Pack::new(policies, &format!("{head}{test}'{expect}'"));
         let report = run(&under(Some(pack.path()), None, &[])).unwrap();
-        assert_eq!(report.outcome, Outcome::Passed, "{head}");
+        assert_eq!(report.outcome, RunOutcome::Passed, "{head}");
     };
     check("", "allow");
     check("server.name = 'other'\n", "deny");
@@ -133,7 +136,7 @@ fn policies_that_are_not_valid_are_told_once_and_beside_what_is_wrong_with_fixtu
     pack.write("tests/other.toml", TESTS);
     pack.write("tests/third.toml", "allow = ['x']\nsuit = 1\n");
     let not_run = pack.run().unwrap_err();
-    assert_eq!(not_run.outcome(), Outcome::PoliciesInvalid);
+    assert_eq!(not_run.outcome(), RunOutcome::PoliciesInvalid);
     let mut codes = codes(&not_run);
     codes.dedup();
     assert_eq!(

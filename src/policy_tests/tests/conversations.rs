@@ -159,7 +159,7 @@ fn somebody_says_yes_or_no_or_nothing_when_the_gate_asks() {
     let (no, late) = (denied("consent_denied"), denied("consent_timeout"));
     check(&format!("consent = 'deny'\n{ask}{no}"), &[]);
     check(&format!("consent = 'timeout'\n{ask}{late}"), &[]);
-    // Nobody is asked about what a yes would not lift.
+    // The gate asks no person about a denial that an approval would not lift.
     check(
         "consent = 'approve'\ncall = 'fetch'\nsession = { level = 2 }\nexpect = { decision = 'deny', policies = ['closed'] }",
         &[],

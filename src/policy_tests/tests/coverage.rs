@@ -15,7 +15,7 @@ unless {
 };
 
 @id("never")
-permit (principal in Mcp::Role::"nobody", action == Mcp::Action::"get_prompt", resource);
+permit (principal in Mcp::Role::"guest", action == Mcp::Action::"get_prompt", resource);
 
 @id("hide")
 forbid (principal, action == Mcp::Action::"list_tool", resource == Mcp::Tool::"hidden");
@@ -57,21 +57,21 @@ fn people_see_what_no_test_has_seen_and_what_would_show_it() {
     let mut text = Vec::new();
     report.write(&mut text, Paint::Plain).unwrap();
     insta::assert_snapshot!(pack.nameless(&String::from_utf8(text).unwrap()));
-    assert_eq!(report.outcome, Outcome::Passed);
+    assert_eq!(report.outcome, RunOutcome::Passed);
 }
 
 #[test]
 fn a_threshold_that_is_not_reached_fails_and_a_failed_test_fails_first() {
     let permit = "@id('x') permit (principal, action == Mcp::Action::'call_tool', resource == Mcp::Tool::'x');".replace('\'', "\"");
-    let check = |expect: &str, least: u8, expected: Outcome| {
+    let check = |expect: &str, least: u8, expected: RunOutcome| {
         let tests = format!("[[test]]\nname = 'x'\ncall = 'y'\nexpect = '{expect}'\n");
         let pack = Pack::new(&permit, &tests);
         let report = covered(&pack, WantedCoverage::AtLeast(least));
         assert_eq!(report.outcome, expected, "{expect} {least}");
     };
-    check("deny", 0, Outcome::Passed);
-    check("deny", 1, Outcome::CoverageTooLow);
-    check("allow", 1, Outcome::Failed);
+    check("deny", 0, RunOutcome::Passed);
+    check("deny", 1, RunOutcome::CoverageTooLow);
+    check("allow", 1, RunOutcome::Failed);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn everything_seen_is_a_hundred_of_a_hundred() {
         (coverage.percent, coverage.covered, coverage.total),
         (100, 3, 3)
     );
-    assert_eq!(report.outcome, Outcome::Passed);
+    assert_eq!(report.outcome, RunOutcome::Passed);
 }
 
 #[test]
@@ -134,18 +134,18 @@ fn an_excuse_is_for_changes_and_not_for_coverage() {
 #[test]
 fn the_suites_of_a_pack_are_seen_together_and_those_of_others_apart() {
     let [one, other] = [0, 1].map(|_| Pack::new(POLICIES, TESTS));
-    let prompt = "[agents]\na = { roles = ['nobody'] }\n[[test]]\nname = 'p'\nagent = 'a'\nsend = { method = 'prompts/get', params = { name = 'x' } }\nexpect = 'allow'\n";
+    let prompt = "[agents]\na = { roles = ['guest'] }\n[[test]]\nname = 'p'\nagent = 'a'\nsend = { method = 'prompts/get', params = { name = 'x' } }\nexpect = 'allow'\n";
     one.write("tests/more.toml", prompt);
     let mut settings = settings(&[one.path(), other.path()]);
     settings.coverage = WantedCoverage::Told;
     let report = run(&settings).unwrap();
-    let seen: Vec<Seen> = report
+    let seen: Vec<CoverageLevel> = report
         .coverage
         .iter()
         .flat_map(|pack| pack.rules.iter().filter(|rule| rule.id == "never"))
         .map(|rule| rule.seen)
         .collect();
-    assert_eq!(seen, [Seen::Decided, Seen::Never]);
+    assert_eq!(seen, [CoverageLevel::Decided, CoverageLevel::Never]);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn each_rule_in_cel_counts_once() {
     let mut text = Vec::new();
     report.write(&mut text, Paint::Plain).unwrap();
     insta::assert_snapshot!(pack.nameless(&String::from_utf8(text).unwrap()));
-    assert_eq!(report.outcome, Outcome::CoverageTooLow);
+    assert_eq!(report.outcome, RunOutcome::CoverageTooLow);
 }
 
 #[test]
@@ -222,7 +222,10 @@ named(name) if name == "x"
         .rules
         .iter()
         .map(|rule| (rule.id.as_str(), rule.seen));
-    let expected = [("read", Seen::Decided), ("unseen", Seen::Never)];
+    let expected = [
+        ("read", CoverageLevel::Decided),
+        ("unseen", CoverageLevel::Never),
+    ];
     assert_eq!(seen.collect::<Vec<_>>(), expected);
 }
 

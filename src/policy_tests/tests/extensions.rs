@@ -83,7 +83,7 @@ fn pack(fixture: &str) -> Pack {
 fn a_fixture_lists_methods_and_says_what_becomes_of_them() {
     let report = pack(FIXTURE).run().unwrap();
     let outcome = (report.outcome, report.summary.tests);
-    assert_eq!(outcome, (Outcome::Passed, 8), "{:#?}", report.suites);
+    assert_eq!(outcome, (RunOutcome::Passed, 8), "{:#?}", report.suites);
 }
 
 #[test]

@@ -135,7 +135,7 @@ fn the_survivors_of_the_guide_are_those_of_its_policy_and_its_excuse_excuses() {
         (report.outcome, format!("changes of{told}"))
     };
     let told = fs::read_to_string(dir.path().join("survivor")).unwrap();
-    assert_eq!(tried("numbers"), (Outcome::MutantsSurvived, told));
+    assert_eq!(tried("numbers"), (RunOutcome::MutantsSurvived, told));
     let tests = r#"
         tools = ["greet", "other"]
         [[test]]
@@ -160,7 +160,7 @@ fn the_survivors_of_the_guide_are_those_of_its_policy_and_its_excuse_excuses() {
     fs::create_dir(dir.path().join("excused/tests")).unwrap();
     fs::write(dir.path().join("excused/tests/greet.toml"), tests).unwrap();
     let (outcome, out) = tried("excused");
-    assert_eq!(outcome, Outcome::Passed, "{out}");
+    assert_eq!(outcome, RunOutcome::Passed, "{out}");
     assert!(out.contains("1 that no test can notice"), "{out}");
 }
 

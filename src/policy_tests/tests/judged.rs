@@ -114,7 +114,7 @@ fn check_under(head: &str, test: &str, problems: &[&str]) {
     assert_eq!(judged.problems, problems, "{test}: {judged:#?}");
     let passed = problems.is_empty();
     assert_eq!(judged.outcome == TestOutcome::Passed, passed);
-    assert_eq!(report.outcome == Outcome::Passed, passed);
+    assert_eq!(report.outcome == RunOutcome::Passed, passed);
 }
 
 #[test]
@@ -488,7 +488,7 @@ fn an_allowlist_alone_is_judged_as_in_a_configuration_without_policies() {
         listed = ['echo']
     ";
     let report = Pack::new("", tests).run().unwrap();
-    assert_eq!(report.outcome, Outcome::Passed, "{report:#?}");
+    assert_eq!(report.outcome, RunOutcome::Passed, "{report:#?}");
     assert_eq!(report.summary.tests, 4);
 }
 

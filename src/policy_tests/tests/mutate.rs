@@ -102,7 +102,7 @@ expect = { decision = "deny", code = "outside" }
     let pack = Pack::new(&POLICIES.replace(r#""a", "b""#, r#""a", "stdio""#), tests);
     let report = tried(&pack);
     check_valid(&strict(), &report);
-    assert_eq!(report.outcome, Outcome::MutantsSurvived);
+    assert_eq!(report.outcome, RunOutcome::MutantsSurvived);
     let mut text = Vec::new();
     report.write(&mut text, Paint::Plain).unwrap();
     insta::assert_snapshot!(pack.nameless(&String::from_utf8(text).unwrap()));
@@ -119,30 +119,31 @@ fn tests_that_notice_everything_pass() {
     let [mutation] = &report.mutation[..] else {
         panic!("{report:?}")
     };
-    assert_eq!(report.outcome, Outcome::Passed, "{report:?}");
+    assert_eq!(report.outcome, RunOutcome::Passed, "{report:?}");
     assert_eq!((mutation.tried, mutation.noticed), (3, 3));
 }
 
 #[test]
 fn a_line_that_says_why_no_test_can_tell_is_excused_and_one_that_need_not_is_told() {
-    let check = |comment: &str, tests: &str, excused: usize, needless: usize, expected: Outcome| {
-        let policies = format!("{comment}\n{ONE}\n");
-        let report = tried(&Pack::new(&policies, tests));
-        check_valid(&strict(), &report);
-        let [mutation] = &report.mutation[..] else {
-            panic!("{report:?}")
+    let check =
+        |comment: &str, tests: &str, excused: usize, needless: usize, expected: RunOutcome| {
+            let policies = format!("{comment}\n{ONE}\n");
+            let report = tried(&Pack::new(&policies, tests));
+            check_valid(&strict(), &report);
+            let [mutation] = &report.mutation[..] else {
+                panic!("{report:?}")
+            };
+            let found = (mutation.excused.len(), mutation.needless.len());
+            assert_eq!((found, report.outcome), ((excused, needless), expected));
         };
-        let found = (mutation.excused.len(), mutation.needless.len());
-        assert_eq!((found, report.outcome), ((excused, needless), expected));
-    };
     let nothing = "[[test]]\nname = 'y'\ncall = 'z'\nexpect = 'deny'\n";
-    check("", nothing, 0, 0, Outcome::MutantsSurvived);
-    let survived = Outcome::MutantsSurvived;
+    check("", nothing, 0, 0, RunOutcome::MutantsSurvived);
+    let survived = RunOutcome::MutantsSurvived;
     // The wider head permits what is tested.
     let later = "// no test can tell (policy, effect): it is for later";
-    check(later, nothing, 2, 0, Outcome::Passed);
+    check(later, nothing, 2, 0, RunOutcome::Passed);
     check(later, ONE_TESTS, 0, 2, survived);
-    check("// a comment", ONE_TESTS, 0, 0, Outcome::Passed);
+    check("// a comment", ONE_TESTS, 0, 0, RunOutcome::Passed);
     // What is not named is not covered.
     check("// no test can tell (policy): r", nothing, 1, 0, survived);
     check(
@@ -179,7 +180,7 @@ fn files_in_rego_and_cel_are_named_as_not_mutated() {
         pack.write("r.rego", IN_REGO);
         let report = tried(&pack);
         check_valid(&strict(), &report);
-        assert_eq!(report.outcome, Outcome::Passed, "{report:#?}");
+        assert_eq!(report.outcome, RunOutcome::Passed, "{report:#?}");
         let mut text = Vec::new();
         report.write(&mut text, Paint::Plain).unwrap();
         let text = pack.nameless(&String::from_utf8(text).unwrap());
@@ -278,7 +279,7 @@ pub(super) fn everything_there_is_to_tell() -> Report {
 fn tests_that_fail_anyway_notice_nothing() {
     let failing = ONE_TESTS.replace("['x']\n", "['y']\n");
     let report = tried(&Pack::new(ONE, &failing));
-    assert_eq!(report.outcome, Outcome::Failed);
+    assert_eq!(report.outcome, RunOutcome::Failed);
     assert!(report.mutation.is_empty());
 }
 
@@ -289,6 +290,6 @@ fn what_the_gate_brings_along_is_not_changed() {
         "allow = ['a']\n[[test]]\nname = 'x'\ncall = 'a'\nexpect = 'allow'\n",
     );
     let report = tried(&pack);
-    assert_eq!(report.outcome, Outcome::Passed);
+    assert_eq!(report.outcome, RunOutcome::Passed);
     assert_eq!(report.mutation[0].tried, 0);
 }

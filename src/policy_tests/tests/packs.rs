@@ -55,7 +55,7 @@ fn of_messages(test: &TestReport) -> impl Iterator<Item = (&Expected, Option<&Ac
 fn every_pack_passes_its_tests_and_each_of_its_policies_decides_one() {
     for pack in packs() {
         let report = run(&settings(&[&pack])).unwrap();
-        assert_eq!(report.outcome, Outcome::Passed, "{report:#?}");
+        assert_eq!(report.outcome, RunOutcome::Passed, "{report:#?}");
         let tests = || report.suites.iter().flat_map(|suite| &suite.tests);
         let decided: BTreeSet<String> = tests()
             .flat_map(of_messages)
@@ -66,7 +66,7 @@ fn every_pack_passes_its_tests_and_each_of_its_policies_decides_one() {
             .collect();
         let missing: Vec<_> = policies(&pack).difference(&decided).cloned().collect();
         assert!(missing.is_empty(), "{pack:?}: no test shows {missing:?}");
-        for decision in [Decision::Allow, Decision::Deny] {
+        for decision in [TestDecision::Allow, TestDecision::Deny] {
             let mut messages = tests().flat_map(of_messages);
             assert!(messages.any(|(expected, _)| expected.decision == decision));
         }
@@ -84,7 +84,7 @@ fn a_denial_by_a_policy_is_expected_by_its_name() {
                 messages.any(|(expected, got)| {
                     let got = got.unwrap();
                     let named = !expected.policies.is_empty() || expected.policies_exact.is_some();
-                    got.decision == Decision::Deny && !got.policies.is_empty() && !named
+                    got.decision == TestDecision::Deny && !got.policies.is_empty() && !named
                 })
             })
             .map(|test| test.name.as_str())

@@ -345,7 +345,7 @@ fn under_the_same_revision_every_decision_is_the_same() {
     let changes = json!({ "target": "write", "revision": revision });
     pack.write("tests/log.jsonl", &record("tool_call", &changes));
     let report = pack.run().unwrap();
-    assert_eq!(report.outcome, Outcome::Passed, "{report:#?}");
+    assert_eq!(report.outcome, RunOutcome::Passed, "{report:#?}");
 }
 
 #[test]

@@ -89,7 +89,7 @@ call = "write_file"
 expect = "allow"
 
 [[test]]
-name = "denied by nobody"
+name = "denied by no policy"
 call = "write_file"
 expect = { decision = "deny", policies = ["workspace-only"] }
 
@@ -172,7 +172,7 @@ fn human(report: &Report, paint: Paint) -> String {
 fn people_see_what_was_expected_what_came_and_why() {
     let pack = failing();
     let report = pack.run().unwrap();
-    assert_eq!(report.outcome, Outcome::Failed);
+    assert_eq!(report.outcome, RunOutcome::Failed);
     insta::assert_snapshot!(pack.nameless(&human(&report, Paint::Plain)));
 }
 

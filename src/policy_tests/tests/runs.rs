@@ -92,7 +92,7 @@ fn a_filter_finds_suites_tests_agents_and_cells() {
         ]
     );
     assert_eq!(
-        filtered("nobody"),
+        filtered("unmatched"),
         ["the tests cannot run: 1 problem found"]
     );
 }

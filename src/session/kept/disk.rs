@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tracing::{error, warn};
 
-use crate::policy::Held;
+use crate::policy::SessionSensitivity;
 
 use super::batch::{self, Batch, Waiting};
 use super::file::{
@@ -143,7 +143,7 @@ impl SessionStore for OnDisk {
         Answer::Now(Ok(self.0.memory.get(key)))
     }
 
-    fn raise<'a>(&'a self, key: &'a SessionKey, by: &'a Held) -> Answer<'a, Raised> {
+    fn raise<'a>(&'a self, key: &'a SessionKey, by: &'a SessionSensitivity) -> Answer<'a, Raised> {
         let kept = self.0.memory.get(key);
         if kept.held.covers(by) {
             return Answer::Now(Ok(Raised::unchanged(&kept.held)));
@@ -353,7 +353,7 @@ mod tests {
     async fn what_was_raised_is_held_after_a_restart() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("ratchet.jsonl");
-        let by = Held {
+        let by = SessionSensitivity {
             level: 2,
             labels: ["pii".to_owned(), "\u{0}\"".to_owned()].into(),
             untrusted: true,
@@ -361,9 +361,13 @@ mod tests {
         let store = open(&path);
         let raised = store.raise(&key(None), &by).get().await.unwrap();
         assert!(raised.before.is_nothing() && *raised.after == by);
-        store.raise(&key(None), &Held::at(3)).get().await.unwrap();
         store
-            .raise(&key(Some("")), &Held::at(1))
+            .raise(&key(None), &SessionSensitivity::at(3))
+            .get()
+            .await
+            .unwrap();
+        store
+            .raise(&key(Some("")), &SessionSensitivity::at(1))
             .get()
             .await
             .unwrap();
@@ -372,7 +376,7 @@ mod tests {
         for _ in 0..2 {
             let store = open(&path);
             let kept = store.kept(&key(None)).get().await.unwrap();
-            assert_eq!(*kept.held, by.clone().join(&Held::at(3)));
+            assert_eq!(*kept.held, by.clone().join(&SessionSensitivity::at(3)));
             let kept = |key: &SessionKey| store.0.memory.get(key);
             assert_eq!(kept(&key(Some(""))).held.level, 1);
             assert!(kept(&SessionKey::of("other", None)).is_nothing());
@@ -387,7 +391,7 @@ mod tests {
         let path = dir.path().join("ratchet.jsonl");
         let good = line(
             &SessionKey::of("a", None),
-            &Kept::having_read(Arc::new(Held::at(2))),
+            &Kept::having_read(Arc::new(SessionSensitivity::at(2))),
         );
         drop(open(&path));
         let check = |text: String, expected: Result<i64, &str>| {
@@ -475,14 +479,18 @@ mod tests {
         let store = open(&path);
         for name in ["a", "b", "c"] {
             let key = SessionKey::of(name, None);
-            store.raise(&key, &Held::at(1)).get().await.unwrap();
+            store
+                .raise(&key, &SessionSensitivity::at(1))
+                .get()
+                .await
+                .unwrap();
         }
         drop(store);
         assert!(matches!(opened(&path, 2), Err(JournalError::Full(2))));
         let store = opened(&path, 3).unwrap();
         let late = SessionKey::of("d", None);
         let late = store.kept(&late).get().await.unwrap();
-        assert_eq!((*late.held).clone(), Held::highest());
+        assert_eq!((*late.held).clone(), SessionSensitivity::highest());
         assert_eq!(late.room, Room::None);
     }
 
@@ -494,7 +502,7 @@ mod tests {
         // A file that is open for reading takes no line.
         store.0.journal.lock().unwrap().file = File::open(&path).unwrap();
         let fault = store
-            .raise(&key(None), &Held::at(1))
+            .raise(&key(None), &SessionSensitivity::at(1))
             .get()
             .await
             .unwrap_err();
@@ -578,7 +586,11 @@ mod tests {
         let store = open(&path);
         drop(store.end(&key(None), "send"));
         // The next one is behind it.
-        store.raise(&key(None), &Held::at(1)).get().await.unwrap();
+        store
+            .raise(&key(None), &SessionSensitivity::at(1))
+            .get()
+            .await
+            .unwrap();
         drop(store);
         assert!(open(&path).0.memory.get(&key(None)).ended.is_some());
     }
@@ -652,7 +664,13 @@ mod tests {
             let raises = |level| {
                 let key = key(Some(&format!("{session} {level}")));
                 let store = &store;
-                async move { store.raise(&key, &Held::at(level)).get().await.unwrap() }
+                async move {
+                    store
+                        .raise(&key, &SessionSensitivity::at(level))
+                        .get()
+                        .await
+                        .unwrap()
+                }
             };
             raises(2).await;
             fs::remove_file(&path).unwrap();
@@ -675,12 +693,19 @@ mod tests {
         let store = open(&path);
         fs::remove_file(&path).unwrap();
         let other = open(&path);
-        let fault = store.raise(&key(None), &Held::at(1)).get().await;
+        let fault = store
+            .raise(&key(None), &SessionSensitivity::at(1))
+            .get()
+            .await;
         let fault = fault.unwrap_err().to_string();
         assert!(fault.contains("another gate uses it"), "{fault}");
         assert_eq!(other.0.memory.all().len(), 0);
         drop(other);
-        store.raise(&key(None), &Held::at(1)).get().await.unwrap();
+        store
+            .raise(&key(None), &SessionSensitivity::at(1))
+            .get()
+            .await
+            .unwrap();
     }
 
     #[tokio::test]

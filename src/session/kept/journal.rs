@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::policy::{Held, MAX_LEVEL};
+use crate::policy::{MAX_LEVEL, SessionSensitivity};
 use crate::wire::{Document, Fragment, Limits, Value};
 
 use super::{Calls, InMemory, Kept, SessionKey};
@@ -35,8 +35,8 @@ pub enum JournalError {
     #[error("another gate uses it")]
     Locked,
     #[error(
-        "others than its owner may write to it, and what it says can be lowered so: if nobody has, take \
-         that right away (`chmod go-w`); else remove it, to begin with nothing read"
+        "users other than its owner may write to it, and could lower the recorded sensitivity: if its content \
+         is intact, remove that right (`chmod go-w`); else remove the file, to begin with nothing read"
     )]
     Writable,
     /// A gate writes its title before anything else.
@@ -163,7 +163,7 @@ fn entry(line: &str) -> Result<(SessionKey, Kept), &'static str> {
         .items()
         .map(|label| Some(label.as_str()?.into_owned()));
     let untrusted = root.get("untrusted").map_or(Some(false), Value::as_bool);
-    let held = Held {
+    let held = SessionSensitivity {
         level: level.ok_or("its `level` is none of 0 to 3")?,
         labels: labels.collect::<Option<_>>().ok_or("a label is no text")?,
         untrusted: untrusted.ok_or("its `untrusted` is neither true nor false")?,

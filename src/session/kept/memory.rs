@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::policy::Held;
+use crate::policy::SessionSensitivity;
 
 use super::room;
 use super::{Answer, Budget, Counted, Kept, Places, Raised, SessionKey, SessionStore, StoreFault};
@@ -38,7 +38,7 @@ impl InMemory {
             is_empty: AtomicBool::new(true),
             by_key: RwLock::default(),
             nothing: Kept::default(),
-            beyond: Kept::beyond(&Arc::new(Held::highest())),
+            beyond: Kept::beyond(&Arc::new(SessionSensitivity::highest())),
             most,
         }
     }
@@ -120,7 +120,7 @@ impl InMemory {
         by_key
     }
 
-    pub(super) fn raised(&self, key: &SessionKey, by: &Held) -> Raised {
+    pub(super) fn raised(&self, key: &SessionKey, by: &SessionSensitivity) -> Raised {
         if by.is_nothing() {
             return Raised::unchanged(&self.get(key).held);
         }
@@ -172,7 +172,7 @@ impl SessionStore for InMemory {
         Answer::Now(Ok(self.get(key)))
     }
 
-    fn raise<'a>(&'a self, key: &'a SessionKey, by: &'a Held) -> Answer<'a, Raised> {
+    fn raise<'a>(&'a self, key: &'a SessionKey, by: &'a SessionSensitivity) -> Answer<'a, Raised> {
         Answer::Now(Ok(self.raised(key, by)))
     }
 
@@ -215,7 +215,7 @@ mod tests {
             (raises, shuffled) in prop::collection::vec(any_held(), 0..8)
                 .prop_flat_map(|all| (Just(all.clone()), Just(all).prop_shuffle())),
         ) {
-            let end = |raises: &[Held]| {
+            let end = |raises: &[SessionSensitivity]| {
                 let store = InMemory::default();
                 for by in raises {
                     let before = store.get(&key("a")).held;
@@ -225,7 +225,7 @@ mod tests {
                     assert_eq!(store.get(&key("a")).held, raised.after);
                 }
                 assert!(store.get(&key("b")).is_nothing());
-                Held::clone(&store.get(&key("a")).held)
+                SessionSensitivity::clone(&store.get(&key("a")).held)
             };
             prop_assert_eq!(end(&raises), end(&shuffled));
         }
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn no_choice_of_names_makes_one_key_of_two() {
         let store = InMemory::default();
-        store.raised(&SessionKey::of("a", Some("b")), &Held::at(3));
+        store.raised(&SessionKey::of("a", Some("b")), &SessionSensitivity::at(3));
         for other in [
             SessionKey::of("a", None),
             SessionKey::of("ab", None),
@@ -249,19 +249,25 @@ mod tests {
     #[test]
     fn who_comes_when_it_is_full_has_read_everything_and_nobody_is_forgotten() {
         let store = InMemory::holding(2);
-        store.raised(&key("a"), &Held::at(1));
+        store.raised(&key("a"), &SessionSensitivity::at(1));
         assert!(store.get(&key("c")).is_nothing());
-        store.raised(&key("b"), &Held::at(1));
+        store.raised(&key("b"), &SessionSensitivity::at(1));
         assert_eq!(
             store.get(&key("c")),
-            Kept::beyond(&Arc::new(Held::highest()))
+            Kept::beyond(&Arc::new(SessionSensitivity::highest()))
         );
         assert_eq!(
-            *store.raised(&key("c"), &Held::at(1)).after,
-            Held::highest()
+            *store.raised(&key("c"), &SessionSensitivity::at(1)).after,
+            SessionSensitivity::highest()
         );
         assert_eq!(store.get(&key("a")).held.level, 1);
-        assert_eq!(store.raised(&key("a"), &Held::at(2)).after.level, 2);
+        assert_eq!(
+            store
+                .raised(&key("a"), &SessionSensitivity::at(2))
+                .after
+                .level,
+            2
+        );
     }
 
     #[test]

@@ -8,10 +8,10 @@ pub(super) fn tell(taken: usize, most: usize) {
     match mark(taken, most) {
         Mark::None => {}
         Mark::NearlyFull => warn!(
-            "{taken} of {most} places of sessions are taken (`ratchet.max_sessions`): whoever comes when all are counts as having read everything"
+            "the gate keeps {taken} of at most {most} sessions (`ratchet.max_sessions`): once it keeps {most}, it treats a new session as having the highest sensitivity and no remaining quota"
         ),
         Mark::Full => error!(
-            "all {most} places of sessions are taken (`ratchet.max_sessions`): whoever comes now counts as having read everything"
+            "the gate keeps {most} sessions, the most that `ratchet.max_sessions` allows: it treats a new session as having the highest sensitivity and no remaining quota"
         ),
     }
 }

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::policy::Held;
+use crate::policy::SessionSensitivity;
 
 use super::super::TokenStore;
 use super::{Budget, Calls, SessionKey};
@@ -23,7 +23,7 @@ pub trait SessionStore: fmt::Debug + Send + Sync {
     fn kept<'a>(&'a self, key: &'a SessionKey) -> Answer<'a, Kept>;
 
     /// Joins what was read with this.
-    fn raise<'a>(&'a self, key: &'a SessionKey, by: &'a Held) -> Answer<'a, Raised>;
+    fn raise<'a>(&'a self, key: &'a SessionKey, by: &'a SessionSensitivity) -> Answer<'a, Raised>;
 
     /// Counts one more call, if its budget has one.
     fn count<'a>(&'a self, key: &'a SessionKey, budget: Budget) -> Answer<'a, Counted>;
@@ -45,7 +45,7 @@ pub trait SessionStore: fmt::Debug + Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Kept {
     /// What was read.
-    pub held: Arc<Held>,
+    pub held: Arc<SessionSensitivity>,
     /// Calls that were counted against its budget.
     pub calls: Calls,
     /// The tool that has failed for good, if that has ended it.
@@ -82,7 +82,7 @@ pub struct Places {
 
 impl Kept {
     /// Of a session for which there is no place.
-    pub fn beyond(highest: &Arc<Held>) -> Self {
+    pub fn beyond(highest: &Arc<SessionSensitivity>) -> Self {
         Self {
             held: Arc::clone(highest),
             calls: Calls::ALL,
@@ -92,7 +92,7 @@ impl Kept {
     }
 
     /// Of one of which nothing is known but what it has read.
-    pub fn having_read(held: Arc<Held>) -> Self {
+    pub fn having_read(held: Arc<SessionSensitivity>) -> Self {
         Self {
             held,
             ..Self::default()
@@ -127,8 +127,8 @@ impl Kept {
 /// What was held, and what is held from now on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Raised {
-    pub before: Arc<Held>,
-    pub after: Arc<Held>,
+    pub before: Arc<SessionSensitivity>,
+    pub after: Arc<SessionSensitivity>,
 }
 
 /// What a store answers. Most know it at once, and nobody pays for those that do not.
@@ -150,7 +150,7 @@ impl StoreFault {
 
 impl Raised {
     /// Nothing was held before, or this was, and it stays so.
-    pub fn unchanged(held: &Arc<Held>) -> Self {
+    pub fn unchanged(held: &Arc<SessionSensitivity>) -> Self {
         Self {
             before: Arc::clone(held),
             after: Arc::clone(held),
@@ -158,13 +158,13 @@ impl Raised {
     }
 
     /// What comes of joining.
-    pub fn joining(held: &Arc<Held>, by: &Held) -> Self {
+    pub fn joining(held: &Arc<SessionSensitivity>, by: &SessionSensitivity) -> Self {
         if held.covers(by) {
             return Self::unchanged(held);
         }
         Self {
             before: Arc::clone(held),
-            after: Arc::new(Held::clone(held).join(by)),
+            after: Arc::new(SessionSensitivity::clone(held).join(by)),
         }
     }
 }

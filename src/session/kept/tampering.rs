@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use crate::policy::Held;
+use crate::policy::SessionSensitivity;
 
 use super::{JournalError, OnDisk, SessionKey, SessionStore};
 
@@ -65,7 +65,11 @@ impl Place {
 
 async fn raise(store: &OnDisk, name: &str, level: i64) {
     let key = SessionKey::of(name, None);
-    store.raise(&key, &Held::at(level)).get().await.unwrap();
+    store
+        .raise(&key, &SessionSensitivity::at(level))
+        .get()
+        .await
+        .unwrap();
 }
 
 fn write_into(path: &Path, at: usize, text: &[u8]) {

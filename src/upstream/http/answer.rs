@@ -5,7 +5,7 @@ use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 
 use crate::gate::apart;
 use crate::memory;
-use crate::wire::{Form, Id, Likeness, Limits, Message, Outcome, Shape, Unread};
+use crate::wire::{ArrivalForm, DiscardReason, Id, Likeness, Limits, Message, Outcome, Shape};
 
 use super::connections::Response;
 use super::failure::Failure;
@@ -62,15 +62,15 @@ pub(super) enum Within {
 pub(super) enum Answered {
     Body(Answer),
     /// A message that is an error and answers the request.
-    Error(Vec<u8>, Form),
+    Error(Vec<u8>, ArrivalForm),
 }
 
 /// What a status says of the request that is answered with it.
-fn form(status: StatusCode) -> Form {
+fn form(status: StatusCode) -> ArrivalForm {
     if status == StatusCode::BAD_REQUEST {
-        Form::Rejected
+        ArrivalForm::Rejected
     } else {
-        Form::Whole
+        ArrivalForm::Whole
     }
 }
 
@@ -100,13 +100,13 @@ pub(super) async fn whole(
     let max = settings.from_upstream.max_bytes;
     let announced = response.content_length().unwrap_or_default();
     if usize::try_from(announced).unwrap_or(usize::MAX) > max {
-        return Err(Failure::Unread(Unread::TooLong));
+        return Err(Failure::Unread(DiscardReason::TooLong));
     }
     let mut bytes = Vec::new();
     while let Some(chunk) = response.chunk().await? {
         let come = bytes.len().saturating_add(chunk.len());
         if come > max {
-            return Err(Failure::Unread(Unread::TooLong));
+            return Err(Failure::Unread(DiscardReason::TooLong));
         }
         let room = settings.memory.wait_to_grow(bytes.capacity(), come);
         let _room = room.await.ok_or(NO_MEMORY)?;
@@ -125,7 +125,7 @@ pub(super) struct Reply {
     pub(super) result: Option<Message>,
 }
 
-const NO_MEMORY: Failure = Failure::Unread(Unread::NoMemory);
+const NO_MEMORY: Failure = Failure::Unread(DiscardReason::NoMemory);
 
 /// Reads a message only to see whether it is a reply, and to what; the gate judges it.
 pub(super) async fn reply(bytes: &[u8], settings: &HttpSettings) -> Result<Option<Reply>, Failure> {

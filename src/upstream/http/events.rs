@@ -10,7 +10,7 @@ use tokio::time::{Sleep, sleep};
 
 use crate::gate::UpstreamFault;
 use crate::upstream::Delays;
-use crate::wire::{Form, Stream, Unread};
+use crate::wire::{ArrivalForm, DiscardReason, Stream};
 
 use super::failure::Loss;
 use super::life::Life;
@@ -23,11 +23,11 @@ pub enum HttpEvent {
     /// id, or on the main one.
     Frame {
         stream: Stream,
-        form: Form,
+        form: ArrivalForm,
         bytes: Vec<u8>,
     },
     /// A message that was thrown away. On the stream of a request it is the last one.
-    Unread { stream: Stream, why: Unread },
+    Unread { stream: Stream, why: DiscardReason },
     /// The request of this stream is not answered. Nothing comes on it any more.
     Failed {
         stream: Stream,

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use crate::gate::Carried;
-use crate::wire::{Era, Form, KnownMethod, Onward, Stream};
+use crate::wire::{ArrivalForm, Era, KnownMethod, OutgoingTrace, Stream};
 
 use super::answer::{self, Answer, Answered, Asked, Reply, Within};
 use super::connections::Response;
@@ -21,7 +21,7 @@ pub(super) struct Exchange {
     open: Open,
     method: KnownMethod,
     carried: Carried,
-    trace: Option<Onward>,
+    trace: Option<OutgoingTrace>,
     events: mpsc::Sender<HttpEvent>,
 }
 
@@ -70,7 +70,7 @@ impl Exchange {
         open: Open,
         method: KnownMethod,
         carried: Carried,
-        trace: Option<Onward>,
+        trace: Option<OutgoingTrace>,
         events: mpsc::Sender<HttpEvent>,
     ) -> Self {
         Self {
@@ -128,7 +128,7 @@ impl Exchange {
                 }
                 let reply = answer::reply(&bytes, settings).await?;
                 let answered = reply.is_some_and(|reply| self.answers(&reply));
-                self.tell(bytes, Form::Whole).await;
+                self.tell(bytes, ArrivalForm::Whole).await;
                 if answered {
                     Ok(())
                 } else {
@@ -210,7 +210,7 @@ impl Exchange {
         Stream::numbered(self.open.id())
     }
 
-    async fn tell(&self, bytes: Vec<u8>, form: Form) {
+    async fn tell(&self, bytes: Vec<u8>, form: ArrivalForm) {
         let stream = self.stream();
         // Without a reader there is nobody to tell.
         let frame = HttpEvent::Frame {

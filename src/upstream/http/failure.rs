@@ -5,7 +5,7 @@ use std::error::Error;
 use hyper::StatusCode;
 
 use crate::gate::UpstreamFault;
-use crate::wire::Unread;
+use crate::wire::DiscardReason;
 
 /// Why a session is over, or cannot begin.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -42,7 +42,7 @@ pub(super) enum Failure {
     /// The answer has this status, and is no message.
     Status(u16),
     /// The answer was thrown away.
-    Unread(Unread),
+    Unread(DiscardReason),
     SessionGone,
 }
 

@@ -3,7 +3,7 @@
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 
 use crate::gate::{Carried, apart};
-use crate::wire::{Era, KnownMethod, Limits, Message, Mirrors, Onward, header_value};
+use crate::wire::{Era, KnownMethod, Limits, Message, Mirrors, OutgoingTrace, header_value};
 
 use super::failure::Failure;
 
@@ -175,8 +175,8 @@ pub(super) fn mirror(
 
 /// Adds what the gate says of the trace (W3C Trace Context). Of what the agent said in its own headers
 /// only the state of that trace goes further than the gate.
-pub(super) fn go_on(headers: &mut HeaderMap, trace: Option<&Onward>) {
-    let Some(Onward { context, state }) = trace else {
+pub(super) fn go_on(headers: &mut HeaderMap, trace: Option<&OutgoingTrace>) {
+    let Some(OutgoingTrace { context, state }) = trace else {
         return;
     };
     // Digits and dashes, which every header holds; and of the state nothing else was read.

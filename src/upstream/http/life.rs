@@ -13,7 +13,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
 use crate::gate::{Abandoned, Carried, UpstreamFault};
-use crate::wire::{Era, KnownMethod, Onward};
+use crate::wire::{Era, KnownMethod, OutgoingTrace};
 
 use super::client::Parts;
 use super::connections::Response;
@@ -52,7 +52,7 @@ pub(super) struct Parcel {
     pub(super) carried: Carried,
     pub(super) line: String,
     /// The trace that the server is to go on with.
-    pub(super) trace: Option<Onward>,
+    pub(super) trace: Option<OutgoingTrace>,
     /// Of a request.
     pub(super) open: Option<Open>,
 }
@@ -266,7 +266,7 @@ impl Life {
     pub(super) async fn post(
         &self,
         carried: &Carried,
-        trace: Option<&Onward>,
+        trace: Option<&OutgoingTrace>,
         line: String,
     ) -> Result<Response, Failure> {
         let mut headers = self.known().of_message(carried)?;

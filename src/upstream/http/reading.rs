@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::upstream::{Backoff, Delays};
-use crate::wire::{EventKind, Form, SseDecoder, SseEvent, Stream};
+use crate::wire::{ArrivalForm, EventKind, SseDecoder, SseEvent, Stream};
 
 use super::answer::{self, Reply};
 use super::connections::Response;
@@ -138,7 +138,7 @@ pub(super) async fn read(
                 .events
                 .send(HttpEvent::Frame {
                     stream,
-                    form: Form::Event,
+                    form: ArrivalForm::Event,
                     bytes,
                 })
                 .await

@@ -1,7 +1,7 @@
 //! One text for all spellings of a value: members by name, strings with one set of escapes.
 
 use super::strings::push_quoted;
-use super::tape::Kind;
+use super::tape::JsonKind;
 use super::value::Value;
 
 impl Value<'_> {
@@ -25,8 +25,8 @@ impl Value<'_> {
 
 fn push(value: Value<'_>, out: &mut String) {
     match value.kind() {
-        Kind::Object => push_object(value, &|_| true, out),
-        Kind::Array => {
+        JsonKind::Object => push_object(value, &|_| true, out),
+        JsonKind::Array => {
             out.push('[');
             for (index, item) in value.items().enumerate() {
                 if index > 0 {
@@ -36,8 +36,8 @@ fn push(value: Value<'_>, out: &mut String) {
             }
             out.push(']');
         }
-        Kind::String => push_quoted(out, &value.as_str().unwrap_or_default()),
-        Kind::Number | Kind::Bool | Kind::Null => out.push_str(value.text()),
+        JsonKind::String => push_quoted(out, &value.as_str().unwrap_or_default()),
+        JsonKind::Number | JsonKind::Bool | JsonKind::Null => out.push_str(value.text()),
     }
 }
 

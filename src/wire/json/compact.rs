@@ -6,14 +6,14 @@ use super::tape::slice;
 
 /// The text without what was removed. Most peers send compact text, so nothing is copied before the
 /// first whitespace is met, and then whole runs.
-pub(super) struct Compact<'i> {
+pub(super) struct CompactText<'i> {
     text: &'i str,
     out: String,
     copied: usize,
     removed: usize,
 }
 
-impl<'i> Compact<'i> {
+impl<'i> CompactText<'i> {
     pub(super) fn new(text: &'i str) -> Self {
         Self {
             text,

@@ -1,7 +1,7 @@
 //! A decoded text and its tape.
 
 use super::error::{JsonError, JsonErrorKind, quoted};
-use super::tape::{Node, slice};
+use super::tape::{TapeNode, slice};
 use super::{Edits, Value, keys, scan};
 
 /// How much of a stranger's text is read.
@@ -29,7 +29,7 @@ impl Default for Limits {
 #[derive(Debug, Clone)]
 pub struct Document {
     text: String,
-    nodes: Vec<Node>,
+    nodes: Vec<TapeNode>,
 }
 
 impl Document {
@@ -84,7 +84,7 @@ impl Document {
         Value::new(self, index)
     }
 
-    pub(super) fn nodes(&self) -> &[Node] {
+    pub(super) fn nodes(&self) -> &[TapeNode] {
         &self.nodes
     }
 

@@ -22,13 +22,13 @@ use super::value::Value;
 pub struct Edits<'d> {
     document: &'d Document,
     /// By node index, hence in the order of the text, and a parent before its children.
-    changes: BTreeMap<usize, Change>,
+    changes: BTreeMap<usize, ValueChange>,
     /// New members by the node index of their object.
     inserts: BTreeMap<usize, Vec<(String, Fragment)>>,
 }
 
 #[derive(Debug)]
-enum Change {
+enum ValueChange {
     Replace(Fragment),
     Remove,
 }
@@ -50,7 +50,8 @@ impl<'d> Edits<'d> {
     pub fn replace(&mut self, value: Value<'d>, with: Fragment) {
         self.assert_own(value);
         if !self.is_removed(value) {
-            self.changes.insert(value.index(), Change::Replace(with));
+            self.changes
+                .insert(value.index(), ValueChange::Replace(with));
         }
     }
 
@@ -58,7 +59,7 @@ impl<'d> Edits<'d> {
     pub fn remove(&mut self, value: Value<'d>) {
         self.assert_own(value);
         if value.index() != self.document.root().index() {
-            self.changes.insert(value.index(), Change::Remove);
+            self.changes.insert(value.index(), ValueChange::Remove);
         }
     }
 
@@ -99,7 +100,7 @@ impl<'d> Edits<'d> {
     fn splices(&self) -> Vec<Splice<'_>> {
         let root = self.document.root();
         let mut splices = Vec::new();
-        if let Some(Change::Replace(with)) = self.changes.get(&root.index()) {
+        if let Some(ValueChange::Replace(with)) = self.changes.get(&root.index()) {
             splices.push(Splice {
                 range: root.range(),
                 text: Cow::Borrowed(with.as_str()),
@@ -125,12 +126,12 @@ impl<'d> Edits<'d> {
         while let Some(child) = children.next() {
             let member = child.node().member_range();
             let (range, text) = match self.changes.get(&child.index()) {
-                Some(Change::Remove) if stays => (member.start - 1..member.end, ""),
-                Some(Change::Remove) if children.peek().is_some() => {
+                Some(ValueChange::Remove) if stays => (member.start - 1..member.end, ""),
+                Some(ValueChange::Remove) if children.peek().is_some() => {
                     (member.start..member.end + 1, "")
                 }
-                Some(Change::Remove) => (member, ""),
-                Some(Change::Replace(with)) => {
+                Some(ValueChange::Remove) => (member, ""),
+                Some(ValueChange::Replace(with)) => {
                     stays = true;
                     (child.range(), with.as_str())
                 }
@@ -170,7 +171,7 @@ impl<'d> Edits<'d> {
     }
 
     fn is_removed(&self, value: Value<'d>) -> bool {
-        matches!(self.changes.get(&value.index()), Some(Change::Remove))
+        matches!(self.changes.get(&value.index()), Some(ValueChange::Remove))
     }
 
     fn assert_own(&self, value: Value<'_>) {

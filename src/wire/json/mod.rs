@@ -22,7 +22,7 @@ pub use document::{Document, Limits, input_offsets};
 pub use edits::Edits;
 pub use error::{JsonError, JsonErrorKind};
 pub use fragment::Fragment;
-pub use tape::Kind;
+pub use tape::JsonKind;
 pub use value::Value;
 
 pub(in crate::wire) use document::input_offset;

@@ -2,16 +2,16 @@
 
 use std::ops::Range;
 
-use super::compact::Compact;
+use super::compact::CompactText;
 use super::error::{JsonError, JsonErrorKind, quoted};
 use super::strings;
-use super::tape::{Escapes, Kind, Node, slice};
+use super::tape::{Escapes, JsonKind, TapeNode, slice};
 use super::{Limits, tokens};
 
 /// What one pass found.
 pub(super) struct Scanned {
     pub(super) text: String,
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<TapeNode>,
     /// The first fault that leaves the grammar intact: the whole text was read in spite of it.
     pub(super) fault: Option<JsonError>,
 }
@@ -31,7 +31,7 @@ pub(super) fn scan(input: &[u8], limits: &Limits) -> Result<Scanned, JsonError> 
         text,
         bytes: input,
         at: 0,
-        compact: Compact::new(text),
+        compact: CompactText::new(text),
         nodes: Vec::with_capacity((input.len() / 16).clamp(4, 256)),
         parent: NONE,
         depth: 0,
@@ -58,9 +58,9 @@ struct Scanner<'i> {
     text: &'i str,
     bytes: &'i [u8],
     at: usize,
-    compact: Compact<'i>,
-    nodes: Vec<Node>,
-    /// The innermost open container. The chain of its parents is kept in `Node::next`, so that
+    compact: CompactText<'i>,
+    nodes: Vec<TapeNode>,
+    /// The innermost open container. The chain of its parents is kept in `TapeNode::next`, so that
     /// depth costs no stack, neither ours nor the thread's.
     parent: u32,
     depth: usize,
@@ -72,62 +72,66 @@ struct Scanner<'i> {
 
 /// A key that was read and still waits for its value.
 #[derive(Clone, Copy)]
-struct Key {
+struct PendingKey {
     start: u32,
     escapes: Escapes,
 }
 
 /// What the grammar asks for next.
-enum Next {
-    Value(Option<Key>),
+enum ExpectedToken {
+    Value(Option<PendingKey>),
     AfterValue,
 }
 
 impl Scanner<'_> {
     fn document(&mut self) -> Result<(), JsonError> {
-        let mut next = Next::Value(None);
+        let mut next = ExpectedToken::Value(None);
         loop {
             self.skip_whitespace();
             next = match next {
-                Next::Value(key) => self.value(key)?,
-                Next::AfterValue if self.parent == NONE => return self.end_of_text(),
-                Next::AfterValue => self.after_value()?,
+                ExpectedToken::Value(key) => self.value(key)?,
+                ExpectedToken::AfterValue if self.parent == NONE => return self.end_of_text(),
+                ExpectedToken::AfterValue => self.after_value()?,
             };
         }
     }
 
-    fn value(&mut self, key: Option<Key>) -> Result<Next, JsonError> {
+    fn value(&mut self, key: Option<PendingKey>) -> Result<ExpectedToken, JsonError> {
         let start = self.at;
         let mut escapes = Escapes::None;
         let (kind, end) = match self.bytes.get(start) {
-            Some(b'{') => return self.open(Kind::Object, key),
-            Some(b'[') => return self.open(Kind::Array, key),
+            Some(b'{') => return self.open(JsonKind::Object, key),
+            Some(b'[') => return self.open(JsonKind::Array, key),
             Some(b'"') => {
                 let (end, found) = self.string(start)?;
                 escapes = found;
-                (Kind::String, end)
+                (JsonKind::String, end)
             }
-            Some(b'-' | b'0'..=b'9') => (Kind::Number, tokens::number(self.bytes, start)?),
-            Some(b't') => (Kind::Bool, self.literal(b"true")?),
-            Some(b'f') => (Kind::Bool, self.literal(b"false")?),
-            Some(b'n') => (Kind::Null, self.literal(b"null")?),
+            Some(b'-' | b'0'..=b'9') => (JsonKind::Number, tokens::number(self.bytes, start)?),
+            Some(b't') => (JsonKind::Bool, self.literal(b"true")?),
+            Some(b'f') => (JsonKind::Bool, self.literal(b"false")?),
+            Some(b'n') => (JsonKind::Null, self.literal(b"null")?),
             _ => return Err(self.unexpected(start)),
         };
         let node = self.node(kind, key, escapes)?;
         self.at = end;
         let end = self.position();
         let next = narrow(self.nodes.len() + 1);
-        self.nodes.push(Node { end, next, ..node });
-        Ok(Next::AfterValue)
+        self.nodes.push(TapeNode { end, next, ..node });
+        Ok(ExpectedToken::AfterValue)
     }
 
-    fn open(&mut self, kind: Kind, key: Option<Key>) -> Result<Next, JsonError> {
+    fn open(
+        &mut self,
+        kind: JsonKind,
+        key: Option<PendingKey>,
+    ) -> Result<ExpectedToken, JsonError> {
         if self.depth >= self.limits.max_depth {
             return self.pass_over(kind, key);
         }
         let node = self.node(kind, key, Escapes::None)?;
         let index = narrow(self.nodes.len());
-        self.nodes.push(Node {
+        self.nodes.push(TapeNode {
             next: self.parent,
             ..node
         });
@@ -136,15 +140,19 @@ impl Scanner<'_> {
         self.at += 1;
         self.skip_whitespace();
         match (kind, self.bytes.get(self.at)) {
-            (Kind::Object, Some(b'}')) | (Kind::Array, Some(b']')) => Ok(self.close()),
-            (Kind::Object, _) => self.key(),
-            _ => Ok(Next::Value(None)),
+            (JsonKind::Object, Some(b'}')) | (JsonKind::Array, Some(b']')) => Ok(self.close()),
+            (JsonKind::Object, _) => self.key(),
+            _ => Ok(ExpectedToken::Value(None)),
         }
     }
 
     /// Goes on behind a value that nests too deep, so that the waiting side gets an error.
     /// Nothing is known of what is in it: its brackets are counted and not paired.
-    fn pass_over(&mut self, kind: Kind, key: Option<Key>) -> Result<Next, JsonError> {
+    fn pass_over(
+        &mut self,
+        kind: JsonKind,
+        key: Option<PendingKey>,
+    ) -> Result<ExpectedToken, JsonError> {
         let limit = self.limits.max_depth;
         let too_deep = JsonErrorKind::TooDeep { limit }.at(self.at);
         let node = self.node(kind, key, Escapes::None)?;
@@ -155,11 +163,11 @@ impl Scanner<'_> {
         self.at = end;
         let end = self.position();
         let next = narrow(self.nodes.len() + 1);
-        self.nodes.push(Node { end, next, ..node });
-        Ok(Next::AfterValue)
+        self.nodes.push(TapeNode { end, next, ..node });
+        Ok(ExpectedToken::AfterValue)
     }
 
-    fn close(&mut self) -> Next {
+    fn close(&mut self) -> ExpectedToken {
         self.at += 1;
         let end = self.position();
         let next = narrow(self.nodes.len());
@@ -169,27 +177,29 @@ impl Scanner<'_> {
             node.next = next;
         }
         self.depth -= 1;
-        Next::AfterValue
+        ExpectedToken::AfterValue
     }
 
-    fn after_value(&mut self) -> Result<Next, JsonError> {
+    fn after_value(&mut self) -> Result<ExpectedToken, JsonError> {
         let parent = self.nodes.get(self.parent as usize).map(|node| node.kind);
         match (self.bytes.get(self.at), parent) {
-            (Some(b','), Some(Kind::Object)) => {
+            (Some(b','), Some(JsonKind::Object)) => {
                 self.at += 1;
                 self.skip_whitespace();
                 self.key()
             }
             (Some(b','), _) => {
                 self.at += 1;
-                Ok(Next::Value(None))
+                Ok(ExpectedToken::Value(None))
             }
-            (Some(b'}'), Some(Kind::Object)) | (Some(b']'), Some(Kind::Array)) => Ok(self.close()),
+            (Some(b'}'), Some(JsonKind::Object)) | (Some(b']'), Some(JsonKind::Array)) => {
+                Ok(self.close())
+            }
             _ => Err(self.unexpected(self.at)),
         }
     }
 
-    fn key(&mut self) -> Result<Next, JsonError> {
+    fn key(&mut self) -> Result<ExpectedToken, JsonError> {
         let open = self.at;
         if self.bytes.get(open) != Some(&b'"') {
             return Err(self.unexpected(open));
@@ -203,7 +213,7 @@ impl Scanner<'_> {
             return Err(self.unexpected(self.at));
         }
         self.at += 1;
-        Ok(Next::Value(Some(Key { start, escapes })))
+        Ok(ExpectedToken::Value(Some(PendingKey { start, escapes })))
     }
 
     fn string(&mut self, open: usize) -> Result<(usize, Escapes), JsonError> {
@@ -233,7 +243,12 @@ impl Scanner<'_> {
     }
 
     /// The node of a value that starts here.
-    fn node(&self, kind: Kind, key: Option<Key>, escapes: Escapes) -> Result<Node, JsonError> {
+    fn node(
+        &self,
+        kind: JsonKind,
+        key: Option<PendingKey>,
+        escapes: Escapes,
+    ) -> Result<TapeNode, JsonError> {
         if self.nodes.len() >= self.limits.max_nodes {
             return Err(JsonErrorKind::TooManyNodes {
                 limit: self.limits.max_nodes,
@@ -241,17 +256,17 @@ impl Scanner<'_> {
             .at(self.at));
         }
         let start = self.position();
-        let key = key.unwrap_or(Key {
+        let key = key.unwrap_or(PendingKey {
             start,
             escapes: Escapes::None,
         });
-        Ok(Node {
+        Ok(TapeNode {
             key: key.start,
             start,
             kind,
             escapes,
             key_escapes: key.escapes,
-            ..Node::NULL
+            ..TapeNode::NULL
         })
     }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// What a JSON value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum JsonKind {
     Null,
     Bool,
     Number,
@@ -14,7 +14,7 @@ pub enum Kind {
     Object,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for JsonKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Null => "null",
@@ -39,7 +39,7 @@ pub(super) enum Escapes {
 /// One value. Positions are bytes of the compact text; `u32` because a tape is read far more often
 /// than it is made, and 20 bytes a node is what a small message's tape has to fit the cache with.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Node {
+pub(super) struct TapeNode {
     /// Where the key's opening quote is; equal to `start` when the value has no key.
     pub(super) key: u32,
     pub(super) start: u32,
@@ -47,20 +47,20 @@ pub(super) struct Node {
     /// The index of the first node after this value's subtree.
     /// While a container is still open during the scan: the index of its parent.
     pub(super) next: u32,
-    pub(super) kind: Kind,
+    pub(super) kind: JsonKind,
     pub(super) escapes: Escapes,
     pub(super) key_escapes: Escapes,
 }
 
-impl Node {
-    /// Stands in where a tape has no node. INVARIANT: `scan` returns at least one node, so nobody
-    /// sees it; it exists because the path of a message must not panic.
-    pub(super) const NULL: Node = Node {
+impl TapeNode {
+    /// The value of an empty tape. INVARIANT: `scan` returns at least one node, so no caller receives it;
+    /// it exists because the path of a message must not panic.
+    pub(super) const NULL: TapeNode = TapeNode {
         key: 0,
         start: 0,
         end: 0,
         next: 1,
-        kind: Kind::Null,
+        kind: JsonKind::Null,
         escapes: Escapes::None,
         key_escapes: Escapes::None,
     };

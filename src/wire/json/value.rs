@@ -6,19 +6,19 @@ use std::ops::Range;
 
 use super::document::Document;
 use super::strings;
-use super::tape::{Escapes, Kind, Node};
+use super::tape::{Escapes, JsonKind, TapeNode};
 
 /// One value of a [`Document`]; as cheap to copy as a reference.
 #[derive(Clone, Copy)]
 pub struct Value<'d> {
     document: &'d Document,
-    node: &'d Node,
+    node: &'d TapeNode,
     index: usize,
 }
 
 impl<'d> Value<'d> {
     pub(super) fn new(document: &'d Document, index: usize) -> Self {
-        const NULL: &Node = &Node::NULL;
+        const NULL: &TapeNode = &TapeNode::NULL;
         let node = document.nodes().get(index).unwrap_or(NULL);
         Self {
             document,
@@ -27,20 +27,20 @@ impl<'d> Value<'d> {
         }
     }
 
-    pub fn kind(self) -> Kind {
+    pub fn kind(self) -> JsonKind {
         self.node.kind
     }
 
     pub fn is_object(self) -> bool {
-        self.kind() == Kind::Object
+        self.kind() == JsonKind::Object
     }
 
     pub fn is_array(self) -> bool {
-        self.kind() == Kind::Array
+        self.kind() == JsonKind::Array
     }
 
     pub fn is_null(self) -> bool {
-        self.kind() == Kind::Null
+        self.kind() == JsonKind::Null
     }
 
     /// The exact JSON of this value, as it will be sent.
@@ -56,10 +56,14 @@ impl<'d> Value<'d> {
     /// The decoded text of a string; borrowed when it has no escapes.
     pub fn as_str(self) -> Option<Cow<'d, str>> {
         let inner = match self.node.kind {
-            Kind::String => {
+            JsonKind::String => {
                 self.node.start as usize + 1..(self.node.end as usize).saturating_sub(1)
             }
-            Kind::Null | Kind::Bool | Kind::Number | Kind::Array | Kind::Object => return None,
+            JsonKind::Null
+            | JsonKind::Bool
+            | JsonKind::Number
+            | JsonKind::Array
+            | JsonKind::Object => return None,
         };
         Some(strings::decoded(
             self.document.slice(inner),
@@ -68,12 +72,12 @@ impl<'d> Value<'d> {
     }
 
     pub fn as_bool(self) -> Option<bool> {
-        (self.kind() == Kind::Bool).then(|| self.text() == "true")
+        (self.kind() == JsonKind::Bool).then(|| self.text() == "true")
     }
 
     /// The digits of a number, as they were sent.
     pub fn as_number(self) -> Option<&'d str> {
-        (self.kind() == Kind::Number).then(|| self.text())
+        (self.kind() == JsonKind::Number).then(|| self.text())
     }
 
     /// A number that is written as an integer and fits. `1.0` and `1e0` are not, nor is `-0`, which
@@ -101,7 +105,7 @@ impl<'d> Value<'d> {
 
     /// The items of an array; of anything else nothing.
     pub fn items(self) -> impl Iterator<Item = Value<'d>> {
-        self.children_if(Kind::Array)
+        self.children_if(JsonKind::Array)
     }
 
     /// How many members or items; 0 for scalars. Costs a walk.
@@ -157,7 +161,7 @@ impl<'d> Value<'d> {
         self.node.escapes == Escapes::LoneSurrogate
     }
 
-    pub(super) fn node(self) -> &'d Node {
+    pub(super) fn node(self) -> &'d TapeNode {
         self.node
     }
 
@@ -168,8 +172,8 @@ impl<'d> Value<'d> {
     /// Members or items.
     pub(super) fn children(self) -> impl Iterator<Item = Value<'d>> {
         let end = match self.node.kind {
-            Kind::Array | Kind::Object => self.node.next as usize,
-            Kind::Null | Kind::Bool | Kind::Number | Kind::String => 0,
+            JsonKind::Array | JsonKind::Object => self.node.next as usize,
+            JsonKind::Null | JsonKind::Bool | JsonKind::Number | JsonKind::String => 0,
         };
         let document = self.document;
         let mut index = self.index + 1;
@@ -186,10 +190,10 @@ impl<'d> Value<'d> {
     }
 
     fn members(self) -> impl Iterator<Item = Value<'d>> {
-        self.children_if(Kind::Object)
+        self.children_if(JsonKind::Object)
     }
 
-    fn children_if(self, kind: Kind) -> impl Iterator<Item = Value<'d>> {
+    fn children_if(self, kind: JsonKind) -> impl Iterator<Item = Value<'d>> {
         (self.kind() == kind)
             .then(|| self.children())
             .into_iter()

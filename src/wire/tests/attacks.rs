@@ -172,7 +172,7 @@ fn j2_a_key_that_a_folding_peer_takes_for_another_is_refused() {
         r#","params":{"name":"a","_meta":{"ProgressToken":1}}"#,
         "`params/_meta/ProgressToken` can be taken for `progressToken`",
     );
-    // Arguments and vendor members are nobody's protocol.
+    // Arguments and vendor members are not part of the protocol.
     let message = decode(
         r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a","arguments":{"Path":1,"path":2,"name":3,"Name":4}},"vendor":1}"#,
     );
@@ -540,7 +540,7 @@ fn j12_bombs_stop_at_the_limit() {
     };
     decode(&deep(62));
     check(deep(63), -32700, "too_deep", Some(7));
-    // Whoever is to be told is looked for behind it as well, unless nobody can say where it ends.
+    // The id is also looked for behind it, unless its end is unknown.
     let behind = |close: &str| format!(r#"{{"a":{}{close},"id":7}}"#, "[".repeat(70));
     check(behind(&"]".repeat(70)), -32700, "too_deep", Some(7));
     check(behind(&"]".repeat(69)), -32700, "too_deep", None);

@@ -1,6 +1,6 @@
 //! Cursors into a document.
 
-use crate::wire::{Document, Kind, Limits, Value};
+use crate::wire::{Document, JsonKind, Limits, Value};
 
 fn decode(text: &str) -> Document {
     Document::decode(text.as_bytes(), &Limits::default()).unwrap()
@@ -12,13 +12,13 @@ fn a_cursor_answers_for_its_own_kind_only() {
     let values: Vec<_> = document.root().items().collect();
     let kinds: Vec<_> = values.iter().map(|value| value.kind()).collect();
     let expected = [
-        Kind::Null,
-        Kind::Bool,
-        Kind::Bool,
-        Kind::Number,
-        Kind::String,
-        Kind::Array,
-        Kind::Object,
+        JsonKind::Null,
+        JsonKind::Bool,
+        JsonKind::Bool,
+        JsonKind::Number,
+        JsonKind::String,
+        JsonKind::Array,
+        JsonKind::Object,
     ];
     assert_eq!(kinds, expected);
     let bools: Vec<_> = values.iter().map(|value| value.as_bool()).collect();

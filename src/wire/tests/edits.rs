@@ -232,19 +232,19 @@ fn fragments_are_valid_json() {
 
 /// One change, with the place of its value among all values.
 #[derive(Debug, Clone)]
-enum Edit {
+enum TestEdit {
     Replace(prop::sample::Index, String),
     Remove(prop::sample::Index),
     Insert(prop::sample::Index, String, String),
 }
 
-fn edit() -> impl Strategy<Value = Edit> {
+fn edit() -> impl Strategy<Value = TestEdit> {
     let place = any::<prop::sample::Index>;
     let fragment = || prop::sample::select(vec!["null", "7", "\"x\"", "[]", "{}", "[1,{\"a\":2}]"]);
     prop_oneof![
-        (place(), fragment()).prop_map(|(place, f)| Edit::Replace(place, f.to_owned())),
-        place().prop_map(Edit::Remove),
-        (place(), "[a-d]{0,2}", fragment()).prop_map(|(place, key, f)| Edit::Insert(
+        (place(), fragment()).prop_map(|(place, f)| TestEdit::Replace(place, f.to_owned())),
+        place().prop_map(TestEdit::Remove),
+        (place(), "[a-d]{0,2}", fragment()).prop_map(|(place, key, f)| TestEdit::Insert(
             place,
             key,
             f.to_owned()
@@ -268,17 +268,17 @@ proptest! {
         for edit in &edits {
             let fragment = |text: &str| Fragment::decode(text).unwrap();
             match edit {
-                Edit::Replace(place, text) => {
+                TestEdit::Replace(place, text) => {
                     let place = place.index(values.len());
                     made.replace(values[place], fragment(text));
                     model.replace(place, &parsed(text));
                 }
-                Edit::Remove(place) => {
+                TestEdit::Remove(place) => {
                     let place = place.index(values.len());
                     made.remove(values[place]);
                     model.remove(place);
                 }
-                Edit::Insert(place, key, text) => {
+                TestEdit::Insert(place, key, text) => {
                     let place = place.index(values.len());
                     made.insert(values[place], key, fragment(text));
                     model.insert(place, key, &parsed(text));

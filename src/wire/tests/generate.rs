@@ -9,17 +9,17 @@ use proptest::prelude::*;
 pub(crate) enum Json {
     /// A literal or a number.
     Word(String),
-    String(Text),
+    String(GeneratedText),
     Array(Vec<Json>),
-    Object(Vec<(Text, Json)>),
+    Object(Vec<(GeneratedText, Json)>),
 }
 
 /// A string and how each of its characters is written.
 #[derive(Debug, Clone)]
-pub(crate) struct Text(Vec<(char, Form)>);
+pub(crate) struct GeneratedText(Vec<(char, CharacterForm)>);
 
 #[derive(Debug, Clone, Copy)]
-enum Form {
+enum CharacterForm {
     Plain,
     Short,
     Upper,
@@ -125,7 +125,7 @@ impl Json {
     }
 }
 
-impl Text {
+impl GeneratedText {
     pub(crate) fn decoded(&self) -> String {
         self.0.iter().map(|(char, _)| char).collect()
     }
@@ -146,13 +146,17 @@ impl Text {
             };
             let must = char < ' ' || char == '"' || char == '\\';
             match (form, short) {
-                (Form::Plain, _) | (Form::Short, None) if !must => out.push(char),
-                (Form::Plain | Form::Short, Some(short)) => out.extend(['\\', short]),
+                (CharacterForm::Plain, _) | (CharacterForm::Short, None) if !must => out.push(char),
+                (CharacterForm::Plain | CharacterForm::Short, Some(short)) => {
+                    out.extend(['\\', short]);
+                }
                 _ => {
                     for unit in char.encode_utf16(&mut [0; 2]) {
                         let digits = match form {
-                            Form::Upper => format!("\\u{unit:04X}"),
-                            Form::Plain | Form::Short | Form::Lower => format!("\\u{unit:04x}"),
+                            CharacterForm::Upper => format!("\\u{unit:04X}"),
+                            CharacterForm::Plain | CharacterForm::Short | CharacterForm::Lower => {
+                                format!("\\u{unit:04x}")
+                            }
                         };
                         out.push_str(&digits);
                     }
@@ -163,7 +167,7 @@ impl Text {
     }
 }
 
-fn text() -> impl Strategy<Value = Text> {
+fn text() -> impl Strategy<Value = GeneratedText> {
     let char = prop_oneof![
         4 => prop::char::range(' ', '~'),
         2 => prop::sample::select(vec!['"', '\\', '/', '\u{8}', '\u{c}', '\n', '\r', '\t', '\0']),
@@ -173,7 +177,7 @@ fn text() -> impl Strategy<Value = Text> {
 }
 
 /// Few letters, so that keys meet; no control characters.
-fn key() -> impl Strategy<Value = Text> {
+fn key() -> impl Strategy<Value = GeneratedText> {
     let char = prop_oneof![
         4 => prop::sample::select(vec!['a', 'b', 'c', '"', '\\', '/', 'é', '𝄞']),
         1 => any::<char>().prop_filter("no controls", |char| !char.is_control()),
@@ -184,23 +188,23 @@ fn key() -> impl Strategy<Value = Text> {
 fn spelled(
     char: impl Strategy<Value = char>,
     length: std::ops::Range<usize>,
-) -> impl Strategy<Value = Text> {
+) -> impl Strategy<Value = GeneratedText> {
     let form = prop_oneof![
-        6 => Just(Form::Plain),
-        1 => Just(Form::Short),
-        1 => Just(Form::Upper),
-        1 => Just(Form::Lower),
+        6 => Just(CharacterForm::Plain),
+        1 => Just(CharacterForm::Short),
+        1 => Just(CharacterForm::Upper),
+        1 => Just(CharacterForm::Lower),
     ];
-    prop::collection::vec((char, form), length).prop_map(Text)
+    prop::collection::vec((char, form), length).prop_map(GeneratedText)
 }
 
 /// Members of one object, few or many; their values are small.
-pub(crate) fn members() -> impl Strategy<Value = Vec<(Text, Json)>> {
+pub(crate) fn members() -> impl Strategy<Value = Vec<(GeneratedText, Json)>> {
     let value = prop_oneof![number().prop_map(Json::Word), text().prop_map(Json::String)];
     prop::collection::vec((key(), value), 1..40).prop_map(differing)
 }
 
-fn differing(mut members: Vec<(Text, Json)>) -> Vec<(Text, Json)> {
+fn differing(mut members: Vec<(GeneratedText, Json)>) -> Vec<(GeneratedText, Json)> {
     let mut seen = HashSet::new();
     members.retain(|(key, _)| seen.insert(key.decoded()));
     members

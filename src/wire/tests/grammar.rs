@@ -222,7 +222,7 @@ fn exponents_have_digits_and_at_most_one_sign() {
             b"2.2250738585072014e-308",
             b"0e400",
             b"-0.0e+00",
-            // More than a double holds: the text is kept, and nobody here computes with it.
+            // More than a double holds: the text is kept, and the gate does not compute with it.
             b"1e309",
             b"1e400",
             b"-1e400",

@@ -22,7 +22,7 @@ async fn what_was_accepted_is_written_before_the_stream_is_closed() {
         writer.send(&format!("line {number}")).await.unwrap();
     }
     writer.close();
-    assert_eq!(writer.send("late").await, Err(Closed));
+    assert_eq!(writer.send("late").await, Err(WriterClosed));
     let mut text = String::new();
     far.read_to_string(&mut text).await.unwrap();
     let expected: Vec<_> = (0..50).map(|number| format!("line {number}")).collect();
@@ -95,9 +95,9 @@ async fn senders_who_wait_are_told_that_the_other_side_is_gone() {
     });
     sleep(Duration::from_secs(1)).await;
     drop(far);
-    assert_eq!(waiting.await.unwrap(), Err(Closed));
+    assert_eq!(waiting.await.unwrap(), Err(WriterClosed));
     assert_eq!(writer.ended().await, End::Broken(io::ErrorKind::BrokenPipe));
-    assert_eq!(writer.send("y").await, Err(Closed));
+    assert_eq!(writer.send("y").await, Err(WriterClosed));
 }
 
 #[tokio::test(start_paused = true)]
@@ -154,7 +154,7 @@ async fn lines_that_are_sent_at_once_leave_in_one_write() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever is sent by whom, and whoever loses patience when: the stream holds exactly the
+    /// For any senders, and any sender that gives up at any time, the stream holds exactly the
     /// accepted lines, whole, and each sender's in order.
     #[test]
     fn no_line_is_torn_lost_or_repeated(

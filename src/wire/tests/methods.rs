@@ -3,7 +3,7 @@
 use crate::wire::{Era, KnownMethod, Limits, Message, Method, Side};
 
 /// The table of the specification's schemas: name, whether a request, and who sends it in the
-/// legacy era and in the stateless one (a agent, u upstream, b both, - nobody).
+/// legacy era and in the stateless one (a agent, u upstream, b both, - neither).
 const TABLE: &[(&str, bool, char, char)] = &[
     ("initialize", true, 'a', '-'),
     ("notifications/initialized", false, 'a', '-'),

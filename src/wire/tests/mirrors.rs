@@ -1,7 +1,8 @@
 //! Arguments that are repeated in headers.
 
 use crate::wire::{
-    Limits, Message, Mirror, Mirrors, Misannotated, Misrepeated, Repeated, Said, Unrepeated,
+    AnnotationError, Limits, Message, Mirror, MirrorMismatch, MirrorMismatchKind, MirroredHeaders,
+    MirroredValue, Mirrors,
 };
 
 fn message(text: &str) -> Message {
@@ -71,7 +72,7 @@ fn an_annotation_may_be_deeper() {
 #[test]
 fn an_annotation_that_not_only_properties_lead_to_is_wrong_and_what_only_looks_like_one_is_none() {
     let inner = r#"{"type":"string","x-mcp-header":"H"}"#;
-    let check = |schema: String, expected: Result<usize, Misannotated>| {
+    let check = |schema: String, expected: Result<usize, AnnotationError>| {
         let tool = message(&format!(
             r#"{{"jsonrpc":"2.0","id":1,"result":{{"tools":[{{"name":"t","inputSchema":{schema}}}]}}}}"#
         ));
@@ -91,7 +92,7 @@ fn an_annotation_that_not_only_properties_lead_to_is_wrong_and_what_only_looks_l
         r#"{"patternProperties":{"x":INNER}}"#,
         "INNER",
     ] {
-        check(place.replace("INNER", inner), Err(Misannotated::Place));
+        check(place.replace("INNER", inner), Err(AnnotationError::Place));
     }
     for place in [
         r#"{"properties":{"a":{"default":INNER}}}"#,
@@ -130,7 +131,7 @@ fn one_wrong_annotation_leaves_a_tool_without_mirrors() {
 /// short of that.
 #[test]
 fn a_tool_wants_no_more_headers_than_a_request_can_have() {
-    let check = |properties: &str, expected: Result<usize, Misannotated>| {
+    let check = |properties: &str, expected: Result<usize, AnnotationError>| {
         let tool = listing(properties);
         let tools = tool.result().and_then(|it| it.get("tools")).unwrap();
         let found = Mirror::of_definition(tools.items().next().unwrap());
@@ -144,7 +145,7 @@ fn a_tool_wants_no_more_headers_than_a_request_can_have() {
         let key = "a".repeat(key);
         format!(r#"{{"{key}":{{"properties":{{{leaves}}}}}}}"#)
     };
-    let too_much = Err(Misannotated::TooMuch);
+    let too_much = Err(AnnotationError::TooMuch);
     check(&format!("{{{}}}", leaves(64, "h")), Ok(64));
     check(&format!("{{{}}}", leaves(65, "h")), too_much);
     // Each repeats the whole way to it.
@@ -206,48 +207,50 @@ fn headers_repeat_what_a_tool_wants_and_what_none_wants_means_nothing() {
     let tool = listing(r#"{"a":{"type":"string","x-mcp-header":"Region"}}"#);
     let tools = tool.result().and_then(|it| it.get("tools")).unwrap();
     let mirrors = Mirror::of_definition(tools.items().next().unwrap()).unwrap();
-    let check = |arguments: &str, said: &[(&str, Said)], expected: Result<(), Misrepeated>| {
+    let check = |arguments: &str,
+                 said: &[(&str, MirroredValue)],
+                 expected: Result<(), MirrorMismatchKind>| {
         let call = message(&format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"t","arguments":{arguments}}}}}"#
         ));
         let said = said
             .iter()
             .map(|(name, said)| ((*name).into(), said.clone()));
-        let repeated: Repeated = said.collect();
+        let repeated: MirroredHeaders = said.collect();
         let [mirror] = &*mirrors else {
             panic!("{mirrors:?}");
         };
         let header = "mcp-param-region".into();
-        let expected = expected.map_err(|how| Unrepeated { header, how });
+        let expected = expected.map_err(|how| MirrorMismatch { header, how });
         assert_eq!(repeated.repeats(mirror, &call), expected, "{arguments}");
     };
     let region = |said| [("mcp-param-region", said)];
-    let once = |value: &str| Said::Once(value.into());
+    let once = |value: &str| MirroredValue::Once(value.into());
     check(r#"{"a":"x"}"#, &region(once("x")), Ok(()));
     check("{}", &[], Ok(()));
     check(r#"{"a":null}"#, &[], Ok(()));
-    check("{}", &[("mcp-param-other", Said::Twice)], Ok(()));
-    check(r#"{"a":"x"}"#, &[], Err(Misrepeated::Missing));
+    check("{}", &[("mcp-param-other", MirroredValue::Twice)], Ok(()));
+    check(r#"{"a":"x"}"#, &[], Err(MirrorMismatchKind::Missing));
     check(
         r#"{"a":"x"}"#,
         &[("mcp-param-other", once("x"))],
-        Err(Misrepeated::Missing),
+        Err(MirrorMismatchKind::Missing),
     );
     check(
         r#"{"a":"x"}"#,
         &region(once("y")),
-        Err(Misrepeated::Differs),
+        Err(MirrorMismatchKind::Differs),
     );
-    check("{}", &region(once("x")), Err(Misrepeated::Differs));
+    check("{}", &region(once("x")), Err(MirrorMismatchKind::Differs));
     check(
         r#"{"a":"x"}"#,
-        &region(Said::Twice),
-        Err(Misrepeated::Twice),
+        &region(MirroredValue::Twice),
+        Err(MirrorMismatchKind::Twice),
     );
     check(
         r#"{"a":"x"}"#,
-        &region(Said::Unreadable),
-        Err(Misrepeated::Unreadable),
+        &region(MirroredValue::Unreadable),
+        Err(MirrorMismatchKind::Unreadable),
     );
 }
 
@@ -281,7 +284,7 @@ fn numbers_are_compared_as_numbers_and_texts_as_texts() {
         ("100", "0100", false),
         ("100", "100.", false),
         ("-1", "1", false),
-        // Equal as doubles, and not to whoever reads whole numbers.
+        // Equal as doubles, and not as whole numbers.
         ("9007199254740993", "9007199254740992", false),
         ("9007199254740993", "9007199254740993.0", true),
         ("1e400", "1e401", false),

@@ -14,9 +14,10 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::wire::{
-    Document, EventKind, Fragment, Frame, Id, JsonErrorKind, Kind, Limits, LineReader,
-    MAX_EVENT_ID_BYTES, Message, Method, Mirror, Misrepeated, Outcome, Repeated, Said, Shape,
-    SseDecoder, SseEvent, TraceContext, TraceState, Unread, Value, header_value, of_header_value,
+    DiscardReason, Document, EventKind, Fragment, Id, JsonErrorKind, JsonKind, Limits, LineFrame,
+    LineReader, MAX_EVENT_ID_BYTES, Message, Method, Mirror, MirrorMismatchKind, MirroredHeaders,
+    MirroredValue, Outcome, Shape, SseDecoder, SseEvent, TraceContext, TraceState, Value,
+    header_value, of_header_value,
 };
 
 /// What we accept serde_json reads the same way; what it accepts we refuse only for our own rules.
@@ -75,22 +76,28 @@ pub(crate) fn mirrors(input: &[u8]) {
         let name = mirror.header();
         assert!(name.starts_with(Mirror::PREFIX) && name == name.to_ascii_lowercase());
         assert_eq!(all.iter().filter(|it| it.header() == name).count(), 1);
-        let said = |said: Option<Said>| {
+        let said = |said: Option<MirroredValue>| {
             let said = said.map(|said| (Box::from(name), said));
             said.into_iter()
-                .collect::<Repeated>()
+                .collect::<MirroredHeaders>()
                 .repeats(mirror, &call)
                 .map_err(|unrepeated| unrepeated.how)
         };
-        assert_eq!(said(Some(Said::Twice)), Err(Misrepeated::Twice));
-        assert_eq!(said(Some(Said::Unreadable)), Err(Misrepeated::Unreadable));
-        let once = |text: &str| said(Some(Said::Once(text.into())));
+        assert_eq!(
+            said(Some(MirroredValue::Twice)),
+            Err(MirrorMismatchKind::Twice)
+        );
+        assert_eq!(
+            said(Some(MirroredValue::Unreadable)),
+            Err(MirrorMismatchKind::Unreadable)
+        );
+        let once = |text: &str| said(Some(MirroredValue::Once(text.into())));
         let Some(value) = mirror.value(&call) else {
             assert_eq!(said(None), Ok(()));
-            assert_eq!(once(header), Err(Misrepeated::Differs));
+            assert_eq!(once(header), Err(MirrorMismatchKind::Differs));
             continue;
         };
-        assert_eq!(said(None), Err(Misrepeated::Missing));
+        assert_eq!(said(None), Err(MirrorMismatchKind::Missing));
         let sent = of_header_value(&header_value(&value));
         assert_eq!(once(&sent.expect("what is sent is read")), Ok(()));
         assert!(*value != *header || once(header).is_ok());
@@ -243,8 +250,8 @@ fn next_frame(reader: &mut LineReader<Trickle<'_>>) -> Option<Option<Vec<u8>>> {
         let next = std::pin::pin!(reader.next());
         if let Poll::Ready(frame) = next.poll(&mut context) {
             return frame.expect("no fault").map(|frame| match frame {
-                Frame::Line(line) => Some(line.to_vec()),
-                Frame::Unread(_) | Frame::Answered(..) => None,
+                LineFrame::Line(line) => Some(line.to_vec()),
+                LineFrame::Unread(_) | LineFrame::Answered(..) => None,
             });
         }
     }
@@ -253,12 +260,12 @@ fn next_frame(reader: &mut LineReader<Trickle<'_>>) -> Option<Option<Vec<u8>>> {
 /// The tree that serde_json would have made. Numbers go through its own parser.
 pub(crate) fn tree(value: Value<'_>) -> serde_json::Value {
     match value.kind() {
-        Kind::Null => serde_json::Value::Null,
-        Kind::Bool => value.as_bool().expect("a boolean").into(),
-        Kind::Number => serde_json::from_str(value.text()).expect("a number"),
-        Kind::String => value.as_str().expect("a string").into_owned().into(),
-        Kind::Array => value.items().map(tree).collect(),
-        Kind::Object => value
+        JsonKind::Null => serde_json::Value::Null,
+        JsonKind::Bool => value.as_bool().expect("a boolean").into(),
+        JsonKind::Number => serde_json::from_str(value.text()).expect("a number"),
+        JsonKind::String => value.as_str().expect("a string").into_owned().into(),
+        JsonKind::Array => value.items().map(tree).collect(),
+        JsonKind::Object => value
             .entries()
             .map(|(key, value)| (key.into_owned(), tree(value)))
             .collect(),
@@ -268,22 +275,22 @@ pub(crate) fn tree(value: Value<'_>) -> serde_json::Value {
 /// The tree with numbers as text, for comparing what no double holds.
 fn plain(value: Value<'_>) -> serde_json::Value {
     match value.kind() {
-        Kind::Number => serde_json::json!({ "number": value.as_number() }),
-        Kind::Array => value.items().map(plain).collect(),
-        Kind::Object => value
+        JsonKind::Number => serde_json::json!({ "number": value.as_number() }),
+        JsonKind::Array => value.items().map(plain).collect(),
+        JsonKind::Object => value
             .entries()
             .map(|(key, value)| (key.into_owned(), plain(value)))
             .collect(),
-        Kind::Null | Kind::Bool | Kind::String => tree(value),
+        JsonKind::Null | JsonKind::Bool | JsonKind::String => tree(value),
     }
 }
 
 fn rebuild(value: Value<'_>) -> Fragment {
     match value.kind() {
-        Kind::Null | Kind::Bool | Kind::Number => Fragment::copy_of(value),
-        Kind::String => Fragment::string(&value.as_str().expect("a string")),
-        Kind::Array => Fragment::array(value.items().map(rebuild)),
-        Kind::Object => {
+        JsonKind::Null | JsonKind::Bool | JsonKind::Number => Fragment::copy_of(value),
+        JsonKind::String => Fragment::string(&value.as_str().expect("a string")),
+        JsonKind::Array => Fragment::array(value.items().map(rebuild)),
+        JsonKind::Object => {
             let members: Vec<_> = value
                 .entries()
                 .map(|(key, value)| (key, rebuild(value)))
@@ -398,7 +405,7 @@ pub(crate) fn sse(input: &[u8]) {
     }
     // An event without its end may have been too long already.
     if events.len() == expected.len() + 1 {
-        assert_eq!(events.pop(), Some(SseEvent::Unread(Unread::TooLong)));
+        assert_eq!(events.pop(), Some(SseEvent::Unread(DiscardReason::TooLong)));
     }
     assert_eq!(events, expected);
     assert_eq!(decoder.last_event_id().unwrap_or_default(), expected_id);
@@ -427,7 +434,7 @@ fn plain_sse(stream: &[u8], max_bytes: usize) -> (Vec<SseEvent>, Vec<u8>, Option
                 _ => EventKind::Other,
             };
             if whole.len() > max_bytes {
-                events.push(SseEvent::Unread(Unread::TooLong));
+                events.push(SseEvent::Unread(DiscardReason::TooLong));
             } else if !lines.is_empty() {
                 events.push(SseEvent::Event { kind, data: whole });
             }

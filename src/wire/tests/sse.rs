@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use crate::memory::Memory;
-use crate::wire::{EventKind, MAX_EVENT_ID_BYTES, SseDecoder, SseEvent, Unread};
+use crate::wire::{DiscardReason, EventKind, MAX_EVENT_ID_BYTES, SseDecoder, SseEvent};
 
 use super::oracle;
 
@@ -40,7 +40,10 @@ fn an_event_without_memory_for_it_is_thrown_away_and_the_next_one_is_told() {
         let told = decoder.next(&mut long.as_bytes());
         let is_event = matches!(told, Some(SseEvent::Event { .. }));
         assert_eq!(is_event, is_kept, "{told:?}");
-        assert_eq!(told == Some(SseEvent::Unread(Unread::NoMemory)), !is_kept);
+        assert_eq!(
+            told == Some(SseEvent::Unread(DiscardReason::NoMemory)),
+            !is_kept
+        );
         assert!(decoder.memory() < 1 << 12);
     }
 }
@@ -121,7 +124,7 @@ fn an_event_that_is_too_long_is_told_once_and_the_next_one_is_read() {
     let check = |stream: &str, events: &[SseEvent]| {
         assert_eq!(decoded(stream.as_bytes(), 4).0, events, "{stream:?}");
     };
-    let too_long = || SseEvent::Unread(Unread::TooLong);
+    let too_long = || SseEvent::Unread(DiscardReason::TooLong);
     check("data: 1234\n\n", &[message("1234")]);
     check("data: 12345", &[too_long()]);
     check(

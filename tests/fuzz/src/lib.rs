@@ -44,36 +44,36 @@ use guard::{secrets, text as guarded_text};
 #[expect(dead_code, reason = "what judges asks for more than the laws do")]
 pub mod policy {
     mod action;
-    mod checked;
+    mod checked_policies;
     mod combine;
     mod decision;
     mod engine;
     mod errors;
     mod facts;
-    pub mod held;
     mod labels;
     mod leaves;
     pub mod location;
     mod lock;
-    mod lock_words;
+    mod locked_texts;
     mod mutant;
     mod numbers;
     mod observe;
-    mod outlook;
+    mod partial;
+    pub mod sensitivity;
     mod shape;
     mod snapshot;
     mod trace;
     pub mod uris;
     #[path = "uris/oracle.rs"]
     mod uris_oracle;
-    pub use decision::Origin;
+    pub use decision::PolicyOrigin;
     pub use errors::PolicyProblem;
     pub use facts::Consent;
-    pub use held::Held;
+    pub use sensitivity::SessionSensitivity;
     pub use labels::MAX_LEVEL;
-    pub use lock::{Fingerprint, Lock, LockedTool};
-    pub use lock_words::{LockedPrompt, LockedWords};
-    pub use shape::{Member, Presence, Record, Scalar, Shape, Untyped};
+    pub use lock::{DefinitionFingerprint, Lock, LockedTool};
+    pub use locked_texts::{LockedPrompt, LockedTexts};
+    pub use shape::{Member, Presence, RecordShape, Scalar, UntypedMember, ValueShape};
     pub use snapshot::PolicySource;
     /// A resource has one spelling, which is the same place and its own spelling.
     pub fn uris_laws(text: &str) {
@@ -136,7 +136,7 @@ mod ratchet {
     mod store;
     use key::SessionKey;
     use memory::InMemory;
-    /// Nobody is told of anything here.
+    /// Discards all notifications.
     mod room {
         pub(super) fn tell(_: usize, _: usize) {}
     }
@@ -157,7 +157,7 @@ pub fn journal(input: &[u8]) {
 #[expect(dead_code, reason = "who plays a recording asks for more than the laws do")]
 mod replay {
     mod oracle;
-    mod said;
+    mod messages;
     pub(super) fn laws(text: &str) {
         oracle::laws(text);
     }
@@ -190,7 +190,7 @@ mod oauth {
     }
 }
 
-/// A token is the one that any reader sees, and a secret goes to nobody but the issuer that was asked.
+/// A token is the one that any reader sees, and a secret goes only to the issuer.
 pub fn oauth(input: &[u8]) {
     oauth::laws(&String::from_utf8_lossy(input));
 }
@@ -213,7 +213,7 @@ mod jwt {
     }
 }
 
-/// Nothing that nobody signed is believed.
+/// The gate trusts no unsigned token.
 pub fn token(input: &[u8]) {
     jwt::laws(input);
 }
@@ -254,7 +254,7 @@ mod text_laws {
     }
 }
 
-/// A cleaned text is as it was but for what nobody sees, no longer, and stays as it is.
+/// Sanitizing removes only invisible characters, never lengthens a text, and is idempotent.
 pub fn text(input: &[u8]) {
     text_laws::laws(&String::from_utf8_lossy(input));
 }

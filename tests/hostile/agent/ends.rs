@@ -1,4 +1,4 @@
-//! Ends of the agent while something is under way, and what is read by nobody.
+//! Ends of the agent while something is under way, and output without a reader.
 
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::os::fd::OwnedFd;
@@ -169,7 +169,7 @@ fn an_agent_that_closes_its_reading_end_leaves_no_call_without_an_outcome() {
             gate.send(&call(id));
         }
         assert!(gate.line().contains("safe ran"));
-        // Nobody reads from here on; the agent's other end stays open.
+        // The agent reads no more; its other end stays open.
         gate.output = None;
         let code = gate.code();
         let mut stderr = String::new();
@@ -244,7 +244,7 @@ fn a_signal_ends_a_gate_whose_server_reads_no_more() {
     for id in &ids {
         let answer = talk.answer(id);
         assert!(answer.contains(r#""code":-32603,"#), "{answer}");
-        // The server lives: nobody waited for it to end by itself.
+        // The server lives: the gate did not wait for its exit.
         assert!(!answer.contains("ended"), "{answer}");
     }
     // The agent goes on to ask, and does not close its end.

@@ -36,9 +36,9 @@ fn without_reference(error: &str) -> String {
 #[test]
 fn a_denied_tool_is_answered_like_one_that_does_not_exist() {
     let rows = [
-        // It is there, and only denied; nobody has it, and the list would not permit it either.
+        // It exists and is denied; it does not exist, and the list would not permit it either.
         ["add", "xyz"],
-        // It is there, and only denied; the list would permit it, but nobody has it.
+        // It exists and is denied; the list would permit it, but it does not exist.
         ["large", "ghost"],
     ];
     for names in rows {

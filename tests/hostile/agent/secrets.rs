@@ -132,7 +132,7 @@ fn is_told_nowhere(past: &Past) {
 
 #[test]
 fn a_secret_in_the_words_of_the_protocol_is_told_nowhere() {
-    // As a revision that nobody speaks, which is quoted where it is refused.
+    // As an unknown revision, which the rejection quotes.
     let mut talk = scripted(BABBLER, "VERSION", SECRET);
     let answer = talk.open();
     assert!(answer.contains("[redacted]"), "{answer}");

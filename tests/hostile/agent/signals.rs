@@ -112,7 +112,7 @@ fn a_killed_gate_leaves_no_process_behind() {
         // The gate, two launchers or the server in place of one, and perhaps a grandchild.
         let running = processes::marked(setup.mark());
         assert!(running.len() >= 3, "{mode}: {running:?}");
-        // Not SIGHUP, which whoever starts the tests may have told them to ignore.
+        // Not SIGHUP, which the parent of the tests may have set to ignored.
         signal(&gate, Signal::KILL);
         let ended = gate.end();
         assert_eq!(ended.code, None, "{mode}: {}", ended.stderr);

@@ -22,7 +22,7 @@ enum After {
     Works,
     /// It does once the server was started again.
     Recovers,
-    /// The server's output is past repair, or nobody reads its input.
+    /// The server's output is past repair, or the server does not read its input.
     Dead,
 }
 

@@ -688,7 +688,7 @@ impl crate::identity::Authenticate for Stranger {
         &'a self,
         _: &'a hyper::HeaderMap,
         _: std::net::IpAddr,
-    ) -> crate::identity::Identified<'a> {
+    ) -> crate::identity::Authentication<'a> {
         Box::pin(std::future::ready(Err(crate::identity::Challenge::Missing)))
     }
 

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use super::agent::{Request, field};
 use super::rig::{RESULT, Rig, note, patient, reply};
 use crate::clock::Clock;
-use crate::identity::{Authenticate, Identified, Identity, Proof};
+use crate::identity::{Authenticate, Authentication, Credential, Identity};
 use crate::wire::Stream;
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
@@ -43,10 +43,10 @@ impl Clock for Day {
 struct Fleeting(Arc<Day>);
 
 impl Authenticate for Fleeting {
-    fn identify<'a>(&'a self, _: &'a HeaderMap, _: IpAddr) -> Identified<'a> {
+    fn identify<'a>(&'a self, _: &'a HeaderMap, _: IpAddr) -> Authentication<'a> {
         let until = self.0.now().as_second() + 1;
         let clock = Arc::clone(&self.0) as Arc<dyn Clock>;
-        let proof = Proof::until(Identity::named("alpha"), until, clock);
+        let proof = Credential::until(Identity::named("alpha"), until, clock);
         Box::pin(std::future::ready(Ok(proof)))
     }
 }

@@ -4,7 +4,7 @@ use super::agent::{Request, field};
 use super::rig::{INITIALIZE, RESULT, Rig, note, refusal, reply};
 use crate::agent::http::ConversationKind;
 use crate::agent::http::channel::Piece;
-use crate::wire::Form;
+use crate::wire::ArrivalForm;
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
 
@@ -51,7 +51,7 @@ async fn a_reply_that_came_as_an_event_goes_on_as_one() {
     let line = reply("7", "{}");
     let piece = Piece::Reply {
         error: None,
-        form: Form::Event,
+        form: ArrivalForm::Event,
     };
     gate.reply(stream, piece, &line).await;
     let answer = agent.answer().await;

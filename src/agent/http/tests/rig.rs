@@ -12,8 +12,10 @@ use crate::agent::http::{
     Arrival, Brought, ConversationKind, Health, HttpRefusal, Inbound, Listener, Outside, Settings,
     Streams,
 };
-use crate::identity::{Anonymous, Authenticate, Identity, Reach, StaticToken, StaticTokens};
-use crate::wire::{Form, Id, Message, Shape, Stream};
+use crate::identity::{
+    Anonymous, AnonymousReach, Authenticate, Identity, StaticToken, StaticTokens,
+};
+use crate::wire::{ArrivalForm, Id, Message, Shape, Stream};
 
 use super::agent::{Agent, Request};
 
@@ -57,7 +59,7 @@ impl Rig {
     }
 
     pub(super) async fn with(settings: Settings) -> Self {
-        Self::knowing(settings, Arc::new(Anonymous(Reach::ThisMachine))).await
+        Self::knowing(settings, Arc::new(Anonymous(AnonymousReach::ThisMachine))).await
     }
 
     /// Two agents: `alpha` and `beta`, whose tokens are [`token`].
@@ -190,13 +192,13 @@ pub(super) fn reply(id: &str, result: &str) -> String {
 
 pub(super) const RESULT: Piece = Piece::Reply {
     error: None,
-    form: Form::Whole,
+    form: ArrivalForm::Whole,
 };
 
 pub(super) fn refusal(code: i64) -> Piece {
     Piece::Reply {
         error: Some(code),
-        form: Form::Whole,
+        form: ArrivalForm::Whole,
     }
 }
 

@@ -3,7 +3,7 @@
 use super::agent::Request;
 use super::rig::{INITIALIZE, RESULT, Rig, note, refusal, reply};
 use crate::agent::http::ConversationKind;
-use crate::wire::{Repeated, Said, Stream};
+use crate::wire::{MirroredHeaders, MirroredValue, Stream};
 
 fn message(method: &str, params: &str) -> String {
     format!(
@@ -262,11 +262,11 @@ async fn what_headers_say_of_a_call_goes_with_it() {
         .header("Mcp-Other", "y");
     agent.send(&request).await;
     let mut gate = rig.arrival().await;
-    let expected: Repeated = [
-        ("mcp-param-region", Said::Once("x".into())),
-        ("mcp-param-n", Said::Once("7".into())),
-        ("mcp-param-twice", Said::Twice),
-        ("mcp-param-wrong", Said::Unreadable),
+    let expected: MirroredHeaders = [
+        ("mcp-param-region", MirroredValue::Once("x".into())),
+        ("mcp-param-n", MirroredValue::Once("7".into())),
+        ("mcp-param-twice", MirroredValue::Twice),
+        ("mcp-param-wrong", MirroredValue::Unreadable),
     ]
     .map(|(name, said)| (name.into(), said))
     .into_iter()

@@ -6,7 +6,7 @@ use super::rounds::{META, approving, asked_by_result, has_listed, modern};
 use super::sessions::once_per_session;
 use super::*;
 use crate::gate::rates::Pace;
-use crate::policy::Held;
+use crate::policy::SessionSensitivity;
 use crate::session::{Answer as Stored, Ids, Kept, Raised, SessionKey, SessionStore, Whose};
 use crate::wire::Stream;
 
@@ -242,14 +242,14 @@ struct Forgetting(Arc<Session>, AtomicU64);
 
 impl Forgetting {
     /// Asked for when a message comes, and then when it raises.
-    fn now(&self) -> Arc<Held> {
+    fn now(&self) -> Arc<SessionSensitivity> {
         let level = i64::from(self.1.fetch_add(1, Ordering::Relaxed) == 1);
         if level > 0 {
             self.0.state().tools.forget();
         }
-        Arc::new(Held {
+        Arc::new(SessionSensitivity {
             level,
-            ..Held::default()
+            ..SessionSensitivity::default()
         })
     }
 }
@@ -259,7 +259,7 @@ impl SessionStore for Forgetting {
         Stored::Now(Ok(Kept::having_read(self.now())))
     }
 
-    fn raise<'a>(&'a self, _: &'a SessionKey, _: &'a Held) -> Stored<'a, Raised> {
+    fn raise<'a>(&'a self, _: &'a SessionKey, _: &'a SessionSensitivity) -> Stored<'a, Raised> {
         Stored::Now(Ok(Raised::unchanged(&self.now())))
     }
 

@@ -1,7 +1,7 @@
 //! Agents without sessions: they are asked by a result, and bring the answer back.
 
 use super::*;
-use crate::wire::{Carrier, Fragment, Said, Stream};
+use crate::wire::{Fragment, MirroredValue, Stream, TransportHeaders};
 
 pub(super) const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}"#;
 
@@ -95,8 +95,8 @@ async fn after_a_yes_headers_are_compared_with_the_call_as_before_it() {
         let id = id_of(&bench.to_upstream()[0]);
         bench.upstream(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{{"name":"ask","inputSchema":{{"type":"object","properties":{{"a":{{"type":"string","x-mcp-header":"Region"}}}}}}}}]}}}}"#)).await;
         bench.to_agent();
-        let header = ("mcp-param-region".into(), Said::Once(said.into()));
-        let carrier = Carrier {
+        let header = ("mcp-param-region".into(), MirroredValue::Once(said.into()));
+        let carrier = TransportHeaders {
             repeated: Some([header].into_iter().collect()),
             state: None,
         };

@@ -5,7 +5,7 @@ use super::servers::of_servers;
 use super::*;
 use crate::gate::UpstreamFault;
 use crate::gate::tests::isolate::elsewhere::begin;
-use crate::policy::Held;
+use crate::policy::SessionSensitivity;
 use crate::session::{Answer as Stored, Kept, Raised, SessionKey, SessionStore, Whose};
 
 pub(super) const SAMPLE: &str = r#""s":{"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"sum it up"}}],"maxTokens":10}}"#;
@@ -555,7 +555,7 @@ impl SessionStore for Slow {
         Self::later(Kept::default())
     }
 
-    fn raise<'a>(&'a self, _: &'a SessionKey, _: &'a Held) -> Stored<'a, Raised> {
+    fn raise<'a>(&'a self, _: &'a SessionKey, _: &'a SessionSensitivity) -> Stored<'a, Raised> {
         Self::later(Raised::unchanged(&Arc::default()))
     }
 

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::gate::tests::ratchet::{CLOSED, TOOLS, policies};
-use crate::policy::Held;
+use crate::policy::SessionSensitivity;
 
 /// A session in which reading has become the task `t-1`, and another one of the same principal.
 async fn two_sessions() -> Bench {
@@ -145,7 +145,11 @@ async fn what_news_of_a_task_say_is_received_as_the_result_of_its_call() {
         bench.gate.policy.publish(policies.with_labels(labels));
         bench.upstream(&status(&format!("{PLAIN}{more}"))).await;
         assert_eq!(bench.to_agent().len(), usize::from(passes), "{more}");
-        assert_eq!(*bench.talk.session.state().held, Held::default(), "{more}");
+        assert_eq!(
+            *bench.talk.session.state().held,
+            SessionSensitivity::default(),
+            "{more}"
+        );
     }
     // What is not finished is no result.
     let bench = two_sessions().await;

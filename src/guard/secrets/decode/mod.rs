@@ -22,14 +22,14 @@ use super::finding::Layer;
 const SHORTEST_TEXT: usize = 12;
 
 /// One readable part of something decoded.
-pub(super) struct Decoded<'d> {
+pub(super) struct DecodedText<'d> {
     pub(super) text: &'d str,
     pub(super) layer: Layer,
-    source: Source<'d>,
+    source: DecodedSource<'d>,
 }
 
 /// Where in the encoded text the decoded one comes from.
-enum Source<'d> {
+enum DecodedSource<'d> {
     /// Told only as a whole.
     Run(Range<usize>),
     /// Told by the place of each byte.
@@ -49,14 +49,14 @@ pub(super) fn may_be_decoded(text: &str) -> bool {
 /// stop.
 pub(super) fn each_decoded(
     text: &str,
-    mut found: impl FnMut(&Decoded<'_>) -> ControlFlow<()>,
+    mut found: impl FnMut(&DecodedText<'_>) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     percent::each(text, |encoded| {
         each_text(encoded.bytes(), |text, offset| {
-            found(&Decoded {
+            found(&DecodedText {
                 text,
                 layer: Layer::Url,
-                source: Source::Escapes { encoded, offset },
+                source: DecodedSource::Escapes { encoded, offset },
             })
         })
     })?;
@@ -66,10 +66,10 @@ pub(super) fn each_decoded(
     for run in base64::runs_of(text.as_bytes()) {
         let mut give = |bytes: &[u8], layer: Layer, range: &Range<usize>| {
             let mut tell = |text: &str| {
-                found(&Decoded {
+                found(&DecodedText {
                     text,
                     layer,
-                    source: Source::Run(range.clone()),
+                    source: DecodedSource::Run(range.clone()),
                 })
             };
             each_text(bytes, |text, _| tell(text))?;
@@ -93,17 +93,17 @@ pub(super) fn each_decoded(
     ControlFlow::Continue(())
 }
 
-impl Decoded<'_> {
+impl DecodedText<'_> {
     /// Whether a secret in it takes out the whole encoded run.
     pub(super) fn is_told_whole(&self) -> bool {
-        matches!(self.source, Source::Run(_))
+        matches!(self.source, DecodedSource::Run(_))
     }
 
     /// The encoded run that holds what stands here in the readable part.
     pub(super) fn run_of(&self, found: &Range<usize>) -> Range<usize> {
         match &self.source {
-            Source::Run(range) => range.clone(),
-            Source::Escapes { encoded, offset } => {
+            DecodedSource::Run(range) => range.clone(),
+            DecodedSource::Escapes { encoded, offset } => {
                 encoded.run_of(&(found.start + offset..found.end + offset))
             }
         }

@@ -1,75 +1,78 @@
 //! Credentials behind and before what is no word: escapes, colours, markup.
 
 use super::BUILTIN;
-use super::corpus::{Kept, percent, samples};
+use super::corpus::{CredentialPosition, percent, samples};
 
 /// What may stand round a line of a file, `{}`; in a string of JSON if so marked.
-const LINES: [(&str, Written); 14] = [
+const LINES: [(&str, TextForm); 14] = [
     (
         r#"{"path":".env","content":"FOO\n{}\nBAR"}"#,
-        Written::InJson,
+        TextForm::InJson,
     ),
-    (r#"{"content":"FOO\r\n{}\r\nBAR"}"#, Written::InJson),
-    (r#"{"stdout":"github\t{}\t1"}"#, Written::InJson),
-    (r#"{"t":"{\"content\":\"a\\n{}\\nb\"}"}"#, Written::InJson),
-    ("{\"u\":\"a?it\\u003d{}\\u0026b\"}", Written::InJson),
-    ("{\"u\":\"\\u003c{}\\u003e\"}", Written::InJson),
-    ("b'it\\x3d{}\\x0a'", Written::InJson),
-    ("\u{1b}[32m{}\u{1b}[0m", Written::Plainly),
-    ("\u{1b}[1mit\u{1b}[0m{}\n", Written::Plainly),
-    ("{\"log\":\"\\u001b[32m{}\\u001b[0m\"}", Written::InJson),
-    ("https://a.invalid/?q=a%0A{}%0Ab", Written::Plainly),
-    ("it=3D{}\n", Written::Plainly),
-    ("<a b=&quot;{}&quot;>", Written::Plainly),
-    ("&lt;{}&gt;", Written::Plainly),
+    (r#"{"content":"FOO\r\n{}\r\nBAR"}"#, TextForm::InJson),
+    (r#"{"stdout":"github\t{}\t1"}"#, TextForm::InJson),
+    (r#"{"t":"{\"content\":\"a\\n{}\\nb\"}"}"#, TextForm::InJson),
+    ("{\"u\":\"a?it\\u003d{}\\u0026b\"}", TextForm::InJson),
+    ("{\"u\":\"\\u003c{}\\u003e\"}", TextForm::InJson),
+    ("b'it\\x3d{}\\x0a'", TextForm::InJson),
+    ("\u{1b}[32m{}\u{1b}[0m", TextForm::Plainly),
+    ("\u{1b}[1mit\u{1b}[0m{}\n", TextForm::Plainly),
+    ("{\"log\":\"\\u001b[32m{}\\u001b[0m\"}", TextForm::InJson),
+    ("https://a.invalid/?q=a%0A{}%0Ab", TextForm::Plainly),
+    ("it=3D{}\n", TextForm::Plainly),
+    ("<a b=&quot;{}&quot;>", TextForm::Plainly),
+    ("&lt;{}&gt;", TextForm::Plainly),
 ];
 
 /// How a name and its value are written beside each other.
-const PAIRS: [(&str, Written); 20] = [
-    (r#"{"name":"{NAME}","value":"{}"}"#, Written::Plainly),
-    (r#"{"key": "{NAME}", "value": "{}"}"#, Written::Plainly),
+const PAIRS: [(&str, TextForm); 20] = [
+    (r#"{"name":"{NAME}","value":"{}"}"#, TextForm::Plainly),
+    (r#"{"key": "{NAME}", "value": "{}"}"#, TextForm::Plainly),
     (
         "[\n  {\n    \"name\": \"{NAME}\",\n    \"value\": \"{}\"\n  }\n]",
-        Written::Plainly,
+        TextForm::Plainly,
     ),
     (
         r#"{"t":"[{\"name\":\"{NAME}\",\"value\":\"{}\"}]"}"#,
-        Written::InJson,
+        TextForm::InJson,
     ),
-    ("- name: {NAME}\n  value: \"{}\"\n", Written::Plainly),
+    ("- name: {NAME}\n  value: \"{}\"\n", TextForm::Plainly),
     (
         r#"{"content":"env:\n  - name: {NAME}\n    value: {}\n"}"#,
-        Written::InJson,
+        TextForm::InJson,
     ),
-    (r#"<add key="{NAME}" value="{}"/>"#, Written::Plainly),
-    (r#"<input name="{name}" value="{}">"#, Written::Plainly),
-    ("| {NAME} | {} |", Written::Plainly),
-    ("| `{NAME}` | `{}` | note |", Written::Plainly),
-    ("|{NAME}|{}|", Written::Plainly),
-    ("**{NAME}**: {}", Written::Plainly),
-    ("- **{NAME}:** `{}`", Written::Plainly),
-    ("`{NAME}`: `{}`", Written::Plainly),
-    ("{NAME}=&quot;{}&quot;", Written::Plainly),
-    ("{NAME}=&#39;{}&#39;", Written::Plainly),
-    (r"https://a.invalid/?{name}\u003d{}\u0026b", Written::InJson),
+    (r#"<add key="{NAME}" value="{}"/>"#, TextForm::Plainly),
+    (r#"<input name="{name}" value="{}">"#, TextForm::Plainly),
+    ("| {NAME} | {} |", TextForm::Plainly),
+    ("| `{NAME}` | `{}` | note |", TextForm::Plainly),
+    ("|{NAME}|{}|", TextForm::Plainly),
+    ("**{NAME}**: {}", TextForm::Plainly),
+    ("- **{NAME}:** `{}`", TextForm::Plainly),
+    ("`{NAME}`: `{}`", TextForm::Plainly),
+    ("{NAME}=&quot;{}&quot;", TextForm::Plainly),
+    ("{NAME}=&#39;{}&#39;", TextForm::Plainly),
+    (
+        r"https://a.invalid/?{name}\u003d{}\u0026b",
+        TextForm::InJson,
+    ),
     (
         "\u{1b}[1m{NAME}\u{1b}[0m=\u{1b}[32m{}\u{1b}[0m",
-        Written::Plainly,
+        TextForm::Plainly,
     ),
     (
         r"\u001b[1m{NAME}\u001b[0m: \u001b[32m{}\u001b[0m",
-        Written::InJson,
+        TextForm::InJson,
     ),
-    ("{NAME} => '{}'", Written::Plainly),
+    ("{NAME} => '{}'", TextForm::Plainly),
 ];
 
 #[derive(Clone, Copy)]
-enum Written {
+enum TextForm {
     Plainly,
     InJson,
 }
 
-impl Written {
+impl TextForm {
     fn write(self, text: &str) -> String {
         match self {
             Self::Plainly => text.to_owned(),
@@ -106,9 +109,9 @@ fn what_stands_round_a_line_hides_no_credential_in_it() {
     for (around, written) in LINES {
         let lines = samples(1).into_iter().map(|sample| {
             let line = match &sample.kept {
-                Kept::Bare => sample.credential.clone(),
-                Kept::Under(name) => format!("{name}={}", sample.credential),
-                Kept::InText => sample.text.clone(),
+                CredentialPosition::Bare => sample.credential.clone(),
+                CredentialPosition::Under(name) => format!("{name}={}", sample.credential),
+                CredentialPosition::InText => sample.text.clone(),
             };
             (
                 sample.kind,
@@ -124,7 +127,7 @@ fn what_stands_round_a_line_hides_no_credential_in_it() {
 fn a_name_tells_a_credential_however_the_two_are_written() {
     for (pair, written) in PAIRS {
         let texts = samples(1).into_iter().filter_map(|sample| {
-            let Kept::Under(name) = &sample.kept else {
+            let CredentialPosition::Under(name) = &sample.kept else {
                 return None;
             };
             let secret = written.write(&sample.credential);

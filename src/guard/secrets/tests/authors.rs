@@ -1,10 +1,10 @@
 //! Rules of authors.
 
 use super::BUILTIN;
-use crate::guard::secrets::{OwnRules, Rule, RuleDoubt, RuleError, Rules};
+use crate::guard::secrets::{CustomRules, RuleError, RuleWarning, SecretRule, SecretRules};
 
-fn rule(id: &str, keywords: &[&str], pattern: &str) -> Rule {
-    Rule {
+fn rule(id: &str, keywords: &[&str], pattern: &str) -> SecretRule {
+    SecretRule {
         id: id.to_owned(),
         keywords: keywords.iter().map(|&word| word.to_owned()).collect(),
         pattern: pattern.to_owned(),
@@ -13,14 +13,14 @@ fn rule(id: &str, keywords: &[&str], pattern: &str) -> Rule {
 }
 
 #[track_caller]
-fn check(rules: &[Rule], text: &str, becomes: &str) {
-    let rules = Rules::with(rules).unwrap();
+fn check(rules: &[SecretRule], text: &str, becomes: &str) {
+    let rules = SecretRules::with(rules).unwrap();
     assert_eq!(rules.redact(text).text, becomes);
 }
 
 #[track_caller]
-fn check_refused(rules: &[Rule], expected: &[&str]) {
-    let problems = Rules::with(rules).unwrap_err();
+fn check_refused(rules: &[SecretRule], expected: &[&str]) {
+    let problems = SecretRules::with(rules).unwrap_err();
     let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
     assert_eq!(told, expected);
 }
@@ -53,7 +53,7 @@ fn a_pattern_may_use_all_of_unicode() {
 
 #[test]
 fn what_is_not_random_enough_is_no_secret() {
-    let picky = Rule {
+    let picky = SecretRule {
         min_entropy: Some(30),
         ..rule("pin", &["pin="], "pin=(?<secret>[a-z0-9]{16})")
     };
@@ -79,7 +79,7 @@ fn an_authors_rule_names_a_secret_before_ours() {
 
 #[test]
 fn what_only_looks_like_a_match_may_hide_one() {
-    let picky = Rule {
+    let picky = SecretRule {
         min_entropy: Some(25),
         ..rule("pin", &["pin"], "pin[: ]+(?<secret>[a-z0-9: ]{8})")
     };
@@ -116,10 +116,10 @@ fn all_that_is_wrong_is_told_at_once() {
 
 #[test]
 fn too_many_rules_or_keywords_are_refused() {
-    let many: Vec<Rule> = (0..501)
+    let many: Vec<SecretRule> = (0..501)
         .map(|number| rule(&format!("r{number}"), &["abc"], "abc"))
         .collect();
-    let problems = Rules::with(&many).unwrap_err();
+    let problems = SecretRules::with(&many).unwrap_err();
     assert_eq!(
         problems,
         [RuleError::TooMany {
@@ -137,7 +137,7 @@ fn too_many_rules_or_keywords_are_refused() {
 #[test]
 fn names_that_try_to_break_out_are_refused() {
     for id in ["", "a]b", "a\nb", "é", &"x".repeat(65), "\u{202e}a", "A"] {
-        let problems = Rules::with(&[rule(id, &["abc"], "abc")]).unwrap_err();
+        let problems = SecretRules::with(&[rule(id, &["abc"], "abc")]).unwrap_err();
         assert_eq!(
             problems,
             [RuleError::Id {
@@ -151,27 +151,27 @@ fn names_that_try_to_break_out_are_refused() {
 fn nothing_of_a_pattern_is_in_what_developers_see() {
     let rules = [rule("acme", &["hunter"], "hunter2")];
     assert!(!format!("{rules:?}").contains("hunter"));
-    assert!(!format!("{:?}", Rules::with(&rules).unwrap()).contains("hunter"));
+    assert!(!format!("{:?}", SecretRules::with(&rules).unwrap()).contains("hunter"));
 }
 
 #[test]
 fn a_rule_that_cannot_find_what_it_is_for_is_told_and_no_other() {
     let check = |keywords: &[&str], pattern: &str, min_entropy: Option<u8>, expected| {
-        let one = Rule {
+        let one = SecretRule {
             min_entropy,
             ..rule("own", keywords, pattern)
         };
-        let own = OwnRules::new(vec![one]).unwrap();
-        let doubts: Vec<RuleDoubt> = own.doubts().collect();
+        let own = CustomRules::new(vec![one]).unwrap();
+        let doubts: Vec<RuleWarning> = own.doubts().collect();
         assert_eq!(doubts.first(), expected, "{keywords:?} {pattern}");
     };
-    let apart = Some(&RuleDoubt::Apart {
+    let apart = Some(&RuleWarning::Apart {
         rule: "own".to_owned(),
     });
-    let entropy = Some(&RuleDoubt::Entropy {
+    let entropy = Some(&RuleWarning::Entropy {
         rule: "own".to_owned(),
     });
-    let nothing = Some(&RuleDoubt::Nothing {
+    let nothing = Some(&RuleWarning::Nothing {
         rule: "own".to_owned(),
     });
     let token = "acme_(?:live|test)_[A-Za-z0-9]{24}";
@@ -217,16 +217,19 @@ fn a_rule_that_cannot_find_what_it_is_for_is_told_and_no_other() {
 
 #[test]
 fn what_a_rule_that_is_told_of_would_find_is_not_found() {
-    let finds = |one: Rule, text: &str| {
-        let is_told = OwnRules::new(vec![one.clone()]).unwrap().doubts().count();
-        let found = Rules::with(&[one]).unwrap().find(text).len();
+    let finds = |one: SecretRule, text: &str| {
+        let is_told = CustomRules::new(vec![one.clone()])
+            .unwrap()
+            .doubts()
+            .count();
+        let found = SecretRules::with(&[one]).unwrap().find(text).len();
         (is_told, found)
     };
     let text = "acme_live_Zx8Qw3Rt6Yu1Io5Pa7Sd9Fg2 and 48151623";
     let token = "acme_(?:live|test)_[A-Za-z0-9]{24}";
     assert_eq!(finds(rule("own", &["acme_"], token), text), (0, 1));
     assert_eq!(finds(rule("own", &["acne_"], token), text), (1, 0));
-    let code = |min_entropy| Rule {
+    let code = |min_entropy| SecretRule {
         min_entropy: Some(min_entropy),
         ..rule("own", &["481"], "[0-9]{8}")
     };

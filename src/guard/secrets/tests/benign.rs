@@ -13,12 +13,12 @@ const GENERATED: usize = 20_000;
 const MOST_PER_THOUSAND: usize = 1;
 
 #[derive(Default)]
-struct Tally {
+struct BenignTally {
     lines: usize,
     findings: Vec<String>,
 }
 
-impl Tally {
+impl BenignTally {
     fn count(&mut self, source: &str, text: &str) {
         self.lines += text.lines().count();
         for finding in BUILTIN.find(text) {
@@ -51,7 +51,7 @@ impl Tally {
 
 #[test]
 fn examples_and_ordinary_texts_hold_no_secrets() {
-    let mut tally = Tally::default();
+    let mut tally = BenignTally::default();
     for file in files_below(&directory().join("benign")) {
         let text = fs::read_to_string(&file).unwrap();
         tally.count(&file.file_name().unwrap().to_string_lossy(), &text);
@@ -64,7 +64,7 @@ fn examples_and_ordinary_texts_hold_no_secrets() {
 fn hashes_identifiers_and_images_are_no_secrets() {
     let mut dice = Dice::new(11);
     let text: String = (0..GENERATED).map(|_| line(&mut dice) + "\n").collect();
-    let mut tally = Tally::default();
+    let mut tally = BenignTally::default();
     tally.count("generated", &text);
     tally.check("generated", 10_000);
 }
@@ -72,7 +72,7 @@ fn hashes_identifiers_and_images_are_no_secrets() {
 #[test]
 fn our_own_documents_and_sources_hold_no_secrets() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut tally = Tally::default();
+    let mut tally = BenignTally::default();
     for part in ["README.md", "docs", "fixtures", "policies", "src"] {
         for file in files_below(&root.join(part)) {
             if let Ok(text) = fs::read_to_string(&file) {

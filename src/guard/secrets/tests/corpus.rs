@@ -1,4 +1,4 @@
-//! Credentials that nobody has, made from descriptions of their formats.
+//! Invalid credentials, made from descriptions of their formats.
 //!
 //! See `tests/corpora/secrets/README.md`.
 
@@ -11,7 +11,7 @@ pub(super) struct Dice(u64);
 /// A credential somewhere in a text.
 pub(super) struct Sample {
     pub(super) kind: String,
-    pub(super) kept: Kept,
+    pub(super) kept: CredentialPosition,
     /// The credential alone.
     pub(super) credential: String,
     /// With what stands round it where such credentials are kept.
@@ -19,7 +19,7 @@ pub(super) struct Sample {
 }
 
 /// Where a credential stands.
-pub(super) enum Kept {
+pub(super) enum CredentialPosition {
     /// Anywhere: it tells itself.
     Bare,
     /// In a variable of this name.
@@ -83,9 +83,9 @@ pub(super) fn samples(of_each: usize) -> Vec<Sample> {
             samples.push(Sample {
                 kind: kind.to_owned(),
                 kept: match place.strip_prefix("name:") {
-                    Some(name) => Kept::Under(name.to_owned()),
-                    None if place == "bare" => Kept::Bare,
-                    None => Kept::InText,
+                    Some(name) => CredentialPosition::Under(name.to_owned()),
+                    None if place == "bare" => CredentialPosition::Bare,
+                    None => CredentialPosition::InText,
                 },
                 credential,
                 text,

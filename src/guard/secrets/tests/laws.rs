@@ -4,12 +4,12 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 
+use super::super::probes::ScanBudget;
 use super::super::scan::{is_quiet, scan};
-use super::super::tries::Effort;
 use super::BUILTIN;
 use super::corpus::{Code, Dice, Sample, encoded, samples};
 use super::oracle::laws;
-use crate::guard::secrets::{Rule, Rules};
+use crate::guard::secrets::{SecretRule, SecretRules};
 
 static SAMPLES: LazyLock<Vec<Sample>> = LazyLock::new(|| samples(1));
 
@@ -75,7 +75,7 @@ proptest! {
     fn a_text_that_is_passed_over_has_no_secrets(text in texts(), least in 0..200_usize, most in 1..80_usize) {
         let part: String = text.chars().skip(least).take(most).collect();
         let quiet = is_quiet(&BUILTIN, &part);
-        prop_assert!(!quiet || scan(&BUILTIN, &part, &mut Effort::of(&part)).is_empty(), "{:?}", part);
+        prop_assert!(!quiet || scan(&BUILTIN, &part, &mut ScanBudget::of(&part)).is_empty(), "{:?}", part);
     }
 
     #[test]
@@ -134,7 +134,7 @@ fn more_secrets_than_can_be_told_apart_are_all_taken_out() {
 #[test]
 fn a_text_is_not_searched_for_more_secrets_than_are_told() {
     let check = |text: &str, most: usize| {
-        let found = scan(&BUILTIN, text, &mut Effort::of(text)).len();
+        let found = scan(&BUILTIN, text, &mut ScanBudget::of(text)).len();
         assert!((1..=most).contains(&found), "{found}");
         let redacted = BUILTIN.redact(text).text;
         assert!(BUILTIN.find(&redacted).is_empty());
@@ -153,13 +153,13 @@ fn a_text_is_not_searched_for_more_secrets_than_are_told() {
 
 #[test]
 fn many_of_one_kind_hide_no_other_kind() {
-    let own = Rule {
+    let own = SecretRule {
         id: "acme-token".to_owned(),
         pattern: "acme_[0-9a-z]{8}".to_owned(),
         keywords: vec!["acme_".to_owned()],
         min_entropy: None,
     };
-    let rules = Rules::with(&[own]).unwrap();
+    let rules = SecretRules::with(&[own]).unwrap();
     let one = samples(1)
         .into_iter()
         .find(|sample| sample.kind == "github-token")

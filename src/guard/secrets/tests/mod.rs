@@ -4,11 +4,11 @@ mod around;
 mod authors;
 mod benign;
 mod corpus;
-mod effort;
+mod cost;
 mod laws;
 mod oracle;
 mod pairs;
-mod places;
+mod positions;
 mod recall;
 mod seeds;
 
@@ -17,7 +17,7 @@ use std::sync::LazyLock;
 // The fuzz crate has it under this name.
 use super::super::secrets;
 
-use super::Rules;
+use super::SecretRules;
 
 /// Compiled once for all tests.
-static BUILTIN: LazyLock<Rules> = LazyLock::new(Rules::builtin);
+static BUILTIN: LazyLock<SecretRules> = LazyLock::new(SecretRules::builtin);

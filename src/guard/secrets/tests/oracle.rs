@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use super::secrets::{Redacted, Rules};
+use super::secrets::{Redacted, SecretRules};
 
 /// The longest placeholder.
 const LONGEST: usize = "[redacted:]".len() + 64;
 
 /// All laws at once.
 #[track_caller]
-pub(super) fn laws(rules: &Rules, text: &str) {
+pub(super) fn laws(rules: &SecretRules, text: &str) {
     let Redacted {
         text: redacted,
         findings,

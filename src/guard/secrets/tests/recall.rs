@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 
 use super::BUILTIN;
 use super::corpus::{Code, Dice, Sample, encoded, percent, samples};
-use crate::guard::secrets::Finding;
+use crate::guard::secrets::SecretFinding;
 
 /// Samples of each kind.
 const OF_EACH: usize = 5;
 
 #[derive(Default)]
-struct Tally {
+struct RecallTally {
     all: usize,
     found: usize,
     named: usize,
     missed: BTreeMap<String, String>,
 }
 
-impl Tally {
+impl RecallTally {
     fn count(&mut self, sample: &Sample, text: &str, secret: &str) {
         self.all += 1;
         let findings = BUILTIN.find(text);
@@ -51,7 +51,11 @@ impl Tally {
 }
 
 /// The finding that holds all of the secret.
-fn covering<'f>(findings: &'f [Finding], text: &str, secret: &str) -> Option<&'f Finding> {
+fn covering<'f>(
+    findings: &'f [SecretFinding],
+    text: &str,
+    secret: &str,
+) -> Option<&'f SecretFinding> {
     let start = text.find(secret).unwrap();
     let end = start + secret.len();
     findings
@@ -65,7 +69,7 @@ fn of_plain_credentials_nearly_all_are_found() {
     let kinds: std::collections::BTreeSet<&str> =
         samples.iter().map(|sample| sample.kind.as_str()).collect();
     assert!(kinds.len() >= 130, "{} kinds", kinds.len());
-    let mut tally = Tally::default();
+    let mut tally = RecallTally::default();
     for sample in &samples {
         tally.count(sample, &sample.text, &sample.credential);
     }
@@ -74,7 +78,7 @@ fn of_plain_credentials_nearly_all_are_found() {
 
 #[track_caller]
 fn check_encoded(what: &str, codes: &[Code], least_percent: usize) {
-    let mut tally = Tally::default();
+    let mut tally = RecallTally::default();
     let mut dice = Dice::new(7);
     for sample in samples(OF_EACH) {
         let (outer, inner) = codes.split_first().unwrap();

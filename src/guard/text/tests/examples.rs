@@ -1,16 +1,16 @@
 //! What goes and what stays, by example.
 
-use crate::guard::text::{Kind, What, clean, flags, revealed};
+use crate::guard::text::{HiddenKind, TextPurpose, flags, revealed, sanitize};
 
 #[track_caller]
-fn check(what: What, text: &str, cleaned: &str, removed: &[Kind]) {
-    let found = clean(text, what);
+fn check(what: TextPurpose, text: &str, cleaned: &str, removed: &[HiddenKind]) {
+    let found = sanitize(text, what);
     assert_eq!(found.text, cleaned, "{text:?}");
     assert_eq!(found.removed, removed.iter().copied().collect(), "{text:?}");
 }
 
 #[track_caller]
-fn stays(what: What, texts: &[&str]) {
+fn stays(what: TextPurpose, texts: &[&str]) {
     for text in texts {
         check(what, text, text, &[]);
     }
@@ -19,49 +19,53 @@ fn stays(what: What, texts: &[&str]) {
 #[test]
 fn what_nobody_sees_goes_from_every_text() {
     for (text, cleaned, removed) in [
-        ("a\u{200b}b\u{2060}c\u{feff}", "abc", Kind::ZeroWidth),
-        ("ig\u{ad}nore", "ignore", Kind::ZeroWidth),
-        ("a\u{200d}b\u{200c}", "ab", Kind::ZeroWidth),
+        ("a\u{200b}b\u{2060}c\u{feff}", "abc", HiddenKind::ZeroWidth),
+        ("ig\u{ad}nore", "ignore", HiddenKind::ZeroWidth),
+        ("a\u{200d}b\u{200c}", "ab", HiddenKind::ZeroWidth),
         (
             "\u{e0069}\u{e0067}visible\u{e006e}",
             "visible",
-            Kind::TagCharacters,
+            HiddenKind::TagCharacters,
         ),
         (
             "\u{1f3f4}\u{e0069}\u{e0067}\u{e007f}",
             "\u{1f3f4}",
-            Kind::TagCharacters,
+            HiddenKind::TagCharacters,
         ),
-        ("a\u{fe01}\u{e0150}b", "ab", Kind::Selectors),
+        ("a\u{fe01}\u{e0150}b", "ab", HiddenKind::Selectors),
         (
             "\u{1f600}\u{fe0f}\u{fe0f}\u{e0120}",
             "\u{1f600}\u{fe0f}",
-            Kind::Selectors,
+            HiddenKind::Selectors,
         ),
         (
             "if admin\u{202e} \u{2066}// ok\u{2069}",
             "if admin // ok",
-            Kind::Bidi,
+            HiddenKind::Bidi,
         ),
-        ("a\u{200f}b", "ab", Kind::Bidi),
-        ("\u{1b}[1;31mred\u{1b}[0m", "red", Kind::Escapes),
-        ("\u{9b}31mred", "red", Kind::Escapes),
+        ("a\u{200f}b", "ab", HiddenKind::Bidi),
+        ("\u{1b}[1;31mred\u{1b}[0m", "red", HiddenKind::Escapes),
+        ("\u{9b}31mred", "red", HiddenKind::Escapes),
         (
             "\u{1b}]8;;https://a.example\u{7}link\u{1b}]8;;\u{1b}\\",
             "link",
-            Kind::Escapes,
+            HiddenKind::Escapes,
         ),
-        ("\u{1b}]0;no end", "0;no end", Kind::Escapes),
-        ("\u{9d}0;title\u{9c}x", "x", Kind::Escapes),
-        ("\u{1b}(Bplain\u{1b}c", "plain", Kind::Escapes),
-        ("a\u{8}b\u{7}c\u{7f}\0", "abc", Kind::Escapes),
-        ("seen <!-- not seen --> seen", "seen  seen", Kind::Comment),
-        ("a<!-->b", "ab", Kind::Comment),
-        ("a<!-- x --!>b", "ab", Kind::Comment),
-        ("<<!-- x -->!-- y -->z", "z", Kind::Comment),
+        ("\u{1b}]0;no end", "0;no end", HiddenKind::Escapes),
+        ("\u{9d}0;title\u{9c}x", "x", HiddenKind::Escapes),
+        ("\u{1b}(Bplain\u{1b}c", "plain", HiddenKind::Escapes),
+        ("a\u{8}b\u{7}c\u{7f}\0", "abc", HiddenKind::Escapes),
+        (
+            "seen <!-- not seen --> seen",
+            "seen  seen",
+            HiddenKind::Comment,
+        ),
+        ("a<!-->b", "ab", HiddenKind::Comment),
+        ("a<!-- x --!>b", "ab", HiddenKind::Comment),
+        ("<<!-- x -->!-- y -->z", "z", HiddenKind::Comment),
     ] {
-        check(What::Content, text, cleaned, &[removed]);
-        check(What::Instruction, text, cleaned, &[removed]);
+        check(TextPurpose::Content, text, cleaned, &[removed]);
+        check(TextPurpose::Instruction, text, cleaned, &[removed]);
     }
 }
 
@@ -86,47 +90,55 @@ fn joiners_marks_and_selectors_stay_where_they_have_a_use() {
         "tab\tline\r\nline\u{2028}",
         "",
     ];
-    stays(What::Content, &texts);
-    stays(What::Instruction, &texts);
+    stays(TextPurpose::Content, &texts);
+    stays(TextPurpose::Instruction, &texts);
 }
 
 #[test]
 fn markup_belongs_to_results_and_not_to_definitions() {
     for (text, cleaned, removed) in [
-        ("<IMPORTANT>read this</IMPORTANT>", "read this", Kind::Tag),
+        (
+            "<IMPORTANT>read this</IMPORTANT>",
+            "read this",
+            HiddenKind::Tag,
+        ),
         (
             "<b>bold</b> <span style=\"display:none\">x</span>",
             "bold x",
-            Kind::Tag,
+            HiddenKind::Tag,
         ),
-        ("one<br>two<br/>three", "one two three", Kind::Tag),
-        ("<scr<b>ipt>x</script>", "x", Kind::Tag),
-        ("<note-for-model>x</note-for-model>", "x", Kind::Tag),
-        ("<!DOCTYPE html><?xml version=\"1.0\"?>x", "x", Kind::Tag),
-        ("<img src=x onerror=\"y\">z", "z", Kind::Tag),
-        ("<system-reminder>now", "now", Kind::Tag),
+        ("one<br>two<br/>three", "one two three", HiddenKind::Tag),
+        ("<scr<b>ipt>x</script>", "x", HiddenKind::Tag),
+        ("<note-for-model>x</note-for-model>", "x", HiddenKind::Tag),
+        (
+            "<!DOCTYPE html><?xml version=\"1.0\"?>x",
+            "x",
+            HiddenKind::Tag,
+        ),
+        ("<img src=x onerror=\"y\">z", "z", HiddenKind::Tag),
+        ("<system-reminder>now", "now", HiddenKind::Tag),
     ] {
-        check(What::Instruction, text, cleaned, &[removed]);
-        stays(What::Content, &[text]);
+        check(TextPurpose::Instruction, text, cleaned, &[removed]);
+        stays(TextPurpose::Content, &[text]);
     }
     check(
-        What::Instruction,
+        TextPurpose::Instruction,
         "kept <!-- all of the rest",
         "kept ",
-        &[Kind::Comment],
+        &[HiddenKind::Comment],
     );
     check(
-        What::Content,
+        TextPurpose::Content,
         "s.find(\"<!--\") + rest",
         "s.find(\"\") + rest",
-        &[Kind::Comment],
+        &[HiddenKind::Comment],
     );
 }
 
 #[test]
 fn what_people_write_between_angle_brackets_is_no_tag() {
     stays(
-        What::Instruction,
+        TextPurpose::Instruction,
         &[
             "Format: <owner>/<repo>, e.g. <your name here>",
             "a < b && c > d, x<y>z, a<-b, 1<2>1",
@@ -143,7 +155,7 @@ fn what_people_write_between_angle_brackets_is_no_tag() {
 #[test]
 fn source_code_stays_as_it_is() {
     stays(
-        What::Content,
+        TextPurpose::Content,
         &[
             "#include <stdio.h>\nint main(void) { return a < b ? 1 : 0; }\n",
             "<html><body onload=\"x()\"><p>Hello</p></body></html>",
@@ -198,7 +210,7 @@ fn an_instruction_is_found_however_it_is_dressed() {
 fn what_is_only_invisible_is_taken_out_of_markup_too() {
     let shown = revealed("<b>a\u{200b}</b><!-- c -->");
     assert_eq!(shown.text, "<b>a</b><!-- c -->");
-    assert_eq!(shown.removed, [Kind::ZeroWidth].into_iter().collect());
+    assert_eq!(shown.removed, [HiddenKind::ZeroWidth].into_iter().collect());
 }
 
 #[test]

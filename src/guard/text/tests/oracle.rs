@@ -2,33 +2,33 @@
 
 use std::borrow::Cow;
 
-use super::text::{Cleaned, Kind, Kinds, What, clean, flags, revealed};
+use super::text::{HiddenKind, HiddenKinds, Sanitized, TextPurpose, flags, revealed, sanitize};
 
 /// All laws at once.
 #[track_caller]
 pub(super) fn laws(text: &str) {
     for what in [
-        What::Content,
-        What::Instruction,
-        What::Description(500),
-        What::Description(10),
-        What::Description(0),
+        TextPurpose::Content,
+        TextPurpose::Instruction,
+        TextPurpose::Description(500),
+        TextPurpose::Description(10),
+        TextPurpose::Description(0),
     ] {
-        let once = clean(text, what);
+        let once = sanitize(text, what);
         assert!(once.text.len() <= text.len(), "{what:?} grows {text:?}");
         assert_eq!(
             once.removed.is_empty(),
             matches!(once.text, Cow::Borrowed(_)),
             "{what:?} {text:?}"
         );
-        let twice = clean(&once.text, what);
+        let twice = sanitize(&once.text, what);
         assert_eq!(twice.text, once.text, "{what:?} twice, of {text:?}");
         assert_eq!(
             twice.removed,
-            Kinds::default(),
+            HiddenKinds::default(),
             "{what:?} twice, of {text:?}"
         );
-        if !matches!(what, What::Description(_)) {
+        if !matches!(what, TextPurpose::Description(_)) {
             stands_in(&once, text);
         }
         assert!(!once.text.contains("<!--"), "{what:?} {text:?}");
@@ -37,11 +37,11 @@ pub(super) fn laws(text: &str) {
             "{what:?} {text:?}"
         );
     }
-    let Cleaned {
+    let Sanitized {
         text: shown,
         removed,
     } = revealed(text);
-    assert!(!removed.contains(Kind::Comment) && !removed.contains(Kind::Tag));
+    assert!(!removed.contains(HiddenKind::Comment) && !removed.contains(HiddenKind::Tag));
     let visible = |text: &str| {
         let visible = text.chars().filter(|one| is_plainly_visible(*one));
         visible.collect::<String>()
@@ -55,7 +55,7 @@ pub(super) fn laws(text: &str) {
 
 /// What is left stands in the text in the same order; a blank may stand for a tag.
 #[track_caller]
-fn stands_in(cleaned: &Cleaned<'_>, text: &str) {
+fn stands_in(cleaned: &Sanitized<'_>, text: &str) {
     let mut rest = text.chars();
     for one in cleaned.text.chars() {
         let is_found = rest.any(|it| it == one || (one == ' ' && it == '>'));

@@ -105,7 +105,7 @@ impl Issuer {
         KeyUrl::new(self.url.clone(), believing(None)).unwrap()
     }
 
-    fn jwt(&self, clock: &Arc<Moved>) -> Jwt {
+    fn jwt(&self, clock: &Arc<MovedMonotonicClock>) -> Jwt {
         let clock = Arc::clone(clock) as _;
         Jwt::new(settings(), Arc::new(self.source()), clock, None).unwrap()
     }
@@ -115,7 +115,7 @@ impl Issuer {
 async fn keys_by_url_are_taken_back_and_replaced_without_a_new_start() {
     let (old, new) = (Signer::p256(), Signer::ed25519());
     let issuer = Issuer::answering(keys(&[old.public("k")])).await;
-    let clock = Arc::new(Moved::default());
+    let clock = Arc::new(MovedMonotonicClock::default());
     let jwt = issuer.jwt(&clock);
     identify(&jwt, &old.token(&claims())).await.unwrap();
     // A new key is there as soon as a token names it.
@@ -137,12 +137,12 @@ async fn keys_by_url_are_taken_back_and_replaced_without_a_new_start() {
 async fn keys_are_fetched_again_before_anybody_would_have_to_wait() {
     let signer = Signer::p256();
     let issuer = Issuer::answering(keys(&[signer.public("k")])).await;
-    let clock = Arc::new(Moved::default());
+    let clock = Arc::new(MovedMonotonicClock::default());
     let jwt = issuer.jwt(&clock);
     identify(&jwt, &signer.token(&claims())).await.unwrap();
     issuer.publish(Vec::new());
     clock.by(500);
-    // The issuer does not answer, and nobody waits for it.
+    // The issuer does not answer, and no request waits for it.
     for _ in 0..5 {
         identify(&jwt, &signer.token(&claims())).await.unwrap();
     }
@@ -156,7 +156,7 @@ async fn keys_are_fetched_again_before_anybody_would_have_to_wait() {
 async fn while_the_issuer_is_away_the_last_keys_are_good_for_an_hour() {
     let signer = Signer::p256();
     let issuer = Issuer::answering(keys(&[signer.public("k")])).await;
-    let clock = Arc::new(Moved::default());
+    let clock = Arc::new(MovedMonotonicClock::default());
     let jwt = issuer.jwt(&clock);
     let token = signer.token(&claims());
     identify(&jwt, &token).await.unwrap();
@@ -210,7 +210,7 @@ async fn what_is_no_key_set_is_refused_whatever_it_looks_like() {
 #[tokio::test(start_paused = true)]
 async fn an_issuer_that_does_not_answer_is_not_waited_for() {
     let issuer = Issuer::answering(Vec::new()).await;
-    let jwt = issuer.jwt(&Arc::new(Moved::default()));
+    let jwt = issuer.jwt(&Arc::new(MovedMonotonicClock::default()));
     let challenge = identify(&jwt, &Signer::p256().token(&claims())).await;
     assert_eq!(challenge.unwrap_err().code(), "jwks_unavailable");
 }

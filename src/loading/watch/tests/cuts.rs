@@ -8,7 +8,7 @@ use super::super::super::{compile, labels, read};
 use super::*;
 use crate::cli::proxy::default_gate_settings;
 use crate::policy_tests::{
-    self, Actual, Decision, Expected, Mutants, NotRun, Outcome, Report, WantedCoverage,
+    self, Actual, Expected, Mutants, NotRun, Report, RunOutcome, TestDecision, WantedCoverage,
 };
 
 /// A pack in a directory of its own, and what it says as a whole.
@@ -67,8 +67,8 @@ impl Pack {
         let report = self.tests().unwrap();
         let tests = report.suites.iter().flat_map(|suite| &suite.tests);
         let passes = |expected: &Expected, got: Option<&Actual>| {
-            expected.decision == Decision::Deny
-                && got.is_some_and(|got| got.decision == Decision::Allow)
+            expected.decision == TestDecision::Deny
+                && got.is_some_and(|got| got.decision == TestDecision::Allow)
         };
         tests
             .filter(|test| {
@@ -125,7 +125,7 @@ fn cuts(file: &Path, text: &str) -> BTreeSet<usize> {
 /// How many cuts of the pack's files are published; none of them opens anything.
 fn check_pack(pack: &Path) -> usize {
     let pack = Pack::of(pack);
-    assert_eq!(pack.tests().unwrap().outcome, Outcome::Passed);
+    assert_eq!(pack.tests().unwrap().outcome, RunOutcome::Passed);
     let mut published = 0;
     for file in pack.files() {
         let whole = fs::read_to_string(&file).unwrap();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::policy::suggest::nearest;
-use crate::policy::{Obligation, OnDeny, Raise};
+use crate::policy::{EscalationTarget, Obligation, OnDeny};
 
 /// The annotations of one policy.
 #[derive(Debug, Default)]
@@ -13,12 +13,12 @@ pub(super) struct Annotations {
     pub(super) advice: Option<Arc<str>>,
     pub(super) on_deny: Option<OnDeny>,
     pub(super) obligations: Vec<Obligation>,
-    pub(super) problems: Vec<Problem>,
+    pub(super) problems: Vec<AnnotationProblem>,
 }
 
 /// What is wrong with an annotation.
 #[derive(Debug)]
-pub(super) struct Problem {
+pub(super) struct AnnotationProblem {
     /// The annotation; none where the policy is not what all of them say.
     pub(super) key: Option<String>,
     pub(super) severity: miette::Severity,
@@ -126,7 +126,7 @@ impl Annotations {
                     );
                 }
             }
-            "raise_sensitivity" => match Raise::named(value) {
+            "raise_sensitivity" => match EscalationTarget::named(value) {
                 Some(to) => self.obligations.push(Obligation::Raise(to)),
                 None => self.error(
                     format!(
@@ -164,7 +164,7 @@ impl Annotations {
                     })),
                 );
             }
-            _ => self.problems.push(Problem {
+            _ => self.problems.push(AnnotationProblem {
                 key: None,
                 severity: miette::Severity::Warning,
                 message: format!("unknown annotation `@{key}`"),
@@ -174,7 +174,7 @@ impl Annotations {
     }
 
     fn error(&mut self, message: String, help: Option<String>) {
-        self.problems.push(Problem {
+        self.problems.push(AnnotationProblem {
             key: None,
             severity: miette::Severity::Error,
             message,

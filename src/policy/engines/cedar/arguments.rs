@@ -15,7 +15,7 @@ use std::collections::HashSet;
 
 use cedar_policy_core::ast::{Entity, PartialValue, Value};
 
-use super::inspect::Needs;
+use super::inspect::FactNeeds;
 use super::value::{decimal, literal, record, strings};
 use super::vocabulary::Vocabulary;
 use crate::policy::numbers::Ordered;
@@ -25,7 +25,7 @@ use crate::policy::{Arguments, Leaf};
 pub(super) fn entity(
     words: &Vocabulary,
     arguments: &Arguments<'_>,
-    needs: Needs,
+    needs: FactNeeds,
 ) -> Option<Entity> {
     let tags = arguments.0.iter().filter_map(|(pointer, leaf)| {
         let tag = PartialValue::Value(tag(leaf, needs)?);
@@ -37,7 +37,7 @@ pub(super) fn entity(
     (entity.tags_len() == expected.count()).then_some(entity)
 }
 
-fn tag(leaf: &Leaf<'_>, needs: Needs) -> Option<Value> {
+fn tag(leaf: &Leaf<'_>, needs: FactNeeds) -> Option<Value> {
     Some(match leaf {
         Leaf::Array => return None,
         Leaf::String(text) => record([("string", literal(text.as_ref()))]),
@@ -45,7 +45,7 @@ fn tag(leaf: &Leaf<'_>, needs: Needs) -> Option<Value> {
             let ordered = Ordered::of(text);
             let ordered = ordered.as_ref();
             let text4 = ordered
-                .filter(|_| needs.has(Needs::DECIMAL))
+                .filter(|_| needs.has(FactNeeds::DECIMAL))
                 .map(Ordered::decimal_text);
             let fields = [
                 Some(("text", literal(*text))),

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use cedar_policy::{PolicyId, PolicySet, ValidationError, ValidationMode, ValidationWarning};
 use miette::{Diagnostic, LabeledSpan, Severity};
 
-use super::draft::Draft;
-use super::fold::folded;
-use super::hints::{self, Names};
-use super::narrow::narrowed;
-use super::verb::CALL;
+use super::dedupe_diagnostics::folded;
+use super::hints::{self, LookupNames};
+use super::policy_draft::PolicyDraft;
+use super::schema_action::CALL;
+use super::scope_actions::narrowed;
 use super::vocabulary::Vocabulary;
-use crate::policy::{Against, Checked, Lock, PolicyProblem, PolicySource};
+use crate::policy::{CheckBasis, CheckedPolicies, Lock, PolicyProblem, PolicySource};
 
 /// Strict: every access is proved to succeed, whatever the request. What is left to fail is
 /// arithmetic that overflows.
@@ -23,23 +23,24 @@ use crate::policy::{Against, Checked, Lock, PolicyProblem, PolicySource};
 pub(super) fn check_types(
     words: &Vocabulary,
     lock: &Lock,
-    drafts: &[&Draft<'_>],
-    before: &[Checked],
+    drafts: &[&PolicyDraft<'_>],
+    before: &[CheckedPolicies],
     problems: &mut Vec<PolicyProblem>,
 ) -> HashSet<Arc<str>> {
     // A policy is checked for each action that it could be about. What looks at no typed arguments
     // finds in every call what it finds in `call_tool`, of which there is one and not a thousand.
     let before: Vec<_> = before.iter().map(|checked| checked.under(lock)).collect();
-    let is_known = |draft: &&&Draft<'_>| {
+    let is_known = |draft: &&&PolicyDraft<'_>| {
         let against = if draft.is_typed() {
-            Against::Lock
+            CheckBasis::Lock
         } else {
-            Against::Base
+            CheckBasis::Base
         };
         before.iter().any(|known| known(&draft.entry.text, against))
     };
     let unknown = drafts.iter().filter(|draft| !is_known(draft));
-    let (typed, untyped): (Vec<&&Draft<'_>>, Vec<_>) = unknown.partition(|draft| draft.is_typed());
+    let (typed, untyped): (Vec<&&PolicyDraft<'_>>, Vec<_>) =
+        unknown.partition(|draft| draft.is_typed());
     let base = match Vocabulary::get() {
         Ok(base) => base,
         Err(error) => {
@@ -57,12 +58,12 @@ pub(super) fn check_types(
         let set = set.map_err(|error| error.to_string())?;
         Ok::<_, String>(validator.validate(&set, ValidationMode::Strict))
     });
-    let places: HashMap<&str, (usize, &Draft<'_>)> = drafts
+    let places: HashMap<&str, (usize, &PolicyDraft<'_>)> = drafts
         .iter()
         .enumerate()
         .map(|(place, draft)| (draft.entry.id.as_str(), (place, *draft)))
         .collect();
-    let names = Names::with(lock);
+    let names = LookupNames::with(lock);
     let mut found = Vec::new();
     let mut warned = Vec::new();
     let mut is_whole = true;
@@ -129,12 +130,12 @@ pub(super) fn check_types(
 /// What helps about an error in this policy, besides what Cedar says.
 fn help(
     error: &ValidationError,
-    draft: Option<&Draft<'_>>,
-    names: &Names,
+    draft: Option<&PolicyDraft<'_>>,
+    names: &LookupNames,
     problem: &PolicyProblem,
 ) -> Option<String> {
     if let ValidationError::InvalidActionApplication(_) = error
-        && draft.is_some_and(Draft::is_scoped_to_root)
+        && draft.is_some_and(PolicyDraft::is_scoped_to_root)
     {
         return Some(hints::OF_TOOLS.to_owned());
     }
@@ -159,7 +160,7 @@ pub(super) fn diagnosed(
 
 /// With the place of the policy among all.
 fn placed(
-    places: &HashMap<&str, (usize, &Draft<'_>)>,
+    places: &HashMap<&str, (usize, &PolicyDraft<'_>)>,
     id: &PolicyId,
     diagnostic: &dyn Diagnostic,
 ) -> (usize, PolicyProblem) {

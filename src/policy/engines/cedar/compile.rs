@@ -8,16 +8,16 @@ use cedar_policy::PolicySet;
 use cedar_policy_core::ast;
 
 use super::check::{check_types, diagnosed};
-use super::draft::Draft;
 use super::nesting;
-use super::rules::Rules;
+use super::policy_draft::PolicyDraft;
+use super::rules::RuleSet;
 use super::vocabulary::Vocabulary;
-use crate::policy::{Checked, Lock, PolicyEntry, PolicyId, PolicyProblem, PolicySource};
+use crate::policy::{CheckedPolicies, Lock, PolicyEntry, PolicyId, PolicyProblem, PolicySource};
 
 /// What came of the sources.
 #[derive(Debug, Default)]
-pub(super) struct Output {
-    pub(super) rules: Rules,
+pub(super) struct CompileOutput {
+    pub(super) rules: RuleSet,
     pub(super) policies: Vec<PolicyEntry>,
     /// Errors and warnings.
     pub(super) problems: Vec<PolicyProblem>,
@@ -29,9 +29,9 @@ pub(super) struct Output {
 pub(super) fn compile(
     words: &Vocabulary,
     lock: &Lock,
-    before: &[Checked],
+    before: &[CheckedPolicies],
     sources: &[PolicySource],
-) -> Output {
+) -> CompileOutput {
     let (drafts, mut problems) = parse(sources);
     let mut checked = distinct(&drafts, &mut problems);
     // The deep would exhaust the checker.
@@ -42,14 +42,14 @@ pub(super) fn compile(
         }
     }
     let sound = check_types(words, lock, &checked, before, &mut problems);
-    Output {
+    CompileOutput {
         sound,
         ..index(words, drafts, problems)
     }
 }
 
 /// Each text by itself.
-pub(super) fn parse(sources: &[PolicySource]) -> (Vec<Draft<'_>>, Vec<PolicyProblem>) {
+pub(super) fn parse(sources: &[PolicySource]) -> (Vec<PolicyDraft<'_>>, Vec<PolicyProblem>) {
     let mut problems = Vec::new();
     let mut drafts = Vec::new();
     for source in sources {
@@ -60,10 +60,10 @@ pub(super) fn parse(sources: &[PolicySource]) -> (Vec<Draft<'_>>, Vec<PolicyProb
 
 pub(super) fn index(
     words: &Vocabulary,
-    drafts: Vec<Draft<'_>>,
+    drafts: Vec<PolicyDraft<'_>>,
     problems: Vec<PolicyProblem>,
-) -> Output {
-    let mut rules = Rules::new();
+) -> CompileOutput {
+    let mut rules = RuleSet::new();
     let mut policies = Vec::with_capacity(drafts.len());
     for draft in drafts {
         let (rule, keys) = draft.rule(words);
@@ -72,7 +72,7 @@ pub(super) fn index(
         }
         policies.push(draft.entry);
     }
-    Output {
+    CompileOutput {
         rules,
         policies,
         problems,
@@ -82,7 +82,7 @@ pub(super) fn index(
 
 fn read<'s>(
     source: &'s PolicySource,
-    drafts: &mut Vec<Draft<'s>>,
+    drafts: &mut Vec<PolicyDraft<'s>>,
     problems: &mut Vec<PolicyProblem>,
 ) {
     if let Err(deep) = nesting::check(&source.text) {
@@ -115,11 +115,11 @@ fn read<'s>(
     }
     let starts = source.text.match_indices('\n').map(|(end, _)| end + 1);
     let lines: Vec<usize> = std::iter::once(0).chain(starts).collect();
-    let mut found: Vec<Draft<'s>> = set
+    let mut found: Vec<PolicyDraft<'s>> = set
         .policies()
-        .map(|policy| Draft::new(policy, source, &lines))
+        .map(|policy| PolicyDraft::new(policy, source, &lines))
         .collect();
-    found.sort_by_key(Draft::start);
+    found.sort_by_key(PolicyDraft::start);
     for draft in &found {
         draft.report(problems);
     }
@@ -128,10 +128,10 @@ fn read<'s>(
 
 /// The first of each id; the others are problems.
 fn distinct<'d, 's>(
-    drafts: &'d [Draft<'s>],
+    drafts: &'d [PolicyDraft<'s>],
     problems: &mut Vec<PolicyProblem>,
-) -> Vec<&'d Draft<'s>> {
-    let mut first: HashMap<&PolicyId, &Draft<'_>> = HashMap::new();
+) -> Vec<&'d PolicyDraft<'s>> {
+    let mut first: HashMap<&PolicyId, &PolicyDraft<'_>> = HashMap::new();
     let mut distinct = Vec::with_capacity(drafts.len());
     for draft in drafts {
         let id = &draft.entry.id;

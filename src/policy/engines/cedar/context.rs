@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use cedar_policy_core::ast::{Context, Literal, Value};
 
-use super::idle::{self, Idle};
-use super::inspect::Needs;
+use super::inspect::FactNeeds;
+use super::placeholder::{self, PlaceholderContext};
+use super::schema_action::SchemaAction;
 use super::value::{datetime, entity, ip, literal, record, record_of, strings};
-use super::verb::Verb;
 use super::vocabulary::{Vocabulary, uid};
 use crate::policy::{Action, Consent, Environment, Received, SessionState, Targets};
 
 /// A context that Cedar has no value for, or that the schema refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the context does not fit")]
-pub(super) struct Unsayable;
+pub(super) struct ContextEncodingError;
 
 /// The context of one message.
 ///
@@ -23,16 +23,16 @@ pub(super) struct Unsayable;
 /// decision; so it is made only for rules that look into it and are not plain (`glance.rs`).
 pub(super) fn context(
     words: &Vocabulary,
-    idle: &Idle,
+    idle: &PlaceholderContext,
     action: &Action<'_>,
     env: &Environment<'_>,
-    needs: Needs,
-    arguments: Option<(Verb, Value)>,
-) -> Result<Context, Unsayable> {
-    if !needs.has(Needs::CONTEXT) {
-        return idle.context(action.name()).ok_or(Unsayable);
+    needs: FactNeeds,
+    arguments: Option<(SchemaAction, Value)>,
+) -> Result<Context, ContextEncodingError> {
+    if !needs.has(FactNeeds::CONTEXT) {
+        return idle.context(action.name()).ok_or(ContextEncodingError);
     }
-    let env = if needs.has(Needs::ENV) {
+    let env = if needs.has(FactNeeds::ENV) {
         env_value(env, needs)
     } else {
         Some(idle.env.clone())
@@ -40,20 +40,20 @@ pub(super) fn context(
     // Without the arguments, the call of a tool has the context of any.
     let verb = arguments
         .as_ref()
-        .map_or(Verb::Named(action.name()), |(verb, _)| *verb);
+        .map_or(SchemaAction::Named(action.name()), |(verb, _)| *verb);
     let arguments = arguments.map(|(_, arguments)| arguments);
     // Every shape of a context was checked when the process began (see `idle`), so this can only
     // find a defect of ours; a gate pays the microseconds.
     env.map(|env| assemble(words, action, env, needs, arguments))
-        .filter(|context| idle::check(words, verb, context).is_ok())
-        .ok_or(Unsayable)
+        .filter(|context| placeholder::check(words, verb, context).is_ok())
+        .ok_or(ContextEncodingError)
 }
 
 pub(super) fn assemble(
     words: &Vocabulary,
     action: &Action<'_>,
     env: Value,
-    needs: Needs,
+    needs: FactNeeds,
     arguments: Option<Value>,
 ) -> Context {
     let args = || entity(words.arguments.clone());
@@ -84,7 +84,7 @@ pub(super) fn assemble(
                 "targets",
                 targets_value(
                     words,
-                    if needs.has(Needs::TARGETS) {
+                    if needs.has(FactNeeds::TARGETS) {
                         targets
                     } else {
                         &idle
@@ -121,12 +121,12 @@ pub(super) fn assemble(
 }
 
 /// `None` where Cedar has no value for a part of it.
-pub(super) fn env_value(env: &Environment<'_>, needs: Needs) -> Option<Value> {
-    let peer = env.peer.filter(|_| needs.has(Needs::PEER));
+pub(super) fn env_value(env: &Environment<'_>, needs: FactNeeds) -> Option<Value> {
+    let peer = env.peer.filter(|_| needs.has(FactNeeds::PEER));
     let required = [
         ("transport", Some(literal(env.transport))),
         ("protocol", Some(literal(env.protocol))),
-        ("now", time(env.now_ms, needs, Needs::NOW)),
+        ("now", time(env.now_ms, needs, FactNeeds::NOW)),
         ("session", session_value(&env.session, needs)),
         ("consent", consent_value(&env.consent, needs)),
     ];
@@ -134,7 +134,7 @@ pub(super) fn env_value(env: &Environment<'_>, needs: Needs) -> Option<Value> {
     record_of(required.into_iter().chain(peer))
 }
 
-fn session_value(session: &SessionState, needs: Needs) -> Option<Value> {
+fn session_value(session: &SessionState, needs: FactNeeds) -> Option<Value> {
     record_of([
         ("level", Some(literal(session.level))),
         ("labels", Some(strings(&session.labels))),
@@ -142,12 +142,12 @@ fn session_value(session: &SessionState, needs: Needs) -> Option<Value> {
         ("calls", Some(literal(session.calls))),
         (
             "startedAt",
-            time(session.started_ms, needs, Needs::STARTED_AT),
+            time(session.started_ms, needs, FactNeeds::STARTED_AT),
         ),
     ])
 }
 
-fn consent_value(consent: &Consent, needs: Needs) -> Option<Value> {
+fn consent_value(consent: &Consent, needs: FactNeeds) -> Option<Value> {
     let required = [
         ("granted", Some(literal(consent.granted))),
         ("scope", Some(literal(consent.scope.as_str()))),
@@ -155,7 +155,7 @@ fn consent_value(consent: &Consent, needs: Needs) -> Option<Value> {
     let by = consent.by.as_ref();
     let by = by.map(|by| ("by", Some(literal(by.as_str()))));
     let at = consent.at_ms;
-    let at = at.map(|at| ("at", time(at, needs, Needs::CONSENT_AT)));
+    let at = at.map(|at| ("at", time(at, needs, FactNeeds::CONSENT_AT)));
     record_of(required.into_iter().chain(by).chain(at))
 }
 
@@ -189,6 +189,6 @@ fn result_value(received: &Received) -> Value {
 }
 
 /// The epoch where no rule reads the time: a datetime costs more than a whole decision.
-fn time(ms: i64, needs: Needs, this: Needs) -> Option<Value> {
+fn time(ms: i64, needs: FactNeeds, this: FactNeeds) -> Option<Value> {
     datetime(if needs.has(this) { ms } else { 0 })
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use cedar_policy_core::ast::{Entity, Literal, PartialValue, Value};
 
-use super::inspect::Needs;
+use super::inspect::FactNeeds;
 use super::subjects::Subject;
 use super::value::{entity, literal, record, strings};
 use super::vocabulary::{Vocabulary, uid};
@@ -19,14 +19,14 @@ pub(super) fn principal_entities(
     words: &Vocabulary,
     subject: &Subject,
     principal: Principal<'_>,
-    needs: Needs,
+    needs: FactNeeds,
 ) -> impl Iterator<Item = Arc<Entity>> {
     let mut client = None;
     let own = match principal {
-        _ if !needs.has(Needs::DETAILS) => build(subject, []),
+        _ if !needs.has(FactNeeds::DETAILS) => build(subject, []),
         Principal::Agent(agent) => {
             client = needs
-                .has(Needs::CLIENT)
+                .has(FactNeeds::CLIENT)
                 .then(|| client_entity(words, &agent.client));
             let name = entity(uid(&words.client, &agent.client.name));
             let granted = capabilities(words, &agent.capabilities);
@@ -48,12 +48,12 @@ pub(super) fn resource_entities(
     subject: &Subject,
     server: &Server,
     resource: Resource<'_>,
-    needs: Needs,
+    needs: FactNeeds,
 ) -> impl Iterator<Item = Arc<Entity>> {
     let name = || ("server", entity(uid(&words.server, &server.name)));
-    let mut refers = needs.has(Needs::SERVER);
+    let mut refers = needs.has(FactNeeds::SERVER);
     let own = match resource {
-        _ if !needs.has(Needs::DETAILS) => build(subject, []),
+        _ if !needs.has(FactNeeds::DETAILS) => build(subject, []),
         Resource::Tool(tool) => build(
             subject,
             [name()].into_iter().chain(tool_fields(words, tool)),

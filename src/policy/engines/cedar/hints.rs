@@ -8,7 +8,7 @@ use cedar_policy_core::ast::{BinaryOp, Expr, ExprKind, Literal, Var};
 
 use super::vocabulary::BASE_SCHEMA_JSON;
 use crate::policy::suggest::nearest;
-use crate::policy::{Lock, Record, Shape};
+use crate::policy::{Lock, RecordShape, ValueShape};
 
 pub(super) const CONTAINS: &str = "`context.targets.roots` is a set: ask for one of it by \
                                    `context.targets.roots.contains(Mcp::Root::\"…\")`, or for no \
@@ -47,13 +47,13 @@ const ONE_IN_HEAD: &str = "the head has room for one; for several write a condit
                            `when { resource in [Mcp::Tool::\"a\", Mcp::Tool::\"b\"] }`";
 
 /// What there is to look up, anywhere.
-pub(super) struct Names {
+pub(super) struct LookupNames {
     attributes: BTreeSet<String>,
     /// A lock gives types to the arguments of some tool.
     is_typed: bool,
 }
 
-impl Names {
+impl LookupNames {
     pub(super) fn with(lock: &Lock) -> Self {
         static BASE: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
             let mut names = BTreeSet::new();
@@ -256,12 +256,12 @@ fn collect(schema: &serde_json::Value, names: &mut BTreeSet<String>) {
     }
 }
 
-fn of_record(record: &Record, names: &mut BTreeSet<String>) {
+fn of_record(record: &RecordShape, names: &mut BTreeSet<String>) {
     for member in &record.members {
         names.insert(member.name.clone());
         match &member.shape {
-            Shape::Record(inner) => of_record(inner, names),
-            Shape::One(_) | Shape::Many(_) => {}
+            ValueShape::Record(inner) => of_record(inner, names),
+            ValueShape::One(_) | ValueShape::Many(_) => {}
         }
     }
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use cedar_policy_core::ast::{BinaryOp, Expr, ExprKind, Literal, Var};
 
 use super::hints::is_roots;
-use super::verb::CALL;
+use super::schema_action::CALL;
 use crate::policy::ActionName;
 
 /// The deepest condition that is accepted, its chains balanced. Cedar evaluates on the stack of the
@@ -16,17 +16,17 @@ pub(super) const MAX_DEPTH: usize = 40;
 
 /// What a policy can look at. What no policy can look at need not be built for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Needs(u32);
+pub(super) struct FactNeeds(u32);
 
 /// What was found.
 #[derive(Debug, Default)]
-pub(super) struct Findings {
-    pub(super) needs: Needs,
-    pub(super) faults: Vec<Finding>,
+pub(super) struct Inspection {
+    pub(super) needs: FactNeeds,
+    pub(super) faults: Vec<ConditionFault>,
     /// The names of attributes that are written, if the arguments are looked at.
     pub(super) names: BTreeSet<String>,
     /// What is used as a whole, if the arguments are looked at.
-    pub(super) wholes: Wholes,
+    pub(super) wholes: WholeRecordUses,
     /// Where `call_tool` is compared in a way that leaves out what is in it.
     pub(super) exact_calls: Vec<Option<Range<usize>>>,
 }
@@ -34,7 +34,7 @@ pub(super) struct Findings {
 /// Records that are used otherwise than by looking one of their fields up: compared, or put into
 /// something that is.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Wholes {
+pub(super) struct WholeRecordUses {
     /// The names that they were looked up by.
     names: BTreeSet<String>,
     /// The context is one of them.
@@ -42,13 +42,13 @@ pub(super) struct Wholes {
 }
 
 #[derive(Debug)]
-pub(super) struct Finding {
-    pub(super) kind: FindingKind,
+pub(super) struct ConditionFault {
+    pub(super) kind: ConditionFaultKind,
     pub(super) span: Option<Range<usize>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FindingKind {
+pub(super) enum ConditionFaultKind {
     TooDeep,
     /// Looks into an entity that the policy names itself.
     LiteralLookup,
@@ -58,7 +58,7 @@ pub(super) enum FindingKind {
     NoPointer,
 }
 
-impl Needs {
+impl FactNeeds {
     pub(super) const CONTEXT: Self = Self(1);
     pub(super) const NOW: Self = Self(1 << 1);
     pub(super) const STARTED_AT: Self = Self(1 << 2);
@@ -105,7 +105,7 @@ impl Needs {
     /// name: as `.name`, in `has`, or as the key of a record literal (strict types let a record be
     /// compared only with one of the very same fields). So what is not named may be left out, or
     /// stand still. Two records of one type that no literal is part of are only in the arguments of
-    /// a call, which is what [`Wholes`] is for.
+    /// a call, which is what [`WholeRecordUses`] is for.
     fn of_name(name: &str) -> Self {
         match name {
             "env" => Self::ENV,
@@ -131,25 +131,25 @@ impl Needs {
 }
 
 /// `condition` is the whole condition of the policy, its scope included.
-pub(super) fn inspect(condition: &Expr) -> Findings {
-    let mut findings = Findings::default();
-    findings.visit(condition, 1, Stands::ForItself);
-    if !findings.needs.has(Needs::ARGUMENTS) {
+pub(super) fn inspect(condition: &Expr) -> Inspection {
+    let mut findings = Inspection::default();
+    findings.visit(condition, 1, ActionMeaning::ForItself);
+    if !findings.needs.has(FactNeeds::ARGUMENTS) {
         findings.names.clear();
-        findings.wholes = Wholes::default();
+        findings.wholes = WholeRecordUses::default();
     }
     findings
 }
 
 /// What an action in an expression stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stands {
+enum ActionMeaning {
     ForItself,
     /// It is behind an `in`.
     ForAllInIt,
 }
 
-impl Stands {
+impl ActionMeaning {
     fn of_child(self, parent: &Expr, place: usize) -> Self {
         let kind = parent.expr_kind();
         if let ExprKind::BinaryApp { op, .. } = kind {
@@ -166,7 +166,7 @@ impl Stands {
     }
 }
 
-impl Wholes {
+impl WholeRecordUses {
     /// Whether a record of this name is used as a whole, or one around it may be.
     pub(super) fn has(&self, name: &str) -> bool {
         self.has_all() || self.names.contains(name)
@@ -191,21 +191,21 @@ impl Wholes {
     }
 }
 
-impl Findings {
-    fn visit(&mut self, expr: &Expr, depth: usize, action: Stands) {
+impl Inspection {
+    fn visit(&mut self, expr: &Expr, depth: usize, action: ActionMeaning) {
         if depth > MAX_DEPTH {
             // Once is enough, and deeper would be deep for us too.
             if self
                 .faults
                 .iter()
-                .all(|finding| finding.kind != FindingKind::TooDeep)
+                .all(|finding| finding.kind != ConditionFaultKind::TooDeep)
             {
-                self.add(FindingKind::TooDeep, expr);
+                self.add(ConditionFaultKind::TooDeep, expr);
             }
             return;
         }
         self.look_at(expr);
-        if action == Stands::ForItself && is_call_tool(expr) {
+        if action == ActionMeaning::ForItself && is_call_tool(expr) {
             let span = expr.source_loc().map(|loc| loc.start()..loc.end());
             self.exact_calls.push(span);
         }
@@ -213,7 +213,7 @@ impl Findings {
             if !looks_up(expr) {
                 self.wholes.add(child);
                 if matches!(child.expr_kind(), ExprKind::Var(Var::Context)) {
-                    self.need(Needs::CALL);
+                    self.need(FactNeeds::CALL);
                 }
             }
             self.visit(child, depth + 1, action.of_child(expr, place));
@@ -226,11 +226,11 @@ impl Findings {
             && uid.is_action()
             && AsRef::<str>::as_ref(uid.eid()).starts_with(CALL)
         {
-            self.need(Needs::CALL);
+            self.need(FactNeeds::CALL);
         } else if let ExprKind::Var(Var::Context) = kind {
-            self.need(Needs::CONTEXT);
+            self.need(FactNeeds::CONTEXT);
         } else if let ExprKind::Var(Var::Resource) = kind {
-            self.need(Needs::RESOURCE);
+            self.need(FactNeeds::RESOURCE);
         } else if let ExprKind::GetAttr { expr, attr } | ExprKind::HasAttr { expr, attr } = kind {
             self.name(attr);
             self.look_into(expr);
@@ -241,13 +241,13 @@ impl Findings {
             fields.keys().for_each(|key| self.name(key));
         } else if let ExprKind::BinaryApp { op, arg1, arg2 } = kind {
             if matches!(op, BinaryOp::GetTag | BinaryOp::HasTag) {
-                self.need(Needs::TAGS);
+                self.need(FactNeeds::TAGS);
                 self.look_into(arg1);
                 self.look_for(arg2);
             } else if *op == BinaryOp::In && is_action(arg1) {
-                self.need(Needs::ACTIONS);
+                self.need(FactNeeds::ACTIONS);
             } else if *op == BinaryOp::In && is_roots(arg2) && names_entity(arg1) {
-                self.add(FindingKind::RootLookup, expr);
+                self.add(ConditionFaultKind::RootLookup, expr);
             } else if *op == BinaryOp::In {
                 self.look_into(arg1);
             }
@@ -261,28 +261,28 @@ impl Findings {
             && !pointer.is_empty()
             && !pointer.starts_with('/')
         {
-            self.add(FindingKind::NoPointer, tag);
+            self.add(ConditionFaultKind::NoPointer, tag);
         }
     }
 
     fn look_into(&mut self, target: &Expr) {
         if names_entity(target) {
-            self.add(FindingKind::LiteralLookup, target);
+            self.add(ConditionFaultKind::LiteralLookup, target);
         }
     }
 
     fn name(&mut self, attribute: &str) {
-        self.need(Needs::of_name(attribute));
+        self.need(FactNeeds::of_name(attribute));
         self.names.insert(attribute.to_owned());
     }
 
-    fn need(&mut self, needs: Needs) {
+    fn need(&mut self, needs: FactNeeds) {
         self.needs = self.needs.and(needs);
     }
 
-    fn add(&mut self, kind: FindingKind, expr: &Expr) {
+    fn add(&mut self, kind: ConditionFaultKind, expr: &Expr) {
         let span = expr.source_loc().map(|loc| loc.start()..loc.end());
-        self.faults.push(Finding { kind, span });
+        self.faults.push(ConditionFault { kind, span });
     }
 }
 
@@ -381,7 +381,10 @@ mod tests {
         for kind in types {
             let attributes = schema.get_entity_type(kind).unwrap().attributes();
             for (name, _) in attributes.iter() {
-                assert!(Needs::of_name(name).has(Needs::DETAILS), "{kind} {name}");
+                assert!(
+                    FactNeeds::of_name(name).has(FactNeeds::DETAILS),
+                    "{kind} {name}"
+                );
             }
         }
     }

@@ -15,21 +15,23 @@ use cedar_policy_core::evaluator::Evaluator;
 use cedar_policy_core::extensions::Extensions;
 
 use super::entities::{principal_entities, resource_entities};
-use super::inspect::Needs;
-use super::rules::Rule;
-use super::seen::{Known, View};
+use super::fact_values::{ContextFacts, FactView};
+use super::inspect::FactNeeds;
+use super::rules::CompiledRule;
+use super::schema_action::SchemaAction;
 use super::subjects::Subject;
-use super::typed::Looks;
-use super::verb::Verb;
+use super::typed::RecordReads;
 use super::vocabulary::Vocabulary;
 use super::{CedarEngine, NAME, arguments, context, typed};
 use crate::policy::leaves::Leaves;
-use crate::policy::{EngineFault, Facts, FaultKind, Misfit, Obligation, Reason, Resource, Verdict};
+use crate::policy::{
+    EngineFault, Facts, FaultKind, Obligation, Reason, Resource, TypeMismatch, Verdict,
+};
 
 impl CedarEngine {
     pub(super) fn verdict(&self, facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
         let words = &*self.words;
-        let verb = Verb::of(words, &facts.action, facts.resource);
+        let verb = SchemaAction::of(words, &facts.action, facts.resource);
         let principal = Subject::of_principal(words, facts.principal);
         let resource = Subject::of_resource(words, &self.groups, facts.env.server, facts.resource);
         let rules = self.rules.candidates(verb, &principal, &resource);
@@ -44,8 +46,8 @@ impl CedarEngine {
                 "the action is not for such a principal and resource",
             ));
         }
-        let mut tally = Tally::default();
-        let view = View {
+        let mut tally = DecisionTally::default();
+        let view = FactView {
             held: None,
             verb,
             record: words.arguments_of(verb),
@@ -59,7 +61,7 @@ impl CedarEngine {
         if !unclear.is_empty() {
             let needs = unclear
                 .iter()
-                .fold(Needs::default(), |needs, rule| needs.and(rule.needs));
+                .fold(FactNeeds::default(), |needs, rule| needs.and(rule.needs));
             let arguments = match self.arguments(&view, needs) {
                 Ok(arguments) => arguments,
                 Err(misfit) => return tally.refused(self.misfit(facts.resource, &misfit)?),
@@ -76,8 +78,8 @@ impl CedarEngine {
     pub(super) fn request(
         &self,
         facts: &Facts<'_>,
-        view: &View<'_>,
-        needs: Needs,
+        view: &FactView<'_>,
+        needs: FactNeeds,
         arguments: Option<Value>,
     ) -> Result<Request, EngineFault> {
         let words = &*self.words;
@@ -98,20 +100,25 @@ impl CedarEngine {
     }
 
     /// The arguments as a record, where the rules look at one.
-    pub(super) fn arguments(&self, view: &View<'_>, needs: Needs) -> Result<Option<Value>, Misfit> {
+    pub(super) fn arguments(
+        &self,
+        view: &FactView<'_>,
+        needs: FactNeeds,
+    ) -> Result<Option<Value>, TypeMismatch> {
         let record = self.words.arguments_of(view.verb);
-        let record = record.filter(|_| needs.has(Needs::ARGUMENTS) || needs.has(Needs::CALL));
+        let record =
+            record.filter(|_| needs.has(FactNeeds::ARGUMENTS) || needs.has(FactNeeds::CALL));
         let (Some(record), Some(leaves)) = (record, view.arguments()) else {
             return Ok(None);
         };
-        typed::value(record, leaves, Looks::of(&self.rules)).map(Some)
+        typed::value(record, leaves, RecordReads::of(&self.rules)).map(Some)
     }
 
     /// The call is refused for its arguments alone.
     pub(super) fn misfit(
         &self,
         resource: Resource<'_>,
-        misfit: &Misfit,
+        misfit: &TypeMismatch,
     ) -> Result<Reason, EngineFault> {
         let tool = match resource {
             Resource::Tool(tool) => self.lock.tool(&tool.name),
@@ -131,14 +138,17 @@ impl CedarEngine {
         facts: &Facts<'_>,
         principal: &Subject,
         resource: &Subject,
-        needs: Needs,
+        needs: FactNeeds,
     ) -> Result<Entities, EngineFault> {
         let words = &*self.words;
-        let arguments = facts.action.arguments().filter(|_| needs.has(Needs::TAGS));
+        let arguments = facts
+            .action
+            .arguments()
+            .filter(|_| needs.has(FactNeeds::TAGS));
         let arguments = arguments
             .map(|arguments| arguments::entity(words, arguments, needs).ok_or_else(repeated))
             .transpose()?;
-        let verb = Verb::of(words, &facts.action, facts.resource);
+        let verb = SchemaAction::of(words, &facts.action, facts.resource);
         let (base, actions) = with_actions(words, verb, needs);
         let added = principal_entities(words, principal, facts.principal, needs)
             .chain(resource_entities(
@@ -157,10 +167,10 @@ impl CedarEngine {
 /// The action with its groups, or all actions if some rule compares others.
 pub(super) fn with_actions(
     words: &Vocabulary,
-    verb: Verb,
-    needs: Needs,
+    verb: SchemaAction,
+    needs: FactNeeds,
 ) -> (Entities, Option<Arc<Entity>>) {
-    if needs.has(Needs::ACTIONS) {
+    if needs.has(FactNeeds::ACTIONS) {
         (words.actions.clone(), None)
     } else {
         (Entities::new(), words.action(verb).cloned())
@@ -195,7 +205,7 @@ pub(super) fn no_action() -> EngineFault {
 }
 
 /// A rule failed.
-pub(super) fn failed(rule: &Rule, problem: impl Display) -> EngineFault {
+pub(super) fn failed(rule: &CompiledRule, problem: impl Display) -> EngineFault {
     EngineFault {
         engine: NAME,
         kind: FaultKind::Evaluation,
@@ -205,14 +215,17 @@ pub(super) fn failed(rule: &Rule, problem: impl Display) -> EngineFault {
 }
 
 /// What conditions may look at without Cedar.
-fn known<'a>(facts: &'a Facts<'a>, rules: &[&Rule]) -> Result<Known<'a>, EngineFault> {
-    let looks = |rule: &&Rule| {
-        let looks = [Needs::TAGS, Needs::ARGUMENTS, Needs::CALL];
+fn known<'a>(
+    facts: &'a Facts<'a>,
+    rules: &[&CompiledRule],
+) -> Result<ContextFacts<'a>, EngineFault> {
+    let looks = |rule: &&CompiledRule| {
+        let looks = [FactNeeds::TAGS, FactNeeds::ARGUMENTS, FactNeeds::CALL];
         looks.into_iter().any(|this| rule.needs.has(this))
     };
     let wanted = rules.iter().any(looks);
     let arguments = facts.action.arguments().filter(|_| wanted);
-    Ok(Known {
+    Ok(ContextFacts {
         action: &facts.action,
         env: &facts.env,
         arguments: Leaves::of(arguments).ok_or_else(repeated)?,
@@ -225,20 +238,20 @@ pub(super) fn repeated() -> EngineFault {
 
 /// What the rules come to so far.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct DecisionTally {
     permits: Vec<Reason>,
     forbids: Vec<Reason>,
     obligations: Vec<Obligation>,
     fault: Option<EngineFault>,
 }
 
-impl Tally {
+impl DecisionTally {
     /// Settles what is plain, and gives back the rest.
     pub(super) fn glance<'r>(
         &mut self,
-        view: &View<'_>,
-        mut rules: Vec<&'r Rule>,
-    ) -> Vec<&'r Rule> {
+        view: &FactView<'_>,
+        mut rules: Vec<&'r CompiledRule>,
+    ) -> Vec<&'r CompiledRule> {
         rules.retain(|rule| match rule.glance.at(view) {
             Some(true) => {
                 self.apply(rule);
@@ -250,7 +263,7 @@ impl Tally {
         rules
     }
 
-    fn evaluate(&mut self, evaluator: &Evaluator<'_>, rules: &[&Rule]) {
+    fn evaluate(&mut self, evaluator: &Evaluator<'_>, rules: &[&CompiledRule]) {
         for rule in rules {
             match satisfied(evaluator, rule) {
                 Ok(true) => self.apply(rule),
@@ -264,7 +277,7 @@ impl Tally {
         }
     }
 
-    fn apply(&mut self, rule: &Rule) {
+    fn apply(&mut self, rule: &CompiledRule) {
         if rule.effect == Effect::Forbid {
             self.forbids.push(rule.reason.clone());
         } else {
@@ -294,7 +307,7 @@ impl Tally {
     }
 }
 
-fn satisfied(evaluator: &Evaluator<'_>, rule: &Rule) -> Result<bool, EngineFault> {
+fn satisfied(evaluator: &Evaluator<'_>, rule: &CompiledRule) -> Result<bool, EngineFault> {
     match evaluator.interpret(&rule.condition, &rule.slots) {
         Ok(Value {
             value: ValueKind::Lit(Literal::Bool(value)),

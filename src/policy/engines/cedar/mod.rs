@@ -5,40 +5,40 @@
 //! reader would turn an agent's `{"__entity": …}` into an entity. Any failure denies.
 
 mod annotations;
+mod argument_schema;
 mod arguments;
-mod balance;
+mod attribute_reads;
 mod check;
 mod compile;
 mod context;
-mod draft;
-mod emit;
+mod dedupe_diagnostics;
 mod entities;
-mod fold;
-mod glance;
+mod exposed;
+mod fact_values;
+mod fast_path;
+mod fast_path_compiler;
 mod hints;
-mod idle;
 mod inspect;
 mod judge;
 mod mutants;
-mod narrow;
 mod nesting;
-mod outcomes;
 mod outline;
-mod outlook;
-mod plain;
+mod partial;
+mod placeholder;
+mod policy_draft;
+mod possible_values;
+mod rebalance;
 mod rules;
-mod seen;
-mod sights;
+mod schema_action;
+mod scope_actions;
 mod subjects;
-mod surfaces;
 #[cfg(test)]
 mod tests;
 mod trace;
 mod trees;
 mod typed;
 mod value;
-mod verb;
-mod visible;
+mod visibility;
 mod vocabulary;
 mod wildcard;
 
@@ -53,15 +53,16 @@ pub use subjects::ToolGroups;
 pub use trees::{PolicyTree, read_trees, schema_text};
 pub use vocabulary::BASE_SCHEMA;
 
-use self::idle::Idle;
-use self::inspect::Needs;
-use self::rules::Rules;
+use self::inspect::FactNeeds;
+use self::placeholder::PlaceholderContext;
+use self::rules::RuleSet;
 use self::trace::Tracer;
 use self::vocabulary::Vocabulary;
 use super::super::{
-    ActionName, Checked, Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, ListsBy,
-    Lock, LooksFor, Mutant, OpenQuestion, Outlook, PolicyErrors, PolicyOutline, PolicyProblem,
-    PolicySource, Resource, RuleEngine, Trace, Verdict, Visibility, Warnings,
+    ActionName, CheckedPolicies, CompiledPolicies, EngineFault, EngineKind, EngineName, Facts,
+    ListDependency, ListFacts, Lock, Mutant, PartialDecision, PartialRequest, PolicyErrors,
+    PolicyOutline, PolicyProblem, PolicySource, RequiredDetectors, Resource, RuleEngine, Trace,
+    Verdict, Visibility, WarningMode,
 };
 use super::stack::on_big_stack;
 
@@ -73,9 +74,9 @@ pub struct Cedar {
     pub groups: ToolGroups,
     /// Tools whose arguments have types.
     pub lock: Arc<Lock>,
-    pub warnings: Warnings,
+    pub warnings: WarningMode,
     /// What need not be checked again.
-    pub checked: Vec<Checked>,
+    pub checked: Vec<CheckedPolicies>,
 }
 
 /// Compiled Cedar policies.
@@ -83,12 +84,12 @@ struct CedarEngine {
     words: Arc<Vocabulary>,
     groups: ToolGroups,
     lock: Arc<Lock>,
-    rules: Rules,
-    /// In the order of [`ListsBy::LISTS`].
-    lists_by: [ListsBy; 3],
-    looks_for: LooksFor,
-    idle: &'static Idle,
-    checked: Checked,
+    rules: RuleSet,
+    /// In the order of [`ListDependency::LISTS`].
+    lists_by: [ListDependency; 3],
+    looks_for: RequiredDetectors,
+    idle: &'static PlaceholderContext,
+    checked: CheckedPolicies,
     /// What the rules were compiled from.
     sources: Vec<PolicySource>,
     /// Made for the first trace.
@@ -99,21 +100,21 @@ impl CedarEngine {
     fn new(
         words: Arc<Vocabulary>,
         of: &Cedar,
-        rules: Rules,
+        rules: RuleSet,
         sources: &[PolicySource],
-        checked: Checked,
+        checked: CheckedPolicies,
     ) -> Result<Self, String> {
         Ok(Self {
             words,
             groups: of.groups.clone(),
             lock: Arc::clone(&of.lock),
-            lists_by: ListsBy::LISTS.map(|list| rules.lists_by(list)),
-            looks_for: LooksFor {
-                secrets: rules.needs().has(Needs::SECRETS),
-                flags: rules.needs().has(Needs::FLAGS),
+            lists_by: ListDependency::LISTS.map(|list| rules.lists_by(list)),
+            looks_for: RequiredDetectors {
+                secrets: rules.needs().has(FactNeeds::SECRETS),
+                flags: rules.needs().has(FactNeeds::FLAGS),
             },
             rules,
-            idle: Idle::get()?,
+            idle: PlaceholderContext::get()?,
             checked,
             sources: sources.to_vec(),
             tracer: OnceLock::new(),
@@ -131,11 +132,11 @@ impl EngineKind for Cedar {
             .is_some_and(|extension| extension == "cedar")
     }
 
-    fn compile(&self, sources: &[PolicySource]) -> Result<Compiled, PolicyErrors> {
+    fn compile(&self, sources: &[PolicySource]) -> Result<CompiledPolicies, PolicyErrors> {
         let words = on_big_stack(|| Vocabulary::with(&self.lock))?.map_err(fault)?;
         let compile = || compile::compile(&words, &self.lock, &self.checked, sources);
         let mut output = on_big_stack(compile)?;
-        if self.warnings == Warnings::Error {
+        if self.warnings == WarningMode::Error {
             for problem in &mut output.problems {
                 problem.severity = Severity::Error;
             }
@@ -149,11 +150,11 @@ impl EngineKind for Cedar {
                 problems: output.problems,
             });
         }
-        let surfaces = surfaces::of(&words, &self.groups, &output.rules);
-        let checked = Checked::new(&self.lock, output.sound);
+        let surfaces = exposed::of(&words, &self.groups, &output.rules);
+        let checked = CheckedPolicies::new(&self.lock, output.sound);
         let engine = CedarEngine::new(words, self, output.rules, sources, checked);
         let engine = engine.map_err(fault)?;
-        Ok(Compiled {
+        Ok(CompiledPolicies {
             engine: Box::new(engine),
             policies: output.policies,
             notices: output.problems,
@@ -191,22 +192,22 @@ impl RuleEngine for CedarEngine {
         self.tracer().outlines().map(Arc::clone).collect()
     }
 
-    fn outlook(&self, question: &OpenQuestion<'_>) -> Outlook {
+    fn outlook(&self, question: &PartialRequest<'_>) -> PartialDecision {
         self.outlook_of(question)
     }
 
-    fn checked(&self) -> Checked {
+    fn checked(&self) -> CheckedPolicies {
         self.checked.clone()
     }
 
-    fn looks_for(&self) -> LooksFor {
+    fn looks_for(&self) -> RequiredDetectors {
         self.looks_for
     }
 
-    fn lists_by(&self, list: ActionName) -> ListsBy {
-        let all = ListsBy::LISTS.into_iter().zip(self.lists_by);
+    fn lists_by(&self, list: ActionName) -> ListDependency {
+        let all = ListDependency::LISTS.into_iter().zip(self.lists_by);
         let mut by = all.filter_map(|(of, by)| (of == list).then_some(by));
-        by.next().unwrap_or(ListsBy::Moment)
+        by.next().unwrap_or(ListDependency::Moment)
     }
 }
 

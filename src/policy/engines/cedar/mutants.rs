@@ -12,10 +12,10 @@ use cedar_policy_core::validator::ValidatorActionId;
 
 use super::CedarEngine;
 use super::outline::{effect, policies, span};
-use super::verb::Verb;
+use super::schema_action::SchemaAction;
 use super::vocabulary::Vocabulary;
 use crate::policy::{
-    ActionName, Mutant, MutantKind, MutantRule, Part, PartKind, PolicyOutline, RuleEffect,
+    ActionName, ConditionPart, Mutant, MutantKind, MutantRule, PartKind, PolicyOutline, RuleEffect,
 };
 
 impl CedarEngine {
@@ -25,7 +25,7 @@ impl CedarEngine {
             let outlines = self.tracer().outlines();
             let outlines = outlines.filter(|outline| outline.origin.file == source.name);
             for ((policy, _), outline) in policies(&source.text).iter().zip(outlines) {
-                let mut making = Making {
+                let mut making = MutantBuilder {
                     words: &self.words,
                     rule: Arc::new(rule(outline)),
                     outline,
@@ -60,7 +60,7 @@ const PERMITTED: [ActionName; 8] = [
     ActionName::ListPrompt,
 ];
 
-struct Making<'m> {
+struct MutantBuilder<'m> {
     words: &'m Vocabulary,
     outline: &'m Arc<PolicyOutline>,
     rule: Arc<MutantRule>,
@@ -79,7 +79,7 @@ fn rule(outline: &PolicyOutline) -> MutantRule {
     }
 }
 
-impl Making<'_> {
+impl MutantBuilder<'_> {
     fn add(&mut self, kind: MutantKind, span: Range<usize>, with: &str) {
         self.add_along(kind, span, with, Vec::new());
     }
@@ -171,7 +171,7 @@ impl Making<'_> {
     /// only denies more; a permit decides more only where there is something else to permit.
     fn is_only_permit(&self) -> bool {
         let kinds = |name: &ActionName| {
-            let action = self.words.action(Verb::Named(*name));
+            let action = self.words.action(SchemaAction::Named(*name));
             let action = action.and_then(|it| self.words.core_schema().get_action_id(it.uid()));
             let kinds = action
                 .into_iter()
@@ -190,7 +190,7 @@ impl Making<'_> {
     fn is_only_kind(&self, place: usize, kind: &str) -> bool {
         let actions = self.outline.actions.iter();
         let actions = actions.filter_map(|name| {
-            let uid = self.words.action(Verb::Named(*name))?.uid();
+            let uid = self.words.action(SchemaAction::Named(*name))?.uid();
             self.words.core_schema().get_action_id(uid)
         });
         let mut kinds = actions.flat_map(|action| {
@@ -229,7 +229,7 @@ impl Making<'_> {
     }
 
     /// A part is not asked: what it comes to is settled.
-    fn settled(&mut self, part: &Part, value: &str) {
+    fn settled(&mut self, part: &ConditionPart, value: &str) {
         if self.text(part.span.clone()) != value {
             self.add(MutantKind::Condition, part.span.clone(), value);
         }

@@ -24,7 +24,7 @@ pub(super) struct TooDeep {
 
 /// One open bracket, or the ground.
 #[derive(Default)]
-struct Frame {
+struct BracketFrame {
     ifs: usize,
     /// Prefix operators before the bracket.
     prefixes: usize,
@@ -67,8 +67,8 @@ pub fn comments(text: &str) -> Vec<Range<usize>> {
 
 #[derive(Default)]
 struct Scan {
-    ground: Frame,
-    open: Vec<Frame>,
+    ground: BracketFrame,
+    open: Vec<BracketFrame>,
     /// `if`s and prefix operators in all frames.
     held: usize,
     /// Prefix operators in a row, just before this token.
@@ -88,9 +88,9 @@ impl Scan {
         match first {
             b'(' | b'[' | b'{' => {
                 self.held += prefixes;
-                self.open.push(Frame {
+                self.open.push(BracketFrame {
                     prefixes,
-                    ..Frame::default()
+                    ..BracketFrame::default()
                 });
             }
             b')' | b']' | b'}' => {
@@ -146,7 +146,7 @@ impl Scan {
         self.frame().operators += 1;
     }
 
-    fn frame(&mut self) -> &mut Frame {
+    fn frame(&mut self) -> &mut BracketFrame {
         self.open.last_mut().unwrap_or(&mut self.ground)
     }
 }

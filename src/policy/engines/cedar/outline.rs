@@ -7,21 +7,21 @@ use std::ops::Range;
 
 use cedar_policy_core::parser::{Node, cst, text_to_cst};
 
-use crate::policy::{Part, PartKind, PolicySource, RuleEffect};
+use crate::policy::{ConditionPart, PartKind, PolicySource, RuleEffect};
 
 /// One policy of a file.
 #[derive(Debug)]
-pub(super) struct Outline {
+pub(super) struct RuleOutline {
     pub(super) effect: RuleEffect,
     pub(super) span: Range<usize>,
     /// The first three are the scope: principal, action, resource.
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<ConditionPart>,
 }
 
 /// The policies of a text in their order; none if it cannot be read, which the compiler tells.
 ///
 /// INVARIANT: runs on a stack for [`super::nesting::MAX_NESTING`] levels.
-pub(super) fn outlines(source: &PolicySource) -> Vec<Outline> {
+pub(super) fn outlines(source: &PolicySource) -> Vec<RuleOutline> {
     policies(&source.text)
         .iter()
         .filter_map(|(policy, span)| outline(policy, span.clone()))
@@ -58,8 +58,8 @@ pub(super) fn effect(policy: &cst::PolicyImpl) -> Option<RuleEffect> {
     found.map(|(_, effect)| effect)
 }
 
-fn outline(policy: &cst::PolicyImpl, span: Range<usize>) -> Option<Outline> {
-    let mut outline = Outline {
+fn outline(policy: &cst::PolicyImpl, span: Range<usize>) -> Option<RuleOutline> {
+    let mut outline = RuleOutline {
         effect: effect(policy)?,
         span,
         parts: Vec::new(),
@@ -80,10 +80,10 @@ fn outline(policy: &cst::PolicyImpl, span: Range<usize>) -> Option<Outline> {
     Some(outline)
 }
 
-impl Outline {
+impl RuleOutline {
     fn add(&mut self, kind: PartKind, span: Range<usize>, parent: Option<usize>) -> usize {
         let place = self.parts.len();
-        self.parts.push(Part {
+        self.parts.push(ConditionPart {
             kind,
             span,
             parent,

@@ -9,26 +9,26 @@ use std::sync::Arc;
 
 use cedar_policy_core::ast::{Effect, EntityUID, Expr, SlotEnv};
 
-use super::glance::Glance;
-use super::inspect::{Needs, Wholes};
+use super::fast_path::FastPath;
+use super::inspect::{FactNeeds, WholeRecordUses};
+use super::schema_action::{CallIndex, SchemaAction};
 use super::subjects::Subject;
-use super::verb::{CallIndex, Verb};
-use crate::policy::{ActionName, ListsBy, Obligation, RATCHET_FILE, Reason};
+use crate::policy::{ActionName, ListDependency, Obligation, RATCHET_FILE, Reason};
 
 /// One policy.
 #[derive(Debug)]
-pub(super) struct Rule {
+pub(super) struct CompiledRule {
     pub(super) effect: Effect,
     /// The whole condition, scope included: finding a rule here is never the proof that it applies.
     pub(super) condition: Expr,
     /// The same, as far as it is plain.
-    pub(super) glance: Glance,
+    pub(super) glance: FastPath,
     pub(super) slots: SlotEnv,
-    pub(super) needs: Needs,
+    pub(super) needs: FactNeeds,
     /// The names of attributes that a condition on typed arguments writes.
     pub(super) names: BTreeSet<String>,
     /// What it uses of them as a whole.
-    pub(super) wholes: Wholes,
+    pub(super) wholes: WholeRecordUses,
     pub(super) reason: Reason,
     pub(super) obligations: Vec<Obligation>,
     /// Neither scope nor condition depends on principal or resource.
@@ -42,21 +42,21 @@ const USED: [(ActionName, ActionName); 3] = [
     (ActionName::ListPrompt, ActionName::GetPrompt),
 ];
 
-impl Rule {
+impl CompiledRule {
     /// Whether it may hold for one session and not for another by what they have read. One that may ask
     /// for the address of a peer, which may be there or not, is left open; what the ratchet closes is
     /// not shown whatever is said here.
     pub(super) fn looks_at_held(&self) -> bool {
-        let looks = Needs::ENV.and(Needs::SESSION).and(Needs::HELD);
+        let looks = FactNeeds::ENV.and(FactNeeds::SESSION).and(FactNeeds::HELD);
         self.needs.has(looks)
-            && !self.needs.has(Needs::PEER)
+            && !self.needs.has(FactNeeds::PEER)
             && *self.reason.origin.file != *RATCHET_FILE
     }
 }
 
 /// Where a rule is kept: under the entity that its scope names with `==` or `in`, if it does.
 #[derive(Debug, Clone)]
-pub(super) enum Key {
+pub(super) enum ScopeKey {
     Resource(EntityUID),
     Principal(EntityUID),
     Any,
@@ -64,84 +64,87 @@ pub(super) enum Key {
 
 /// All rules.
 #[derive(Debug, Default)]
-pub(super) struct Rules {
+pub(super) struct RuleSet {
     /// By `ActionName as usize`. What is about `call_tool` is about every call.
-    slices: Vec<Slice>,
+    slices: Vec<ActionRules>,
     /// What is about the call of one tool alone.
-    calls: HashMap<CallIndex, Slice>,
+    calls: HashMap<CallIndex, ActionRules>,
     /// Of all rules together.
-    needs: Needs,
+    needs: FactNeeds,
     names: BTreeSet<String>,
-    wholes: Wholes,
+    wholes: WholeRecordUses,
 }
 
 /// The rules of one action.
 #[derive(Debug, Default)]
-struct Slice {
-    any: Vec<Arc<Rule>>,
-    by_resource: Index,
-    by_principal: Index,
+struct ActionRules {
+    any: Vec<Arc<CompiledRule>>,
+    by_resource: EntityIndex,
+    by_principal: EntityIndex,
 }
 
 /// Rules by the entity that their scope names. Authors of policies choose what is in it, so that the
 /// hash needs not stand up to strangers.
-type Index = HashMap<EntityUID, Vec<Arc<Rule>>, foldhash::fast::RandomState>;
+type EntityIndex = HashMap<EntityUID, Vec<Arc<CompiledRule>>, foldhash::fast::RandomState>;
 
-impl Rules {
+impl RuleSet {
     pub(super) fn new() -> Self {
         Self {
-            slices: ActionName::ALL.iter().map(|_| Slice::default()).collect(),
+            slices: ActionName::ALL
+                .iter()
+                .map(|_| ActionRules::default())
+                .collect(),
             ..Self::default()
         }
     }
 
-    pub(super) fn add(&mut self, verb: Verb, key: &Key, rule: &Arc<Rule>) {
+    pub(super) fn add(&mut self, verb: SchemaAction, key: &ScopeKey, rule: &Arc<CompiledRule>) {
         let slice = match verb {
-            Verb::Named(action) => self.slices.get_mut(action as usize),
-            Verb::Call(call) => Some(self.calls.entry(call).or_default()),
+            SchemaAction::Named(action) => self.slices.get_mut(action as usize),
+            SchemaAction::Call(call) => Some(self.calls.entry(call).or_default()),
         };
         let Some(slice) = slice else { return };
         self.needs = self.needs.and(rule.needs);
         self.names.extend(rule.names.iter().cloned());
         self.wholes.extend(&rule.wholes);
         let place = match key {
-            Key::Any => &mut slice.any,
-            Key::Resource(uid) => slice.by_resource.entry(uid.clone()).or_default(),
-            Key::Principal(uid) => slice.by_principal.entry(uid.clone()).or_default(),
+            ScopeKey::Any => &mut slice.any,
+            ScopeKey::Resource(uid) => slice.by_resource.entry(uid.clone()).or_default(),
+            ScopeKey::Principal(uid) => slice.by_principal.entry(uid.clone()).or_default(),
         };
         place.push(Arc::clone(rule));
     }
 
-    pub(super) fn needs(&self) -> Needs {
+    pub(super) fn needs(&self) -> FactNeeds {
         self.needs
     }
 
     /// The rules about using an item are asked with a context that is open but for what the session has
     /// read, so only those about listing it can look at more.
-    pub(super) fn lists_by(&self, list: ActionName) -> ListsBy {
+    pub(super) fn lists_by(&self, list: ActionName) -> ListDependency {
         let listing = self.of_action(list).map(|(rule, _)| {
-            if rule.needs.has(Needs::NOW) {
-                ListsBy::Moment
-            } else if rule.needs.has(Needs::CONTEXT) {
-                ListsBy::Session
+            if rule.needs.has(FactNeeds::NOW) {
+                ListDependency::Moment
+            } else if rule.needs.has(FactNeeds::CONTEXT) {
+                ListDependency::Session
             } else {
-                ListsBy::Names
+                ListDependency::Names
             }
         });
-        let looks = self.using(list).any(Rule::looks_at_held);
-        let using = looks.then_some(ListsBy::Held);
-        listing.chain(using).max().unwrap_or(ListsBy::Names)
+        let looks = self.using(list).any(CompiledRule::looks_at_held);
+        let using = looks.then_some(ListDependency::Held);
+        listing.chain(using).max().unwrap_or(ListDependency::Names)
     }
 
     /// Every rule about using an item of a list.
-    fn using(&self, list: ActionName) -> impl Iterator<Item = &Rule> {
+    fn using(&self, list: ActionName) -> impl Iterator<Item = &CompiledRule> {
         let mut pairs = USED.into_iter();
         let action = pairs.find_map(|(of, action)| (of == list).then_some(action));
         let named = action.into_iter().flat_map(|action| self.of_action(action));
         let calls = (action == Some(ActionName::CallTool)).then_some(&self.calls);
         let calls = calls.into_iter().flat_map(HashMap::values);
         named
-            .chain(calls.flat_map(Slice::all))
+            .chain(calls.flat_map(ActionRules::all))
             .map(|(rule, _)| rule)
     }
 
@@ -151,17 +154,17 @@ impl Rules {
     }
 
     /// What conditions on typed arguments use as a whole.
-    pub(super) fn wholes(&self) -> &Wholes {
+    pub(super) fn wholes(&self) -> &WholeRecordUses {
         &self.wholes
     }
 
     /// Every rule whose scope could match.
     pub(super) fn candidates(
         &self,
-        verb: Verb,
+        verb: SchemaAction,
         principal: &Subject,
         resource: &Subject,
-    ) -> Vec<&Rule> {
+    ) -> Vec<&CompiledRule> {
         let mut found = self.about_any(verb.name(), principal);
         found.extend(self.about(verb.name(), resource));
         found.extend(self.about_call(verb, principal, resource));
@@ -171,10 +174,10 @@ impl Rules {
     /// Those that are about the call of one tool alone.
     pub(super) fn about_call(
         &self,
-        verb: Verb,
+        verb: SchemaAction,
         principal: &Subject,
         resource: &Subject,
-    ) -> impl Iterator<Item = &Rule> {
+    ) -> impl Iterator<Item = &CompiledRule> {
         let slice = verb.call().and_then(|call| self.calls.get(&call));
         slice.into_iter().flat_map(|slice| {
             let any = slice.any.iter().map(Arc::as_ref);
@@ -184,7 +187,7 @@ impl Rules {
     }
 
     /// Those whose scope names no resource.
-    pub(super) fn about_any(&self, action: ActionName, principal: &Subject) -> Vec<&Rule> {
+    pub(super) fn about_any(&self, action: ActionName, principal: &Subject) -> Vec<&CompiledRule> {
         let Some(slice) = self.slices.get(action as usize) else {
             return Vec::new();
         };
@@ -201,7 +204,7 @@ impl Rules {
         &self,
         action: ActionName,
         resource: &Subject,
-    ) -> impl Iterator<Item = &Rule> {
+    ) -> impl Iterator<Item = &CompiledRule> {
         let slice = self.slices.get(action as usize);
         slice
             .into_iter()
@@ -209,30 +212,36 @@ impl Rules {
     }
 
     /// Every rule of an action, whatever it is about.
-    pub(super) fn of_action(&self, action: ActionName) -> impl Iterator<Item = (&Rule, Key)> {
+    pub(super) fn of_action(
+        &self,
+        action: ActionName,
+    ) -> impl Iterator<Item = (&CompiledRule, ScopeKey)> {
         let slice = self.slices.get(action as usize);
-        slice.into_iter().flat_map(Slice::all)
+        slice.into_iter().flat_map(ActionRules::all)
     }
 
     /// Every rule about the call of one tool alone.
-    pub(super) fn of_call(&self, call: CallIndex) -> impl Iterator<Item = &Rule> {
+    pub(super) fn of_call(&self, call: CallIndex) -> impl Iterator<Item = &CompiledRule> {
         let slice = self.calls.get(&call);
-        slice.into_iter().flat_map(Slice::all).map(|(rule, _)| rule)
+        slice
+            .into_iter()
+            .flat_map(ActionRules::all)
+            .map(|(rule, _)| rule)
     }
 }
 
-impl Slice {
-    fn all(&self) -> impl Iterator<Item = (&Rule, Key)> {
-        let any = self.any.iter().map(|rule| (rule.as_ref(), Key::Any));
+impl ActionRules {
+    fn all(&self) -> impl Iterator<Item = (&CompiledRule, ScopeKey)> {
+        let any = self.any.iter().map(|rule| (rule.as_ref(), ScopeKey::Any));
         let resource =
-            flatten(&self.by_resource).map(|(uid, rule)| (rule, Key::Resource(uid.clone())));
+            flatten(&self.by_resource).map(|(uid, rule)| (rule, ScopeKey::Resource(uid.clone())));
         let principal =
-            flatten(&self.by_principal).map(|(uid, rule)| (rule, Key::Principal(uid.clone())));
+            flatten(&self.by_principal).map(|(uid, rule)| (rule, ScopeKey::Principal(uid.clone())));
         any.chain(resource).chain(principal)
     }
 }
 
-fn find<'r>(index: &'r Index, subject: &Subject) -> impl Iterator<Item = &'r Rule> {
+fn find<'r>(index: &'r EntityIndex, subject: &Subject) -> impl Iterator<Item = &'r CompiledRule> {
     let uids = std::iter::once(&subject.uid).chain(&subject.ancestors);
     // Hashing costs more than all else here; most slices have no such index.
     let uids = uids.take_while(|_| !index.is_empty());
@@ -241,7 +250,7 @@ fn find<'r>(index: &'r Index, subject: &Subject) -> impl Iterator<Item = &'r Rul
         .map(Arc::as_ref)
 }
 
-fn flatten(index: &Index) -> impl Iterator<Item = (&EntityUID, &Rule)> {
+fn flatten(index: &EntityIndex) -> impl Iterator<Item = (&EntityUID, &CompiledRule)> {
     index
         .iter()
         .flat_map(|(uid, rules)| rules.iter().map(move |rule| (uid, rule.as_ref())))

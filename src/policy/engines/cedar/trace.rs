@@ -12,36 +12,36 @@ use cedar_policy_core::entities::Entities;
 use cedar_policy_core::evaluator::Evaluator;
 use cedar_policy_core::extensions::Extensions;
 
+use super::attribute_reads::sights;
 use super::compile;
-use super::inspect::Needs;
-use super::judge::{Tally, repeated, unsayable};
+use super::fact_values::{ContextFacts, FactView};
+use super::inspect::FactNeeds;
+use super::judge::{DecisionTally, repeated, unsayable};
 use super::outline::outlines;
-use super::seen::{Known, View};
-use super::sights::sights;
+use super::schema_action::{ActionSet, SchemaAction};
 use super::subjects::Subject;
-use super::verb::{Verb, Verbs};
 use super::vocabulary::Vocabulary;
 use super::{CedarEngine, on_big_stack};
 use crate::policy::leaves::Leaves;
 use crate::policy::{
-    ActionName, EngineFault, Facts, Part, PartKind, PartTrace, PolicyOutline, PolicySource,
-    PolicyTrace, Trace, Value,
+    ActionName, ConditionPart, EngineFault, Facts, PartKind, PartTrace, PartValue, PolicyOutline,
+    PolicySource, PolicyTrace, Trace,
 };
 
 /// The policies of an engine, taken apart.
 #[derive(Debug, Default)]
 pub(super) struct Tracer {
-    policies: Vec<Traced>,
+    policies: Vec<TracedPolicy>,
 }
 
 /// One policy, taken apart.
 #[derive(Debug)]
-struct Traced {
+struct TracedPolicy {
     outline: Arc<PolicyOutline>,
     /// What each part asks; `None` for those that have parts in them.
     asks: Vec<Option<Expr>>,
-    needs: Needs,
-    verbs: Verbs,
+    needs: FactNeeds,
+    verbs: ActionSet,
 }
 
 impl Tracer {
@@ -75,22 +75,22 @@ impl CedarEngine {
 
     fn trace_all(&self, facts: &Facts<'_>) -> Result<Trace, EngineFault> {
         let words = &*self.words;
-        let verb = Verb::of(words, &facts.action, facts.resource);
+        let verb = SchemaAction::of(words, &facts.action, facts.resource);
         let principal = Subject::of_principal(words, facts.principal);
         let resource = Subject::of_resource(words, &self.groups, facts.env.server, facts.resource);
         let candidates = self.rules.candidates(verb, &principal, &resource);
-        // A verdict is a fault where a candidate cannot be asked, and only there.
+        // A verdict is a fault only where a rule cannot be evaluated.
         if !candidates.is_empty() && !self.idle.fits(verb.name(), facts.principal, facts.resource) {
             return Err(unsayable(
                 "the action is not for such a principal and resource",
             ));
         }
         let policies = self.tracer().policies.iter();
-        let about: Vec<&Traced> = policies.filter(|it| it.verbs.has(verb)).collect();
+        let about: Vec<&TracedPolicy> = policies.filter(|it| it.verbs.has(verb)).collect();
         if about.is_empty() {
             return Ok(Trace::default());
         }
-        let view = View {
+        let view = FactView {
             held: None,
             verb,
             record: words.arguments_of(verb),
@@ -98,16 +98,16 @@ impl CedarEngine {
             resource: &resource,
             who: facts.principal,
             what: facts.resource,
-            context: Some(Known {
+            context: Some(ContextFacts {
                 action: &facts.action,
                 env: &facts.env,
                 arguments: Leaves::of(facts.action.arguments()).ok_or_else(repeated)?,
             }),
         };
-        let unclear = Tally::default().glance(&view, candidates);
+        let unclear = DecisionTally::default().glance(&view, candidates);
         let needs = unclear
             .iter()
-            .fold(Needs::default(), |needs, rule| needs.and(rule.needs));
+            .fold(FactNeeds::default(), |needs, rule| needs.and(rule.needs));
         let misfit = self.arguments(&view, needs).err();
         let misfit = misfit.filter(|_| !unclear.is_empty());
         if let Some(misfit) = &misfit {
@@ -132,7 +132,7 @@ impl CedarEngine {
                     .iter()
                     .any(|rule| rule.reason.policy == policy.outline.id);
             if unasked {
-                policy.value = Value::False;
+                policy.value = PartValue::False;
                 policy.parts.iter_mut().for_each(PartTrace::forget);
             }
         }
@@ -143,7 +143,7 @@ impl CedarEngine {
     }
 }
 
-fn trace_with(about: &[&Traced], request: Request, entities: &Entities) -> Vec<PolicyTrace> {
+fn trace_with(about: &[&TracedPolicy], request: Request, entities: &Entities) -> Vec<PolicyTrace> {
     let evaluator = Evaluator::new(request, entities, Extensions::all_available());
     about
         .iter()
@@ -151,28 +151,28 @@ fn trace_with(about: &[&Traced], request: Request, entities: &Entities) -> Vec<P
         .collect()
 }
 
-impl Traced {
+impl TracedPolicy {
     fn trace(&self, evaluator: &Evaluator<'_>, entities: &Entities) -> PolicyTrace {
         let found = self.asks.iter().map(|asks| match asks {
             Some(expr) => (value(evaluator, expr), sights(evaluator, entities, expr)),
-            None => (Value::True, Vec::new()),
+            None => (PartValue::True, Vec::new()),
         });
         PolicyTrace::of(Arc::clone(&self.outline), found.collect())
     }
 }
 
-fn value(evaluator: &Evaluator<'_>, expr: &Expr) -> Value {
+fn value(evaluator: &Evaluator<'_>, expr: &Expr) -> PartValue {
     match evaluator.interpret(expr, &SlotEnv::new()) {
         Ok(ast::Value {
             value: ValueKind::Lit(Literal::Bool(holds)),
             ..
-        }) => Value::of(holds),
-        Ok(_) => Value::Failed("the condition is not a boolean".to_owned()),
-        Err(error) => Value::Failed(error.to_string()),
+        }) => PartValue::of(holds),
+        Ok(_) => PartValue::Failed("the condition is not a boolean".to_owned()),
+        Err(error) => PartValue::Failed(error.to_string()),
     }
 }
 
-fn traced(words: &Vocabulary, source: &PolicySource) -> Vec<Traced> {
+fn traced(words: &Vocabulary, source: &PolicySource) -> Vec<TracedPolicy> {
     let sources = std::slice::from_ref(source);
     let (drafts, _) = compile::parse(sources);
     let outlines = outlines(source);
@@ -188,7 +188,7 @@ fn traced(words: &Vocabulary, source: &PolicySource) -> Vec<Traced> {
                 tree.resource_constraint().as_expr(),
             ];
             let mut scope = scope.into_iter();
-            let mut ask = |part: &Part| match part.kind {
+            let mut ask = |part: &ConditionPart| match part.kind {
                 PartKind::Scope => scope.next(),
                 PartKind::Condition => source
                     .text
@@ -201,7 +201,7 @@ fn traced(words: &Vocabulary, source: &PolicySource) -> Vec<Traced> {
                 | PartKind::Not
                 | PartKind::If => None,
             };
-            Traced {
+            TracedPolicy {
                 asks: outline.parts.iter().map(&mut ask).collect(),
                 needs: draft.needs(),
                 verbs: draft.verbs(words),
@@ -219,8 +219,8 @@ fn traced(words: &Vocabulary, source: &PolicySource) -> Vec<Traced> {
         .collect()
 }
 
-fn actions(verbs: &Verbs) -> Vec<ActionName> {
-    let mut actions: Vec<ActionName> = verbs.each().map(Verb::name).collect();
+fn actions(verbs: &ActionSet) -> Vec<ActionName> {
+    let mut actions: Vec<ActionName> = verbs.each().map(SchemaAction::name).collect();
     actions.sort_unstable();
     actions.dedup();
     actions

@@ -6,19 +6,19 @@ use cedar_policy::Effect;
 use cedar_policy_core::ast::{self, Expr};
 use cedar_policy_core::parser::Loc;
 
-use super::draft::{Draft, verbs};
-use super::verb::{Verb, Verbs};
+use super::policy_draft::{PolicyDraft, verbs};
+use super::schema_action::{ActionSet, SchemaAction};
 use super::vocabulary::Vocabulary;
-use super::{BASE_SCHEMA, compile, emit, fault, on_big_stack};
+use super::{BASE_SCHEMA, argument_schema, compile, fault, on_big_stack};
 use crate::policy::{
-    ActionName, Lock, Origin, PolicyErrors, PolicyId, PolicyProblem, PolicySource,
+    ActionName, Lock, PolicyErrors, PolicyId, PolicyOrigin, PolicyProblem, PolicySource,
 };
 
 /// One policy that could be read; its types may still be wrong.
 #[derive(Debug)]
 pub struct PolicyTree<'s> {
     pub id: PolicyId,
-    pub origin: Origin,
+    pub origin: PolicyOrigin,
     pub source: &'s PolicySource,
     /// The whole policy in its source.
     pub span: Range<usize>,
@@ -26,7 +26,7 @@ pub struct PolicyTree<'s> {
     pub template: &'s ast::Template,
     /// What its scope names, each of them; the call of one tool is a `call_tool`.
     pub actions: Vec<ActionName>,
-    verbs: Verbs,
+    verbs: ActionSet,
 }
 
 /// Reads texts and hands the policies to `visit`, on a stack that is large enough to recurse on
@@ -57,7 +57,7 @@ pub fn schema_text(lock: &Lock) -> Result<String, PolicyErrors> {
     if lock.typed().next().is_none() {
         return Ok(BASE_SCHEMA.to_owned());
     }
-    let calls = emit::calls(lock).map_err(fault)?;
+    let calls = argument_schema::calls(lock).map_err(fault)?;
     let calls = calls
         .to_cedarschema()
         .map_err(|error| fault(error.to_string()))?;
@@ -67,12 +67,12 @@ pub fn schema_text(lock: &Lock) -> Result<String, PolicyErrors> {
 }
 
 impl<'s> PolicyTree<'s> {
-    fn of(words: &Vocabulary, draft: &'s Draft<'_>) -> Self {
+    fn of(words: &Vocabulary, draft: &'s PolicyDraft<'_>) -> Self {
         let policy: &ast::Policy = draft.policy.as_ref();
         let start = draft.start();
         let action = draft.policy.action_constraint();
         let verbs = verbs(words, &action);
-        let mut actions: Vec<ActionName> = verbs.each().map(Verb::name).collect();
+        let mut actions: Vec<ActionName> = verbs.each().map(SchemaAction::name).collect();
         actions.dedup();
         Self {
             id: draft.entry.id.clone(),
@@ -88,7 +88,7 @@ impl<'s> PolicyTree<'s> {
 
     /// Whether its scope names an action as a whole, not only the calls of some tools.
     pub fn is_on(&self, action: ActionName) -> bool {
-        self.verbs.has(Verb::Named(action))
+        self.verbs.has(SchemaAction::Named(action))
     }
 
     /// Whether its scope names every action that another one's names.

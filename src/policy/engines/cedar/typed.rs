@@ -7,18 +7,20 @@ use std::sync::Arc;
 
 use cedar_policy_core::ast::{Literal, Value};
 
-use super::rules::Rules;
+use super::rules::RuleSet;
 use super::value::{decimal, strings};
 use crate::policy::leaves::Leaves;
 use crate::policy::numbers::Exact;
-use crate::policy::{Leaf, Member, Misfit, Presence, Problem, Record, Scalar, Shape};
+use crate::policy::{
+    Leaf, Member, MismatchKind, Presence, RecordShape, Scalar, TypeMismatch, ValueShape,
+};
 
 /// What the rules look at of a record.
 #[derive(Clone, Copy)]
-pub(super) enum Looks<'r> {
+pub(super) enum RecordReads<'r> {
     AtAll,
     /// Members whose name some rule writes.
-    AtNames(&'r Rules),
+    AtNames(&'r RuleSet),
 }
 
 /// The record that the arguments are. A number that Cedar has no value for stands still where no
@@ -27,15 +29,15 @@ pub(super) enum Looks<'r> {
 /// # Errors
 /// What does not fit.
 pub(super) fn value(
-    record: &Record,
+    record: &RecordShape,
     leaves: &Leaves<'_>,
-    looks: Looks<'_>,
-) -> Result<Value, Misfit> {
+    looks: RecordReads<'_>,
+) -> Result<Value, TypeMismatch> {
     let mut fields = BTreeMap::new();
     for member in &record.members {
         if !member.is_in(leaves) {
             match member.presence {
-                Presence::Required => return Err(member.misfit(Problem::Missing)),
+                Presence::Required => return Err(member.misfit(MismatchKind::Missing)),
                 Presence::Optional | Presence::Nullable => continue,
             }
         }
@@ -45,8 +47,8 @@ pub(super) fn value(
     Ok(Value::record_arc(Arc::new(fields), None))
 }
 
-impl<'r> Looks<'r> {
-    pub(super) fn of(rules: &'r Rules) -> Self {
+impl<'r> RecordReads<'r> {
+    pub(super) fn of(rules: &'r RuleSet) -> Self {
         if rules.wholes().has_all() {
             Self::AtAll
         } else {
@@ -70,24 +72,28 @@ impl<'r> Looks<'r> {
     }
 }
 
-fn member_value(member: &Member, leaves: &Leaves<'_>, looks: Looks<'_>) -> Result<Value, Misfit> {
+fn member_value(
+    member: &Member,
+    leaves: &Leaves<'_>,
+    looks: RecordReads<'_>,
+) -> Result<Value, TypeMismatch> {
     let leaf = leaves.get(&member.pointer);
-    let misfit = || member.misfit(Problem::IsNot("what it was checked to be"));
+    let misfit = || member.misfit(MismatchKind::IsNot("what it was checked to be"));
     match (&member.shape, leaf) {
-        (Shape::Record(record), None | Some(Leaf::EmptyObject)) => {
+        (ValueShape::Record(record), None | Some(Leaf::EmptyObject)) => {
             value(record, leaves, looks.into(member))
         }
-        (Shape::One(Scalar::Number), Some(Leaf::Number(text))) => {
+        (ValueShape::One(Scalar::Number), Some(Leaf::Number(text))) => {
             match Exact::of(text).decimal_text() {
                 Some(text) => decimal(&text).ok_or_else(misfit),
-                None if looks.at(member) => Err(member.misfit(Problem::Inexact)),
+                None if looks.at(member) => Err(member.misfit(MismatchKind::Inexact)),
                 None => decimal("0.0").ok_or_else(misfit),
             }
         }
-        (Shape::One(_), Some(leaf)) => Ok(Value::new(lit(leaf).ok_or_else(misfit)?, None)),
-        (Shape::Many(_), Some(Leaf::EmptyArray)) => Ok(strings::<&str>(&[])),
-        (Shape::Many(Scalar::String), Some(Leaf::Strings(items))) => Ok(strings(items)),
-        (Shape::Many(_), Some(Leaf::Array)) => {
+        (ValueShape::One(_), Some(leaf)) => Ok(Value::new(lit(leaf).ok_or_else(misfit)?, None)),
+        (ValueShape::Many(_), Some(Leaf::EmptyArray)) => Ok(strings::<&str>(&[])),
+        (ValueShape::Many(Scalar::String), Some(Leaf::Strings(items))) => Ok(strings(items)),
+        (ValueShape::Many(_), Some(Leaf::Array)) => {
             let items = leaves.below(&member.pointer).map(|(_, leaf)| lit(leaf));
             let items: Option<Vec<Literal>> = items.collect();
             Ok(Value::set_of_lits(items.ok_or_else(misfit)?, None))

@@ -8,9 +8,9 @@ use cedar_policy_core::ast::{Eid, Entity, EntityType, EntityUID};
 use cedar_policy_core::entities::{Dereference, Entities};
 use cedar_policy_core::validator::ValidatorSchema;
 
-use super::emit;
-use super::verb::{CALL, CallIndex, Verb};
-use crate::policy::{ActionName, Lock, Record};
+use super::argument_schema;
+use super::schema_action::{CALL, CallIndex, SchemaAction};
+use crate::policy::{ActionName, Lock, RecordShape};
 
 /// The text of the schema, for people and editors.
 pub const BASE_SCHEMA: &str = include_str!("base.cedarschema");
@@ -26,7 +26,7 @@ pub(super) struct Vocabulary {
     /// By `ActionName as usize`.
     action_entities: Vec<Arc<Entity>>,
     /// By `CallIndex`.
-    calls: Vec<Call>,
+    calls: Vec<TypedCall>,
     /// By the name of the tool.
     call_places: HashMap<String, CallIndex>,
     pub(super) agent: EntityType,
@@ -51,9 +51,9 @@ pub(super) struct Vocabulary {
 }
 
 /// The call of a tool whose arguments have types.
-struct Call {
+struct TypedCall {
     action: Arc<Entity>,
-    arguments: Record,
+    arguments: RecordShape,
 }
 
 static VOCABULARY: LazyLock<Result<Arc<Vocabulary>, String>> =
@@ -113,11 +113,11 @@ impl Vocabulary {
     pub(super) fn call_of(&self, uid: &EntityUID) -> Option<CallIndex> {
         let name: &str = uid.eid().as_ref();
         let call = self.call(name.strip_prefix(CALL)?)?;
-        (self.action(Verb::Call(call))?.uid() == uid).then_some(call)
+        (self.action(SchemaAction::Call(call))?.uid() == uid).then_some(call)
     }
 
     /// What the arguments of a call are, where that is known.
-    pub(super) fn arguments_of(&self, verb: Verb) -> Option<&Record> {
+    pub(super) fn arguments_of(&self, verb: SchemaAction) -> Option<&RecordShape> {
         self.calls.get(verb.call()?.0).map(|call| &call.arguments)
     }
 
@@ -130,10 +130,10 @@ impl Vocabulary {
     }
 
     /// The action with its groups, for the entity store of a request.
-    pub(super) fn action(&self, verb: Verb) -> Option<&Arc<Entity>> {
+    pub(super) fn action(&self, verb: SchemaAction) -> Option<&Arc<Entity>> {
         match verb {
-            Verb::Named(name) => self.action_entities.get(name as usize),
-            Verb::Call(call) => self.calls.get(call.0).map(|call| &call.action),
+            SchemaAction::Named(name) => self.action_entities.get(name as usize),
+            SchemaAction::Call(call) => self.calls.get(call.0).map(|call| &call.action),
         }
     }
 
@@ -152,8 +152,8 @@ impl Vocabulary {
         };
         let action_entities = ActionName::ALL.iter().map(|name| action(name.as_str()));
         let action_entities = action_entities.collect::<Result<_, String>>()?;
-        let call = |(name, arguments): (&str, &Record)| {
-            Ok(Call {
+        let call = |(name, arguments): (&str, &RecordShape)| {
+            Ok(TypedCall {
                 action: action(&format!("{CALL}{name}"))?,
                 arguments: arguments.clone(),
             })
@@ -203,7 +203,11 @@ pub(super) fn uid(kind: &EntityType, id: &str) -> EntityUID {
 fn schema_with(lock: &Lock) -> Result<Schema, String> {
     let base = SchemaFragment::from_json_str(BASE_SCHEMA_JSON);
     let base = base.map_err(|error| error.to_string())?;
-    let calls = lock.typed().next().map(|_| emit::calls(lock)).transpose()?;
+    let calls = lock
+        .typed()
+        .next()
+        .map(|_| argument_schema::calls(lock))
+        .transpose()?;
     let schema = Schema::from_schema_fragments([base].into_iter().chain(calls));
     schema.map_err(|error| error.to_string())
 }

@@ -16,11 +16,11 @@ use cel::common::types::{CelBool, CelInt};
 
 use super::length::MAX_DEPTH;
 use super::meter::{STEP, WEIGH};
-use super::patterns::{Collected, MATCHES};
+use super::patterns::{MATCHES, PatternCollector};
 
 /// A condition that is safe to evaluate.
 #[derive(Debug)]
-pub(super) struct Bounded {
+pub(super) struct BoundedCondition {
     pub(super) tree: IdedExpr,
     /// Nodes outside of loops: what evaluating takes at least.
     pub(super) nodes: u64,
@@ -28,7 +28,7 @@ pub(super) struct Bounded {
 
 /// What is wrong with an expression, and which node.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Refused {
+pub(super) struct RejectedExpression {
     pub(super) node: u64,
     pub(super) message: String,
     pub(super) help: Option<String>,
@@ -72,9 +72,12 @@ const WEIGHED_OPERATORS: [&str; 9] = [
 ];
 
 /// INVARIANT: runs on a thread with a stack for all that `length.rs` lets through.
-pub(super) fn bounded(tree: IdedExpr, patterns: &mut Collected) -> Result<Bounded, Vec<Refused>> {
+pub(super) fn bounded(
+    tree: IdedExpr,
+    patterns: &mut PatternCollector,
+) -> Result<BoundedCondition, Vec<RejectedExpression>> {
     if depth(&tree) > MAX_DEPTH {
-        return Err(vec![Refused {
+        return Err(vec![RejectedExpression {
             node: tree.id,
             message: format!("the expression is more than {MAX_DEPTH} levels deep"),
             help: Some("split it into several rules".to_owned()),
@@ -87,15 +90,15 @@ pub(super) fn bounded(tree: IdedExpr, patterns: &mut Collected) -> Result<Bounde
     };
     let tree = rewriter.expr(tree);
     if rewriter.refused.is_empty() {
-        Ok(Bounded { tree, nodes })
+        Ok(BoundedCondition { tree, nodes })
     } else {
         Err(rewriter.refused)
     }
 }
 
 struct Rewriter<'p> {
-    patterns: &'p mut Collected,
-    refused: Vec<Refused>,
+    patterns: &'p mut PatternCollector,
+    refused: Vec<RejectedExpression>,
 }
 
 impl Rewriter<'_> {
@@ -322,7 +325,7 @@ impl Rewriter<'_> {
     }
 
     fn refuse(&mut self, node: u64, message: String, help: Option<String>) {
-        self.refused.push(Refused {
+        self.refused.push(RejectedExpression {
             node,
             message,
             help,

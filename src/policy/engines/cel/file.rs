@@ -8,15 +8,15 @@ use cel::common::ast::IdedExpr;
 use toml::de::DeTable;
 
 use super::super::document::action_groups;
-use super::bound::{Bounded, Refused, bounded};
+use super::bound::{BoundedCondition, RejectedExpression, bounded};
 use super::names;
-use super::patterns::{Collected, Patterns};
+use super::patterns::{PatternCollector, PatternTable};
 use super::{length, meter};
 use crate::policy::suggest::did_you_mean;
-use crate::policy::table::{self, Table, Text};
+use crate::policy::table::{self, SpannedText, TomlTable};
 use crate::policy::{
-    ActionName, Obligation, OnDeny, Origin, PolicyEntry, PolicyId, PolicyOutline, PolicyProblem,
-    PolicySource, Raise, Reason, RuleEffect,
+    ActionName, EscalationTarget, Obligation, OnDeny, PolicyEntry, PolicyId, PolicyOrigin,
+    PolicyOutline, PolicyProblem, PolicySource, Reason, RuleEffect,
 };
 
 /// The code of what is wrong with a rule, but for its syntax and its length.
@@ -36,27 +36,27 @@ const CANONICAL: [(&str, &str); 3] = [
 
 /// What `[[rule]]` came to.
 #[derive(Debug)]
-pub(super) struct Rule {
+pub(super) struct CelRule {
     /// Without parts.
     pub(super) outline: Arc<PolicyOutline>,
     /// Nothing where the rule holds always.
-    pub(super) condition: Option<Bounded>,
+    pub(super) condition: Option<BoundedCondition>,
     pub(super) reason: Reason,
     pub(super) obligations: Vec<Obligation>,
 }
 
 /// What all files came to.
 #[derive(Debug, Default)]
-pub(super) struct Read {
-    pub(super) rules: Vec<Rule>,
+pub(super) struct ParsedRules {
+    pub(super) rules: Vec<CelRule>,
     pub(super) policies: Vec<PolicyEntry>,
-    pub(super) patterns: Patterns,
+    pub(super) patterns: PatternTable,
     pub(super) problems: Vec<PolicyProblem>,
 }
 
 /// INVARIANT: runs on a thread with a stack for all that `length.rs` lets through.
-pub(super) fn read(sources: &[PolicySource]) -> Read {
-    let mut reader = Reader::default();
+pub(super) fn read(sources: &[PolicySource]) -> ParsedRules {
+    let mut reader = FileParser::default();
     for source in sources {
         reader.file(source);
     }
@@ -66,20 +66,20 @@ pub(super) fn read(sources: &[PolicySource]) -> Read {
 }
 
 #[derive(Default)]
-struct Reader {
-    read: Read,
-    patterns: Collected,
+struct FileParser {
+    read: ParsedRules,
+    patterns: PatternCollector,
     /// Where each id was first.
-    ids: HashMap<String, Origin>,
+    ids: HashMap<String, PolicyOrigin>,
 }
 
-impl Reader {
+impl FileParser {
     fn file(&mut self, source: &PolicySource) {
         let Some(parsed) = table::parse(source, SYNTAX, &mut self.read.problems) else {
             return;
         };
         let mut problems = Vec::new();
-        let mut root = Table::new(source, CODE, parsed.get_ref(), &mut problems);
+        let mut root = TomlTable::new(source, CODE, parsed.get_ref(), &mut problems);
         let tables = root.tables("rule");
         root.finish();
         let starts: Vec<usize> = tables.iter().map(|(place, _)| place.start).collect();
@@ -100,7 +100,7 @@ impl Reader {
         problems: &mut Vec<PolicyProblem>,
     ) {
         let before = problems.len();
-        let mut table = Table::new(source, CODE, keys, problems);
+        let mut table = TomlTable::new(source, CODE, keys, problems);
         let id = table.text("id");
         let effect = table.word(
             "effect",
@@ -120,7 +120,7 @@ impl Reader {
         let canonical = table.word("obligation_canonical", &CANONICAL);
         let canonical = canonical.map(|words| words.split(' ').filter_map(Obligation::canonical));
         let labels = table.texts("add_label");
-        let raise = table.word("raise_sensitivity", &Raise::WORDS);
+        let raise = table.word("raise_sensitivity", &EscalationTarget::WORDS);
         let raise = raise.map(Obligation::Raise);
         let keys = table.texts("obligation_strip_meta");
         if id.is_none() && !table.has("id") {
@@ -148,7 +148,7 @@ impl Reader {
         };
         let line = source.text.get(..place.start).unwrap_or_default();
         let line = line.matches('\n').count().saturating_add(1);
-        let origin = Origin {
+        let origin = PolicyOrigin {
             file: Arc::clone(&source.name),
             line: u32::try_from(line).unwrap_or(u32::MAX),
         };
@@ -168,7 +168,7 @@ impl Reader {
             origin: origin.clone(),
             text: text.into(),
         });
-        self.read.rules.push(Rule {
+        self.read.rules.push(CelRule {
             outline: Arc::new(PolicyOutline {
                 id: policy.clone(),
                 origin: origin.clone(),
@@ -200,8 +200,8 @@ impl Reader {
         &mut self,
         when: &str,
         place: Range<usize>,
-        table: &mut Table<'_, '_>,
-    ) -> Option<Bounded> {
+        table: &mut TomlTable<'_, '_>,
+    ) -> Option<BoundedCondition> {
         if let Err(why) = length::check(when) {
             let help = "split the condition into several rules".to_owned();
             let message = format!("the expression is {why}");
@@ -231,7 +231,7 @@ impl Reader {
         };
         let mut refused = names::check(&tree);
         let bounded = self.bounded(tree).map_err(|more| refused.extend(more));
-        for Refused {
+        for RejectedExpression {
             node,
             message,
             help,
@@ -254,16 +254,16 @@ impl Reader {
         bounded.ok()
     }
 
-    fn bounded(&mut self, tree: IdedExpr) -> Result<Bounded, Vec<Refused>> {
+    fn bounded(&mut self, tree: IdedExpr) -> Result<BoundedCondition, Vec<RejectedExpression>> {
         bounded(tree, &mut self.patterns)
     }
 }
 
 fn obligations(
-    note: Option<Text>,
+    note: Option<SpannedText>,
     words: impl Iterator<Item = Obligation>,
-    labels: Option<Vec<Text>>,
-    keys: Option<Vec<Text>>,
+    labels: Option<Vec<SpannedText>>,
+    keys: Option<Vec<SpannedText>>,
 ) -> Vec<Obligation> {
     let note = note.map(|(note, _)| Obligation::Annotate(note.into()));
     let keys = keys.into_iter().flatten();
@@ -278,7 +278,7 @@ fn obligations(
 }
 
 /// The actions that a rule is about, those of the groups that it names included; otherwise all.
-pub(super) fn actions(table: &mut Table<'_, '_>) -> Vec<ActionName> {
+pub(super) fn actions(table: &mut TomlTable<'_, '_>) -> Vec<ActionName> {
     let Some(names) = table.texts("actions") else {
         return ActionName::ALL.to_vec();
     };

@@ -12,13 +12,13 @@ use cel::common::types::{
 use cel::common::value::Val;
 use cel::{Context, Value};
 
-use super::super::document::{self, Node};
-use super::bound::Bounded;
-use super::file::Rule;
+use super::super::document::{self, DocumentNode};
+use super::bound::BoundedCondition;
+use super::file::CelRule;
 use super::meter::{env, metered, spend};
 use super::{CelEngine, NAME};
 use crate::policy::{
-    EngineFault, Facts, FaultKind, PolicyId, PolicyTrace, RuleEffect, Trace, Value as Outcome,
+    EngineFault, Facts, FaultKind, PartValue as Outcome, PolicyId, PolicyTrace, RuleEffect, Trace,
     Verdict,
 };
 
@@ -34,7 +34,7 @@ impl CelEngine {
         held.flatten().map(|held| verdict(&held))
     }
 
-    fn about(&self, facts: &Facts<'_>) -> Vec<&Rule> {
+    fn about(&self, facts: &Facts<'_>) -> Vec<&CelRule> {
         let action = facts.action.name();
         let rules = self.rules.iter();
         rules
@@ -59,7 +59,7 @@ impl CelEngine {
         {
             return Err(fault);
         }
-        let outcome = |rule: &&Rule, context: &Context<'_, '_>| {
+        let outcome = |rule: &&CelRule, context: &Context<'_, '_>| {
             let holds = within_budget(|| self.patterns.during(|| holds(rule, context)));
             PolicyTrace {
                 outline: Arc::clone(&rule.outline),
@@ -99,7 +99,10 @@ fn within_budget<T>(work: impl FnOnce() -> Result<T, EngineFault>) -> Result<T, 
 }
 
 /// The rules that hold, or the smallest fault, so that the order of rules does not matter.
-fn held<'r>(rules: &[&'r Rule], context: &Context<'_, '_>) -> Result<Vec<&'r Rule>, EngineFault> {
+fn held<'r>(
+    rules: &[&'r CelRule],
+    context: &Context<'_, '_>,
+) -> Result<Vec<&'r CelRule>, EngineFault> {
     let mut held = Vec::new();
     let mut worst: Option<EngineFault> = None;
     for rule in rules {
@@ -112,7 +115,7 @@ fn held<'r>(rules: &[&'r Rule], context: &Context<'_, '_>) -> Result<Vec<&'r Rul
     worst.map_or(Ok(held), Err)
 }
 
-fn holds(rule: &Rule, context: &Context<'_, '_>) -> Result<bool, EngineFault> {
+fn holds(rule: &CelRule, context: &Context<'_, '_>) -> Result<bool, EngineFault> {
     let Some(condition) = &rule.condition else {
         return Ok(true);
     };
@@ -123,7 +126,7 @@ fn holds(rule: &Rule, context: &Context<'_, '_>) -> Result<bool, EngineFault> {
 }
 
 /// Whether a condition holds, or why it cannot be evaluated.
-fn truth(condition: &Bounded, context: &Context<'_, '_>) -> Result<bool, String> {
+fn truth(condition: &BoundedCondition, context: &Context<'_, '_>) -> Result<bool, String> {
     if !spend(condition.nodes) {
         return Err("there are no steps left for it".to_owned());
     }
@@ -133,7 +136,7 @@ fn truth(condition: &Bounded, context: &Context<'_, '_>) -> Result<bool, String>
     truth.ok_or_else(|| "the condition is not a boolean".to_owned())
 }
 
-fn verdict(held: &[&Rule]) -> Verdict {
+fn verdict(held: &[&CelRule]) -> Verdict {
     let reasons = |effect| {
         let rules = held
             .iter()
@@ -179,18 +182,18 @@ fn told(problem: &str) -> String {
 }
 
 /// The document as CEL values, which borrow every text of the facts.
-fn value<'v>(node: Node<'v>) -> Box<dyn Val + 'v> {
+fn value<'v>(node: DocumentNode<'v>) -> Box<dyn Val + 'v> {
     match node {
-        Node::Null => Box::new(CelNull),
-        Node::Bool(value) => Box::new(CelBool::from(value)),
-        Node::Integer(value) => Box::new(CelInt::from(value)),
-        Node::Number(value) => Box::new(CelDouble::from(value)),
-        Node::Text(text) => Box::new(CelString::from(text)),
-        Node::List(items) => {
+        DocumentNode::Null => Box::new(CelNull),
+        DocumentNode::Bool(value) => Box::new(CelBool::from(value)),
+        DocumentNode::Integer(value) => Box::new(CelInt::from(value)),
+        DocumentNode::Number(value) => Box::new(CelDouble::from(value)),
+        DocumentNode::Text(text) => Box::new(CelString::from(text)),
+        DocumentNode::List(items) => {
             let items: Vec<Box<dyn Val + 'v>> = items.into_iter().map(value).collect();
             Box::new(CelList::from(items))
         }
-        Node::Object(members) => {
+        DocumentNode::Object(members) => {
             let members: HashMap<CelMapKey<'v>, Box<dyn Val + 'v>> = members
                 .into_iter()
                 .map(|(key, node)| (self::key(key), value(node)))

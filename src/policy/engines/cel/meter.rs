@@ -33,14 +33,14 @@ thread_local! {
 /// The steps are used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("more than {BUDGET} steps over one message")]
-pub(super) struct Exhausted;
+pub(super) struct StepsExhausted;
 
 /// Runs `work` with a budget of its own.
-pub(super) fn metered<T>(work: impl FnOnce() -> T) -> Result<T, Exhausted> {
+pub(super) fn metered<T>(work: impl FnOnce() -> T) -> Result<T, StepsExhausted> {
     LEFT.set(Some(BUDGET));
     let done = work();
     // Whatever an evaluation came to after its budget was gone does not count.
-    LEFT.take().map(|_| done).ok_or(Exhausted)
+    LEFT.take().map(|_| done).ok_or(StepsExhausted)
 }
 
 /// Takes steps; false when there are no more, then and ever after.
@@ -88,7 +88,7 @@ fn weigh<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionE
 }
 
 fn exhausted(function: &str) -> ExecutionError {
-    ExecutionError::function_error(function, Exhausted)
+    ExecutionError::function_error(function, StepsExhausted)
 }
 
 /// Takes the steps for a value. Stops where they end, so that finding out costs no more than them.

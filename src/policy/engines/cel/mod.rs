@@ -10,7 +10,7 @@ mod judge;
 mod length;
 mod meter;
 mod names;
-mod open;
+mod open_rules;
 mod patterns;
 #[cfg(test)]
 mod tests;
@@ -21,18 +21,18 @@ use std::sync::Arc;
 
 use toml::de::DeTable;
 
-use self::file::Rule;
+use self::file::CelRule;
 use super::cedar::ToolGroups;
 use super::document;
 use super::is_cel;
 use super::stack::on_big_stack;
 use crate::policy::{
-    ActionName, Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, LooksFor,
-    OpenTools, PolicyErrors, PolicyOutline, PolicySource, Resource, RuleEffect, RuleEngine, Shows,
-    Surfaces, Trace, Verdict, Visibility,
+    ActionName, CompiledPolicies, EngineFault, EngineKind, EngineName, ExposedActions,
+    ExposedTools, Facts, ListFacts, ListMode, PolicyErrors, PolicyOutline, PolicySource,
+    RequiredDetectors, Resource, RuleEffect, RuleEngine, Trace, Verdict, Visibility,
 };
 
-pub(super) use open::open_permits;
+pub(super) use open_rules::open_permits;
 
 const NAME: EngineName = EngineName("cel");
 
@@ -46,8 +46,8 @@ pub struct Cel {
 #[derive(Debug)]
 struct CelEngine {
     groups: ToolGroups,
-    rules: Vec<Rule>,
-    patterns: patterns::Patterns,
+    rules: Vec<CelRule>,
+    patterns: patterns::PatternTable,
     sources: Vec<PolicySource>,
 }
 
@@ -61,7 +61,7 @@ impl EngineKind for Cel {
             .is_some_and(|name| is_cel(&name.to_string_lossy()))
     }
 
-    fn compile(&self, sources: &[PolicySource]) -> Result<Compiled, PolicyErrors> {
+    fn compile(&self, sources: &[PolicySource]) -> Result<CompiledPolicies, PolicyErrors> {
         let read = on_big_stack(|| file::read(sources))?;
         if !read.problems.is_empty() {
             return Err(PolicyErrors {
@@ -69,7 +69,7 @@ impl EngineKind for Cel {
             });
         }
         let surfaces = surfaces(&read.rules);
-        Ok(Compiled {
+        Ok(CompiledPolicies {
             engine: Box::new(CelEngine {
                 groups: self.groups.clone(),
                 rules: read.rules,
@@ -96,8 +96,8 @@ impl RuleEngine for CelEngine {
         self.verdict(facts)
     }
 
-    fn looks_for(&self) -> LooksFor {
-        LooksFor::named_in(self.sources.iter().map(|source| &*source.text))
+    fn looks_for(&self) -> RequiredDetectors {
+        RequiredDetectors::named_in(self.sources.iter().map(|source| &*source.text))
     }
 
     /// Each item is shown, hidden or passed over as the rules for `list_…` say.
@@ -120,14 +120,14 @@ impl RuleEngine for CelEngine {
             .collect()
     }
 
-    fn shows(&self) -> Shows {
-        Shows::WhatMayBeListed
+    fn shows(&self) -> ListMode {
+        ListMode::WhatMayBeListed
     }
 }
 
 /// What the rules leave open, for the line that the gate writes at start. Which tools is always a matter of conditions; so is everything that a rule has one for.
-fn surfaces(rules: &[Rule]) -> Surfaces {
-    let any = |action: ActionName, wanted: &dyn Fn(&Rule) -> bool| {
+fn surfaces(rules: &[CelRule]) -> ExposedActions {
+    let any = |action: ActionName, wanted: &dyn Fn(&CelRule) -> bool| {
         let mut rules = rules.iter();
         rules.any(|rule| rule.outline.actions.contains(&action) && wanted(rule))
     };
@@ -146,11 +146,11 @@ fn surfaces(rules: &[Rule]) -> Surfaces {
         .filter(|action| permitted(action) && !closed.contains(action))
         .collect();
     let tools = if open.contains(&ActionName::CallTool) {
-        OpenTools::ByPolicy
+        ExposedTools::ByPolicy
     } else {
-        OpenTools::None
+        ExposedTools::None
     };
-    Surfaces {
+    ExposedActions {
         tools,
         open,
         by_policy: Vec::new(),

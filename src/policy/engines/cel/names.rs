@@ -2,8 +2,8 @@
 
 use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 
-use super::super::document::Known;
-use super::bound::Refused;
+use super::super::document::KnownNames;
+use super::bound::RejectedExpression;
 
 /// Types that an expression may compare with.
 pub(super) const TYPES: [&str; 10] = [
@@ -19,7 +19,7 @@ pub(super) const TYPES: [&str; 10] = [
     "type",
 ];
 
-pub(super) fn check(tree: &IdedExpr) -> Vec<Refused> {
+pub(super) fn check(tree: &IdedExpr) -> Vec<RejectedExpression> {
     let mut checker = Checker {
         own: Vec::new(),
         refused: Vec::new(),
@@ -31,12 +31,12 @@ pub(super) fn check(tree: &IdedExpr) -> Vec<Refused> {
 struct Checker<'t> {
     /// Variables of loops around.
     own: Vec<&'t str>,
-    refused: Vec<Refused>,
+    refused: Vec<RejectedExpression>,
 }
 
 impl<'t> Checker<'t> {
     /// What is known of the names below a tree; nothing where anything goes.
-    fn expr(&mut self, tree: &'t IdedExpr) -> Option<&'static Known> {
+    fn expr(&mut self, tree: &'t IdedExpr) -> Option<&'static KnownNames> {
         match &tree.expr {
             Expr::Ident(name) => return self.ident(tree.id, name),
             Expr::Select(select) => {
@@ -89,7 +89,7 @@ impl<'t> Checker<'t> {
         None
     }
 
-    fn ident(&mut self, node: u64, name: &str) -> Option<&'static Known> {
+    fn ident(&mut self, node: u64, name: &str) -> Option<&'static KnownNames> {
         // A leading dot names what is outside of all loops.
         let absolute = name.strip_prefix('.');
         if absolute.is_none() && self.own.contains(&name) {
@@ -99,14 +99,19 @@ impl<'t> Checker<'t> {
         if TYPES.contains(&name) {
             return None;
         }
-        self.member(node, Known::get(), name)
+        self.member(node, KnownNames::get(), name)
     }
 
-    fn member(&mut self, node: u64, known: &'static Known, name: &str) -> Option<&'static Known> {
+    fn member(
+        &mut self,
+        node: u64,
+        known: &'static KnownNames,
+        name: &str,
+    ) -> Option<&'static KnownNames> {
         match known.below(name) {
             Ok(below) => below,
             Err(unknown) => {
-                self.refused.push(Refused {
+                self.refused.push(RejectedExpression {
                     node,
                     message: unknown.message,
                     help: Some(unknown.help),

@@ -19,17 +19,17 @@ pub(super) const MATCHES: &str = "@matches";
 
 /// All patterns of all rules, by number.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Patterns(Arc<Vec<Regex>>);
+pub(super) struct PatternTable(Arc<Vec<Regex>>);
 
 /// Patterns in the order in which they are found.
 #[derive(Debug, Default)]
-pub(super) struct Collected(Vec<Regex>);
+pub(super) struct PatternCollector(Vec<Regex>);
 
 thread_local! {
-    static CURRENT: RefCell<Patterns> = RefCell::default();
+    static CURRENT: RefCell<PatternTable> = RefCell::default();
 }
 
-impl Patterns {
+impl PatternTable {
     /// Runs `work` with these patterns.
     pub(super) fn during<T>(&self, work: impl FnOnce() -> T) -> T {
         let before = CURRENT.replace(self.clone());
@@ -39,7 +39,7 @@ impl Patterns {
     }
 }
 
-impl Collected {
+impl PatternCollector {
     /// The number of a pattern, or what is wrong with it.
     pub(super) fn add(&mut self, pattern: &str) -> Result<i64, String> {
         let built = RegexBuilder::new(pattern).size_limit(SIZE).build();
@@ -53,8 +53,8 @@ impl Collected {
         i64::try_from(self.0.len() - 1).map_err(|error| error.to_string())
     }
 
-    pub(super) fn finish(self) -> Patterns {
-        Patterns(Arc::new(self.0))
+    pub(super) fn finish(self) -> PatternTable {
+        PatternTable(Arc::new(self.0))
     }
 }
 

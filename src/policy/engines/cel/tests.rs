@@ -3,8 +3,8 @@ use proptest::prelude::*;
 use super::super::super::fixture::{World, check_lists_only_a, told, tool};
 use super::*;
 use crate::policy::{
-    Decision, DenialCause, EngineFault, Leaf, OnDeny, OpenTools, PolicyId, PolicySnapshot,
-    Value as Outcome,
+    Decision, DenialCause, EngineFault, ExposedTools, Leaf, OnDeny, PartValue as Outcome, PolicyId,
+    PolicySnapshot,
 };
 
 #[test]
@@ -407,7 +407,7 @@ effect = "forbid"
 actions = ["list_roots"]
 "#;
     let compiled = Cel::default().compile(&[source(rules)]).unwrap();
-    assert_eq!(compiled.surfaces.tools, OpenTools::ByPolicy);
+    assert_eq!(compiled.surfaces.tools, ExposedTools::ByPolicy);
     let closed: Vec<&str> = compiled
         .surfaces
         .closed

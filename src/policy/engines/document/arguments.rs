@@ -4,14 +4,16 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::numbers::number;
-use super::{Node, Unsayable};
+use super::{DocumentEncodingError, DocumentNode};
 use crate::policy::{Arguments, Leaf};
 
 /// The `arguments` object as it was sent.
 ///
 /// # Errors
 /// When a number is beyond what engines can represent, or the leaves are not those of one value.
-pub(super) fn nested<'a>(arguments: &'a Arguments<'_>) -> Result<Node<'a>, Unsayable> {
+pub(super) fn nested<'a>(
+    arguments: &'a Arguments<'_>,
+) -> Result<DocumentNode<'a>, DocumentEncodingError> {
     let mut root = Tree::default();
     for (pointer, leaf) in &arguments.0 {
         let mut at = &mut root;
@@ -34,9 +36,9 @@ struct Tree<'a> {
 }
 
 impl<'a> Tree<'a> {
-    fn take(&mut self, pointer: &str, leaf: &'a Leaf<'_>) -> Result<(), Unsayable> {
+    fn take(&mut self, pointer: &str, leaf: &'a Leaf<'_>) -> Result<(), DocumentEncodingError> {
         if self.leaf.is_some() || self.array.is_some() {
-            return Err(Unsayable::Repeated(pointer.to_owned()));
+            return Err(DocumentEncodingError::Repeated(pointer.to_owned()));
         }
         match leaf {
             Leaf::Strings(items) => self.array = Some(items),
@@ -52,14 +54,16 @@ impl<'a> Tree<'a> {
     }
 
     /// The wire's depth limit bounds the recursion.
-    fn node(self, pointer: &str) -> Result<Node<'a>, Unsayable> {
-        let shapeless = || Unsayable::Shapeless(pointer.to_owned());
+    fn node(self, pointer: &str) -> Result<DocumentNode<'a>, DocumentEncodingError> {
+        let shapeless = || DocumentEncodingError::Shapeless(pointer.to_owned());
         let down = |key: &str| format!("{pointer}/{key}");
         let Some(leaf) = self.leaf else {
             if let Some(texts) = self.array {
                 if !texts.is_empty() {
-                    let texts = texts.iter().map(|text| Node::Text(Cow::Borrowed(text)));
-                    return Ok(Node::List(texts.collect()));
+                    let texts = texts
+                        .iter()
+                        .map(|text| DocumentNode::Text(Cow::Borrowed(text)));
+                    return Ok(DocumentNode::List(texts.collect()));
                 }
                 let mut items = BTreeMap::new();
                 for (key, tree) in self.below {
@@ -70,27 +74,27 @@ impl<'a> Tree<'a> {
                 if !in_a_row {
                     return Err(shapeless());
                 }
-                return Ok(Node::List(items.into_values().collect()));
+                return Ok(DocumentNode::List(items.into_values().collect()));
             }
             let mut members = BTreeMap::new();
             for (key, tree) in self.below {
                 let node = tree.node(&down(&key))?;
                 members.insert(key, node);
             }
-            return Ok(Node::Object(members));
+            return Ok(DocumentNode::Object(members));
         };
         if !self.below.is_empty() {
             return Err(shapeless());
         }
         Ok(match leaf {
-            Leaf::String(text) => Node::Text(Cow::Borrowed(text)),
+            Leaf::String(text) => DocumentNode::Text(Cow::Borrowed(text)),
             Leaf::Number(text) => {
-                number(text).ok_or_else(|| Unsayable::Number(pointer.to_owned()))?
+                number(text).ok_or_else(|| DocumentEncodingError::Number(pointer.to_owned()))?
             }
-            Leaf::Bool(value) => Node::Bool(*value),
-            Leaf::Null => Node::Null,
-            Leaf::EmptyObject => Node::Object(BTreeMap::new()),
-            Leaf::EmptyArray => Node::List(Vec::new()),
+            Leaf::Bool(value) => DocumentNode::Bool(*value),
+            Leaf::Null => DocumentNode::Null,
+            Leaf::EmptyObject => DocumentNode::Object(BTreeMap::new()),
+            Leaf::EmptyArray => DocumentNode::List(Vec::new()),
             // Marks of an array whose items are leaves of their own.
             Leaf::Strings(_) | Leaf::Array => return Err(shapeless()),
         })

@@ -5,7 +5,7 @@
 //! faithfully is not said at all: the engine has a fault.
 
 mod arguments;
-mod known;
+mod known_names;
 mod numbers;
 mod parts;
 mod samples;
@@ -15,7 +15,7 @@ mod tests;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-pub(super) use self::known::Known;
+pub(super) use self::known_names::KnownNames;
 pub(super) use self::samples::samples;
 
 use self::parts::{context, principal, resource};
@@ -26,22 +26,22 @@ use crate::policy::{
 
 /// A JSON value, with integers apart from other numbers.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Node<'a> {
+pub(super) enum DocumentNode<'a> {
     Null,
     Bool(bool),
     Integer(i64),
     Number(f64),
     Text(Cow<'a, str>),
-    List(Vec<Node<'a>>),
+    List(Vec<DocumentNode<'a>>),
     Object(Object<'a>),
 }
 
 /// Members in the order of their names.
-pub(super) type Object<'a> = BTreeMap<Cow<'a, str>, Node<'a>>;
+pub(super) type Object<'a> = BTreeMap<Cow<'a, str>, DocumentNode<'a>>;
 
 /// Some fact has no faithful form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Unsayable {
+pub(super) enum DocumentEncodingError {
     #[error("a time is beyond the years that can be written")]
     Time,
     #[error("the argument `{0}` is a number that neither 64 bits nor 17 digits hold")]
@@ -56,7 +56,7 @@ pub(super) enum Unsayable {
 pub(super) fn of<'a>(
     facts: &'a Facts<'_>,
     groups: &'a ToolGroups,
-) -> Result<Object<'a>, Unsayable> {
+) -> Result<Object<'a>, DocumentEncodingError> {
     let name = facts.action.name();
     Ok(object([
         ("action", text(name.as_str())),
@@ -125,17 +125,17 @@ pub(super) const fn action_groups(name: ActionName) -> &'static [&'static str] {
     }
 }
 
-fn object<'a>(members: impl IntoIterator<Item = (&'static str, Node<'a>)>) -> Object<'a> {
+fn object<'a>(members: impl IntoIterator<Item = (&'static str, DocumentNode<'a>)>) -> Object<'a> {
     members
         .into_iter()
         .map(|(key, value)| (Cow::Borrowed(key), value))
         .collect()
 }
 
-fn text(text: &str) -> Node<'_> {
-    Node::Text(Cow::Borrowed(text))
+fn text(text: &str) -> DocumentNode<'_> {
+    DocumentNode::Text(Cow::Borrowed(text))
 }
 
-fn texts<T: AsRef<str>>(items: &[T]) -> Node<'_> {
-    Node::List(items.iter().map(|item| text(item.as_ref())).collect())
+fn texts<T: AsRef<str>>(items: &[T]) -> DocumentNode<'_> {
+    DocumentNode::List(items.iter().map(|item| text(item.as_ref())).collect())
 }

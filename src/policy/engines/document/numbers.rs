@@ -1,6 +1,6 @@
 //! A JSON number as what most readers take it for, or nothing.
 
-use super::Node;
+use super::DocumentNode;
 use crate::policy::numbers::Exact;
 
 /// Digits that every double can be told by.
@@ -11,9 +11,9 @@ const MOST_DIGITS: usize = 17;
 ///
 /// Nothing for an integer beyond 64 bits: some readers keep each of its digits, some do not, and a
 /// rule must not compare what only one of them sees.
-pub(super) fn number(text: &str) -> Option<Node<'static>> {
+pub(super) fn number(text: &str) -> Option<DocumentNode<'static>> {
     if let Some(integer) = Exact::of(text).integer {
-        return Some(Node::Integer(integer));
+        return Some(DocumentNode::Integer(integer));
     }
     let value: f64 = text.parse().ok()?;
     let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
@@ -22,7 +22,7 @@ pub(super) fn number(text: &str) -> Option<Node<'static>> {
     // A double from here on is an integer, and so is the number.
     let is_whole = value.abs() >= 9_007_199_254_740_992.0;
     let is_faithful = value.is_normal() && !is_whole && significant <= MOST_DIGITS;
-    is_faithful.then_some(Node::Number(value))
+    is_faithful.then_some(DocumentNode::Number(value))
 }
 
 #[cfg(test)]
@@ -39,7 +39,7 @@ mod tests {
             ("9223372036854775807", i64::MAX),
             ("-9223372036854775808", i64::MIN),
         ] {
-            assert_eq!(number(text), Some(Node::Integer(value)), "{text}");
+            assert_eq!(number(text), Some(DocumentNode::Integer(value)), "{text}");
         }
     }
 
@@ -50,7 +50,7 @@ mod tests {
             ("-1.5e-7", -1.5e-7),
             ("0.30000000000000004", 0.300_000_000_000_000_04),
         ] {
-            assert_eq!(number(text), Some(Node::Number(value)), "{text}");
+            assert_eq!(number(text), Some(DocumentNode::Number(value)), "{text}");
         }
     }
 

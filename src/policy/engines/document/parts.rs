@@ -6,16 +6,16 @@ use jiff::Timestamp;
 
 use super::super::cedar::ToolGroups;
 use super::arguments;
-use super::{Node, Object, Unsayable, object, text, texts};
+use super::{DocumentEncodingError, DocumentNode, Object, object, text, texts};
 use crate::policy::{
     Action, Agent, Client, Consent, Environment, Permissions, Pin, Principal, Prompt, Resource,
     ResourceFacts, Server, SessionState, Targets, Tool,
 };
 
-pub(super) fn principal(principal: Principal<'_>) -> Node<'_> {
+pub(super) fn principal(principal: Principal<'_>) -> DocumentNode<'_> {
     match principal {
-        Principal::Agent(agent) => Node::Object(agent_members(agent)),
-        Principal::Server(server) => Node::Object(server_members(server)),
+        Principal::Agent(agent) => DocumentNode::Object(agent_members(agent)),
+        Principal::Server(server) => DocumentNode::Object(server_members(server)),
     }
 }
 
@@ -24,13 +24,13 @@ pub(super) fn resource<'a>(
     resource: Resource<'a>,
     server: &'a Server,
     groups: &'a ToolGroups,
-) -> Node<'a> {
+) -> DocumentNode<'a> {
     let belongs = |mut members: Object<'a>| {
         members.insert(
             Cow::Borrowed("server"),
-            Node::Object(server_members(server)),
+            DocumentNode::Object(server_members(server)),
         );
-        Node::Object(members)
+        DocumentNode::Object(members)
     };
     match resource {
         Resource::Tool(tool) => belongs(tool_members(tool, groups)),
@@ -52,20 +52,20 @@ pub(super) fn resource<'a>(
             ("type", text("Method")),
             ("id", text(&method.name)),
             ("name", text(&method.name)),
-            ("level", Node::Integer(method.level)),
+            ("level", DocumentNode::Integer(method.level)),
             ("capabilities", capabilities(&method.capabilities)),
             ("declaredCapabilities", texts(&method.capabilities)),
             ("permissions", permissions(method.permissions)),
         ])),
-        Resource::Server(server) => Node::Object(server_members(server)),
-        Resource::Client(client) => Node::Object(client_members(client)),
+        Resource::Server(server) => DocumentNode::Object(server_members(server)),
+        Resource::Client(client) => DocumentNode::Object(client_members(client)),
     }
 }
 
 pub(super) fn context<'a>(
     action: &Action<'a>,
     env: &'a Environment<'_>,
-) -> Result<Node<'a>, Unsayable> {
+) -> Result<DocumentNode<'a>, DocumentEncodingError> {
     let mut members = object([("env", env_node(env)?)]);
     let mut put = |key: &'static str, value| members.insert(Cow::Borrowed(key), value);
     match *action {
@@ -102,15 +102,15 @@ pub(super) fn context<'a>(
         }
         Action::ReceiveResult { received } => {
             let result = object([
-                ("level", Node::Integer(received.level)),
+                ("level", DocumentNode::Integer(received.level)),
                 ("labels", texts(&received.labels)),
-                ("bytes", Node::Integer(received.bytes)),
-                ("isError", Node::Bool(received.is_error)),
-                ("fatal", Node::Bool(received.fatal)),
+                ("bytes", DocumentNode::Integer(received.bytes)),
+                ("isError", DocumentNode::Bool(received.is_error)),
+                ("fatal", DocumentNode::Bool(received.fatal)),
                 ("secrets", texts(&received.secrets)),
                 ("flags", texts(&received.flags)),
             ]);
-            put("result", Node::Object(result));
+            put("result", DocumentNode::Object(result));
         }
         Action::Sample {
             max_tokens,
@@ -120,12 +120,12 @@ pub(super) fn context<'a>(
             bytes,
             system,
         } => {
-            put("maxTokens", Node::Integer(max_tokens));
+            put("maxTokens", DocumentNode::Integer(max_tokens));
             put("includeContext", text(include_context));
-            put("tools", Node::Bool(tools));
-            put("messages", Node::Integer(messages));
-            put("bytes", Node::Integer(bytes));
-            put("system", Node::Bool(system));
+            put("tools", DocumentNode::Bool(tools));
+            put("messages", DocumentNode::Integer(messages));
+            put("bytes", DocumentNode::Integer(bytes));
+            put("system", DocumentNode::Bool(system));
         }
         Action::Elicit { mode, fields, host } => {
             put("host", text(host));
@@ -133,7 +133,7 @@ pub(super) fn context<'a>(
             put("fields", texts(fields));
         }
     }
-    Ok(Node::Object(members))
+    Ok(DocumentNode::Object(members))
 }
 
 fn agent_members(agent: &Agent) -> Object<'_> {
@@ -142,9 +142,12 @@ fn agent_members(agent: &Agent) -> Object<'_> {
         ("id", text(&agent.id)),
         ("roles", texts(&agent.roles)),
         ("teams", texts(&agent.teams)),
-        ("client", Node::Object(client_members(&agent.client))),
+        (
+            "client",
+            DocumentNode::Object(client_members(&agent.client)),
+        ),
         ("capabilities", texts(&agent.capabilities)),
-        ("trust", Node::Integer(agent.trust)),
+        ("trust", DocumentNode::Integer(agent.trust)),
     ]);
     if let Some(user) = &agent.user {
         members.insert(Cow::Borrowed("user"), text(user));
@@ -168,26 +171,26 @@ fn server_members(server: &Server) -> Object<'_> {
         ("name", text(&server.name)),
         ("groups", texts(&server.groups)),
         ("origin", text(&server.origin)),
-        ("trust", Node::Integer(server.trust)),
+        ("trust", DocumentNode::Integer(server.trust)),
     ])
 }
 
 fn tool_members<'a>(tool: &'a Tool, groups: &'a ToolGroups) -> Object<'a> {
     let hints = object([
-        ("readOnly", Node::Bool(tool.hints.read_only)),
-        ("destructive", Node::Bool(tool.hints.destructive)),
-        ("idempotent", Node::Bool(tool.hints.idempotent)),
-        ("openWorld", Node::Bool(tool.hints.open_world)),
+        ("readOnly", DocumentNode::Bool(tool.hints.read_only)),
+        ("destructive", DocumentNode::Bool(tool.hints.destructive)),
+        ("idempotent", DocumentNode::Bool(tool.hints.idempotent)),
+        ("openWorld", DocumentNode::Bool(tool.hints.open_world)),
     ]);
     object([
         ("type", text("Tool")),
         ("id", text(&tool.name)),
         ("name", text(&tool.name)),
-        ("level", Node::Integer(tool.level)),
+        ("level", DocumentNode::Integer(tool.level)),
         ("capabilities", capabilities(&tool.capabilities)),
         ("declaredCapabilities", texts(&tool.capabilities)),
         ("permissions", permissions(tool.permissions)),
-        ("hints", Node::Object(hints)),
+        ("hints", DocumentNode::Object(hints)),
         ("pin", pin_node(tool.pin)),
         ("flags", texts(&tool.flags)),
         ("groups", tool_groups(groups.of(&tool.name), &tool.groups)),
@@ -195,24 +198,24 @@ fn tool_members<'a>(tool: &'a Tool, groups: &'a ToolGroups) -> Object<'a> {
     ])
 }
 
-fn pin_node(pin: Pin) -> Node<'static> {
-    Node::Object(object([
-        ("known", Node::Bool(pin.known)),
-        ("schemaOk", Node::Bool(pin.schema_ok)),
-        ("descriptionOk", Node::Bool(pin.description_ok)),
+fn pin_node(pin: Pin) -> DocumentNode<'static> {
+    DocumentNode::Object(object([
+        ("known", DocumentNode::Bool(pin.known)),
+        ("schemaOk", DocumentNode::Bool(pin.schema_ok)),
+        ("descriptionOk", DocumentNode::Bool(pin.description_ok)),
     ]))
 }
 
 /// Those that were compiled, and those of `tools.toml`.
-fn tool_groups<'a>(compiled: &'a [String], own: &'a [String]) -> Node<'a> {
+fn tool_groups<'a>(compiled: &'a [String], own: &'a [String]) -> DocumentNode<'a> {
     let mut all: Vec<&str> = compiled.iter().chain(own).map(String::as_str).collect();
     all.sort_unstable();
     all.dedup();
-    Node::List(all.into_iter().map(text).collect())
+    DocumentNode::List(all.into_iter().map(text).collect())
 }
 
 /// Closed upwards, as the hierarchy of Cedar's entities is: `fs.write` is also `fs`.
-fn capabilities(names: &[String]) -> Node<'_> {
+fn capabilities(names: &[String]) -> DocumentNode<'_> {
     let mut closed: Vec<&str> = names
         .iter()
         .flat_map(|name| {
@@ -225,10 +228,10 @@ fn capabilities(names: &[String]) -> Node<'_> {
         .collect();
     closed.sort_unstable();
     closed.dedup();
-    Node::List(closed.into_iter().map(text).collect())
+    DocumentNode::List(closed.into_iter().map(text).collect())
 }
 
-fn permissions(permissions: Permissions) -> Node<'static> {
+fn permissions(permissions: Permissions) -> DocumentNode<'static> {
     let Permissions {
         read,
         write,
@@ -236,7 +239,7 @@ fn permissions(permissions: Permissions) -> Node<'static> {
     } = permissions;
     let all = [("read", read), ("write", write), ("connect", connect)];
     let held = all.into_iter().filter(|(_, has)| *has);
-    Node::List(held.map(|(name, _)| text(name)).collect())
+    DocumentNode::List(held.map(|(name, _)| text(name)).collect())
 }
 
 fn resource_members(facts: &ResourceFacts) -> Object<'_> {
@@ -245,7 +248,7 @@ fn resource_members(facts: &ResourceFacts) -> Object<'_> {
         ("id", text(&facts.uri)),
         ("uri", text(&facts.uri)),
         ("scheme", text(&facts.scheme)),
-        ("level", Node::Integer(facts.level)),
+        ("level", DocumentNode::Integer(facts.level)),
         ("labels", texts(&facts.labels)),
         ("roots", texts(&facts.roots)),
         ("groups", texts(&facts.groups)),
@@ -256,50 +259,50 @@ fn resource_members(facts: &ResourceFacts) -> Object<'_> {
     members
 }
 
-fn targets_node(targets: &Targets) -> Node<'_> {
-    Node::Object(object([
+fn targets_node(targets: &Targets) -> DocumentNode<'_> {
+    DocumentNode::Object(object([
         ("roots", texts(&targets.roots)),
-        ("outside", Node::Bool(targets.outside)),
+        ("outside", DocumentNode::Bool(targets.outside)),
         ("hosts", texts(&targets.hosts)),
-        ("bytes", Node::Integer(targets.bytes)),
-        ("level", Node::Integer(targets.level)),
-        ("writable", Node::Bool(targets.writable)),
+        ("bytes", DocumentNode::Integer(targets.bytes)),
+        ("level", DocumentNode::Integer(targets.level)),
+        ("writable", DocumentNode::Bool(targets.writable)),
         ("secrets", texts(&targets.secrets)),
         ("options", texts(&targets.options)),
     ]))
 }
 
-fn env_node<'a>(env: &'a Environment<'_>) -> Result<Node<'a>, Unsayable> {
+fn env_node<'a>(env: &'a Environment<'_>) -> Result<DocumentNode<'a>, DocumentEncodingError> {
     let mut members = object([
         ("transport", text(env.transport)),
         ("protocol", text(env.protocol)),
         ("now", time(env.now_ms)?),
-        ("nowMs", Node::Integer(env.now_ms)),
+        ("nowMs", DocumentNode::Integer(env.now_ms)),
         ("session", session(&env.session)?),
         ("consent", consent(&env.consent)?),
     ]);
     if let Some(peer) = env.peer {
         // As for Cedar: an IPv4 address in IPv6 would pass by every filter.
         let peer = peer.to_canonical().to_string();
-        members.insert(Cow::Borrowed("peer"), Node::Text(Cow::Owned(peer)));
+        members.insert(Cow::Borrowed("peer"), DocumentNode::Text(Cow::Owned(peer)));
     }
-    Ok(Node::Object(members))
+    Ok(DocumentNode::Object(members))
 }
 
-fn session(session: &SessionState) -> Result<Node<'_>, Unsayable> {
-    Ok(Node::Object(object([
-        ("level", Node::Integer(session.level)),
+fn session(session: &SessionState) -> Result<DocumentNode<'_>, DocumentEncodingError> {
+    Ok(DocumentNode::Object(object([
+        ("level", DocumentNode::Integer(session.level)),
         ("labels", texts(&session.labels)),
-        ("untrusted", Node::Bool(session.untrusted)),
-        ("calls", Node::Integer(session.calls)),
+        ("untrusted", DocumentNode::Bool(session.untrusted)),
+        ("calls", DocumentNode::Integer(session.calls)),
         ("startedAt", time(session.started_ms)?),
-        ("startedAtMs", Node::Integer(session.started_ms)),
+        ("startedAtMs", DocumentNode::Integer(session.started_ms)),
     ])))
 }
 
-fn consent(consent: &Consent) -> Result<Node<'_>, Unsayable> {
+fn consent(consent: &Consent) -> Result<DocumentNode<'_>, DocumentEncodingError> {
     let mut members = object([
-        ("granted", Node::Bool(consent.granted)),
+        ("granted", DocumentNode::Bool(consent.granted)),
         ("scope", text(&consent.scope)),
     ]);
     if let Some(by) = &consent.by {
@@ -307,18 +310,18 @@ fn consent(consent: &Consent) -> Result<Node<'_>, Unsayable> {
     }
     if let Some(at) = consent.at_ms {
         members.insert(Cow::Borrowed("at"), time(at)?);
-        members.insert(Cow::Borrowed("atMs"), Node::Integer(at));
+        members.insert(Cow::Borrowed("atMs"), DocumentNode::Integer(at));
     }
-    Ok(Node::Object(members))
+    Ok(DocumentNode::Object(members))
 }
 
 /// RFC 3339 in UTC, always with milliseconds, so that texts compare as the times do: years of four
 /// digits only.
-fn time(ms: i64) -> Result<Node<'static>, Unsayable> {
-    let time = Timestamp::from_millisecond(ms).map_err(|_| Unsayable::Time)?;
+fn time(ms: i64) -> Result<DocumentNode<'static>, DocumentEncodingError> {
+    let time = Timestamp::from_millisecond(ms).map_err(|_| DocumentEncodingError::Time)?;
     let text = format!("{time:.3}");
     if text.starts_with('-') {
-        return Err(Unsayable::Time);
+        return Err(DocumentEncodingError::Time);
     }
-    Ok(Node::Text(Cow::Owned(text)))
+    Ok(DocumentNode::Text(Cow::Owned(text)))
 }

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::sync::LazyLock;
 
 use super::super::cedar::ToolGroups;
-use super::{Node, Object, of};
+use super::{DocumentNode, Object, of};
 use crate::policy::{
     Action, Agent, Arguments, Consent, Environment, ExtensionMethod, Facts, Leaf, Principal,
     Prompt, Received, Resource, ResourceFacts, Server, SessionState, Targets, Tool,
@@ -12,7 +12,7 @@ use crate::policy::{
 
 /// With every member that there can be. Nothing is known of what is below `arguments`.
 pub(in super::super) fn samples() -> Vec<Object<'static>> {
-    static WORLD: LazyLock<World> = LazyLock::new(World::new);
+    static WORLD: LazyLock<SampleWorld> = LazyLock::new(SampleWorld::new);
     let world = &*WORLD;
     let env = || Environment {
         server: &world.server,
@@ -83,7 +83,7 @@ pub(in super::super) fn samples() -> Vec<Object<'static>> {
     samples
 }
 
-struct World {
+struct SampleWorld {
     agent: Agent,
     server: Server,
     tool: Tool,
@@ -96,7 +96,7 @@ struct World {
     groups: ToolGroups,
 }
 
-impl World {
+impl SampleWorld {
     fn new() -> Self {
         Self {
             agent: Agent {
@@ -126,14 +126,16 @@ fn owned(members: Object<'_>) -> Object<'static> {
         .collect()
 }
 
-fn owned_node(node: Node<'_>) -> Node<'static> {
+fn owned_node(node: DocumentNode<'_>) -> DocumentNode<'static> {
     match node {
-        Node::Null => Node::Null,
-        Node::Bool(value) => Node::Bool(value),
-        Node::Integer(value) => Node::Integer(value),
-        Node::Number(value) => Node::Number(value),
-        Node::Text(text) => Node::Text(text.into_owned().into()),
-        Node::List(items) => Node::List(items.into_iter().map(owned_node).collect()),
-        Node::Object(members) => Node::Object(owned(members)),
+        DocumentNode::Null => DocumentNode::Null,
+        DocumentNode::Bool(value) => DocumentNode::Bool(value),
+        DocumentNode::Integer(value) => DocumentNode::Integer(value),
+        DocumentNode::Number(value) => DocumentNode::Number(value),
+        DocumentNode::Text(text) => DocumentNode::Text(text.into_owned().into()),
+        DocumentNode::List(items) => {
+            DocumentNode::List(items.into_iter().map(owned_node).collect())
+        }
+        DocumentNode::Object(members) => DocumentNode::Object(owned(members)),
     }
 }

@@ -14,7 +14,7 @@ fn every_document_is_as_its_schema_says() {
     let validator = jsonschema::validator_for(&schema).unwrap();
     let mut seen = 0;
     for sample in samples() {
-        let document = json(Node::Object(sample));
+        let document = json(DocumentNode::Object(sample));
         let errors: Vec<String> = validator
             .iter_errors(&document)
             .map(|error| format!("{}: {error}", error.instance_path()))
@@ -29,7 +29,7 @@ fn every_document_is_as_its_schema_says() {
 fn the_schema_names_every_member_and_no_other() {
     let mut made = std::collections::BTreeSet::new();
     for sample in samples() {
-        names(&json(Node::Object(sample)), "", &mut made);
+        names(&json(DocumentNode::Object(sample)), "", &mut made);
     }
     let mut published = std::collections::BTreeSet::new();
     let schema = schema();
@@ -70,7 +70,7 @@ fn the_schema_refuses_what_is_no_document() {
     for wrong in [json!({}), json!([]), json!({"action": "call_tool"})] {
         assert!(!validator.is_valid(&wrong), "{wrong}");
     }
-    let mut document = json(Node::Object(samples().remove(0)));
+    let mut document = json(DocumentNode::Object(samples().remove(0)));
     assert!(validator.is_valid(&document));
     document["more"] = json!(1);
     assert!(!validator.is_valid(&document));
@@ -107,7 +107,7 @@ fn capabilities_are_closed_upwards() {
     ];
     let groups = ToolGroups::default();
     let facts = world.call(&tool);
-    let document = json(Node::Object(of(&facts, &groups).unwrap()));
+    let document = json(DocumentNode::Object(of(&facts, &groups).unwrap()));
     let expected = json!(["fs", "fs.read", "fs.read.all", "fs.write", "net"]);
     assert_eq!(document["resource"]["capabilities"], expected);
     assert_eq!(
@@ -185,7 +185,7 @@ fn times_compare_as_texts() {
         world.now_ms = now;
         let tool = tool("t");
         let facts = world.call(&tool);
-        let document = json(Node::Object(of(&facts, &groups).unwrap()));
+        let document = json(DocumentNode::Object(of(&facts, &groups).unwrap()));
         times.push(
             document["context"]["env"]["now"]
                 .as_str()
@@ -200,7 +200,7 @@ fn times_compare_as_texts() {
         let tool = tool("t");
         assert_eq!(
             of(&world.call(&tool), &groups).unwrap_err(),
-            Unsayable::Time
+            DocumentEncodingError::Time
         );
     }
     world.now_ms = 0;
@@ -217,7 +217,7 @@ fn an_item_of_a_list_is_asked_about_by_its_own_action() {
     let list = ListFacts {
         principal: Principal::Agent(&world.agent),
         env: world.env(),
-        uses: crate::policy::Uses::Now,
+        uses: crate::policy::UseTime::Now,
     };
     let resource = ResourceFacts::default();
     let asked = listing(&list, Resource::Resource(&resource)).unwrap();
@@ -238,15 +238,15 @@ fn schema() -> Value {
     SCHEMA.parse().unwrap()
 }
 
-fn json(node: Node<'_>) -> Value {
+fn json(node: DocumentNode<'_>) -> Value {
     match node {
-        Node::Null => Value::Null,
-        Node::Bool(value) => json!(value),
-        Node::Integer(value) => json!(value),
-        Node::Number(value) => json!(value),
-        Node::Text(text) => json!(text),
-        Node::List(items) => items.into_iter().map(json).collect(),
-        Node::Object(members) => {
+        DocumentNode::Null => Value::Null,
+        DocumentNode::Bool(value) => json!(value),
+        DocumentNode::Integer(value) => json!(value),
+        DocumentNode::Number(value) => json!(value),
+        DocumentNode::Text(text) => json!(text),
+        DocumentNode::List(items) => items.into_iter().map(json).collect(),
+        DocumentNode::Object(members) => {
             let members = members.into_iter();
             members
                 .map(|(key, node)| (key.into_owned(), json(node)))

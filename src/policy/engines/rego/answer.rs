@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use regorus::Value;
 
-use super::compile::Ids;
-use crate::policy::{Obligation, OnDeny, Raise, Reason, Verdict};
+use super::compile::ReasonIds;
+use crate::policy::{EscalationTarget, Obligation, OnDeny, Reason, Verdict};
 
-pub(super) fn verdict(answer: &Value, ids: &Ids) -> Result<Verdict, String> {
+pub(super) fn verdict(answer: &Value, ids: &ReasonIds) -> Result<Verdict, String> {
     if *answer == Value::Undefined {
         return Ok(Verdict::Abstain);
     }
@@ -52,7 +52,7 @@ pub(super) fn verdict(answer: &Value, ids: &Ids) -> Result<Verdict, String> {
     })
 }
 
-fn reason(value: &Value, ids: &Ids) -> Result<Reason, String> {
+fn reason(value: &Value, ids: &ReasonIds) -> Result<Reason, String> {
     let mut id = None;
     let (mut code, mut advice, mut on_deny) = (None, None, None);
     for (key, value) in members(
@@ -107,7 +107,7 @@ fn obligation(value: &Value) -> Result<Obligation, String> {
         "canonical" => Obligation::canonical(&what)
             .ok_or_else(|| "an obligation `canonical` is not `paths` or `uris`".to_owned()),
         "add_label" => Ok(Obligation::Label(what)),
-        "raise_sensitivity" => Raise::named(&what).map(Obligation::Raise).ok_or_else(|| {
+        "raise_sensitivity" => EscalationTarget::named(&what).map(Obligation::Raise).ok_or_else(|| {
             "an obligation `raise_sensitivity` is not `internal`, `confidential`, `secret` or `untrusted`"
                 .to_owned()
         }),
@@ -130,7 +130,7 @@ fn members<'v>(
         let name = match key.as_string() {
             Ok(name) if known.contains(&&**name) => name,
             Ok(_) | Err(_) => {
-                return Err(format!("{what} has a member that nobody knows: {key:.60?}"));
+                return Err(format!("{what} has an unknown member: {key:.60?}"));
             }
         };
         found.push((&**name, value));

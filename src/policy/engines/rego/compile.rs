@@ -6,23 +6,23 @@ use std::time::Duration;
 
 use regorus::Engine;
 
-use super::functions::{self, Refused, Segment};
+use super::functions::{self, RejectedCall, Segment};
 use super::limits;
-use super::tokens::{Kind, Token, tokens};
+use super::tokens::{RegoToken, TokenKind, tokens};
 use super::{ENTRY, evaluated, object, told};
 use crate::policy::engines::document;
 use crate::policy::{
-    Origin, PolicyEntry, PolicyErrors, PolicyId, PolicyProblem, PolicySource, Reason,
+    PolicyEntry, PolicyErrors, PolicyId, PolicyOrigin, PolicyProblem, PolicySource, Reason,
 };
 
 /// What reasons may be called: every `"id": "…"` that stands in the files.
 #[derive(Debug, Default)]
-pub(super) struct Ids {
+pub(super) struct ReasonIds {
     named: BTreeMap<String, Reason>,
     whole: Option<Reason>,
 }
 
-impl Ids {
+impl ReasonIds {
     pub(super) fn get(&self, id: &str) -> Option<Reason> {
         self.named.get(id).cloned()
     }
@@ -32,7 +32,7 @@ impl Ids {
         self.whole.clone().unwrap_or_else(|| {
             reason(
                 ENTRY,
-                Origin {
+                PolicyOrigin {
                     file: "<rego>".into(),
                     line: 0,
                 },
@@ -41,7 +41,7 @@ impl Ids {
     }
 }
 
-type Output = (Engine, Vec<PolicyEntry>, Ids);
+type Output = (Engine, Vec<PolicyEntry>, ReasonIds);
 
 /// INVARIANT: runs on a thread with a stack for all that `limits.rs` lets through.
 pub(super) fn compile(sources: &[PolicySource], limit: Duration) -> Result<Output, PolicyErrors> {
@@ -51,7 +51,7 @@ pub(super) fn compile(sources: &[PolicySource], limit: Duration) -> Result<Outpu
         let message = format!("more than {} bytes of Rego in all", limits::MAX_BYTES);
         return Err(PolicyProblem::error("policy::too_long", message).into());
     }
-    let files: Vec<File<'_>> = sources.iter().map(File::of).collect();
+    let files: Vec<RegoFile<'_>> = sources.iter().map(RegoFile::of).collect();
     for file in &files {
         file.check(&mut problems);
     }
@@ -59,7 +59,7 @@ pub(super) fn compile(sources: &[PolicySource], limit: Duration) -> Result<Outpu
     check_rules(&files, &mut problems);
     let mut engine = Engine::new();
     engine.set_strict_builtin_errors(true);
-    // In OPA and here: whoever prints, prints to nobody.
+    // As in OPA, `print` has no effect in production.
     engine.set_gather_prints(true);
     for file in &files {
         let (name, text) = (file.source.name.to_string(), file.source.text.to_string());
@@ -90,12 +90,12 @@ fn give_up(problems: &mut Vec<PolicyProblem>) -> Result<(), PolicyErrors> {
     })
 }
 
-struct File<'s> {
+struct RegoFile<'s> {
     source: &'s PolicySource,
-    tokens: Vec<Token<'s>>,
+    tokens: Vec<RegoToken<'s>>,
 }
 
-impl<'s> File<'s> {
+impl<'s> RegoFile<'s> {
     fn of(source: &'s PolicySource) -> Self {
         Self {
             source,
@@ -147,10 +147,10 @@ impl<'s> File<'s> {
             .at(at..end, "here")
     }
 
-    fn origin(&self, at: usize) -> Origin {
+    fn origin(&self, at: usize) -> PolicyOrigin {
         let before = self.source.text.get(..at).unwrap_or_default();
         let line = before.matches('\n').count().saturating_add(1);
-        Origin {
+        PolicyOrigin {
             file: Arc::clone(&self.source.name),
             line: u32::try_from(line).unwrap_or(u32::MAX),
         }
@@ -158,7 +158,7 @@ impl<'s> File<'s> {
 }
 
 /// Functions and calls, over all files together.
-fn check_rules(files: &[File<'_>], problems: &mut Vec<PolicyProblem>) {
+fn check_rules(files: &[RegoFile<'_>], problems: &mut Vec<PolicyProblem>) {
     let segments: Vec<Vec<Segment<'_>>> = files
         .iter()
         .map(|file| {
@@ -170,14 +170,14 @@ fn check_rules(files: &[File<'_>], problems: &mut Vec<PolicyProblem>) {
         .collect();
     let names: BTreeSet<&str> = segments.iter().flatten().map(|rule| rule.name).collect();
     for file in files {
-        for Refused { at, message, help } in functions::calls(&file.tokens, &names) {
+        for RejectedCall { at, message, help } in functions::calls(&file.tokens, &names) {
             let problem = file.problem("policy::function", at, message);
             problems.push(match help {
                 Some(help) => problem.with_help(help),
                 None => problem,
             });
         }
-        for Refused { at, message, help } in functions::unknown_names(&file.tokens) {
+        for RejectedCall { at, message, help } in functions::unknown_names(&file.tokens) {
             let problem = file.problem("policy::name", at, message);
             problems.push(match help {
                 Some(help) => problem.with_help(help),
@@ -225,9 +225,9 @@ fn try_out(engine: &Engine, limit: Duration, problems: &mut Vec<PolicyProblem>) 
 }
 
 /// One policy for each id, and one for each file.
-fn policies(files: &[File<'_>]) -> (Vec<PolicyEntry>, Ids) {
+fn policies(files: &[RegoFile<'_>]) -> (Vec<PolicyEntry>, ReasonIds) {
     let mut policies = Vec::new();
-    let mut ids = Ids::default();
+    let mut ids = ReasonIds::default();
     for file in files {
         let start = file.tokens.first().map_or(0, |token| token.at);
         let origin = file.origin(start);
@@ -262,7 +262,7 @@ fn named<'t>(segment: &Segment<'t>) -> Vec<&'t str> {
     let windows = segment.tokens.windows(3);
     windows
         .filter_map(|window| match window {
-            [key, colon, id] if id.kind == Kind::String => {
+            [key, colon, id] if id.kind == TokenKind::String => {
                 let is_id = key.plain_string() == Some("id") && colon.is(":");
                 let id = id.text.strip_prefix('"')?.strip_suffix('"')?;
                 (is_id && !id.is_empty() && !id.contains('\\')).then_some(id)
@@ -281,7 +281,7 @@ fn range(segment: &Segment<'_>) -> (usize, usize) {
     )
 }
 
-fn reason(id: &str, origin: Origin) -> Reason {
+fn reason(id: &str, origin: PolicyOrigin) -> Reason {
     Reason {
         policy: PolicyId::new(id),
         origin,

@@ -6,13 +6,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::tokens::{Kind, Token};
-use crate::policy::engines::document::Known;
+use super::tokens::{RegoToken, TokenKind};
+use crate::policy::engines::document::KnownNames;
 use crate::policy::suggest::did_you_mean;
 
 /// What is wrong, where, and what to do about it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Refused {
+pub(super) struct RejectedCall {
     pub(super) at: usize,
     pub(super) message: String,
     pub(super) help: Option<String>,
@@ -130,19 +130,19 @@ const KEYWORDS: [&str; 12] = [
 #[derive(Debug)]
 pub(super) struct Segment<'t> {
     pub(super) name: &'t str,
-    pub(super) tokens: &'t [Token<'t>],
+    pub(super) tokens: &'t [RegoToken<'t>],
 }
 
 /// Cuts a file at the words that begin a line outside of all brackets.
-pub(super) fn segments<'t>(tokens: &'t [Token<'t>]) -> Vec<Segment<'t>> {
+pub(super) fn segments<'t>(tokens: &'t [RegoToken<'t>]) -> Vec<Segment<'t>> {
     let mut starts = Vec::new();
     let mut depth = 0_usize;
     let mut goes_on = false;
     for (index, token) in tokens.iter().enumerate() {
-        let is_sign = token.kind == Kind::Sign;
+        let is_sign = token.kind == TokenKind::Sign;
         if depth == 0
             && token.begins_line
-            && token.kind == Kind::Word
+            && token.kind == TokenKind::Word
             && !goes_on
             && !["else", "if", "contains", "in", "with"].contains(&token.text)
         {
@@ -175,15 +175,15 @@ pub(super) fn segments<'t>(tokens: &'t [Token<'t>]) -> Vec<Segment<'t>> {
 }
 
 /// Everything that is called and must not be.
-pub(super) fn calls(tokens: &[Token<'_>], own: &BTreeSet<&str>) -> Vec<Refused> {
+pub(super) fn calls(tokens: &[RegoToken<'_>], own: &BTreeSet<&str>) -> Vec<RejectedCall> {
     let mut refused = Vec::new();
     let mut path: Option<(usize, String)> = None;
-    let mut before: Option<&Token<'_>> = None;
+    let mut before: Option<&RegoToken<'_>> = None;
     for token in tokens {
         let after_dot = before.is_some_and(|before| before.is("."));
         if token.is("(") {
             if before.is_some_and(|before| before.is("]")) {
-                refused.push(Refused {
+                refused.push(RejectedCall {
                     at: token.at,
                     message: "a function is called by its plain name here".to_owned(),
                     help: None,
@@ -193,24 +193,24 @@ pub(super) fn calls(tokens: &[Token<'_>], own: &BTreeSet<&str>) -> Vec<Refused> 
             }
         }
         path = match (token.kind, path) {
-            (Kind::Word, Some((at, path))) if after_dot => Some((at, path + token.text)),
-            (Kind::Word, _) => Some((token.at, token.text.to_owned())),
-            (Kind::Sign, Some((at, path))) if token.text == "." => Some((at, path + ".")),
-            (Kind::Sign | Kind::Number | Kind::String, _) => None,
+            (TokenKind::Word, Some((at, path))) if after_dot => Some((at, path + token.text)),
+            (TokenKind::Word, _) => Some((token.at, token.text.to_owned())),
+            (TokenKind::Sign, Some((at, path))) if token.text == "." => Some((at, path + ".")),
+            (TokenKind::Sign | TokenKind::Number | TokenKind::String, _) => None,
         };
         before = Some(token);
     }
     refused
 }
 
-fn call(at: usize, name: &str, own: &BTreeSet<&str>) -> Option<Refused> {
+fn call(at: usize, name: &str, own: &BTreeSet<&str>) -> Option<RejectedCall> {
     let last = name.rsplit('.').next().unwrap_or_default();
     let is_own = own.contains(last) && (!name.contains('.') || name.starts_with("data."));
     if is_own || ALLOWED.contains(&name) || KEYWORDS.contains(&name) {
         return None;
     }
     if let Some((_, why)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
-        return Some(Refused {
+        return Some(RejectedCall {
             at,
             message: format!("`{name}` is refused"),
             help: Some((*why).to_owned()),
@@ -218,7 +218,7 @@ fn call(at: usize, name: &str, own: &BTreeSet<&str>) -> Option<Refused> {
     }
     let help = did_you_mean(name, ALLOWED.iter().copied())
         .unwrap_or_else(|| "see the list of functions in `docs/engines.md`".to_owned());
-    Some(Refused {
+    Some(RejectedCall {
         at,
         message: format!("there is no function `{name}`"),
         help: Some(help),
@@ -254,7 +254,7 @@ pub(super) fn recursion<'t>(segments: &[&Segment<'t>]) -> Option<&'t str> {
 fn mentions<'s>(segment: &Segment<'s>, names: &BTreeSet<&'s str>) -> BTreeSet<&'s str> {
     let mut found = BTreeSet::new();
     let mut of_input = false;
-    let mut before: Option<&Token<'_>> = None;
+    let mut before: Option<&RegoToken<'_>> = None;
     let head = segment.tokens.iter().position(|token| !token.is("default"));
     for token in segment.tokens.iter().skip(head.map_or(0, |head| head + 1)) {
         let after_dot = before.is_some_and(|before| before.is("."));
@@ -265,9 +265,9 @@ fn mentions<'s>(segment: &Segment<'s>, names: &BTreeSet<&'s str>) -> BTreeSet<&'
             of_input = token.is("input");
         }
         let name = match token.kind {
-            Kind::Word if !(after_dot && of_input) => Some(token.text),
-            Kind::String if after_bracket && !of_input => token.plain_string(),
-            Kind::Word | Kind::String | Kind::Number | Kind::Sign => None,
+            TokenKind::Word if !(after_dot && of_input) => Some(token.text),
+            TokenKind::String if after_bracket && !of_input => token.plain_string(),
+            TokenKind::Word | TokenKind::String | TokenKind::Number | TokenKind::Sign => None,
         };
         found.extend(name.and_then(|name| names.get(name)).copied());
         before = Some(token);
@@ -276,7 +276,7 @@ fn mentions<'s>(segment: &Segment<'s>, names: &BTreeSet<&'s str>) -> BTreeSet<&'
 }
 
 /// Places where a rule is looked up by a value, which could be any rule.
-pub(super) fn lookups(tokens: &[Token<'_>], names: &BTreeSet<&str>) -> Vec<usize> {
+pub(super) fn lookups(tokens: &[RegoToken<'_>], names: &BTreeSet<&str>) -> Vec<usize> {
     let mut found = Vec::new();
     let mut rest = tokens;
     while let Some((first, after)) = rest.split_first() {
@@ -287,8 +287,8 @@ pub(super) fn lookups(tokens: &[Token<'_>], names: &BTreeSet<&str>) -> Vec<usize
         let mut chain = after;
         let mut is_whole = true;
         while let [sign, part, tail @ ..] = chain {
-            let is_name = sign.is(".") && part.kind == Kind::Word
-                || sign.is("[") && part.kind == Kind::String;
+            let is_name = sign.is(".") && part.kind == TokenKind::Word
+                || sign.is("[") && part.kind == TokenKind::String;
             if !is_name {
                 break;
             }
@@ -314,14 +314,14 @@ pub(super) fn lookups(tokens: &[Token<'_>], names: &BTreeSet<&str>) -> Vec<usize
 
 /// Names below `input` that no document has, the first of each path, as far as paths are written out:
 /// what they lead to is undefined, and a rule that needs it never holds, or always does behind a `not`.
-pub(super) fn unknown_names(tokens: &[Token<'_>]) -> Vec<Refused> {
+pub(super) fn unknown_names(tokens: &[RegoToken<'_>]) -> Vec<RejectedCall> {
     let mut refused = Vec::new();
     for (at, token) in tokens.iter().enumerate() {
         let is_member = at
             .checked_sub(1)
             .and_then(|before| tokens.get(before))
             .is_some_and(|before| before.is("."));
-        if token.kind == Kind::Word && token.is("input") && !is_member {
+        if token.kind == TokenKind::Word && token.is("input") && !is_member {
             let rest = tokens.get(at.saturating_add(1)..).unwrap_or_default();
             refused.extend(doubt(rest));
         }
@@ -329,12 +329,12 @@ pub(super) fn unknown_names(tokens: &[Token<'_>]) -> Vec<Refused> {
     refused
 }
 
-fn doubt(mut rest: &[Token<'_>]) -> Option<Refused> {
-    let mut known = Known::get();
+fn doubt(mut rest: &[RegoToken<'_>]) -> Option<RejectedCall> {
+    let mut known = KnownNames::get();
     loop {
         let (name, at, behind) = match rest {
             [dot, name, behind @ ..]
-                if dot.is(".") && !dot.begins_line && name.kind == Kind::Word =>
+                if dot.is(".") && !dot.begins_line && name.kind == TokenKind::Word =>
             {
                 (name.text, name.at, behind)
             }
@@ -348,7 +348,7 @@ fn doubt(mut rest: &[Token<'_>]) -> Option<Refused> {
         match known.below(name) {
             Ok(below) => known = below?,
             Err(unknown) => {
-                return Some(Refused {
+                return Some(RejectedCall {
                     at,
                     message: unknown.message,
                     help: Some(unknown.help),

@@ -4,7 +4,7 @@
 //! 24: half a minute), and no timer runs while it parses. Evaluation recurses on chains of operators
 //! and on calls of rules, and a stack that overflows ends the process.
 
-use super::tokens::{Kind, Token};
+use super::tokens::{RegoToken, TokenKind};
 
 /// Bytes of all Rego files of a directory together.
 pub(super) const MAX_BYTES: usize = 256 << 10;
@@ -20,7 +20,7 @@ pub(super) const MAX_CHAIN: usize = 48;
 pub(super) const MAX_COST: usize = 1 << 19;
 
 /// Why a file is too much, and where.
-pub(super) fn check(tokens: &[Token<'_>]) -> Result<(), (String, usize)> {
+pub(super) fn check(tokens: &[RegoToken<'_>]) -> Result<(), (String, usize)> {
     let mut chains = vec![0_usize];
     let mut cost = 0_usize;
     let mut operator_before = false;
@@ -33,7 +33,7 @@ pub(super) fn check(tokens: &[Token<'_>]) -> Result<(), (String, usize)> {
             reset(&mut chains);
         }
         match token.text {
-            _ if token.kind == Kind::String => {}
+            _ if token.kind == TokenKind::String => {}
             "(" | "[" | "{" => chains.push(0),
             ")" | "]" | "}" if chains.len() > 1 => {
                 chains.pop();
@@ -65,14 +65,14 @@ fn reset(chains: &mut [usize]) {
     }
 }
 
-fn is_operator(token: &Token<'_>) -> bool {
+fn is_operator(token: &RegoToken<'_>) -> bool {
     const SIGNS: [&str; 15] = [
         ".", "+", "-", "*", "/", "%", "&", "|", "==", "!=", "<", ">", "<=", ">=", "=",
     ];
     const WORDS: [&str; 5] = ["not", "in", "with", "as", "else"];
     match token.kind {
-        Kind::Sign => SIGNS.contains(&token.text),
-        Kind::Word => WORDS.contains(&token.text),
-        Kind::Number | Kind::String => false,
+        TokenKind::Sign => SIGNS.contains(&token.text),
+        TokenKind::Word => WORDS.contains(&token.text),
+        TokenKind::Number | TokenKind::String => false,
     }
 }

@@ -8,8 +8,8 @@ mod answer;
 mod compile;
 mod functions;
 mod limits;
-mod lost;
-mod open;
+mod open_rules;
+mod removed_rules;
 #[cfg(test)]
 mod tests;
 mod tokens;
@@ -22,18 +22,18 @@ use std::time::Duration;
 use regorus::Engine;
 use regorus::utils::limits::ExecutionTimerConfig;
 
-use self::compile::Ids;
+use self::compile::ReasonIds;
 use super::cedar::ToolGroups;
-use super::document::{self, Node};
+use super::document::{self, DocumentNode};
 use super::is_rego;
 use super::stack::on_big_stack;
 use crate::policy::{
-    ActionName, Compiled, EngineFault, EngineKind, EngineName, Facts, FaultKind, ListFacts,
-    LooksFor, OpenTools, PolicyErrors, PolicySource, Resource, RuleEngine, Shows, Surfaces,
-    Verdict, Visibility,
+    ActionName, CompiledPolicies, EngineFault, EngineKind, EngineName, ExposedActions,
+    ExposedTools, Facts, FaultKind, ListFacts, ListMode, PolicyErrors, PolicySource,
+    RequiredDetectors, Resource, RuleEngine, Verdict, Visibility,
 };
 
-pub(super) use open::open_permits;
+pub(super) use open_rules::open_permits;
 
 const NAME: EngineName = EngineName("rego");
 
@@ -64,7 +64,7 @@ struct RegoEngine {
     limit: Duration,
     /// Copied for each question, which costs a fraction of a microsecond: evaluating changes it.
     engine: Engine,
-    ids: Ids,
+    ids: ReasonIds,
     sources: Vec<PolicySource>,
 }
 
@@ -87,10 +87,10 @@ impl EngineKind for Rego {
         is_rego(&path.to_string_lossy())
     }
 
-    fn compile(&self, sources: &[PolicySource]) -> Result<Compiled, PolicyErrors> {
+    fn compile(&self, sources: &[PolicySource]) -> Result<CompiledPolicies, PolicyErrors> {
         let (engine, policies, ids) =
             on_big_stack(|| compile::compile(sources, self.limit)).flatten()?;
-        Ok(Compiled {
+        Ok(CompiledPolicies {
             engine: Box::new(RegoEngine {
                 groups: self.groups.clone(),
                 limit: self.limit,
@@ -101,8 +101,8 @@ impl EngineKind for Rego {
             policies,
             notices: Vec::new(),
             // What a program permits, only asking tells.
-            surfaces: Surfaces {
-                tools: OpenTools::ByPolicy,
+            surfaces: ExposedActions {
+                tools: ExposedTools::ByPolicy,
                 open: Vec::new(),
                 by_policy: ActionName::ALL.to_vec(),
                 closed: Vec::new(),
@@ -111,7 +111,7 @@ impl EngineKind for Rego {
     }
 
     fn lost(&self, old: &[PolicySource], new: &[PolicySource]) -> Vec<String> {
-        lost::lost(old, new)
+        removed_rules::lost(old, new)
     }
 }
 
@@ -128,8 +128,8 @@ impl RuleEngine for RegoEngine {
             .map_err(|problem| fault(FaultKind::Evaluation, &problem))
     }
 
-    fn looks_for(&self) -> LooksFor {
-        LooksFor::named_in(self.sources.iter().map(|source| &*source.text))
+    fn looks_for(&self) -> RequiredDetectors {
+        RequiredDetectors::named_in(self.sources.iter().map(|source| &*source.text))
     }
 
     /// Each item is shown, hidden or passed over as the package answers for `list_…`.
@@ -141,8 +141,8 @@ impl RuleEngine for RegoEngine {
         document::visible(facts, items, |asked| self.judge(asked))
     }
 
-    fn shows(&self) -> Shows {
-        Shows::WhatMayBeListed
+    fn shows(&self) -> ListMode {
+        ListMode::WhatMayBeListed
     }
 }
 
@@ -214,14 +214,16 @@ fn object(members: document::Object<'_>) -> regorus::Value {
     regorus::Value::from(members)
 }
 
-fn value(node: Node<'_>) -> regorus::Value {
+fn value(node: DocumentNode<'_>) -> regorus::Value {
     match node {
-        Node::Null => regorus::Value::Null,
-        Node::Bool(value) => regorus::Value::from(value),
-        Node::Integer(value) => regorus::Value::from(value),
-        Node::Number(value) => regorus::Value::from(value),
-        Node::Text(text) => regorus::Value::from(&*text),
-        Node::List(items) => regorus::Value::from(items.into_iter().map(value).collect::<Vec<_>>()),
-        Node::Object(members) => object(members),
+        DocumentNode::Null => regorus::Value::Null,
+        DocumentNode::Bool(value) => regorus::Value::from(value),
+        DocumentNode::Integer(value) => regorus::Value::from(value),
+        DocumentNode::Number(value) => regorus::Value::from(value),
+        DocumentNode::Text(text) => regorus::Value::from(&*text),
+        DocumentNode::List(items) => {
+            regorus::Value::from(items.into_iter().map(value).collect::<Vec<_>>())
+        }
+        DocumentNode::Object(members) => object(members),
     }
 }

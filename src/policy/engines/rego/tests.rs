@@ -382,9 +382,9 @@ fn mistakes_have_their_place() {
             "invalid character",
         ),
         (
-            "package mcp\ndecision := {\"allow\": nobody}",
+            "package mcp\ndecision := {\"allow\": someone}",
             "policy::rule",
-            "nobody is unsafe",
+            "someone is unsafe",
         ),
         ("package mcp\n\ndecision := \u{202e}", "policy::syntax", ""),
     ] {
@@ -577,7 +577,7 @@ fn an_engine_shows_what_may_be_listed_and_no_policy_in_its_debug_form() {
     let kind = Rego::new(ToolGroups::default());
     let sources = [source("t.rego", READ)];
     let engine = kind.compile(&sources).unwrap().engine;
-    assert_eq!(engine.shows(), Shows::WhatMayBeListed);
+    assert_eq!(engine.shows(), ListMode::WhatMayBeListed);
     assert_eq!(format!("{engine:?}"), "RegoEngine { .. }");
     assert_eq!(kind.lost(&sources, &sources), [""; 0]);
     let cut = [source("t.rego", "package mcp\n")];

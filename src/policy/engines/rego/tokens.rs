@@ -2,8 +2,8 @@
 
 /// One word of the text, and where it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Token<'t> {
-    pub(super) kind: Kind,
+pub(super) struct RegoToken<'t> {
+    pub(super) kind: TokenKind,
     pub(super) text: &'t str,
     pub(super) at: usize,
     /// It is the first of its line.
@@ -11,7 +11,7 @@ pub(super) struct Token<'t> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     Word,
     Number,
     /// Quotes included.
@@ -20,7 +20,7 @@ pub(super) enum Kind {
 }
 
 /// Words without white space and comments. Never fails: what Rego does not know is a sign.
-pub(super) fn tokens(text: &str) -> Vec<Token<'_>> {
+pub(super) fn tokens(text: &str) -> Vec<RegoToken<'_>> {
     let mut tokens = Vec::new();
     let mut at = 0;
     let mut begins_line = true;
@@ -31,7 +31,7 @@ pub(super) fn tokens(text: &str) -> Vec<Token<'_>> {
         let piece = rest.get(..length).unwrap_or_default();
         match kind {
             Some(kind) => {
-                tokens.push(Token {
+                tokens.push(RegoToken {
                     kind,
                     text: piece,
                     at,
@@ -46,9 +46,9 @@ pub(super) fn tokens(text: &str) -> Vec<Token<'_>> {
     tokens
 }
 
-impl Token<'_> {
+impl RegoToken<'_> {
     pub(super) fn is(&self, text: &str) -> bool {
-        self.kind != Kind::String && self.text == text
+        self.kind != TokenKind::String && self.text == text
     }
 
     /// The content of a string that has no escapes.
@@ -58,32 +58,32 @@ impl Token<'_> {
             .strip_prefix('"')
             .and_then(|text| text.strip_suffix('"'))
             .or_else(|| self.text.strip_prefix('`')?.strip_suffix('`'))?;
-        let is_plain = self.kind == Kind::String && !inner.contains('\\');
+        let is_plain = self.kind == TokenKind::String && !inner.contains('\\');
         is_plain.then_some(inner)
     }
 }
 
 /// The kind and length of what comes first; no kind for white space and comments.
-fn next(text: &str) -> Option<(Option<Kind>, usize)> {
+fn next(text: &str) -> Option<(Option<TokenKind>, usize)> {
     let first = text.chars().next()?;
     let until = |end: fn(char) -> bool| text.find(end).unwrap_or(text.len());
     Some(match first {
         _ if first.is_whitespace() => (None, until(|c| !c.is_whitespace())),
         '#' => (None, until(|c| c == '\n')),
-        '"' | '`' => (Some(Kind::String), string(text, first)),
+        '"' | '`' => (Some(TokenKind::String), string(text, first)),
         _ if first.is_alphabetic() || first == '_' => (
-            Some(Kind::Word),
+            Some(TokenKind::Word),
             until(|c| !c.is_alphanumeric() && c != '_'),
         ),
         '0'..='9' => (
-            Some(Kind::Number),
+            Some(TokenKind::Number),
             until(|c| !c.is_alphanumeric() && c != '.'),
         ),
         _ => {
             let two = [":=", "==", "!=", "<=", ">="];
             let is_two = two.iter().any(|sign| text.starts_with(sign));
             let length = if is_two { 2 } else { first.len_utf8() };
-            (Some(Kind::Sign), length)
+            (Some(TokenKind::Sign), length)
         }
     })
 }

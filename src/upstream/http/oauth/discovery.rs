@@ -10,7 +10,9 @@ use hyper::{Method, StatusCode};
 use tokio::time::timeout;
 use url::Url;
 
-use crate::outward::{Answer, AskFault, Asker, Private, Refused, Whence};
+use crate::outward::{
+    HttpClient, HttpError, HttpResponse, PrivateAddresses, UrlRejection, UrlTrust,
+};
 
 use super::super::connections::{Asking, Connections};
 use super::super::settings::{HttpClientError, HttpSettings};
@@ -35,10 +37,10 @@ pub(super) struct Discovery {
     /// For the upstream's own URL, as messages are sent to it.
     messages: Connections,
     ca_file: Option<PathBuf>,
-    private: Private,
-    configured: Asker,
+    private: PrivateAddresses,
+    configured: HttpClient,
     /// Made when the first such URL turns up: it needs the system's authorities.
-    found: OnceLock<Asker>,
+    found: OnceLock<HttpClient>,
     known: Mutex<Known>,
 }
 
@@ -52,7 +54,7 @@ struct Known {
 /// Where tokens come from, and how they are asked for there.
 pub(super) struct Endpoint {
     pub(super) url: Url,
-    pub(super) asker: Asker,
+    pub(super) asker: HttpClient,
     pub(super) client_auth: ClientAuth,
     /// What the server is called, unless the configuration says something else.
     pub(super) resource: String,
@@ -65,18 +67,18 @@ impl Discovery {
         messages: Connections,
     ) -> Result<Self, HttpClientError> {
         let server = credentials.server.clone();
-        let refused = |key: &'static str, refused: Refused| HttpClientError::Setup {
+        let refused = |key: &'static str, refused: UrlRejection| HttpClientError::Setup {
             cause: format!("`upstream.auth.{key}`: {refused}"),
         };
         let written = match &server {
             TokenServer::At(url) => {
-                let checked = Whence::Configured.check(url);
+                let checked = UrlTrust::Configured.check(url);
                 checked.map_err(|cause| refused("token_url", cause))?;
                 Some(url.clone())
             }
             TokenServer::Of(issuer) => {
-                let url = Url::parse(issuer).map_err(|_| refused("issuer", Refused::Odd))?;
-                let checked = Whence::Configured.check(&url);
+                let url = Url::parse(issuer).map_err(|_| refused("issuer", UrlRejection::Odd))?;
+                let checked = UrlTrust::Configured.check(&url);
                 checked.map_err(|cause| refused("issuer", cause))?;
                 Some(url)
             }
@@ -87,7 +89,7 @@ impl Discovery {
             settings.ca_file.as_deref(),
         )?;
         let configured =
-            Asker::new(tls, Whence::Configured).map_err(|cause| HttpClientError::Setup {
+            HttpClient::new(tls, UrlTrust::Configured).map_err(|cause| HttpClientError::Setup {
                 cause: cause.to_string(),
             })?;
         Ok(Self {
@@ -170,7 +172,7 @@ impl Discovery {
         };
         let unasked = |cause: &str| TokenFault::Unasked {
             of,
-            cause: AskFault::Unreachable(cause.to_owned()),
+            cause: HttpError::Unreachable(cause.to_owned()),
         };
         let asked = timeout(PATIENCE, self.messages.ask(asking)).await;
         let asked = asked.map_err(|_| unasked("it took too long"))?;
@@ -207,7 +209,7 @@ impl Discovery {
         Err(TokenFault::NoMetadata)
     }
 
-    async fn get(&self, url: &Url, of: Of) -> Result<Answer, TokenFault> {
+    async fn get(&self, url: &Url, of: Of) -> Result<HttpResponse, TokenFault> {
         let asked = self.asker(url)?.get(url, JSON, MAX_BYTES);
         asked
             .await
@@ -215,7 +217,7 @@ impl Discovery {
     }
 
     /// Whoever wrote one URL of an origin has written its host; all others were chosen by somebody else.
-    fn asker(&self, url: &Url) -> Result<&Asker, TokenFault> {
+    fn asker(&self, url: &Url) -> Result<&HttpClient, TokenFault> {
         let written = match &self.server {
             TokenServer::At(url) => Some(url.origin()),
             TokenServer::Of(issuer) => Url::parse(issuer).ok().map(|url| url.origin()),
@@ -230,7 +232,7 @@ impl Discovery {
         let setup = |cause: &dyn std::fmt::Display| TokenFault::Setup(cause.to_string());
         let tls = client_tls(url, self.ca_file.as_deref());
         let tls = tls.map_err(|cause| setup(&cause))?;
-        let found = Asker::new(tls, Whence::Found(self.private));
+        let found = HttpClient::new(tls, UrlTrust::Found(self.private));
         let found = found.map_err(|cause| setup(&cause))?;
         Ok(self.found.get_or_init(|| found))
     }
@@ -240,7 +242,7 @@ impl Discovery {
     }
 }
 
-fn document(answer: &Answer, of: Of) -> Result<crate::wire::Document, TokenFault> {
+fn document(answer: &HttpResponse, of: Of) -> Result<crate::wire::Document, TokenFault> {
     let status = answer.status;
     if status != 200 {
         return Err(TokenFault::Status { of, status });

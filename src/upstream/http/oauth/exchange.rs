@@ -8,7 +8,7 @@ use secrecy::SecretString;
 use tokio::task::spawn_blocking;
 use url::form_urlencoded::Serializer;
 
-use crate::outward::Answer;
+use crate::outward::HttpResponse;
 use crate::secret;
 use crate::wire::Document;
 
@@ -132,7 +132,7 @@ impl Exchange {
     }
 }
 
-fn granted(answer: &Answer) -> Result<Granted, TokenFault> {
+fn granted(answer: &HttpResponse) -> Result<Granted, TokenFault> {
     let of = Of::Endpoint;
     let unfit = |what| TokenFault::Unfit { of, what };
     let read = json(answer);
@@ -152,7 +152,7 @@ fn granted(answer: &Answer) -> Result<Granted, TokenFault> {
     })
 }
 
-pub(super) fn json(answer: &Answer) -> Option<Document> {
+pub(super) fn json(answer: &HttpResponse) -> Option<Document> {
     answer.is_json().then(|| read::object(&answer.body))?
 }
 
@@ -166,7 +166,7 @@ mod tests {
     fn told(status: u16, kind: &str, body: &str) -> String {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_str(kind).unwrap());
-        let answer = Answer {
+        let answer = HttpResponse {
             status,
             headers,
             body: body.into(),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::outward::AskFault;
+use crate::outward::HttpError;
 
 use super::super::conceal::TooShort;
 use super::super::secret_file::SecretFault;
@@ -12,7 +12,7 @@ pub(super) enum TokenFault {
     #[error("the client secret's file `{}` {cause}", .path.display())]
     Secret { path: PathBuf, cause: SecretFault },
     #[error("{of} cannot be asked: {cause}")]
-    Unasked { of: Of, cause: AskFault },
+    Unasked { of: Of, cause: HttpError },
     #[error("{of} answers with the status {status}")]
     Status { of: Of, status: u16 },
     #[error("what {of} answers {what}")]

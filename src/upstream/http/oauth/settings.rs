@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use secrecy::SecretString;
 use url::Url;
 
-use crate::outward::Private;
+use crate::outward::PrivateAddresses;
 
 /// What the gate says of itself to get an access token, and whom.
 #[derive(Clone)]
@@ -23,7 +23,7 @@ pub struct ClientCredentials {
     /// What some servers ask for in its place.
     pub audience: Option<String>,
     /// Whether what others name may be in a private network.
-    pub private: Private,
+    pub private: PrivateAddresses,
 }
 
 #[derive(Debug, Clone)]

@@ -2,7 +2,7 @@
 
 use crate::gate::UpstreamFault;
 use crate::upstream::http::HttpEvent;
-use crate::wire::{Form, KnownMethod, Stream, Unread};
+use crate::wire::{ArrivalForm, DiscardReason, KnownMethod, Stream};
 
 use super::kit::{Server, Talk, frame, news, result};
 
@@ -192,7 +192,7 @@ async fn bytes_that_are_no_text_are_passed_on_as_they_are_and_are_no_answer() {
     let stream = Stream::numbered(1);
     talk.expect(HttpEvent::Frame {
         stream,
-        form: Form::Whole,
+        form: ArrivalForm::Whole,
         bytes: vec![0xFF, 0xFE],
     })
     .await;
@@ -228,7 +228,7 @@ async fn what_is_longer_than_it_may_be_is_told_and_not_read_to_its_end() {
         let stream = Stream::numbered(1);
         talk.expect(HttpEvent::Unread {
             stream,
-            why: Unread::TooLong,
+            why: DiscardReason::TooLong,
         })
         .await;
         talk.expect(failed(
@@ -300,18 +300,22 @@ async fn a_notification_that_is_not_accepted_holds_up_nothing() {
 async fn a_reply_is_told_in_the_form_in_which_it_came() {
     let mut server = Server::start().await;
     let mut talk = server.talk();
-    for (id, form) in [(1, Form::Whole), (2, Form::Event), (3, Form::Rejected)] {
+    for (id, form) in [
+        (1, ArrivalForm::Whole),
+        (2, ArrivalForm::Event),
+        (3, ArrivalForm::Rejected),
+    ] {
         talk.ask(id, KnownMethod::ToolsCall).await;
         let asked = server.next().await;
         match form {
-            Form::Whole => asked.json(&result(id)).await,
-            Form::Rejected => {
+            ArrivalForm::Whole => asked.json(&result(id)).await,
+            ArrivalForm::Rejected => {
                 let head = "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json";
                 let body = result(id);
                 let answer = format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
                 asked.raw(answer.as_bytes()).await;
             }
-            Form::Event => {
+            ArrivalForm::Event => {
                 let mut events = asked.events().await;
                 events.message(&result(id)).await;
                 events.end().await;

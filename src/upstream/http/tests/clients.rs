@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::outward::Private;
+use crate::outward::PrivateAddresses;
 use crate::upstream::http::{
     Auth, ClientAuth, ClientCredentials, ClientSecret, HttpClient, HttpClientError, HttpSettings,
     TokenServer,
@@ -33,7 +33,7 @@ fn credentials(server: TokenServer) -> ClientCredentials {
         scopes: Vec::new(),
         resource: None,
         audience: None,
-        private: Private::Refused,
+        private: PrivateAddresses::Refused,
     }
 }
 

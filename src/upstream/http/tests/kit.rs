@@ -17,7 +17,7 @@ use crate::clock::Clock;
 use crate::gate::{Carried, Passage};
 use crate::upstream::Backoff;
 use crate::upstream::http::{HttpClient, HttpEvent, HttpEvents, HttpSender, HttpSettings};
-use crate::wire::{Form, KnownMethod, Stream};
+use crate::wire::{ArrivalForm, KnownMethod, Stream};
 
 /// A test that waits longer than this waits for ever.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -315,7 +315,7 @@ impl Talk {
     pub(super) async fn expect(&mut self, event: HttpEvent) {
         let mut told = self.next().await;
         if let HttpEvent::Frame { form, .. } = &mut told {
-            *form = Form::Whole;
+            *form = ArrivalForm::Whole;
         }
         assert_eq!(told, event);
     }
@@ -366,7 +366,7 @@ pub(super) fn news(count: u64) -> String {
 pub(super) fn frame(stream: u64, text: &str) -> HttpEvent {
     HttpEvent::Frame {
         stream: Stream::numbered(stream),
-        form: Form::Whole,
+        form: ArrivalForm::Whole,
         bytes: text.into(),
     }
 }

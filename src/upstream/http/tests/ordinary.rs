@@ -112,7 +112,7 @@ async fn the_session_and_its_revision_are_named_in_all_that_comes_later() {
     talk.send(
         Carried::Reply {
             error: None,
-            form: crate::wire::Form::Whole,
+            form: crate::wire::ArrivalForm::Whole,
         },
         reply,
     )

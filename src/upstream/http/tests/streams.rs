@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::gate::{Abandoned, Upstream, UpstreamFault};
 use crate::upstream::http::{HttpEvent, Loss};
-use crate::wire::{KnownMethod, Stream, Unread};
+use crate::wire::{DiscardReason, KnownMethod, Stream};
 
 use super::kit::{Server, Talk, frame, news, result};
 
@@ -81,7 +81,7 @@ async fn an_event_that_is_too_long_does_not_end_the_main_stream() {
     let stream = Stream::MAIN;
     talk.expect(HttpEvent::Unread {
         stream,
-        why: Unread::TooLong,
+        why: DiscardReason::TooLong,
     })
     .await;
     talk.expect(frame(0, &news(1))).await;

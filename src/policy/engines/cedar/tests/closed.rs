@@ -134,7 +134,7 @@ fn escapes_of_cedars_json_are_plain_arguments() {
     }
 }
 
-/// A tool that nobody described has the worst hints, and all of them.
+/// A tool without hints has the worst value of each hint.
 #[test]
 fn a_tool_that_nobody_knows_is_judged_by_its_worst_case() {
     let text = format!(

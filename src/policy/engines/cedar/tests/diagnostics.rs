@@ -157,7 +157,7 @@ fn warnings_refuse_unless_they_are_allowed() {
     ] {
         assert!(!problems(&[text]).is_empty(), "{text}");
         let cedar = Cedar {
-            warnings: Warnings::Allow,
+            warnings: WarningMode::Allow,
             ..Cedar::default()
         };
         let compiled = cedar.compile(&[source(text)]).unwrap();
@@ -172,16 +172,16 @@ fn what_nothing_was_found_in_is_not_checked_again() {
     let warned = "permit(principal, action, resource) when { false };";
     let wrong = "permit(principal, action, resource) when { principal.nme == \"x\" };";
     let cedar = Cedar {
-        warnings: Warnings::Allow,
+        warnings: WarningMode::Allow,
         ..Cedar::default()
     };
     let compiled = cedar.compile(&numbered(&[sound, warned])).unwrap();
     let known = compiled.engine.checked().under(&Lock::default());
-    assert!(known(sound, Against::Base));
-    assert!(!known(warned, Against::Base));
-    assert!(!known(wrong, Against::Base));
+    assert!(known(sound, CheckBasis::Base));
+    assert!(!known(warned, CheckBasis::Base));
+    assert!(!known(wrong, CheckBasis::Base));
     // What it is told is believed, or nothing would be spared.
-    let told = Checked::new(&Arc::default(), [wrong.into()].into());
+    let told = CheckedPolicies::new(&Arc::default(), [wrong.into()].into());
     let cedar = Cedar {
         checked: vec![told],
         ..Cedar::default()
@@ -247,7 +247,7 @@ fn what_is_open_is_what_permits_name() {
         let all =
             "resources, prompts, completion, logging, subscriptions, sampling, elicitation, roots";
         let mut cedar = Cedar {
-            warnings: Warnings::Allow,
+            warnings: WarningMode::Allow,
             ..Cedar::default()
         };
         cedar.groups.add("a", "allow");

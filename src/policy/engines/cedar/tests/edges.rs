@@ -2,20 +2,20 @@
 
 use cedar_policy_core::ast::Expr;
 
-use super::super::context::Unsayable;
-use super::super::glance::Glance;
-use super::super::outcomes::Outcomes;
-use super::super::rules::Rules;
-use super::super::seen::{Known, View};
+use super::super::context::ContextEncodingError;
+use super::super::fact_values::{ContextFacts, FactView};
+use super::super::fast_path::FastPath;
+use super::super::possible_values::PossibleValues;
+use super::super::rules::RuleSet;
+use super::super::schema_action::{CallIndex, SchemaAction};
 use super::super::subjects::Subject;
 use super::super::value::{decimal, literal, record_of};
-use super::super::verb::{CallIndex, Verb};
 use super::*;
 use crate::policy::fixture::{World, tool};
 use crate::policy::leaves::Leaves;
 use crate::policy::{
-    Action, Chance, Client, ClientIs, ExtensionMethod, FaultKind, Misfit, Principal, Problem,
-    Prompt, ResourceFacts, Uses,
+    Action, Client, ClientFacts, ExtensionMethod, FaultKind, MismatchKind, Principal, Prompt,
+    ResourceFacts, Tristate, TypeMismatch, UseTime,
 };
 
 /// An engine whose rules have this condition, as no checked policy has it.
@@ -23,12 +23,12 @@ fn with_condition(text: &str, condition: &Expr) -> CedarEngine {
     let words = Vocabulary::get().unwrap();
     let sources = [source(text)];
     let (drafts, _) = compile::parse(&sources);
-    let mut rules = Rules::new();
+    let mut rules = RuleSet::new();
     for draft in drafts {
         let (rule, keys) = draft.rule(&words);
         let mut rule = Arc::into_inner(rule).unwrap();
         rule.condition = condition.clone();
-        rule.glance = Glance::Opaque;
+        rule.glance = FastPath::Opaque;
         let rule = Arc::new(rule);
         for (verb, key) in keys {
             rules.add(verb, &key, &rule);
@@ -39,7 +39,7 @@ fn with_condition(text: &str, condition: &Expr) -> CedarEngine {
         &Cedar::default(),
         rules,
         &sources,
-        Checked::default(),
+        CheckedPolicies::default(),
     )
     .unwrap()
 }
@@ -58,12 +58,12 @@ fn a_condition_that_is_no_boolean_is_a_fault_and_permits_nothing() {
         let list = ListFacts {
             principal: Principal::Agent(&world.agent),
             env: world.env(),
-            uses: Uses::Now,
+            uses: UseTime::Now,
         };
         let shown = engine.visible(&list, &[Resource::Tool(&tool)]);
         assert_eq!(shown, [Ok(visibility)], "{text}");
         let question = world.question(ActionName::CallTool, Resource::Tool(&tool));
-        assert_eq!(engine.outlook(&question).forbidden, Chance::Always);
+        assert_eq!(engine.outlook(&question).forbidden, Tristate::Always);
     }
 }
 
@@ -74,9 +74,9 @@ fn what_the_schema_does_not_have_is_a_fault() {
     let facts = world.call(&tool);
     let words = &engine.words;
     let (principal, resource) = subjects(words, &facts);
-    let view = View {
+    let view = FactView {
         held: None,
-        verb: Verb::Call(CallIndex(7)),
+        verb: SchemaAction::Call(CallIndex(7)),
         record: None,
         principal: &principal,
         resource: &resource,
@@ -84,16 +84,16 @@ fn what_the_schema_does_not_have_is_a_fault() {
         what: facts.resource,
         context: None,
     };
-    let needs = Needs::default();
+    let needs = FactNeeds::default();
     let fault = engine.request(&facts, &view, needs, None).unwrap_err();
     assert_eq!(
         (fault.kind, &*fault.problem),
         (FaultKind::Facts, "no such action")
     );
     // Only the call of a locked tool can be refused for its arguments.
-    let misfit = Misfit {
+    let misfit = TypeMismatch {
         pointer: "/a".to_owned(),
-        problem: Problem::Missing,
+        problem: MismatchKind::Missing,
     };
     for resource in [facts.resource, Resource::Server(&world.server)] {
         let fault = engine.misfit(resource, &misfit).unwrap_err();
@@ -106,15 +106,18 @@ fn what_the_schema_does_not_have_is_a_fault() {
 
 #[test]
 fn a_context_of_another_action_is_refused() {
-    let (words, idle) = (Vocabulary::get().unwrap(), Idle::get().unwrap());
+    let (words, idle) = (
+        Vocabulary::get().unwrap(),
+        PlaceholderContext::get().unwrap(),
+    );
     let context = idle.context(ActionName::CallTool).unwrap();
-    let check = |verb| idle::check(&words, verb, &context);
-    assert_eq!(check(Verb::Named(ActionName::CallTool)), Ok(()));
-    let refused = check(Verb::Named(ActionName::Notify)).unwrap_err();
+    let check = |verb| placeholder::check(&words, verb, &context);
+    assert_eq!(check(SchemaAction::Named(ActionName::CallTool)), Ok(()));
+    let refused = check(SchemaAction::Named(ActionName::Notify)).unwrap_err();
     assert!(refused.contains("notify"), "{refused}");
-    let unknown = check(Verb::Call(CallIndex(7)));
+    let unknown = check(SchemaAction::Call(CallIndex(7)));
     assert_eq!(unknown, Err("no such action".to_owned()));
-    assert_eq!(Unsayable.to_string(), "the context does not fit");
+    assert_eq!(ContextEncodingError.to_string(), "the context does not fit");
 }
 
 #[test]
@@ -136,16 +139,16 @@ fn arguments_of_what_has_none_are_left_to_cedar() {
         r#"context.raw_arguments.getTag("/a") has string"#,
         r#"context.raw_arguments.getTag("/a").string == "x""#,
     ] {
-        let glance = Glance::of(&words, &condition.parse().unwrap());
-        let view = View {
+        let glance = FastPath::of(&words, &condition.parse().unwrap());
+        let view = FactView {
             held: None,
-            verb: Verb::Named(ActionName::Ping),
+            verb: SchemaAction::Named(ActionName::Ping),
             record: None,
             principal: &principal,
             resource: &resource,
             who: facts.principal,
             what: facts.resource,
-            context: Some(Known {
+            context: Some(ContextFacts {
                 action: &facts.action,
                 env: &facts.env,
                 arguments: Leaves::default(),
@@ -153,7 +156,7 @@ fn arguments_of_what_has_none_are_left_to_cedar() {
         };
         assert!(glance.outcomes(&view).is_none(), "{condition}");
     }
-    assert_eq!(Outcomes::of_value(&literal("x")).certain(), None);
+    assert_eq!(PossibleValues::of_value(&literal("x")).certain(), None);
 }
 
 #[test]
@@ -213,14 +216,14 @@ fn a_condition_on_what_is_known_settles_every_action() {
         Principal::Agent(&world.agent),
         Principal::Server(&world.server),
     ];
-    let idle = Idle::get().unwrap();
+    let idle = PlaceholderContext::get().unwrap();
     let mut settled = 0;
     for action in ActionName::ALL {
         for (principal, resource) in principals
             .into_iter()
             .flat_map(|principal| resources.map(|resource| (principal, resource)))
         {
-            let known = OpenQuestion {
+            let known = PartialRequest {
                 principal,
                 transport: Some("stdio"),
                 ..world.question(action, resource)
@@ -233,7 +236,7 @@ fn a_condition_on_what_is_known_settles_every_action() {
             };
             let told = rules.outlook(&known).settled();
             assert_eq!(told, expected, "{action:?} {resource:?}");
-            let open = OpenQuestion {
+            let open = PartialRequest {
                 transport: None,
                 ..known
             };
@@ -246,7 +249,7 @@ fn a_condition_on_what_is_known_settles_every_action() {
 #[test]
 fn an_outlook_says_no_more_than_is_known() {
     let (world, tool) = (World::new(), tool("t"));
-    let call = |condition: &str, change: fn(&mut OpenQuestion<'_>)| {
+    let call = |condition: &str, change: fn(&mut PartialRequest<'_>)| {
         let text = format!(
             "permit(principal, action == Mcp::Action::\"call_tool\", resource) when {{ {condition} }};"
         );
@@ -255,29 +258,29 @@ fn an_outlook_says_no_more_than_is_known() {
         snapshot(&text).outlook(&asked).permitted
     };
     let level = "context.env.session.level < 2";
-    assert_eq!(call(level, |it| it.level = Some(1)), Chance::Always);
-    assert_eq!(call(level, |it| it.level = Some(2)), Chance::Never);
-    assert_eq!(call(level, |_| ()), Chance::Sometimes);
+    assert_eq!(call(level, |it| it.level = Some(1)), Tristate::Always);
+    assert_eq!(call(level, |it| it.level = Some(2)), Tristate::Never);
+    assert_eq!(call(level, |_| ()), Tristate::Sometimes);
     // Over standard streams there is no peer.
     let peer = "!(context.env has peer)";
     assert_eq!(
         call(peer, |it| it.transport = Some("stdio")),
-        Chance::Always
+        Tristate::Always
     );
     assert_eq!(
         call(peer, |it| it.transport = Some("http")),
-        Chance::Sometimes
+        Tristate::Sometimes
     );
     let client = r#"principal.client.name == "tester""#;
-    assert_eq!(call(client, |_| ()), Chance::Always);
+    assert_eq!(call(client, |_| ()), Tristate::Always);
     assert_eq!(
-        call(client, |it| it.client = ClientIs::Unknown),
-        Chance::Sometimes
+        call(client, |it| it.client = ClientFacts::Unknown),
+        Tristate::Sometimes
     );
     // No rule is about a prompt.
     let text = "permit(principal, action == Mcp::Action::\"get_prompt\", resource);";
     let asked = world.question(ActionName::CallTool, Resource::Tool(&tool));
-    assert_eq!(snapshot(text).outlook(&asked), Outlook::SILENT);
+    assert_eq!(snapshot(text).outlook(&asked), PartialDecision::SILENT);
 }
 
 #[test]
@@ -287,11 +290,11 @@ fn a_notification_is_known_by_its_method() {
     );
     let world = World::new();
     for (method, expected) in [
-        (Some("a"), Chance::Always),
-        (Some("b"), Chance::Never),
-        (None, Chance::Sometimes),
+        (Some("a"), Tristate::Always),
+        (Some("b"), Tristate::Never),
+        (None, Tristate::Sometimes),
     ] {
-        let asked = OpenQuestion {
+        let asked = PartialRequest {
             method,
             ..world.question(ActionName::Notify, Resource::Server(&world.server))
         };

@@ -7,23 +7,23 @@ use cedar_policy_core::ast;
 use proptest::prelude::*;
 
 use super::super::entities::{principal_entities, resource_entities};
-use super::super::idle::Idle;
-use super::super::inspect::Needs;
+use super::super::inspect::FactNeeds;
+use super::super::placeholder::PlaceholderContext;
+use super::super::schema_action::SchemaAction;
 use super::super::subjects::Subject;
-use super::super::typed::{Looks, value};
+use super::super::typed::{RecordReads, value};
 use super::super::value::datetime;
-use super::super::verb::Verb;
 use super::*;
 use crate::policy::fixture::{World, told, tool};
 use crate::policy::leaves::Leaves;
 use crate::policy::{
-    Action, Arguments, Client, Consent, Decision, DenialCause, FaultKind, Hints, Leaf, Pin, Prompt,
-    Received, Resource, ResourceFacts, RuleEffect, SessionState, Targets, Tool, Trace, Value,
+    Action, Arguments, Client, Consent, Decision, DenialCause, FaultKind, Hints, Leaf, PartValue,
+    Pin, Prompt, Received, Resource, ResourceFacts, RuleEffect, SessionState, Targets, Tool, Trace,
 };
 
 /// The facts of any message, owned.
 #[derive(Debug, Clone)]
-pub(super) struct Scene {
+pub(super) struct OwnedFacts {
     pub(super) world: World,
     pub(super) tool: Tool,
     resource: ResourceFacts,
@@ -99,7 +99,7 @@ proptest! {
     fn cedars_own_authorizer_decides_the_same(
         text in any_policies(), scene in any_scene(), groups in any_groups(),
     ) {
-        let cedar = Cedar { groups: groups.clone(), warnings: Warnings::Allow, ..Cedar::default() };
+        let cedar = Cedar { groups: groups.clone(), warnings: WarningMode::Allow, ..Cedar::default() };
         let compiled = cedar.compile(&[source(&text)]).unwrap();
         let ours = PolicySnapshot::new(vec![compiled.engine], vec![], vec![]).judge(&scene.facts());
 
@@ -112,7 +112,7 @@ proptest! {
     fn what_the_parts_come_to_is_the_verdict(
         text in any_policies(), scene in any_scene(), groups in any_groups(),
     ) {
-        let cedar = Cedar { groups, warnings: Warnings::Allow, ..Cedar::default() };
+        let cedar = Cedar { groups, warnings: WarningMode::Allow, ..Cedar::default() };
         let compiled = cedar.compile(&[source(&text)]).unwrap();
         let snapshot = PolicySnapshot::new(vec![compiled.engine], vec![], vec![]);
         let facts = scene.facts();
@@ -136,7 +136,7 @@ proptest! {
             .prop_flat_map(|list| (Just(list.clone()), Just(list).prop_shuffle())),
         scene in any_scene(),
     ) {
-        let cedar = Cedar { warnings: Warnings::Allow, ..Cedar::default() };
+        let cedar = Cedar { warnings: WarningMode::Allow, ..Cedar::default() };
         let judge = |texts: &[String]| {
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
             let compiled = cedar.compile(&numbered(&texts)).unwrap();
@@ -164,20 +164,20 @@ pub(super) fn whole_request_in(
     facts: &Facts<'_>,
     groups: &ToolGroups,
 ) -> (Request, Entities) {
-    let verb = Verb::of(words, &facts.action, facts.resource);
+    let verb = SchemaAction::of(words, &facts.action, facts.resource);
     let typed = words.arguments_of(verb).map(|record| {
         let leaves = Leaves::of(facts.action.arguments()).unwrap();
-        (verb, value(record, &leaves, Looks::AtAll).unwrap())
+        (verb, value(record, &leaves, RecordReads::AtAll).unwrap())
     });
     let principal = Subject::of_principal(words, facts.principal);
     let resource = Subject::of_resource(words, groups, facts.env.server, facts.resource);
     let known = |uid: &ast::EntityUID| ast::EntityUIDEntry::known(uid.clone(), None);
     let context = context::context(
         words,
-        Idle::get().unwrap(),
+        PlaceholderContext::get().unwrap(),
         &facts.action,
         &facts.env,
-        Needs::ALL,
+        FactNeeds::ALL,
         typed,
     )
     .unwrap();
@@ -188,15 +188,18 @@ pub(super) fn whole_request_in(
         Some(context),
     );
     let arguments = facts.action.arguments();
-    let arguments =
-        arguments.map(|given| arguments::entity(words, given, Needs::ALL).unwrap().into());
-    let added = principal_entities(words, &principal, facts.principal, Needs::ALL)
+    let arguments = arguments.map(|given| {
+        arguments::entity(words, given, FactNeeds::ALL)
+            .unwrap()
+            .into()
+    });
+    let added = principal_entities(words, &principal, facts.principal, FactNeeds::ALL)
         .chain(resource_entities(
             words,
             &resource,
             facts.env.server,
             facts.resource,
-            Needs::ALL,
+            FactNeeds::ALL,
         ))
         .chain(arguments);
     let entities = judge::with_entities(words.actions.clone(), added).unwrap();
@@ -207,7 +210,7 @@ fn uid_of(uid: Option<&cedar_policy::EntityUid>) -> ast::EntityUID {
     AsRef::<ast::EntityUID>::as_ref(uid.unwrap()).clone()
 }
 
-impl Scene {
+impl OwnedFacts {
     pub(super) fn facts(&self) -> Facts<'_> {
         let world = &self.world;
         let server = Resource::Server(&world.server);
@@ -250,7 +253,7 @@ impl Scene {
     }
 }
 
-pub(super) fn any_scene() -> impl Strategy<Value = Scene> {
+pub(super) fn any_scene() -> impl Strategy<Value = OwnedFacts> {
     let items = (any_tool(), any_resource(), any_name(), any_names());
     (
         any_world(),
@@ -260,7 +263,7 @@ pub(super) fn any_scene() -> impl Strategy<Value = Scene> {
         0..24usize,
     )
         .prop_map(
-            |(world, (tool, resource, prompt, words), peer, number, action)| Scene {
+            |(world, (tool, resource, prompt, words), peer, number, action)| OwnedFacts {
                 world,
                 tool,
                 resource,
@@ -604,7 +607,7 @@ fn any_condition(calls: bool) -> BoxedStrategy<String> {
 
 /// As [`told`] tells a decision.
 fn told_by(trace: &Trace) -> String {
-    let with = |effect, holds: fn(&Value) -> bool| {
+    let with = |effect, holds: fn(&PartValue) -> bool| {
         let mut ids: Vec<&str> = trace
             .policies
             .iter()
@@ -614,9 +617,9 @@ fn told_by(trace: &Trace) -> String {
         ids.sort_unstable();
         ids
     };
-    let failed = |value: &Value| matches!(value, Value::Failed(_));
+    let failed = |value: &PartValue| matches!(value, PartValue::Failed(_));
     let [permits, forbids] = [RuleEffect::Permit, RuleEffect::Forbid];
-    let holds = |value: &Value| *value == Value::True;
+    let holds = |value: &PartValue| *value == PartValue::True;
     let fails = [with(permits, failed), with(forbids, failed)].concat();
     if trace.fault.is_some() || !fails.is_empty() {
         return "fault".to_owned();

@@ -2,13 +2,13 @@
 
 use std::str::FromStr;
 
-use cedar_policy::{PartialEntities, PartialEntityUid, PartialRequest, PolicySet};
+use cedar_policy::{PartialEntities, PartialEntityUid, PartialRequest as CedarRequest, PolicySet};
 
 use super::*;
 use crate::policy::fixture::{World, tool};
 use crate::policy::{
-    ActionName, ClientIs, ListFacts, ListsBy, OpenQuestion, Principal, Prompt, Resource,
-    ResourceFacts, Tool, Uses,
+    ActionName, ClientFacts, ListDependency, ListFacts, PartialRequest, Principal, Prompt,
+    Resource, ResourceFacts, Tool, UseTime,
 };
 
 #[test]
@@ -72,6 +72,17 @@ fn what_no_call_could_be_permitted_for_is_not_shown() {
             r"permit(principal, CALL, resource)
                when { if resource.level > 2 then context.targets.outside else false };",
             "c",
+        ),
+        // Only Cedar can tell these, and it does not know which branch.
+        (
+            r"permit(principal, CALL, resource)
+               when { if context.targets.bytes * 2 > 5 then resource.level > 2 else false };",
+            "c",
+        ),
+        (
+            r"permit(principal, CALL, resource)
+               when { if context.targets.bytes * 2 > 5 then false else resource.level <= 2 };",
+            "ab",
         ),
         (
             r#"permit(principal in Mcp::Role::"writer", CALL, resource);
@@ -248,7 +259,7 @@ fn what_the_session_has_read_counts_for_what_it_is_shown() {
             let forbid = rule("permit", "true") + &rule("forbid", condition);
             for text in [permit, forbid] {
                 let snapshot = snapshot(&text);
-                assert!(snapshot.list_by(ActionName::ListPrompt) == ListsBy::Names);
+                assert!(snapshot.list_by(ActionName::ListPrompt) == ListDependency::Names);
                 for tool in tools() {
                     let case = format!("{text} {} {level}", tool.name);
                     let item = [Resource::Tool(&tool)];
@@ -257,9 +268,9 @@ fn what_the_session_has_read_counts_for_what_it_is_shown() {
                     let could = allowed(&snapshot, &tool);
                     // What may ask for a peer is left open.
                     assert!(now == could || now && text.contains("peer"), "{case}");
-                    facts.uses = Uses::Ever;
+                    facts.uses = UseTime::Ever;
                     assert!(snapshot.visible(&facts, &item)[0] || !could, "{case}");
-                    let looks = snapshot.list_by(ActionName::ListTool) == ListsBy::Held;
+                    let looks = snapshot.list_by(ActionName::ListTool) == ListDependency::Held;
                     assert_ne!(looks, text.contains("peer"), "{case}");
                 }
             }
@@ -278,7 +289,7 @@ fn what_only_this_session_may_not_use_is_there_for_others() {
     let items: Vec<Resource<'_>> = tools.iter().map(Resource::Tool).collect();
     let mut facts = list_facts(&world);
     assert_eq!(snapshot(&text).visible(&facts, &items), [false; 3]);
-    facts.uses = Uses::Ever;
+    facts.uses = UseTime::Ever;
     assert_eq!(snapshot(&text).visible(&facts, &items), [true; 3]);
 }
 
@@ -311,7 +322,7 @@ fn what_is_settled_whatever_the_context_is_so_in_each() {
             let text = calls(&(rule("permit", permit) + &rule("forbid", forbid)));
             let snapshot = snapshot(&text);
             for tool in tools() {
-                let question = OpenQuestion {
+                let question = PartialRequest {
                     principal: Principal::Agent(&universe[0].agent),
                     action: ActionName::CallTool,
                     resource: Resource::Tool(&tool),
@@ -320,7 +331,7 @@ fn what_is_settled_whatever_the_context_is_so_in_each() {
                     level: Some(universe[0].session.level),
                     now_ms: Some(universe[0].now_ms),
                     method: None,
-                    client: ClientIs::Known,
+                    client: ClientFacts::Known,
                 };
                 let Some(allowed) = snapshot.outlook(&question).settled() else {
                     continue;
@@ -391,7 +402,7 @@ fn typed(
     let known = |uid: Option<&cedar_policy::EntityUid>| {
         PartialEntityUid::from_concrete(uid.unwrap().clone())
     };
-    let partial = PartialRequest::new(
+    let partial = CedarRequest::new(
         known(request.principal()),
         request.action().unwrap().clone(),
         known(request.resource()),
@@ -452,7 +463,7 @@ fn list_facts(world: &World) -> ListFacts<'_> {
     ListFacts {
         principal: Principal::Agent(&world.agent),
         env: world.env(),
-        uses: Uses::Now,
+        uses: UseTime::Now,
     }
 }
 

@@ -18,7 +18,7 @@ fn each_action_is_judged_by_the_policies_that_name_it() {
         .concat();
     let snapshot = snapshot(&text);
     let world = World::new();
-    for facts in every_action(&world, &Things::new()) {
+    for facts in every_action(&world, &TestEntities::new()) {
         let name = facts.action.name().as_str();
         assert_eq!(told(&snapshot.judge(&facts)), format!("allow {name}"));
     }
@@ -30,7 +30,7 @@ fn the_groups_of_actions_hold_what_the_schema_says() {
     let text = groups.map(|name| permits(name, "in")).concat();
     let snapshot = snapshot(&text);
     let world = World::new();
-    for facts in every_action(&world, &Things::new()) {
+    for facts in every_action(&world, &TestEntities::new()) {
         let group = match facts.action.name() {
             ActionName::Initialize | ActionName::Ping | ActionName::Cancel | ActionName::Notify => {
                 "allow any lifecycle"
@@ -62,7 +62,7 @@ fn the_groups_of_actions_hold_what_the_schema_says() {
 
 #[test]
 fn every_part_of_the_context_can_be_asked_for() {
-    let things = Things::new();
+    let things = TestEntities::new();
     let mut world = World::new();
     world.now_ms = 1_795_000_000_123;
     fill(&mut world);
@@ -293,7 +293,7 @@ fn tools_belong_to_groups_capabilities_and_the_server() {
 #[test]
 fn resources_belong_to_roots_and_the_server() {
     let world = World::new();
-    let mut things = Things::new();
+    let mut things = TestEntities::new();
     things.resource.roots = vec!["workspace".to_owned()];
     things.resource.mime = Some("text/plain".to_owned());
     let text = r#"@id("p") permit(principal, action == Mcp::Action::"read_resource",
@@ -385,7 +385,7 @@ fn permits(action: &str, relation: &str) -> String {
 }
 
 /// What the world holds beside the agent.
-struct Things {
+struct TestEntities {
     tool: Tool,
     resource: ResourceFacts,
     prompt: Prompt,
@@ -393,7 +393,7 @@ struct Things {
     words: Vec<String>,
 }
 
-impl Things {
+impl TestEntities {
     fn new() -> Self {
         let words: Vec<String> = WORDS.iter().map(ToString::to_string).collect();
         let resource = ResourceFacts {
@@ -440,7 +440,7 @@ fn fill(world: &mut World) {
     world.targets.secrets = world.received.secrets.clone();
 }
 
-fn every_action<'a>(world: &'a World, things: &'a Things) -> Vec<Facts<'a>> {
+fn every_action<'a>(world: &'a World, things: &'a TestEntities) -> Vec<Facts<'a>> {
     let server = Resource::Server(&world.server);
     let tool = Resource::Tool(&things.tool);
     let resource = Resource::Resource(&things.resource);

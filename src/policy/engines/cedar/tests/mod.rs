@@ -1,7 +1,7 @@
 mod closed;
 mod diagnostics;
 mod edges;
-mod glances;
+mod fast_paths;
 mod laws;
 mod listing;
 mod meaning;
@@ -10,12 +10,12 @@ mod typed;
 
 use super::*;
 use crate::policy::fixture::told;
-use crate::policy::{Against, PolicySnapshot, PolicySource};
+use crate::policy::{CheckBasis, PolicySnapshot, PolicySource};
 
 /// A policy set in force, warnings allowed.
 fn snapshot(text: &str) -> PolicySnapshot {
     let cedar = Cedar {
-        warnings: Warnings::Allow,
+        warnings: WarningMode::Allow,
         ..Cedar::default()
     };
     let compiled = cedar.compile(&[source(text)]).unwrap_or_else(|errors| {
@@ -37,7 +37,7 @@ fn unchecked(text: &str) -> PolicySnapshot {
         &Cedar::default(),
         output.rules,
         &sources,
-        Checked::default(),
+        CheckedPolicies::default(),
     )
     .unwrap();
     PolicySnapshot::new(vec![Box::new(engine)], vec![source], output.policies)

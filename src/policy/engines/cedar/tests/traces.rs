@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::policy::fixture::{World, told_trace, tool};
-use crate::policy::{PolicyTrace, Value};
+use crate::policy::{PartValue, PolicyTrace};
 
 const WORKSPACE: &str = r#"
 @id("workspace")
@@ -43,7 +43,7 @@ fn chains_deeper_than_any_stack_are_flat_parts() {
     );
     let traced = traced(&text, &World::new());
     assert_eq!(traced.parts.len(), 3 + 2 + 100);
-    assert_eq!(traced.value, Value::False);
+    assert_eq!(traced.value, PartValue::False);
 }
 
 #[test]

@@ -4,18 +4,19 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::super::narrow::narrowed;
-use super::super::typed::{Looks, value};
-use super::laws::{Scene, any_scene, authorized, whole_request_in};
+use super::super::scope_actions::narrowed;
+use super::super::typed::{RecordReads, value};
+use super::laws::{OwnedFacts, any_scene, authorized, whole_request_in};
 use super::*;
 use crate::policy::fixture::{World, tool};
 use crate::policy::leaves::Leaves;
 use crate::policy::{
-    Arguments, Chance, Fingerprint, Leaf, ListFacts, LockedTool, Member, Origin, Presence,
-    Principal, Problem, Record, Resource, Scalar, Shape, Uses,
+    Arguments, DefinitionFingerprint, Leaf, ListFacts, LockedTool, Member, MismatchKind,
+    PolicyOrigin, Presence, Principal, RecordShape, Resource, Scalar, Tristate, UseTime,
+    ValueShape,
 };
 
-fn member(pointer: &str, presence: Presence, shape: Shape) -> Member {
+fn member(pointer: &str, presence: Presence, shape: ValueShape) -> Member {
     Member {
         name: pointer.rsplit('/').next().unwrap().to_owned(),
         pointer: pointer.to_owned(),
@@ -27,8 +28,8 @@ fn member(pointer: &str, presence: Presence, shape: Shape) -> Member {
 /// `a` and `b` take the same things; `open` has no types.
 fn lock() -> Arc<Lock> {
     use Presence::{Nullable, Optional, Required};
-    let one = |scalar| Shape::One(scalar);
-    let inner = Record {
+    let one = |scalar| ValueShape::One(scalar);
+    let inner = RecordShape {
         members: vec![
             member("/opts/deep", Optional, one(Scalar::String)),
             member("/opts/depth", Required, one(Scalar::Integer)),
@@ -37,31 +38,31 @@ fn lock() -> Arc<Lock> {
     };
     let place = |pointer: &str| {
         let latitude = member(&format!("{pointer}/lat"), Required, one(Scalar::Number));
-        let inner = Record {
+        let inner = RecordShape {
             members: vec![latitude],
             untyped: vec![],
         };
-        member(pointer, Optional, Shape::Record(inner))
+        member(pointer, Optional, ValueShape::Record(inner))
     };
-    let record = Record {
+    let record = RecordShape {
         members: vec![
             member("/amount", Optional, one(Scalar::Number)),
             member("/flag", Nullable, one(Scalar::Boolean)),
             place("/from"),
             member("/n", Optional, one(Scalar::Integer)),
-            member("/numbers", Optional, Shape::Many(Scalar::Integer)),
-            member("/opts", Optional, Shape::Record(inner)),
+            member("/numbers", Optional, ValueShape::Many(Scalar::Integer)),
+            member("/opts", Optional, ValueShape::Record(inner)),
             member("/path", Required, one(Scalar::String)),
-            member("/tags", Optional, Shape::Many(Scalar::String)),
+            member("/tags", Optional, ValueShape::Many(Scalar::String)),
             place("/to"),
         ],
         untyped: vec![],
     };
-    let tool = |arguments: Result<Record, String>| LockedTool {
-        fingerprint: Fingerprint::of("{}", "{}"),
+    let tool = |arguments: Result<RecordShape, String>| LockedTool {
+        fingerprint: DefinitionFingerprint::of("{}", "{}"),
         definition: "{}".into(),
         arguments,
-        origin: Origin {
+        origin: PolicyOrigin {
             file: "tools.lock".into(),
             line: 4,
         },
@@ -69,7 +70,7 @@ fn lock() -> Arc<Lock> {
     let tools = [
         ("a", Ok(record.clone())),
         ("b", Ok(record)),
-        ("odd \"name\"/\u{202e}::x", Ok(Record::default())),
+        ("odd \"name\"/\u{202e}::x", Ok(RecordShape::default())),
         ("open", Err("its `inputSchema` is a riddle".to_owned())),
     ];
     let tools = tools.map(|(name, arguments)| (name.to_owned(), tool(arguments)));
@@ -79,7 +80,7 @@ fn lock() -> Arc<Lock> {
 fn cedar() -> Cedar {
     Cedar {
         lock: lock(),
-        warnings: Warnings::Allow,
+        warnings: WarningMode::Allow,
         ..Cedar::default()
     }
 }
@@ -359,7 +360,7 @@ fn a_number_that_cannot_be_compared_exactly_is_refused_where_a_policy_asks_for_i
     assert_eq!(call(asks, "1e1"), "deny much");
     assert_eq!(call(asks, "5.00001"), "deny lock.arguments");
     assert_eq!(call(asks, "1e300"), "deny lock.arguments");
-    // Nobody asks, so that coordinates of six decimals pass.
+    // No policy reads them, so coordinates of six decimals pass.
     let other = r#"@id("all") permit(principal, action in Mcp::Action::"call_tool", resource)
     when { context has arguments && context.targets.bytes + 1 > 0 };
     @id("p") forbid(principal, action == Mcp::Action::"call_tool/a", resource)
@@ -501,7 +502,7 @@ fn what_was_checked_against_other_types_is_checked_again() {
     let wrong = r#"@id("p") permit(principal, action == Mcp::Action::"call_tool/a", resource)
         when { context.arguments.nothing == 1 };"#;
     let compile = |checked_under: Arc<Lock>| {
-        let told = Checked::new(&checked_under, [wrong.into()].into());
+        let told = CheckedPolicies::new(&checked_under, [wrong.into()].into());
         let cedar = Cedar {
             checked: vec![told],
             ..cedar()
@@ -577,7 +578,7 @@ fn any_name_of_a_tool_is_an_action() {
         action == Mcp::Action::"call_tool/odd \"name\"/\u{202e}::x", resource);"#;
     let compiled = Cedar {
         lock: lock(),
-        warnings: Warnings::Allow,
+        warnings: WarningMode::Allow,
         ..Cedar::default()
     };
     assert!(compiled.compile(&[source(policy)]).is_ok());
@@ -602,7 +603,7 @@ fn a_list_shows_what_could_be_called_with_some_arguments() {
         let facts = ListFacts {
             principal: Principal::Agent(&world.agent),
             env: world.env(),
-            uses: Uses::Now,
+            uses: UseTime::Now,
         };
         let shown = snapshot(policies).visible(&facts, &tools.each_ref().map(Resource::Tool));
         assert_eq!(shown, expected, "{policies}");
@@ -747,7 +748,7 @@ fn fitting() -> impl Strategy<Value = Arguments<'static>> {
         })
 }
 
-fn calls() -> impl Strategy<Value = Scene> {
+fn calls() -> impl Strategy<Value = OwnedFacts> {
     let name = prop::sample::select(vec!["a", "b", "open", "c"]);
     (any_scene(), fitting(), name).prop_map(|(mut scene, arguments, name)| {
         name.clone_into(&mut scene.tool.name);
@@ -833,30 +834,30 @@ fn any_condition(typed: bool) -> BoxedStrategy<String> {
 
 #[test]
 fn what_was_read_for_one_lock_is_not_taken_for_another() {
-    let with = |name: &str, arguments: Record| {
+    let with = |name: &str, arguments: RecordShape| {
         let tool = LockedTool {
-            fingerprint: Fingerprint::of("{}", "{}"),
+            fingerprint: DefinitionFingerprint::of("{}", "{}"),
             definition: "{}".into(),
             arguments: Ok(arguments),
-            origin: Origin {
+            origin: PolicyOrigin {
                 file: "tools.lock".into(),
                 line: 4,
             },
         };
         Lock::new(BTreeMap::from([(name.to_owned(), tool)]))
     };
-    let typed = Record {
+    let typed = RecordShape {
         members: vec![member(
             "/path",
             Presence::Required,
-            Shape::One(Scalar::String),
+            ValueShape::One(Scalar::String),
         )],
         untyped: vec![],
     };
     let locks = [
         Lock::default(),
         lock().as_ref().clone(),
-        with("a", Record::default()),
+        with("a", RecordShape::default()),
         with("a", typed.clone()),
         with("b", typed),
     ];
@@ -875,7 +876,7 @@ fn what_was_read_for_one_lock_is_not_taken_for_another() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
-    /// Glances at typed arguments, slices by tool and leaving out what nobody names change nothing.
+    /// Fast paths for typed arguments, rules by tool and omitted facts change no decision.
     #[test]
     fn cedars_own_authorizer_decides_the_same_of_typed_calls(
         text in any_policies(), scene in calls(),
@@ -892,8 +893,8 @@ proptest! {
         let words = Vocabulary::with(&lock()).unwrap();
         let (request, _) = whole_request_in(&words, &scene.facts(), &ToolGroups::default());
         let request: &cedar_policy_core::ast::Request = request.as_ref();
-        let verb = verb::Verb::of(&words, &scene.facts().action, scene.facts().resource);
-        prop_assert_eq!(idle::check(&words, verb, request.context().unwrap()), Ok(()));
+        let verb = schema_action::SchemaAction::of(&words, &scene.facts().action, scene.facts().resource);
+        prop_assert_eq!(placeholder::check(&words, verb, request.context().unwrap()), Ok(()));
     }
 
     /// A tool that is not shown has no call that is permitted, unless listing it is forbidden or fails.
@@ -903,7 +904,7 @@ proptest! {
     ) {
         let ours = snapshot(&text);
         let facts = scene.facts();
-        let list = ListFacts { principal: facts.principal, env: facts.env.clone(), uses: Uses::Now };
+        let list = ListFacts { principal: facts.principal, env: facts.env.clone(), uses: UseTime::Now };
         let listing = Facts { action: crate::policy::Action::ListTool, ..facts.clone() };
         // What must not be listed, or fails when it is asked, is not shown.
         let listed = told(&ours.judge(&listing));
@@ -949,19 +950,19 @@ fn a_policy_that_is_not_about_the_calls_of_one_locked_tool_is_checked_as_it_is()
 
 #[test]
 fn leaves_that_are_not_what_the_record_says_are_a_misfit() {
-    let check = |shape, leaves: &[(&str, Leaf<'static>)], expected: Problem| {
-        let record = Record {
+    let check = |shape, leaves: &[(&str, Leaf<'static>)], expected: MismatchKind| {
+        let record = RecordShape {
             members: vec![member("/x", Presence::Required, shape)],
             untyped: vec![],
         };
         let world = world(leaves);
         let leaves = Leaves::of(Some(&world.arguments)).unwrap();
-        let misfit = value(&record, &leaves, Looks::AtAll).unwrap_err();
+        let misfit = value(&record, &leaves, RecordReads::AtAll).unwrap_err();
         assert_eq!((&*misfit.pointer, misfit.problem), ("/x", expected));
     };
-    let other = Problem::IsNot("what it was checked to be");
-    let one = |scalar| Shape::One(scalar);
-    check(one(Scalar::String), &[], Problem::Missing);
+    let other = MismatchKind::IsNot("what it was checked to be");
+    let one = |scalar| ValueShape::One(scalar);
+    check(one(Scalar::String), &[], MismatchKind::Missing);
     for leaf in [
         Leaf::Strings(vec!["a".into()]),
         Leaf::EmptyArray,
@@ -972,12 +973,12 @@ fn leaves_that_are_not_what_the_record_says_are_a_misfit() {
     }
     check(one(Scalar::Integer), &[("/x", Leaf::Number("1.5"))], other);
     check(
-        Shape::Many(Scalar::String),
+        ValueShape::Many(Scalar::String),
         &[("/x", Leaf::Bool(true))],
         other,
     );
     check(
-        Shape::Many(Scalar::Integer),
+        ValueShape::Many(Scalar::Integer),
         &[("/x", Leaf::Array), ("/x/0", Leaf::Null)],
         other,
     );
@@ -988,10 +989,10 @@ fn leaves_that_are_not_what_the_record_says_are_a_misfit() {
 fn the_call_of_a_locked_tool_is_never_certain_to_be_allowed() {
     let rules = snapshot("permit(principal, action, resource);");
     let world = World::new();
-    for (name, forbidden) in [("a", Chance::Sometimes), ("open", Chance::Never)] {
+    for (name, forbidden) in [("a", Tristate::Sometimes), ("open", Tristate::Never)] {
         let outlook =
             rules.outlook(&world.question(ActionName::CallTool, Resource::Tool(&tool(name))));
-        assert_eq!(outlook.permitted, Chance::Always);
+        assert_eq!(outlook.permitted, Tristate::Always);
         assert_eq!(outlook.forbidden, forbidden, "{name}");
     }
 }

@@ -1,0 +1,189 @@
+//! What a configuration and its policies presuppose of each other, and do not find: people to ask, and
+//! tools that are limited.
+
+use std::collections::BTreeSet;
+
+use strsim::osa_distance;
+
+use crate::config::Config;
+use crate::policy::{ConsentRule, PolicyProblem, PolicySnapshot};
+
+/// How a policy says that a person may be asked, in every language.
+const ASKS: &str = "requires_consent";
+
+/// Edits between a name and the one that was meant.
+const NEAR: usize = 2;
+
+/// What a configuration says that policies have to fit.
+#[derive(Debug, Clone)]
+pub(super) struct PolicyRequirements {
+    asks_people: bool,
+    /// The names in `limits.rates.tools`.
+    limited: BTreeSet<String>,
+    /// Those that `policy.allow` names.
+    allowed: BTreeSet<String>,
+}
+
+impl PolicyRequirements {
+    pub(super) fn by(config: &Config) -> Self {
+        Self {
+            asks_people: config.consent.is_some(),
+            limited: config.limits.rates.tools.keys().cloned().collect(),
+            allowed: config.policy.allow.iter().flatten().cloned().collect(),
+        }
+    }
+
+    /// What is not there. None of it permits anything: an unapprovable request stays denied, and a limit
+    /// of no tool limits none.
+    pub(super) fn missing_in(&self, snapshot: &PolicySnapshot) -> Vec<PolicyProblem> {
+        let mut problems = Vec::new();
+        if !self.asks_people {
+            problems.extend(no_channel(snapshot));
+        }
+        problems.extend(self.unknown_tools(snapshot));
+        problems
+    }
+
+    fn unknown_tools(&self, snapshot: &PolicySnapshot) -> Vec<PolicyProblem> {
+        let labelled = snapshot.labels().tools.keys().map(String::as_str);
+        let locked = snapshot.lock().tools().map(|(name, _)| name);
+        let allowed = self.allowed.iter().map(String::as_str);
+        let known: BTreeSet<&str> = labelled.chain(locked).chain(allowed).collect();
+        // Without named tools, any tool may exist.
+        if known.is_empty() {
+            return Vec::new();
+        }
+        let is_named = |tool: &str| {
+            let quoted = format!("\"{tool}\"");
+            let mut policies = snapshot.policies().iter();
+            known.contains(tool) || policies.any(|policy| policy.text.contains(&quoted))
+        };
+        let unknown = self.limited.iter().filter(|tool| !is_named(tool));
+        unknown.map(|tool| unknown_tool(tool, &known)).collect()
+    }
+}
+
+fn unknown_tool(tool: &str, known: &BTreeSet<&str>) -> PolicyProblem {
+    let message = format!(
+        "`limits.rates.tools` limits `{tool}`, which neither the allowlist nor a policy nor `tools.toml` nor \
+         the lock knows: a limit of no tool limits nothing"
+    );
+    let nearest = known
+        .iter()
+        .map(|name| (osa_distance(tool, name), name))
+        .min();
+    let help = match nearest {
+        Some((distance, name)) if distance <= NEAR => format!("did you mean `{name}`?"),
+        Some(_) | None => "names are compared exactly as the server lists them".to_owned(),
+    };
+    PolicyProblem::warning("limits::unknown_tool", message).with_help(help)
+}
+
+/// Policies that ask a person, where no way to one is configured.
+fn no_channel(snapshot: &PolicySnapshot) -> Option<PolicyProblem> {
+    // The gate's own rule asks for what `tools.toml` says.
+    let written = snapshot.policies().iter();
+    let written = written.filter(|policy| !policy.origin.file.starts_with('<'));
+    let asking = written.filter(|policy| policy.text.contains(ASKS));
+    let mut who: Vec<String> = asking
+        .map(|policy| format!("`{}` ({})", policy.id.as_str(), policy.origin.file))
+        .collect();
+    let tools = snapshot.labels().tools.iter();
+    let mut labelled: Vec<String> = tools
+        .filter(|(_, labels)| labels.consent != ConsentRule::default())
+        .map(|(name, _)| format!("`tools.{name}.consent`"))
+        .collect();
+    labelled.sort_unstable();
+    who.extend(labelled);
+    let (first, others) = (who.first()?, who.len().saturating_sub(1));
+    let more = match others {
+        0 => String::new(),
+        others => format!(", and {others} more"),
+    };
+    let message = format!("{first}{more} requires a person's consent, and no person can be asked");
+    let help = "configure how people are asked (`[consent] channels`), or remove it: its requests are denied, \
+                and no answer can lift that";
+    Some(PolicyProblem::warning("consent::no_channel", message).with_help(help))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::proxy;
+    use crate::loading;
+
+    /// Reports about a configuration and the files beside it: codes, with a part of message and help.
+    #[track_caller]
+    fn check(text: &str, files: &[(&str, &str)], expected: &[(&str, &str)]) {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("policies")).unwrap();
+        for (name, text) in files {
+            std::fs::write(dir.path().join("policies").join(name), text).unwrap();
+        }
+        let file = dir.path().join("gate.toml");
+        std::fs::write(&file, format!("upstream.command = ['server']\n{text}")).unwrap();
+        let config = Config::load(&file).unwrap();
+        let loaded = loading::load(&proxy::policy_settings(&config.policy)).unwrap();
+        let told = PolicyRequirements::by(&config).missing_in(&loaded.snapshot);
+        let codes: Vec<&str> = told.iter().map(|it| it.code).collect();
+        let wanted: Vec<&str> = expected.iter().map(|(code, _)| *code).collect();
+        assert_eq!(codes, wanted, "{text}: {told:?}");
+        for (problem, (_, says)) in told.iter().zip(expected) {
+            let help = problem.help.as_deref().unwrap_or_default();
+            let all = format!("{} {help}", problem.message);
+            assert!(all.contains(says), "{all}");
+        }
+    }
+
+    const DIRECTORY: &str = "policy.dir = 'policies'\n";
+    const ALL: (&str, &str) = (
+        "all.cedar",
+        "@id(\"all\") permit (principal, action, resource);",
+    );
+    const ASKING: (&str, &str) = (
+        "asks.cedar",
+        "@id(\"asks\") @requires_consent forbid (principal, action == Mcp::Action::\"call_tool\", \
+         resource == Mcp::Tool::\"send\") unless { context.env.consent.granted };",
+    );
+
+    #[test]
+    fn consent_that_nobody_can_be_asked_for_is_told_and_by_whom() {
+        let code = "consent::no_channel";
+        let ways = format!("{DIRECTORY}consent.channels = ['elicitation']");
+        let labelled = ("tools.toml", "[tools.send]\nconsent = \"always\"\n");
+        check(DIRECTORY, &[ALL], &[]);
+        check(DIRECTORY, &[ALL, ASKING], &[(code, "`asks` (")]);
+        check(
+            DIRECTORY,
+            &[ALL, labelled],
+            &[(code, "`tools.send.consent`")],
+        );
+        check(DIRECTORY, &[ALL, ASKING, labelled], &[(code, "and 1 more")]);
+        check(&ways, &[ALL, ASKING, labelled], &[]);
+        let quiet = ("tools.toml", "[tools.send]\npermission = \"read\"\n");
+        check(DIRECTORY, &[ALL, quiet], &[]);
+    }
+
+    #[test]
+    fn a_limit_of_a_tool_that_nothing_names_is_told_with_the_one_that_was_meant() {
+        let code = "limits::unknown_tool";
+        let limited = |policy: &str| format!("{policy}[limits.rates.tools]\nsend = '5/m'\n");
+        let allow = |tool: &str| limited(&format!("policy.allow = ['{tool}']\n"));
+        check(&allow("send"), &[], &[]);
+        check(&allow("sned"), &[], &[(code, "did you mean `sned`?")]);
+        check(&allow("fetch"), &[], &[(code, "limits `send`")]);
+        let of_directory = limited(DIRECTORY);
+        // No file names the tools.
+        check(&of_directory, &[ALL], &[]);
+        let named = ("tools.toml", "[tools.send]\npermission = \"read\"\n");
+        let other = ("tools.toml", "[tools.fetch]\npermission = \"read\"\n");
+        check(&of_directory, &[ALL, named], &[]);
+        check(&of_directory, &[ALL, other], &[(code, "limits `send`")]);
+        let policy = (
+            "send.cedar",
+            "@id(\"send\") forbid (principal, action == Mcp::Action::\"call_tool\", \
+             resource == Mcp::Tool::\"send\");",
+        );
+        check(&of_directory, &[ALL, other, policy], &[]);
+    }
+}

@@ -1,0 +1,67 @@
+//! What lints found so far.
+
+use cedar_policy_core::parser::Loc;
+
+use super::table::Lint;
+use crate::policy::engines::cedar::PolicyTree;
+use crate::policy::{PolicyId, PolicyProblem};
+
+/// The findings of all lints.
+#[derive(Debug, Default)]
+pub(super) struct LintFindings {
+    pub(super) all: Vec<LintFinding>,
+}
+
+/// One finding.
+#[derive(Debug)]
+pub(super) struct LintFinding {
+    pub(super) lint: &'static Lint,
+    /// The policy that it is about, which may say that it is meant so.
+    pub(super) policy: Option<PolicyId>,
+    pub(super) problem: PolicyProblem,
+}
+
+/// Words for a finding: what is the case, and what to do about it.
+pub(super) struct LintMessage {
+    pub(super) message: String,
+    pub(super) help: String,
+    /// At the place.
+    pub(super) label: &'static str,
+}
+
+impl LintFindings {
+    /// About a piece of a policy; about its first line where the piece has no place.
+    pub(super) fn at(
+        &mut self,
+        lint: &'static Lint,
+        policy: &PolicyTree<'_>,
+        loc: Option<&Loc>,
+        say: LintMessage,
+    ) {
+        let problem = PolicyProblem::warning(lint.code, say.message).with_help(say.help);
+        self.about(lint, policy, policy.point(problem, loc, say.label));
+    }
+
+    /// About a policy, in words that are already chosen.
+    pub(super) fn about(
+        &mut self,
+        lint: &'static Lint,
+        policy: &PolicyTree<'_>,
+        problem: PolicyProblem,
+    ) {
+        self.all.push(LintFinding {
+            lint,
+            policy: Some(policy.id.clone()),
+            problem,
+        });
+    }
+
+    /// About no single policy.
+    pub(super) fn add(&mut self, lint: &'static Lint, problem: PolicyProblem) {
+        self.all.push(LintFinding {
+            lint,
+            policy: None,
+            problem,
+        });
+    }
+}

@@ -1,0 +1,144 @@
+//! A dry run of one message through the gate, as a test sends it, for `explain`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::actual::{ActualOutcome, InvalidRun, RejectedPart};
+use super::changed_definitions::ChangedDefinition;
+use super::fixture::{Expect, Plan, Sends, ServerLists, StartState, Test, TestDecision, TestStep};
+use super::judge::SuiteContext;
+use super::listing::{self, ServerCatalog};
+use super::recorder::{RecordedQueries, Recorder};
+use super::run::{STACK_BYTES, timed_runtime};
+use crate::gate;
+use crate::policy::{Agent, Observer, PolicySnapshot, PolicyStore, Server};
+use crate::wire::{Extensions, Message, Side};
+
+/// A message, and the circumstances in which it is sent.
+#[derive(Debug, Clone)]
+pub(crate) struct DryRun {
+    pub(crate) agent: Agent,
+    /// The name of the upstream.
+    pub(crate) server: String,
+    pub(crate) now: Timestamp,
+    /// What its session has been through.
+    pub(crate) start: StartState,
+    pub(crate) from: Side,
+    /// One frame, byte for byte.
+    pub(crate) frame: String,
+}
+
+/// What became of it.
+#[derive(Debug)]
+pub(crate) struct DryRunOutcome {
+    pub(crate) decision: TestDecision,
+    /// The session could not begin, so that the message had no place in it.
+    pub(crate) at_handshake: bool,
+    /// The policies that decided.
+    pub(crate) policies: Vec<String>,
+    pub(crate) code: Option<String>,
+    pub(crate) advice: Option<String>,
+    /// The gate's own word for the cause of a refusal.
+    pub(crate) reason: Option<String>,
+    /// The step of the gate that refused.
+    pub(crate) stage: Option<String>,
+    /// The cause of a refusal in a sentence.
+    pub(crate) text: Option<String>,
+    /// What the rules were asked about it.
+    pub(crate) heard: RecordedQueries,
+}
+
+impl DryRun {
+    /// Sends the message through a gate of its own, in a session of its own.
+    ///
+    /// # Errors
+    /// Why there is no decision about it.
+    pub(crate) fn run(
+        self,
+        policies: PolicySnapshot,
+        settings: &gate::Settings,
+    ) -> Result<DryRunOutcome, String> {
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new()
+                .name("gate".to_owned())
+                .stack_size(STACK_BYTES)
+                .spawn_scoped(scope, || self.judged(policies, settings));
+            let failed = || "the gate that judges has failed".to_owned();
+            thread
+                .map_err(|error| error.to_string())?
+                .join()
+                .map_err(|_| failed())?
+        })
+    }
+
+    fn judged(
+        self,
+        policies: PolicySnapshot,
+        settings: &gate::Settings,
+    ) -> Result<DryRunOutcome, String> {
+        let witness = Arc::new(Recorder::default());
+        let observer: Arc<dyn Observer> = Arc::clone(&witness) as _;
+        let server = Server {
+            name: self.server,
+            ..Server::default()
+        };
+        let called = Message::decode(self.frame.as_bytes(), &settings.from_agent).ok();
+        let called = called.as_ref().and_then(listing::called_tool);
+        // Whether the server has the tool is not known here, and not what is asked.
+        let offers = ServerLists {
+            tools: called.into_iter().collect(),
+            ..ServerLists::default()
+        };
+        let (agents, extensions) = (BTreeMap::new(), Extensions::default());
+        let bench = SuiteContext {
+            catalogue: ServerCatalog::new(&offers, policies.lock()),
+            policies: Arc::new(PolicyStore::new(policies.observed_by(&observer))),
+            settings,
+            server: &server,
+            offers: &offers,
+            witness: Some(&witness),
+            extensions: &extensions,
+            agents: &agents,
+        };
+        let step = TestStep {
+            line: 0,
+            after: Duration::ZERO,
+            consent: None,
+            sends: Sends::Frame {
+                from: self.from,
+                frame: self.frame,
+            },
+            reply: None,
+            expect: Expect::of(TestDecision::Deny),
+            received: None,
+        };
+        let test = Test {
+            name: String::new(),
+            cell: None,
+            line: 0,
+            agent: self.agent,
+            now: self.now,
+            start: self.start,
+            changed: ChangedDefinition::default(),
+            plan: Plan::Message(Box::new(step)),
+        };
+        let runtime = timed_runtime().map_err(|error| error.to_string())?;
+        let came = runtime.block_on(bench.judge(&test)).pop();
+        let got = came.map_or(Err(InvalidRun::NotRecorded), |came| came.message);
+        let got: ActualOutcome = got.map_err(|broken| broken.to_string())?;
+        Ok(DryRunOutcome {
+            decision: got.decision,
+            at_handshake: got.at == RejectedPart::Handshake,
+            policies: got.policies,
+            code: got.code,
+            advice: got.advice,
+            reason: got.reason,
+            stage: got.stage,
+            text: got.text,
+            heard: witness.take(),
+        })
+    }
+}

@@ -1,0 +1,69 @@
+//! The two ends that a message goes between when nothing else is there.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::fixture::ServerInstance;
+use crate::gate::{Agent, AgentGone, Permit, Upstream, UpstreamFault};
+
+/// An agent or an upstream in this process: writes down what reaches it.
+#[derive(Debug, Default)]
+pub(super) struct End {
+    lines: Mutex<Vec<(ServerInstance, String)>>,
+    /// What is sent goes to the isolated server.
+    is_isolated: AtomicBool,
+}
+
+impl End {
+    /// What has reached it since it was last asked.
+    pub(super) fn take(&self) -> Vec<String> {
+        let lines = std::mem::take(&mut *self.lines());
+        lines.into_iter().map(|(_, line)| line).collect()
+    }
+
+    /// The first line of those that went to the isolated server.
+    pub(super) fn take_isolated(&self) -> Option<String> {
+        let mut lines = self.lines();
+        let place = lines
+            .iter()
+            .position(|(to, _)| *to == ServerInstance::Isolated)?;
+        Some(lines.remove(place).1)
+    }
+
+    /// The destination of the first untaken line.
+    pub(super) fn reached(&self) -> Option<ServerInstance> {
+        self.lines().first().map(|(to, _)| *to)
+    }
+
+    fn lines(&self) -> MutexGuard<'_, Vec<(ServerInstance, String)>> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take_in(&self, permit: Permit) {
+        let to = if self.is_isolated.load(Ordering::Relaxed) {
+            ServerInstance::Isolated
+        } else {
+            ServerInstance::Primary
+        };
+        self.lines().push((to, permit.into_line()));
+    }
+}
+
+impl Upstream for End {
+    async fn send(&self, permit: Permit) -> Result<(), UpstreamFault> {
+        self.take_in(permit);
+        Ok(())
+    }
+
+    fn isolate(&self) -> Result<(), UpstreamFault> {
+        self.is_isolated.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl Agent for End {
+    async fn deliver(&self, permit: Permit) -> Result<(), AgentGone> {
+        self.take_in(permit);
+        Ok(())
+    }
+}

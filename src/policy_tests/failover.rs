@@ -1,0 +1,49 @@
+//! From the open server to the isolated one, within one test.
+
+use super::fixture::{ListKind, ScriptedReply};
+use super::judge::TestSession;
+use super::lines;
+use crate::session::Place;
+use crate::wire::{ArrivalForm, Side, Stream};
+
+impl TestSession<'_> {
+    /// Whether the open server is not spoken to any more.
+    pub(super) fn has_left(&self) -> bool {
+        self.talk.session.place() != Place::Open
+    }
+
+    /// The open server answers what it was asked before the session left it.
+    pub(super) async fn hear_left(&self, line: &str) {
+        let (talk, form) = (&self.talk, ArrivalForm::Event);
+        let left = self
+            .gate
+            .handle_left(talk, Stream::MAIN, form, line.as_bytes());
+        let left = Box::pin(left).await;
+        debug_assert!(left.is_ok(), "an end in this process does not go away");
+    }
+
+    /// A session that has become too sensitive for the open server goes on with the isolated one,
+    /// which agrees to the handshake and lists its tools before anything else happens.
+    pub(super) async fn follow(&self) {
+        let kept = Box::pin(self.gate.keep_apart(&self.talk)).await;
+        debug_assert!(kept.is_ok(), "an end in this process does not go away");
+        if self.talk.session.place() != Place::Moving {
+            return;
+        }
+        while let Some(line) = self.talk.upstream.take_isolated() {
+            let Some(id) = lines::asked_id(&line) else {
+                continue;
+            };
+            let answer = if lines::tools_list(&line).is_some() {
+                lines::offer(&id, ListKind::Tools, self.tools.clone())
+            } else {
+                let greeting = lines::greeting(&self.bench.server.name);
+                lines::reply(&id, &ScriptedReply::Result(greeting))
+            };
+            let (talk, answer) = (&self.talk, answer.as_bytes());
+            let heard = self.gate.handle(talk, Side::Upstream, Stream::MAIN, answer);
+            let heard = Box::pin(heard).await;
+            debug_assert!(heard.is_ok(), "an end in this process does not go away");
+        }
+    }
+}

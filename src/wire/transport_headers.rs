@@ -1,0 +1,13 @@
+//! What an HTTP request says of the message that it carries.
+
+use super::{MirroredHeaders, TraceState};
+
+/// What headers say of a message beside what is compared with its text at once. Empty on standard
+/// streams.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TransportHeaders {
+    /// Of the arguments of a call, where they have to say what it says.
+    pub repeated: Option<MirroredHeaders>,
+    /// Of the trace that they name.
+    pub state: Option<TraceState>,
+}
