@@ -1,5 +1,6 @@
 //! What happens to a record before it is written: secrets out, long strings and lists cut.
 
+use super::finding::{Finding, Guard};
 use super::record::{Agent, Consent, Correlation, Edit, EditOp, Reason, Record, Shadow};
 use super::redact::Redactor;
 use super::text::{Text, TextCompletion};
@@ -35,7 +36,11 @@ impl Record {
             cut(&mut shadow.policies, more);
         }
         cut(&mut self.obligations, more);
-        cut(&mut self.findings, more);
+        cut(&mut self.findings, |left_out| Finding {
+            guard: Guard::Audit,
+            code: "findings_omitted".into(),
+            detail: more(left_out),
+        });
         cut(&mut self.redactions, more);
         cut(&mut self.edits, |left_out| Edit {
             pointer: more(left_out),
@@ -143,7 +148,7 @@ impl Record {
         .flatten()
         .chain(policies)
         .chain(obligations)
-        .chain(findings)
+        .chain(findings.iter_mut().flat_map(Finding::texts))
         .chain(redactions)
         .for_each(visit);
     }

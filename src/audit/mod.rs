@@ -6,6 +6,7 @@ mod backpressure;
 mod builder;
 mod fault;
 mod file;
+mod finding;
 mod finish;
 mod jsonl;
 mod line;
@@ -22,6 +23,7 @@ mod writer;
 
 pub use fault::{AuditFault, OpenError};
 pub use file::check as check_file;
+pub use finding::{Finding, Guard};
 pub use jsonl::Audit;
 pub use line::VERSION;
 pub use memory::{MemoryRecords, MemorySink};

@@ -7,6 +7,7 @@
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
+use super::finding::Finding;
 use super::text::Text;
 use crate::wire::{KnownMethod, Span};
 
@@ -66,7 +67,7 @@ pub struct Record {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consent: Option<Consent>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub findings: Vec<Text>,
+    pub findings: Vec<Finding>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub redactions: Vec<Text>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -332,6 +332,7 @@ fn guards(mut section: ConfigSection<'_, '_>) -> Guards {
             &[
                 ("resolve", Symlinks::Resolve),
                 ("as_written", Symlinks::AsWritten),
+                ("block", Symlinks::Block),
             ],
         ),
         secret_rules: secret_rules(section.section("secret_rules")),

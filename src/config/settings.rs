@@ -199,6 +199,8 @@ pub struct Truncation {
 pub enum Symlinks {
     /// They are followed on the gate's own disk.
     Resolve,
+    /// The same, and a path that leads elsewhere is rejected.
+    Block,
     /// A path leads where it says.
     AsWritten,
 }

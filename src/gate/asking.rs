@@ -8,6 +8,7 @@ pub(super) mod required;
 use std::borrow::Cow;
 use std::time::Duration;
 
+use crate::audit::{Finding, Guard};
 use crate::policy::{PolicySnapshot, UNREADABLE_HOST, page_host};
 use crate::session::{Awaits, Extension, Session, Spoken, State, Turn};
 use crate::wire::{KnownMethod, Side, Value};
@@ -140,7 +141,7 @@ fn knows_mode(spoken: &Spoken, params: Option<Value<'_>>) -> bool {
 }
 
 /// Whether what a server asks of the user may be asked at all; what is only to be recorded is told.
-pub(super) fn check(understood: &Understood<'_>, asking: &Asking) -> Result<Vec<String>, Refusal> {
+pub(super) fn check(understood: &Understood<'_>, asking: &Asking) -> Result<Vec<Finding>, Refusal> {
     let mut findings = Vec::new();
     for question in &understood.questions {
         let Doing::Elicit(asked) = &question.doing else {
@@ -149,7 +150,12 @@ pub(super) fn check(understood: &Understood<'_>, asking: &Asking) -> Result<Vec<
         match (&asked.problem, asking.secrets) {
             (None, _) | (Some(Unaskable::Secret(_)), Level::Off) => {}
             (Some(problem @ Unaskable::Secret(_)), Level::Warn) => {
-                findings.push(format!("asking: {problem}"));
+                let detail = problem.to_string().into();
+                findings.push(Finding {
+                    guard: Guard::Elicitation,
+                    code: Refusal::from(problem.clone()).code().into(),
+                    detail,
+                });
             }
             (Some(problem), _) => return Err(problem.clone().into()),
         }

@@ -1,5 +1,6 @@
 //! What is checked beside policy: what a message holds, and whether it may come now.
 
+use crate::audit::Finding;
 use crate::policy::PolicySnapshot;
 use crate::session::{Session, Turn};
 
@@ -21,7 +22,7 @@ impl Gate {
         allowed: &Allowed,
         session: &Session,
         snapshot: &PolicySnapshot,
-    ) -> Result<Vec<String>, Refusal> {
+    ) -> Result<Vec<Finding>, Refusal> {
         let (message, from) = (understood.identified.message, understood.identified.from);
         let guards = &self.terms(snapshot).guards;
         let secrets = guards.secrets.as_ref();

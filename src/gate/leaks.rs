@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use crate::audit::{Correlation, Edit, Reason, Record, Text};
+use crate::audit::{Correlation, Edit, Finding, Guard, Reason, Record, Text};
 use crate::guard::secrets::{Redacted, RuleId, SecretRules};
 use crate::guard::text::flags;
 use crate::guard::{DlpFinding, MessagePart, dlp_findings};
@@ -90,7 +90,7 @@ impl Gate {
 #[derive(Debug, Default)]
 pub(super) struct Received<'m> {
     pub(super) strings: Vec<DlpFinding<'m>>,
-    pub(super) findings: Vec<String>,
+    pub(super) findings: Vec<Finding>,
 }
 
 /// Looks at what the agent sends: the message itself, or what is to be sent of it.
@@ -101,7 +101,7 @@ pub(super) fn sent(
     message: &Message,
     identified: &Identified<'_>,
     secrets: Option<&Secrets>,
-) -> Result<Vec<String>, Refusal> {
+) -> Result<Vec<Finding>, Refusal> {
     let from = identified.from;
     let Some(secrets) = secrets.filter(|it| from == Side::Agent && it.sent != Level::Off) else {
         return Ok(Vec::new());
@@ -114,7 +114,12 @@ pub(super) fn sent(
         _ if rules.is_empty() => Ok(Vec::new()),
         Level::Strict => Err(Refusal::Unfit(Unfit::Secret(rules.join(", ")))),
         Level::Warn | Level::Off => {
-            Ok(rules.iter().map(|rule| format!("secret: {rule}")).collect())
+            let found = rules.into_iter().map(|rule| Finding {
+                guard: Guard::Secrets,
+                code: "secret_outbound".into(),
+                detail: rule.into(),
+            });
+            Ok(found.collect())
         }
     }
 }
@@ -158,8 +163,12 @@ pub(super) fn received<'m>(
         Treatment::Warn | Treatment::Off => Ok(Received {
             strings: Vec::new(),
             findings: named(rules.chain(found.names))
-                .iter()
-                .map(|rule| format!("secret: {rule}"))
+                .into_iter()
+                .map(|rule| Finding {
+                    guard: Guard::Secrets,
+                    code: "secret_inbound".into(),
+                    detail: rule.into(),
+                })
                 .collect(),
         }),
     }
@@ -262,6 +271,7 @@ fn of_peers(record: &mut Record) -> impl Iterator<Item = &mut Text> {
         } = edit;
         std::iter::once(pointer).chain(reason)
     });
+    let findings = findings.iter_mut().map(|finding| &mut finding.detail);
     single.into_iter().flatten().chain(findings).chain(edits)
 }
 

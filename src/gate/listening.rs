@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 
+use crate::audit::{Finding, Guard};
 use crate::policy::{Decision, Denial, DenialCause, PolicySnapshot};
 use crate::session::Session;
 use crate::wire::{KnownMethod, Value};
@@ -78,7 +79,11 @@ fn narrow<'m>(
             asked.all(|it| candidate.judge(&it.facts(scene, now)).is_allow())
         };
         if denial.is_some() && snapshot.shadow().is_some_and(hears) {
-            findings.push(format!("shadow: `{}` would be heard of", shown(&uri)));
+            findings.push(Finding {
+                guard: Guard::Shadow,
+                code: "shadow_permits".into(),
+                detail: shown(&uri).into(),
+            });
         }
         let uris = asked.into_iter().filter_map(uri_of);
         match denial {

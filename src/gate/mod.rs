@@ -119,8 +119,8 @@ pub use reload::{Besides, Published};
 pub use route::META_SUBSCRIPTION;
 pub use schemas::Unfit;
 pub use settings::{
-    Asking, Cleaning, DenialForm, Excerpts, Guards, Level, Links, OnFatal, OverHttp, Pages,
-    Secrets, Settings, Terms, Texts, ToolNames, Treatment, Unconfined,
+    AcrossLinks, Asking, Cleaning, DenialForm, Excerpts, Guards, Level, Links, OnFatal, OverHttp,
+    Pages, Secrets, Settings, Terms, Texts, ToolNames, Treatment, Unconfined,
 };
 pub use stage::Stage;
 pub use talk::Talk;

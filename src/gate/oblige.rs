@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-use crate::audit::{self, Redactor};
+use crate::audit::{self, Finding, Redactor};
 use crate::policy::{CanonicalPathError, Obligation, PolicySnapshot, Roots, SessionSensitivity};
 use crate::wire::{Edits, Fragment, Limits, Message, Side, Value};
 
@@ -33,7 +33,7 @@ pub(super) struct Obliged {
     /// What was taken out of the message because nobody may see it.
     pub(super) redactions: Vec<String>,
     /// What was found in it and stays.
-    pub(super) findings: Vec<String>,
+    pub(super) findings: Vec<Finding>,
     /// What it brings into the session of whoever gets it.
     pub(super) brings: SessionSensitivity,
 }

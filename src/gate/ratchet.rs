@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use crate::audit;
+use crate::audit::{self, Finding};
 use crate::policy::{MAX_LEVEL, Obligation, PolicySnapshot, SessionSensitivity};
 use crate::session::{
     Budget, Calls, Counted, InMemory, Kept, Places, Raised, Room, Session, SessionStore,
@@ -335,7 +335,7 @@ const MOST_JUDGED: usize = 4;
 /// What policies and guards say of a message.
 pub(super) struct Judged {
     pub(super) allowed: Allowed,
-    pub(super) findings: Vec<String>,
+    pub(super) findings: Vec<Finding>,
     pub(super) brings: SessionSensitivity,
 }
 

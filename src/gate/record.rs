@@ -423,8 +423,7 @@ impl Trail {
     }
 
     /// What guards found and let pass.
-    pub(super) fn found(&mut self, findings: Vec<String>) {
-        let findings = findings.into_iter().map(Into::into);
+    pub(super) fn found(&mut self, findings: Vec<audit::Finding>) {
         self.record.findings.extend(findings);
     }
 

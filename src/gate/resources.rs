@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use crate::audit::{Finding, Guard};
 use crate::policy::{
     CanonicalPathError, Labels, NonCanonicalUri, ResourceFacts, canonical_template, canonical_uri,
     with_plain_slashes,
@@ -267,7 +268,7 @@ pub(super) fn check(
     understood: &Understood<'_>,
     level: Level,
     labels: &Labels,
-) -> Result<Vec<String>, Refusal> {
+) -> Result<Vec<Finding>, Refusal> {
     if level == Level::Off || matches!(understood.identified.role, Role::Reply(_)) {
         return Ok(Vec::new());
     }
@@ -286,7 +287,14 @@ pub(super) fn check(
         };
         match level {
             Level::Off => {}
-            Level::Warn => findings.push(unclear.to_string()),
+            Level::Warn => {
+                let detail = unclear.to_string().into();
+                findings.push(Finding {
+                    guard: Guard::Uris,
+                    code: Refusal::NoUri(unclear).code().into(),
+                    detail,
+                });
+            }
             Level::Strict => return Err(Refusal::NoUri(unclear)),
         }
     }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use crate::audit::{Finding, Guard};
 use crate::guard::{
     AmbiguousName, ArgumentNames, SchemaProblem, ToolSchemas, Violation, check_argument_names,
 };
@@ -95,7 +96,7 @@ pub(super) fn check(
     session: &Session,
     guards: &Guards,
     labels: &Labels,
-) -> Result<Vec<String>, Refusal> {
+) -> Result<Vec<Finding>, Refusal> {
     if let Some(name) = called_tool(understood) {
         check_names(name, understood.identified.message, session, labels)?;
         return check_call(understood, understood.identified.message, session, guards);
@@ -104,7 +105,7 @@ pub(super) fn check(
         result_of_call(understood).filter(|_| guards.results != Level::Off)
     {
         let fit = result_fits(offered, result);
-        return held(fit, guards.results, "results", Refusal::BadResult);
+        return held(fit, guards.results, Guard::Results, Refusal::BadResult);
     }
     Ok(Vec::new())
 }
@@ -136,26 +137,34 @@ pub(super) fn check_call(
     message: &Message,
     session: &Session,
     guards: &Guards,
-) -> Result<Vec<String>, Refusal> {
+) -> Result<Vec<Finding>, Refusal> {
     let Some(name) = called_tool(understood).filter(|_| guards.arguments != Level::Off) else {
         return Ok(Vec::new());
     };
     let params = message.params();
     let arguments = params.and_then(|params| params.get("arguments"));
     let fit = arguments_fit(name, arguments, session);
-    held(fit, guards.arguments, "arguments", Refusal::Unfit)
+    held(fit, guards.arguments, Guard::Arguments, Refusal::Unfit)
 }
 
 /// What comes of a check at this level: nothing, a finding, or a refusal.
 fn held<P: Display>(
     fit: Result<(), P>,
     level: Level,
-    of: &str,
+    guard: Guard,
     refusal: fn(P) -> Refusal,
-) -> Result<Vec<String>, Refusal> {
+) -> Result<Vec<Finding>, Refusal> {
     match (fit, level) {
         (Err(problem), Level::Strict) => Err(refusal(problem)),
-        (Err(problem), Level::Warn | Level::Off) => Ok(vec![format!("{of}: {problem}")]),
+        (Err(problem), Level::Warn | Level::Off) => {
+            let detail = problem.to_string().into();
+            let code = refusal(problem).code().into();
+            Ok(vec![Finding {
+                guard,
+                code,
+                detail,
+            }])
+        }
         (Ok(()), Level::Strict | Level::Warn | Level::Off) => Ok(Vec::new()),
     }
 }
@@ -212,7 +221,7 @@ pub(super) fn check_edited(
     line: &str,
     limits: &Limits,
     guards: &Guards,
-) -> Result<Vec<String>, Refusal> {
+) -> Result<Vec<Finding>, Refusal> {
     let result = result_of_call(understood).filter(|(offered, result)| {
         let is_structured = result.get("structuredContent").is_some();
         guards.results != Level::Off && is_structured && result_fits(*offered, *result).is_ok()
@@ -228,7 +237,7 @@ pub(super) fn check_edited(
             result_fits(offered, result.ok_or("it is no result any more")?)
         })
         .map_err(|problem| format!("without what must not leave, {problem}"));
-    held(fit, guards.results, "results", Refusal::BadResult)
+    held(fit, guards.results, Guard::Results, Refusal::BadResult)
 }
 
 /// The definition by which the result of a request is to be checked: that which the tool had when it

@@ -107,6 +107,7 @@ pub struct Guards {
     /// URIs that readers take for different resources, or for none.
     pub uris: Level,
     pub symlinks: Links,
+    pub across_symlinks: AcrossLinks,
 }
 
 /// Whether paths are followed over symbolic links before they are judged.
@@ -119,6 +120,15 @@ pub enum Links {
     OnDisk,
     /// There are these, by their paths, with what they say; everything else exists and is none.
     Said(Arc<BTreeMap<String, String>>),
+}
+
+/// What happens to a message whose path leads elsewhere by a symbolic link.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum AcrossLinks {
+    /// Policies judge both places.
+    #[default]
+    Judged,
+    Refused,
 }
 
 /// What servers may not ask of the agent's user, whatever policies permit.

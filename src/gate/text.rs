@@ -1,5 +1,6 @@
 //! Text that a server sends: without what nobody sees, and told of where it instructs.
 
+use crate::audit::{Finding, Guard};
 use crate::guard::text::{Flags, HiddenKinds, flags, revealed, sanitize};
 use crate::guard::{MessagePart, StringRole as WordRole, message_strings};
 use crate::session::Page;
@@ -12,7 +13,7 @@ use super::settings::{Cleaning, Texts};
 #[derive(Debug, Default)]
 pub(super) struct Found<'m> {
     pub(super) strings: Vec<Cleaned<'m>>,
-    pub(super) findings: Vec<String>,
+    pub(super) findings: Vec<Finding>,
 }
 
 /// A string that says something else from here on.
@@ -118,26 +119,34 @@ impl<'m> Look<'m> {
         });
     }
 
-    fn told(&self) -> Vec<String> {
+    fn told(&self) -> Vec<Finding> {
         let mut told = Vec::new();
         if self.cleaning == Cleaning::Warn && !self.removed.is_empty() {
-            told.push(format!("text: {}", self.removed));
+            told.push(finding("hidden_text", self.removed.to_string()));
         }
         if !self.named.is_empty() {
-            told.push(format!("text: in a name: {}", self.named));
+            told.push(finding("hidden_text_in_name", self.named.to_string()));
         }
         if !self.flags.is_empty() {
-            told.push(format!("flags: {}", self.flags));
+            told.push(finding("flags", self.flags.to_string()));
         }
         told
     }
 }
 
+fn finding(code: &'static str, detail: String) -> Finding {
+    Finding {
+        guard: Guard::Text,
+        code: code.into(),
+        detail: detail.into(),
+    }
+}
+
 /// The flags of what a list defines.
-fn told_of_items(page: &Page) -> impl Iterator<Item = String> {
+fn told_of_items(page: &Page) -> impl Iterator<Item = Finding> {
     let flagged = page.items.iter().filter_map(|item| {
         let flags = item.flags.filter(|flags| !flags.is_empty())?;
-        Some(item.because(&format!("flags: {flags}")))
+        Some(finding("flags", item.because(&flags.to_string())))
     });
     flagged.take(MOST_TOLD)
 }

@@ -21,7 +21,13 @@ const AREAS: [&str; 7] = [
 ];
 
 /// Calls that take the code of a record as a literal, and annotations of builtin policies.
-const LITERALS: [&str; 3] = ["Reason::code(\"", "@code(\"", "code: Some(\""];
+const LITERALS: [&str; 5] = [
+    "Reason::code(\"",
+    "@code(\"",
+    "code: Some(\"",
+    " code: \"",
+    "finding(\"",
+];
 
 /// Groups of codes with their meanings.
 pub(crate) fn groups() -> Vec<(String, Vec<(String, String)>)> {

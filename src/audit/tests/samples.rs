@@ -61,7 +61,11 @@ pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Re
             ticket: next(),
             by: Some(next()),
         }),
-        findings: vec![next()],
+        findings: vec![Finding {
+            guard: Guard::Secrets,
+            code: next(),
+            detail: next(),
+        }],
         redactions: vec![next(), next()],
         lost: Some(3),
         traced: None,
@@ -69,7 +73,7 @@ pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Re
 }
 
 /// The strings that [`full`] asks for.
-pub(in crate::audit) const TEXTS: usize = 35;
+pub(in crate::audit) const TEXTS: usize = 36;
 
 /// The strings of a record as it was read back, in the order in which [`full`] asks for them.
 pub(in crate::audit) fn texts_of(line: &serde_json::Value) -> Vec<String> {
@@ -106,7 +110,8 @@ pub(in crate::audit) fn texts_of(line: &serde_json::Value) -> Vec<String> {
         "/correlation/traceparent",
         "/consent/ticket",
         "/consent/by",
-        "/findings/0",
+        "/findings/0/code",
+        "/findings/0/detail",
         "/redactions/0",
         "/redactions/1",
     ];

@@ -276,6 +276,12 @@ pub(super) fn terms_of(
             },
             uris: level(guards.uris),
             symlinks: gate::Links::AsWritten,
+            across_symlinks: match guards.symlinks {
+                Some(config::Symlinks::Block) => gate::AcrossLinks::Refused,
+                Some(config::Symlinks::Resolve | config::Symlinks::AsWritten) | None => {
+                    gate::AcrossLinks::Judged
+                }
+            },
         },
     }
 }
@@ -294,7 +300,7 @@ pub(super) fn over_http(config: &Config) -> gate::OverHttp {
 pub(super) fn symlinks(config: &Config) -> gate::Links {
     let starts_one = || servers(config).any(|server| server.http.is_none());
     match config.guards.symlinks {
-        Some(config::Symlinks::Resolve) => gate::Links::OnDisk,
+        Some(config::Symlinks::Resolve | config::Symlinks::Block) => gate::Links::OnDisk,
         None if starts_one() => gate::Links::OnDisk,
         Some(config::Symlinks::AsWritten) | None => gate::Links::AsWritten,
     }
@@ -462,6 +468,8 @@ mod tests {
         check(url, gate::Links::AsWritten);
         check(&format!("{command}{as_written}"), gate::Links::AsWritten);
         check(&format!("{url}{resolve}"), gate::Links::OnDisk);
+        let block = "guards.symlinks = 'block'";
+        check(&format!("{url}{block}"), gate::Links::OnDisk);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use crate::audit::{Finding, Guard};
 use crate::consent::{Binding, Desk, TicketId};
 use crate::policy::Consent;
 use crate::session::{Agreed, Parked};
@@ -84,10 +85,12 @@ pub(super) fn put_by_for(
 ) -> Option<Consent> {
     let receipt = desk.kept_for(binding)?;
     let consent = receipt.fits(binding, now).ok()?;
-    trail.found(vec![format!(
-        "consent: question {} was answered for this request before",
-        receipt.ticket()
-    )]);
+    let ticket = receipt.ticket();
+    trail.found(vec![Finding {
+        guard: Guard::Consent,
+        code: "approved_before".into(),
+        detail: format!("question {ticket} was answered for this request before").into(),
+    }]);
     let ticket = receipt.ticket().as_str().into();
     trail.brought = Brought::Fits(receipt);
     trail.agreed = Some(Agreed {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::audit::{Finding, Guard};
 use crate::consent::{Binding, Desk, Holds, Outcome, Receipt};
 use crate::policy::{Consent, ConsentRule, Denial, DenialCause, OnDeny, PolicySnapshot};
 use crate::session::{Agreed, Established, Offer, Session, Target};
@@ -250,9 +251,12 @@ impl Gate {
                 understood.identified.scene.agrees(&agreed.consent);
                 let by = agreed.consent.by.as_deref().unwrap_or_default();
                 let ticket = &agreed.ticket;
-                trail.found(vec![format!(
-                    "consent: question {ticket} was answered by {by}, for the session"
-                )]);
+                trail.found(vec![Finding {
+                    guard: Guard::Consent,
+                    code: "approved_for_session".into(),
+                    detail: format!("question {ticket} was answered by {by}, for the session")
+                        .into(),
+                }]);
                 trail.brought = Brought::Spent;
                 trail.agreed = Some(Agreed {
                     binding: binding.of_any_round().of_all(),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::audit;
+use crate::audit::{self, Finding, Guard};
 use crate::wire::{Message, TraceContext, TraceId, Value};
 
 use super::Trail;
@@ -56,7 +56,11 @@ impl Trail {
             return;
         }
         if sent.is_some() {
-            self.record.findings.push("trace_id: not a UUID".into());
+            self.record.findings.push(Finding {
+                guard: Guard::TraceId,
+                code: "trace_id_malformed".into(),
+                detail: "not a UUID".into(),
+            });
         }
         let own = match self.trace() {
             Some(trace) => trace.to_string(),

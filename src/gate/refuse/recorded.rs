@@ -7,7 +7,7 @@ use crate::gate::names::Misleading;
 use crate::gate::outside::Outside;
 use crate::gate::schemas::Unfit;
 use crate::gate::stage::Stage;
-use crate::policy::{Denial, DenialCause};
+use crate::policy::{CanonicalPathError, Denial, DenialCause};
 
 use super::told::denial_code;
 use super::{Hidden, Refusal};
@@ -82,6 +82,7 @@ impl Refusal {
             Self::ArgumentsTooWide(_) => "arguments_too_wide",
             Self::Secret => "secret",
             Self::BadResult(_) => "result",
+            Self::Uncanonical(CanonicalPathError::Link(_)) => "symlink_blocked",
             Self::Uncanonical(_) | Self::NoUri(_) => "uncanonical",
             Self::Unfit(Unfit::Arguments(_)) => "arguments",
             Self::Unfit(Unfit::Names(_)) => "ambiguous_argument",

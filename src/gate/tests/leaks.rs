@@ -209,7 +209,8 @@ async fn what_is_only_warned_of_passes_as_it_is() {
     let records = bench.records().await;
     let record = records.last().unwrap().text();
     assert!(
-        record.contains(r#""findings":["secret: github"#),
+        record
+            .contains(r#""findings":[{"guard":"secrets","code":"secret_inbound","detail":"github"#),
         "{record}"
     );
 }

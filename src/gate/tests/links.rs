@@ -103,7 +103,14 @@ impl Disk {
     }
 
     async fn bench(&self, rule: Rule, links: Links) -> Bench {
-        let bench = Bench::with(rule, |settings| settings.terms.guards.symlinks = links);
+        self.bench_with(rule, links, AcrossLinks::Judged).await
+    }
+
+    async fn bench_with(&self, rule: Rule, links: Links, across: AcrossLinks) -> Bench {
+        let bench = Bench::with(rule, |settings| {
+            settings.terms.guards.symlinks = links;
+            settings.terms.guards.across_symlinks = across;
+        });
         let policies = snapshot("labelled", rule).with_labels(self.labels());
         bench.gate.policy.publish(policies);
         bench.shake_hands().await;
@@ -341,6 +348,37 @@ async fn where_links_are_not_followed_a_path_leads_where_it_says() {
 }
 
 #[tokio::test]
+async fn a_path_that_leads_elsewhere_is_refused_where_the_configuration_says_so() {
+    let disk = Disk::new();
+    for (path, passes) in [
+        ("HERE/work/plain/a.txt", true),
+        ("HERE/work/new.txt", true),
+        ("HERE/work/inner/a.txt", false),
+        ("HERE/work/inner", false),
+        ("HERE/work/deep/../c.txt", false),
+        ("HERE/work/self", false),
+        ("HERE/alias/plain/a.txt", false),
+    ] {
+        let requests = [
+            format!(r#""tools/call","params":{{"name":"t","arguments":{{"path":"{path}"}}}}"#),
+            format!(r#""resources/read","params":{{"uri":"file://{path}"}}"#),
+            format!(r#""resources/subscribe","params":{{"uri":"file://{path}"}}"#),
+        ];
+        for request in requests {
+            let bench = disk.bench_with(open, Links::OnDisk, AcrossLinks::Refused);
+            let bench = bench.await;
+            let request = format!(r#"{{"jsonrpc":"2.0","id":1,"method":{request}}}"#);
+            bench.agent(&disk.in_place(&request)).await;
+            assert_eq!(bench.to_upstream().len(), usize::from(passes), "{request}");
+            let record = bench.records().await.pop().unwrap();
+            let is_told = record.get(&["reason", "code"]) == "symlink_blocked";
+            assert_eq!(is_told, !passes, "{request} {}", record.text());
+            assert!(passes || record.text().contains(r#""code":"symlink_"#));
+        }
+    }
+}
+
+#[tokio::test]
 async fn the_record_says_where_a_path_leads() {
     let disk = Disk::new();
     for (path, finding) in [
@@ -351,7 +389,7 @@ async fn the_record_says_where_a_path_leads() {
         let bench = disk.bench(but_the_confidential, Links::OnDisk).await;
         disk.sent(&bench, &format!(r#"{{"path":"{path}"}}"#)).await;
         let records = bench.records_of("tool_call").await;
-        let finding = format!("links: /params/arguments/path {finding}");
+        let finding = format!(r#""detail":"/params/arguments/path {finding}"#);
         let record = records[0].text();
         assert!(record.contains(&disk.in_place(&finding)), "{record}");
         let told = bench.to_agent().concat();
@@ -412,7 +450,7 @@ async fn the_uri_of_a_file_is_judged_where_links_lead() {
             bench.agent(&disk.in_place(&request)).await;
             assert_eq!(bench.to_upstream().len(), usize::from(passes), "{request}");
             let record = bench.records().await.pop().unwrap();
-            let is_told = record.text().contains("links: /params/uri ");
+            let is_told = record.text().contains(r#""detail":"/params/uri "#);
             let is_plain = uri.contains("plain");
             assert_eq!(is_told, !is_plain, "{request} {}", record.text());
         }

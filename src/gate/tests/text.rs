@@ -74,7 +74,7 @@ async fn definitions_are_without_what_nobody_sees() {
         "{record}"
     );
     assert!(
-        record.contains("`t`: flags: attention, comment, zero_width, escapes"),
+        record.contains("`t`: attention, comment, zero_width, escapes"),
         "{record}"
     );
     assert!(!record.contains("<!-- y"), "{record}");
@@ -174,7 +174,7 @@ async fn instructions_and_prompts_are_cleaned_as_definitions_are() {
     let records = bench.records().await;
     let record = records.last().unwrap().text();
     assert!(
-        record.contains(r#""findings":["flags: secrecy"]"#),
+        record.contains(r#""findings":[{"guard":"text","code":"flags","detail":"secrecy"}]"#),
         "{record}"
     );
     bench
@@ -198,8 +198,10 @@ async fn what_is_only_warned_of_or_not_looked_at_passes_as_it_is() {
         assert!(got.ends_with(&format!("{reply}}}")), "{got}");
         let records = bench.records().await;
         let record = records.last().unwrap().text();
-        let told =
-            r#""findings":["text: zero_width, escapes","flags: override, zero_width, escapes"]"#;
+        let told = concat!(
+            r#""findings":[{"guard":"text","code":"hidden_text","detail":"zero_width, escapes"},"#,
+            r#"{"guard":"text","code":"flags","detail":"override, zero_width, escapes"}]"#
+        );
         assert_eq!(record.contains(told), findings, "{record}");
         let tool = format!(r#"{{"name":"t{ZERO}","description":"{text}","inputSchema":{{}}}}"#);
         let got = listed(&bench, &tool).await;

@@ -36,7 +36,7 @@ async fn check(meta: &str, expected: Option<&str>, is_invalid: bool) {
         None => assert_eq!((recorded.len(), recorded.matches('-').count()), (36, 4)),
     }
     let call = of_call[0].text();
-    assert_eq!(call.contains("trace_id: not a UUID"), is_invalid, "{call}");
+    assert_eq!(call.contains("trace_id_malformed"), is_invalid, "{call}");
     // The server gets what the agent sent.
     assert!(sent.contains(meta), "{meta}: {sent}");
 }

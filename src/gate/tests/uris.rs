@@ -507,7 +507,7 @@ async fn the_record_tells_of_what_a_candidate_would_not_take_out_of_a_stream() {
             .iter()
             .filter(|it| it.get(&["method"]) == "subscriptions/listen");
         let record = listens.next().unwrap().text();
-        let told = "shadow: `notes://team/secret` would be heard of";
+        let told = r#"{"guard":"shadow","code":"shadow_permits","detail":"notes://team/secret"}"#;
         assert_eq!(record.contains(told), differs, "{record}");
     }
 }

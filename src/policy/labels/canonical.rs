@@ -29,6 +29,8 @@ pub enum CanonicalPathError {
     LongPath(String),
     #[error("what stands at `{}` leads over links that cannot be followed", .0.escape_debug())]
     Astray(String),
+    #[error("what stands at `{}` leads elsewhere by a symbolic link", .0.escape_debug())]
+    Link(String),
     #[error(
         "no URI of a resource stands at `{}` that all readers take for the same one: {odd}",
         .pointer.escape_debug()

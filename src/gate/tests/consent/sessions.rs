@@ -233,7 +233,7 @@ async fn consent_once_per_session_holds_for_later_calls_of_the_same_tool() {
     asked.bench.agent(&other).await;
     assert_eq!(asked.bench.to_upstream().len(), 1);
     let records = asked.bench.records_of("tool_call").await;
-    let said = format!("consent: question {ticket} was answered by web:olga, for the session");
+    let said = format!("question {ticket} was answered by web:olga, for the session");
     assert!(!records[0].text().contains(&said) && records[1].text().contains(&said));
     // Another tool is another matter, and `always` is each time.
     let ticket = asked.call("3", "ask_more").await;
