@@ -37,6 +37,7 @@ while read -r line; do
     echo '{"jsonrpc":"2.0","id":"'$API_TOKEN'","method":"ping","params":["'$API_TOKEN'"]}'
     answer='"result":{"tools":[{"name":"safe","inputSchema":{"type":"object"}}]}' ;;
   *'"tools/call"'*) answer='"error":{"code":-32000,"message":"'$API_TOKEN'","data":["'$API_TOKEN'"]}' ;;
+  *'"server/discover"'*) answer='"error":{"code":-32601,"message":"no such method"}' ;;
   *) continue ;;
   esac
   echo '{"jsonrpc":"2.0","id":'$id','$answer'}'

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use tokio_rustls::TlsAcceptor;
 
 use crate::gate::UpstreamFault;
-use crate::upstream::http::{Auth, HttpEvent, Loss};
+use crate::upstream::http::{Auth, HttpEvent, HttpSettings, Loss};
 use crate::wire::{KnownMethod, Stream};
 
 use super::kit::{Io, Server, Talk, frame, result};
@@ -82,9 +82,13 @@ fn self_signed(name: &str) -> (TlsAcceptor, String) {
 }
 
 /// The server is never asked, and why is told.
-async fn refused(mut server: Server, ca_file: Option<PathBuf>, expected: &str) {
+async fn refused(server: Server, ca_file: Option<PathBuf>, expected: &str) {
     let mut settings = server.settings();
     settings.ca_file = ca_file;
+    refused_by(server, settings, expected).await;
+}
+
+async fn refused_by(mut server: Server, mut settings: HttpSettings, expected: &str) {
     settings.auth = Some(Auth::Token("token".into()));
     let mut talk = Talk::with(&settings);
     talk.ask(1, KnownMethod::Initialize).await;
@@ -204,7 +208,10 @@ async fn a_certificate_of_another_host_is_refused() {
 async fn a_server_without_tls_is_not_spoken_to_over_https() {
     let mut server = Server::start().await;
     server.url.set_scheme("https").unwrap();
-    refused(server, None, "").await;
+    let mut settings = server.settings();
+    // This server waits for more of what it takes for a head.
+    settings.connect_timeout = std::time::Duration::from_secs(1);
+    refused_by(server, settings, "").await;
 }
 
 /// A conversation over HTTP/2, of which the server was asked with request 1.
