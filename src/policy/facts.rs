@@ -175,7 +175,7 @@ pub struct Targets {
     /// Size of the arguments' JSON text.
     pub bytes: i64,
     /// The kinds of credentials that the message shows. Sorted; empty unless some rule
-    /// [looks for them](super::LooksFor).
+    /// [looks for them](super::RequiredDetectors).
     pub secrets: Vec<String>,
     /// Where strings stand that a program may take for an [option](super::options). Sorted.
     pub options: Vec<String>,
@@ -197,10 +197,10 @@ pub struct Received {
     /// It says so, and that nothing is to be tried again: its first text begins with `[FATAL] `.
     pub fatal: bool,
     /// The kinds of credentials that it shows. Sorted; empty unless some rule
-    /// [looks for them](super::LooksFor).
+    /// [looks for them](super::RequiredDetectors).
     pub secrets: Vec<String>,
     /// What in it instructs a model, or hides. Sorted; empty unless some rule
-    /// [looks for it](super::LooksFor).
+    /// [looks for it](super::RequiredDetectors).
     pub flags: Vec<String>,
 }
 
