@@ -7,6 +7,7 @@ use tokio::sync::{SemaphorePermit, TryAcquireError};
 use tokio::time::timeout;
 
 use super::backpressure::Backpressure;
+use super::chain::LineHash;
 use super::fault::{AuditFault, OpenError};
 use super::file::FileSink;
 use super::memory::MemoryRecords;
@@ -88,6 +89,7 @@ impl Audit {
         let instance = instance()?;
         let mut lanes = sinks.into_iter().map(Lane::new);
         let lane = lanes.next();
+        let prev = lane.as_ref().and_then(Lane::last_line);
         let (mut followers, mut feeds) = (Vec::new(), Vec::new());
         for lane in lanes {
             let (clock, instance) = (Arc::clone(&clock), Arc::clone(&instance));
@@ -109,6 +111,7 @@ impl Audit {
             redactor,
             instance,
             seq: 0,
+            prev: prev.unwrap_or(LineHash::START),
             diagnostics,
         };
         std::thread::Builder::new()

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, Serializer};
 
+use super::chain::LineHash;
 use super::record::Record;
 use crate::unseen::misleads;
 
@@ -20,6 +21,9 @@ pub(super) struct LogLine<'r> {
     /// RFC 3339, microseconds, UTC.
     pub(super) timestamp: String,
     pub(super) instance: &'r str,
+    /// The hash of the line before, of this instance. `None` where that line is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) prev: Option<LineHash>,
     #[serde(flatten)]
     pub(super) record: &'r Record,
 }
@@ -165,7 +169,7 @@ mod tests {
             record.finish(&Redactor::default());
             let mut line = Vec::new();
             let timestamp = rfc3339(Timestamp::UNIX_EPOCH);
-            LogLine { version: VERSION, seq: 1, timestamp, instance: "0123456789abcdef", record: &record }
+            LogLine { version: VERSION, seq: 1, timestamp, instance: "0123456789abcdef", prev: Some(LineHash::START), record: &record }
                 .write_to(&mut line)
                 .unwrap();
             let line = String::from_utf8(line).unwrap();

@@ -231,6 +231,7 @@ impl MirrorShared {
             seq: missing.last_seq,
             timestamp: rfc3339(self.clock.now()),
             instance: &self.instance,
+            prev: None,
             record: &record,
         };
         let mut text = Vec::new();

@@ -4,6 +4,7 @@
 
 mod backpressure;
 mod builder;
+mod chain;
 mod fault;
 mod file;
 mod finding;
@@ -19,6 +20,7 @@ mod redact;
 mod settings;
 mod sink;
 mod text;
+pub mod verify;
 mod writer;
 
 pub use fault::{AuditFault, OpenError};

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::chain::LineHash;
 use super::fault::OpenError;
 use super::settings::Stream;
 
@@ -13,6 +14,10 @@ use super::settings::Stream;
 pub trait Sink: Send + fmt::Debug {
     /// For messages: `the file ...`.
     fn name(&self) -> Arc<str>;
+    /// The last whole line that was there at the start.
+    fn last_line(&self) -> Option<LineHash> {
+        None
+    }
     /// Makes ready for a batch. Until [`Sink::end`] no other bytes come between ours.
     fn begin(&mut self) -> io::Result<LinePosition>;
     /// Writes some of the bytes and says how many, like [`io::Write::write`].
@@ -65,6 +70,10 @@ impl Lane {
 
     pub(super) fn name(&self) -> Arc<str> {
         self.sink.name()
+    }
+
+    pub(super) fn last_line(&self) -> Option<LineHash> {
+        self.sink.last_line()
     }
 
     /// Forgets the batch that was delivered.

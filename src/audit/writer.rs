@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::chain::LineHash;
 use super::fault::AuditFault;
 use super::line::{LogLine, VERSION, rfc3339};
 use super::mirror_sink::MirrorFeed;
@@ -29,6 +30,8 @@ pub(super) struct Writer {
     pub(super) redactor: Redactor,
     pub(super) instance: Arc<str>,
     pub(super) seq: u64,
+    /// The hash of the last line; before the first, of the last line that the file had.
+    pub(super) prev: LineHash,
     pub(super) diagnostics: FaultReports,
 }
 
@@ -80,11 +83,14 @@ impl Writer {
             seq: self.seq + 1,
             timestamp: rfc3339(time),
             instance: &self.instance,
+            prev: Some(self.prev),
             record: &record,
         };
+        let start = batch.lines.len();
         match line.write_to(&mut batch.lines) {
             Ok(()) => {
                 self.seq += 1;
+                self.prev = LineHash::of(batch.lines.get(start..).unwrap_or_default());
                 batch.acks.extend(ack);
             }
             Err(error) => answer(ack, Err(fault("JSON".into(), &error))),

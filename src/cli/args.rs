@@ -1,6 +1,7 @@
 //! What can be typed: subcommands, options, and an example for each.
 
 mod approvals;
+mod audit;
 mod check;
 #[cfg(feature = "demo")]
 mod demo;
@@ -18,6 +19,7 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand, ValueEnum};
 
 pub use approvals::{ApprovalsArgs, ApprovalsCommand, GateArgs};
+pub use audit::{AuditArgs, AuditCommand};
 pub use check::{CheckArgs, CheckFormat, ValidateConfigArgs};
 #[cfg(feature = "demo")]
 pub use demo::{DemoArgs, DemoServerArgs};
@@ -58,6 +60,7 @@ pub enum Command {
     Explain(Box<ExplainArgs>),
     Tools(ToolsArgs),
     Approvals(ApprovalsArgs),
+    Audit(AuditArgs),
     #[cfg(feature = "demo")]
     Demo(DemoArgs),
     #[cfg(feature = "demo")]
@@ -107,6 +110,8 @@ pub fn parse(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result
             Exit::NotChecked
         } else if subcommand.as_ref().is_some_and(|name| name == "explain") {
             Exit::NotExplained
+        } else if subcommand.as_ref().is_some_and(|name| name == "audit") {
+            Exit::NotVerified
         } else if subcommand.is_some_and(|name| name == "approvals") {
             Exit::NotAsked
         } else {

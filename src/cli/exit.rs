@@ -35,6 +35,10 @@ pub enum Exit {
     NotAnswered,
     /// `approvals`: the gate could not be asked.
     NotAsked,
+    /// `audit`: a record is changed or missing.
+    ChainBroken,
+    /// `audit`: a file cannot be read (nothing found, unreadable, wrong usage).
+    NotVerified,
     /// `demo`: a statement is false, or the demo could not run.
     DemoFailed,
 }
@@ -50,13 +54,15 @@ impl Exit {
             | Self::Drift
             | Self::Findings
             | Self::NotAnswered
+            | Self::ChainBroken
             | Self::DemoFailed => 1,
             Self::Unrecoverable
             | Self::TestsNotRun
             | Self::NotExplained
             | Self::NotCompared
             | Self::NotChecked
-            | Self::NotAsked => 2,
+            | Self::NotAsked
+            | Self::NotVerified => 2,
             Self::PoliciesInvalid => 3,
             Self::CoverageTooLow => 4,
         }
@@ -91,6 +97,8 @@ mod tests {
             (Exit::NotChecked, 2),
             (Exit::NotAnswered, 1),
             (Exit::NotAsked, 2),
+            (Exit::ChainBroken, 1),
+            (Exit::NotVerified, 2),
             (Exit::DemoFailed, 1),
         ];
         for (exit, code) in published {

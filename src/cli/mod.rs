@@ -3,6 +3,7 @@
 pub mod approvals;
 pub mod args;
 mod atomic_write;
+pub mod audit;
 pub mod check;
 #[cfg(feature = "demo")]
 pub mod demo;
@@ -47,6 +48,7 @@ pub fn run(typed: Cli, allocated: fn() -> usize) -> Exit {
         Command::Explain(args) => explain::run(&args, &mut io::stdin(), &mut io::stdout()),
         Command::Tools(args) => tools::run(&args, &mut io::stdout(), &mut io::stderr()),
         Command::Approvals(args) => approvals::run(&args, &mut io::stdout(), &mut io::stderr()),
+        Command::Audit(args) => audit::run(&args, &mut io::stdout(), &mut io::stderr()),
         #[cfg(feature = "demo")]
         Command::Demo(args) => demo::run(&args, &mut io::stdout()),
         #[cfg(feature = "demo")]

@@ -116,6 +116,15 @@ fn run(workshop: &Workshop, command: &str) -> Result<String, String> {
                 Err(said)
             }
         }
+        // A log of a real gate, of which the older files are empty.
+        ["mcp-protector", "audit", "verify", older @ .., newest] => {
+            let older = older.join(" ");
+            let script = format!(
+                "touch {newest} {older} && mcp-protector demo --keep log >/dev/null && \
+                 mv log/audit.jsonl {newest} && rm -r log && {command}"
+            );
+            succeeds(&workshop.run("sh", &["-c", &script]))
+        }
         ["mkdir", _] | ["mcp-protector", ..] => succeeds(&workshop.run("sh", &["-c", command])),
         // Cargo has built the program for this test.
         ["cargo", "run", "--", arguments @ ..] => {

@@ -8,6 +8,7 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 
 use super::super::backpressure::Backpressure;
+use super::super::chain::LineHash;
 use super::super::finish::LIST_LIMIT;
 use super::super::line::{LogLine, VERSION, rfc3339};
 use super::super::*;
@@ -50,6 +51,7 @@ fn written(mut record: Record) -> Value {
         seq: 1,
         timestamp,
         instance: "0123456789abcdef",
+        prev: Some(LineHash::START),
         record: &record,
     }
     .write_to(&mut line)
@@ -160,7 +162,7 @@ fn the_schema_refuses_what_is_no_record() {
     }
     let published = jsonschema::draft202012::new(&schema()).unwrap();
     let mut later = good;
-    later["prev"] = json!("a field of a later gate");
+    later["later"] = json!("a field of a later gate");
     assert!(published.is_valid(&later));
 }
 
