@@ -26,7 +26,9 @@ use std::sync::Arc;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use mcp_protector::audit::{self, Audit, Redactor};
 use mcp_protector::clock::SystemClock;
-use mcp_protector::gate::{Asking, Excerpts, Gate, Level, Links, Rates, Settings, Talk, ToolNames};
+use mcp_protector::gate::{
+    Asking, Disk, Excerpts, Gate, Level, Rates, Settings, Symlinks, Talk, ToolNames,
+};
 use mcp_protector::loading::{self, Pinning};
 use mcp_protector::policy::PolicyStore;
 use mcp_protector::wire::{Side, Stream};
@@ -231,8 +233,8 @@ fn links(runtime: &tokio::runtime::Runtime) -> Vec<(&'static str, Case)> {
         known.in_dir(dir).in_dir(data)
     };
     vec![
-        ("off", on(Links::AsWritten)),
-        ("on the disk", on(Links::OnDisk)),
+        ("off", on(Symlinks::AsWritten)),
+        ("on the disk", on(Symlinks::Resolve(Disk::Local))),
     ]
 }
 

@@ -1,7 +1,10 @@
-//! How each record names the one before it, so that a reader finds what is changed or missing.
+//! The hash by which a record names the line before it.
 
 use std::fmt;
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 
+use memchr::memrchr;
 use serde::{Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
@@ -55,5 +58,77 @@ impl fmt::Debug for LineHash {
 impl Serialize for LineHash {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+/// The most bytes at the end of a file in which its last line is searched.
+const TAIL: u64 = 16 << 20;
+
+/// The hash of the last line with a line feed. A gate that was killed may have left half a line after it.
+pub(super) fn last_line(file: &mut File) -> io::Result<Option<LineHash>> {
+    let length = file.metadata()?.len();
+    let mut from = length;
+    let mut tail = Vec::new();
+    loop {
+        let end = memrchr(b'\n', &tail);
+        let whole = end.and_then(|end| tail.get(..end)).unwrap_or_default();
+        let start = memrchr(b'\n', whole).map(|at| at + 1);
+        if end.is_some() && (start.is_some() || from == 0) {
+            let line = whole.get(start.unwrap_or_default()..).unwrap_or_default();
+            return Ok(Some(LineHash::of(line)));
+        }
+        if from == 0 || length - from >= TAIL {
+            return Ok(None);
+        }
+        // Twice as much each time, so that a long line costs at most twice its length.
+        let next = from.saturating_sub((length - from).max(64 << 10));
+        tail.clear();
+        file.seek(SeekFrom::Start(next))?;
+        io::Read::by_ref(file)
+            .take(length - next)
+            .read_to_end(&mut tail)?;
+        from = next;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn the_last_line_is_the_last_one_with_a_line_feed() {
+        let long = "x".repeat(200_000);
+        let check = |text: &str, expected: Option<&str>| {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+            let expected = expected.map(|line| LineHash::of(line.as_bytes()));
+            let shown = text.get(..20).unwrap_or(text);
+            assert_eq!(last_line(&mut file).unwrap(), expected, "{shown:?}");
+        };
+        check("", None);
+        check("half a line", None);
+        check("a\n", Some("a"));
+        check("a\nhalf a line", Some("a"));
+        check("a\nb\n", Some("b"));
+        check("a\n\n", Some(""));
+        check(&format!("a\n{long}\n"), Some(&long));
+        check(&format!("{long}\n"), Some(&long));
+        check(&format!("{long}\nb\n{long}"), Some("b"));
+        // The whole tail is one line.
+        check(&"x".repeat(usize::try_from(TAIL).unwrap() + 2), None);
+    }
+
+    #[test]
+    fn a_hash_is_read_as_it_is_written() {
+        let hash = LineHash::of(b"a line\n");
+        assert_eq!(hash, LineHash::of(b"a line"));
+        let text = hash.to_string();
+        assert_eq!(LineHash::parse(text.as_bytes()), Some(hash));
+        let upper = text.to_uppercase();
+        for wrong in ["", "0", &upper, &format!("{text}0"), &format!("{text}00")] {
+            assert_eq!(LineHash::parse(wrong.as_bytes()), None, "{wrong}");
+        }
     }
 }

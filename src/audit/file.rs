@@ -5,10 +5,9 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::chain::LineHash;
+use super::chain::{LineHash, last_line};
 use super::fault::OpenError;
 use super::sink::{LinePosition, Sink};
-use memchr::memrchr;
 
 #[derive(Debug)]
 pub(super) struct FileSink {
@@ -210,36 +209,6 @@ fn sync_directory(path: &Path) {
     let synced = File::open(directory.unwrap_or(Path::new("."))).and_then(|open| open.sync_all());
     if let Err(error) = synced {
         tracing::debug!(%error, "the directory of the audit file cannot be synced");
-    }
-}
-
-/// Bytes from the end of a file that are searched for its last line.
-const TAIL: u64 = 16 << 20;
-
-/// The hash of the last line that ends. Half a line at the end is of a gate that ended while it wrote.
-fn last_line(file: &mut File) -> io::Result<Option<LineHash>> {
-    let length = file.metadata()?.len();
-    let mut from = length;
-    let mut tail = Vec::new();
-    loop {
-        let end = memrchr(b'\n', &tail);
-        let whole = end.and_then(|end| tail.get(..end)).unwrap_or_default();
-        let start = memrchr(b'\n', whole).map(|at| at + 1);
-        if end.is_some() && (start.is_some() || from == 0) {
-            let line = whole.get(start.unwrap_or_default()..).unwrap_or_default();
-            return Ok(Some(LineHash::of(line)));
-        }
-        if from == 0 || length - from >= TAIL {
-            return Ok(None);
-        }
-        // Twice as much each time, so that a long line costs no more than twice its length.
-        let next = from.saturating_sub((length - from).max(64 << 10));
-        tail.clear();
-        file.seek(SeekFrom::Start(next))?;
-        Read::by_ref(file)
-            .take(length - next)
-            .read_to_end(&mut tail)?;
-        from = next;
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a guard found in a message and let pass.
+//! Findings of guards in messages that they let pass.
 
 use serde::Serialize;
 

@@ -1,62 +1,75 @@
-//! Whether the records of a log continue each other.
+//! The check that the records of a log continue each other.
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::io::{self, BufRead};
+use std::sync::Arc;
 
 use memchr::memchr;
 
 use super::chain::LineHash;
 use super::line::VERSION;
 
-/// Bytes of the longest line that is read. The gate's are far shorter.
+/// Bytes of the longest line. The gate writes far shorter ones.
 const LONGEST_LINE: usize = 16 << 20;
 
-/// Lines back to which the first record of a gate may point: others may write between its start and its
-/// first record.
-const RECENT_LINES: usize = 1 << 16;
+/// The first record of a run may name a line so far back: other gates can write between the start of a gate
+/// and its first record.
+const RECENT_LINES: u64 = 1 << 16;
 
-/// Half lines that are told one by one.
-const TORN_LINES: usize = 64;
+/// The most half lines that [`ChainVerifier::half_lines`] names.
+const NAMED_HALF_LINES: usize = 64;
 
-/// What the lines so far say. Files are given in the order in which they were written.
+/// The state of a check. You give it files in the order in which the gate wrote them. It keeps some hundred
+/// bytes for each run of the gate, and the hashes of recent lines.
 #[derive(Debug, Default)]
 pub struct ChainVerifier {
-    gates: BTreeMap<String, GateChain>,
-    recent: VecDeque<LineHash>,
+    runs: BTreeMap<String, RunChain>,
+    /// The numbers of recent lines, counted over all files, by their hashes.
+    recent: HashMap<LineHash, u64>,
+    lines: u64,
     records: u64,
-    /// The first lines that a gate did not end.
-    torn: Vec<Position>,
-    more_torn: u64,
+    half_lines: Vec<Position>,
+    more_half_lines: u64,
     files: usize,
-    /// The first record is the first of the log, so that no run can have begun before.
-    is_complete: bool,
+    beginning: Beginning,
+}
+
+/// Whether the first record is the first one of the log.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Beginning {
+    #[default]
+    Unknown,
+    /// It is. So each run has its first record here.
+    Start,
+    /// It continues lines that are in no file given.
+    Later,
 }
 
 /// The records of one run of the gate.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GateChain {
+pub struct RunChain {
     pub first_seq: u64,
     pub last_seq: u64,
-    /// Its last record says that it stopped.
-    pub ends: End,
+    pub end: RunEnd,
     last: LineHash,
     at: Position,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum RunEnd {
+    /// The last record says that the gate stopped.
     Shutdown,
-    /// It may run still, have died, or its last records may be missing.
+    /// The gate still runs, was killed, or its last records are missing.
     Open,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Position {
-    pub file: String,
+    pub file: Arc<str>,
     pub line: u64,
 }
 
@@ -66,7 +79,7 @@ impl fmt::Display for Position {
     }
 }
 
-/// The first line that does not continue the ones before it.
+/// The first line that does not continue the ones before it, or a file that cannot be checked.
 #[derive(Debug, thiserror::Error)]
 pub enum ChainError {
     #[error("{at}: {problem}")]
@@ -82,16 +95,16 @@ pub enum ChainError {
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChainProblem {
-    #[error("this is no record of version {VERSION} of the audit log")]
+    #[error("the line is no record of version {VERSION} of the audit log")]
     NoRecord,
     #[error("the line is longer than {LONGEST_LINE} bytes")]
-    TooLong,
+    LineTooLong,
     #[error(
-        "the record has no `prev`, as where a stream misses records: verify the file instead of its copy"
+        "the record has no `prev`, because this stream misses records: verify the audit file, which has them"
     )]
-    Unchained,
+    NoPrev,
     #[error("seq {seq} of {instance} does not continue {before}: one of the two lines was changed")]
-    Changed {
+    HashMismatch {
         instance: String,
         seq: u64,
         before: Position,
@@ -99,32 +112,30 @@ pub enum ChainProblem {
     #[error(
         "seq {seq} of {instance} follows seq {after} ({before}): the records between are missing, or out of order"
     )]
-    Missing {
+    SeqGap {
         instance: String,
         seq: u64,
         after: u64,
         before: Position,
     },
     #[error(
-        "seq {seq} of {instance} comes after seq {after} ({before}): a record was inserted, repeated or moved"
+        "seq {seq} of {instance} follows seq {after} ({before}): a record was inserted, repeated or moved"
     )]
-    Again {
+    SeqRepeat {
         instance: String,
         seq: u64,
         after: u64,
         before: Position,
     },
+    #[error("the first record of {instance} continues a line that is missing or was changed")]
+    UnknownStart { instance: String },
     #[error(
-        "{instance} begins after a record that is missing: no line before it is the one that it names"
-    )]
-    StartMissing { instance: String },
-    #[error(
-        "{instance} begins with seq {seq}: its earlier records are missing; if they are in an older file, name that first"
+        "{instance} begins with seq {seq}: its earlier records are missing; if an older file has them, name that file first"
     )]
     LateStart { instance: String, seq: u64 },
 }
 
-/// What a line says of its place.
+/// The members with which each record begins.
 #[derive(Debug, PartialEq, Eq)]
 struct Header<'l> {
     seq: u64,
@@ -137,7 +148,7 @@ impl ChainVerifier {
     /// Reads one file to its end.
     ///
     /// # Errors
-    /// [`ChainError`] for the first line that is wrong, or where the file cannot be read.
+    /// [`ChainError`] for the first line that breaks the chain, and for a file that cannot be read.
     pub fn read(&mut self, file: &str, reader: &mut dyn BufRead) -> Result<(), ChainError> {
         let failed = |cause| ChainError::Read {
             file: file.to_owned(),
@@ -151,7 +162,7 @@ impl ChainVerifier {
             return Err(ChainError::Compressed(file.to_owned()));
         }
         let mut at = Position {
-            file: file.to_owned(),
+            file: file.into(),
             line: 0,
         };
         let mut line = Vec::new();
@@ -159,12 +170,12 @@ impl ChainVerifier {
             line.clear();
             at.line += 1;
             let read = read_line(reader, &mut line).map_err(failed)?;
-            let problem = match read {
+            let checked = match read {
                 LineRead::End => break,
-                LineRead::TooLong => Err(ChainProblem::TooLong),
-                LineRead::Whole | LineRead::Torn => self.line(&line, &at),
+                LineRead::TooLong => Err(ChainProblem::LineTooLong),
+                LineRead::Line => self.check_line(&line, &at),
             };
-            problem.map_err(|problem| ChainError::Broken {
+            checked.map_err(|problem| ChainError::Broken {
                 at: at.clone(),
                 problem: Box::new(problem),
             })?;
@@ -178,65 +189,79 @@ impl ChainVerifier {
     }
 
     /// The runs of the gate, by their `instance`.
-    pub fn gates(&self) -> &BTreeMap<String, GateChain> {
-        &self.gates
+    pub fn runs(&self) -> &BTreeMap<String, RunChain> {
+        &self.runs
     }
 
-    /// Lines that a gate did not end, as when it is killed while it writes: the first ones, and how many
-    /// more there are.
-    pub fn torn(&self) -> (&[Position], u64) {
-        (&self.torn, self.more_torn)
+    pub fn beginning(&self) -> Beginning {
+        self.beginning
     }
 
-    fn line(&mut self, line: &[u8], at: &Position) -> Result<(), ChainProblem> {
-        let Some(header) = Header::of(line) else {
-            if is_torn(line) {
-                if self.torn.len() < TORN_LINES {
-                    self.torn.push(at.clone());
-                } else {
-                    self.more_torn += 1;
-                }
-                return Ok(());
-            }
-            return Err(ChainProblem::NoRecord);
-        };
-        let prev = header.prev.ok_or(ChainProblem::Unchained)?;
-        let first_seq = if let Some(gate) = self.gates.get(header.instance) {
-            gate.continued_by(&header, prev)?;
-            gate.first_seq
-        } else {
-            self.may_begin(&header, prev)?;
-            header.seq
-        };
-        if self.records == 0 {
-            self.is_complete = header.seq == 1 && prev == LineHash::START;
-        }
+    /// Lines of which the gate wrote only a part, because it was killed: the first ones, and the number of
+    /// the others. At the end of a file, the gate may still write the line.
+    pub fn half_lines(&self) -> (&[Position], u64) {
+        (&self.half_lines, self.more_half_lines)
+    }
+
+    fn check_line(&mut self, line: &[u8], at: &Position) -> Result<(), ChainProblem> {
         let hash = LineHash::of(line);
-        if self.recent.len() == RECENT_LINES {
-            self.recent.pop_front();
-        }
-        self.recent.push_back(hash);
-        self.records += 1;
-        let chain = GateChain {
-            first_seq,
-            last_seq: header.seq,
-            ends: if header.kind == "shutdown" {
-                End::Shutdown
+        let Some(header) = Header::of(line) else {
+            if !may_be_half(line) {
+                return Err(ChainProblem::NoRecord);
+            }
+            if self.half_lines.len() < NAMED_HALF_LINES {
+                self.half_lines.push(at.clone());
             } else {
-                End::Open
-            },
-            last: hash,
-            at: at.clone(),
+                self.more_half_lines += 1;
+            }
+            self.remember(hash);
+            return Ok(());
         };
-        self.gates.insert(header.instance.to_owned(), chain);
+        let prev = header.prev.ok_or(ChainProblem::NoPrev)?;
+        if let Some(run) = self.runs.get_mut(header.instance) {
+            run.check_next(&header, prev)?;
+            run.extend(&header, hash, at);
+        } else {
+            self.check_start(&header, prev)?;
+            let mut run = RunChain {
+                first_seq: header.seq,
+                last_seq: header.seq,
+                end: RunEnd::Open,
+                last: hash,
+                at: at.clone(),
+            };
+            run.extend(&header, hash, at);
+            self.runs.insert(header.instance.to_owned(), run);
+        }
+        if self.records == 0 {
+            let is_start = header.seq == 1 && prev == LineHash::START && self.lines == 0;
+            self.beginning = if is_start {
+                Beginning::Start
+            } else {
+                Beginning::Later
+            };
+        }
+        self.records += 1;
+        self.remember(hash);
         Ok(())
     }
 
-    /// Whether a run may begin here. That of the first file may have begun in one that was not given.
-    fn may_begin(&self, header: &Header<'_>, prev: LineHash) -> Result<(), ChainProblem> {
+    /// Keeps the hash of a line for runs that begin soon.
+    fn remember(&mut self, hash: LineHash) {
+        self.lines += 1;
+        let lines = self.lines;
+        self.recent.insert(hash, lines);
+        // Rarely, so that it costs little for each line.
+        if self.recent.len() as u64 > 2 * RECENT_LINES {
+            self.recent.retain(|_, line| lines - *line < RECENT_LINES);
+        }
+    }
+
+    /// Whether a run may begin here. A run of the first file may have begun in an older one.
+    fn check_start(&self, header: &Header<'_>, prev: LineHash) -> Result<(), ChainProblem> {
         let instance = || header.instance.to_owned();
         if header.seq > 1 {
-            return if self.files == 0 && !self.is_complete {
+            return if self.files == 0 && self.beginning != Beginning::Start {
                 Ok(())
             } else {
                 Err(ChainProblem::LateStart {
@@ -245,49 +270,61 @@ impl ChainVerifier {
                 })
             };
         }
-        let is_first = self.recent.is_empty();
-        if is_first || prev == LineHash::START || self.recent.contains(&prev) {
+        let is_first = self.records == 0;
+        if is_first || prev == LineHash::START || self.recent.contains_key(&prev) {
             Ok(())
         } else {
-            Err(ChainProblem::StartMissing {
+            Err(ChainProblem::UnknownStart {
                 instance: instance(),
             })
         }
     }
 }
 
-impl GateChain {
-    fn continued_by(&self, header: &Header<'_>, prev: LineHash) -> Result<(), ChainProblem> {
-        let (instance, seq) = (header.instance.to_owned(), header.seq);
-        let (after, before) = (self.last_seq, self.at.clone());
+impl RunChain {
+    /// Whether a record is the next one of this run.
+    fn check_next(&self, header: &Header<'_>, prev: LineHash) -> Result<(), ChainProblem> {
+        let instance = || header.instance.to_owned();
+        let (seq, after) = (header.seq, self.last_seq);
         if seq <= after {
-            Err(ChainProblem::Again {
-                instance,
+            Err(ChainProblem::SeqRepeat {
+                instance: instance(),
                 seq,
                 after,
-                before,
+                before: self.at.clone(),
             })
         } else if seq - after > 1 {
-            Err(ChainProblem::Missing {
-                instance,
+            Err(ChainProblem::SeqGap {
+                instance: instance(),
                 seq,
                 after,
-                before,
+                before: self.at.clone(),
             })
         } else if prev != self.last {
-            Err(ChainProblem::Changed {
-                instance,
+            Err(ChainProblem::HashMismatch {
+                instance: instance(),
                 seq,
-                before,
+                before: self.at.clone(),
             })
         } else {
             Ok(())
         }
     }
+
+    fn extend(&mut self, header: &Header<'_>, hash: LineHash, at: &Position) {
+        self.last_seq = header.seq;
+        self.end = if header.kind == "shutdown" {
+            RunEnd::Shutdown
+        } else {
+            RunEnd::Open
+        };
+        self.last = hash;
+        self.at = at.clone();
+    }
 }
 
 impl<'l> Header<'l> {
-    /// Reads what each line of the log begins with, in exactly the gate's own form.
+    /// Reads the beginning of a record in the exact form in which the gate writes it.
     fn of(line: &'l [u8]) -> Option<Self> {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         if !line.ends_with(b"}") {
@@ -315,8 +352,8 @@ impl<'l> Header<'l> {
     }
 }
 
-/// Whether a line may be the beginning of a record of a gate that ended while it wrote.
-fn is_torn(line: &[u8]) -> bool {
+/// Whether a line may be the beginning of a record, of which the gate wrote no more.
+fn may_be_half(line: &[u8]) -> bool {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let begins = format!("{{\"version\":{VERSION},\"seq\":");
     let shared = line.len().min(begins.len());
@@ -329,7 +366,7 @@ fn number(text: &[u8]) -> Option<(u64, &[u8])> {
     Some((std::str::from_utf8(number).ok()?.parse().ok()?, rest))
 }
 
-/// A string of JSON without escapes, and what follows its closing quote.
+/// The rest of a JSON string without escapes, and the bytes after its closing quote.
 fn word(text: &[u8]) -> Option<(&str, &[u8])> {
     let (word, rest) = text.split_at_checked(memchr(b'"', text)?)?;
     let word = std::str::from_utf8(word).ok()?;
@@ -337,9 +374,8 @@ fn word(text: &[u8]) -> Option<(&str, &[u8])> {
 }
 
 enum LineRead {
-    Whole,
-    /// The file ends without a line feed.
-    Torn,
+    /// A line, the last of a file perhaps without its line feed.
+    Line,
     TooLong,
     End,
 }
@@ -355,7 +391,7 @@ fn read_line(reader: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<LineRea
             return Ok(if line.is_empty() {
                 LineRead::End
             } else {
-                LineRead::Torn
+                LineRead::Line
             });
         }
         let end = memchr(b'\n', bytes).map(|at| at + 1);
@@ -366,7 +402,7 @@ fn read_line(reader: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<LineRea
             return Ok(LineRead::TooLong);
         }
         if end.is_some() {
-            return Ok(LineRead::Whole);
+            return Ok(LineRead::Line);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What can be typed: subcommands, options, and an example for each.
+//! The command line: subcommands, options, and an example for each.
 
 mod approvals;
 mod audit;
@@ -96,26 +96,15 @@ pub fn parse(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result
         );
         // Usage errors end with what means "nothing was started" for the command in question: 2,
         // which is usual elsewhere, would claim that a running gate broke down.
-        let exit = if asked {
-            Exit::Success
-        } else if subcommand
-            .as_ref()
-            .is_some_and(|name| name == "test-policy" || name == "tools")
-        {
-            Exit::TestsNotRun
-        } else if subcommand
-            .as_ref()
-            .is_some_and(|name| name == "check" || name == "policy")
-        {
-            Exit::NotChecked
-        } else if subcommand.as_ref().is_some_and(|name| name == "explain") {
-            Exit::NotExplained
-        } else if subcommand.as_ref().is_some_and(|name| name == "audit") {
-            Exit::NotVerified
-        } else if subcommand.is_some_and(|name| name == "approvals") {
-            Exit::NotAsked
-        } else {
-            Exit::Invalid
+        let subcommand = subcommand.as_ref().and_then(|name| name.to_str());
+        let exit = match subcommand {
+            _ if asked => Exit::Success,
+            Some("test-policy" | "tools") => Exit::TestsNotRun,
+            Some("check" | "policy") => Exit::NotChecked,
+            Some("explain") => Exit::NotExplained,
+            Some("audit") => Exit::NotVerified,
+            Some("approvals") => Exit::NotAsked,
+            Some(_) | None => Exit::Invalid,
         };
         NothingToDo { message, exit }
     })

@@ -1,4 +1,4 @@
-//! `audit`: what can be learned from logs that the gate wrote.
+//! `audit`: reads logs that the gate wrote.
 
 #[cfg(test)]
 mod tests;
@@ -10,13 +10,17 @@ use std::path::PathBuf;
 use super::args::{AuditArgs, AuditCommand};
 use super::exit::Exit;
 use super::heard;
-use crate::audit::verify::{ChainError, ChainVerifier, End};
+use crate::audit::verify::{Beginning, ChainError, ChainVerifier, RunEnd};
 use crate::findings::printable;
 
-/// Bytes that are read of a file at once.
+/// What a chain without signatures cannot show.
+const LIMITS: &str = "records missing at the end of a run, a run that was added, and records rewritten with all \
+    that follow them";
+
+/// The bytes of one read.
 const PIECE: usize = 1 << 20;
 
-/// Does what was asked for.
+/// Runs the command.
 pub fn run(args: &AuditArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> Exit {
     let AuditCommand::Verify { files } = &args.command;
     let mut chain = ChainVerifier::default();
@@ -36,7 +40,7 @@ pub fn run(args: &AuditArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> 
             }
         }
         (Ok(()), Err(error)) => {
-            let _ = writeln!(stderr, "error: nothing can be written: {error}");
+            let _ = writeln!(stderr, "error: the result cannot be written: {error}");
             Exit::NotVerified
         }
     }
@@ -52,35 +56,29 @@ fn read(path: &PathBuf, chain: &mut ChainVerifier) -> Result<(), ChainError> {
 }
 
 fn tell(chain: &ChainVerifier, out: &mut dyn Write) -> io::Result<()> {
-    let (records, gates) = (chain.records(), chain.gates());
-    writeln!(
-        out,
-        "whole: {records} records of {} runs of the gate",
-        gates.len()
-    )?;
-    for (instance, gate) in gates {
-        let (first, last) = (gate.first_seq, gate.last_seq);
-        let end = match gate.ends {
-            End::Shutdown => "it stopped",
-            End::Open => "no stop: later records may be missing",
-        };
-        let begin = if first == 1 {
-            ""
-        } else {
-            " (earlier records were not given)"
-        };
-        writeln!(out, "  {instance}: seq {first}{begin} to {last}; {end}")?;
+    let (records, runs) = (chain.records(), chain.runs());
+    writeln!(out, "chain intact: {records} records, {} runs", runs.len())?;
+    if chain.beginning() == Beginning::Later {
+        writeln!(out, "  the first record continues an older file")?;
     }
-    let (torn, more) = chain.torn();
-    for at in torn {
+    for (instance, run) in runs {
+        let (first, last) = (run.first_seq, run.last_seq);
+        let end = match run.end {
+            RunEnd::Shutdown => "ends with the stop of the gate",
+            RunEnd::Open => "has no end: the gate runs, was killed, or records are missing",
+        };
+        writeln!(out, "  {instance}: seq {first} to {last}; {end}")?;
+    }
+    let (half_lines, more) = chain.half_lines();
+    for at in half_lines {
         let at = printable(&at.to_string());
-        writeln!(out, "  {at}: half a line: the gate ended while it wrote it")?;
+        writeln!(
+            out,
+            "  {at}: half a line, of a gate that was killed or still writes it"
+        )?;
     }
     if more > 0 {
-        writeln!(out, "  and {more} more half lines")?;
+        writeln!(out, "  {more} more half lines")?;
     }
-    writeln!(
-        out,
-        "not proven: the last records may be missing, and the whole log may have been rewritten"
-    )
+    writeln!(out, "not proven: {LIMITS}")
 }

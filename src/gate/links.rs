@@ -20,10 +20,10 @@ use super::decide::called_tool;
 use super::record::Trail;
 use super::refuse::Refusal;
 use super::resources;
-use super::settings::{AcrossLinks, Links};
+use super::settings::{Disk, Symlinks};
 use super::understand::{About, Doing, Question, Understood};
 
-use places::{Found, Places, all_places, on_disk, said};
+use places::{Found, all_places, on_disk, said};
 
 mod places;
 
@@ -48,8 +48,8 @@ impl Gate {
     /// Adds to the questions of a message what it asks for behind links.
     ///
     /// # Errors
-    /// [`Refusal::Uncanonical`] for the URI of a file that leads over links which nobody can follow, and for
-    /// any path that leads elsewhere where that is refused.
+    /// [`Refusal::Uncanonical`] for the URI of a file whose links cannot be followed; with [`Symlinks::Block`]
+    /// for every path that leads elsewhere or cannot be followed.
     pub(super) async fn follow(
         &self,
         understood: &mut Understood<'_>,
@@ -57,20 +57,24 @@ impl Gate {
         snapshot: &PolicySnapshot,
         trail: &mut Trail,
     ) -> Result<(), Refusal> {
-        let links = &self.terms(snapshot).guards.symlinks;
-        if *links == Links::AsWritten {
+        let symlinks = &self.terms(snapshot).guards.symlinks;
+        let (Symlinks::Resolve(disk) | Symlinks::Block(disk)) = symlinks else {
             return Ok(());
-        }
-        let texts = texts(understood, snapshot);
+        };
+        let texts = texts(understood, snapshot, symlinks);
         if texts.is_empty() {
-            return Ok(());
+            return Ok(check_no_links(
+                understood,
+                snapshot,
+                symlinks,
+                &Found::new(),
+            )?);
         }
         let roots = paths_of(&snapshot.labels().roots);
         let counted = session.state().calls;
-        let found = match links {
-            Links::AsWritten => return Ok(()),
-            Links::Said(links) => all_places(texts, &roots, &|path| said(links, path)),
-            Links::OnDisk => {
+        let found = match disk {
+            Disk::Stated(links) => all_places(texts, &roots, &|path| said(links, path)),
+            Disk::Local => {
                 let looking = spawn_blocking(move || all_places(texts, &roots, &on_disk));
                 // What was not looked at leads anywhere.
                 let found = timeout(PATIENCE, looking).await;
@@ -82,54 +86,89 @@ impl Gate {
         if scene.calls == counted {
             scene.calls = session.state().calls;
         }
-        note(understood, snapshot, &found);
-        name_as_roots_do(understood, snapshot, &found);
+        note(understood, snapshot, symlinks, &found);
+        name_as_roots_do(understood, snapshot, symlinks, &found);
         trail.found(told(&understood.followed));
-        if self.terms(snapshot).guards.across_symlinks == AcrossLinks::Refused {
-            stays_where_it_says(understood, &found)?;
-        }
-        let behind = behind(understood, snapshot, &found)?;
+        check_no_links(understood, snapshot, symlinks, &found)?;
+        let behind = behind(understood, snapshot, symlinks, &found)?;
         understood.questions.extend(behind);
         Ok(())
     }
 }
 
+/// Whether each path of a request leads where it says.
+///
 /// # Errors
-/// [`CanonicalPathError`] for what an agent sends if a path of it leads elsewhere, or nobody can tell where.
-fn stays_where_it_says(
+/// [`CanonicalPathError::Link`] for a path that a link leads elsewhere, or that the gate did not follow.
+fn check_no_links(
     understood: &Understood<'_>,
+    snapshot: &PolicySnapshot,
+    symlinks: &Symlinks,
     found: &Found,
 ) -> Result<(), CanonicalPathError> {
-    let stays = |places: &Places| places.all.is_empty();
-    let mut all = found.values();
-    if understood.identified.from == Side::Upstream
-        || all.all(|places| places.as_ref().is_some_and(stays))
-    {
+    if understood.identified.from == Side::Upstream || !matches!(symlinks, Symlinks::Block(_)) {
         return Ok(());
     }
-    let followed = &understood.followed;
-    let elsewhere = followed.told.first().map(|(pointer, _)| pointer);
-    // What stands in another message, as the call of a task, has no pointer in this one.
-    let pointer = elsewhere.or(followed.astray.as_ref()).cloned();
-    Err(CanonicalPathError::Link(pointer.unwrap_or_default()))
+    let stays = |text: &Option<String>| {
+        let places = text.as_deref().and_then(|text| places(found, text));
+        places.is_some_and(<[_]>::is_empty)
+    };
+    for question in &understood.questions {
+        let paths = file_names(question, snapshot, symlinks);
+        if let Some((pointer, _)) = paths.into_iter().find(|(_, text)| !stays(text)) {
+            return Err(CanonicalPathError::Link(match question.about {
+                About::Tool(_) => format!("{ARGUMENTS}{pointer}"),
+                // Messages have URIs in members of different names.
+                About::Resource(_)
+                | About::Prompt(_)
+                | About::Method(_)
+                | About::Server
+                | About::Client => "/params".to_owned(),
+            }));
+        }
+    }
+    Ok(())
 }
 
 /// Every text of a message that names a file.
-fn texts(understood: &Understood<'_>, snapshot: &PolicySnapshot) -> BTreeSet<String> {
+fn texts(
+    understood: &Understood<'_>,
+    snapshot: &PolicySnapshot,
+    symlinks: &Symlinks,
+) -> BTreeSet<String> {
     let questions = understood.questions.iter();
-    let named = questions.flat_map(|it| named(it, snapshot));
+    let named = questions.flat_map(|it| named(it, snapshot, symlinks));
     named.map(|(_, text)| text).collect()
 }
 
-/// What a question names, with its pointer among the arguments if it stands there.
-fn named(question: &Question<'_>, snapshot: &PolicySnapshot) -> Vec<(String, String)> {
+/// The paths of a question that the gate can follow, with their pointers among the arguments.
+fn named(
+    question: &Question<'_>,
+    snapshot: &PolicySnapshot,
+    symlinks: &Symlinks,
+) -> Vec<(String, String)> {
+    let all = file_names(question, snapshot, symlinks).into_iter();
+    let all = all.filter_map(|(pointer, text)| Some((pointer, text?)));
+    all.filter(|(_, text)| !opened_as(text).is_empty())
+        .collect()
+}
+
+/// The labelled paths and the `file:` URI of a question, with their pointers among the arguments. `None`
+/// stands for a labelled path that is no text.
+fn file_names(
+    question: &Question<'_>,
+    snapshot: &PolicySnapshot,
+    symlinks: &Symlinks,
+) -> Vec<(String, Option<String>)> {
     let labels = snapshot.labels();
-    let all = match (&question.about, &question.doing) {
+    // Without roots, a URI's place decides nothing, unless links are blocked.
+    let follows_uris = !labels.roots.is_empty() || matches!(symlinks, Symlinks::Block(_));
+    match (&question.about, &question.doing) {
         (About::Tool(tool), Doing::CallTool(arguments, _)) => {
             labels.paths_among(&tool.name, arguments)
         }
-        (About::Resource(it), _) if it.scheme == "file" && !labels.roots.is_empty() => {
-            vec![(String::new(), it.uri.clone())]
+        (About::Resource(it), _) if it.scheme == "file" && follows_uris => {
+            vec![(String::new(), Some(it.uri.clone()))]
         }
         (
             About::Tool(_)
@@ -140,14 +179,17 @@ fn named(question: &Question<'_>, snapshot: &PolicySnapshot) -> Vec<(String, Str
             | About::Client,
             _,
         ) => Vec::new(),
-    };
-    let is_followed = |(_, text): &(String, String)| !opened_as(text).is_empty();
-    all.into_iter().filter(is_followed).collect()
+    }
 }
 
 /// What stands in a message itself and leads elsewhere. Questions may be about another message, as those of
 /// tasks.
-fn note(understood: &mut Understood<'_>, snapshot: &PolicySnapshot, found: &Found) {
+fn note(
+    understood: &mut Understood<'_>,
+    snapshot: &PolicySnapshot,
+    symlinks: &Symlinks,
+    found: &Found,
+) {
     if understood.identified.from == Side::Upstream {
         return;
     }
@@ -166,7 +208,7 @@ fn note(understood: &mut Understood<'_>, snapshot: &PolicySnapshot, found: &Foun
     };
     if called_tool(understood).is_some() {
         let questions = understood.questions.iter();
-        for (pointer, text) in questions.flat_map(|it| named(it, snapshot)) {
+        for (pointer, text) in questions.flat_map(|it| named(it, snapshot, symlinks)) {
             note(format!("{ARGUMENTS}{pointer}"), &text);
         }
     } else {
@@ -182,9 +224,14 @@ fn note(understood: &mut Understood<'_>, snapshot: &PolicySnapshot, found: &Foun
 
 /// Has labels know what lies in the real directory of a root that is a link, as it is written, by the root's
 /// own path.
-fn name_as_roots_do(understood: &mut Understood<'_>, snapshot: &PolicySnapshot, found: &Found) {
+fn name_as_roots_do(
+    understood: &mut Understood<'_>,
+    snapshot: &PolicySnapshot,
+    symlinks: &Symlinks,
+    found: &Found,
+) {
     for question in &mut understood.questions {
-        let names = named(question, snapshot).into_iter();
+        let names = named(question, snapshot, symlinks).into_iter();
         let known = names.filter_map(|(_, text)| {
             let places = found.get(&text)?.as_ref()?;
             Some((text, places.known_as.clone()?))
@@ -208,11 +255,12 @@ fn places<'f>(found: &'f Found, text: &str) -> Option<&'f [String]> {
 fn behind<'m>(
     understood: &Understood<'m>,
     snapshot: &PolicySnapshot,
+    symlinks: &Symlinks,
     found: &Found,
 ) -> Result<Vec<Question<'m>>, Refusal> {
     let mut all = Vec::new();
     for question in &understood.questions {
-        let named = named(question, snapshot);
+        let named = named(question, snapshot, symlinks);
         match (&question.about, &question.doing) {
             (About::Tool(tool), Doing::CallTool(said, targets)) => {
                 let ways = named

@@ -106,29 +106,39 @@ pub struct Guards {
     pub asking: Asking,
     /// URIs that readers take for different resources, or for none.
     pub uris: Level,
-    pub symlinks: Links,
-    pub across_symlinks: AcrossLinks,
+    pub symlinks: Symlinks,
 }
 
-/// Whether paths are followed over symbolic links before they are judged.
+/// How the gate treats symbolic links in paths.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Links {
-    /// A path leads where it says.
+pub enum Symlinks {
+    /// Policies judge a path as it is written.
     #[default]
     AsWritten,
-    /// The server's disk is the gate's.
-    OnDisk,
-    /// There are these, by their paths, with what they say; everything else exists and is none.
-    Said(Arc<BTreeMap<String, String>>),
+    /// Policies judge the place to which a path leads, too.
+    Resolve(Disk),
+    /// The same, and the gate rejects requests with a path that leads elsewhere or cannot be followed.
+    Block(Disk),
 }
 
-/// What happens to a message whose path leads elsewhere by a symbolic link.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum AcrossLinks {
-    /// Policies judge both places.
-    #[default]
-    Judged,
-    Refused,
+impl Symlinks {
+    /// The same treatment of links on another disk.
+    #[must_use]
+    pub fn on(&self, disk: Disk) -> Self {
+        match self {
+            Self::AsWritten | Self::Resolve(_) => Self::Resolve(disk),
+            Self::Block(_) => Self::Block(disk),
+        }
+    }
+}
+
+/// The place where the gate looks up symbolic links.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Disk {
+    /// The disk of this machine, which the server shares.
+    Local,
+    /// Stated links, by their paths, with their targets. Everything else exists and is no link.
+    Stated(Arc<BTreeMap<String, String>>),
 }
 
 /// What servers may not ask of the agent's user, whatever policies permit.

@@ -125,7 +125,8 @@ impl<'s> TestSession<'s> {
         let policies = Arc::clone(&bench.policies);
         let mut settings = bench.settings.clone();
         if let Some(links) = &test.start.links {
-            settings.terms.guards.symlinks = gate::Links::Said(Arc::clone(links));
+            let symlinks = &mut settings.terms.guards.symlinks;
+            *symlinks = symlinks.on(gate::Disk::Stated(Arc::clone(links)));
         }
         settings.extensions = settings.extensions.with(bench.extensions);
         let gate = Gate::new(policies, audit, Arc::<MovedClock>::clone(&clock), settings);

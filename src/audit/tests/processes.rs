@@ -102,8 +102,8 @@ async fn what_strict_has_taken_survives_a_kill() {
     assert!(there.contains("afterwards"));
     let mut chain = verify::ChainVerifier::default();
     chain.read("log", &mut text.as_bytes()).unwrap();
-    assert_eq!(chain.torn().0.len(), torn.len());
-    assert!(chain.gates().len() > kills, "{:?}", chain.gates());
+    assert_eq!(chain.half_lines().0.len(), torn.len());
+    assert!(chain.runs().len() > kills, "{:?}", chain.runs());
 }
 
 #[tokio::test]

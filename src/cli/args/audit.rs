@@ -1,4 +1,4 @@
-//! What can be typed after `audit`.
+//! The arguments of `audit`.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 /// Examine audit logs; changes nothing.
 ///
-/// Exit codes: 0 whole, 1 a record is changed or missing, 2 a file cannot be read.
+/// Exit codes: 0 intact, 1 a record is changed or missing, 2 a file cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 #[command(
     subcommand_required = true,
@@ -23,8 +23,8 @@ pub struct AuditArgs {
 pub enum AuditCommand {
     /// Check that no record was changed, removed, inserted, repeated or moved.
     ///
-    /// Names the first line that does not continue the one before it. It cannot notice records removed
-    /// from the end, nor a log rewritten as a whole.
+    /// Names the first line that breaks the chain of hashes. It cannot notice records removed from the end
+    /// of a run, an added run, or records rewritten with all that follow them.
     #[command(after_help = "Examples:
   mcp-protector audit verify audit.jsonl
   mcp-protector audit verify audit.jsonl.2 audit.jsonl.1 audit.jsonl")]

@@ -1,4 +1,4 @@
-//! What can be typed after `explain`.
+//! The arguments of `explain`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What can be typed after `policy`.
+//! The arguments of `policy`.
 
 use std::path::PathBuf;
 

@@ -32,21 +32,31 @@ fn each_end_has_its_code_and_says_why() {
     };
     let one = line("00000000000000a1");
     let whole = write("whole", format!("{one}\n").as_bytes());
-    check(&[&whole], Exit::Success, "whole: 1 records of 1 runs");
+    check(&[&whole], Exit::Success, "chain intact: 1 records, 1 runs");
     check(
         &[&whole],
         Exit::Success,
-        "no stop: later records may be missing",
+        "has no end: the gate runs, was killed, or records are missing",
+    );
+    let later = write("later", one.replace("prev\":\"0", "prev\":\"1").as_bytes());
+    check(
+        &[&later],
+        Exit::Success,
+        "the first record continues an older file",
     );
     let torn = write("torn", format!("{one}\n{{\"version\":1,").as_bytes());
     check(&[&torn], Exit::Success, "torn:2: half a line");
     let broken = write("broken", b"\x1b[2Jno record\n");
-    check(&[&broken], Exit::ChainBroken, "broken:1: this is no record");
+    check(
+        &[&broken],
+        Exit::ChainBroken,
+        "broken:1: the line is no record",
+    );
     let twice = write("twice", format!("{one}\n{one}\n").as_bytes());
     check(
         &[&twice],
         Exit::ChainBroken,
-        "twice:2: seq 1 of 00000000000000a1 comes after seq 1",
+        "twice:2: seq 1 of 00000000000000a1 follows seq 1",
     );
     let compressed = write("log.gz", b"\x1f\x8b\x08\x00");
     check(&[&compressed], Exit::NotVerified, "is compressed");

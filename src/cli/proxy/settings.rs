@@ -275,13 +275,7 @@ pub(super) fn terms_of(
                 pages: gate::Pages::Only(guards.page_hosts.clone()),
             },
             uris: level(guards.uris),
-            symlinks: gate::Links::AsWritten,
-            across_symlinks: match guards.symlinks {
-                Some(config::Symlinks::Block) => gate::AcrossLinks::Refused,
-                Some(config::Symlinks::Resolve | config::Symlinks::AsWritten) | None => {
-                    gate::AcrossLinks::Judged
-                }
-            },
+            symlinks: gate::Symlinks::AsWritten,
         },
     }
 }
@@ -297,12 +291,13 @@ pub(super) fn over_http(config: &Config) -> gate::OverHttp {
 
 /// Whether the gate sees the disk on which the server opens paths: that of a server which it starts itself
 /// is taken for its own.
-pub(super) fn symlinks(config: &Config) -> gate::Links {
+pub(super) fn symlinks(config: &Config) -> gate::Symlinks {
     let starts_one = || servers(config).any(|server| server.http.is_none());
     match config.guards.symlinks {
-        Some(config::Symlinks::Resolve | config::Symlinks::Block) => gate::Links::OnDisk,
-        None if starts_one() => gate::Links::OnDisk,
-        Some(config::Symlinks::AsWritten) | None => gate::Links::AsWritten,
+        Some(config::Symlinks::Block) => gate::Symlinks::Block(gate::Disk::Local),
+        Some(config::Symlinks::Resolve) => gate::Symlinks::Resolve(gate::Disk::Local),
+        None if starts_one() => gate::Symlinks::Resolve(gate::Disk::Local),
+        Some(config::Symlinks::AsWritten) | None => gate::Symlinks::AsWritten,
     }
 }
 
@@ -453,7 +448,7 @@ mod tests {
     #[test]
     fn links_are_followed_where_the_gate_starts_the_server_unless_the_configuration_says_otherwise()
     {
-        let check = |text: &str, expected: gate::Links| {
+        let check = |text: &str, expected: gate::Symlinks| {
             let path = std::path::Path::new("/gate.toml");
             let config = Config::parse(text, path, path, &|_| None).unwrap();
             assert_eq!(symlinks(&config), expected, "{text}");
@@ -464,12 +459,16 @@ mod tests {
             "guards.symlinks = 'resolve'",
             "guards.symlinks = 'as_written'",
         );
-        check(command, gate::Links::OnDisk);
-        check(url, gate::Links::AsWritten);
-        check(&format!("{command}{as_written}"), gate::Links::AsWritten);
-        check(&format!("{url}{resolve}"), gate::Links::OnDisk);
+        check(command, gate::Symlinks::Resolve(gate::Disk::Local));
+        check(url, gate::Symlinks::AsWritten);
+        check(&format!("{command}{as_written}"), gate::Symlinks::AsWritten);
+        check(
+            &format!("{url}{resolve}"),
+            gate::Symlinks::Resolve(gate::Disk::Local),
+        );
         let block = "guards.symlinks = 'block'";
-        check(&format!("{url}{block}"), gate::Links::OnDisk);
+        let blocked = gate::Symlinks::Block(gate::Disk::Local);
+        check(&format!("{url}{block}"), blocked);
     }
 
     #[test]

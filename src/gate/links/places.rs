@@ -13,8 +13,8 @@ const MOST_LINKS: usize = 40;
 /// Bytes of a path, as on Linux.
 const LONGEST: usize = 4096;
 
-/// Paths of one message that are followed. A message with more is taken for one with paths that nobody can
-/// follow.
+/// The most paths of one message that the gate follows. It treats each path of a message with more as one
+/// that cannot be followed.
 const MOST_PATHS: usize = 256;
 
 /// What stands at a path.

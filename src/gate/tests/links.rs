@@ -5,10 +5,14 @@ use std::os::unix::fs::symlink;
 
 use tempfile::TempDir;
 
+use super::super::settings::Disk as LinkDisk;
 use super::*;
 use crate::policy::{Labels, Leaf, Obligation, Root, Roots, ToolLabels};
 
-/// Whatever lies in roots and is not confidential.
+const RESOLVE: Symlinks = Symlinks::Resolve(LinkDisk::Local);
+const BLOCK: Symlinks = Symlinks::Block(LinkDisk::Local);
+
+/// Calls in roots that are not confidential.
 fn but_the_confidential(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
     let may = match (&facts.resource, &facts.action) {
         (_, Action::CallTool { targets, .. }) => {
@@ -102,15 +106,8 @@ impl Disk {
         }
     }
 
-    async fn bench(&self, rule: Rule, links: Links) -> Bench {
-        self.bench_with(rule, links, AcrossLinks::Judged).await
-    }
-
-    async fn bench_with(&self, rule: Rule, links: Links, across: AcrossLinks) -> Bench {
-        let bench = Bench::with(rule, |settings| {
-            settings.terms.guards.symlinks = links;
-            settings.terms.guards.across_symlinks = across;
-        });
+    async fn bench(&self, rule: Rule, symlinks: Symlinks) -> Bench {
+        let bench = Bench::with(rule, |settings| settings.terms.guards.symlinks = symlinks);
         let policies = snapshot("labelled", rule).with_labels(self.labels());
         bench.gate.policy.publish(policies);
         bench.shake_hands().await;
@@ -186,7 +183,7 @@ async fn a_call_that_is_denied_for_where_a_path_lies_says_which_and_why() {
         ),
     ] {
         let disk = Disk::new();
-        let bench = disk.bench(but_the_named, Links::OnDisk).await;
+        let bench = disk.bench(but_the_named, RESOLVE).await;
         assert_eq!(disk.sent(&bench, arguments).await, None, "{arguments}");
         let answer = bench.to_agent().remove(0);
         assert!(answer.contains(told), "{answer}");
@@ -259,12 +256,12 @@ async fn a_root_that_is_a_link_is_known_by_both_paths() {
                 ..disk.labels()
             }
         };
-        let bench = disk.bench(but_the_named, Links::OnDisk).await;
+        let bench = disk.bench(but_the_named, RESOLVE).await;
         let policies = snapshot("labelled", but_the_named).with_labels(labels());
         bench.gate.policy.publish(policies);
         let sent = disk.sent(&bench, &format!(r#"{{"path":"{path}"}}"#)).await;
         assert_eq!(sent.is_some(), passes, "{path}");
-        let bench = disk.bench(but_the_named, Links::OnDisk).await;
+        let bench = disk.bench(but_the_named, RESOLVE).await;
         let policies = snapshot("labelled", but_the_named).with_labels(labels());
         bench.gate.policy.publish(policies);
         let uri = disk.in_place(&format!("file://{path}"));
@@ -310,7 +307,7 @@ const PATHS: [(&str, bool); 23] = [
 async fn a_path_is_judged_as_it_is_written_and_where_links_lead() {
     let disk = Disk::new();
     for (path, passes) in PATHS {
-        let bench = disk.bench(but_the_confidential, Links::OnDisk).await;
+        let bench = disk.bench(but_the_confidential, RESOLVE).await;
         let said = format!(r#"{{"path":"{path}"}}"#);
         let sent = disk.sent(&bench, &said).await;
         // Nobody asked for another spelling.
@@ -334,7 +331,7 @@ async fn each_of_several_paths_is_followed() {
             false,
         ),
     ] {
-        let bench = disk.bench(but_the_confidential, Links::OnDisk).await;
+        let bench = disk.bench(but_the_confidential, RESOLVE).await;
         assert_eq!(disk.sent(&bench, said).await.is_some(), passes, "{said}");
     }
 }
@@ -342,7 +339,7 @@ async fn each_of_several_paths_is_followed() {
 #[tokio::test]
 async fn where_links_are_not_followed_a_path_leads_where_it_says() {
     let disk = Disk::new();
-    let bench = disk.bench(but_the_confidential, Links::AsWritten).await;
+    let bench = disk.bench(but_the_confidential, Symlinks::AsWritten).await;
     let said = r#"{"path":"HERE/work/lnk/c.txt"}"#;
     assert_eq!(disk.sent(&bench, said).await.as_deref(), Some(said));
 }
@@ -365,8 +362,7 @@ async fn a_path_that_leads_elsewhere_is_refused_where_the_configuration_says_so(
             format!(r#""resources/subscribe","params":{{"uri":"file://{path}"}}"#),
         ];
         for request in requests {
-            let bench = disk.bench_with(open, Links::OnDisk, AcrossLinks::Refused);
-            let bench = bench.await;
+            let bench = disk.bench(open, BLOCK).await;
             let request = format!(r#"{{"jsonrpc":"2.0","id":1,"method":{request}}}"#);
             bench.agent(&disk.in_place(&request)).await;
             assert_eq!(bench.to_upstream().len(), usize::from(passes), "{request}");
@@ -378,6 +374,59 @@ async fn a_path_that_leads_elsewhere_is_refused_where_the_configuration_says_so(
     }
 }
 
+/// A policy that looks at no path permits these calls; nothing proves that no link is on the way.
+#[tokio::test]
+async fn where_links_are_blocked_a_path_that_the_gate_did_not_follow_is_refused() {
+    let disk = Disk::new();
+    let files = |many: usize| {
+        let files = (0..many).map(|at| format!(r#"{{"path":"HERE/work/plain/{at}"}}"#));
+        format!(r#"{{"files":[{}]}}"#, files.collect::<Vec<_>>().join(","))
+    };
+    for (arguments, passes) in [
+        (files(16), true),
+        (files(257), false),
+        (r#"{"path":"plain/a.txt"}"#.to_owned(), false),
+        (r#"{"path":""}"#.to_owned(), false),
+        (r#"{"path":null}"#.to_owned(), false),
+        (r#"{"path":{"a":1}}"#.to_owned(), false),
+        (r#"{"other":"plain/a.txt"}"#.to_owned(), true),
+    ] {
+        let bench = disk.bench(open, BLOCK).await;
+        let sent = disk.sent(&bench, &arguments).await;
+        assert_eq!(sent.is_some(), passes, "{arguments:.80}");
+    }
+    // A root may be a link; then its own path is the only one to it.
+    for (path, passes) in [
+        ("HERE/alias/plain/a.txt", true),
+        ("HERE/work/plain/a.txt", false),
+        ("HERE/alias/lnk/c.txt", false),
+    ] {
+        let root = Root::at("workspace", &disk.at("alias")).unwrap();
+        let labels = Labels {
+            roots: Roots::new(vec![root]),
+            ..disk.labels()
+        };
+        let bench = disk.bench(open, BLOCK).await;
+        let policies = snapshot("labelled", open).with_labels(labels);
+        bench.gate.policy.publish(policies);
+        let sent = disk.sent(&bench, &format!(r#"{{"path":"{path}"}}"#)).await;
+        assert_eq!(sent.is_some(), passes, "{path}");
+    }
+    // Without roots too.
+    for (path, passes) in [
+        ("HERE/work/plain/a.txt", true),
+        ("HERE/work/lnk/c.txt", false),
+    ] {
+        let bench = disk.bench(open, BLOCK).await;
+        bench.gate.policy.publish(snapshot("bare", open));
+        let request = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{{"uri":"file://{path}"}}}}"#
+        );
+        bench.agent(&disk.in_place(&request)).await;
+        assert_eq!(bench.to_upstream().len(), usize::from(passes), "{request}");
+    }
+}
+
 #[tokio::test]
 async fn the_record_says_where_a_path_leads() {
     let disk = Disk::new();
@@ -386,7 +435,7 @@ async fn the_record_says_where_a_path_leads() {
         ("HERE/work/inner/a.txt", "leads to HERE/work/plain/a.txt"),
         ("HERE/work/self", "cannot be followed"),
     ] {
-        let bench = disk.bench(but_the_confidential, Links::OnDisk).await;
+        let bench = disk.bench(but_the_confidential, RESOLVE).await;
         disk.sent(&bench, &format!(r#"{{"path":"{path}"}}"#)).await;
         let records = bench.records_of("tool_call").await;
         let finding = format!(r#""detail":"/params/arguments/path {finding}"#);
@@ -407,7 +456,7 @@ async fn the_one_spelling_of_a_path_is_where_links_lead() {
         ("HERE/work/lnk/c.txt", None),
         ("HERE/work/self", None),
     ] {
-        let bench = disk.bench(in_one_spelling, Links::OnDisk).await;
+        let bench = disk.bench(in_one_spelling, RESOLVE).await;
         let found = disk.sent(&bench, &format!(r#"{{"path":"{said}"}}"#)).await;
         let sent = sent.map(|sent| format!(r#"{{"path":"{sent}"}}"#));
         assert_eq!(found, sent, "{said}");
@@ -423,7 +472,7 @@ async fn what_nobody_can_follow_is_not_sent_where_one_spelling_is_asked_for() {
             obligations: vec![Obligation::CanonicalPaths],
         })
     };
-    let bench = disk.bench(always, Links::OnDisk).await;
+    let bench = disk.bench(always, RESOLVE).await;
     let said = r#"{"path":"HERE/work/self"}"#;
     assert_eq!(disk.sent(&bench, said).await, None);
     let records = bench.records_of("tool_call").await;
@@ -443,7 +492,7 @@ async fn the_uri_of_a_file_is_judged_where_links_lead() {
         ("file://HERE/work/out/passwd", false),
     ] {
         for method in ["resources/read", "resources/subscribe"] {
-            let bench = disk.bench(but_the_confidential, Links::OnDisk).await;
+            let bench = disk.bench(but_the_confidential, RESOLVE).await;
             let request = format!(
                 r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{"uri":"{uri}"}}}}"#
             );
@@ -460,7 +509,7 @@ async fn the_uri_of_a_file_is_judged_where_links_lead() {
 #[tokio::test]
 async fn the_uri_of_a_file_goes_on_as_where_links_lead_if_one_spelling_is_asked_for() {
     let disk = Disk::new();
-    let bench = disk.bench(in_one_spelling, Links::OnDisk).await;
+    let bench = disk.bench(in_one_spelling, RESOLVE).await;
     let request = r#"{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"file://HERE/work/inner/a.txt"}}"#;
     bench.agent(&disk.in_place(request)).await;
     let sent = bench.to_upstream().concat();

@@ -29,7 +29,7 @@ pub enum CanonicalPathError {
     LongPath(String),
     #[error("what stands at `{}` leads over links that cannot be followed", .0.escape_debug())]
     Astray(String),
-    #[error("what stands at `{}` leads elsewhere by a symbolic link", .0.escape_debug())]
+    #[error("the path at `{}` leads elsewhere by a symbolic link, or cannot be followed", .0.escape_debug())]
     Link(String),
     #[error(
         "no URI of a resource stands at `{}` that all readers take for the same one: {odd}",

@@ -1,16 +1,23 @@
 //! The files that a server could open for a path, for code that can read its disk. Nothing here does.
 
+use std::borrow::Cow;
+
 use super::super::facts::Arguments;
 use super::super::location::Location;
 use super::{Labels, targets};
 
 impl Labels {
-    /// The texts among the arguments of a tool that the host calls paths, by their pointers.
-    pub fn paths_among(&self, tool: &str, arguments: &Arguments<'_>) -> Vec<(String, String)> {
+    /// The arguments of a tool that its labels call paths, with their pointers. `None` stands for one that
+    /// is no text.
+    pub fn paths_among(
+        &self,
+        tool: &str,
+        arguments: &Arguments<'_>,
+    ) -> Vec<(String, Option<String>)> {
         let pointers = self.path_pointers(tool);
         let found = targets::found_at(arguments, pointers);
         found
-            .filter_map(|(pointer, text)| Some((pointer.to_string(), text?.into_owned())))
+            .map(|(pointer, text)| (pointer.to_string(), text.map(Cow::into_owned)))
             .collect()
     }
 }

@@ -9,6 +9,7 @@ permit (principal, action in Mcp::Action::"call_tool", resource is Mcp::Tool);
 
 const LABELS: &str = "
 tools.look.permission = 'read'
+tools.open = { permission = 'read', paths = ['/path'] }
 tools.diary = { permission = 'read', sensitivity = 'confidential' }
 ";
 
@@ -84,6 +85,32 @@ fn a_fixture_is_judged_by_the_gate_that_it_names() {
             "x".repeat(2000)
         ),
     );
+}
+
+/// Tests have no disk: only stated links are there.
+#[cfg(unix)]
+#[test]
+fn a_gate_that_blocks_links_blocks_those_that_a_test_states_and_no_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let link = directory.path().join("link");
+    std::os::unix::fs::symlink("/etc", &link).unwrap();
+    let check = |gate: &str, links: &str, path: &str, expect: &str| {
+        let said = format!("{{ call = 'open', args = {{ path = '{path}' }}, expect = {expect} }}");
+        let test = steps(&said).replace("steps", &format!("{links}\nsteps"));
+        let found = problems(&pack(gate, &test));
+        assert_eq!(found, [""; 0], "{gate} {links} {path}");
+    };
+    let (block, blocked) = (
+        "guards.symlinks = 'block'",
+        "{ decision = 'deny', reason = 'symlink_blocked' }",
+    );
+    let local = link.to_str().unwrap();
+    check(block, "", local, "'allow'");
+    let links = format!("links = {{ '{local}' = '/etc' }}");
+    check(block, &links, local, blocked);
+    check(block, &links, "/srv/a", "'allow'");
+    check(block, "", "a", blocked);
+    check("", &links, local, "'allow'");
 }
 
 const ISOLATED: &str = "

@@ -122,9 +122,6 @@ fn cuts(file: &Path, text: &str) -> BTreeSet<usize> {
     (0..text.len()).filter(|at| cut(at).is_some()).collect()
 }
 
-/// One in so many ends of lines is cut under another first line as well.
-const FIRST_LINES: usize = 8;
-
 /// How many cuts of the pack's files are published; none of them opens anything.
 fn check_pack(pack: &Path) -> usize {
     let pack = Pack::of(pack);
@@ -141,9 +138,7 @@ fn check_pack(pack: &Path) -> usize {
             let is_tried = |cut: &usize| {
                 first.is_empty() || whole.get(*cut..).is_some_and(|rest| rest.starts_with('\n'))
             };
-            let every = if first.is_empty() { 1 } else { FIRST_LINES };
-            let tried = cuts(&file, &whole).into_iter().filter(is_tried);
-            for cut in tried.step_by(every) {
+            for cut in cuts(&file, &whole).into_iter().filter(is_tried) {
                 fs::write(&file, format!("{first}{}", whole.get(..cut).unwrap())).unwrap();
                 if !pack.is_published() {
                     continue;

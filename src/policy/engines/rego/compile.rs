@@ -75,7 +75,7 @@ pub(super) fn compile(sources: &[PolicySource], limit: Duration) -> Result<Outpu
         problems.push(problem.with_help(help));
     }
     give_up(&mut problems)?;
-    try_out(&engine, limit, &mut problems);
+    find_mistakes(&engine, limit, &mut problems);
     give_up(&mut problems)?;
     let (policies, ids) = policies(&files);
     Ok((engine, policies, ids))
@@ -207,29 +207,36 @@ fn check_rules(files: &[RegoFile<'_>], problems: &mut Vec<PolicyProblem>) {
     }
 }
 
-/// Questions of a program that may run into the time limit before no other is tried.
+/// The most questions that may exceed the time limit at load. After them the gate asks no more.
 const SLOW_QUESTIONS: usize = 4;
 
-/// regorus finds some mistakes only when it runs. One question of every shape shows those.
-fn try_out(engine: &Engine, limit: Duration, problems: &mut Vec<PolicyProblem>) {
-    let mut told: BTreeSet<String> = BTreeSet::new();
+/// The faults of one question of every shape.
+pub(super) fn sample_faults(engine: &Engine, limit: Duration) -> Vec<String> {
+    let mut faults = Vec::new();
     let mut slow = 0;
     for sample in document::samples() {
+        if let Err(fault) = evaluated(engine, ENTRY, object(sample), limit) {
+            slow += usize::from(fault.contains("time limit"));
+            faults.push(fault);
+        }
         if slow == SLOW_QUESTIONS {
             break;
         }
-        if let Err(problem) = evaluated(engine, ENTRY, object(sample), limit) {
-            slow += usize::from(problem.contains("time limit"));
-            let is_mistake = ["is unsafe", "could not find function", "rule conflicts"]
-                .iter()
-                .any(|words| problem.contains(words));
-            if is_mistake {
-                told.insert(problem);
-            }
-        }
     }
-    let found = told.into_iter();
-    problems.extend(found.map(|problem| PolicyProblem::error("policy::rule", problem)));
+    faults
+}
+
+/// regorus finds some mistakes only when it evaluates a program.
+fn find_mistakes(engine: &Engine, limit: Duration, problems: &mut Vec<PolicyProblem>) {
+    let is_mistake = |fault: &String| {
+        ["is unsafe", "could not find function", "rule conflicts"]
+            .iter()
+            .any(|words| fault.contains(words))
+    };
+    let faults = sample_faults(engine, limit).into_iter();
+    let mistakes: BTreeSet<String> = faults.filter(is_mistake).collect();
+    let mistakes = mistakes.into_iter();
+    problems.extend(mistakes.map(|mistake| PolicyProblem::error("policy::rule", mistake)));
 }
 
 /// One policy for each id, and one for each file.
