@@ -15,6 +15,7 @@ mod memory;
 mod mirror_sink;
 mod observer;
 mod queue;
+pub mod read;
 mod record;
 mod redact;
 mod settings;

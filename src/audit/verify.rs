@@ -4,17 +4,13 @@
 mod tests;
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 use std::io::{self, BufRead};
-use std::sync::Arc;
 
 use memchr::memchr;
 
 use super::chain::LineHash;
 use super::line::VERSION;
-
-/// Bytes of the longest line. The gate writes far shorter ones.
-const LONGEST_LINE: usize = 16 << 20;
+use super::read::{MAX_LINE_BYTES, Position};
 
 /// The first record of a run may name a line so far back: other gates can write between the start of a gate
 /// and its first record.
@@ -67,18 +63,6 @@ pub enum RunEnd {
     Open,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Position {
-    pub file: Arc<str>,
-    pub line: u64,
-}
-
-impl fmt::Display for Position {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.file, self.line)
-    }
-}
-
 /// The first line that does not continue the ones before it, or a file that cannot be checked.
 #[derive(Debug, thiserror::Error)]
 pub enum ChainError {
@@ -97,7 +81,7 @@ pub enum ChainError {
 pub enum ChainProblem {
     #[error("the line is no record of version {VERSION} of the audit log")]
     NoRecord,
-    #[error("the line is longer than {LONGEST_LINE} bytes")]
+    #[error("the line is longer than {MAX_LINE_BYTES} bytes")]
     LineTooLong,
     #[error(
         "the record has no `prev`, because this stream misses records: verify the audit file, which has them"
@@ -353,7 +337,7 @@ impl<'l> Header<'l> {
 }
 
 /// Whether a line may be the beginning of a record, of which the gate wrote no more.
-fn may_be_half(line: &[u8]) -> bool {
+pub(super) fn may_be_half(line: &[u8]) -> bool {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let begins = format!("{{\"version\":{VERSION},\"seq\":");
     let shared = line.len().min(begins.len());
@@ -398,7 +382,7 @@ fn read_line(reader: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<LineRea
         let taken = end.unwrap_or(bytes.len());
         line.extend_from_slice(bytes.get(..taken).unwrap_or(bytes));
         reader.consume(taken);
-        if line.len() > LONGEST_LINE {
+        if line.len() > MAX_LINE_BYTES {
             return Ok(LineRead::TooLong);
         }
         if end.is_some() {

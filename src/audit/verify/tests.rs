@@ -130,7 +130,7 @@ fn the_first_line_that_breaks_the_chain_is_named() {
             "1:2: the record has no `prev`",
         ),
         (
-            with(|lines| lines[0] = "x".repeat(LONGEST_LINE + 1)),
+            with(|lines| lines[0] = "x".repeat(MAX_LINE_BYTES + 1)),
             "1:1: the line is longer than",
         ),
         // Not proven: the end of the last run, and lines before the first file.
