@@ -14,6 +14,7 @@ mod line;
 mod memory;
 mod mirror_sink;
 mod observer;
+pub mod query;
 mod queue;
 pub mod read;
 mod record;

@@ -1,5 +1,6 @@
 //! Decompression, by the first bytes of a file.
 
+use std::fmt::Display;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 
 use flate2::bufread::MultiGzDecoder;
@@ -50,7 +51,7 @@ impl<R: Read> Read for ZstdReader<R> {
             if !self.frame.is_finished() {
                 let one = BlockDecodingStrategy::UptoBlocks(1);
                 let decoded = self.frame.decode_blocks(&mut self.file, one);
-                decoded.map_err(damaged)?;
+                decoded.map_err(|error| damaged(&error))?;
             } else if !self.check_frame()?.begin_frame()? {
                 return Ok(0);
             }
@@ -63,7 +64,7 @@ impl<R: Read> ZstdReader<R> {
     fn check_frame(&mut self) -> io::Result<&mut Self> {
         match self.frame.get_checksum_from_data() {
             Some(sum) if self.frame.get_calculated_checksum() != Some(sum) => {
-                Err(damaged("the checksum differs"))
+                Err(damaged(&"the checksum differs"))
             }
             Some(_) | None => Ok(self),
         }
@@ -83,18 +84,15 @@ impl<R: Read> ZstdReader<R> {
                 })) => {
                     let mut skipped = (&mut self.file).take(length.into());
                     if io::copy(&mut skipped, &mut io::sink())? < length.into() {
-                        return Err(damaged("a skipped frame is cut"));
+                        return Err(damaged(&"a skipped frame is cut"));
                     }
                 }
-                Err(error) => return Err(damaged(error)),
+                Err(error) => return Err(damaged(&error)),
             }
         }
     }
 }
 
-fn damaged(error: impl ToString) -> io::Error {
-    io::Error::other(format!(
-        "the zstd data is cut or damaged: {}",
-        error.to_string()
-    ))
+fn damaged(error: &dyn Display) -> io::Error {
+    io::Error::other(format!("the zstd data is cut or damaged: {error}"))
 }
