@@ -11,9 +11,7 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 const INPUT_BYTES: usize = 256 << 10;
 
 /// The text of a file, decompressed if it begins as gzip or zstd does.
-pub(super) fn decompressed(
-    mut file: impl Read + Send + 'static,
-) -> io::Result<Box<dyn Read + Send>> {
+pub(super) fn decompress(mut file: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
     let mut magic = Vec::with_capacity(4);
     (&mut file).take(4).read_to_end(&mut magic)?;
     let is_gzip = magic.starts_with(b"\x1f\x8b");
@@ -51,7 +49,7 @@ impl<R: Read> Read for ZstdReader<R> {
             if !self.frame.is_finished() {
                 let one = BlockDecodingStrategy::UptoBlocks(1);
                 let decoded = self.frame.decode_blocks(&mut self.file, one);
-                decoded.map_err(|error| damaged(&error))?;
+                decoded.map_err(|error| zstd_error(&error))?;
             } else if !self.check_frame()?.begin_frame()? {
                 return Ok(0);
             }
@@ -64,7 +62,7 @@ impl<R: Read> ZstdReader<R> {
     fn check_frame(&mut self) -> io::Result<&mut Self> {
         match self.frame.get_checksum_from_data() {
             Some(sum) if self.frame.get_calculated_checksum() != Some(sum) => {
-                Err(damaged(&"the checksum differs"))
+                Err(zstd_error(&"the checksum differs"))
             }
             Some(_) | None => Ok(self),
         }
@@ -84,15 +82,15 @@ impl<R: Read> ZstdReader<R> {
                 })) => {
                     let mut skipped = (&mut self.file).take(length.into());
                     if io::copy(&mut skipped, &mut io::sink())? < length.into() {
-                        return Err(damaged(&"a skipped frame is cut"));
+                        return Err(zstd_error(&"a skipped frame is cut"));
                     }
                 }
-                Err(error) => return Err(damaged(&error)),
+                Err(error) => return Err(zstd_error(&error)),
             }
         }
     }
 }
 
-fn damaged(error: &dyn Display) -> io::Error {
+fn zstd_error(error: &dyn Display) -> io::Error {
     io::Error::other(format!("the zstd data is cut or damaged: {error}"))
 }

@@ -68,8 +68,8 @@ impl Source {
 
     fn open(&self) -> io::Result<Box<dyn Read + Send>> {
         match self {
-            Self::File(path) => decode::decompressed(File::open(path)?),
-            Self::StandardInput => decode::decompressed(io::stdin()),
+            Self::File(path) => decode::decompress(File::open(path)?),
+            Self::StandardInput => decode::decompress(io::stdin()),
         }
     }
 }
