@@ -11,6 +11,7 @@ mod proxy;
 mod test_policy;
 #[cfg(test)]
 mod tests;
+mod time;
 mod tools;
 
 use std::ffi::OsString;
@@ -19,7 +20,10 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand, ValueEnum};
 
 pub use approvals::{ApprovalsArgs, ApprovalsCommand, GateArgs};
-pub use audit::{AuditArgs, AuditCommand};
+pub use audit::{
+    AuditArgs, AuditCommand, AuditFilters, AuditQueryArgs, AuditSummaryArgs, AuditTailArgs,
+    RecordFormat,
+};
 pub use check::{CheckArgs, CheckFormat, ValidateConfigArgs};
 #[cfg(feature = "demo")]
 pub use demo::{DemoArgs, DemoServerArgs};
@@ -27,6 +31,7 @@ pub use explain::{ExplainArgs, Sender};
 pub use policy::{PolicyArgs, PolicyCommand};
 pub use proxy::ProxyArgs;
 pub use test_policy::{TestFormat, TestPolicyArgs};
+pub use time::TimeBound;
 pub use tools::{ToolsArgs, ToolsCommand, ToolsSource};
 
 use super::exit::Exit;
@@ -60,7 +65,7 @@ pub enum Command {
     Explain(Box<ExplainArgs>),
     Tools(ToolsArgs),
     Approvals(ApprovalsArgs),
-    Audit(AuditArgs),
+    Audit(Box<AuditArgs>),
     #[cfg(feature = "demo")]
     Demo(DemoArgs),
     #[cfg(feature = "demo")]

@@ -1,5 +1,10 @@
 //! `audit`: reads logs that the gate wrote.
 
+mod query;
+mod rows;
+mod scan;
+mod summary;
+mod tail;
 #[cfg(test)]
 mod tests;
 
@@ -7,10 +12,12 @@ use std::fs::File;
 use std::io::{self, BufReader, Write};
 use std::path::PathBuf;
 
-use super::args::{AuditArgs, AuditCommand};
+use super::args::{AuditArgs, AuditCommand, AuditFilters, TimeBound};
 use super::exit::Exit;
 use super::heard;
+use crate::audit::query::{Field, Filter};
 use crate::audit::verify::{Beginning, ChainError, ChainVerifier, RunEnd};
+use crate::clock::{Clock as _, SystemClock};
 use crate::findings::printable;
 
 /// What a chain without signatures cannot show.
@@ -22,7 +29,33 @@ const PIECE: usize = 1 << 20;
 
 /// Runs the command.
 pub fn run(args: &AuditArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> Exit {
-    let AuditCommand::Verify { files } = &args.command;
+    match &args.command {
+        AuditCommand::Verify { files } => verify(files, stdout, stderr),
+        AuditCommand::Query(args) => query::run(args, stdout, stderr),
+        AuditCommand::Summary(args) => summary::run(args, stdout, stderr),
+        AuditCommand::Tail(args) => tail::run(args, stdout, stderr),
+    }
+}
+
+fn filter(filters: &AuditFilters) -> Filter {
+    let now = SystemClock::new().now();
+    let time = |bound: Option<TimeBound>| bound.map(|bound| bound.resolve(now));
+    let decisions = filters.decision.iter().map(|it| it.as_str().to_owned());
+    Filter::between(time(filters.since), time(filters.until))
+        .with(Field::Server, filters.server.clone())
+        .with(Field::Agent, filters.agent.clone())
+        .with(Field::Session, filters.session.clone())
+        .with(Field::Direction, filters.direction.clone())
+        .with(Field::Kind, filters.kind.clone())
+        .with(Field::Decision, decisions.collect())
+        .with(Field::Tool, filters.tool.clone())
+        .with(Field::Policy, filters.policy.clone())
+        .with(Field::Reason, filters.reason.clone())
+        .with(Field::Reference, filters.reference.clone())
+        .with(Field::Trace, filters.trace.clone())
+}
+
+fn verify(files: &[PathBuf], stdout: &mut dyn Write, stderr: &mut dyn Write) -> Exit {
     let mut chain = ChainVerifier::default();
     let read = files.iter().try_for_each(|file| read(file, &mut chain));
     let told = match &read {

@@ -35,10 +35,12 @@ pub enum Exit {
     NotAnswered,
     /// `approvals`: the gate could not be asked.
     NotAsked,
-    /// `audit`: a record is changed or missing.
+    /// `audit verify`: a record is changed or missing.
     ChainBroken,
-    /// `audit`: a file cannot be read (nothing found, unreadable, wrong usage).
+    /// `audit verify`: a file cannot be read; `audit`: wrong usage.
     NotVerified,
+    /// `audit`: a file cannot be read, or has a line that is no record.
+    LogNotRead,
     /// `demo`: a statement is false, or the demo could not run.
     DemoFailed,
 }
@@ -62,7 +64,8 @@ impl Exit {
             | Self::NotCompared
             | Self::NotChecked
             | Self::NotAsked
-            | Self::NotVerified => 2,
+            | Self::NotVerified
+            | Self::LogNotRead => 2,
             Self::PoliciesInvalid => 3,
             Self::CoverageTooLow => 4,
         }
@@ -99,6 +102,7 @@ mod tests {
             (Exit::NotAsked, 2),
             (Exit::ChainBroken, 1),
             (Exit::NotVerified, 2),
+            (Exit::LogNotRead, 2),
             (Exit::DemoFailed, 1),
         ];
         for (exit, code) in published {

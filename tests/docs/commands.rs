@@ -117,7 +117,10 @@ fn run(workshop: &Workshop, command: &str) -> Result<String, String> {
             }
         }
         // A log of a real gate, of which the older files are empty.
-        ["mcp-protector", "audit", "verify", older @ .., newest] => {
+        ["mcp-protector", "audit", _, rest @ ..] => {
+            let is_log = |word: &&&str| word.contains(".jsonl");
+            let logs: Vec<&str> = rest.iter().filter(is_log).copied().collect();
+            let (newest, older) = logs.split_last().ok_or("it names no log")?;
             let older = older.join(" ");
             let script = format!(
                 "touch {newest} {older} && mcp-protector demo --keep log >/dev/null && \

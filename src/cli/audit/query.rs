@@ -1,0 +1,64 @@
+//! `audit query`: the records that match.
+
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+
+use super::rows::{self, Style};
+use super::scan::{ScanError, finish, scan};
+use crate::audit::query::LogRecord;
+use crate::cli::args::{AuditQueryArgs, RecordFormat};
+use crate::cli::exit::Exit;
+
+/// The rows of one piece, and the end of each.
+#[derive(Debug, Default)]
+struct Rows {
+    text: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+pub(super) fn run(args: &AuditQueryArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> Exit {
+    finish(print(args, stdout), stdout, stderr)
+}
+
+/// Prints rows as they are found, so that no result is too large.
+fn print(args: &AuditQueryArgs, stdout: &mut dyn Write) -> Result<u64, ScanError> {
+    match args.format {
+        RecordFormat::Table => stdout.write_all(rows::titles().as_bytes())?,
+        RecordFormat::Csv => stdout.write_all(rows::csv_header().as_bytes())?,
+        RecordFormat::Json => {}
+    }
+    let add = |rows: &mut Rows, record: &LogRecord<'_>, line: &[u8]| {
+        match args.format {
+            RecordFormat::Table => rows::push_row(record, Style::Plain, &mut rows.text),
+            RecordFormat::Csv => rows::push_csv(record, &mut rows.text),
+            RecordFormat::Json => {
+                rows.text.extend_from_slice(line);
+                rows.text.push(b'\n');
+            }
+        }
+        rows.ends.push(rows.text.len());
+    };
+    let mut left = args.limit;
+    scan(&args.files, &super::filter(&args.filters), add, |rows| {
+        rows.write(&mut left, stdout)
+    })
+}
+
+impl Rows {
+    /// Writes at most as many rows as are left.
+    fn write(&self, left: &mut Option<usize>, out: &mut dyn Write) -> io::Result<ControlFlow<()>> {
+        let Some(left) = left else {
+            out.write_all(&self.text)?;
+            return Ok(ControlFlow::Continue(()));
+        };
+        let number = self.ends.len().min(*left);
+        let end = self.ends.iter().take(number).next_back().copied();
+        out.write_all(self.text.get(..end.unwrap_or(0)).unwrap_or_default())?;
+        *left -= number;
+        Ok(if *left == 0 {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        })
+    }
+}
