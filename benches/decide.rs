@@ -261,6 +261,8 @@ async fn ready_within(snapshot: PolicySnapshot, settings: Settings) -> (Gate, Ta
         stream: audit::Stream::None,
         durability: audit::Durability::Async,
         on_fault: audit::OnFault::Deny,
+        checkpoints: None,
+        rotation: audit::Rotation::default(),
     };
     let clock = Arc::new(SystemClock::new());
     let audit = Audit::open(&log, clock.clone(), Redactor::default()).expect("a log");

@@ -106,6 +106,8 @@ fn case(
         stream: audit::Stream::None,
         durability: audit::Durability::Async,
         on_fault: audit::OnFault::Deny,
+        checkpoints: None,
+        rotation: audit::Rotation::default(),
     };
     let clock = Arc::new(SystemClock::new());
     let audit = Audit::open(&log, clock, Redactor::default()).expect("a log");

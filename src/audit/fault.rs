@@ -22,6 +22,11 @@ pub enum OpenError {
         stream: &'static str,
         error: std::io::Error,
     },
+    #[error("the signing key `{}` {error}", path.display())]
+    SigningKey {
+        path: PathBuf,
+        error: super::checkpoint::KeyError,
+    },
     #[error("cannot start writing audit records: {0}")]
     Start(std::io::Error),
 }

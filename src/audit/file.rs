@@ -5,9 +5,13 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use super::chain::{LineHash, last_line};
 use super::fault::OpenError;
+use super::rotation::{Rotation, compress_older, first_time, older_name};
 use super::sink::{LinePosition, Sink};
+use crate::clock::Clock;
 
 #[derive(Debug)]
 pub(super) struct FileSink {
@@ -19,7 +23,22 @@ pub(super) struct FileSink {
     /// Where our last batch ended; the file's length, unless another process wrote since.
     end: Option<u64>,
     last_line: Option<LineHash>,
+    rotation: Rotation,
+    /// The time of the file's first record. `None` for an empty file too.
+    first: Option<Timestamp>,
+    clock: Arc<dyn Clock>,
+    rotation_state: RotationState,
 }
+
+/// Whether the operator knows that the file cannot be rotated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RotationState {
+    Works,
+    Failed,
+}
+
+/// How often a file may be replaced while the gate waits for its lock.
+const MOST_TRIES: usize = 100;
 
 impl FileSink {
     /// Opens the file for appending, or creates it for the owner alone.
@@ -27,20 +46,63 @@ impl FileSink {
     /// Only a regular file will do. A FIFO has a reader that can stall every call, a device keeps
     /// nothing, and a symbolic link may have been put there so that we write into a file of
     /// another process's choice.
-    pub(super) fn open(path: &Path) -> Result<Self, OpenError> {
+    pub(super) fn open(
+        path: &Path,
+        rotation: Rotation,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, OpenError> {
         let (mut file, created) = open(path).map_err(|error| open_error(path, error))?;
         if created {
             sync_directory(path);
         }
         try_lock(&file).map_err(|error| open_error(path, error))?;
+        if !rotation.is_off() {
+            compress_older(path);
+        }
         Ok(Self {
             path: path.to_owned(),
             #[cfg(unix)]
             identity: identity(&file.metadata().map_err(|error| open_error(path, error))?),
             last_line: last_line(&mut file).map_err(|error| open_error(path, error))?,
+            first: first_time(&mut file).map_err(|error| open_error(path, error))?,
             file,
             end: None,
+            rotation,
+            clock,
+            rotation_state: RotationState::Works,
         })
+    }
+
+    /// Locks the file that the path names.
+    fn lock_named(&mut self) -> io::Result<()> {
+        for _ in 0..MOST_TRIES {
+            self.follow()?;
+            // Two gates may share a file: an editor with two windows starts two. Held until the last
+            // byte of the batch is in, so that a line torn by a full disk is completed and not
+            // continued by the other's.
+            lock(&self.file)?;
+            // Meanwhile the other one may have rotated it.
+            if is_at(&self.file, &self.path) {
+                return Ok(());
+            }
+            unlock(&self.file);
+        }
+        Err(io::Error::other(
+            "other processes replace the file without end",
+        ))
+    }
+
+    /// Gives the file the name of an older one, and begins a new one.
+    fn rotate(&mut self) -> io::Result<()> {
+        let older = older_name(&self.path, self.clock.now());
+        if older.try_exists()? {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        fs::rename(&self.path, &older)?;
+        unlock(&self.file);
+        self.lock_named()?;
+        compress_older(&self.path);
+        Ok(())
     }
 
     /// Opens the file anew when its name no longer leads to it: it was rotated, or deleted.
@@ -50,8 +112,9 @@ impl FileSink {
         if named.is_ok_and(|named| identity(&named) == self.identity) {
             return Ok(());
         }
-        let (file, created) = open(&self.path)?;
+        let (mut file, created) = open(&self.path)?;
         let identity = identity(&file.metadata()?);
+        self.first = first_time(&mut file)?;
         self.file.sync_data()?;
         if created {
             sync_directory(&self.path);
@@ -61,9 +124,29 @@ impl FileSink {
         Ok(())
     }
 
-    // An open file can be neither renamed nor deleted there.
+    // An open file can be neither renamed nor deleted there, but by the gate itself.
     #[cfg(not(unix))]
     fn follow(&mut self) -> io::Result<()> {
+        if !self.path.exists() {
+            (self.file, _) = open(&self.path)?;
+            (self.end, self.first) = (None, None);
+        }
+        Ok(())
+    }
+
+    /// A file that cannot be rotated grows on, which is better than no audit.
+    fn rotate_or_tell(&mut self) -> io::Result<()> {
+        match self.rotate() {
+            Ok(()) => self.rotation_state = RotationState::Works,
+            Err(error) if is_at(&self.file, &self.path) => {
+                if self.rotation_state == RotationState::Works {
+                    let path = self.path.display();
+                    tracing::warn!("the audit file `{path}` cannot be rotated: {error}");
+                }
+                self.rotation_state = RotationState::Failed;
+            }
+            Err(error) => return Err(error),
+        }
         Ok(())
     }
 
@@ -85,12 +168,16 @@ impl Sink for FileSink {
     }
 
     fn begin(&mut self) -> io::Result<LinePosition> {
-        self.follow()?;
-        // Two gates may share a file: an editor with two windows starts two. Held until the last
-        // byte of the batch is in, so that a line torn by a full disk is completed and not
-        // continued by the other's.
-        lock(&self.file)?;
-        let length = self.file.metadata()?.len();
+        self.lock_named()?;
+        let mut length = self.file.metadata()?.len();
+        let now = self.clock.now();
+        if self.rotation.is_due(length, self.first, now) {
+            self.rotate_or_tell()?;
+            length = self.file.metadata()?.len();
+        }
+        if length == 0 {
+            self.first = Some(now);
+        }
         let begun = if length == 0 || self.end == Some(length) || self.last_byte()? == b'\n' {
             LinePosition::AtLineStart
         } else {
@@ -124,11 +211,24 @@ fn identity(file: &fs::Metadata) -> (u64, u64) {
     (file.dev(), file.ino())
 }
 
-/// The file, and whether it was made.
-fn open(path: &Path) -> io::Result<(File, bool)> {
+/// Whether a path names an open file.
+#[cfg(unix)]
+pub(super) fn is_at(file: &File, path: &Path) -> bool {
+    let named = fs::symlink_metadata(path);
+    let open = file.metadata();
+    named.is_ok_and(|named| open.is_ok_and(|open| identity(&named) == identity(&open)))
+}
+
+// An open file can be neither renamed nor deleted there by others.
+#[cfg(not(unix))]
+pub(super) fn is_at(_: &File, path: &Path) -> bool {
+    path.exists()
+}
+
+/// For a file of the owner alone, which is read.
+pub(super) fn private_options() -> OpenOptions {
     let mut options = OpenOptions::new();
-    // Read, too: whether the last line was ended is written nowhere else.
-    options.append(true).read(true);
+    options.read(true);
     #[cfg(unix)]
     {
         use rustix::fs::OFlags;
@@ -139,6 +239,13 @@ fn open(path: &Path) -> io::Result<(File, bool)> {
             .mode(0o600)
             .custom_flags(i32::try_from(flags.bits()).unwrap_or_default());
     }
+    options
+}
+
+/// The file, and whether it was made.
+fn open(path: &Path) -> io::Result<(File, bool)> {
+    // Read, too: whether the last line was ended is written nowhere else.
+    let options = private_options().append(true).clone();
     let (file, created) = match options.clone().create_new(true).open(path) {
         Ok(file) => (file, true),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (options.open(path)?, false),
@@ -181,7 +288,7 @@ pub fn check(path: &Path) -> Result<(), OpenError> {
     could.map_err(|error| open_error(path, error))
 }
 
-fn directory_of(path: &Path) -> &Path {
+pub(super) fn directory_of(path: &Path) -> &Path {
     let parent = path.parent().filter(|it| !it.as_os_str().is_empty());
     parent.unwrap_or(Path::new("."))
 }
@@ -202,7 +309,7 @@ fn not_a_file() -> io::Error {
 
 /// A new file is only found again after a power cut if its directory was synced. Some file systems
 /// refuse that; there is nothing else to do then, and the file itself is no worse.
-fn sync_directory(path: &Path) {
+pub(super) fn sync_directory(path: &Path) {
     let directory = path
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty());
@@ -237,8 +344,7 @@ fn lock(file: &File) -> io::Result<()> {
 }
 
 /// A file system without locks will do: then this gate has to be alone with its file.
-#[cfg(unix)]
-fn without_locks(error: io::Error) -> io::Result<()> {
+pub(super) fn without_locks(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::Unsupported {
         Ok(())
     } else {
@@ -270,14 +376,20 @@ fn unlock(_: &File) {}
 mod tests {
     use super::*;
     use crate::audit::sink::{Lane, Sync};
+    use crate::clock::FixedClock;
 
     fn append(lane: &mut Lane, text: &str) {
         lane.deliver(text.as_bytes(), Sync::Wanted).unwrap();
         lane.next();
     }
 
+    fn sink(path: &Path) -> Result<FileSink, OpenError> {
+        let clock = Arc::new(FixedClock(Timestamp::UNIX_EPOCH));
+        FileSink::open(path, Rotation::default(), clock)
+    }
+
     fn lane(path: &Path) -> Lane {
-        Lane::new(Box::new(FileSink::open(path).unwrap()))
+        Lane::new(Box::new(sink(path).unwrap()))
     }
 
     fn read(path: &Path) -> String {
@@ -303,7 +415,7 @@ mod tests {
         append(&mut one, "one\n");
         append(&mut other, "two\n");
         append(&mut one, "three\n");
-        let mut dies = FileSink::open(&path).unwrap();
+        let mut dies = sink(&path).unwrap();
         dies.begin().unwrap();
         dies.write(b"fo").unwrap();
         drop(dies);
@@ -317,7 +429,7 @@ mod tests {
     fn until_a_batch_is_whole_no_other_gate_writes() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("audit.jsonl");
-        let mut one = FileSink::open(&path).unwrap();
+        let mut one = sink(&path).unwrap();
         let free = || File::open(&path).unwrap().try_lock().is_ok();
         assert!(free());
         one.begin().unwrap();
@@ -377,7 +489,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let inside = |name: &str| directory.path().join(name);
         let check = |name: &str, says: &str| {
-            let error = FileSink::open(&inside(name)).unwrap_err().to_string();
+            let error = sink(&inside(name)).unwrap_err().to_string();
             assert!(error.contains(says), "{name}: {error}");
         };
         check("nowhere/audit.jsonl", "does not exist");
@@ -400,7 +512,7 @@ mod tests {
             check("dangling", "not a regular file");
             check("fifo", "not a regular file");
             assert!(!inside("nothing").exists());
-            let error = FileSink::open(Path::new("/dev/null")).unwrap_err();
+            let error = sink(Path::new("/dev/null")).unwrap_err();
             assert!(matches!(error, OpenError::NotAFile(_)), "{error}");
         }
     }

@@ -8,6 +8,7 @@ use tokio::time::timeout;
 
 use super::backpressure::Backpressure;
 use super::chain::LineHash;
+use super::checkpoint::SigningKey;
 use super::fault::{AuditFault, OpenError};
 use super::file::FileSink;
 use super::memory::MemoryRecords;
@@ -16,9 +17,9 @@ use super::observer::{AuditEventSummary, AuditObserver, LogFigures};
 use super::queue::{Acked, BarrierKind, RecordQueue};
 use super::record::Record;
 use super::redact::Redactor;
-use super::settings::{Durability, OnFault, Settings, Stream};
+use super::settings::{Checkpoints, Durability, OnFault, Settings, Stream};
 use super::sink::{Lane, Sink, StreamSink};
-use super::writer::{FaultReports, Writer};
+use super::writer::{FaultReports, Signer, Writer};
 use crate::clock::Clock;
 
 /// The audit log. Clones write to the same one.
@@ -55,7 +56,11 @@ impl Audit {
     ) -> Result<Self, OpenError> {
         let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
         if let Some(path) = &settings.file {
-            sinks.push(Box::new(FileSink::open(path)?));
+            sinks.push(Box::new(FileSink::open(
+                path,
+                settings.rotation.clone(),
+                Arc::clone(&clock),
+            )?));
         }
         if let Some(stream) = StreamSink::open(settings.stream)? {
             sinks.push(Box::new(stream));
@@ -98,10 +103,11 @@ impl Audit {
             followers.push(follower);
             feeds.push(feed);
         }
+        let signer = settings.checkpoints.as_ref().map(signer).transpose()?;
         let queue = Arc::new(RecordQueue::new(
             settings.durability,
             settings.on_fault,
-            clock,
+            Arc::clone(&clock),
             pace,
         ));
         let writer = Writer {
@@ -112,6 +118,8 @@ impl Audit {
             instance,
             seq: 0,
             prev: prev.unwrap_or(LineHash::START),
+            signer,
+            clock,
             diagnostics,
         };
         std::thread::Builder::new()
@@ -318,6 +326,15 @@ impl Drop for LogHandle {
             follower.abandon();
         }
     }
+}
+
+fn signer(checkpoints: &Checkpoints) -> Result<Signer, OpenError> {
+    let path = &checkpoints.key_file;
+    let key = SigningKey::read(path).map_err(|error| OpenError::SigningKey {
+        path: path.clone(),
+        error,
+    })?;
+    Ok(Signer::new(key, checkpoints.interval))
 }
 
 /// Names this run of the gate: `seq` begins anew with each.

@@ -26,6 +26,9 @@ pub(super) struct LogLine<'r> {
     pub(super) prev: Option<LineHash>,
     #[serde(flatten)]
     pub(super) record: &'r Record,
+    /// The signature of a checkpoint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) checkpoint: Option<&'r str>,
 }
 
 impl LogLine<'_> {
@@ -169,7 +172,7 @@ mod tests {
             record.finish(&Redactor::default());
             let mut line = Vec::new();
             let timestamp = rfc3339(Timestamp::UNIX_EPOCH);
-            LogLine { version: VERSION, seq: 1, timestamp, instance: "0123456789abcdef", prev: Some(LineHash::START), record: &record }
+            LogLine { version: VERSION, seq: 1, timestamp, instance: "0123456789abcdef", prev: Some(LineHash::START), record: &record, checkpoint: None }
                 .write_to(&mut line)
                 .unwrap();
             let line = String::from_utf8(line).unwrap();

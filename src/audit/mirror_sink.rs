@@ -233,6 +233,7 @@ impl MirrorShared {
             instance: &self.instance,
             prev: None,
             record: &record,
+            checkpoint: None,
         };
         let mut text = Vec::new();
         if line.write_to(&mut text).is_ok() {

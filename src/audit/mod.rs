@@ -5,6 +5,7 @@
 mod backpressure;
 mod builder;
 mod chain;
+mod checkpoint;
 mod fault;
 mod file;
 mod finding;
@@ -19,12 +20,16 @@ mod queue;
 pub mod read;
 mod record;
 mod redact;
+mod rotation;
 mod settings;
 mod sink;
 mod text;
 pub mod verify;
 mod writer;
 
+#[cfg(test)]
+pub(crate) use checkpoint::KeyFiles;
+pub use checkpoint::{KeyError, VerifyingKey, check_signing_key};
 pub use fault::{AuditFault, OpenError};
 pub use file::check as check_file;
 pub use finding::{Finding, Guard};
@@ -37,7 +42,8 @@ pub use record::{
     Reason, Record, Scope, Sensitivity, Shadow, TargetStatus, TraceFields,
 };
 pub use redact::{MARKER, Redactor, SecretTooShort};
-pub use settings::{Durability, OnFault, Settings, Stream};
+pub use rotation::Rotation;
+pub use settings::{Checkpoints, Durability, OnFault, Settings, Stream};
 pub use sink::{LinePosition, Sink};
 pub use text::Text;
 

@@ -244,9 +244,13 @@ impl RecordQueue {
 
     // ── the writer ──
 
-    /// Waits for entries and moves them all into `taken`. `None` once the queue is closed and
-    /// empty.
-    pub(super) fn take(&self, taken: &mut VecDeque<QueueEntry>) -> Option<()> {
+    /// Waits for entries and moves them all into `taken`; none of them if there are none `within` this
+    /// time. `None` once the queue is closed and empty.
+    pub(super) fn take(
+        &self,
+        taken: &mut VecDeque<QueueEntry>,
+        within: Option<Duration>,
+    ) -> Option<()> {
         let mut state = self.lock();
         if state.durability == Durability::Async {
             state.writer = WriterState::Napping;
@@ -265,15 +269,27 @@ impl RecordQueue {
                 return None;
             }
             state.writer = WriterState::Asleep;
-            state = self
-                .work
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            let Some(within) = within else {
+                let woken = self.work.wait(state);
+                state = woken.unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            let woken = self.work.wait_timeout(state, within);
+            let (woken, timeout) = woken.unwrap_or_else(PoisonError::into_inner);
+            state = woken;
+            if timeout.timed_out() {
+                break;
+            }
         }
         state.writer = WriterState::Busy;
         state.urgent = false;
         std::mem::swap(&mut state.entries, taken);
         Some(())
+    }
+
+    /// Whether the log takes no more records.
+    pub(super) fn is_closing(&self) -> bool {
+        self.lock().closing
     }
 
     /// Writing failed: callers that wait for a queued record get the error. Answers whether that is news.

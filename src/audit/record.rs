@@ -168,6 +168,8 @@ words! {
         /// Records that were never written; how many is in `lost`. Made by the log itself, and for refused
         /// HTTP requests beyond what could be recorded.
         AuditGap = "audit_gap",
+        /// The signature of all lines before. Made by the log itself.
+        Checkpoint = "checkpoint",
         /// An agent's session ended.
         SessionEnd = "session_end",
         /// The gate stops.

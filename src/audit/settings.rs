@@ -1,15 +1,29 @@
 //! Where audit records go, and how surely.
 
 use std::path::PathBuf;
+use std::time::Duration;
+
+use super::rotation::Rotation;
 
 /// What `[audit]` of the configuration means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// Appended to, created for the owner alone. Its directory has to exist.
     pub file: Option<PathBuf>,
+    pub rotation: Rotation,
     pub stream: Stream,
     pub durability: Durability,
     pub on_fault: OnFault,
+    pub checkpoints: Option<Checkpoints>,
+}
+
+/// Signed checkpoints of the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkpoints {
+    /// An Ed25519 private key in PEM.
+    pub key_file: PathBuf,
+    /// The longest time for which a record waits for its checkpoint.
+    pub interval: Duration,
 }
 
 /// The standard stream that gets every record, beside the file.

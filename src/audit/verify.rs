@@ -1,16 +1,20 @@
 //! The check that the records of a log continue each other.
 
+mod header;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::{self, BufRead};
-
-use memchr::memchr;
+use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use super::chain::LineHash;
+use super::checkpoint::{CheckpointPlace, VerifyingKey};
 use super::line::VERSION;
-use super::read::{MAX_LINE_BYTES, Position};
+use super::read::{Piece, Position, ReadError, Source, read};
+use header::Header;
+
+pub(super) use header::LineForm;
 
 /// The first record of a run may name a line so far back: other gates can write between the start of a gate
 /// and its first record.
@@ -23,14 +27,16 @@ const NAMED_HALF_LINES: usize = 64;
 /// bytes for each run of the gate, and the hashes of recent lines.
 #[derive(Debug, Default)]
 pub struct ChainVerifier {
-    runs: BTreeMap<String, RunChain>,
-    /// The numbers of recent lines, counted over all files, by their hashes.
-    recent: HashMap<LineHash, u64>,
+    /// Those that may have signed checkpoints. Without keys no signature is checked.
+    keys: Vec<VerifyingKey>,
+    /// Checkpoints that were kept elsewhere, and that no file had yet.
+    expected: HashMap<(String, u64), ExpectedCheckpoint>,
+    runs: BTreeMap<Arc<str>, RunChain>,
+    recent: HashMap<LineHash, RecentLine>,
     lines: u64,
     records: u64,
     half_lines: Vec<Position>,
     more_half_lines: u64,
-    files: usize,
     beginning: Beginning,
 }
 
@@ -45,14 +51,36 @@ pub enum Beginning {
     Later,
 }
 
+/// A line to which the first record of a run may refer.
+#[derive(Debug)]
+struct RecentLine {
+    /// Counted over all files.
+    number: u64,
+    /// `None` for half a line.
+    record: Option<RecordId>,
+}
+
+/// The `instance` and `seq` of a record.
+type RecordId = (Arc<str>, u64);
+
+#[derive(Debug)]
+struct ExpectedCheckpoint {
+    prev: LineHash,
+    at: Position,
+}
+
 /// The records of one run of the gate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunChain {
     pub first_seq: u64,
     pub last_seq: u64,
     pub end: RunEnd,
+    /// The last record that a checkpoint signs; 0 for none.
+    pub signed_seq: u64,
     last: LineHash,
     at: Position,
+    /// The record of another run that the first record continues.
+    continues: Option<RecordId>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,18 +99,14 @@ pub enum ChainError {
         at: Position,
         problem: Box<ChainProblem>,
     },
-    #[error("`{file}` cannot be read: {cause}")]
-    Read { file: String, cause: io::Error },
-    #[error("`{0}` is compressed: decompress it first")]
-    Compressed(String),
+    #[error(transparent)]
+    Read(#[from] ReadError),
 }
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChainProblem {
     #[error("the line is no record of version {VERSION} of the audit log")]
     NoRecord,
-    #[error("the line is longer than {MAX_LINE_BYTES} bytes")]
-    LineTooLong,
     #[error(
         "the record has no `prev`, because this stream misses records: verify the audit file, which has them"
     )]
@@ -117,55 +141,121 @@ pub enum ChainProblem {
         "{instance} begins with seq {seq}: its earlier records are missing; if an older file has them, name that file first"
     )]
     LateStart { instance: String, seq: u64 },
-}
-
-/// The members with which each record begins.
-#[derive(Debug, PartialEq, Eq)]
-struct Header<'l> {
-    seq: u64,
-    instance: &'l str,
-    prev: Option<LineHash>,
-    kind: &'l str,
+    #[error("none of the keys signed this checkpoint for this place of the log")]
+    NotSigned,
+    #[error("no checkpoint signs the records of {instance}")]
+    NoCheckpoint { instance: String },
+    #[error(
+        "seq {seq} of {instance} is not the checkpoint at {kept}: the records before it differ"
+    )]
+    OtherCheckpoint {
+        instance: String,
+        seq: u64,
+        kept: Position,
+    },
+    #[error("the log has no seq {seq} of {instance}: records are missing")]
+    MissingCheckpoint { instance: String, seq: u64 },
 }
 
 impl ChainVerifier {
-    /// Reads one file to its end.
+    /// A check of signatures, too.
+    pub fn with_keys(keys: Vec<VerifyingKey>) -> Self {
+        Self {
+            keys,
+            ..Self::default()
+        }
+    }
+
+    /// Reads checkpoints that were kept elsewhere: the log must have each of them. Other lines are skipped.
     ///
     /// # Errors
-    /// [`ChainError`] for the first line that breaks the chain, and for a file that cannot be read.
-    pub fn read(&mut self, file: &str, reader: &mut dyn BufRead) -> Result<(), ChainError> {
-        let failed = |cause| ChainError::Read {
-            file: file.to_owned(),
-            cause,
+    /// [`ChainError::Read`] for a source that cannot be read.
+    pub fn expect(&mut self, source: &Source) -> Result<(), ChainError> {
+        let checkpoints = |piece: &Piece| {
+            let lines = piece.lines().filter_map(|(number, line)| {
+                let header = Header::of(line).filter(|it| it.checkpoint.is_some())?;
+                let place = (header.instance.to_owned(), header.seq);
+                Some((place, header.prev?, number))
+            });
+            lines.collect::<Vec<_>>()
         };
-        let begins = reader.fill_buf().map_err(failed)?;
-        if [&b"\x1f\x8b"[..], b"\x28\xb5\x2f\xfd"]
-            .iter()
-            .any(|magic| begins.starts_with(magic))
-        {
-            return Err(ChainError::Compressed(file.to_owned()));
-        }
-        let mut at = Position {
-            file: file.into(),
-            line: 0,
-        };
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            at.line += 1;
-            let read = read_line(reader, &mut line).map_err(failed)?;
-            let checked = match read {
-                LineRead::End => break,
-                LineRead::TooLong => Err(ChainProblem::LineTooLong),
-                LineRead::Line => self.check_line(&line, &at),
-            };
-            checked.map_err(|problem| ChainError::Broken {
-                at: at.clone(),
-                problem: Box::new(problem),
-            })?;
-        }
-        self.files += 1;
+        let sources = std::slice::from_ref(source);
+        let _: Option<()> = read(sources, checkpoints, |piece, checkpoints| {
+            for (place, prev, number) in checkpoints {
+                let at = piece.position(number);
+                self.expected.insert(place, ExpectedCheckpoint { prev, at });
+            }
+            ControlFlow::Continue(())
+        })?;
         Ok(())
+    }
+
+    /// The checkpoints that were kept elsewhere and that the log did not have yet.
+    pub fn expected(&self) -> usize {
+        self.expected.len()
+    }
+
+    /// Checks what only the end of all files shows.
+    ///
+    /// # Errors
+    /// [`ChainError::Broken`] for a run that no checkpoint signs, if there are keys, and for an expected
+    /// checkpoint that no file had.
+    pub fn finish(&self) -> Result<(), ChainError> {
+        let broken = |at: &Position, problem| ChainError::Broken {
+            at: at.clone(),
+            problem: Box::new(problem),
+        };
+        let missing = self.expected.iter().min_by_key(|(_, it)| it.at.line);
+        if let Some(((instance, seq), expected)) = missing {
+            let (instance, seq) = (instance.clone(), *seq);
+            let problem = ChainProblem::MissingCheckpoint { instance, seq };
+            return Err(broken(&expected.at, problem));
+        }
+        let unsigned = self.runs.iter().find(|(_, run)| run.signed_seq == 0);
+        match unsigned.filter(|_| !self.keys.is_empty()) {
+            Some((instance, run)) => {
+                let instance = instance.to_string();
+                Err(broken(&run.at, ChainProblem::NoCheckpoint { instance }))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Reads the files of a log, oldest first.
+    ///
+    /// # Errors
+    /// [`ChainError`] for the first line that breaks the chain, and for a source that cannot be read.
+    pub fn read(&mut self, sources: &[Source]) -> Result<(), ChainError> {
+        let looks = |piece: &Piece| {
+            let lines = piece.lines();
+            let looks = lines.map(|(_, line)| (LineHash::of(line), LineForm::of(line)));
+            looks.collect::<Vec<_>>()
+        };
+        let broken = read(sources, looks, |piece, looks| {
+            for ((number, line), (hash, form)) in piece.lines().zip(looks) {
+                let at = piece.position(number);
+                let header = Header::of(line).filter(|_| form == LineForm::Whole);
+                let checked = match header {
+                    Some(header) => self.check_record(&header, hash, piece.source(), &at),
+                    None if form == LineForm::Half => {
+                        self.add_half_line(hash, &at);
+                        Ok(())
+                    }
+                    None => Err(ChainProblem::NoRecord),
+                };
+                if let Err(problem) = checked {
+                    return ControlFlow::Break((at, problem));
+                }
+            }
+            ControlFlow::Continue(())
+        })?;
+        match broken {
+            None => Ok(()),
+            Some((at, problem)) => {
+                let problem = Box::new(problem);
+                Err(ChainError::Broken { at, problem })
+            }
+        }
     }
 
     pub fn records(&self) -> u64 {
@@ -173,7 +263,7 @@ impl ChainVerifier {
     }
 
     /// The runs of the gate, by their `instance`.
-    pub fn runs(&self) -> &BTreeMap<String, RunChain> {
+    pub fn runs(&self) -> &BTreeMap<Arc<str>, RunChain> {
         &self.runs
     }
 
@@ -187,36 +277,46 @@ impl ChainVerifier {
         (&self.half_lines, self.more_half_lines)
     }
 
-    fn check_line(&mut self, line: &[u8], at: &Position) -> Result<(), ChainProblem> {
-        let hash = LineHash::of(line);
-        let Some(header) = Header::of(line) else {
-            if !may_be_half(line) {
-                return Err(ChainProblem::NoRecord);
-            }
-            if self.half_lines.len() < NAMED_HALF_LINES {
-                self.half_lines.push(at.clone());
-            } else {
-                self.more_half_lines += 1;
-            }
-            self.remember(hash);
-            return Ok(());
-        };
-        let prev = header.prev.ok_or(ChainProblem::NoPrev)?;
-        if let Some(run) = self.runs.get_mut(header.instance) {
-            run.check_next(&header, prev)?;
-            run.extend(&header, hash, at);
+    fn add_half_line(&mut self, hash: LineHash, at: &Position) {
+        if self.half_lines.len() < NAMED_HALF_LINES {
+            self.half_lines.push(at.clone());
         } else {
-            self.check_start(&header, prev)?;
-            let mut run = RunChain {
-                first_seq: header.seq,
-                last_seq: header.seq,
-                end: RunEnd::Open,
-                last: hash,
-                at: at.clone(),
-            };
-            run.extend(&header, hash, at);
-            self.runs.insert(header.instance.to_owned(), run);
+            self.more_half_lines += 1;
         }
+        self.remember(hash, None);
+    }
+
+    fn check_record(
+        &mut self,
+        header: &Header<'_>,
+        hash: LineHash,
+        source: usize,
+        at: &Position,
+    ) -> Result<(), ChainProblem> {
+        let prev = header.prev.ok_or(ChainProblem::NoPrev)?;
+        let instance = if let Some((instance, _)) = self.runs.get_key_value(header.instance) {
+            Arc::clone(instance)
+        } else {
+            self.check_start(header, prev, source)?;
+            let continued = self.recent.get(&prev);
+            let run = RunChain {
+                first_seq: header.seq,
+                last_seq: header.seq - 1,
+                end: RunEnd::Open,
+                signed_seq: 0,
+                last: prev,
+                at: at.clone(),
+                continues: continued.and_then(|line| line.record.clone()),
+            };
+            let instance: Arc<str> = header.instance.into();
+            self.runs.insert(Arc::clone(&instance), run);
+            instance
+        };
+        if let Some(run) = self.runs.get_mut(&instance) {
+            run.check_next(header, prev)?;
+            run.extend(header, hash, at);
+        }
+        self.check_checkpoint(header, prev)?;
         if self.records == 0 {
             let is_start = header.seq == 1 && prev == LineHash::START && self.lines == 0;
             self.beginning = if is_start {
@@ -226,26 +326,81 @@ impl ChainVerifier {
             };
         }
         self.records += 1;
-        self.remember(hash);
+        self.remember(hash, Some((instance, header.seq)));
         Ok(())
     }
 
     /// Keeps the hash of a line for runs that begin soon.
-    fn remember(&mut self, hash: LineHash) {
+    fn remember(&mut self, hash: LineHash, record: Option<RecordId>) {
         self.lines += 1;
-        let lines = self.lines;
-        self.recent.insert(hash, lines);
+        let number = self.lines;
+        self.recent.insert(hash, RecentLine { number, record });
         // Rarely, so that it costs little for each line.
         if self.recent.len() as u64 > 2 * RECENT_LINES {
-            self.recent.retain(|_, line| lines - *line < RECENT_LINES);
+            self.recent
+                .retain(|_, line| number - line.number < RECENT_LINES);
+        }
+    }
+
+    /// Checks the signature of a checkpoint, and whether it is an expected one.
+    fn check_checkpoint(
+        &mut self,
+        header: &Header<'_>,
+        prev: LineHash,
+    ) -> Result<(), ChainProblem> {
+        let Some(token) = header.checkpoint else {
+            return Ok(());
+        };
+        let place = (header.instance.to_owned(), header.seq);
+        if let Some(expected) = self.expected.remove(&place)
+            && expected.prev != prev
+        {
+            let (instance, seq) = place;
+            return Err(ChainProblem::OtherCheckpoint {
+                instance,
+                seq,
+                kept: expected.at,
+            });
+        }
+        if self.keys.is_empty() {
+            return Ok(());
+        }
+        let signed = CheckpointPlace {
+            instance: header.instance,
+            seq: header.seq,
+            timestamp: header.timestamp,
+            prev,
+        };
+        if !self.keys.iter().any(|key| key.has_signed(token, &signed)) {
+            return Err(ChainProblem::NotSigned);
+        }
+        self.sign(header.instance.into(), header.seq);
+        Ok(())
+    }
+
+    /// Marks records as signed: those of a run up to this one, and those that the run continues.
+    fn sign(&mut self, instance: Arc<str>, seq: u64) {
+        let mut next = Some((instance, seq));
+        while let Some((instance, seq)) = next {
+            let run = self.runs.get_mut(&instance);
+            next = run.and_then(|run| {
+                let is_first = run.signed_seq == 0;
+                run.signed_seq = run.signed_seq.max(seq);
+                run.continues.clone().filter(|_| is_first)
+            });
         }
     }
 
     /// Whether a run may begin here. A run of the first file may have begun in an older one.
-    fn check_start(&self, header: &Header<'_>, prev: LineHash) -> Result<(), ChainProblem> {
+    fn check_start(
+        &self,
+        header: &Header<'_>,
+        prev: LineHash,
+        source: usize,
+    ) -> Result<(), ChainProblem> {
         let instance = || header.instance.to_owned();
         if header.seq > 1 {
-            return if self.files == 0 && self.beginning != Beginning::Start {
+            return if source == 0 && self.beginning != Beginning::Start {
                 Ok(())
             } else {
                 Err(ChainProblem::LateStart {
@@ -297,96 +452,12 @@ impl RunChain {
 
     fn extend(&mut self, header: &Header<'_>, hash: LineHash, at: &Position) {
         self.last_seq = header.seq;
-        self.end = if header.kind == "shutdown" {
-            RunEnd::Shutdown
-        } else {
-            RunEnd::Open
+        self.end = match header.kind {
+            "shutdown" => RunEnd::Shutdown,
+            "checkpoint" => self.end,
+            _ => RunEnd::Open,
         };
         self.last = hash;
         self.at = at.clone();
-    }
-}
-
-impl<'l> Header<'l> {
-    /// Reads the beginning of a record in the exact form in which the gate writes it.
-    fn of(line: &'l [u8]) -> Option<Self> {
-        let line = line.strip_suffix(b"\n").unwrap_or(line);
-        if !line.ends_with(b"}") {
-            return None;
-        }
-        let (version, rest) = number(line.strip_prefix(b"{\"version\":")?)?;
-        let (seq, rest) = number(rest.strip_prefix(b",\"seq\":")?)?;
-        let (_, rest) = word(rest.strip_prefix(b",\"timestamp\":\"")?)?;
-        let (instance, rest) = word(rest.strip_prefix(b",\"instance\":\"")?)?;
-        let (prev, rest) = match rest.strip_prefix(b",\"prev\":\"") {
-            Some(rest) => {
-                let (prev, rest) = word(rest)?;
-                (Some(LineHash::parse(prev.as_bytes())?), rest)
-            }
-            None => (None, rest),
-        };
-        let (kind, _) = word(rest.strip_prefix(b",\"kind\":\"")?)?;
-        let is_instance = instance.len() == 16 && instance.bytes().all(|it| it.is_ascii_hexdigit());
-        (version == u64::from(VERSION) && seq > 0 && is_instance).then_some(Self {
-            seq,
-            instance,
-            prev,
-            kind,
-        })
-    }
-}
-
-/// Whether a line may be the beginning of a record, of which the gate wrote no more.
-pub(super) fn may_be_half(line: &[u8]) -> bool {
-    let line = line.strip_suffix(b"\n").unwrap_or(line);
-    let begins = format!("{{\"version\":{VERSION},\"seq\":");
-    let shared = line.len().min(begins.len());
-    !line.ends_with(b"}") && line.get(..shared) == begins.as_bytes().get(..shared)
-}
-
-fn number(text: &[u8]) -> Option<(u64, &[u8])> {
-    let digits = text.iter().take_while(|it| it.is_ascii_digit()).count();
-    let (number, rest) = text.split_at_checked(digits)?;
-    Some((std::str::from_utf8(number).ok()?.parse().ok()?, rest))
-}
-
-/// The rest of a JSON string without escapes, and the bytes after its closing quote.
-fn word(text: &[u8]) -> Option<(&str, &[u8])> {
-    let (word, rest) = text.split_at_checked(memchr(b'"', text)?)?;
-    let word = std::str::from_utf8(word).ok()?;
-    (!word.contains('\\')).then_some((word, rest.strip_prefix(b"\"")?))
-}
-
-enum LineRead {
-    /// A line, the last of a file perhaps without its line feed.
-    Line,
-    TooLong,
-    End,
-}
-
-fn read_line(reader: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<LineRead> {
-    loop {
-        let bytes = match reader.fill_buf() {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
-        if bytes.is_empty() {
-            return Ok(if line.is_empty() {
-                LineRead::End
-            } else {
-                LineRead::Line
-            });
-        }
-        let end = memchr(b'\n', bytes).map(|at| at + 1);
-        let taken = end.unwrap_or(bytes.len());
-        line.extend_from_slice(bytes.get(..taken).unwrap_or(bytes));
-        reader.consume(taken);
-        if line.len() > MAX_LINE_BYTES {
-            return Ok(LineRead::TooLong);
-        }
-        if end.is_some() {
-            return Ok(LineRead::Line);
-        }
     }
 }

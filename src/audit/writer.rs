@@ -2,15 +2,21 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
 
 use super::chain::LineHash;
+use super::checkpoint::{CheckpointPlace, SigningKey};
 use super::fault::AuditFault;
 use super::line::{LogLine, VERSION, rfc3339};
 use super::mirror_sink::MirrorFeed;
 use super::queue::{Ack, QueueEntry, RecordQueue, answer};
+use super::record::{Kind, Record};
 use super::redact::Redactor;
 use super::settings::Durability;
 use super::sink::{Lane, Sync};
+use crate::clock::Clock;
 
 /// Whether the writer may say in the diagnostics that writing fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +38,40 @@ pub(super) struct Writer {
     pub(super) seq: u64,
     /// The hash of the last line; before the first, of the last line that the file had.
     pub(super) prev: LineHash,
+    pub(super) signer: Option<Signer>,
+    pub(super) clock: Arc<dyn Clock>,
     pub(super) diagnostics: FaultReports,
+}
+
+/// Signs checkpoints: the first with the first records, then one for each interval with records, and one at
+/// the end.
+#[derive(Debug)]
+pub(super) struct Signer {
+    key: SigningKey,
+    interval: Duration,
+    /// `seq` of the last checkpoint, and its time on the monotonic clock.
+    last: Option<(u64, Duration)>,
+}
+
+impl Signer {
+    pub(super) fn new(key: SigningKey, interval: Duration) -> Self {
+        Self {
+            key,
+            interval,
+            last: None,
+        }
+    }
+
+    /// The time until the next checkpoint. `None` while no record needs one.
+    fn due_in(&self, seq: u64, now: Duration) -> Option<Duration> {
+        let (last_seq, last_time) = self.last.unwrap_or_default();
+        let due = last_time.saturating_add(self.interval);
+        match self.last {
+            _ if seq <= last_seq => None,
+            None => Some(Duration::ZERO),
+            Some(_) => Some(due.saturating_sub(now)),
+        }
+    }
 }
 
 /// What the entries of one round come to.
@@ -54,11 +93,16 @@ impl Writer {
         // Last, so that it drops first: when a caller that waits learns from a dropped
         // acknowledgement that the writer is gone, the queue has to know it already.
         let _told = WriterExitNotice(Arc::clone(&self.queue));
-        while self.queue.take(&mut taken).is_some() {
+        while self
+            .queue
+            .take(&mut taken, self.checkpoint_due_in())
+            .is_some()
+        {
             batch.first = self.seq + 1;
             for entry in taken.drain(..) {
                 self.add(&mut batch, entry);
             }
+            self.add_checkpoint(&mut batch);
             if self.deliver(&mut batch).is_none() {
                 return;
             }
@@ -78,22 +122,60 @@ impl Writer {
         batch.records += 1;
         batch.room += room;
         record.finish(&self.redactor);
+        match self.add_line(batch, time, &record, None) {
+            Ok(()) => batch.acks.extend(ack),
+            Err(error) => answer(ack, Err(fault("JSON".into(), &error))),
+        }
+    }
+
+    fn add_line(
+        &mut self,
+        batch: &mut Batch,
+        time: Timestamp,
+        record: &Record,
+        checkpoint: Option<&str>,
+    ) -> Result<(), serde_json::Error> {
         let line = LogLine {
             version: VERSION,
             seq: self.seq + 1,
             timestamp: rfc3339(time),
             instance: &self.instance,
             prev: Some(self.prev),
-            record: &record,
+            record,
+            checkpoint,
         };
         let start = batch.lines.len();
-        match line.write_to(&mut batch.lines) {
-            Ok(()) => {
-                self.seq += 1;
-                self.prev = LineHash::of(batch.lines.get(start..).unwrap_or_default());
-                batch.acks.extend(ack);
-            }
-            Err(error) => answer(ack, Err(fault("JSON".into(), &error))),
+        line.write_to(&mut batch.lines)?;
+        self.seq += 1;
+        self.prev = LineHash::of(batch.lines.get(start..).unwrap_or_default());
+        Ok(())
+    }
+
+    fn checkpoint_due_in(&self) -> Option<Duration> {
+        let signer = self.signer.as_ref()?;
+        signer.due_in(self.seq, self.clock.elapsed())
+    }
+
+    fn add_checkpoint(&mut self, batch: &mut Batch) {
+        let due = self.checkpoint_due_in();
+        let (Some(due), Some(signer)) = (due, &mut self.signer) else {
+            return;
+        };
+        if due > Duration::ZERO && !self.queue.is_closing() {
+            return;
+        }
+        let seq = self.seq + 1;
+        let time = self.clock.now();
+        let token = signer.key.sign(&CheckpointPlace {
+            instance: &self.instance,
+            seq,
+            timestamp: &rfc3339(time),
+            prev: self.prev,
+        });
+        signer.last = Some((seq, self.clock.elapsed()));
+        if let Err(error) = self.add_line(batch, time, &Record::new(Kind::Checkpoint), Some(&token))
+        {
+            tracing::error!("no checkpoint can be written: {error}");
         }
     }
 

@@ -88,6 +88,8 @@ impl Bench {
             stream: audit::Stream::None,
             durability: Durability::Async,
             on_fault: OnFault::Deny,
+            checkpoints: None,
+            rotation: audit::Rotation::default(),
         };
         let sinks: Vec<Box<dyn audit::Sink>> = vec![Box::new(memory.clone())];
         let audit = Audit::with_sinks(&settings, sinks, Arc::clone(&shared), Redactor::default());

@@ -22,7 +22,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 pub use approvals::{ApprovalsArgs, ApprovalsCommand, GateArgs};
 pub use audit::{
     AuditArgs, AuditCommand, AuditFilters, AuditQueryArgs, AuditSummaryArgs, AuditTailArgs,
-    RecordFormat,
+    AuditVerifyArgs, RecordFormat,
 };
 pub use check::{CheckArgs, CheckFormat, ValidateConfigArgs};
 #[cfg(feature = "demo")]

@@ -102,8 +102,8 @@ impl Config {
                     Some(_) => self.audit.durability,
                     None => started.audit.durability,
                 },
-                file: started.audit.file.clone(),
-                ..self.audit
+                on_fault: self.audit.on_fault,
+                ..started.audit.clone()
             },
             limits: Limits {
                 max_in_flight: new.max_in_flight,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::path::Path;
+use std::time::Duration;
 
 use secrecy::SecretString;
 
@@ -227,6 +228,15 @@ fn tool_names<'t>(section: &mut ConfigSection<'_, 't>, items: &[ConfigField<'t>]
     names
 }
 
+/// Larger than any line.
+const FILE_SIZES: RangeInclusive<u64> = 1 << 20..=1 << 40;
+
+const FILE_AGES: RangeInclusive<Duration> = Duration::from_mins(1)..=Duration::from_hours(24 * 366);
+
+/// A checkpoint costs a line of 650 bytes; an operator looks at a log at least once a day.
+const CHECKPOINT_INTERVALS: RangeInclusive<Duration> =
+    Duration::from_secs(1)..=Duration::from_hours(24);
+
 fn audit(mut section: ConfigSection<'_, '_>, base: &Path) -> Audit {
     let default = Audit::default();
     let audit = Audit {
@@ -243,7 +253,29 @@ fn audit(mut section: ConfigSection<'_, '_>, base: &Path) -> Audit {
                 &[("deny", OnFault::Deny), ("warn", OnFault::Warn)],
             )
             .unwrap_or(default.on_fault),
+        max_file_size: section.size("max_file_size", &FILE_SIZES),
+        max_file_age: section.duration("max_file_age", &FILE_AGES),
+        signing_key_file: section.path("signing_key_file", base),
+        checkpoint_interval: section
+            .duration("checkpoint_interval", &CHECKPOINT_INTERVALS)
+            .unwrap_or(default.checkpoint_interval),
     };
+    if !section.has("file") {
+        let help = "name the log in `file`, or remove this key";
+        section.only_when(
+            &["max_file_size", "max_file_age"],
+            "only applies with `file`",
+            help,
+        );
+    }
+    if !section.has("signing_key_file") {
+        let help = "name a key with `signing_key_file`, or remove this key";
+        section.only_when(
+            &["checkpoint_interval"],
+            "only applies with `signing_key_file`",
+            help,
+        );
+    }
     if audit.durability == Durability::Strict && !section.has("file") {
         let help = "only a file can be synced to disk, as in `file = \"audit.jsonl\"`";
         section.require(

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use secrecy::SecretString;
 use secrecy::zeroize::Zeroizing;
@@ -321,6 +322,13 @@ pub struct Audit {
     pub file: Option<PathBuf>,
     pub durability: Durability,
     pub on_fault: OnFault,
+    /// In bytes; the file is rotated then.
+    pub max_file_size: Option<usize>,
+    /// Since the file's first record.
+    pub max_file_age: Option<Duration>,
+    /// An Ed25519 private key in PEM that signs checkpoints of the log.
+    pub signing_key_file: Option<PathBuf>,
+    pub checkpoint_interval: Duration,
 }
 
 /// When a record counts as written.
@@ -420,6 +428,10 @@ impl Default for Audit {
             file: None,
             durability: Durability::Async,
             on_fault: OnFault::Deny,
+            max_file_size: None,
+            max_file_age: None,
+            signing_key_file: None,
+            checkpoint_interval: Duration::from_mins(1),
         }
     }
 }

@@ -147,6 +147,8 @@ impl Bench {
             stream: Stream::None,
             durability,
             on_fault: OnFault::Deny,
+            checkpoints: None,
+            rotation: audit::Rotation::default(),
         };
         let latch = latched::Latch::default();
         let sink = latched::Latched {

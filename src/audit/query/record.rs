@@ -6,7 +6,7 @@ use std::ops::Deref;
 use serde::Deserialize;
 
 use crate::audit::line::VERSION;
-use crate::audit::verify::may_be_half;
+use crate::audit::verify::LineForm;
 
 /// The fields of a record that questions are about. An absent text is empty, as the gate writes no empty one.
 #[derive(Debug, Deserialize)]
@@ -129,7 +129,7 @@ impl<'l> LogRecord<'l> {
             Ok(Version { version }) if version != u64::from(VERSION) => {
                 Err(LineError::Version(version))
             }
-            _ if may_be_half(line) => Err(LineError::Half),
+            _ if LineForm::of(line) == LineForm::Half => Err(LineError::Half),
             Ok(_) | Err(_) => Err(LineError::NoRecord {
                 byte: error.column(),
             }),

@@ -53,6 +53,7 @@ fn written(mut record: Record) -> Value {
         instance: "0123456789abcdef",
         prev: Some(LineHash::START),
         record: &record,
+        checkpoint: (record.kind == Kind::Checkpoint).then_some("e30.e30.c2ln"),
     }
     .write_to(&mut line)
     .unwrap();
@@ -240,11 +241,10 @@ fn serialized<T: serde::Serialize>(all: &[T]) -> BTreeSet<String> {
 #[test]
 fn code_schema_and_documentation_name_the_same_fields() {
     let mut code = BTreeSet::new();
-    fields_of_line(
-        &written(samples::full(Kind::ToolCall, || "text".to_owned())),
-        "",
-        &mut code,
-    );
+    for kind in [Kind::ToolCall, Kind::Checkpoint] {
+        let record = samples::full(kind, || "text".to_owned());
+        fields_of_line(&written(record), "", &mut code);
+    }
     let mut published = BTreeSet::new();
     fields_of_schema(&schema(), "", &mut published);
     assert_eq!(code, published);

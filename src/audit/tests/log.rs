@@ -25,6 +25,8 @@ pub(super) fn settings(durability: Durability, on_fault: OnFault) -> Settings {
         stream: Stream::None,
         durability,
         on_fault,
+        checkpoints: None,
+        rotation: Rotation::default(),
     }
 }
 
@@ -347,13 +349,13 @@ async fn a_file_gets_its_lines_and_belongs_to_its_owner() {
 
 #[tokio::test]
 async fn a_secret_of_the_configuration_is_in_no_line() {
-    const CANARY: &str = "canary-\"7f3a\"-\u{202e}é";
+    const CANARY: &str = "canary-\"7z3a\"-\u{202e}é";
     let memory = MemorySink::default();
     let sinks: Vec<Box<dyn Sink>> = vec![Box::new(memory.clone())];
     let clock = Arc::new(FixedClock(Timestamp::UNIX_EPOCH));
     let settings = settings(Durability::Async, OnFault::Deny);
     let redactor = Redactor::new([&SecretString::from(CANARY)]).unwrap();
-    assert!(!format!("{redactor:?}").contains("7f3a"));
+    assert!(!format!("{redactor:?}").contains("7z3a"));
     let audit = Audit::with_sinks(&settings, sinks, clock, redactor).unwrap();
     let texts = [
         format!("before {CANARY} after"),
@@ -375,7 +377,7 @@ async fn a_secret_of_the_configuration_is_in_no_line() {
     let lines = memory.lines();
     assert_eq!(lines.len(), texts.len() * Kind::ALL.len());
     for line in &lines {
-        assert!(!line.contains("canary") && !line.contains("7f3a"), "{line}");
+        assert!(!line.contains("canary") && !line.contains("7z3a"), "{line}");
         let mut line: Value = line.parse().unwrap();
         let said = line["redactions"].as_array_mut().unwrap().remove(0);
         assert_eq!(said, "configuration_secret");

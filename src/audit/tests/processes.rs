@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::ops::ControlFlow;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +11,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::super::checkpoint::KeyFiles;
 use super::super::*;
 use super::faulty::FaultySink;
 use super::log::{FOREVER, call, lines, log, quick, settings, targets};
-use crate::clock::FixedClock;
+use crate::clock::{FixedClock, SystemClock};
 
 const FILE: &str = "AUDIT_TEST_FILE";
 const STREAM: &str = "AUDIT_TEST_STREAM";
@@ -26,12 +28,21 @@ fn child(test: &str) -> Command {
     child
 }
 
-fn open(path: PathBuf) -> Audit {
+/// A log that is signed, and rotated often.
+fn open(directory: &Path) -> Audit {
     let settings = Settings {
-        file: Some(path),
+        file: Some(directory.join("audit.jsonl")),
+        rotation: Rotation {
+            max_size: Some(20_000),
+            max_age: None,
+        },
+        checkpoints: Some(Checkpoints {
+            key_file: KeyFiles::at(directory).private(),
+            interval: Duration::from_millis(1),
+        }),
         ..settings(Durability::Strict, OnFault::Deny)
     };
-    let clock = Arc::new(FixedClock(Timestamp::UNIX_EPOCH));
+    let clock = Arc::new(SystemClock::new());
     Audit::open(&settings, clock, Redactor::default()).unwrap()
 }
 
@@ -39,10 +50,10 @@ fn open(path: PathBuf) -> Audit {
 #[tokio::test]
 #[ignore = "the process that `what_strict_has_taken_survives_a_kill` kills"]
 async fn records_until_it_is_killed() {
-    let Some(path) = std::env::var_os(FILE) else {
+    let Some(directory) = std::env::var_os(FILE) else {
         return;
     };
-    let audit = open(path.into());
+    let audit = open(Path::new(&directory));
     for number in 0.. {
         let target = format!("{}-{number}", std::process::id());
         audit.record(call(&target)).await.unwrap();
@@ -50,15 +61,17 @@ async fn records_until_it_is_killed() {
     }
 }
 
+/// `MCP_PROTECTOR_KILLS` is the number of kills; `.ci/run` asks for more.
 #[tokio::test]
 async fn what_strict_has_taken_survives_a_kill() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("audit.jsonl");
+    let keys = KeyFiles::new_in(directory.path());
     let mut taken = Vec::new();
-    let kills = 10;
+    let kills = std::env::var("MCP_PROTECTOR_KILLS").map_or(10, |kills| kills.parse().unwrap());
     for round in 0..kills {
         let mut child = child("records_until_it_is_killed")
-            .env(FILE, &path)
+            .env(FILE, directory.path())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -72,37 +85,65 @@ async fn what_strict_has_taken_survives_a_kill() {
                 .by_ref()
                 .map_while(Result::ok)
                 .filter_map(said)
-                .take(1 + 7 * round),
+                .take(1 + 7 * round % 64),
         );
         child.kill().unwrap();
         child.wait().unwrap();
         // What it said before it died.
         taken.extend(output.map_while(Result::ok).filter_map(said));
     }
-    let audit = open(path.clone());
+    let audit = open(directory.path());
     audit.record(call("afterwards")).await.unwrap();
     audit.close(FOREVER).await.unwrap();
 
-    let text = std::fs::read_to_string(&path).unwrap();
-    let (whole, torn): (Vec<_>, Vec<_>) = text
-        .lines()
-        .map(str::parse::<Value>)
-        .partition(Result::is_ok);
-    assert!(torn.len() <= kills, "{} torn lines", torn.len());
-    let there: HashSet<String> = whole
-        .iter()
-        .flatten()
-        .map(|line| line["target"].as_str().unwrap().to_owned())
+    while !rotation::older_files(&path).is_empty() {
+        rotation::compress_all(&path);
+        std::thread::yield_now();
+    }
+    let names = std::fs::read_dir(directory.path()).unwrap();
+    let names = names.map(|entry| entry.unwrap().path());
+    let mut names: Vec<_> = names
+        .filter(|path| path.extension() != Some("pem".as_ref()))
         .collect();
-    assert_eq!(there.len(), whole.len(), "a record is there twice");
+    names.sort();
+    assert!(names.len() > 1, "{names:?}");
+    let sources: Vec<_> = names.into_iter().map(read::Source::File).collect();
+
+    let (mut whole, mut torn) = (0, 0);
+    let mut there = HashSet::new();
+    let lines = |piece: &read::Piece| {
+        let lines = piece
+            .lines()
+            .map(|(_, line)| String::from_utf8_lossy(line).into_owned());
+        lines.collect::<Vec<_>>()
+    };
+    let read_to_end: Option<()> = read::read(&sources, lines, |_, lines| {
+        for line in lines {
+            match line.parse::<Value>() {
+                Ok(record) if record["kind"] == "checkpoint" => {}
+                Ok(record) => {
+                    whole += 1;
+                    there.insert(record["target"].as_str().unwrap().to_owned());
+                }
+                Err(_) => torn += 1,
+            }
+        }
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    assert_eq!(read_to_end, None);
+    assert!(torn <= kills, "{torn} torn lines");
+    assert_eq!(there.len(), whole, "a record is there twice");
     assert!(taken.len() >= kills);
     for target in &taken {
         assert!(there.contains(target), "{target} was taken and is lost");
     }
     assert!(there.contains("afterwards"));
-    let mut chain = verify::ChainVerifier::default();
-    chain.read("log", &mut text.as_bytes()).unwrap();
-    assert_eq!(chain.half_lines().0.len(), torn.len());
+    let mut chain = verify::ChainVerifier::with_keys(vec![keys.read().1]);
+    chain.read(&sources).unwrap();
+    chain.finish().unwrap();
+    let (few, more) = chain.half_lines();
+    assert_eq!(few.len() + usize::try_from(more).unwrap(), torn);
     assert!(chain.runs().len() > kills, "{:?}", chain.runs());
 }
 
@@ -156,7 +197,12 @@ async fn records_to_a_file_that_cannot_grow() {
     let Some(path) = std::env::var_os(FILE) else {
         return;
     };
-    let audit = open(path.into());
+    let settings = Settings {
+        file: Some(path.into()),
+        ..settings(Durability::Strict, OnFault::Deny)
+    };
+    let clock = Arc::new(FixedClock(Timestamp::UNIX_EPOCH));
+    let audit = Audit::open(&settings, clock, Redactor::default()).unwrap();
     let mut taken = 0;
     let fault = loop {
         match audit.record(call(&format!("before {taken}"))).await {

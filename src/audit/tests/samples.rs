@@ -144,6 +144,10 @@ pub(in crate::audit) fn least(kind: Kind) -> Record {
             .event(Event::Rejected)
             .decision(Decision::Block, "reload")
             .revision("5feceb66"),
-        Kind::Startup | Kind::SessionStart | Kind::SessionEnd | Kind::Shutdown => record,
+        Kind::Startup
+        | Kind::SessionStart
+        | Kind::SessionEnd
+        | Kind::Shutdown
+        | Kind::Checkpoint => record,
     }
 }

@@ -1,6 +1,10 @@
+use std::fs;
+
 use proptest::prelude::*;
 
+use super::super::checkpoint::{KeyFiles, SigningKey};
 use super::super::line::LogLine;
+use super::super::read::MAX_LINE_BYTES;
 use super::super::{Decision, Kind, Record};
 use super::*;
 
@@ -24,6 +28,7 @@ fn run(instance: &str, prev: LineHash, records: u64) -> Vec<String> {
             instance,
             prev: Some(prev),
             record: &record,
+            checkpoint: None,
         }
         .write_to(&mut line)
         .unwrap();
@@ -44,13 +49,23 @@ fn log() -> Vec<String> {
     lines
 }
 
+/// Verifies files with the names `1`, `2` and so on.
 fn verify(files: &[&str]) -> Result<ChainVerifier, String> {
-    let mut chain = ChainVerifier::default();
+    let files: Vec<_> = files.iter().map(|text| text.as_bytes()).collect();
+    verify_with(ChainVerifier::default(), &files)
+}
+
+fn verify_with(mut chain: ChainVerifier, files: &[&[u8]]) -> Result<ChainVerifier, String> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |at: usize| directory.path().join((at + 1).to_string());
     for (at, text) in files.iter().enumerate() {
-        let read = chain.read(&format!("{}", at + 1), &mut text.as_bytes());
-        read.map_err(|error| error.to_string())?;
+        fs::write(path(at), text).unwrap();
     }
-    Ok(chain)
+    let sources: Vec<_> = (0..files.len()).map(|at| Source::File(path(at))).collect();
+    let verified = chain.read(&sources).and_then(|()| chain.finish());
+    let prefix = format!("{}/", directory.path().display());
+    let told = |error: ChainError| error.to_string().replace(&prefix, "");
+    verified.map(|()| chain).map_err(told)
 }
 
 #[track_caller]
@@ -67,7 +82,7 @@ fn what_a_gate_writes_is_whole() {
     check(&log(), "7 records");
     let chain = verify(&[&log().concat()]).unwrap();
     let runs: Vec<_> = chain.runs().iter().collect();
-    assert_eq!((runs[0].0.as_str(), runs[0].1.last_seq), (FIRST, 4));
+    assert_eq!((&**runs[0].0, runs[0].1.last_seq), (FIRST, 4));
     assert_eq!(runs[1].1.end, RunEnd::Shutdown);
     assert_eq!(chain.beginning(), Beginning::Start);
     let rest = verify(&[&log()[4..].concat()]).unwrap();
@@ -133,6 +148,15 @@ fn the_first_line_that_breaks_the_chain_is_named() {
             with(|lines| lines[0] = "x".repeat(MAX_LINE_BYTES + 1)),
             "1:1: the line is longer than",
         ),
+        // An edit that is no JSON, in the last record too, and two records in one line.
+        (
+            with(|lines| lines[6] = lines[6].replace("\"target\"", "\"target")),
+            "1:7: the line is no record of version 1",
+        ),
+        (
+            with(|lines| lines[5] = lines[5].replace('\n', " ")),
+            "1:6: the line is no record of version 1",
+        ),
         // Not proven: the end of the last run, and lines before the first file.
         (with(|lines| drop(lines.pop())), "6 records"),
         (with(|lines| drop(lines.drain(..2))), "5 records"),
@@ -151,13 +175,16 @@ fn half_a_line_of_a_gate_that_died_is_told_and_the_chain_goes_on() {
     let mut lines = run(FIRST, LineHash::START, 3);
     lines.pop();
     let last = LineHash::of(lines[1].as_bytes());
-    for torn in ["{", "{\"version\":1,\"seq\":3,\"timestamp\":\"1970"] {
+    let half = run(FIRST, LineHash::START, 3).pop().unwrap();
+    let nested = half.replace("\"target\"", "\"agent\":{\"id\":\"a\"},\"target\"");
+    let nested = nested.split_inclusive('}').next().unwrap();
+    for torn in ["{", "{\"version\":1,\"seq\":3,\"timestamp\":\"1970", nested] {
         let mut all = lines.clone();
         all.push(format!("{torn}\n"));
         all.extend(run(SECOND, last, 2));
         let chain = verify(&[&all.concat()]).unwrap();
         assert_eq!((chain.records(), chain.half_lines().0.len()), (4, 1));
-        assert_eq!(chain.half_lines().0[0].to_string(), "1:3");
+        assert_eq!(chain.half_lines().0[0].line, 3);
         assert_eq!(chain.runs()[FIRST].end, RunEnd::Open);
         // At the end of the file.
         let chain = verify(&[&format!("{}{torn}", lines.concat())]).unwrap();
@@ -206,12 +233,136 @@ fn runs_that_share_a_file_and_files_that_follow_each_other_are_whole() {
 }
 
 #[test]
-fn a_compressed_file_is_called_that() {
-    let mut chain = ChainVerifier::default();
-    for bytes in [&b"\x1f\x8b\x08\x00"[..], b"\x28\xb5\x2f\xfd\x00"] {
-        let error = chain.read("log.gz", &mut &bytes[..]).unwrap_err();
-        assert!(matches!(error, ChainError::Compressed(_)), "{error}");
+fn compressed_files_are_verified_as_they_are() {
+    let text = log().concat();
+    let zstd = ruzstd::encoding::compress_to_vec(
+        text.as_bytes(),
+        ruzstd::encoding::CompressionLevel::Fastest,
+    );
+    let chain = verify_with(ChainVerifier::default(), &[&zstd]).unwrap();
+    assert_eq!(chain.records(), 7);
+    for cut in [4, zstd.len() / 2, zstd.len() - 1] {
+        let problem = verify_with(ChainVerifier::default(), &[&zstd[..cut]]).unwrap_err();
+        assert!(problem.contains("read"), "{problem}");
     }
+}
+
+/// Lines of a run with a checkpoint after its first record, and after each second one.
+fn signed_run(key: &SigningKey, instance: &str, prev: LineHash, records: u64) -> Vec<String> {
+    let mut prev = prev;
+    let lines = (1..=records).map(|seq| {
+        let timestamp = "1970-01-01T00:00:00.000000Z";
+        let place = CheckpointPlace {
+            instance,
+            seq,
+            timestamp,
+            prev,
+        };
+        let token = seq.is_multiple_of(2).then(|| key.sign(&place));
+        let kind = match &token {
+            Some(_) => Kind::Checkpoint,
+            None if seq + 1 == records => Kind::Shutdown,
+            None => Kind::ToolCall,
+        };
+        let mut line = Vec::new();
+        LogLine {
+            version: VERSION,
+            seq,
+            timestamp: timestamp.into(),
+            instance,
+            prev: Some(prev),
+            record: &Record::new(kind),
+            checkpoint: token.as_deref(),
+        }
+        .write_to(&mut line)
+        .unwrap();
+        prev = LineHash::of(&line);
+        String::from_utf8(line).unwrap()
+    });
+    lines.collect()
+}
+
+#[test]
+fn with_a_key_each_run_is_signed_and_no_signature_is_of_another_place() {
+    let (signing, verifying) = KeyFiles::new().read();
+    let (other, _) = KeyFiles::new().read();
+    let first = signed_run(&signing, FIRST, LineHash::START, 6);
+    let last = LineHash::of(first[5].as_bytes());
+    let log = [&first[..], &signed_run(&signing, SECOND, last, 4)].concat();
+    let check = |lines: &[String], expected: &str| {
+        let chain = ChainVerifier::with_keys(vec![verifying.clone()]);
+        let told = match verify_with(chain, &[lines.concat().as_bytes()]) {
+            Ok(chain) => {
+                let runs = chain.runs().values();
+                let runs =
+                    runs.map(|run| format!("{}/{} {:?}", run.signed_seq, run.last_seq, run.end));
+                runs.collect::<Vec<_>>().join(", ")
+            }
+            Err(problem) => problem,
+        };
+        assert!(told.contains(expected), "{told}\n{lines:#?}");
+    };
+    check(&log, "6/6 Shutdown, 4/4 Shutdown");
+    // What comes after the last checkpoint is not signed, and is told.
+    check(&log[..5], "4/5 Shutdown");
+    check(&log[..3], "2/3 Open");
+    // The log before the second run is signed by the second run, too.
+    let unsigned = run(FIRST, LineHash::START, 3);
+    let last = LineHash::of(unsigned[2].as_bytes());
+    let before = [&unsigned[..], &signed_run(&signing, SECOND, last, 2)].concat();
+    check(&before, "3/3 Shutdown, 2/2 Shutdown");
+    // A log that was written anew has no checkpoints of the key.
+    check(
+        &run(FIRST, LineHash::START, 3),
+        "no checkpoint signs the records of 00000000000000a1",
+    );
+    check(
+        &signed_run(&other, FIRST, LineHash::START, 4),
+        "1:2: none of the keys signed",
+    );
+    let added = [&log[..], &run("00000000000000c3", LineHash::START, 2)].concat();
+    check(
+        &added,
+        "no checkpoint signs the records of 00000000000000c3",
+    );
+    // A checkpoint of another place of the same run.
+    let token = |line: &str| line.split("\"checkpoint\":\"").nth(1).unwrap().to_owned();
+    let mut moved = first.clone();
+    moved.truncate(4);
+    moved[3] = first[3].replace(&token(&first[3]), &token(&first[1]));
+    check(&moved, "1:4: none of the keys signed");
+    for text in ["", "a", "a.b", "a.b.c", "a.b.", "..\u{e9}"] {
+        moved[3] = first[3].replace(&token(&first[3]), &format!("{text}\"}}\n"));
+        check(&moved, "1:4: none of the keys signed");
+    }
+    // Without a key, signatures are not looked at.
+    verify(&[&moved.concat()]).unwrap();
+}
+
+#[test]
+fn a_log_without_a_checkpoint_that_was_kept_is_cut_or_changed() {
+    let (signing, _) = KeyFiles::new().read();
+    let log = signed_run(&signing, FIRST, LineHash::START, 6);
+    let kept = tempfile::NamedTempFile::new().unwrap();
+    fs::write(kept.path(), format!("no record\n{}", log[3])).unwrap();
+    let check = |lines: &[String], expected: &str| {
+        let mut chain = ChainVerifier::default();
+        chain.expect(&Source::File(kept.path().to_owned())).unwrap();
+        let told = match verify_with(chain, &[lines.concat().as_bytes()]) {
+            Ok(chain) => format!("{} records, {} expected", chain.records(), chain.expected()),
+            Err(problem) => problem,
+        };
+        assert!(told.contains(expected), "{told}");
+    };
+    check(&log, "6 records, 0 expected");
+    check(&log[..4], "4 records, 0 expected");
+    check(
+        &log[..3],
+        "the log has no seq 4 of 00000000000000a1: records are missing",
+    );
+    let anew = signed_run(&signing, FIRST, LineHash::of(b"other"), 6);
+    check(&anew, "seq 4 of 00000000000000a1 is not the checkpoint at");
+    check(&run(SECOND, LineHash::START, 3), "the log has no seq 4");
 }
 
 proptest! {
@@ -229,14 +380,12 @@ proptest! {
         let before = lines[..line].concat().into_bytes();
         let after = lines[line + 1..].concat().into_bytes();
         let text = [before, changed, after].concat();
-        let mut chain = ChainVerifier::default();
-        prop_assert!(chain.read("1", &mut &text[..]).is_err());
+        prop_assert!(verify_with(ChainVerifier::default(), &[&text]).is_err());
     }
 
     #[test]
     fn no_text_breaks_the_reader(text in prop::collection::vec(any::<u8>(), 0..300)) {
-        let mut chain = ChainVerifier::default();
-        let _ = chain.read("1", &mut &text[..]);
-        prop_assert_eq!(chain.records(), 0);
+        let records = verify_with(ChainVerifier::default(), &[&text]).map(|it| it.records());
+        prop_assert!(matches!(records, Ok(0) | Err(_)));
     }
 }

@@ -30,18 +30,7 @@ pub struct AuditArgs {
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum AuditCommand {
-    /// Check that no record was changed, removed, inserted, repeated or moved.
-    ///
-    /// Names the first line that breaks the chain of hashes. It cannot notice records removed from the end
-    /// of a run, an added run, or records rewritten with all that follow them.
-    #[command(after_help = "Examples:
-  mcp-protector audit verify audit.jsonl
-  mcp-protector audit verify audit.jsonl.2 audit.jsonl.1 audit.jsonl")]
-    Verify {
-        /// The files of one log, oldest first.
-        #[arg(value_name = "FILE", required = true)]
-        files: Vec<PathBuf>,
-    },
+    Verify(AuditVerifyArgs),
     Query(AuditQueryArgs),
     Summary(AuditSummaryArgs),
     Tail(AuditTailArgs),
@@ -210,4 +199,25 @@ fn decision(text: &str) -> Result<Decision, String> {
         "error" => Ok(Decision::Error),
         _ => Err("a decision is `allow`, `block` or `error`".to_owned()),
     }
+}
+
+/// Check that no record was changed, removed, inserted, repeated or moved.
+///
+/// Names the first line that breaks the chain of hashes. With `--key`, checkpoints must have a valid signature,
+/// and each run of the gate needs one. The report says what the check cannot prove.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+#[command(after_help = "Examples:
+  mcp-protector audit verify audit.jsonl
+  mcp-protector audit verify audit-*.jsonl.zst audit.jsonl
+  mcp-protector audit verify --key audit.pub.pem --checkpoint kept.jsonl audit.jsonl")]
+pub struct AuditVerifyArgs {
+    /// The files of one log, oldest first; `-` is standard input. gzip and zstd are decompressed.
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// An Ed25519 public key in PEM that may have signed checkpoints. Repeat it for several keys.
+    #[arg(long = "key", value_name = "PEM")]
+    pub keys: Vec<PathBuf>,
+    /// A copy of log lines that was kept elsewhere: the log must have each of its checkpoints.
+    #[arg(long = "checkpoint", value_name = "FILE")]
+    pub checkpoints: Vec<PathBuf>,
 }

@@ -1,14 +1,37 @@
 use std::fs;
+use std::io;
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
 use super::*;
+use crate::audit::{
+    Audit, Checkpoints, Durability, KeyFiles, Kind, OnFault, Record, Redactor, Rotation, Settings,
+    Stream,
+};
+use crate::cli::args::AuditVerifyArgs;
+use crate::clock::SystemClock;
 
 #[track_caller]
 fn check(files: &[&Path], exit: Exit, expected: &str) {
+    check_signed([], [], files, exit, expected);
+}
+
+#[track_caller]
+fn check_signed<const K: usize, const C: usize>(
+    keys: [&Path; K],
+    checkpoints: [&Path; C],
+    files: &[&Path],
+    exit: Exit,
+    expected: &str,
+) {
+    let paths = |all: &[&Path]| all.iter().map(|path| path.to_path_buf()).collect();
     let args = AuditArgs {
-        command: AuditCommand::Verify {
-            files: files.iter().map(|path| path.to_path_buf()).collect(),
-        },
+        command: AuditCommand::Verify(AuditVerifyArgs {
+            files: paths(files),
+            keys: paths(&keys),
+            checkpoints: paths(&checkpoints),
+        }),
     };
     let (mut out, mut err) = (Vec::new(), Vec::new());
     assert_eq!(run(&args, &mut out, &mut err), exit);
@@ -59,7 +82,7 @@ fn each_end_has_its_code_and_says_why() {
         "twice:2: seq 1 of 00000000000000a1 follows seq 1",
     );
     let compressed = write("log.gz", b"\x1f\x8b\x08\x00");
-    check(&[&compressed], Exit::NotVerified, "is compressed");
+    check(&[&compressed], Exit::NotVerified, "cannot be read");
     check(
         &[&directory.path().join("none")],
         Exit::NotVerified,
@@ -296,4 +319,102 @@ fn a_closed_output_is_the_end_and_a_full_one_an_error() {
             assert_eq!(err.is_empty(), expected == Exit::Success, "{line}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_signed_log_is_told_with_what_is_signed_and_what_no_key_can_prove() {
+    let directory = tempfile::tempdir().unwrap();
+    let keys = KeyFiles::new_in(directory.path());
+    let log = directory.path().join("audit.jsonl");
+    let settings = Settings {
+        file: Some(log.clone()),
+        rotation: Rotation::default(),
+        stream: Stream::None,
+        durability: Durability::Strict,
+        on_fault: OnFault::Deny,
+        checkpoints: Some(Checkpoints {
+            key_file: keys.private(),
+            interval: Duration::from_hours(1),
+        }),
+    };
+    let clock = Arc::new(SystemClock::new());
+    let audit = Audit::open(&settings, clock, Redactor::default()).unwrap();
+    for kind in [Kind::Startup, Kind::SessionStart, Kind::Shutdown] {
+        audit.record(Record::new(kind)).await.unwrap();
+    }
+    audit.close(Duration::from_mins(1)).await.unwrap();
+    let text = fs::read_to_string(&log).unwrap();
+    let kinds: Vec<_> = text
+        .lines()
+        .map(|line| line.split("\"kind\":\"").nth(1).unwrap())
+        .map(|rest| rest.split('"').next().unwrap())
+        .collect();
+    let expected = [
+        "startup",
+        "checkpoint",
+        "session_start",
+        "shutdown",
+        "checkpoint",
+    ];
+    assert_eq!(kinds, expected);
+
+    let (public, log) = (keys.public(), log.as_path());
+    let signed = "seq 1 to 5; signed; ends with the stop of the gate";
+    check_signed([&public], [], &[log], Exit::Success, signed);
+    let limits = "not proven: records after the last signed one of a run, and runs or checkpoints";
+    check_signed([&public], [], &[log], Exit::Success, limits);
+    check_signed(
+        [&public],
+        [log],
+        &[log],
+        Exit::Success,
+        "signed one of a run\n",
+    );
+    check(&[log], Exit::Success, "seq 1 to 5; ends");
+    // The end is cut off.
+    let cut = directory.path().join("cut");
+    let lines: Vec<_> = text.split_inclusive('\n').collect();
+    fs::write(&cut, lines[..4].concat()).unwrap();
+    check_signed(
+        [&public],
+        [],
+        &[&cut],
+        Exit::Success,
+        "signed to seq 2; ends",
+    );
+    let missing = "audit.jsonl:5: the log has no seq 5 of";
+    check_signed([&public], [log], &[&cut], Exit::ChainBroken, missing);
+    check_signed([], [log], &[&cut], Exit::ChainBroken, missing);
+    // Another key, a file without one, and one without a checkpoint.
+    let other = KeyFiles::new();
+    let unsigned = "audit.jsonl:2: none of the keys signed this checkpoint";
+    check_signed([&other.public()], [], &[log], Exit::ChainBroken, unsigned);
+    check_signed(
+        [&other.public(), &public],
+        [],
+        &[log],
+        Exit::Success,
+        signed,
+    );
+    check_signed(
+        [log],
+        [],
+        &[log],
+        Exit::NotVerified,
+        "has no Ed25519 public key in PEM",
+    );
+    check_signed(
+        [],
+        [&public],
+        &[log],
+        Exit::NotVerified,
+        "audit.pub.pem` has no checkpoint",
+    );
+    check_signed(
+        [],
+        [Path::new("none")],
+        &[log],
+        Exit::NotVerified,
+        "`none` cannot be read",
+    );
 }

@@ -112,6 +112,10 @@ fn named(config: &Config) -> Vec<(String, PathBuf)> {
         ("--config".to_owned(), read),
         ("policy.dir".to_owned(), config.policy.dir.as_deref()),
         ("audit.file".to_owned(), config.audit.file.as_deref()),
+        (
+            "audit.signing_key_file".to_owned(),
+            config.audit.signing_key_file.as_deref(),
+        ),
         ("ratchet.file".to_owned(), journal),
         ("ratchet.key_file".to_owned(), key.as_deref()),
     ];

@@ -38,6 +38,7 @@ pub(in super::super) fn unusable(config: &Config, roots: &Roots) -> Vec<String> 
         upstreams.err().map(|cause| cause.to_string()),
         entrance.err().map(|cause| cause.to_string()),
         log(config),
+        signing_key(config),
         journal(config),
     ];
     let exposed = exposed::files(config, roots);
@@ -65,6 +66,13 @@ fn starts(open: &Upstreams, isolated: Option<&Upstreams>) -> Vec<String> {
 fn log(config: &Config) -> Option<String> {
     let cause = audit::check_file(config.audit.file.as_deref()?).err()?;
     Some(format!("`audit.file`: {cause}"))
+}
+
+fn signing_key(config: &Config) -> Option<String> {
+    let path = config.audit.signing_key_file.as_deref()?;
+    let cause = audit::check_signing_key(path).err()?;
+    let path = path.display();
+    Some(format!("`audit.signing_key_file`: `{path}` {cause}"))
 }
 
 fn journal(config: &Config) -> Option<String> {

@@ -86,8 +86,20 @@ pub(super) fn audit(
             Listen::Stdio => audit::Stream::Stderr,
             Listen::Http(_) => audit::Stream::Stdout,
         },
+        rotation: audit::Rotation {
+            max_size: config.audit.max_file_size.map(|size| size as u64),
+            max_age: config.audit.max_file_age,
+        },
         durability: durability(&config.audit),
         on_fault: on_fault(&config.audit),
+        checkpoints: config
+            .audit
+            .signing_key_file
+            .clone()
+            .map(|key_file| audit::Checkpoints {
+                key_file,
+                interval: config.audit.checkpoint_interval,
+            }),
     };
     Audit::open(&settings, clock, secrets)
 }

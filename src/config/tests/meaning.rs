@@ -108,10 +108,19 @@ fn the_defaults_are_the_published_ones() {
         file,
         durability,
         on_fault,
+        max_file_size,
+        max_file_age,
+        signing_key_file,
+        checkpoint_interval,
     } = Audit::default();
     assert_eq!(
         (file, durability, on_fault),
         (None, Durability::Async, OnFault::Deny)
+    );
+    assert_eq!((max_file_size, max_file_age), (None, None));
+    assert_eq!(
+        (signing_key_file, checkpoint_interval),
+        (None, Duration::from_mins(1))
     );
     let policy = Policy::default();
     assert_eq!((policy.allow, policy.dir), (None, None));
@@ -153,6 +162,10 @@ fn every_key_arrives_where_it_belongs() {
         file = "audit.jsonl"
         durability = "strict"
         on_fault = "warn"
+        max_file_size = "64MiB"
+        max_file_age = "24h"
+        signing_key_file = "audit.pem"
+        checkpoint_interval = "10s"
         [limits]
         max_message_bytes = "1MiB"
         max_message_bytes_to_agent = 2_000_000
@@ -192,6 +205,10 @@ fn every_key_arrives_where_it_belongs() {
         file: Some(PathBuf::from("/etc/gate/audit.jsonl")),
         durability: Durability::Strict,
         on_fault: OnFault::Warn,
+        max_file_size: Some(64 << 20),
+        max_file_age: Some(Duration::from_hours(24)),
+        signing_key_file: Some(PathBuf::from("/etc/gate/audit.pem")),
+        checkpoint_interval: Duration::from_secs(10),
     };
     assert_eq!(config.audit, audit);
     let timeouts = [

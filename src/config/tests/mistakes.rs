@@ -191,7 +191,7 @@ fn unknown_keys_and_values_get_a_suggestion() {
     );
     check_advice(
         &with("audit.certificate = 1"),
-        "known keys: `durability`, `file`, `on_fault`",
+        "known keys: `checkpoint_interval`, `durability`, `file`, `max_file_age`, `max_file_size`, `on_fault`, `signing_key_file`",
     );
     check_advice(
         "upstream = { url = \"https://a\", headers = { a = \"b\" } }",
@@ -378,6 +378,26 @@ fn paths_are_not_empty() {
         "policy.dir = [\"a\"]",
         &["2 policy.dir: expected a string, found an array"],
     );
+}
+
+#[test]
+fn keys_of_a_log_need_what_they_apply_to() {
+    for (text, expected) in [
+        (
+            "max_file_size = \"1MiB\"",
+            "audit.max_file_size: only applies with `file`",
+        ),
+        (
+            "max_file_age = \"1h\"",
+            "audit.max_file_age: only applies with `file`",
+        ),
+        (
+            "checkpoint_interval = \"1h\"",
+            "audit.checkpoint_interval: only applies with `signing_key_file`",
+        ),
+    ] {
+        check_rest(&format!("[audit]\n{text}"), &[&format!("3 {expected}")]);
+    }
 }
 
 #[test]

@@ -119,9 +119,11 @@ const SECTIONS: &str = "
     upstream.isolated.command = [\"isolated\"]
     truncation.prompts.a = 'none'
     consent.channels = ['elicitation']
+    audit.signing_key_file = 'audit.pem'
 ";
 
-const OF_SECTIONS: [&str; 3] = [
+const OF_SECTIONS: [&str; 4] = [
+    "audit.checkpoint_interval",
     "upstream.isolated.min_sensitivity",
     "truncation.",
     "consent.",
@@ -161,7 +163,7 @@ fn the_schema_has_the_defaults_of_the_code() {
     assert!(over_http.len() >= 12, "{over_http:?}");
     let base = "upstream.command = [\"server\"]\n";
     assert_eq!(confined.len(), 14, "{confined:?}");
-    assert_eq!(of_sections.len(), 7, "{of_sections:?}");
+    assert_eq!(of_sections.len(), 8, "{of_sections:?}");
     let groups = [
         (base, over_stdio),
         (OVER_HTTP, over_http),
@@ -381,6 +383,13 @@ const REFUSED: &[&str] = &[
     "policy.pinning = \"enforce\"",
     "audit.durability = \"strict\"",
     "audit.on_fault = \"allow\"",
+    "audit.max_file_size = \"10MiB\"",
+    "audit.max_file_age = \"1h\"",
+    "audit.checkpoint_interval = \"1m\"",
+    "audit = { file = \"a\", max_file_size = 1000 }",
+    "audit = { file = \"a\", max_file_age = \"1d\" }",
+    "audit.signing_key_file = \"\"",
+    "audit = { signing_key_file = \"k\", checkpoint_interval = 60 }",
     "limits.max_message_bytes = 1",
     "limits.max_message_bytes = \"4 MiB\"",
     "limits.max_depth = 65",

@@ -1,0 +1,507 @@
+//! Rotation of the audit file: when it ends, the names of older files, and their compression.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read, Seek as _, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use ruzstd::decoding::StreamingDecoder;
+use ruzstd::encoding::{CompressionLevel, compress};
+use sha2::{Digest as _, Sha256};
+
+use super::file::{directory_of, is_at, private_options, sync_directory, without_locks};
+
+/// The ending of a compressed file.
+const COMPRESSED: &str = "zst";
+
+/// Bytes at the beginning of a file that have the time of its first record.
+const HEAD: usize = 256;
+
+/// When a file ends and the next one begins.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rotation {
+    /// In bytes.
+    pub max_size: Option<u64>,
+    /// Since the first record.
+    pub max_age: Option<Duration>,
+}
+
+impl Rotation {
+    pub(super) fn is_off(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether a file of this length, whose first record has this time, has ended.
+    pub(super) fn is_due(&self, length: u64, first: Option<Timestamp>, now: Timestamp) -> bool {
+        let is_large = self.max_size.is_some_and(|most| length >= most);
+        let age = first.and_then(|first| Duration::try_from(now.duration_since(first)).ok());
+        let is_old = age.zip(self.max_age).is_some_and(|(age, most)| age >= most);
+        length > 0 && (is_large || is_old)
+    }
+}
+
+/// The time of the first record of a file.
+pub(super) fn first_time(file: &mut File) -> io::Result<Option<Timestamp>> {
+    let mut head = Vec::with_capacity(HEAD);
+    file.rewind()?;
+    file.take(HEAD as u64).read_to_end(&mut head)?;
+    let head = String::from_utf8_lossy(&head);
+    let rest = head.split_once("\"timestamp\":\"");
+    let time = rest.and_then(|(_, rest)| rest.split_once('"'));
+    Ok(time.and_then(|(time, _)| time.parse().ok()))
+}
+
+/// The name of a file that ended at this time: `audit-20261127T061500.123456Z.jsonl`. In the order of their
+/// names, older files come first and the current one last.
+pub(super) fn older_name(path: &Path, now: Timestamp) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(now.strftime("-%Y%m%dT%H%M%S.%6fZ").to_string());
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
+}
+
+/// Whether [`older_name`] gave a file its name, and it is not compressed.
+fn is_older(path: &Path, name: &OsStr) -> bool {
+    let text = |part: Option<&OsStr>| part.and_then(OsStr::to_str).map(str::to_owned);
+    let (Some(stem), Some(name)) = (text(path.file_stem()), name.to_str()) else {
+        return false;
+    };
+    let ending = text(path.extension()).map_or_else(String::new, |it| format!(".{it}"));
+    let time = name
+        .strip_prefix(&stem)
+        .and_then(|rest| rest.strip_prefix('-'))
+        .and_then(|rest| rest.strip_suffix(&ending));
+    time.is_some_and(|time| {
+        let shape = time
+            .chars()
+            .map(|c| if c.is_ascii_digit() { 'd' } else { c });
+        shape.eq("ddddddddTdddddd.ddddddZ".chars())
+    })
+}
+
+/// Compresses the older files of a log on a thread of its own.
+pub(super) fn compress_older(path: &Path) {
+    let path = path.to_owned();
+    let started = std::thread::Builder::new()
+        .name("audit-compress".into())
+        .spawn(move || compress_all(&path));
+    if let Err(error) = started {
+        tracing::warn!("older audit files cannot be compressed: {error}");
+    }
+}
+
+/// Compresses the older files of a log, those too that an earlier gate did not finish.
+pub(super) fn compress_all(path: &Path) {
+    for older in older_files(path) {
+        if let Err(error) = compress_file(&older) {
+            let older = older.display();
+            tracing::warn!("the audit file `{older}` cannot be compressed: {error}");
+        }
+    }
+}
+
+/// The older files of a log that are not compressed.
+pub(super) fn older_files(path: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(directory_of(path)) else {
+        return Vec::new();
+    };
+    let names = entries.filter_map(|entry| Some(entry.ok()?.file_name()));
+    let older = names.filter(|name| is_older(path, name));
+    let mut older: Vec<_> = older.map(|name| path.with_file_name(name)).collect();
+    older.sort();
+    older
+}
+
+/// Replaces a file by its compressed form, once that was read back and compared.
+fn compress_file(path: &Path) -> io::Result<()> {
+    let compressed = with_ending(path, COMPRESSED);
+    let unfinished = with_ending(&compressed, "tmp");
+    let options = private_options().write(true).create(true).clone();
+    let mut target = options.open(&unfinished)?;
+    // Another gate may compress the file, or may just have done it.
+    if !is_locked_by(&target, &unfinished)? {
+        return Ok(());
+    }
+    let file = match private_options().open(path) {
+        Ok(file) => file,
+        Err(error) => {
+            fs::remove_file(&unfinished)?;
+            return if error.kind() == io::ErrorKind::NotFound {
+                Ok(())
+            } else {
+                Err(error)
+            };
+        }
+    };
+    target.set_len(0)?;
+    let written = write_compressed(&file, &mut target)?;
+    target.sync_all()?;
+    target.rewind()?;
+    if read_back(&target)? != written {
+        let problem = "the compressed form differs from the file";
+        return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+    }
+    fs::rename(&unfinished, &compressed)?;
+    sync_directory(path);
+    fs::remove_file(path)?;
+    sync_directory(path);
+    Ok(())
+}
+
+/// Locks the file if no other process has, and if it still has this name.
+fn is_locked_by(file: &File, path: &Path) -> io::Result<bool> {
+    match file.try_lock() {
+        Ok(()) => Ok(is_at(file, path)),
+        Err(fs::TryLockError::WouldBlock) => Ok(false),
+        Err(fs::TryLockError::Error(error)) => without_locks(error).map(|()| true),
+    }
+}
+
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(".");
+    name.push(ending);
+    name.into()
+}
+
+type FileDigest = [u8; 32];
+
+/// Compresses a file and returns the digest of its content.
+fn write_compressed(file: &File, target: &mut File) -> io::Result<FileDigest> {
+    let mut source = Source {
+        file: BufReader::new(file),
+        digest: Sha256::new(),
+        error: None,
+    };
+    let mut drain = Drain {
+        file: target,
+        error: None,
+    };
+    compress(&mut source, &mut drain, CompressionLevel::Fastest);
+    match source.error.or(drain.error) {
+        Some(error) => Err(error),
+        None => Ok(source.digest.finalize().into()),
+    }
+}
+
+fn read_back(compressed: &File) -> io::Result<FileDigest> {
+    let invalid = |error| io::Error::new(io::ErrorKind::InvalidData, error);
+    let mut content = StreamingDecoder::new(BufReader::new(compressed))
+        .map_err(|error| invalid(error.to_string()))?;
+    let mut digest = Sha256::new();
+    let mut piece = vec![0; 64 << 10];
+    loop {
+        match content.read(&mut piece)? {
+            0 => return Ok(digest.finalize().into()),
+            read => digest.update(piece.get(..read).unwrap_or_default()),
+        }
+    }
+}
+
+/// The compressor panics on an error of its reader or writer. These two keep the error and report none.
+struct Source<'f> {
+    file: BufReader<&'f File>,
+    digest: Sha256,
+    error: Option<io::Error>,
+}
+
+impl Read for &mut Source<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.file.read(bytes) {
+                Ok(read) => {
+                    self.digest.update(bytes.get(..read).unwrap_or_default());
+                    return Ok(read);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.error = Some(error);
+                    return Ok(0);
+                }
+            }
+        }
+    }
+}
+
+struct Drain<'f> {
+    file: &'f mut File,
+    error: Option<io::Error>,
+}
+
+impl Write for &mut Drain<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.error.is_none() {
+            self.error = self.file.write_all(bytes).err();
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicI64, Ordering};
+
+    use super::super::file::FileSink;
+    use super::super::read::{self, Source};
+    use super::super::sink::{Lane, Sync};
+    use super::*;
+    use crate::clock::Clock;
+
+    /// A clock that moves by a millisecond at each look, so that no two files have one name.
+    #[derive(Debug, Default)]
+    struct Moving(AtomicI64);
+
+    impl Clock for Moving {
+        fn now(&self) -> Timestamp {
+            Timestamp::from_millisecond(self.0.fetch_add(1, Ordering::Relaxed)).unwrap()
+        }
+
+        fn elapsed(&self) -> Duration {
+            Duration::ZERO
+        }
+    }
+
+    struct Log {
+        directory: tempfile::TempDir,
+        clock: Arc<Moving>,
+    }
+
+    impl Log {
+        fn new() -> Self {
+            Self {
+                directory: tempfile::tempdir().unwrap(),
+                clock: Arc::default(),
+            }
+        }
+
+        fn path(&self) -> PathBuf {
+            self.directory.path().join("audit.jsonl")
+        }
+
+        fn gate(&self, rotation: Rotation) -> Lane {
+            let clock = Arc::clone(&self.clock);
+            Lane::new(Box::new(
+                FileSink::open(&self.path(), rotation, clock).unwrap(),
+            ))
+        }
+
+        /// The names of all files, in their order, once older ones are compressed.
+        fn names(&self) -> Vec<String> {
+            loop {
+                compress_all(&self.path());
+                let entries = fs::read_dir(self.directory.path()).unwrap();
+                let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+                let mut names: Vec<_> = names.collect();
+                names.sort();
+                // The threads of gates may not have finished.
+                let is_done =
+                    |name: &String| !name.ends_with("Z.jsonl") && !name.ends_with("st.tmp");
+                if names.iter().all(is_done) {
+                    return names;
+                }
+                std::thread::yield_now();
+            }
+        }
+
+        /// All lines, in the order of the files' names.
+        fn lines(&self) -> Vec<String> {
+            let names = self.names().into_iter();
+            let sources = names.map(|name| Source::File(self.directory.path().join(name)));
+            let sources: Vec<_> = sources.collect();
+            let mut all = Vec::new();
+            let lines = |piece: &read::Piece| {
+                let lines = piece.lines().map(|(_, line)| line.to_vec());
+                lines
+                    .map(|line| String::from_utf8(line).unwrap())
+                    .collect::<Vec<_>>()
+            };
+            let read: Option<()> = read::read(&sources, lines, |_, lines| {
+                all.extend(lines);
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+            assert_eq!(read, None);
+            all
+        }
+    }
+
+    fn append(lane: &mut Lane, text: &str) {
+        lane.deliver(text.as_bytes(), Sync::Wanted).unwrap();
+        lane.next();
+    }
+
+    fn of_size(bytes: u64) -> Rotation {
+        Rotation {
+            max_size: Some(bytes),
+            max_age: None,
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_large_enough_ends_and_is_compressed_and_no_line_is_lost() {
+        let log = Log::new();
+        let mut gate = log.gate(of_size(10));
+        let lines: Vec<_> = (0..20).map(|number| format!("line {number}")).collect();
+        for line in &lines {
+            append(&mut gate, &format!("{line}\n"));
+        }
+        assert_eq!(log.lines(), lines);
+        let names = log.names();
+        // Two lines have more than ten bytes.
+        assert_eq!(names.len(), 10, "{names:?}");
+        assert_eq!(names.last().unwrap(), "audit.jsonl");
+        let form = |name: &String| {
+            name.starts_with("audit-19700101T0000") && name.ends_with("Z.jsonl.zst")
+        };
+        assert!(names.iter().rev().skip(1).all(form), "{names:?}");
+        // Without limits nothing ends.
+        let log = Log::new();
+        let mut gate = log.gate(Rotation::default());
+        for line in &lines {
+            append(&mut gate, line);
+        }
+        assert_eq!(log.names(), ["audit.jsonl"]);
+    }
+
+    #[test]
+    fn a_file_whose_first_record_is_old_enough_ends_and_the_age_survives_a_restart() {
+        let rotation = Rotation {
+            max_size: None,
+            max_age: Some(Duration::from_mins(1)),
+        };
+        let log = Log::new();
+        let record = |text: &str| {
+            format!(
+                "{{\"timestamp\":\"{}\",\"text\":\"{text}\"}}",
+                log.clock.now()
+            )
+        };
+        let (first, second, third) = (record("first"), record("second"), record("third"));
+        append(&mut log.gate(rotation.clone()), &format!("{first}\n"));
+        log.clock.0.fetch_add(59_900, Ordering::Relaxed);
+        append(&mut log.gate(rotation.clone()), &format!("{second}\n"));
+        assert_eq!(log.names().len(), 1);
+        log.clock.0.fetch_add(100, Ordering::Relaxed);
+        let mut gate = log.gate(rotation);
+        append(&mut gate, &format!("{third}\n"));
+        append(&mut gate, &format!("{third}\n"));
+        assert_eq!(log.names().len(), 2);
+        assert_eq!(log.lines(), [first, second, third.clone(), third]);
+    }
+
+    #[test]
+    fn gates_that_share_a_file_go_on_in_the_same_new_one() {
+        let log = Log::new();
+        let mut gates: Vec<_> = (0..3).map(|_| log.gate(of_size(20))).collect();
+        let lines: Vec<_> = (0..60).map(|number| format!("line {number}")).collect();
+        for (number, line) in lines.iter().enumerate() {
+            append(&mut gates[number % 3], &format!("{line}\n"));
+        }
+        assert_eq!(log.lines(), lines);
+        // The same with all of them at once, where only each gate's own order is known.
+        let log = Log::new();
+        std::thread::scope(|scope| {
+            for name in ["a", "b", "c"] {
+                let mut gate = log.gate(of_size(50));
+                scope.spawn(move || {
+                    for number in 0..50 {
+                        append(&mut gate, &format!("{name} {number}\n"));
+                    }
+                });
+            }
+        });
+        let lines = log.lines();
+        for name in ["a ", "b ", "c "] {
+            let own: Vec<_> = lines.iter().filter(|line| line.starts_with(name)).collect();
+            let expected: Vec<_> = (0..50).map(|number| format!("{name}{number}")).collect();
+            assert_eq!(own, expected.iter().collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_renamed_grows_on() {
+        let log = Log::new();
+        let mut gate = log.gate(of_size(1));
+        append(&mut gate, "one\n");
+        let now = log.clock.0.load(Ordering::Relaxed);
+        let taken = |time| older_name(&log.path(), Timestamp::from_millisecond(time).unwrap());
+        for time in now..now + 10 {
+            fs::create_dir(taken(time)).unwrap();
+        }
+        append(&mut gate, "two\n");
+        assert_eq!(fs::read_to_string(log.path()).unwrap(), "one\ntwo\n");
+        for time in now..now + 10 {
+            fs::remove_dir(taken(time)).unwrap();
+        }
+        append(&mut gate, "three\n");
+        assert_eq!(fs::read_to_string(log.path()).unwrap(), "three\n");
+        assert_eq!(log.lines(), ["one", "two", "three"]);
+    }
+
+    #[test]
+    fn what_a_killed_gate_left_is_compressed_by_the_next_one() {
+        let log = Log::new();
+        let older = older_name(&log.path(), Timestamp::UNIX_EPOCH);
+        let compressed = with_ending(&older, COMPRESSED);
+        let unfinished = with_ending(&compressed, "tmp");
+        for left in ["nothing", "a part", "all of it"] {
+            fs::write(&older, "one\ntwo\n").unwrap();
+            match left {
+                "a part" => fs::write(&unfinished, "longer than what is written over it").unwrap(),
+                "all of it" => fs::write(&compressed, "").unwrap(),
+                _ => {}
+            }
+            append(&mut log.gate(of_size(1 << 20)), "");
+            assert_eq!(
+                log.names(),
+                [
+                    compressed.file_name().unwrap().to_str().unwrap(),
+                    "audit.jsonl"
+                ]
+            );
+            assert_eq!(log.lines(), ["one", "two"], "{left}");
+        }
+    }
+
+    #[test]
+    fn only_names_that_a_gate_gave_are_of_older_files() {
+        let path = Path::new("/var/log/audit.jsonl");
+        let older = older_name(path, Timestamp::UNIX_EPOCH);
+        assert_eq!(
+            older,
+            Path::new("/var/log/audit-19700101T000000.000000Z.jsonl")
+        );
+        for (name, expected) in [
+            ("audit-19700101T000000.000000Z.jsonl", true),
+            ("audit-19700101T000000.000000Z.jsonl.zst", false),
+            ("audit-19700101T000000.000000Z.jsonl.zst.tmp", false),
+            ("audit-19700101T000000.000000Z", false),
+            ("audit-19700101T000000Z.jsonl", false),
+            ("audit-19700101-000000.000000Z.jsonl", false),
+            ("other-19700101T000000.000000Z.jsonl", false),
+            ("audit.jsonl", false),
+            ("audit-notes.jsonl", false),
+            ("", false),
+        ] {
+            assert_eq!(is_older(path, OsStr::new(name)), expected, "{name}");
+        }
+        // A log without an ending.
+        let older = older_name(Path::new("audit"), Timestamp::UNIX_EPOCH);
+        assert!(
+            is_older(Path::new("audit"), older.as_os_str()),
+            "{}",
+            older.display()
+        );
+    }
+}
