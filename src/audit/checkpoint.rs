@@ -68,9 +68,7 @@ impl fmt::Debug for SigningKey {
 impl SigningKey {
     /// Reads a key in PEM (PKCS #8), as `openssl genpkey -algorithm ed25519` writes it.
     pub(super) fn read(path: &Path) -> Result<Self, KeyError> {
-        let file = File::open(path).map_err(KeyError::Read)?;
-        check_owner_only(&file)?;
-        let text = read(file)?;
+        let text = read_secret(path)?;
         let der = PrivatePkcs8KeyDer::from_pem_slice(&text).map_err(|_| KeyError::NoPrivateKey)?;
         // `openssl` leaves out the public key, which is no part of what is signed.
         let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(der.secret_pkcs8_der())
@@ -110,7 +108,7 @@ impl VerifyingKey {
     /// # Errors
     /// [`KeyError`] for a file that cannot be read or has no such key.
     pub fn read(path: &Path) -> Result<Self, KeyError> {
-        let text = read(File::open(path).map_err(KeyError::Read)?)?;
+        let text = read(open(path)?)?;
         let der =
             SubjectPublicKeyInfoDer::from_pem_slice(&text).map_err(|_| KeyError::NoPublicKey)?;
         let bytes = der.strip_prefix(PUBLIC_PREFIX);
@@ -140,8 +138,14 @@ impl VerifyingKey {
 pub enum KeyError {
     #[error("cannot be read: {0}")]
     Read(io::Error),
+    #[error("is not a regular file")]
+    NotAFile,
     #[error("is larger than {LONGEST_FILE} bytes")]
     TooLarge,
+    #[error("has fewer than 32 bytes")]
+    TooShort,
+    #[error("cannot be made: the system has no random bytes")]
+    NoRandomBytes,
     #[error("can be read or written by other users: remove their access (`chmod 600`)")]
     NotSecret,
     #[error("has no Ed25519 private key in PEM: `openssl genpkey -algorithm ed25519` makes one")]
@@ -150,6 +154,31 @@ pub enum KeyError {
         "has no Ed25519 public key in PEM: `openssl pkey -pubout` writes that of a private key"
     )]
     NoPublicKey,
+}
+
+/// Reads a file that no other user can read.
+pub(super) fn read_secret(path: &Path) -> Result<Zeroizing<Vec<u8>>, KeyError> {
+    let file = open(path)?;
+    check_owner_only(&file)?;
+    read(file)
+}
+
+/// Opens a regular file, perhaps behind links. A FIFO is not waited for.
+fn open(path: &Path) -> Result<File, KeyError> {
+    let mut options = File::options();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        let flags = rustix::fs::OFlags::NONBLOCK.bits();
+        options.custom_flags(i32::try_from(flags).unwrap_or_default());
+    }
+    let file = options.open(path).map_err(KeyError::Read)?;
+    if file.metadata().map_err(KeyError::Read)?.is_file() {
+        Ok(file)
+    } else {
+        Err(KeyError::NotAFile)
+    }
 }
 
 fn read(file: File) -> Result<Zeroizing<Vec<u8>>, KeyError> {
@@ -236,7 +265,7 @@ impl KeyFiles {
 }
 
 #[cfg(test)]
-fn write_private(path: &Path, text: &[u8]) {
+pub(super) fn write_private(path: &Path, text: &[u8]) {
     use std::io::Write as _;
     let mut options = File::options();
     options.write(true).create(true).truncate(true);
@@ -327,7 +356,16 @@ mod tests {
         VerifyingKey::read(&files.private()).unwrap_err();
         #[cfg(unix)]
         {
+            use rustix::fs::{CWD, FileType, Mode, mknodat};
             use std::os::unix::fs::PermissionsExt;
+            let fifo = files.directory.join("fifo");
+            mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+            for error in [
+                SigningKey::read(&fifo).map(drop).unwrap_err(),
+                VerifyingKey::read(&fifo).map(drop).unwrap_err(),
+            ] {
+                assert!(matches!(error, KeyError::NotAFile), "{error}");
+            }
             let open = std::fs::Permissions::from_mode(0o640);
             std::fs::set_permissions(files.private(), open).unwrap();
             let error = SigningKey::read(&files.private()).unwrap_err();

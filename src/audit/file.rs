@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use super::chain::{LineHash, last_line};
 use super::fault::OpenError;
-use super::rotation::{Rotation, compress_older, first_time, older_name};
+use super::rotation::{Rotation, compress_older, first_time, last_older_line, next_older_name};
 use super::sink::{LinePosition, Sink};
 use crate::clock::Clock;
 
@@ -63,7 +63,9 @@ impl FileSink {
             path: path.to_owned(),
             #[cfg(unix)]
             identity: identity(&file.metadata().map_err(|error| open_error(path, error))?),
-            last_line: last_line(&mut file).map_err(|error| open_error(path, error))?,
+            last_line: last_line(&mut file)
+                .map_err(|error| open_error(path, error))?
+                .or_else(|| last_older_line(path)),
             first: first_time(&mut file).map_err(|error| open_error(path, error))?,
             file,
             end: None,
@@ -94,13 +96,20 @@ impl FileSink {
 
     /// Gives the file the name of an older one, and begins a new one.
     fn rotate(&mut self) -> io::Result<()> {
-        let older = older_name(&self.path, self.clock.now());
+        let older = next_older_name(&self.path, self.clock.now());
         if older.try_exists()? {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
+        let permissions = self.file.metadata()?.permissions();
         fs::rename(&self.path, &older)?;
-        unlock(&self.file);
-        self.lock_named()?;
+        if let Err(error) = self.lock_named() {
+            // Without a new file, records go on in the old one.
+            if !self.path.try_exists()? {
+                fs::rename(&older, &self.path)?;
+            }
+            return Err(error);
+        }
+        self.file.set_permissions(permissions)?;
         compress_older(&self.path);
         Ok(())
     }
@@ -144,6 +153,7 @@ impl FileSink {
                     tracing::warn!("the audit file `{path}` cannot be rotated: {error}");
                 }
                 self.rotation_state = RotationState::Failed;
+                lock(&self.file)?;
             }
             Err(error) => return Err(error),
         }
@@ -171,6 +181,10 @@ impl Sink for FileSink {
         self.lock_named()?;
         let mut length = self.file.metadata()?.len();
         let now = self.clock.now();
+        let is_cut = self.end.is_some_and(|end| length < end);
+        if length > 0 && self.rotation.max_age.is_some() && (self.first.is_none() || is_cut) {
+            self.first = first_time(&mut self.file)?;
+        }
         if self.rotation.is_due(length, self.first, now) {
             self.rotate_or_tell()?;
             length = self.file.metadata()?.len();

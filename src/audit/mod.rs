@@ -6,6 +6,7 @@ mod backpressure;
 mod builder;
 mod chain;
 mod checkpoint;
+mod digest;
 mod fault;
 mod file;
 mod finding;
@@ -30,6 +31,7 @@ mod writer;
 #[cfg(test)]
 pub(crate) use checkpoint::KeyFiles;
 pub use checkpoint::{KeyError, VerifyingKey, check_signing_key};
+pub use digest::DigestKey;
 pub use fault::{AuditFault, OpenError};
 pub use file::check as check_file;
 pub use finding::{Finding, Guard};
@@ -42,7 +44,7 @@ pub use record::{
     Reason, Record, Scope, Sensitivity, Shadow, TargetStatus, TraceFields,
 };
 pub use redact::{MARKER, Redactor, SecretTooShort};
-pub use rotation::Rotation;
+pub use rotation::{Rotation, is_rotated};
 pub use settings::{Checkpoints, Durability, OnFault, Settings, Stream};
 pub use sink::{LinePosition, Sink};
 pub use text::Text;

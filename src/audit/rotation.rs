@@ -3,15 +3,23 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Seek as _, Write};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 use ruzstd::decoding::StreamingDecoder;
 use ruzstd::encoding::{CompressionLevel, compress};
 use sha2::{Digest as _, Sha256};
 
+use super::chain::LineHash;
 use super::file::{directory_of, is_at, private_options, sync_directory, without_locks};
+use super::read::{Piece, Source, read};
+
+/// The time in the name of an older file.
+const TIME: &str = "%Y%m%dT%H%M%S.%6fZ";
 
 /// The ending of a compressed file.
 const COMPRESSED: &str = "zst";
@@ -55,9 +63,9 @@ pub(super) fn first_time(file: &mut File) -> io::Result<Option<Timestamp>> {
 
 /// The name of a file that ended at this time: `audit-20261127T061500.123456Z.jsonl`. In the order of their
 /// names, older files come first and the current one last.
-pub(super) fn older_name(path: &Path, now: Timestamp) -> PathBuf {
+pub(super) fn older_name(path: &Path, time: Timestamp) -> PathBuf {
     let mut name = path.file_stem().unwrap_or_default().to_owned();
-    name.push(now.strftime("-%Y%m%dT%H%M%S.%6fZ").to_string());
+    name.push(time.strftime(&format!("-{TIME}")).to_string());
     if let Some(extension) = path.extension() {
         name.push(".");
         name.push(extension);
@@ -65,23 +73,85 @@ pub(super) fn older_name(path: &Path, now: Timestamp) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Whether [`older_name`] gave a file its name, and it is not compressed.
-fn is_older(path: &Path, name: &OsStr) -> bool {
-    let text = |part: Option<&OsStr>| part.and_then(OsStr::to_str).map(str::to_owned);
-    let (Some(stem), Some(name)) = (text(path.file_stem()), name.to_str()) else {
-        return false;
+/// The name of the file that ends now. It comes after all older ones, also if the clock went back.
+pub(super) fn next_older_name(path: &Path, now: Timestamp) -> PathBuf {
+    let times = names_beside(path).into_iter().filter_map(|name| {
+        let name = name.to_str()?.to_owned();
+        let name = name
+            .strip_suffix(&format!(".{COMPRESSED}"))
+            .unwrap_or(&name);
+        older_time(path, OsStr::new(name))
+    });
+    let after = times
+        .max()
+        .and_then(|time| time.checked_add(Duration::from_micros(1)).ok());
+    older_name(path, after.map_or(now, |after| after.max(now)))
+}
+
+/// The time in a name that [`older_name`] gave. `None` for other files, and compressed ones.
+fn older_time(path: &Path, name: &OsStr) -> Option<Timestamp> {
+    let ending = match path.extension() {
+        Some(extension) => format!(".{}", extension.to_str()?),
+        None => String::new(),
     };
-    let ending = text(path.extension()).map_or_else(String::new, |it| format!(".{it}"));
     let time = name
-        .strip_prefix(&stem)
-        .and_then(|rest| rest.strip_prefix('-'))
-        .and_then(|rest| rest.strip_suffix(&ending));
-    time.is_some_and(|time| {
-        let shape = time
-            .chars()
-            .map(|c| if c.is_ascii_digit() { 'd' } else { c });
-        shape.eq("ddddddddTdddddd.ddddddZ".chars())
-    })
+        .to_str()?
+        .strip_prefix(path.file_stem()?.to_str()?)?
+        .strip_prefix('-')?
+        .strip_suffix(&ending)?;
+    let time = DateTime::strptime(TIME, time)
+        .ok()?
+        .to_zoned(TimeZone::UTC)
+        .ok()?
+        .timestamp();
+    // Exactly, and not in another spelling.
+    (older_name(path, time).file_name()? == name).then_some(time)
+}
+
+/// Whether a gate gave a file its name when it rotated the log.
+pub fn is_rotated(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str);
+    let log = name.and_then(|name| {
+        let (stem, rest) = name.rsplit_once('-')?;
+        let (_, ending) = rest.split_once('Z')?;
+        Some((format!("{stem}{ending}"), name))
+    });
+    log.is_some_and(|(log, name)| older_time(Path::new(&log), OsStr::new(name)).is_some())
+}
+
+/// The last line of the newest older file, which a new file continues.
+pub(super) fn last_older_line(path: &Path) -> Option<LineHash> {
+    let is_older = |name: &OsString| {
+        let plain = name.to_str().and_then(|name| name.strip_suffix(".zst"));
+        let plain = plain.map_or(name.as_os_str(), OsStr::new);
+        older_time(path, plain)
+    };
+    let older = names_beside(path).into_iter();
+    let newest = older
+        .max_by_key(is_older)
+        .filter(|name| is_older(name).is_some())?;
+    let newest = path.with_file_name(newest);
+    let mut last = None;
+    // The last line with a line feed, as of a file that is not compressed.
+    let lines = |piece: &Piece| piece.last_whole_line().map(LineHash::of);
+    let read: Result<Option<()>, _> = read(&[Source::File(newest)], lines, |_, line| {
+        last = line.or(last);
+        ControlFlow::Continue(())
+    });
+    if let Err(error) = read {
+        tracing::warn!("the audit file continues no older one: {error}");
+        return None;
+    }
+    last
+}
+
+fn names_beside(path: &Path) -> Vec<OsString> {
+    let Ok(entries) = fs::read_dir(directory_of(path)) else {
+        return Vec::new();
+    };
+    entries
+        .filter_map(|entry| Some(entry.ok()?.file_name()))
+        .collect()
 }
 
 /// Compresses the older files of a log on a thread of its own.
@@ -107,11 +177,8 @@ pub(super) fn compress_all(path: &Path) {
 
 /// The older files of a log that are not compressed.
 pub(super) fn older_files(path: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(directory_of(path)) else {
-        return Vec::new();
-    };
-    let names = entries.filter_map(|entry| Some(entry.ok()?.file_name()));
-    let older = names.filter(|name| is_older(path, name));
+    let names = names_beside(path).into_iter();
+    let older = names.filter(|name| older_time(path, name).is_some());
     let mut older: Vec<_> = older.map(|name| path.with_file_name(name)).collect();
     older.sort();
     older
@@ -120,46 +187,85 @@ pub(super) fn older_files(path: &Path) -> Vec<PathBuf> {
 /// Replaces a file by its compressed form, once that was read back and compared.
 fn compress_file(path: &Path) -> io::Result<()> {
     let compressed = with_ending(path, COMPRESSED);
-    let unfinished = with_ending(&compressed, "tmp");
-    let options = private_options().write(true).create(true).clone();
-    let mut target = options.open(&unfinished)?;
-    // Another gate may compress the file, or may just have done it.
-    if !is_locked_by(&target, &unfinished)? {
+    let unfinished = unfinished_name(&compressed);
+    let Some(mut target) = begin_locked(&unfinished)? else {
         return Ok(());
-    }
-    let file = match private_options().open(path) {
-        Ok(file) => file,
+    };
+    let written = compress_to(path, &compressed, &mut target);
+    match written {
+        Ok(true) => fs::rename(&unfinished, &compressed)?,
+        // What was written would take the place of records.
+        Ok(false) => fs::remove_file(&unfinished)?,
         Err(error) => {
             fs::remove_file(&unfinished)?;
-            return if error.kind() == io::ErrorKind::NotFound {
-                Ok(())
-            } else {
-                Err(error)
-            };
+            let is_gone = error.kind() == io::ErrorKind::NotFound;
+            return if is_gone { Ok(()) } else { Err(error) };
         }
-    };
-    target.set_len(0)?;
-    let written = write_compressed(&file, &mut target)?;
-    target.sync_all()?;
-    target.rewind()?;
-    if read_back(&target)? != written {
-        let problem = "the compressed form differs from the file";
-        return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
     }
-    fs::rename(&unfinished, &compressed)?;
     sync_directory(path);
     fs::remove_file(path)?;
     sync_directory(path);
     Ok(())
 }
 
+/// Whether the target has the compressed form. It needs none if a gate was killed before it removed the file.
+fn compress_to(path: &Path, compressed: &Path, target: &mut File) -> io::Result<bool> {
+    let file = private_options().open(path)?;
+    if let Ok(there) = private_options().open(compressed)
+        && let Ok(there) = read_back(&there)
+    {
+        return if digest_of(&file)? == there {
+            Ok(false)
+        } else {
+            let problem = "its compressed form is there, and differs";
+            Err(io::Error::new(io::ErrorKind::AlreadyExists, problem))
+        };
+    }
+    let written = write_compressed(&file, target)?;
+    target.set_permissions(file.metadata()?.permissions())?;
+    target.sync_all()?;
+    target.rewind()?;
+    if read_back(target)? != written {
+        let problem = "the compressed form differs from the file";
+        return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+    }
+    Ok(true)
+}
+
+/// Makes a file and locks it. `None` if another gate does the same.
+fn begin_locked(path: &Path) -> io::Result<Option<File>> {
+    loop {
+        match private_options().write(true).create_new(true).open(path) {
+            Ok(file) => return Ok(try_lock_named(&file, path)?.then_some(file)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+        let Ok(left) = private_options().open(path) else {
+            return Ok(None);
+        };
+        if !try_lock_named(&left, path)? {
+            return Ok(None);
+        }
+        // The gate that began it was killed.
+        fs::remove_file(path)?;
+    }
+}
+
 /// Locks the file if no other process has, and if it still has this name.
-fn is_locked_by(file: &File, path: &Path) -> io::Result<bool> {
+fn try_lock_named(file: &File, path: &Path) -> io::Result<bool> {
     match file.try_lock() {
         Ok(()) => Ok(is_at(file, path)),
         Err(fs::TryLockError::WouldBlock) => Ok(false),
         Err(fs::TryLockError::Error(error)) => without_locks(error).map(|()| true),
     }
+}
+
+/// A name that no pattern of log files matches.
+fn unfinished_name(compressed: &Path) -> PathBuf {
+    let mut name = OsString::from(".");
+    name.push(compressed.file_name().unwrap_or_default());
+    name.push(".tmp");
+    compressed.with_file_name(name)
 }
 
 fn with_ending(path: &Path, ending: &str) -> PathBuf {
@@ -173,7 +279,7 @@ type FileDigest = [u8; 32];
 
 /// Compresses a file and returns the digest of its content.
 fn write_compressed(file: &File, target: &mut File) -> io::Result<FileDigest> {
-    let mut source = Source {
+    let mut source = Content {
         file: BufReader::new(file),
         digest: Sha256::new(),
         error: None,
@@ -189,28 +295,41 @@ fn write_compressed(file: &File, target: &mut File) -> io::Result<FileDigest> {
     }
 }
 
+fn digest_of(file: &File) -> io::Result<FileDigest> {
+    let mut digest = Sha256::new();
+    digest_all(&mut BufReader::new(file), &mut digest)?;
+    Ok(digest.finalize().into())
+}
+
 fn read_back(compressed: &File) -> io::Result<FileDigest> {
     let invalid = |error| io::Error::new(io::ErrorKind::InvalidData, error);
     let mut content = StreamingDecoder::new(BufReader::new(compressed))
         .map_err(|error| invalid(error.to_string()))?;
     let mut digest = Sha256::new();
+    digest_all(&mut content, &mut digest)?;
+    Ok(digest.finalize().into())
+}
+
+fn digest_all(content: &mut dyn Read, digest: &mut Sha256) -> io::Result<()> {
     let mut piece = vec![0; 64 << 10];
     loop {
-        match content.read(&mut piece)? {
-            0 => return Ok(digest.finalize().into()),
-            read => digest.update(piece.get(..read).unwrap_or_default()),
+        match content.read(&mut piece) {
+            Ok(0) => return Ok(()),
+            Ok(read) => digest.update(piece.get(..read).unwrap_or_default()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
 }
 
 /// The compressor panics on an error of its reader or writer. These two keep the error and report none.
-struct Source<'f> {
+struct Content<'f> {
     file: BufReader<&'f File>,
     digest: Sha256,
     error: Option<io::Error>,
 }
 
-impl Read for &mut Source<'_> {
+impl Read for &mut Content<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.file.read(bytes) {
@@ -305,8 +424,7 @@ mod tests {
                 let mut names: Vec<_> = names.collect();
                 names.sort();
                 // The threads of gates may not have finished.
-                let is_done =
-                    |name: &String| !name.ends_with("Z.jsonl") && !name.ends_with("st.tmp");
+                let is_done = |name: &String| !name.ends_with("Z.jsonl") && !name.starts_with('.');
                 if names.iter().all(is_done) {
                     return names;
                 }
@@ -432,21 +550,56 @@ mod tests {
     #[test]
     fn a_file_that_cannot_be_renamed_grows_on() {
         let log = Log::new();
+        // A name of 250 bytes has no room for a time.
+        let path = log.directory.path().join("a".repeat(250));
+        let clock: Arc<dyn Clock> = Arc::<Moving>::default();
+        let sink = FileSink::open(&path, of_size(1), clock).unwrap();
+        let mut gate = Lane::new(Box::new(sink));
+        for line in ["one\n", "two\n", "three\n"] {
+            append(&mut gate, line);
+        }
+        assert_eq!(fs::read_to_string(path).unwrap(), "one\ntwo\nthree\n");
+        assert_eq!(fs::read_dir(log.directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_path_that_is_no_file_is_an_error_until_it_is_free() {
+        let log = Log::new();
         let mut gate = log.gate(of_size(1));
         append(&mut gate, "one\n");
-        let now = log.clock.0.load(Ordering::Relaxed);
-        let taken = |time| older_name(&log.path(), Timestamp::from_millisecond(time).unwrap());
-        for time in now..now + 10 {
-            fs::create_dir(taken(time)).unwrap();
-        }
+        fs::remove_file(log.path()).unwrap();
+        fs::create_dir(log.path()).unwrap();
+        gate.deliver(b"two\n", Sync::Wanted).unwrap_err();
+        fs::remove_dir(log.path()).unwrap();
         append(&mut gate, "two\n");
-        assert_eq!(fs::read_to_string(log.path()).unwrap(), "one\ntwo\n");
-        for time in now..now + 10 {
-            fs::remove_dir(taken(time)).unwrap();
-        }
-        append(&mut gate, "three\n");
-        assert_eq!(fs::read_to_string(log.path()).unwrap(), "three\n");
-        assert_eq!(log.lines(), ["one", "two", "three"]);
+        assert_eq!(log.lines(), ["two"]);
+    }
+
+    #[test]
+    fn a_gate_that_opened_an_empty_file_knows_the_age_of_what_others_wrote() {
+        let rotation = Rotation {
+            max_size: None,
+            max_age: Some(Duration::from_mins(1)),
+        };
+        let log = Log::new();
+        let (mut first, mut second) = (log.gate(rotation.clone()), log.gate(rotation));
+        let record = format!("{{\"timestamp\":\"{}\"}}", log.clock.now());
+        append(&mut first, &format!("{record}\n"));
+        log.clock.0.fetch_add(120_000, Ordering::Relaxed);
+        append(&mut second, "later\n");
+        assert_eq!(log.names().len(), 2);
+        assert_eq!(log.lines(), [record.as_str(), "later"]);
+    }
+
+    #[test]
+    fn a_compression_that_fails_leaves_nothing_behind() {
+        let log = Log::new();
+        // A directory cannot be read.
+        let older = older_name(&log.path(), Timestamp::UNIX_EPOCH);
+        fs::create_dir(&older).unwrap();
+        compress_file(&older).unwrap_err();
+        let left = fs::read_dir(log.directory.path()).unwrap();
+        assert_eq!(left.count(), 1);
     }
 
     #[test]
@@ -454,12 +607,17 @@ mod tests {
         let log = Log::new();
         let older = older_name(&log.path(), Timestamp::UNIX_EPOCH);
         let compressed = with_ending(&older, COMPRESSED);
-        let unfinished = with_ending(&compressed, "tmp");
-        for left in ["nothing", "a part", "all of it"] {
+        let unfinished = unfinished_name(&compressed);
+        for left in ["nothing", "a part", "all of it", "all of it, damaged"] {
             fs::write(&older, "one\ntwo\n").unwrap();
             match left {
                 "a part" => fs::write(&unfinished, "longer than what is written over it").unwrap(),
-                "all of it" => fs::write(&compressed, "").unwrap(),
+                "all of it" => {
+                    let whole = &b"one\ntwo\n"[..];
+                    let whole = ruzstd::encoding::compress_to_vec(whole, CompressionLevel::Fastest);
+                    fs::write(&compressed, whole).unwrap();
+                }
+                "all of it, damaged" => fs::write(&compressed, "no zstd").unwrap(),
                 _ => {}
             }
             append(&mut log.gate(of_size(1 << 20)), "");
@@ -472,6 +630,57 @@ mod tests {
             );
             assert_eq!(log.lines(), ["one", "two"], "{left}");
         }
+    }
+
+    #[test]
+    fn a_file_is_not_replaced_by_another_of_its_name() {
+        // Somebody decompresses an older file while a gate looks for files to compress.
+        let log = Log::new();
+        let older = older_name(&log.path(), Timestamp::UNIX_EPOCH);
+        let compressed = with_ending(&older, COMPRESSED);
+        let whole = &b"one\ntwo\n"[..];
+        let whole = ruzstd::encoding::compress_to_vec(whole, CompressionLevel::Fastest);
+        fs::write(&compressed, &whole).unwrap();
+        fs::write(&older, "one\n").unwrap();
+        let error = compress_file(&older).unwrap_err().to_string();
+        assert!(error.contains("differs"), "{error}");
+        assert_eq!(fs::read(&compressed).unwrap(), whole);
+        assert_eq!(fs::read(&older).unwrap(), b"one\n");
+        assert!(!unfinished_name(&compressed).exists());
+    }
+
+    #[test]
+    fn names_follow_each_other_also_if_the_clock_goes_back() {
+        let log = Log::new();
+        log.clock.0.store(86_400_000, Ordering::Relaxed);
+        let mut gate = log.gate(of_size(1));
+        append(&mut gate, "one\n");
+        append(&mut gate, "two\n");
+        log.clock.0.store(0, Ordering::Relaxed);
+        append(&mut gate, "three\n");
+        append(&mut gate, "four\n");
+        assert_eq!(log.lines(), ["one", "two", "three", "four"]);
+    }
+
+    #[test]
+    fn a_new_file_continues_the_newest_older_one() {
+        let log = Log::new();
+        let mut gate = log.gate(of_size(1));
+        for line in ["one\n", "two\n", "three\n"] {
+            append(&mut gate, line);
+        }
+        drop(gate);
+        log.names();
+        fs::remove_file(log.path()).unwrap();
+        let open = || log.gate(of_size(1)).last_line();
+        assert_eq!(open(), Some(LineHash::of(b"two")));
+        fs::write(log.path(), "four\n").unwrap();
+        assert_eq!(open(), Some(LineHash::of(b"four")));
+        // Of an older file that cannot be read, nothing is continued.
+        fs::write(log.path(), "").unwrap();
+        let newest = log.names().into_iter().rev().nth(1).unwrap();
+        fs::write(log.directory.path().join(newest), "no zstd").unwrap();
+        assert_eq!(open(), None);
     }
 
     #[test]
@@ -488,18 +697,32 @@ mod tests {
             ("audit-19700101T000000.000000Z.jsonl.zst.tmp", false),
             ("audit-19700101T000000.000000Z", false),
             ("audit-19700101T000000Z.jsonl", false),
+            ("audit-19700132T000000.000000Z.jsonl", false),
             ("audit-19700101-000000.000000Z.jsonl", false),
             ("other-19700101T000000.000000Z.jsonl", false),
             ("audit.jsonl", false),
             ("audit-notes.jsonl", false),
             ("", false),
         ] {
-            assert_eq!(is_older(path, OsStr::new(name)), expected, "{name}");
+            assert_eq!(
+                older_time(path, OsStr::new(name)).is_some(),
+                expected,
+                "{name}"
+            );
+        }
+        for (name, expected) in [
+            ("logs/audit-19700101T000000.000000Z.jsonl", true),
+            ("a-b-19700101T000000.000000Z", true),
+            ("audit-19700101T000000.000000Z.jsonl.zst", false),
+            ("audit.jsonl", false),
+            ("audit-Z.jsonl", false),
+        ] {
+            assert_eq!(is_rotated(Path::new(name)), expected, "{name}");
         }
         // A log without an ending.
         let older = older_name(Path::new("audit"), Timestamp::UNIX_EPOCH);
         assert!(
-            is_older(Path::new("audit"), older.as_os_str()),
+            older_time(Path::new("audit"), older.as_os_str()).is_some(),
             "{}",
             older.display()
         );

@@ -1,6 +1,7 @@
 //! The check that the records of a log continue each other.
 
 mod header;
+mod problem;
 #[cfg(test)]
 mod tests;
 
@@ -10,11 +11,11 @@ use std::sync::Arc;
 
 use super::chain::LineHash;
 use super::checkpoint::{CheckpointPlace, VerifyingKey};
-use super::line::VERSION;
-use super::read::{Piece, Position, ReadError, Source, read};
+use super::read::{Piece, Position, Source, read};
 use header::Header;
 
 pub(super) use header::LineForm;
+pub use problem::{ChainError, ChainProblem};
 
 /// The first record of a run may name a line so far back: other gates can write between the start of a gate
 /// and its first record.
@@ -31,6 +32,8 @@ pub struct ChainVerifier {
     keys: Vec<VerifyingKey>,
     /// Checkpoints that were kept elsewhere, and that no file had yet.
     expected: HashMap<(String, u64), ExpectedCheckpoint>,
+    /// Lines that records continue and that no file had yet.
+    awaited: HashMap<LineHash, RecordId>,
     runs: BTreeMap<Arc<str>, RunChain>,
     recent: HashMap<LineHash, RecentLine>,
     lines: u64,
@@ -51,6 +54,17 @@ pub enum Beginning {
     Later,
 }
 
+/// What the first record of a run continues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunStart {
+    /// Nothing: the log was empty.
+    NewLog,
+    /// A line of these files.
+    Continues,
+    /// A line of no file given.
+    Elsewhere,
+}
+
 /// A line to which the first record of a run may refer.
 #[derive(Debug)]
 struct RecentLine {
@@ -65,7 +79,7 @@ type RecordId = (Arc<str>, u64);
 
 #[derive(Debug)]
 struct ExpectedCheckpoint {
-    prev: LineHash,
+    line: LineHash,
     at: Position,
 }
 
@@ -75,8 +89,13 @@ pub struct RunChain {
     pub first_seq: u64,
     pub last_seq: u64,
     pub end: RunEnd,
-    /// The last record that a checkpoint signs; 0 for none.
+    /// The last record that a checkpoint of this run covers; 0 for none.
     pub signed_seq: u64,
+    /// The last record that a run with a checkpoint continues; 0 for none.
+    pub continued_seq: u64,
+    /// The run's place in the order of first records.
+    pub number: usize,
+    pub start: RunStart,
     last: LineHash,
     at: Position,
     /// The record of another run that the first record continues.
@@ -91,72 +110,6 @@ pub enum RunEnd {
     Open,
 }
 
-/// The first line that does not continue the ones before it, or a file that cannot be checked.
-#[derive(Debug, thiserror::Error)]
-pub enum ChainError {
-    #[error("{at}: {problem}")]
-    Broken {
-        at: Position,
-        problem: Box<ChainProblem>,
-    },
-    #[error(transparent)]
-    Read(#[from] ReadError),
-}
-
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ChainProblem {
-    #[error("the line is no record of version {VERSION} of the audit log")]
-    NoRecord,
-    #[error(
-        "the record has no `prev`, because this stream misses records: verify the audit file, which has them"
-    )]
-    NoPrev,
-    #[error("seq {seq} of {instance} does not continue {before}: one of the two lines was changed")]
-    HashMismatch {
-        instance: String,
-        seq: u64,
-        before: Position,
-    },
-    #[error(
-        "seq {seq} of {instance} follows seq {after} ({before}): the records between are missing, or out of order"
-    )]
-    SeqGap {
-        instance: String,
-        seq: u64,
-        after: u64,
-        before: Position,
-    },
-    #[error(
-        "seq {seq} of {instance} follows seq {after} ({before}): a record was inserted, repeated or moved"
-    )]
-    SeqRepeat {
-        instance: String,
-        seq: u64,
-        after: u64,
-        before: Position,
-    },
-    #[error("the first record of {instance} continues a line that is missing or was changed")]
-    UnknownStart { instance: String },
-    #[error(
-        "{instance} begins with seq {seq}: its earlier records are missing; if an older file has them, name that file first"
-    )]
-    LateStart { instance: String, seq: u64 },
-    #[error("none of the keys signed this checkpoint for this place of the log")]
-    NotSigned,
-    #[error("no checkpoint signs the records of {instance}")]
-    NoCheckpoint { instance: String },
-    #[error(
-        "seq {seq} of {instance} is not the checkpoint at {kept}: the records before it differ"
-    )]
-    OtherCheckpoint {
-        instance: String,
-        seq: u64,
-        kept: Position,
-    },
-    #[error("the log has no seq {seq} of {instance}: records are missing")]
-    MissingCheckpoint { instance: String, seq: u64 },
-}
-
 impl ChainVerifier {
     /// A check of signatures, too.
     pub fn with_keys(keys: Vec<VerifyingKey>) -> Self {
@@ -167,38 +120,36 @@ impl ChainVerifier {
     }
 
     /// Reads checkpoints that were kept elsewhere: the log must have each of them. Other lines are skipped.
+    /// Returns the number of checkpoints.
     ///
     /// # Errors
     /// [`ChainError::Read`] for a source that cannot be read.
-    pub fn expect(&mut self, source: &Source) -> Result<(), ChainError> {
+    pub fn expect(&mut self, source: &Source) -> Result<usize, ChainError> {
         let checkpoints = |piece: &Piece| {
             let lines = piece.lines().filter_map(|(number, line)| {
                 let header = Header::of(line).filter(|it| it.checkpoint.is_some())?;
                 let place = (header.instance.to_owned(), header.seq);
-                Some((place, header.prev?, number))
+                Some((place, LineHash::of(line), number))
             });
             lines.collect::<Vec<_>>()
         };
+        let mut count = 0;
         let sources = std::slice::from_ref(source);
         let _: Option<()> = read(sources, checkpoints, |piece, checkpoints| {
-            for (place, prev, number) in checkpoints {
+            for (place, line, number) in checkpoints {
                 let at = piece.position(number);
-                self.expected.insert(place, ExpectedCheckpoint { prev, at });
+                self.expected.insert(place, ExpectedCheckpoint { line, at });
+                count += 1;
             }
             ControlFlow::Continue(())
         })?;
-        Ok(())
-    }
-
-    /// The checkpoints that were kept elsewhere and that the log did not have yet.
-    pub fn expected(&self) -> usize {
-        self.expected.len()
+        Ok(count)
     }
 
     /// Checks what only the end of all files shows.
     ///
     /// # Errors
-    /// [`ChainError::Broken`] for a run that no checkpoint signs, if there are keys, and for an expected
+    /// [`ChainError::Broken`] for a run without a checkpoint, if there are keys, and for an expected
     /// checkpoint that no file had.
     pub fn finish(&self) -> Result<(), ChainError> {
         let broken = |at: &Position, problem| ChainError::Broken {
@@ -211,8 +162,17 @@ impl ChainVerifier {
             let problem = ChainProblem::MissingCheckpoint { instance, seq };
             return Err(broken(&expected.at, problem));
         }
-        let unsigned = self.runs.iter().find(|(_, run)| run.signed_seq == 0);
-        match unsigned.filter(|_| !self.keys.is_empty()) {
+        if self.keys.is_empty() {
+            return Ok(());
+        }
+        let signed = self.runs.values().filter(|run| run.signed_seq > 0);
+        let first_signed = signed.map(|run| run.number).min();
+        // Runs before the first signed one may be from a time without a key, if a signed one continues them.
+        let unsigned = self.runs.iter().find(|(_, run)| {
+            let is_later = first_signed.is_none_or(|first| run.number > first);
+            run.signed_seq == 0 && (is_later || run.continued_seq == 0)
+        });
+        match unsigned {
             Some((instance, run)) => {
                 let instance = instance.to_string();
                 Err(broken(&run.at, ChainProblem::NoCheckpoint { instance }))
@@ -294,29 +254,47 @@ impl ChainVerifier {
         at: &Position,
     ) -> Result<(), ChainProblem> {
         let prev = header.prev.ok_or(ChainProblem::NoPrev)?;
+        if let Some((instance, seq)) = self.awaited.remove(&hash) {
+            let instance = instance.to_string();
+            return Err(ChainProblem::WrongOrder { instance, seq });
+        }
         let instance = if let Some((instance, _)) = self.runs.get_key_value(header.instance) {
             Arc::clone(instance)
         } else {
             self.check_start(header, prev, source)?;
             let continued = self.recent.get(&prev);
+            let start = if prev == LineHash::START {
+                RunStart::NewLog
+            } else if continued.is_some() && header.seq == 1 {
+                RunStart::Continues
+            } else {
+                RunStart::Elsewhere
+            };
             let run = RunChain {
                 first_seq: header.seq,
                 last_seq: header.seq - 1,
                 end: RunEnd::Open,
                 signed_seq: 0,
+                continued_seq: 0,
+                number: self.runs.len(),
+                start,
                 last: prev,
                 at: at.clone(),
                 continues: continued.and_then(|line| line.record.clone()),
             };
             let instance: Arc<str> = header.instance.into();
             self.runs.insert(Arc::clone(&instance), run);
+            if start == RunStart::Elsewhere {
+                let record = (Arc::clone(&instance), header.seq);
+                self.awaited.insert(prev, record);
+            }
             instance
         };
         if let Some(run) = self.runs.get_mut(&instance) {
             run.check_next(header, prev)?;
             run.extend(header, hash, at);
         }
-        self.check_checkpoint(header, prev)?;
+        self.check_checkpoint(header, prev, hash)?;
         if self.records == 0 {
             let is_start = header.seq == 1 && prev == LineHash::START && self.lines == 0;
             self.beginning = if is_start {
@@ -347,13 +325,14 @@ impl ChainVerifier {
         &mut self,
         header: &Header<'_>,
         prev: LineHash,
+        hash: LineHash,
     ) -> Result<(), ChainProblem> {
-        let Some(token) = header.checkpoint else {
+        if header.kind != "checkpoint" {
             return Ok(());
-        };
+        }
         let place = (header.instance.to_owned(), header.seq);
         if let Some(expected) = self.expected.remove(&place)
-            && expected.prev != prev
+            && expected.line != hash
         {
             let (instance, seq) = place;
             return Err(ChainProblem::OtherCheckpoint {
@@ -371,22 +350,26 @@ impl ChainVerifier {
             timestamp: header.timestamp,
             prev,
         };
-        if !self.keys.iter().any(|key| key.has_signed(token, &signed)) {
+        let is_signed = |token| self.keys.iter().any(|key| key.has_signed(token, &signed));
+        if !header.checkpoint.is_some_and(is_signed) {
             return Err(ChainProblem::NotSigned);
         }
-        self.sign(header.instance.into(), header.seq);
+        self.mark_signed(header);
         Ok(())
     }
 
-    /// Marks records as signed: those of a run up to this one, and those that the run continues.
-    fn sign(&mut self, instance: Arc<str>, seq: u64) {
-        let mut next = Some((instance, seq));
+    /// Marks the records of a run up to its checkpoint, and those that the run continues.
+    fn mark_signed(&mut self, header: &Header<'_>) {
+        let Some(run) = self.runs.get_mut(header.instance) else {
+            return;
+        };
+        let mut next = run.continues.clone().filter(|_| run.signed_seq == 0);
+        run.signed_seq = header.seq;
         while let Some((instance, seq)) = next {
-            let run = self.runs.get_mut(&instance);
-            next = run.and_then(|run| {
-                let is_first = run.signed_seq == 0;
-                run.signed_seq = run.signed_seq.max(seq);
-                run.continues.clone().filter(|_| is_first)
+            next = self.runs.get_mut(&instance).and_then(|run| {
+                let is_marked = run.signed_seq > 0 || run.continued_seq > 0;
+                run.continued_seq = run.continued_seq.max(seq);
+                run.continues.clone().filter(|_| !is_marked)
             });
         }
     }

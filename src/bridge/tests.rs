@@ -99,6 +99,7 @@ impl Bench {
             from_upstream: Limits::default(),
             terms: terms(4),
             secrets: Redactor::default(),
+            digests: None,
             tracing: crate::gate::Tracing::Off,
             isolate_from: None,
             unconfined: crate::gate::Unconfined::default(),

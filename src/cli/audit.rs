@@ -10,10 +10,13 @@ mod tests;
 mod verify;
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use super::args::{AuditArgs, AuditCommand, AuditFilters, TimeBound};
 use super::exit::Exit;
+use crate::audit::is_rotated;
 use crate::audit::query::{Field, Filter};
+use crate::audit::read::Source;
 use crate::clock::{Clock as _, SystemClock};
 
 /// Runs the command.
@@ -42,4 +45,15 @@ fn filter(filters: &AuditFilters) -> Filter {
         .with(Field::Reason, filters.reason.clone())
         .with(Field::Reference, filters.reference.clone())
         .with(Field::Trace, filters.trace.clone())
+}
+
+/// The files of a log. Until a gate removes an older file that it compressed, both are there: one is enough.
+fn sources(files: &[PathBuf]) -> Vec<Source> {
+    let is_compressed = |path: &Path| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".zst");
+        is_rotated(path) && files.contains(&PathBuf::from(name))
+    };
+    let files = files.iter().filter(|path| !is_compressed(path));
+    files.map(|path| Source::of_argument(path)).collect()
 }

@@ -259,6 +259,7 @@ fn audit(mut section: ConfigSection<'_, '_>, base: &Path) -> Audit {
         checkpoint_interval: section
             .duration("checkpoint_interval", &CHECKPOINT_INTERVALS)
             .unwrap_or(default.checkpoint_interval),
+        digest_key_file: section.path("digest_key_file", base),
     };
     if !section.has("file") {
         let help = "name the log in `file`, or remove this key";

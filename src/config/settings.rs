@@ -329,6 +329,8 @@ pub struct Audit {
     /// An Ed25519 private key in PEM that signs checkpoints of the log.
     pub signing_key_file: Option<PathBuf>,
     pub checkpoint_interval: Duration,
+    /// A secret of at least 32 bytes.
+    pub digest_key_file: Option<PathBuf>,
 }
 
 /// When a record counts as written.
@@ -432,6 +434,7 @@ impl Default for Audit {
             max_file_age: None,
             signing_key_file: None,
             checkpoint_interval: Duration::from_mins(1),
+            digest_key_file: None,
         }
     }
 }

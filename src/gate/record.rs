@@ -7,14 +7,11 @@ mod reply;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::fmt::Write;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sha2::{Digest, Sha256};
-
-use crate::audit::{self, Kind, Record};
+use crate::audit::{self, DigestKey, Kind, Record};
 use crate::consent::Receipt;
 use crate::memory::Reservation;
 use crate::policy::{PolicySnapshot, Reason, SessionSensitivity};
@@ -385,23 +382,29 @@ impl Trail {
         }
     }
 
-    pub(super) fn understood(&mut self, understood: &Understood<'_>) {
+    pub(super) fn understood(&mut self, understood: &Understood<'_>, digests: Option<&DigestKey>) {
         match &understood.identified.role {
-            Role::Request { .. } => self.asks(&understood.target, understood.identified.message),
+            Role::Request { .. } => {
+                self.asks(&understood.target, understood.identified.message, digests);
+            }
             Role::Notification { .. } | Role::Reply(_) => self.about(&understood.target),
         }
     }
 
     /// A request about this.
-    pub(super) fn asks(&mut self, target: &Target, message: &Message) {
+    pub(super) fn asks(&mut self, target: &Target, message: &Message, digests: Option<&DigestKey>) {
         self.about(target);
         if let Target::Tool(_) | Target::Prompt(_) = target {
             let arguments = message.params().and_then(|params| params.get("arguments"));
-            self.record.arguments_digest = arguments.map(|value| digest(value.text()).into());
+            self.record.arguments_digest = arguments
+                .zip(digests)
+                .map(|(value, digests)| digests.digest(value.text()).into());
         }
         if let Target::Method(_) = target {
             let said = message.params().map(extensions::said);
-            self.record.arguments_digest = said.map(|said| digest(&said).into());
+            self.record.arguments_digest = said
+                .zip(digests)
+                .map(|(said, digests)| digests.digest(&said).into());
         }
     }
 
@@ -479,21 +482,4 @@ pub(super) fn named_once<'r>(reasons: impl IntoIterator<Item = &'r Reason>) -> V
     let named = reasons.into_iter().map(|reason| reason.policy.as_str());
     let once = named.filter(|policy| known.insert(*policy));
     once.map(Into::into).collect()
-}
-
-/// How long a digest is as text.
-const DIGEST: usize = "sha256:".len() + 64;
-
-/// SHA-256 of the arguments as they are sent, in hexadecimal.
-fn digest(text: &str) -> String {
-    let digest: [u8; 32] = Sha256::digest(text.as_bytes()).into();
-    let (halves, _) = digest.as_chunks();
-    let halves = halves.iter().map(|half| u128::from_be_bytes(*half));
-    let mut hex = String::with_capacity(DIGEST);
-    hex.push_str("sha256:");
-    for half in halves {
-        // Writing to a string cannot fail.
-        let _ = write!(hex, "{half:032x}");
-    }
-    hex
 }

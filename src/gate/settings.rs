@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::audit::Redactor;
+use crate::audit::{DigestKey, Redactor};
 use crate::guard::Preset;
 use crate::guard::secrets::SecretRules;
 use crate::session::Instance;
@@ -25,6 +25,8 @@ pub struct Settings {
     pub terms: Terms,
     /// The secrets of the configuration itself.
     pub secrets: Redactor,
+    /// The key of the digests of arguments in records. Without it they have none.
+    pub digests: Option<DigestKey>,
     /// Whether messages have a place in a trace.
     pub tracing: Tracing,
     /// From which level on sessions speak to the isolated server, if there is one.

@@ -172,6 +172,7 @@ impl Bench {
                 guards: Guards::default(),
             },
             secrets: Redactor::default(),
+            digests: Some(audit::DigestKey::of_bytes(b"a key of tests")),
             tracing: super::Tracing::Off,
             isolate_from: None,
             unconfined: Unconfined::default(),

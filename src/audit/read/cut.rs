@@ -34,6 +34,13 @@ impl Piece {
         }
     }
 
+    /// The last line with a line feed, without it.
+    pub fn last_whole_line(&self) -> Option<&[u8]> {
+        let text = self.text.get(..memrchr(b'\n', &self.text)?)?;
+        let start = memrchr(b'\n', text).map_or(0, |at| at + 1);
+        text.get(start..)
+    }
+
     /// The lines without their line feeds, with their numbers. The last line of a source may have no line feed.
     pub fn lines(&self) -> impl Iterator<Item = (u64, &[u8])> {
         (self.first_line..).zip(lines(&self.text))

@@ -34,9 +34,10 @@ impl<'l> Header<'l> {
             None => (None, rest),
         };
         let (kind, rest) = word(rest.strip_prefix(b",\"kind\":\"")?)?;
+        // Nothing signs the rest of this line: there is none.
         let checkpoint = match rest.strip_prefix(b",\"checkpoint\":\"") {
-            Some(rest) => Some(word(rest)?.0),
-            None => None,
+            Some(rest) if kind == "checkpoint" => word(rest).filter(|(_, rest)| rest == b"}"),
+            Some(_) | None => None,
         };
         let is_instance = instance.len() == 16 && instance.bytes().all(|it| it.is_ascii_hexdigit());
         (version == u64::from(VERSION) && seq > 0 && is_instance).then_some(Self {
@@ -45,7 +46,7 @@ impl<'l> Header<'l> {
             prev,
             kind,
             timestamp,
-            checkpoint,
+            checkpoint: checkpoint.map(|(token, _)| token),
         })
     }
 }
@@ -68,8 +69,12 @@ impl LineForm {
         let begins = format!("{{\"version\":{VERSION},\"seq\":");
         let shared = line.len().min(begins.len());
         let is_record = line.get(..shared) == begins.as_bytes().get(..shared);
+        let is_text = std::str::from_utf8(line);
+        if line.is_empty() || is_text.is_err_and(|error| error.error_len().is_some()) {
+            return Self::Other;
+        }
         match serde_json::from_slice::<IgnoredAny>(line) {
-            Ok(IgnoredAny) if is_record => Self::Whole,
+            Ok(IgnoredAny) if is_record && is_text.is_ok() => Self::Whole,
             Err(error) if is_record && error.is_eof() => Self::Half,
             Ok(_) | Err(_) => Self::Other,
         }

@@ -3,7 +3,7 @@ use std::fs;
 use proptest::prelude::*;
 
 use super::super::checkpoint::{KeyFiles, SigningKey};
-use super::super::line::LogLine;
+use super::super::line::{LogLine, VERSION};
 use super::super::read::MAX_LINE_BYTES;
 use super::super::{Decision, Kind, Record};
 use super::*;
@@ -157,6 +157,10 @@ fn the_first_line_that_breaks_the_chain_is_named() {
             with(|lines| lines[5] = lines[5].replace('\n', " ")),
             "1:6: the line is no record of version 1",
         ),
+        (
+            with(|lines| lines.insert(0, "\n".into())),
+            "1:1: the line is no record",
+        ),
         // Not proven: the end of the last run, and lines before the first file.
         (with(|lines| drop(lines.pop())), "6 records"),
         (with(|lines| drop(lines.drain(..2))), "5 records"),
@@ -227,6 +231,13 @@ fn runs_that_share_a_file_and_files_that_follow_each_other_are_whole() {
         // In the other order, something is missing or comes again.
         verify(&[&new.concat(), &old.concat()]).unwrap_err();
     }
+    // Whole runs in the wrong order.
+    let third = run("00000000000000c3", LineHash::of(second[2].as_bytes()), 2);
+    let problem = verify(&[&third.concat(), &woven.concat()]).unwrap_err();
+    assert!(
+        problem.contains("2:6: seq 1 of 00000000000000c3 continues this line"),
+        "{problem}"
+    );
     // A later file does not begin in the middle of a run.
     let problem = verify(&[&first.concat(), &second[1..].concat()]).unwrap_err();
     assert!(problem.contains("begins with seq 2"), "{problem}");
@@ -310,21 +321,51 @@ fn with_a_key_each_run_is_signed_and_no_signature_is_of_another_place() {
     let unsigned = run(FIRST, LineHash::START, 3);
     let last = LineHash::of(unsigned[2].as_bytes());
     let before = [&unsigned[..], &signed_run(&signing, SECOND, last, 2)].concat();
-    check(&before, "3/3 Shutdown, 2/2 Shutdown");
+    check(&before, "0/3 Shutdown, 2/2 Shutdown");
+    assert_eq!(
+        verify_with(
+            ChainVerifier::with_keys(vec![verifying.clone()]),
+            &[before.concat().as_bytes()]
+        )
+        .unwrap()
+        .runs()[FIRST]
+            .continued_seq,
+        3
+    );
+    // Later, each run is signed by itself: a signed run may continue one that somebody added.
+    let added = run("00000000000000c3", LineHash::of(log[9].as_bytes()), 3);
+    let last = LineHash::of(added[2].as_bytes());
+    let after = signed_run(&signing, "00000000000000d4", last, 4);
+    check(
+        &[&log[..], &added, &after].concat(),
+        "00000000000000c3 has no checkpoint",
+    );
+    // Nothing signs the rest of a checkpoint's line, or another line with its signature.
+    for (from, to) in [
+        ("\"}\n", "\",\"target\":\"wire_money\"}\n"),
+        ("\"}\n", "\"} \n"),
+        ("\"kind\":\"checkpoint\"", "\"kind\":\"tool_call\""),
+    ] {
+        let mut changed = log[..6].to_vec();
+        changed[5] = changed[5].replace(from, to);
+        let told = verify_with(
+            ChainVerifier::with_keys(vec![verifying.clone()]),
+            &[changed.concat().as_bytes()],
+        );
+        let signed = told.map(|chain| chain.runs()[FIRST].signed_seq);
+        assert!(matches!(signed, Err(_) | Ok(4)), "{signed:?} {to}");
+    }
     // A log that was written anew has no checkpoints of the key.
     check(
         &run(FIRST, LineHash::START, 3),
-        "no checkpoint signs the records of 00000000000000a1",
+        "00000000000000a1 has no checkpoint",
     );
     check(
         &signed_run(&other, FIRST, LineHash::START, 4),
         "1:2: none of the keys signed",
     );
     let added = [&log[..], &run("00000000000000c3", LineHash::START, 2)].concat();
-    check(
-        &added,
-        "no checkpoint signs the records of 00000000000000c3",
-    );
+    check(&added, "00000000000000c3 has no checkpoint");
     // A checkpoint of another place of the same run.
     let token = |line: &str| line.split("\"checkpoint\":\"").nth(1).unwrap().to_owned();
     let mut moved = first.clone();
@@ -347,15 +388,25 @@ fn a_log_without_a_checkpoint_that_was_kept_is_cut_or_changed() {
     fs::write(kept.path(), format!("no record\n{}", log[3])).unwrap();
     let check = |lines: &[String], expected: &str| {
         let mut chain = ChainVerifier::default();
-        chain.expect(&Source::File(kept.path().to_owned())).unwrap();
+        let kept = Source::File(kept.path().to_owned());
+        assert_eq!(chain.expect(&kept).unwrap(), 1);
         let told = match verify_with(chain, &[lines.concat().as_bytes()]) {
-            Ok(chain) => format!("{} records, {} expected", chain.records(), chain.expected()),
+            Ok(chain) => format!("{} records", chain.records()),
             Err(problem) => problem,
         };
         assert!(told.contains(expected), "{told}");
     };
-    check(&log, "6 records, 0 expected");
-    check(&log[..4], "4 records, 0 expected");
+    check(&log, "6 records");
+    check(&log[..4], "4 records");
+    let changed = [
+        &log[..3],
+        &[log[3].replace("\"}\n", "\",\"target\":\"a\"}\n")],
+    ]
+    .concat();
+    check(
+        &changed,
+        "seq 4 of 00000000000000a1 is not the checkpoint at",
+    );
     check(
         &log[..3],
         "the log has no seq 4 of 00000000000000a1: records are missing",

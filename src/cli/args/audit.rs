@@ -11,8 +11,8 @@ use crate::audit::{Decision, Direction, Kind};
 
 /// Examine audit logs; changes nothing.
 ///
-/// Exit codes: 0 done (`verify`: intact), 1 `verify`: a record is changed or missing, 2 a file cannot be
-/// read, or has a line that is no record.
+/// Exit codes: 0 done (`verify`: intact), 1 `verify`: a line is changed, missing or no record, 2 a file cannot
+/// be read, or (not `verify`) has a line that is no record.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 #[command(
     subcommand_required = true,
@@ -208,8 +208,8 @@ fn decision(text: &str) -> Result<Decision, String> {
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 #[command(after_help = "Examples:
   mcp-protector audit verify audit.jsonl
-  mcp-protector audit verify audit-*.jsonl.zst audit.jsonl
-  mcp-protector audit verify --key audit.pub.pem --checkpoint kept.jsonl audit.jsonl")]
+  mcp-protector audit verify audit*.jsonl*
+  mcp-protector audit verify --key signing.pub.pem --checkpoint kept.jsonl audit.jsonl")]
 pub struct AuditVerifyArgs {
     /// The files of one log, oldest first; `-` is standard input. gzip and zstd are decompressed.
     #[arg(value_name = "FILE", required = true)]

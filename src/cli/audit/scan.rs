@@ -4,8 +4,9 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
+use super::sources;
 use crate::audit::query::{Filter, LineError, LogRecord};
-use crate::audit::read::{Piece, Position, ReadError, Source, read};
+use crate::audit::read::{Piece, Position, ReadError, read};
 use crate::cli::exit::Exit;
 use crate::cli::heard;
 use crate::findings::printable;
@@ -41,7 +42,7 @@ pub(super) fn scan<T: Default + Send>(
     add: impl Fn(&mut T, &LogRecord<'_>, &[u8]) + Sync,
     mut fold: impl FnMut(T) -> io::Result<ControlFlow<()>>,
 ) -> Result<u64, ScanError> {
-    let sources: Vec<Source> = files.iter().map(|file| Source::of_argument(file)).collect();
+    let sources = sources(files);
     let mut half_lines = 0;
     let map = |piece: &Piece| scan_piece(piece, filter, &add);
     let stopped = read(&sources, map, |piece, found: PieceScan<T>| {

@@ -81,6 +81,11 @@ fn each_end_has_its_code_and_says_why() {
         Exit::ChainBroken,
         "twice:2: seq 1 of 00000000000000a1 follows seq 1",
     );
+    check(
+        &[&write("empty", b"")],
+        Exit::NotVerified,
+        "the files have no records",
+    );
     let compressed = write("log.gz", b"\x1f\x8b\x08\x00");
     check(&[&compressed], Exit::NotVerified, "cannot be read");
     check(
@@ -361,14 +366,14 @@ async fn a_signed_log_is_told_with_what_is_signed_and_what_no_key_can_prove() {
     let (public, log) = (keys.public(), log.as_path());
     let signed = "seq 1 to 5; signed; ends with the stop of the gate";
     check_signed([&public], [], &[log], Exit::Success, signed);
-    let limits = "not proven: records after the last signed one of a run, and runs or checkpoints";
+    let limits = "not proven: records that are not signed, and that no signed runs or checkpoints";
     check_signed([&public], [], &[log], Exit::Success, limits);
     check_signed(
         [&public],
         [log],
         &[log],
         Exit::Success,
-        "signed one of a run\n",
+        "without a kept checkpoint are missing\n",
     );
     check(&[log], Exit::Success, "seq 1 to 5; ends");
     // The end is cut off.
@@ -380,7 +385,7 @@ async fn a_signed_log_is_told_with_what_is_signed_and_what_no_key_can_prove() {
         [],
         &[&cut],
         Exit::Success,
-        "signed to seq 2; ends",
+        "signed to seq 2; ends with a stop of the gate that is not signed",
     );
     let missing = "audit.jsonl:5: the log has no seq 5 of";
     check_signed([&public], [log], &[&cut], Exit::ChainBroken, missing);

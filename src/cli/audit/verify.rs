@@ -3,9 +3,10 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use super::sources;
 use crate::audit::VerifyingKey;
 use crate::audit::read::Source;
-use crate::audit::verify::{Beginning, ChainError, ChainVerifier, RunChain, RunEnd};
+use crate::audit::verify::{Beginning, ChainError, ChainVerifier, RunChain, RunEnd, RunStart};
 use crate::cli::args::AuditVerifyArgs;
 use crate::cli::exit::Exit;
 use crate::cli::heard;
@@ -30,30 +31,25 @@ pub(super) fn run(args: &AuditVerifyArgs, stdout: &mut dyn Write, stderr: &mut d
 }
 
 fn verified(args: &AuditVerifyArgs) -> Result<ChainVerifier, (Exit, String)> {
-    let keys = args
-        .keys
-        .iter()
-        .map(|path| key(path))
-        .collect::<Result<_, _>>();
+    let keys = args.keys.iter().map(|path| key(path));
+    let keys = keys.collect::<Result<_, _>>();
     let keys = keys.map_err(|message| (Exit::NotVerified, message))?;
     let mut chain = ChainVerifier::with_keys(keys);
     for path in &args.checkpoints {
-        let before = chain.expected();
-        chain
-            .expect(&Source::of_argument(path))
-            .map_err(|error| failed(&error))?;
-        if chain.expected() == before {
+        let kept = chain.expect(&Source::of_argument(path));
+        if kept.map_err(|error| failed(&error))? == 0 {
             let message = format!("`{}` has no checkpoint", path.display());
             return Err((Exit::NotVerified, message));
         }
     }
-    let files: Vec<_> = args
-        .files
-        .iter()
-        .map(|path| Source::of_argument(path))
-        .collect();
-    chain.read(&files).map_err(|error| failed(&error))?;
+    chain
+        .read(&sources(&args.files))
+        .map_err(|error| failed(&error))?;
     chain.finish().map_err(|error| failed(&error))?;
+    if chain.records() == 0 {
+        let message = "the files have no records".to_owned();
+        return Err((Exit::NotVerified, message));
+    }
     Ok(chain)
 }
 
@@ -75,19 +71,26 @@ fn tell(args: &AuditVerifyArgs, chain: &ChainVerifier, out: &mut dyn Write) -> i
     if chain.beginning() == Beginning::Later {
         writeln!(out, "  the first record continues an older file")?;
     }
-    let is_signed = !args.keys.is_empty();
+    let mut runs: Vec<_> = runs.iter().collect();
+    runs.sort_by_key(|(_, run)| run.number);
     for (instance, run) in runs {
         let (first, last) = (run.first_seq, run.last_seq);
+        write!(out, "  {instance}: seq {first} to {last}")?;
+        if first > 1 {
+            write!(out, "; its records before seq {first} are in no file given")?;
+        } else if run.start == RunStart::NewLog && run.number > 0 {
+            write!(out, "; begins a new log")?;
+        }
+        if !args.keys.is_empty() {
+            write!(out, "; {}", signed(run))?;
+        }
+        let is_end_signed = args.keys.is_empty() || run.signed_seq == last;
         let end = match run.end {
-            RunEnd::Shutdown => "ends with the stop of the gate",
+            RunEnd::Shutdown if is_end_signed => "ends with the stop of the gate",
+            RunEnd::Shutdown => "ends with a stop of the gate that is not signed",
             RunEnd::Open => "has no end: the gate runs, was killed, or records are missing",
         };
-        let signed = if is_signed {
-            signed(run)
-        } else {
-            String::new()
-        };
-        writeln!(out, "  {instance}: seq {first} to {last}; {signed}{end}")?;
+        writeln!(out, "; {end}")?;
     }
     let (half_lines, more) = chain.half_lines();
     for at in half_lines {
@@ -104,10 +107,13 @@ fn tell(args: &AuditVerifyArgs, chain: &ChainVerifier, out: &mut dyn Write) -> i
 }
 
 fn signed(run: &RunChain) -> String {
-    if run.signed_seq < run.last_seq {
-        format!("signed to seq {}; ", run.signed_seq)
+    if run.signed_seq == run.last_seq {
+        "signed".to_owned()
+    } else if run.signed_seq > 0 {
+        format!("signed to seq {}", run.signed_seq)
     } else {
-        "signed; ".to_owned()
+        let seq = run.continued_seq;
+        format!("not signed; a signed run continues it after seq {seq}")
     }
 }
 
@@ -115,17 +121,18 @@ fn signed(run: &RunChain) -> String {
 fn limits(args: &AuditVerifyArgs) -> &'static str {
     match (args.keys.is_empty(), args.checkpoints.is_empty()) {
         (true, true) => {
-            "records missing at the end of a run, a run that was added, and records rewritten with all \
-             that follow them"
+            "that no records are missing at the end of a run, that no run is missing or was added, and that \
+             no record was rewritten with all that follow it"
         }
         (true, false) => {
-            "after the kept checkpoints: records missing at the end of a run, a run that was added, and \
-             records rewritten with all that follow them"
+            "the same as without `--checkpoint`, for records that no kept checkpoint covers"
         }
         (false, true) => {
-            "records after the last signed one of a run, and runs or checkpoints missing at the end of the \
-             log; `--checkpoint` finds the latter"
+            "records that are not signed, and that no signed runs or checkpoints are missing; `--checkpoint` \
+             shows missing ones"
         }
-        (false, false) => "records after the last signed one of a run",
+        (false, false) => {
+            "records that are not signed, and that no signed runs without a kept checkpoint are missing"
+        }
     }
 }

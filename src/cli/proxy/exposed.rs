@@ -116,6 +116,10 @@ fn named(config: &Config) -> Vec<(String, PathBuf)> {
             "audit.signing_key_file".to_owned(),
             config.audit.signing_key_file.as_deref(),
         ),
+        (
+            "audit.digest_key_file".to_owned(),
+            config.audit.digest_key_file.as_deref(),
+        ),
         ("ratchet.file".to_owned(), journal),
         ("ratchet.key_file".to_owned(), key.as_deref()),
     ];

@@ -39,6 +39,7 @@ pub(in super::super) fn unusable(config: &Config, roots: &Roots) -> Vec<String> 
         entrance.err().map(|cause| cause.to_string()),
         log(config),
         signing_key(config),
+        super::settings::digests(&config.audit).err(),
         journal(config),
     ];
     let exposed = exposed::files(config, roots);

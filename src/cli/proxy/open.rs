@@ -123,7 +123,7 @@ pub(super) async fn open(
     let settings = gate::Settings {
         secrets,
         unconfined,
-        ..serving(config, judging)
+        ..serving(config, judging)?
     };
     let gate = Gate::new(store, audit.clone(), Arc::clone(&clock), settings);
     let gate = gate.within(memory.clone());
@@ -230,13 +230,15 @@ fn trials(
 }
 
 /// What only a gate that serves has to know.
-fn serving(config: &Config, judging: gate::Settings) -> gate::Settings {
-    gate::Settings {
+fn serving(config: &Config, judging: gate::Settings) -> Result<gate::Settings, Exit> {
+    let digests = settings::digests(&config.audit).map_err(|cause| invalid(&cause))?;
+    Ok(gate::Settings {
+        digests: Some(digests),
         tracing: traces::tracing(config),
         eras: gate::Eras::Asked,
         over_http: settings::over_http(config),
         ..judging
-    }
+    })
 }
 
 /// Whether the gate shakes hands itself.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use secrecy::SecretString;
 
-use crate::audit::{self, Audit, OpenError, Redactor, SecretTooShort};
+use crate::audit::{self, Audit, DigestKey, OpenError, Redactor, SecretTooShort};
 use crate::bridge;
 use crate::clock::Clock;
 use crate::config::{self, Bearer, Config, HttpListen, Listen, ListenAuth, ServerAuth};
@@ -102,6 +102,15 @@ pub(super) fn audit(
             }),
     };
     Audit::open(&settings, clock, secrets)
+}
+
+/// The key of the digests of arguments.
+pub(super) fn digests(audit: &config::Audit) -> Result<DigestKey, String> {
+    match &audit.digest_key_file {
+        None => DigestKey::random().map_err(|cause| format!("`audit`: a key {cause}")),
+        Some(path) => DigestKey::read(path)
+            .map_err(|cause| format!("`audit.digest_key_file`: `{}` {cause}", path.display())),
+    }
 }
 
 pub(super) fn durability(audit: &config::Audit) -> audit::Durability {
@@ -229,6 +238,7 @@ pub(super) fn gate(limits: &config::Limits, terms: gate::Terms) -> gate::Setting
         from_upstream: from_upstream(limits),
         terms,
         secrets: Redactor::default(),
+        digests: None,
         tracing: gate::Tracing::Off,
         isolate_from: None,
         unconfined: gate::Unconfined::default(),

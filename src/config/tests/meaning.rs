@@ -112,6 +112,7 @@ fn the_defaults_are_the_published_ones() {
         max_file_age,
         signing_key_file,
         checkpoint_interval,
+        digest_key_file,
     } = Audit::default();
     assert_eq!(
         (file, durability, on_fault),
@@ -119,8 +120,8 @@ fn the_defaults_are_the_published_ones() {
     );
     assert_eq!((max_file_size, max_file_age), (None, None));
     assert_eq!(
-        (signing_key_file, checkpoint_interval),
-        (None, Duration::from_mins(1))
+        (signing_key_file, checkpoint_interval, digest_key_file),
+        (None, Duration::from_mins(1), None)
     );
     let policy = Policy::default();
     assert_eq!((policy.allow, policy.dir), (None, None));
@@ -164,8 +165,9 @@ fn every_key_arrives_where_it_belongs() {
         on_fault = "warn"
         max_file_size = "64MiB"
         max_file_age = "24h"
-        signing_key_file = "audit.pem"
+        signing_key_file = "signing.pem"
         checkpoint_interval = "10s"
+        digest_key_file = "digest.key"
         [limits]
         max_message_bytes = "1MiB"
         max_message_bytes_to_agent = 2_000_000
@@ -207,8 +209,9 @@ fn every_key_arrives_where_it_belongs() {
         on_fault: OnFault::Warn,
         max_file_size: Some(64 << 20),
         max_file_age: Some(Duration::from_hours(24)),
-        signing_key_file: Some(PathBuf::from("/etc/gate/audit.pem")),
+        signing_key_file: Some(PathBuf::from("/etc/gate/signing.pem")),
         checkpoint_interval: Duration::from_secs(10),
+        digest_key_file: Some(PathBuf::from("/etc/gate/digest.key")),
     };
     assert_eq!(config.audit, audit);
     let timeouts = [

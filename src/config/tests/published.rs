@@ -119,7 +119,7 @@ const SECTIONS: &str = "
     upstream.isolated.command = [\"isolated\"]
     truncation.prompts.a = 'none'
     consent.channels = ['elicitation']
-    audit.signing_key_file = 'audit.pem'
+    audit.signing_key_file = 'signing.pem'
 ";
 
 const OF_SECTIONS: [&str; 4] = [
