@@ -1,6 +1,6 @@
 //! The audit file: appended to, shared with other gates, followed through rotation.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,8 +8,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::chain::{LineHash, last_line};
+use super::compression::compress_older;
+#[cfg(unix)]
+use super::disk::identity;
+use super::disk::{is_at, lock, open, open_error, sync_directory, try_lock, unlock};
 use super::fault::OpenError;
-use super::rotation::{Rotation, compress_older, first_time, last_older_line, next_older_name};
+use super::rotation::{Rotation, first_time, last_older_line, next_older_name};
 use super::sink::{LinePosition, Sink};
 use crate::clock::Clock;
 
@@ -25,7 +29,7 @@ pub(super) struct FileSink {
     last_line: Option<LineHash>,
     rotation: Rotation,
     /// The time of the file's first record. `None` for an empty file too.
-    first: Option<Timestamp>,
+    first_time: Option<Timestamp>,
     clock: Arc<dyn Clock>,
     rotation_state: RotationState,
 }
@@ -38,7 +42,7 @@ enum RotationState {
 }
 
 /// How often a file may be replaced while the gate waits for its lock.
-const MOST_TRIES: usize = 100;
+const MAX_LOCK_TRIES: usize = 100;
 
 impl FileSink {
     /// Opens the file for appending, or creates it for the owner alone.
@@ -66,7 +70,7 @@ impl FileSink {
             last_line: last_line(&mut file)
                 .map_err(|error| open_error(path, error))?
                 .or_else(|| last_older_line(path)),
-            first: first_time(&mut file).map_err(|error| open_error(path, error))?,
+            first_time: first_time(&mut file).map_err(|error| open_error(path, error))?,
             file,
             end: None,
             rotation,
@@ -77,7 +81,7 @@ impl FileSink {
 
     /// Locks the file that the path names.
     fn lock_named(&mut self) -> io::Result<()> {
-        for _ in 0..MOST_TRIES {
+        for _ in 0..MAX_LOCK_TRIES {
             self.follow()?;
             // Two gates may share a file: an editor with two windows starts two. Held until the last
             // byte of the batch is in, so that a line torn by a full disk is completed and not
@@ -123,7 +127,7 @@ impl FileSink {
         }
         let (mut file, created) = open(&self.path)?;
         let identity = identity(&file.metadata()?);
-        self.first = first_time(&mut file)?;
+        self.first_time = first_time(&mut file)?;
         self.file.sync_data()?;
         if created {
             sync_directory(&self.path);
@@ -138,7 +142,7 @@ impl FileSink {
     fn follow(&mut self) -> io::Result<()> {
         if !self.path.exists() {
             (self.file, _) = open(&self.path)?;
-            (self.end, self.first) = (None, None);
+            (self.end, self.first_time) = (None, None);
         }
         Ok(())
     }
@@ -182,15 +186,15 @@ impl Sink for FileSink {
         let mut length = self.file.metadata()?.len();
         let now = self.clock.now();
         let is_cut = self.end.is_some_and(|end| length < end);
-        if length > 0 && self.rotation.max_age.is_some() && (self.first.is_none() || is_cut) {
-            self.first = first_time(&mut self.file)?;
+        if length > 0 && self.rotation.max_age.is_some() && (self.first_time.is_none() || is_cut) {
+            self.first_time = first_time(&mut self.file)?;
         }
-        if self.rotation.is_due(length, self.first, now) {
+        if self.rotation.is_due(length, self.first_time, now) {
             self.rotate_or_tell()?;
             length = self.file.metadata()?.len();
         }
         if length == 0 {
-            self.first = Some(now);
+            self.first_time = Some(now);
         }
         let begun = if length == 0 || self.end == Some(length) || self.last_byte()? == b'\n' {
             LinePosition::AtLineStart
@@ -218,173 +222,6 @@ impl Sink for FileSink {
         self.file.sync_data()
     }
 }
-
-#[cfg(unix)]
-fn identity(file: &fs::Metadata) -> (u64, u64) {
-    use std::os::unix::fs::MetadataExt;
-    (file.dev(), file.ino())
-}
-
-/// Whether a path names an open file.
-#[cfg(unix)]
-pub(super) fn is_at(file: &File, path: &Path) -> bool {
-    let named = fs::symlink_metadata(path);
-    let open = file.metadata();
-    named.is_ok_and(|named| open.is_ok_and(|open| identity(&named) == identity(&open)))
-}
-
-// An open file can be neither renamed nor deleted there by others.
-#[cfg(not(unix))]
-pub(super) fn is_at(_: &File, path: &Path) -> bool {
-    path.exists()
-}
-
-/// For a file of the owner alone, which is read.
-pub(super) fn private_options() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.read(true);
-    #[cfg(unix)]
-    {
-        use rustix::fs::OFlags;
-        use std::os::unix::fs::OpenOptionsExt;
-        // Non-blocking: opening a FIFO would wait for its reader.
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-        options
-            .mode(0o600)
-            .custom_flags(i32::try_from(flags.bits()).unwrap_or_default());
-    }
-    options
-}
-
-/// The file, and whether it was made.
-fn open(path: &Path) -> io::Result<(File, bool)> {
-    // Read, too: whether the last line was ended is written nowhere else.
-    let options = private_options().append(true).clone();
-    let (file, created) = match options.clone().create_new(true).open(path) {
-        Ok(file) => (file, true),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (options.open(path)?, false),
-        Err(error) => return Err(error),
-    };
-    if file.metadata()?.is_file() {
-        Ok((file, created))
-    } else {
-        Err(not_a_file())
-    }
-}
-
-fn open_error(path: &Path, error: io::Error) -> OpenError {
-    let directory = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty());
-    let no_directory = directory.filter(|parent| !parent.is_dir());
-    let not_regular = fs::symlink_metadata(path).is_ok_and(|found| !found.is_file());
-    match no_directory {
-        Some(directory) => OpenError::NoDirectory(directory.to_owned()),
-        None if not_regular => OpenError::NotAFile(path.to_owned()),
-        None => OpenError::File {
-            path: path.to_owned(),
-            error,
-        },
-    }
-}
-
-/// Whether a log could be opened there, as far as that shows without opening it.
-///
-/// # Errors
-/// [`OpenError`], as opening it would have it.
-pub fn check(path: &Path) -> Result<(), OpenError> {
-    let could = match fs::symlink_metadata(path) {
-        Ok(found) if !found.is_file() => Err(not_a_file()),
-        Ok(_) => may_be_changed(path),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => may_be_changed(directory_of(path)),
-        Err(error) => Err(error),
-    };
-    could.map_err(|error| open_error(path, error))
-}
-
-pub(super) fn directory_of(path: &Path) -> &Path {
-    let parent = path.parent().filter(|it| !it.as_os_str().is_empty());
-    parent.unwrap_or(Path::new("."))
-}
-
-#[cfg(unix)]
-fn may_be_changed(path: &Path) -> io::Result<()> {
-    Ok(rustix::fs::access(path, rustix::fs::Access::WRITE_OK)?)
-}
-
-#[cfg(not(unix))]
-fn may_be_changed(path: &Path) -> io::Result<()> {
-    fs::metadata(path).map(drop)
-}
-
-fn not_a_file() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")
-}
-
-/// A new file is only found again after a power cut if its directory was synced. Some file systems
-/// refuse that; there is nothing else to do then, and the file itself is no worse.
-pub(super) fn sync_directory(path: &Path) {
-    let directory = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty());
-    let synced = File::open(directory.unwrap_or(Path::new("."))).and_then(|open| open.sync_all());
-    if let Err(error) = synced {
-        tracing::debug!(%error, "the directory of the audit file cannot be synced");
-    }
-}
-
-/// Finds out at the start, and not at the first record, that a file cannot be locked.
-#[cfg(unix)]
-fn try_lock(file: &File) -> io::Result<()> {
-    match file.try_lock() {
-        Ok(()) => {
-            unlock(file);
-            Ok(())
-        }
-        Err(fs::TryLockError::WouldBlock) => Ok(()),
-        Err(fs::TryLockError::Error(error)) => without_locks(error),
-    }
-}
-
-#[cfg(unix)]
-fn lock(file: &File) -> io::Result<()> {
-    loop {
-        match file.lock() {
-            Ok(()) => return Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return without_locks(error),
-        }
-    }
-}
-
-/// A file system without locks will do: then this gate has to be alone with its file.
-pub(super) fn without_locks(error: io::Error) -> io::Result<()> {
-    if error.kind() == io::ErrorKind::Unsupported {
-        Ok(())
-    } else {
-        Err(error)
-    }
-}
-
-#[cfg(unix)]
-fn unlock(file: &File) {
-    // Fails only where locking did nothing.
-    drop(file.unlock());
-}
-
-// Locks are mandatory there: a reader of the log would get an error while we write.
-#[cfg(not(unix))]
-fn try_lock(_: &File) -> io::Result<()> {
-    Ok(())
-}
-
-#[cfg(not(unix))]
-fn lock(_: &File) -> io::Result<()> {
-    Ok(())
-}
-
-#[cfg(not(unix))]
-fn unlock(_: &File) {}
 
 #[cfg(test)]
 mod tests {

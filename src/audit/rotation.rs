@@ -1,8 +1,8 @@
-//! Rotation of the audit file: when it ends, the names of older files, and their compression.
+//! Rotation of the audit file: when it ends, and the names of older files.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read, Seek as _, Write};
+use std::io::{self, Read, Seek as _};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,19 +10,16 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use ruzstd::decoding::StreamingDecoder;
-use ruzstd::encoding::{CompressionLevel, compress};
-use sha2::{Digest as _, Sha256};
 
 use super::chain::LineHash;
-use super::file::{directory_of, is_at, private_options, sync_directory, without_locks};
+use super::disk::directory_of;
 use super::read::{Piece, Source, read};
 
 /// The time in the name of an older file.
 const TIME: &str = "%Y%m%dT%H%M%S.%6fZ";
 
-/// The ending of a compressed file.
-const COMPRESSED: &str = "zst";
+/// The ending of the name of a compressed file.
+pub(super) const COMPRESSED: &str = ".zst";
 
 /// Bytes at the beginning of a file that have the time of its first record.
 const HEAD: usize = 256;
@@ -75,16 +72,8 @@ pub(super) fn older_name(path: &Path, time: Timestamp) -> PathBuf {
 
 /// The name of the file that ends now. It comes after all older ones, also if the clock went back.
 pub(super) fn next_older_name(path: &Path, now: Timestamp) -> PathBuf {
-    let times = names_beside(path).into_iter().filter_map(|name| {
-        let name = name.to_str()?.to_owned();
-        let name = name
-            .strip_suffix(&format!(".{COMPRESSED}"))
-            .unwrap_or(&name);
-        older_time(path, OsStr::new(name))
-    });
-    let after = times
-        .max()
-        .and_then(|time| time.checked_add(Duration::from_micros(1)).ok());
+    let newest = older_files(path).pop();
+    let after = newest.and_then(|newest| newest.time.checked_add(Duration::from_micros(1)).ok());
     older_name(path, after.map_or(now, |after| after.max(now)))
 }
 
@@ -119,22 +108,45 @@ pub fn is_rotated(path: &Path) -> bool {
     log.is_some_and(|(log, name)| older_time(Path::new(&log), OsStr::new(name)).is_some())
 }
 
+/// A file of the log that a gate has rotated.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct OlderFile {
+    pub(super) time: Timestamp,
+    pub(super) path: PathBuf,
+    pub(super) form: FileForm,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum FileForm {
+    Plain,
+    Compressed,
+}
+
+/// The older files of a log, the newest last.
+pub(super) fn older_files(path: &Path) -> Vec<OlderFile> {
+    let Ok(entries) = fs::read_dir(directory_of(path)) else {
+        return Vec::new();
+    };
+    let names = entries.filter_map(|entry| Some(entry.ok()?.file_name()));
+    let older = names.filter_map(|name| {
+        let plain = name.to_str()?.strip_suffix(COMPRESSED);
+        let form = plain.map_or(FileForm::Plain, |_| FileForm::Compressed);
+        let time = older_time(path, plain.map_or(&name, OsStr::new))?;
+        let path = path.with_file_name(&name);
+        Some(OlderFile { time, path, form })
+    });
+    let mut older: Vec<_> = older.collect();
+    older.sort();
+    older
+}
+
 /// The last line of the newest older file, which a new file continues.
 pub(super) fn last_older_line(path: &Path) -> Option<LineHash> {
-    let is_older = |name: &OsString| {
-        let plain = name.to_str().and_then(|name| name.strip_suffix(".zst"));
-        let plain = plain.map_or(name.as_os_str(), OsStr::new);
-        older_time(path, plain)
-    };
-    let older = names_beside(path).into_iter();
-    let newest = older
-        .max_by_key(is_older)
-        .filter(|name| is_older(name).is_some())?;
-    let newest = path.with_file_name(newest);
+    let newest = older_files(path).pop()?;
     let mut last = None;
     // The last line with a line feed, as of a file that is not compressed.
     let lines = |piece: &Piece| piece.last_whole_line().map(LineHash::of);
-    let read: Result<Option<()>, _> = read(&[Source::File(newest)], lines, |_, line| {
+    let read: Result<Option<()>, _> = read(&[Source::File(newest.path)], lines, |_, line| {
         last = line.or(last);
         ControlFlow::Continue(())
     });
@@ -145,232 +157,17 @@ pub(super) fn last_older_line(path: &Path) -> Option<LineHash> {
     last
 }
 
-fn names_beside(path: &Path) -> Vec<OsString> {
-    let Ok(entries) = fs::read_dir(directory_of(path)) else {
-        return Vec::new();
-    };
-    entries
-        .filter_map(|entry| Some(entry.ok()?.file_name()))
-        .collect()
-}
-
-/// Compresses the older files of a log on a thread of its own.
-pub(super) fn compress_older(path: &Path) {
-    let path = path.to_owned();
-    let started = std::thread::Builder::new()
-        .name("audit-compress".into())
-        .spawn(move || compress_all(&path));
-    if let Err(error) = started {
-        tracing::warn!("older audit files cannot be compressed: {error}");
-    }
-}
-
-/// Compresses the older files of a log, those too that an earlier gate did not finish.
-pub(super) fn compress_all(path: &Path) {
-    for older in older_files(path) {
-        if let Err(error) = compress_file(&older) {
-            let older = older.display();
-            tracing::warn!("the audit file `{older}` cannot be compressed: {error}");
-        }
-    }
-}
-
-/// The older files of a log that are not compressed.
-pub(super) fn older_files(path: &Path) -> Vec<PathBuf> {
-    let names = names_beside(path).into_iter();
-    let older = names.filter(|name| older_time(path, name).is_some());
-    let mut older: Vec<_> = older.map(|name| path.with_file_name(name)).collect();
-    older.sort();
-    older
-}
-
-/// Replaces a file by its compressed form, once that was read back and compared.
-fn compress_file(path: &Path) -> io::Result<()> {
-    let compressed = with_ending(path, COMPRESSED);
-    let unfinished = unfinished_name(&compressed);
-    let Some(mut target) = begin_locked(&unfinished)? else {
-        return Ok(());
-    };
-    let written = compress_to(path, &compressed, &mut target);
-    match written {
-        Ok(true) => fs::rename(&unfinished, &compressed)?,
-        // What was written would take the place of records.
-        Ok(false) => fs::remove_file(&unfinished)?,
-        Err(error) => {
-            fs::remove_file(&unfinished)?;
-            let is_gone = error.kind() == io::ErrorKind::NotFound;
-            return if is_gone { Ok(()) } else { Err(error) };
-        }
-    }
-    sync_directory(path);
-    fs::remove_file(path)?;
-    sync_directory(path);
-    Ok(())
-}
-
-/// Whether the target has the compressed form. It needs none if a gate was killed before it removed the file.
-fn compress_to(path: &Path, compressed: &Path, target: &mut File) -> io::Result<bool> {
-    let file = private_options().open(path)?;
-    if let Ok(there) = private_options().open(compressed)
-        && let Ok(there) = read_back(&there)
-    {
-        return if digest_of(&file)? == there {
-            Ok(false)
-        } else {
-            let problem = "its compressed form is there, and differs";
-            Err(io::Error::new(io::ErrorKind::AlreadyExists, problem))
-        };
-    }
-    let written = write_compressed(&file, target)?;
-    target.set_permissions(file.metadata()?.permissions())?;
-    target.sync_all()?;
-    target.rewind()?;
-    if read_back(target)? != written {
-        let problem = "the compressed form differs from the file";
-        return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
-    }
-    Ok(true)
-}
-
-/// Makes a file and locks it. `None` if another gate does the same.
-fn begin_locked(path: &Path) -> io::Result<Option<File>> {
-    loop {
-        match private_options().write(true).create_new(true).open(path) {
-            Ok(file) => return Ok(try_lock_named(&file, path)?.then_some(file)),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
-        }
-        let Ok(left) = private_options().open(path) else {
-            return Ok(None);
-        };
-        if !try_lock_named(&left, path)? {
-            return Ok(None);
-        }
-        // The gate that began it was killed.
-        fs::remove_file(path)?;
-    }
-}
-
-/// Locks the file if no other process has, and if it still has this name.
-fn try_lock_named(file: &File, path: &Path) -> io::Result<bool> {
-    match file.try_lock() {
-        Ok(()) => Ok(is_at(file, path)),
-        Err(fs::TryLockError::WouldBlock) => Ok(false),
-        Err(fs::TryLockError::Error(error)) => without_locks(error).map(|()| true),
-    }
-}
-
-/// A name that no pattern of log files matches.
-fn unfinished_name(compressed: &Path) -> PathBuf {
-    let mut name = OsString::from(".");
-    name.push(compressed.file_name().unwrap_or_default());
-    name.push(".tmp");
-    compressed.with_file_name(name)
-}
-
-fn with_ending(path: &Path, ending: &str) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(".");
-    name.push(ending);
-    name.into()
-}
-
-type FileDigest = [u8; 32];
-
-/// Compresses a file and returns the digest of its content.
-fn write_compressed(file: &File, target: &mut File) -> io::Result<FileDigest> {
-    let mut source = Content {
-        file: BufReader::new(file),
-        digest: Sha256::new(),
-        error: None,
-    };
-    let mut drain = Drain {
-        file: target,
-        error: None,
-    };
-    compress(&mut source, &mut drain, CompressionLevel::Fastest);
-    match source.error.or(drain.error) {
-        Some(error) => Err(error),
-        None => Ok(source.digest.finalize().into()),
-    }
-}
-
-fn digest_of(file: &File) -> io::Result<FileDigest> {
-    let mut digest = Sha256::new();
-    digest_all(&mut BufReader::new(file), &mut digest)?;
-    Ok(digest.finalize().into())
-}
-
-fn read_back(compressed: &File) -> io::Result<FileDigest> {
-    let invalid = |error| io::Error::new(io::ErrorKind::InvalidData, error);
-    let mut content = StreamingDecoder::new(BufReader::new(compressed))
-        .map_err(|error| invalid(error.to_string()))?;
-    let mut digest = Sha256::new();
-    digest_all(&mut content, &mut digest)?;
-    Ok(digest.finalize().into())
-}
-
-fn digest_all(content: &mut dyn Read, digest: &mut Sha256) -> io::Result<()> {
-    let mut piece = vec![0; 64 << 10];
-    loop {
-        match content.read(&mut piece) {
-            Ok(0) => return Ok(()),
-            Ok(read) => digest.update(piece.get(..read).unwrap_or_default()),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-/// The compressor panics on an error of its reader or writer. These two keep the error and report none.
-struct Content<'f> {
-    file: BufReader<&'f File>,
-    digest: Sha256,
-    error: Option<io::Error>,
-}
-
-impl Read for &mut Content<'_> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        loop {
-            match self.file.read(bytes) {
-                Ok(read) => {
-                    self.digest.update(bytes.get(..read).unwrap_or_default());
-                    return Ok(read);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    self.error = Some(error);
-                    return Ok(0);
-                }
-            }
-        }
-    }
-}
-
-struct Drain<'f> {
-    file: &'f mut File,
-    error: Option<io::Error>,
-}
-
-impl Write for &mut Drain<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.error.is_none() {
-            self.error = self.file.write_all(bytes).err();
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::ops::ControlFlow;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicI64, Ordering};
 
+    use ruzstd::encoding::CompressionLevel;
+
+    use super::super::compression::{
+        compress_all, compress_file, compressed_name, unfinished_name,
+    };
     use super::super::file::FileSink;
     use super::super::read::{self, Source};
     use super::super::sink::{Lane, Sync};
@@ -606,7 +403,7 @@ mod tests {
     fn what_a_killed_gate_left_is_compressed_by_the_next_one() {
         let log = Log::new();
         let older = older_name(&log.path(), Timestamp::UNIX_EPOCH);
-        let compressed = with_ending(&older, COMPRESSED);
+        let compressed = compressed_name(&older);
         let unfinished = unfinished_name(&compressed);
         for left in ["nothing", "a part", "all of it", "all of it, damaged"] {
             fs::write(&older, "one\ntwo\n").unwrap();
@@ -637,7 +434,7 @@ mod tests {
         // Somebody decompresses an older file while a gate looks for files to compress.
         let log = Log::new();
         let older = older_name(&log.path(), Timestamp::UNIX_EPOCH);
-        let compressed = with_ending(&older, COMPRESSED);
+        let compressed = compressed_name(&older);
         let whole = &b"one\ntwo\n"[..];
         let whole = ruzstd::encoding::compress_to_vec(whole, CompressionLevel::Fastest);
         fs::write(&compressed, &whole).unwrap();

@@ -186,13 +186,13 @@ impl ChainVerifier {
     /// # Errors
     /// [`ChainError`] for the first line that breaks the chain, and for a source that cannot be read.
     pub fn read(&mut self, sources: &[Source]) -> Result<(), ChainError> {
-        let looks = |piece: &Piece| {
+        let hash_all = |piece: &Piece| {
             let lines = piece.lines();
-            let looks = lines.map(|(_, line)| (LineHash::of(line), LineForm::of(line)));
-            looks.collect::<Vec<_>>()
+            let hashed = lines.map(|(_, line)| (LineHash::of(line), LineForm::of(line)));
+            hashed.collect::<Vec<_>>()
         };
-        let broken = read(sources, looks, |piece, looks| {
-            for ((number, line), (hash, form)) in piece.lines().zip(looks) {
+        let broken = read(sources, hash_all, |piece, hashed| {
+            for ((number, line), (hash, form)) in piece.lines().zip(hashed) {
                 let at = piece.position(number);
                 let header = Header::of(line).filter(|_| form == LineForm::Whole);
                 let checked = match header {

@@ -314,7 +314,7 @@ fn with_a_key_each_run_is_signed_and_no_signature_is_of_another_place() {
         assert!(told.contains(expected), "{told}\n{lines:#?}");
     };
     check(&log, "6/6 Shutdown, 4/4 Shutdown");
-    // What comes after the last checkpoint is not signed, and is told.
+    // Records after the last checkpoint are not signed. The report counts them.
     check(&log[..5], "4/5 Shutdown");
     check(&log[..3], "2/3 Open");
     // The log before the second run is signed by the second run, too.
@@ -332,7 +332,7 @@ fn with_a_key_each_run_is_signed_and_no_signature_is_of_another_place() {
             .continued_seq,
         3
     );
-    // Later, each run is signed by itself: a signed run may continue one that somebody added.
+    // Later, each run is signed by itself: a signed run may continue a forged one.
     let added = run("00000000000000c3", LineHash::of(log[9].as_bytes()), 3);
     let last = LineHash::of(added[2].as_bytes());
     let after = signed_run(&signing, "00000000000000d4", last, 4);
