@@ -641,6 +641,14 @@ fn a_list_shows_what_could_be_called_with_some_arguments() {
         ),
         [true, false, true],
     );
+    // Only Cedar's evaluator can tell.
+    check(
+        &with(
+            r#"forbid(principal, action == Mcp::Action::"call_tool/b", resource)
+                 when { resource.level * 2 < 1 };"#,
+        ),
+        [true, false, true],
+    );
 }
 
 #[test]
