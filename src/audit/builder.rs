@@ -211,6 +211,7 @@ impl Agent {
         Self {
             id: id.into(),
             asserted_name: None,
+            user: None,
             roles: Vec::new(),
         }
     }
@@ -219,6 +220,13 @@ impl Agent {
     #[must_use]
     pub fn calling_itself(mut self, name: impl Into<Text>) -> Self {
         self.asserted_name = Some(name.into());
+        self
+    }
+
+    /// The person behind it.
+    #[must_use]
+    pub fn of_user(mut self, user: impl Into<Text>) -> Self {
+        self.user = Some(user.into());
         self
     }
 

@@ -96,11 +96,13 @@ impl Record {
         if let Some(Agent {
             id,
             asserted_name,
+            user,
             roles,
         }) = agent
         {
             visit(id);
-            asserted_name.iter_mut().chain(roles).for_each(&mut *visit);
+            let names = asserted_name.iter_mut().chain(user);
+            names.chain(roles).for_each(&mut *visit);
         }
         if let Some(Shadow {
             revision,

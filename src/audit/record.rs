@@ -255,13 +255,15 @@ pub struct Shadow {
     pub policies: Vec<Text>,
 }
 
-/// Who asked. `id` and `roles` are what the gate established; `asserted_name` is what the agent
+/// Who asked. `id`, `user` and `roles` are what the gate established; `asserted_name` is what the agent
 /// says of itself: a label, never an identity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Agent {
     pub id: Text,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asserted_name: Option<Text>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<Text>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub roles: Vec<Text>,
 }
@@ -344,13 +346,14 @@ pub struct Sensitivity {
     pub after: Level,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Level {
-    Public,
-    Internal,
-    Confidential,
-    Secret,
+words! {
+    /// How sensitive a session is.
+    Level {
+        Public = "PUBLIC",
+        Internal = "INTERNAL",
+        Confidential = "CONFIDENTIAL",
+        Secret = "SECRET",
+    }
 }
 
 /// What all records of one session have in common; made once and cloned cheaply into each.

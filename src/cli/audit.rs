@@ -48,7 +48,7 @@ fn filter(filters: &AuditFilters) -> Filter {
 }
 
 /// The files of a log. Until a gate removes an older file that it compressed, both are there: one is enough.
-fn sources(files: &[PathBuf]) -> Vec<Source> {
+pub(super) fn sources(files: &[PathBuf]) -> Vec<Source> {
     let is_compressed = |path: &Path| {
         let mut name = path.as_os_str().to_owned();
         name.push(".zst");

@@ -1,6 +1,7 @@
 //! `test-policy`: runs policy tests offline, through the decisions that the gate itself makes.
 
 mod progress;
+mod replay;
 mod watch;
 
 use std::io::{self, IsTerminal as _, Write};
@@ -18,7 +19,9 @@ use crate::policy_tests::{
 /// Runs the tests that the arguments name. Reports of results go to `stdout`; in the format for
 /// people, what keeps the tests from running goes to standard error.
 pub fn run(args: &TestPolicyArgs, stdout: &mut dyn Write) -> Exit {
-    if args.watch {
+    if !args.replay.is_empty() {
+        replay::run(args, stdout, &mut io::stderr())
+    } else if args.watch {
         watch::watch(args, stdout)
     } else {
         run_once(args, stdout)
@@ -180,6 +183,7 @@ mod tests {
             coverage: false,
             min_coverage: None,
             mutate: false,
+            replay: Vec::new(),
             watch: false,
         };
         let mut out = Vec::new();
@@ -268,6 +272,7 @@ mod tests {
             coverage: false,
             min_coverage: None,
             mutate: false,
+            replay: Vec::new(),
             watch: false,
         };
         assert_eq!(run(&args, &mut FullOutput), Exit::TestsNotRun);

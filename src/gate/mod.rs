@@ -125,6 +125,7 @@ pub use settings::{
 pub use stage::Stage;
 pub use talk::Talk;
 pub use tracing::{Others, Share, Tracing};
+pub use understand::call_facts;
 
 /// The gate: what every message of every session passes.
 #[derive(Debug)]

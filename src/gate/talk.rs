@@ -67,6 +67,9 @@ impl<U, A> Talk<U, A> {
 fn scope(session: &Session) -> Scope {
     let state = session.state();
     let mut agent = audit::Agent::new(&state.agent.id).with_roles(state.roles.iter());
+    if let Some(user) = &state.agent.user {
+        agent = agent.of_user(user);
+    }
     agent = match state.agent.client.name.as_str() {
         // Until it has said how it calls itself, it is known by its place in the queue.
         "" => agent.calling_itself(format!("agent-{}", session.number)),

@@ -260,6 +260,15 @@ pub(super) fn ask<'m>(
     })
 }
 
+/// Arguments as policies read them, and what they reach for without labels; credentials are not looked for.
+///
+/// `None` where the gate would refuse them.
+pub fn call_facts(arguments: Value<'_>) -> Option<(Arguments<'_>, Targets)> {
+    let leaves = leaves(Some(arguments)).ok()?;
+    let targets = targets(Some(arguments), &leaves, Look::AWAY);
+    Some((leaves, targets))
+}
+
 /// What arguments reach for, as far as it is known without labels.
 pub(super) fn targets(
     value: Option<Value<'_>>,

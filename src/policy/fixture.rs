@@ -100,7 +100,7 @@ impl World {
             transport: None,
             level: None,
             now_ms: None,
-            method: None,
+            message: None,
             client: ClientFacts::Known,
         }
     }

@@ -1,9 +1,9 @@
 //! Partial evaluation: decisions about a request before all of its context is known.
 
-use super::action::ActionName;
+use super::action::{Action, ActionName};
 use super::facts::{Principal, Resource, Server};
 
-/// A request of which only these fields are known: no arguments, and of the session only its level.
+/// A request of which only these fields are known, and of the session only its level.
 #[derive(Debug, Clone)]
 pub struct PartialRequest<'a> {
     pub principal: Principal<'a>,
@@ -16,8 +16,8 @@ pub struct PartialRequest<'a> {
     pub level: Option<i64>,
     /// Milliseconds since the Unix epoch.
     pub now_ms: Option<i64>,
-    /// `context.method`.
-    pub method: Option<&'a str>,
+    /// What the message holds, such as its arguments and what they reach for.
+    pub message: Option<&'a Action<'a>>,
     /// Whether what the client says of itself is known too.
     pub client: ClientFacts,
 }
@@ -61,6 +61,12 @@ impl PartialDecision {
     pub const OPEN: Self = Self {
         permitted: Tristate::Sometimes,
         forbidden: Tristate::Sometimes,
+    };
+
+    /// It is denied, whatever else there is.
+    pub const DENIED: Self = Self {
+        permitted: Tristate::Never,
+        forbidden: Tristate::Always,
     };
 
     /// What two engines, or two rules, say together.

@@ -291,10 +291,32 @@ impl PolicySnapshot {
         if let Some(item) = &item {
             question.resource = item.resource();
         }
+        self.outlook_by_engines(&question)
+    }
+
+    /// The same of a message whose action is known too, and labelled as [`PolicySnapshot::judge`] labels it.
+    /// The environment of `facts` is not looked at.
+    pub fn outlook_of(&self, facts: &Facts<'_>, question: &PartialRequest<'_>) -> PartialDecision {
+        if self.lock.refuses(facts).is_some() {
+            return PartialDecision::DENIED;
+        }
+        let labelled = (!self.labels.is_empty()).then(|| self.labels.on(facts));
+        let labelled = labelled.as_ref().map(|labelled| labelled.facts(facts));
+        let facts = labelled.as_ref().unwrap_or(facts);
+        let question = PartialRequest {
+            principal: facts.principal,
+            resource: facts.resource,
+            message: Some(&facts.action),
+            ..question.clone()
+        };
+        self.outlook_by_engines(&question)
+    }
+
+    fn outlook_by_engines(&self, question: &PartialRequest<'_>) -> PartialDecision {
         let engines = self.engines.iter();
         engines
             .map(|engine| {
-                let outlook = guarded(engine.as_ref(), || engine.outlook(&question));
+                let outlook = guarded(engine.as_ref(), || engine.outlook(question));
                 outlook.unwrap_or(PartialDecision::OPEN)
             })
             .fold(PartialDecision::SILENT, PartialDecision::and)

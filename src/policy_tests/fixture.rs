@@ -190,7 +190,7 @@ pub(super) enum ListKind {
 }
 
 /// What becomes of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TestDecision {
     /// It reaches the other end.
@@ -317,7 +317,7 @@ impl ServerLists {
 }
 
 impl ServerInstance {
-    pub(super) const fn word(self) -> &'static str {
+    pub const fn word(self) -> &'static str {
         match self {
             Self::Primary => "primary",
             Self::Isolated => "isolated",
@@ -326,14 +326,14 @@ impl ServerInstance {
 }
 
 impl TestDecision {
-    pub(super) const fn other(self) -> Self {
+    pub const fn other(self) -> Self {
         match self {
             Self::Allow => Self::Deny,
             Self::Deny => Self::Allow,
         }
     }
 
-    pub(super) const fn word(self) -> &'static str {
+    pub const fn word(self) -> &'static str {
         match self {
             Self::Allow => "allow",
             Self::Deny => "deny",

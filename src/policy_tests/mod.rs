@@ -50,6 +50,7 @@ pub use fixture::{ServerInstance, StartState, TestDecision};
 pub use load::{ConfigLoader, ConfiguredPolicies};
 pub use mutate::{Mutants, Mutation, NearbyTest, Survivor, UnusedSuppression};
 pub use read_start::read_start;
+pub use replay::{JudgedRecord, ReplayJudge, ReplayedDecision};
 pub use report::{
     Actual, ChangedDecision, DecidingPolicy, Expected, NotRun, Paint, ReplayReport, Report,
     RunOutcome, RunProblem, SCHEMA, StepReport, SuiteReport, Summary, TestOutcome, TestReport,

@@ -46,6 +46,8 @@ pub enum ReadError {
     Rest { at: Position, cause: io::Error },
     #[error("{at}: the line is longer than {MAX_LINE_BYTES} bytes")]
     LineTooLong { at: Position },
+    #[error("no thread can be started to read the log: {0}")]
+    NoThread(io::Error),
 }
 
 impl Source {

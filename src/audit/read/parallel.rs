@@ -12,6 +12,9 @@ use super::{ReadError, Source};
 /// The most threads: each has a piece, and another waits for it.
 const MAX_THREADS: usize = 16;
 
+/// Policies may be evaluated on a worker, which is recursive: as much as the gate's own threads have.
+const WORKER_STACK: usize = 32 << 20;
+
 /// A piece, and the place for its result.
 type Job<T> = (Piece, SyncSender<(Piece, T)>);
 
@@ -49,9 +52,16 @@ pub(super) fn read_cutters<T: Send, B>(
     let map = &map;
     thread::scope(move |scope| {
         let reader = scope.spawn(move || cut_all(cutters, &jobs, &order));
-        for _ in 0..threads {
+        for number in 0..threads {
             let waiting = Arc::clone(&waiting);
-            scope.spawn(move || map_all(&waiting, map));
+            let worker = thread::Builder::new().stack_size(WORKER_STACK);
+            let worker = worker.spawn_scoped(scope, move || map_all(&waiting, map));
+            match worker {
+                Ok(_) => {}
+                // One is enough.
+                Err(_) if number > 0 => break,
+                Err(cause) => return Err(ReadError::NoThread(cause)),
+            }
         }
         // Only workers keep it: without workers, the reader stops.
         drop(waiting);

@@ -14,6 +14,7 @@ pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Re
         agent: Some(Agent {
             id: next(),
             asserted_name: Some(next()),
+            user: Some("anna".into()),
             roles: vec![next(), next()],
         }),
         upstream: Some(next()),

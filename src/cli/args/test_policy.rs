@@ -6,13 +6,14 @@ use clap::{Args, ValueEnum};
 
 /// Run policy tests offline, with the code of the gate.
 ///
-/// Exit codes: 0 all passed, 1 a test failed or no test noticed a change, 2 no test has run, 3 the
-/// policies are not valid, 4 coverage is below the minimum.
+/// Exit codes: 0 all passed, 1 a test failed, no test noticed a change, or a replayed decision changes,
+/// 2 no test has run, 3 the policies are not valid, 4 coverage is below the minimum.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 #[command(after_help = "Examples:
   mcp-protector test-policy policies/ --filter workspace --watch
   mcp-protector test-policy policies/ --min-coverage 100 --mutate
-  mcp-protector test-policy --config gate.toml --format junit")]
+  mcp-protector test-policy --config gate.toml --format junit
+  mcp-protector test-policy policies/ --replay audit.jsonl")]
 pub struct TestPolicyArgs {
     /// Packs (directories with policies and `tests/`), directories of fixtures, or fixtures.
     #[arg(value_name = "PATHS")]
@@ -41,6 +42,10 @@ pub struct TestPolicyArgs {
     /// Change the policies one step at a time, and report changes that no test notices.
     #[arg(long, conflicts_with = "filter")]
     pub mutate: bool,
+
+    /// Instead of tests, judge the decisions of this audit log again, and report those that would change.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["filter", "coverage", "min_coverage", "mutate", "watch"])]
+    pub replay: Vec<PathBuf>,
 
     /// Run again after each change of policies, tests or configuration, until interrupted. The exit
     /// code is that of the last run.

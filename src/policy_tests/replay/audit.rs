@@ -1,56 +1,19 @@
 //! Records of the audit log, asked again for all that they do not tell.
 
-use jiff::Timestamp;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::fixture::TestDecision;
 use super::super::judge::SuiteContext;
-use super::known_targets::{KnownTargets, both, may_oblige_to_raise, settled};
+use super::known_targets::{self, KnownTargets, both, may_oblige_to_raise};
+use super::log_entry::{LogEntry, RecordRole, RecordedDecision};
 use super::{CurrentDecision, DecisionComparison};
-use crate::audit::MARKER;
-use crate::gate::Stage;
+use crate::gate;
 use crate::policy::{
-    Action, ActionName, Agent, Client, ClientFacts, Consent, Environment, Facts, LOCK_DRIFT,
-    LOCKED_ARGUMENTS, Lock, Nothing, PartialRequest, Pin, PolicySnapshot, Principal, Resource,
-    Server, SessionState,
+    Action, ActionName, Agent, Arguments, Client, ClientFacts, Consent, Decision, Environment,
+    Facts, LOCK_DRIFT, LOCKED_ARGUMENTS, Lock, Nothing, OnDeny, PartialRequest, Pin,
+    PolicySnapshot, Principal, Reason, Resource, Server, SessionState, Targets,
 };
-use crate::wire::{KnownMethod, Side, Value};
-
-/// One line of a log.
-#[derive(Debug)]
-pub(in super::super) enum LogEntry {
-    Decided(Box<RecordedDecision>),
-    /// Such as half a line of a gate that was killed.
-    Unreadable(usize),
-}
-
-/// A decision of policies.
-#[derive(Debug)]
-pub(in super::super) struct RecordedDecision {
-    line: usize,
-    was: TestDecision,
-    method: String,
-    /// Who sent what was judged.
-    from: Side,
-    /// It answers a request.
-    role: RecordRole,
-    target: String,
-    agent: String,
-    asserted_name: String,
-    upstream: String,
-    now_ms: Option<i64>,
-    /// The session had read something sensitive, under the labels of that day.
-    was_sensitive: bool,
-    revision: String,
-    policies: Vec<String>,
-    /// The record was cut, or something was taken out of it.
-    incomplete: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RecordRole {
-    Question,
-    Reply,
-}
+use crate::wire::{Document, Extensions, KnownMethod, Limits, Side};
 
 /// What policies were asked.
 struct RecordedRequest<'q> {
@@ -59,86 +22,49 @@ struct RecordedRequest<'q> {
     about: Resource<'q>,
 }
 
-impl LogEntry {
-    pub(super) fn unreadable(line: usize) -> Self {
-        Self::Unreadable(line)
-    }
-
-    /// A record of a message whose decision was the policies' own; of all others nothing is to be
-    /// compared: no policy makes them another one.
-    pub(super) fn of(record: Value<'_>, line: usize) -> Option<Self> {
-        let at = |path: &[&str]| record.at(path).and_then(Value::as_str);
-        let text = |path: &[&str]| at(path).unwrap_or_default().into_owned();
-        let kind = text(&["kind"]);
-        let role = match kind.as_str() {
-            "tools_list" | "tool_call" | "request" | "server_request" | "notification" => {
-                RecordRole::Question
-            }
-            "tool_result" | "gate_decision" => RecordRole::Reply,
-            _ => return None,
-        };
-        let from = match at(&["direction"])?.as_ref() {
-            "agent_to_upstream" => Side::Agent,
-            "upstream_to_agent" => Side::Upstream,
-            _ => return None,
-        };
-        let code = text(&["reason", "code"]);
-        let by_policy = text(&["stage"]) == Stage::Decide.name();
-        let was = match at(&["decision"])?.as_ref() {
-            "ALLOW" => TestDecision::Allow,
-            // That a tool is not there, no policy changes.
-            "BLOCK" if by_policy && code != "unknown_tool" => TestDecision::Deny,
-            "ERROR" if by_policy && code == "engine_fault" => TestDecision::Deny,
-            _ => return None,
-        };
-        let policies = record.get("policies").into_iter().flat_map(Value::items);
-        let policies = policies.filter_map(Value::as_str);
-        let recorded = RecordedDecision {
-            line,
-            was,
-            method: text(&["method"]),
-            from,
-            role,
-            target: text(&["target"]),
-            agent: text(&["agent", "id"]),
-            asserted_name: text(&["agent", "asserted_name"]),
-            upstream: text(&["upstream"]),
-            now_ms: at(&["timestamp"])
-                .and_then(|time| time.parse::<Timestamp>().ok())
-                .map(Timestamp::as_millisecond),
-            was_sensitive: record.get("sensitivity").is_some(),
-            revision: text(&["revision"]),
-            policies: policies.map(std::borrow::Cow::into_owned).collect(),
-            incomplete: false,
-        };
-        let cut = [
-            &recorded.method,
-            &recorded.target,
-            &recorded.agent,
-            &recorded.asserted_name,
-            &recorded.upstream,
-        ];
-        let incomplete = cut.iter().any(|text| is_cut(text));
-        Some(Self::Decided(Box::new(RecordedDecision {
-            incomplete,
-            ..recorded
-        })))
-    }
+/// What a record tells of a message beside the questions about it.
+struct Circumstances<'q> {
+    method: KnownMethod,
+    agent: &'q Agent,
+    client: ClientFacts,
+    server: &'q Server,
+    level: Option<i64>,
+    /// The arguments of a call and what they reach for, if they are recorded.
+    sent: Option<(&'q Arguments<'q>, &'q Targets)>,
 }
 
-/// Whether the log has shortened a string, or taken a secret out of it.
-fn is_cut(text: &str) -> bool {
-    text.contains(MARKER) || text.ends_with(" bytes more]")
+/// How sensitive sessions are taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) enum SessionLevels {
+    /// As they were recorded, as if what raises levels were the same now.
+    AsRecorded,
+    /// Unknown, where policies may raise levels now or did so then.
+    IfCertain,
+}
+
+/// What records are judged with, beside policies.
+pub(super) struct JudgeContext<'c> {
+    /// Agents that somebody describes further than records do, by their ids.
+    pub(super) agents: &'c BTreeMap<String, Agent>,
+    pub(super) extensions: &'c Extensions,
+    pub(super) server: &'c Server,
+    pub(super) levels: SessionLevels,
 }
 
 pub(super) fn compare(bench: &SuiteContext<'_>, entries: &[LogEntry]) -> Vec<DecisionComparison> {
     let snapshot = bench.policies.current();
+    let context = JudgeContext {
+        agents: bench.agents,
+        extensions: &bench.settings.extensions.with(bench.extensions),
+        server: bench.server,
+        levels: SessionLevels::IfCertain,
+    };
     let compared = entries.iter().map(|entry| match entry {
         LogEntry::Decided(recorded) => DecisionComparison {
             line: recorded.line,
             about: recorded.about(),
             was: recorded.was,
-            now: recorded.judge(bench, &snapshot),
+            now: recorded.judge(&context, &snapshot),
         },
         LogEntry::Unreadable(line) => DecisionComparison {
             line: *line,
@@ -151,19 +77,11 @@ pub(super) fn compare(bench: &SuiteContext<'_>, entries: &[LogEntry]) -> Vec<Dec
 }
 
 impl RecordedDecision {
-    fn about(&self) -> String {
-        let asked = match (self.method.as_str(), self.target.as_str()) {
-            ("tools/call", tool) => format!("a call of `{tool}`"),
-            (method, "") => format!("`{method}`"),
-            (method, target) => format!("`{method}` of `{target}`"),
-        };
-        match self.role {
-            RecordRole::Question => asked,
-            RecordRole::Reply => format!("the answer to {asked}"),
-        }
-    }
-
-    fn judge(&self, bench: &SuiteContext<'_>, snapshot: &PolicySnapshot) -> CurrentDecision {
+    pub(super) fn judge(
+        &self,
+        context: &JudgeContext<'_>,
+        snapshot: &PolicySnapshot,
+    ) -> CurrentDecision {
         // The same facts and the same policies.
         if self.revision == snapshot.revision().as_str() {
             return CurrentDecision::Same;
@@ -173,13 +91,7 @@ impl RecordedDecision {
             return unknown("the record is cut, or a secret was taken out of it");
         }
         let known = KnownMethod::from_name(&self.method);
-        let listed = || {
-            bench
-                .settings
-                .extensions
-                .with(bench.extensions)
-                .find(&self.method)
-        };
+        let listed = || context.extensions.find(&self.method);
         let Some(method) = known.or_else(listed) else {
             return unknown("its method is not known to this version");
         };
@@ -187,38 +99,45 @@ impl RecordedDecision {
         if snapshot.looks_for().flags && (has_definition || self.role == RecordRole::Reply) {
             return unknown("what is flagged in a definition or an answer is not recorded");
         }
-        let Some((agent, client)) = self.who(bench) else {
-            return CurrentDecision::Unknown(format!(
-                "who the agent `{}` is stands only in `[agents]`, which does not name it",
-                self.agent
-            ));
-        };
+        let (agent, client) = self.who(context);
         let server = Server {
             name: self.upstream.clone(),
-            ..bench.server.clone()
+            ..context.server.clone()
         };
-        // What was sensitive then need not be so now, nor what is now have been so then.
-        let is_public = !self.was_sensitive
-            && !snapshot.labels().raise_levels()
-            && !may_oblige_to_raise(snapshot);
-        let level = is_public.then_some(0);
+        // What a credential looks like was replaced in what is recorded.
+        let arguments = self
+            .arguments
+            .as_deref()
+            .filter(|_| !snapshot.looks_for().secrets);
+        let arguments =
+            arguments.and_then(|text| Document::decode(text.as_bytes(), &Limits::default()).ok());
+        let sent = arguments
+            .as_ref()
+            .and_then(|it| gate::call_facts(it.root()));
+        let circumstances = Circumstances {
+            method,
+            agent: &agent,
+            client,
+            server: &server,
+            level: self.level(snapshot, context.levels),
+            sent: sent
+                .as_ref()
+                .map(|(arguments, targets)| (arguments, targets)),
+        };
+        self.judge_in(&circumstances, snapshot)
+    }
+
+    fn judge_in(
+        &self,
+        circumstances: &Circumstances<'_>,
+        snapshot: &PolicySnapshot,
+    ) -> CurrentDecision {
+        let unknown = |why: &str| CurrentDecision::Unknown(why.to_owned());
         let allowed = |things: &KnownTargets| {
-            let questions = self.questions(method, &agent, &server, things)?;
-            let open = questions.iter().map(|question| PartialRequest {
-                principal: question.principal,
-                action: question.action,
-                resource: question.about,
-                server: &server,
-                // An agent behind standard streams is known by nothing else.
-                transport: (self.agent == "stdio").then_some("stdio"),
-                level,
-                now_ms: self.now_ms,
-                method: Some(method.name()),
-                client,
-            });
+            let questions = self.questions(circumstances, things)?;
             let mut now = Some(true);
-            for question in open {
-                now = both(now, settled(&question, snapshot));
+            for question in questions {
+                now = both(now, self.settled(&question, circumstances, snapshot));
             }
             Some(now)
         };
@@ -231,32 +150,108 @@ impl RecordedDecision {
                 "its definition was not the approved one then, and whether it would be now is not recorded",
             );
         }
-        let (Some(now), Some(questions)) = (now, self.questions(method, &agent, &server, things))
-        else {
+        let (Some(now), Some(questions)) = (now, self.questions(circumstances, things)) else {
             return unknown("the record does not tell all that it asked for");
         };
         let Some(allowed) = now else {
-            return unknown(
-                "what decides it now stands in arguments, contents or the session, which are not recorded",
-            );
+            return unknown(if circumstances.sent.is_some() {
+                "what decides it now stands in contents or the session, which are not recorded"
+            } else {
+                "what decides it now stands in arguments, contents or the session, which are not recorded"
+            });
         };
-        let deciding = || self.deciding(&questions, method, &server, snapshot);
-        if allowed && self.role == RecordRole::Reply {
-            // What it asks for in return was a question of its own, which other policies permit.
-            let now = deciding();
-            if !self.policies.iter().all(|policy| now.contains(policy)) {
-                return unknown("other policies let it pass then, perhaps with what it asked for");
-            }
-        }
         let now = if allowed {
             TestDecision::Allow
         } else {
             TestDecision::Deny
         };
+        let deciding = || self.deciding(&questions, circumstances, snapshot, now);
+        if allowed && self.role == RecordRole::Reply {
+            // What it asks for in return was a question of its own, which other policies permit.
+            let now = deciding();
+            let permits = |policy: &String| now.iter().any(|it| it.policy.as_str() == policy);
+            if !self.policies.iter().all(permits) {
+                return unknown("other policies let it pass then, perhaps with what it asked for");
+            }
+        }
         if now == self.was {
-            CurrentDecision::Same
-        } else {
-            CurrentDecision::certain(self.was, now, deciding())
+            return CurrentDecision::Same;
+        }
+        let reasons = deciding();
+        let asks = |reason: &Reason| reason.on_deny == Some(OnDeny::AskConsent);
+        if !allowed && !reasons.is_empty() && reasons.iter().all(asks) {
+            return if self.is_consented {
+                CurrentDecision::Same
+            } else {
+                unknown("a person would be asked now, and the record has no answer")
+            };
+        }
+        let ids = reasons
+            .iter()
+            .map(|reason| reason.policy.as_str().to_owned());
+        CurrentDecision::certain(self.was, now, ids.collect())
+    }
+
+    /// How sensitive the session was, if that is known.
+    fn level(&self, snapshot: &PolicySnapshot, levels: SessionLevels) -> Option<i64> {
+        // What was sensitive then need not be so now, nor what is now have been so then.
+        let is_certain = || {
+            self.level == 0
+                && !self.is_raising
+                && !snapshot.labels().raise_levels()
+                && !may_oblige_to_raise(snapshot)
+        };
+        (levels == SessionLevels::AsRecorded || is_certain()).then_some(self.level)
+    }
+
+    /// Whether one question is allowed, if that is certain.
+    fn settled(
+        &self,
+        asked: &RecordedRequest<'_>,
+        circumstances: &Circumstances<'_>,
+        snapshot: &PolicySnapshot,
+    ) -> Option<bool> {
+        let question = PartialRequest {
+            principal: asked.principal,
+            action: asked.action,
+            resource: asked.about,
+            server: circumstances.server,
+            // An agent behind standard streams is known by nothing else.
+            transport: (self.agent.id == "stdio").then_some("stdio"),
+            level: circumstances.level,
+            now_ms: self.now_ms,
+            message: None,
+            client: circumstances.client,
+        };
+        let facts = asked
+            .message(circumstances)
+            .map(|action| self.facts(asked, action, circumstances));
+        known_targets::settled(&question, facts.as_ref(), snapshot)
+    }
+
+    /// What is not known of the environment is made up.
+    fn facts<'q>(
+        &self,
+        asked: &RecordedRequest<'q>,
+        action: Action<'q>,
+        circumstances: &Circumstances<'q>,
+    ) -> Facts<'q> {
+        Facts {
+            principal: asked.principal,
+            action,
+            resource: asked.about,
+            env: Environment {
+                server: circumstances.server,
+                transport: "stdio",
+                protocol: super::super::lines::PROTOCOL,
+                now_ms: self.now_ms.unwrap_or_default(),
+                peer: None,
+                session: SessionState {
+                    level: circumstances.level.unwrap_or_default(),
+                    ..SessionState::default()
+                },
+                consent: Consent::default(),
+            },
         }
     }
 
@@ -285,31 +280,36 @@ impl RecordedDecision {
         things.collect()
     }
 
-    /// The agent, as far as it can be known.
-    fn who(&self, bench: &SuiteContext<'_>) -> Option<(Agent, ClientFacts)> {
-        if let Some(agent) = bench.agents.get(&self.agent) {
-            return Some((agent.clone(), ClientFacts::Known));
+    /// The agent, and whether what its client says of itself is known.
+    fn who(&self, context: &JudgeContext<'_>) -> (Agent, ClientFacts) {
+        if let Some(agent) = context.agents.get(&self.agent.id) {
+            return (agent.clone(), ClientFacts::Known);
         }
         let agent = Agent {
-            id: self.agent.clone(),
+            id: self.agent.id.clone(),
+            roles: self.agent.roles.clone(),
+            user: self.agent.user.clone(),
             client: Client {
-                name: self.asserted_name.clone(),
+                name: self.agent.asserted_name.clone(),
                 version: String::new(),
             },
             ..Agent::default()
         };
-        // Nothing is ever proven of it, and of no other it can be known what was.
-        (self.agent == "stdio").then_some((agent, ClientFacts::Unknown))
+        (agent, ClientFacts::Unknown)
     }
 
     /// What policies are asked about such a message; nothing where the record does not tell it all.
     fn questions<'q>(
         &self,
-        method: KnownMethod,
-        agent: &'q Agent,
-        server: &'q Server,
+        circumstances: &Circumstances<'q>,
         things: &'q KnownTargets,
     ) -> Option<Vec<RecordedRequest<'q>>> {
+        let Circumstances {
+            method,
+            agent,
+            server,
+            ..
+        } = *circumstances;
         let of_agent = Principal::Agent(agent);
         let of_server = Principal::Server(server);
         let one = |principal, action, about| {
@@ -407,39 +407,45 @@ impl RecordedDecision {
     fn deciding(
         &self,
         questions: &[RecordedRequest<'_>],
-        method: KnownMethod,
-        server: &Server,
+        circumstances: &Circumstances<'_>,
         snapshot: &PolicySnapshot,
-    ) -> Vec<String> {
+        now: TestDecision,
+    ) -> Vec<Reason> {
         let nothing = Nothing::default();
-        let env = || Environment {
-            server,
-            transport: "stdio",
-            protocol: super::super::lines::PROTOCOL,
-            now_ms: self.now_ms.unwrap_or_default(),
-            peer: None,
-            session: SessionState::default(),
-            consent: Consent::default(),
-        };
-        let reasons = questions.iter().flat_map(|question| {
-            let action = if question.action == ActionName::Notify {
-                let method = method.name();
-                Action::Notify { method }
-            } else {
-                Action::bare(question.action, &nothing)
-            };
-            let decision = snapshot.judge(&Facts {
-                principal: question.principal,
-                action,
-                resource: question.about,
-                env: env(),
-            });
-            // The arguments are left out, which says nothing of those that were sent.
-            let reasons = decision.reasons().iter();
-            let reasons = reasons.filter(|reason| reason.policy.as_str() != LOCKED_ARGUMENTS);
-            let ids = reasons.map(|reason| reason.policy.as_str().to_owned());
-            ids.collect::<Vec<_>>()
+        let reasons = questions.iter().flat_map(|asked| {
+            let said = asked.message(circumstances);
+            let is_known = said.is_some();
+            let action = said.unwrap_or_else(|| Action::bare(asked.action, &nothing));
+            // What may be called but not listed is not there.
+            let listing = (asked.action == ActionName::CallTool).then_some(Action::ListTool);
+            let actions = [Some(action), listing].into_iter().flatten();
+            let decisions =
+                actions.map(|action| snapshot.judge(&self.facts(asked, action, circumstances)));
+            let agree = |decision: &Decision| decision.is_allow() == (now == TestDecision::Allow);
+            let reasons = decisions.filter(agree).flat_map(|it| it.reasons().to_vec());
+            // Where the arguments are left out, it says nothing of those that were sent.
+            reasons
+                .filter(|reason| is_known || reason.policy.as_str() != LOCKED_ARGUMENTS)
+                .collect::<Vec<_>>()
         });
-        reasons.collect()
+        let once: BTreeSet<Reason> = reasons.collect();
+        once.into_iter().collect()
+    }
+}
+
+impl RecordedRequest<'_> {
+    /// What the message holds, if the record has it.
+    fn message<'q>(&self, circumstances: &Circumstances<'q>) -> Option<Action<'q>> {
+        let sent = circumstances.sent;
+        if self.action == ActionName::Notify {
+            let method = circumstances.method.name();
+            Some(Action::Notify { method })
+        } else if self.action == ActionName::CallTool {
+            sent.map(|(arguments, targets)| Action::CallTool { arguments, targets })
+        } else if self.action == ActionName::GetPrompt {
+            sent.map(|(arguments, _)| Action::GetPrompt { arguments })
+        } else {
+            None
+        }
     }
 }

@@ -2,12 +2,20 @@
 
 use super::super::listing;
 use crate::policy::{
-    ActionName, PartialRequest, Pin, PolicySnapshot, Prompt, ResourceFacts, Tool, Tristate,
+    ActionName, Facts, PartialRequest, Pin, PolicySnapshot, Prompt, ResourceFacts, Tool, Tristate,
 };
 
-/// Whether a question is allowed, if that is certain.
-pub(super) fn settled(question: &PartialRequest<'_>, snapshot: &PolicySnapshot) -> Option<bool> {
-    let settled = snapshot.outlook(question).settled();
+/// Whether a question is allowed, if that is certain. `facts` say what the message holds, if that is known.
+pub(super) fn settled(
+    question: &PartialRequest<'_>,
+    facts: Option<&Facts<'_>>,
+    snapshot: &PolicySnapshot,
+) -> Option<bool> {
+    let outlook = match facts {
+        Some(facts) => snapshot.outlook_of(facts, question),
+        None => snapshot.outlook(question),
+    };
+    let settled = outlook.settled();
     if question.action != ActionName::CallTool {
         return settled;
     }

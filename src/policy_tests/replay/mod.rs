@@ -5,8 +5,10 @@
 //! which go through the gate as those of any test do (`transcript`).
 
 mod audit;
+mod judge;
 mod known_targets;
 mod load;
+mod log_entry;
 mod messages;
 #[cfg(test)]
 mod oracle;
@@ -20,13 +22,14 @@ use super::judge::SuiteContext;
 use super::report::{ChangedDecision, ReplayReport, TestReport, UnknownDecision};
 use super::suggest;
 
+pub use judge::{JudgedRecord, ReplayJudge, ReplayedDecision};
 pub(super) use load::load;
 use read::{RecordingError, read};
 
 /// What a recording holds.
 #[derive(Debug, Clone)]
 pub(super) enum Recording {
-    Audit(Arc<[audit::LogEntry]>),
+    Audit(Arc<[log_entry::LogEntry]>),
     Transcript(Arc<[messages::TranscriptMessage]>),
 }
 

@@ -1,7 +1,7 @@
 //! The text of a recording to what it holds.
 
 use super::Recording;
-use super::audit::LogEntry;
+use super::log_entry::LogEntry;
 use super::messages::{self, TranscriptLine};
 use crate::wire::{Document, Limits, Value};
 

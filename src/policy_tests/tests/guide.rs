@@ -62,6 +62,7 @@ fn test_policy(dir: &Path, path: Option<&str>, config: Option<&str>) -> (Exit, S
         coverage: false,
         min_coverage: None,
         mutate: false,
+        replay: Vec::new(),
         watch: false,
     };
     let mut out = Vec::new();

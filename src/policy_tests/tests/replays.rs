@@ -183,7 +183,7 @@ fn a_call_is_compared_where_no_argument_can_matter() {
     check(&call("remove"), "changed: no-remove");
     check(&denied("remove"), "same");
     // May be called, and not be listed: so it is not there.
-    check(&call("unlisted"), "changed: hidden");
+    check(&call("unlisted"), "changed: unlisted");
 }
 
 #[test]
@@ -237,10 +237,80 @@ fn an_agent_is_who_the_fixture_says() {
     };
     check(&by("boss"), "same");
     check(&by("stdio"), "changed: ");
+    check(&by("somebody"), "changed: ");
+}
+
+#[test]
+fn an_agent_that_the_fixture_does_not_name_is_who_the_record_says() {
+    let by = |agent: Value| record("tool_call", &json!({ "target": "admin", "agent": agent }));
+    check(&by(json!({ "id": "x", "roles": ["admin"] })), "same");
+    check(&by(json!({ "id": "x", "roles": ["reader"] })), "changed: ");
+    let cut = format!("{}… [9 bytes more]", "x".repeat(1024));
+    let cut = by(json!({ "id": "x", "roles": [cut] }));
     check(
-        &by("somebody"),
-        "unknown: who the agent `somebody` is stands only in `[agents]`, which does not name it",
+        &cut,
+        "unknown: the record is cut, or a secret was taken out of it",
     );
+    let anna = r#"@id("anna") permit (principal in Mcp::User::"anna", action, resource == Mcp::Tool::"admin");"#;
+    check_with(anna, &by(json!({ "id": "x", "user": "anna" })), "same");
+    check_with(anna, &by(json!({ "id": "x", "user": "otto" })), "changed: ");
+}
+
+#[test]
+fn recorded_arguments_are_judged_as_they_are() {
+    let with = |target: &str, arguments: Value| {
+        record(
+            "tool_call",
+            &json!({ "target": target, "arguments": arguments }),
+        )
+    };
+    check(&with("write", json!({ "path": "/a" })), "same");
+    check(&with("write", json!({ "file": "/a" })), "changed: ");
+    check(&call("write"), UNRECORDED);
+    // What is not there whole says nothing.
+    for cut in ["[redacted]", "Bearer [redacted]", "x… [9 bytes more]"] {
+        check(&with("write", json!({ "path": cut })), UNRECORDED);
+    }
+    let sent = with("other", json!({ "path": "/a" }));
+    let when = |condition: &str| {
+        format!(
+            "@id(\"other\") permit (principal, action == Mcp::Action::\"call_tool\", resource == Mcp::Tool::\"other\")
+when {{ {condition} }};"
+        )
+    };
+    check_with(&when("context.targets.bytes < 14"), &sent, "same");
+    check_with(&when("context.targets.bytes < 13"), &sent, "changed: ");
+    // Of the session nothing else is known.
+    check_with(
+        &when("context.env.session.calls < 3"),
+        &sent,
+        "unknown: what decides it now stands in contents or the session, which are not recorded",
+    );
+    check_with(
+        &when("context.targets.secrets.isEmpty()"),
+        &sent,
+        UNRECORDED,
+    );
+}
+
+#[test]
+fn what_a_person_would_be_asked_is_not_denied() {
+    let asks = r#"@id("ask") @requires_consent
+forbid (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"read");"#;
+    let unanswered = "unknown: a person would be asked now, and the record has no answer";
+    check_with(asks, &call("read"), unanswered);
+    let answered = |outcome: &str| {
+        let consent = json!({ "ticket": "3f0a", "outcome": outcome });
+        record(
+            "tool_call",
+            &json!({ "target": "read", "consent": consent }),
+        )
+    };
+    check_with(asks, &answered("granted"), "same");
+    let also = format!(
+        "{asks}\n@id(\"hard\") forbid (principal, action, resource == Mcp::Tool::\"read\");"
+    );
+    check_with(&also, &answered("granted"), "changed: ask, hard");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cedar_policy_core::ast::{Context, Literal, Value};
+use cedar_policy_core::pst::SmolStr;
 
 use super::inspect::FactNeeds;
 use super::placeholder::{self, PlaceholderContext};
@@ -56,12 +57,23 @@ pub(super) fn assemble(
     needs: FactNeeds,
     arguments: Option<Value>,
 ) -> Context {
+    let mut fields = message_fields(words, action, needs, arguments);
+    fields.insert("env".into(), env);
+    Context::Value(Arc::new(fields))
+}
+
+/// What a context has beside `env`.
+pub(super) fn message_fields(
+    words: &Vocabulary,
+    action: &Action<'_>,
+    needs: FactNeeds,
+    arguments: Option<Value>,
+) -> BTreeMap<SmolStr, Value> {
     let args = || entity(words.arguments.clone());
     let mut fields = BTreeMap::new();
     let mut put = |key: &'static str, value: Value| {
         fields.insert(key.into(), value);
     };
-    put("env", env);
     if let Some(arguments) = arguments {
         put("arguments", arguments);
     }
@@ -117,7 +129,7 @@ pub(super) fn assemble(
             put("fields", strings(fields));
         }
     }
-    Context::Value(Arc::new(fields))
+    fields
 }
 
 /// `None` where Cedar has no value for a part of it.

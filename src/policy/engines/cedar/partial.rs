@@ -7,14 +7,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use cedar_policy_core::ast::{
-    BinaryOp, Context, Effect, EntityUIDEntry, Expr, ExprKind, PartialValue, Request, UnaryOp,
-    Unknown, Value,
+    BinaryOp, Context, Effect, Entity, EntityUIDEntry, Expr, ExprKind, PartialValue, Request,
+    UnaryOp, Unknown, Value,
 };
 use cedar_policy_core::entities::Entities;
 use cedar_policy_core::evaluator::{EvaluationError, Evaluator};
 use cedar_policy_core::extensions::Extensions;
+use cedar_policy_core::pst::SmolStr;
 
-use super::CedarEngine;
 use super::entities::{principal_entities, resource_entities};
 use super::inspect::FactNeeds;
 use super::judge::with_entities;
@@ -22,7 +22,10 @@ use super::possible_values::PossibleValues;
 use super::rules::CompiledRule;
 use super::schema_action::SchemaAction;
 use super::subjects::Subject;
+use super::typed::{self, RecordReads};
 use super::value::{datetime, literal, strings};
+use super::{CedarEngine, arguments, context};
+use crate::policy::leaves::Leaves;
 use crate::policy::{
     ActionName, ClientFacts, EngineFault, PartialDecision, PartialRequest, SessionState, Tristate,
 };
@@ -46,8 +49,11 @@ impl CedarEngine {
             .idle
             .fits(question.action, question.principal, question.resource);
         let action = words.action(verb).filter(|_| fits);
-        let entities = self.known_entities(question, &principal, &resource).ok();
-        let Some((action, entities)) = action.zip(entities) else {
+        let message = self.known_message(question, verb);
+        let entities = self.known_entities(question, &principal, &resource);
+        let entities =
+            entities.and_then(|known| with_entities(known, message.arguments.into_iter()));
+        let Some((action, entities)) = action.zip(entities.ok()) else {
             return PartialDecision::OPEN;
         };
         let [principal, action, resource] = [&principal.uid, action.uid(), &resource.uid]
@@ -58,19 +64,53 @@ impl CedarEngine {
         } else {
             Peer::Unasked
         };
-        let context = open_context(question, verb, peer);
+        let context = open_context(question, verb, peer, &message.fields);
         let request = Request::new_unchecked(principal, action, resource, Some(context));
         let evaluator = Evaluator::new(request, &entities, Extensions::all_available());
         let now = question.now_ms.and_then(datetime);
-        // Arguments that are not of the types of the lock are denied, whatever rules say.
-        let misfit = match verb {
-            SchemaAction::Named(_) => PartialDecision::SILENT,
-            SchemaAction::Call(_) => denied(Tristate::Sometimes),
-        };
         let rules = rules.into_iter();
         rules
             .map(|rule| outlook(&evaluator, rule, now.as_ref(), question.client))
-            .fold(misfit, PartialDecision::and)
+            .fold(message.misfit, PartialDecision::and)
+    }
+
+    /// What cannot be said of a message in Cedar's words is as unknown as what is not recorded.
+    fn known_message(&self, question: &PartialRequest<'_>, verb: SchemaAction) -> KnownMessage {
+        self.message_of(question, verb).unwrap_or(KnownMessage {
+            fields: BTreeMap::new(),
+            arguments: None,
+            // Arguments that are not of the types of the lock are denied, whatever rules say.
+            misfit: match verb {
+                SchemaAction::Named(_) => PartialDecision::SILENT,
+                SchemaAction::Call(_) => denied(Tristate::Sometimes),
+            },
+        })
+    }
+
+    fn message_of(
+        &self,
+        question: &PartialRequest<'_>,
+        verb: SchemaAction,
+    ) -> Option<KnownMessage> {
+        let (words, needs) = (&*self.words, FactNeeds::ALL);
+        let action = question.message?;
+        let sent = action.arguments();
+        let record = match words.arguments_of(verb) {
+            Some(record) => {
+                let leaves = Leaves::of(sent)?;
+                Some(typed::value(record, &leaves, RecordReads::of(&self.rules)).ok()?)
+            }
+            None => None,
+        };
+        let arguments = match sent {
+            Some(sent) => Some(Arc::new(arguments::entity(words, sent, needs)?)),
+            None => None,
+        };
+        Some(KnownMessage {
+            fields: context::message_fields(words, action, needs, record),
+            arguments,
+            misfit: PartialDecision::SILENT,
+        })
     }
 
     fn known_entities(
@@ -86,6 +126,15 @@ impl CedarEngine {
     }
 }
 
+/// What is known of a message.
+struct KnownMessage {
+    /// Of its context.
+    fields: BTreeMap<SmolStr, Value>,
+    arguments: Option<Arc<Entity>>,
+    /// What its arguments come to by themselves.
+    misfit: PartialDecision,
+}
+
 /// Whether a rule reads the peer's address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Peer {
@@ -94,7 +143,12 @@ enum Peer {
 }
 
 /// A record of what is known, and of unknowns.
-fn open_context(question: &PartialRequest<'_>, verb: SchemaAction, peer: Peer) -> Context {
+fn open_context(
+    question: &PartialRequest<'_>,
+    verb: SchemaAction,
+    peer: Peer,
+    message: &BTreeMap<SmolStr, Value>,
+) -> Context {
     let unknown = |name: &'static str| Expr::unknown(Unknown::new_untyped(name));
     let known = |value: Option<Value>, name| value.map_or_else(|| unknown(name), Expr::from);
     let env = ["protocol", "consent", NOW].map(|name| (name, unknown(name)));
@@ -117,8 +171,7 @@ fn open_context(question: &PartialRequest<'_>, verb: SchemaAction, peer: Peer) -
     };
     let mut fields = BTreeMap::from([("env".into(), env)]);
     for name in beside_env(question.action, verb) {
-        let method = question.method.filter(|_| *name == "method").map(literal);
-        fields.insert((*name).into(), known(method, name));
+        fields.insert((*name).into(), known(message.get(*name).cloned(), name));
     }
     Context::RestrictedResidual(Arc::new(fields))
 }

@@ -294,8 +294,9 @@ fn a_notification_is_known_by_its_method() {
         (Some("b"), Tristate::Never),
         (None, Tristate::Sometimes),
     ] {
+        let said = method.map(|method| Action::Notify { method });
         let asked = PartialRequest {
-            method,
+            message: said.as_ref(),
             ..world.question(ActionName::Notify, Resource::Server(&world.server))
         };
         assert_eq!(rules.outlook(&asked).permitted, expected, "{method:?}");

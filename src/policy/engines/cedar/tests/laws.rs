@@ -17,8 +17,9 @@ use super::*;
 use crate::policy::fixture::{World, told, tool};
 use crate::policy::leaves::Leaves;
 use crate::policy::{
-    Action, Arguments, Client, Consent, Decision, DenialCause, FaultKind, Hints, Leaf, PartValue,
-    Pin, Prompt, Received, Resource, ResourceFacts, RuleEffect, SessionState, Targets, Tool, Trace,
+    Action, Arguments, Client, ClientFacts, Consent, Decision, DenialCause, FaultKind, Hints, Leaf,
+    PartValue, Pin, Prompt, Received, Resource, ResourceFacts, RuleEffect, SessionState, Targets,
+    Tool, Trace,
 };
 
 /// The facts of any message, owned.
@@ -105,6 +106,28 @@ proptest! {
 
         let asked = whole_request(&scene.facts(), &groups);
         prop_assert_eq!(told(&ours), authorized(&text, asked));
+    }
+
+    /// What is certain of a message before its session is known is so in this session.
+    #[test]
+    fn what_is_certain_of_a_message_is_so(text in any_policies(), scene in any_scene()) {
+        let (ours, facts) = (snapshot(&text), scene.facts());
+        let question = PartialRequest {
+            principal: facts.principal,
+            action: facts.action.name(),
+            resource: facts.resource,
+            server: facts.env.server,
+            transport: None,
+            level: Some(facts.env.session.level),
+            now_ms: Some(facts.env.now_ms),
+            message: None,
+            client: ClientFacts::Known,
+        };
+        for outlook in [ours.outlook_of(&facts, &question), ours.outlook(&question)] {
+            if let Some(allowed) = outlook.settled() {
+                prop_assert_eq!(ours.judge(&facts).is_allow(), allowed);
+            }
+        }
     }
 
     /// The parts of all policies, each evaluated by itself, sum up to the verdict.

@@ -330,7 +330,7 @@ fn what_is_settled_whatever_the_context_is_so_in_each() {
                     transport: Some("stdio"),
                     level: Some(universe[0].session.level),
                     now_ms: Some(universe[0].now_ms),
-                    method: None,
+                    message: None,
                     client: ClientFacts::Known,
                 };
                 let Some(allowed) = snapshot.outlook(&question).settled() else {

@@ -11,9 +11,9 @@ use super::*;
 use crate::policy::fixture::{World, tool};
 use crate::policy::leaves::Leaves;
 use crate::policy::{
-    Arguments, DefinitionFingerprint, Leaf, ListFacts, LockedTool, Member, MismatchKind,
-    PolicyOrigin, Presence, Principal, RecordShape, Resource, Scalar, Tristate, UseTime,
-    ValueShape,
+    Arguments, ClientFacts, DefinitionFingerprint, Leaf, ListFacts, LockedTool, Member,
+    MismatchKind, PolicyOrigin, Presence, Principal, RecordShape, Resource, Scalar, Tristate,
+    UseTime, ValueShape,
 };
 
 fn member(pointer: &str, presence: Presence, shape: ValueShape) -> Member {
@@ -905,6 +905,16 @@ proptest! {
         prop_assert_eq!(placeholder::check(&words, verb, request.context().unwrap()), Ok(()));
     }
 
+    /// What is certain of a call before its session is known is so in this session.
+    #[test]
+    fn what_is_certain_of_a_call_with_its_arguments_is_so(text in any_policies(), scene in calls()) {
+        let (ours, facts) = (snapshot(&text), scene.facts());
+        let outlook = ours.outlook_of(&facts, &of_call(&facts));
+        if let Some(allowed) = outlook.settled() {
+            prop_assert_eq!(ours.judge(&facts).is_allow(), allowed);
+        }
+    }
+
     /// A tool that is not shown has no call that is permitted, unless listing it is forbidden or fails.
     #[test]
     fn a_call_that_is_permitted_is_of_a_tool_that_is_shown(
@@ -921,6 +931,67 @@ proptest! {
             prop_assert_eq!(ours.visible(&list, &[facts.resource]), [true]);
         }
     }
+}
+
+/// A call of which nothing but its sender and its tool are known.
+fn of_call<'a>(facts: &Facts<'a>) -> PartialRequest<'a> {
+    PartialRequest {
+        principal: facts.principal,
+        action: ActionName::CallTool,
+        resource: facts.resource,
+        server: facts.env.server,
+        transport: None,
+        level: None,
+        now_ms: None,
+        message: None,
+        client: ClientFacts::Known,
+    }
+}
+
+#[test]
+fn known_arguments_settle_what_open_ones_leave_open() {
+    let check = |called: &str, condition: &str, arguments: &[(&str, Leaf<'static>)], expected| {
+        let action = match called {
+            "a" => r#"== Mcp::Action::"call_tool/a""#,
+            _ => r#"in Mcp::Action::"call_tool""#,
+        };
+        let text = format!(
+            "permit(principal, action {action}, resource == Mcp::Tool::\"{called}\")
+             when {{ {condition} }};"
+        );
+        let (world, called) = (world(arguments), tool(called));
+        let (ours, facts) = (snapshot(&text), world.call(&called));
+        let open = of_call(&facts);
+        assert_eq!(ours.outlook(&open).settled(), None, "{text}");
+        let known = PartialRequest {
+            message: Some(&facts.action),
+            ..open
+        };
+        assert_eq!(ours.outlook(&known).settled(), expected, "{text}");
+    };
+    let path = r#"context.arguments.path like "/srv/*""#;
+    check("a", path, &[("/path", text("/srv/x"))], Some(true));
+    check("a", path, &[("/path", text("/etc"))], Some(false));
+    let session = format!("{path} && context.env.session.calls < 3");
+    check("a", &session, &[("/path", text("/srv/x"))], None);
+    check("a", &session, &[("/path", text("/etc"))], Some(false));
+    // Neither fits a context: what they would come to is not known.
+    check(
+        "a",
+        path,
+        &[("/path", text("/srv/x")), ("/path", text("/etc"))],
+        None,
+    );
+    check("a", path, &[("/path", Leaf::EmptyArray)], None);
+    let tag = r#"context.raw_arguments.hasTag("/path")"#;
+    check("open", tag, &[("/path", text("/srv/x"))], Some(true));
+    check("open", tag, &[("/other", text("/srv/x"))], Some(false));
+    check(
+        "open",
+        tag,
+        &[("/path", text("a")), ("/path", text("b"))],
+        None,
+    );
 }
 
 #[test]

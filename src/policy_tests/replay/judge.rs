@@ -1,0 +1,82 @@
+//! Lines of an audit log, judged by the policies of today.
+
+use std::collections::BTreeMap;
+
+use super::super::fixture::TestDecision;
+use super::CurrentDecision;
+use super::audit::{JudgeContext, SessionLevels};
+use super::log_entry::LogEntry;
+use crate::gate;
+use crate::policy::{PolicySnapshot, Server};
+use crate::wire::{Document, Extensions, Limits};
+
+/// The policies that judge records again, and the gate in front of them.
+#[derive(Debug)]
+pub struct ReplayJudge {
+    policies: PolicySnapshot,
+    extensions: Extensions,
+    server: Server,
+}
+
+/// One recorded decision beside the one of today.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JudgedRecord {
+    /// What was asked, in a few words.
+    pub about: String,
+    pub was: TestDecision,
+    pub now: ReplayedDecision,
+}
+
+/// The decision of today about a recorded message.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ReplayedDecision {
+    Same,
+    /// The other one, by these policies.
+    Changed(Vec<String>),
+    /// The record does not tell enough. The reason.
+    Unknown(String),
+}
+
+impl ReplayJudge {
+    pub fn new(policies: PolicySnapshot, server: String, gate: &gate::Settings) -> Self {
+        let server = Server {
+            name: server,
+            ..Server::default()
+        };
+        Self {
+            policies,
+            extensions: gate.extensions.clone(),
+            server,
+        }
+    }
+
+    /// The revision of the policies.
+    pub fn revision(&self) -> &str {
+        self.policies.revision().as_str()
+    }
+
+    /// Judges a record again, with the sensitivity that it has for its session. `None` of a record that holds
+    /// no decision of policies.
+    pub fn judge(&self, line: &[u8]) -> Option<JudgedRecord> {
+        let document = Document::decode(line, &Limits::default()).ok()?;
+        let LogEntry::Decided(recorded) = LogEntry::of(document.root(), 0)? else {
+            return None;
+        };
+        let context = JudgeContext {
+            agents: &BTreeMap::new(),
+            extensions: &self.extensions,
+            server: &self.server,
+            levels: SessionLevels::AsRecorded,
+        };
+        let now = match recorded.judge(&context, &self.policies) {
+            CurrentDecision::Same => ReplayedDecision::Same,
+            CurrentDecision::Changed { policies } => ReplayedDecision::Changed(policies),
+            CurrentDecision::Unknown(why) => ReplayedDecision::Unknown(why),
+        };
+        Some(JudgedRecord {
+            about: recorded.kind_of_question(),
+            was: recorded.was,
+            now,
+        })
+    }
+}
