@@ -28,6 +28,7 @@ impl Record {
             revision: None,
             shadow: None,
             arguments_digest: None,
+            arguments: None,
             duration_us: None,
             error_code: None,
             error_class: None,

@@ -73,6 +73,7 @@ impl Record {
             revision,
             shadow,
             arguments_digest,
+            arguments,
             duration_us: _,
             error_code: _,
             error_class: _,
@@ -116,6 +117,9 @@ impl Record {
         if let Some(Consent { ticket, by }) = consent {
             visit(ticket);
             by.iter_mut().for_each(&mut *visit);
+        }
+        if let Some(arguments) = arguments {
+            arguments.each_text(visit);
         }
         for Edit {
             pointer,

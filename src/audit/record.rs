@@ -7,6 +7,7 @@
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
+use super::body::Body;
 use super::finding::Finding;
 use super::text::Text;
 use crate::wire::{KnownMethod, Span};
@@ -54,6 +55,9 @@ pub struct Record {
     pub shadow: Option<Shadow>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments_digest: Option<Text>,
+    /// The arguments themselves, where the operator has them recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Body>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_us: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -99,7 +99,7 @@ impl Bench {
             from_upstream: Limits::default(),
             terms: terms(4),
             secrets: Redactor::default(),
-            digests: None,
+            arguments: crate::gate::RecordedArguments::Nothing,
             tracing: crate::gate::Tracing::Off,
             isolate_from: None,
             unconfined: crate::gate::Unconfined::default(),

@@ -43,8 +43,8 @@ pub use settings::{
     Admin, Anonymous, Audit, Bearer, Bridging, Config, ConfigFile, ConfigText, DenyResponse,
     Durability, Guards, HttpListen, HttpUpstream, Isolated, Jwks, Jwt, JwtAlgorithm, Limits,
     Listen, ListenAuth, OnFault, OnRemoval, OtherMethods, Parents, Pinning, PlainHttp, Policy,
-    Protocol, Ratchet, Redaction, Reload, Sanitizing, ServerAuth, StartupProbe, Strictness,
-    Symlinks, Telemetry, ToolNames, Truncation, TruncationPreset, Upstream, Warnings,
+    Protocol, Ratchet, RecordedArguments, Redaction, Reload, Sanitizing, ServerAuth, StartupProbe,
+    Strictness, Symlinks, Telemetry, ToolNames, Truncation, TruncationPreset, Upstream, Warnings,
 };
 pub use upstream::INHERITED;
 pub use variables::Variables;

@@ -19,8 +19,9 @@ use super::secret_rules::secret_rules;
 use super::section::{ConfigField, ConfigSection};
 use super::settings::{
     Audit, Bearer, Bridging, Config, DenyResponse, Durability, Guards, Listen, ListenAuth, OnFault,
-    OnRemoval, OtherMethods, Pinning, Policy, Protocol, Redaction, Reload, Sanitizing, ServerAuth,
-    Strictness, Symlinks, ToolNames, Truncation, TruncationPreset, Warnings,
+    OnRemoval, OtherMethods, Pinning, Policy, Protocol, RecordedArguments, Redaction, Reload,
+    Sanitizing, ServerAuth, Strictness, Symlinks, ToolNames, Truncation, TruncationPreset,
+    Warnings,
 };
 use super::telemetry::telemetry;
 use super::upstream::upstream;
@@ -253,6 +254,16 @@ fn audit(mut section: ConfigSection<'_, '_>, base: &Path) -> Audit {
                 &[("deny", OnFault::Deny), ("warn", OnFault::Warn)],
             )
             .unwrap_or(default.on_fault),
+        arguments: section
+            .one_of(
+                "arguments",
+                &[
+                    ("digest", RecordedArguments::Digest),
+                    ("redacted", RecordedArguments::Redacted),
+                    ("off", RecordedArguments::Off),
+                ],
+            )
+            .unwrap_or(default.arguments),
         max_file_size: section.size("max_file_size", &FILE_SIZES),
         max_file_age: section.duration("max_file_age", &FILE_AGES),
         signing_key_file: section.path("signing_key_file", base),

@@ -322,6 +322,7 @@ pub struct Audit {
     pub file: Option<PathBuf>,
     pub durability: Durability,
     pub on_fault: OnFault,
+    pub arguments: RecordedArguments,
     /// In bytes; the file is rotated then.
     pub max_file_size: Option<usize>,
     /// Since the file's first record.
@@ -349,6 +350,15 @@ pub enum OnFault {
     Deny,
     /// They pass, with a warning in the log.
     Warn,
+}
+
+/// What records have of the arguments of calls and prompts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecordedArguments {
+    Digest,
+    /// The digest and the arguments, without secrets.
+    Redacted,
+    Off,
 }
 
 impl ConfigText {
@@ -430,6 +440,7 @@ impl Default for Audit {
             file: None,
             durability: Durability::Async,
             on_fault: OnFault::Deny,
+            arguments: RecordedArguments::Digest,
             max_file_size: None,
             max_file_age: None,
             signing_key_file: None,

@@ -9,7 +9,7 @@ use crate::policy_tests::{self, DryRunOutcome, QueryDescription, RecordedQuery, 
 
 use super::ConsentChannels;
 use super::change;
-use super::origin::{Origins, is_open_in_records};
+use super::origin::{Origins, is_of_arguments, is_open_in_records};
 use super::record::DefinitionApproval;
 use super::report::{
     ExplainOutcome, ExplainedDecision, Explanation, ExplanationDepth, PartReport, PolicyReport,
@@ -22,8 +22,22 @@ use super::untraced_rules;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FactCompleteness {
     Whole,
-    /// A record has no arguments.
-    OfRecord(DefinitionApproval, SessionKnowledge),
+    OfRecord(RecordKnowledge),
+}
+
+/// What a record tells of what was judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct RecordKnowledge {
+    definition: DefinitionApproval,
+    session: SessionKnowledge,
+    arguments: ArgumentKnowledge,
+}
+
+/// What a record tells of arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ArgumentKnowledge {
+    Nothing,
+    Whole,
 }
 
 /// What a record tells of its session.
@@ -41,12 +55,20 @@ impl FactCompleteness {
     fn lacks(self, asked: &QueryDescription, what: &str) -> bool {
         match self {
             Self::Whole => false,
-            Self::OfRecord(_, SessionKnowledge::Level) if what == LEVEL => false,
-            Self::OfRecord(DefinitionApproval::Approved, _) => is_open_in_records(asked, what),
-            Self::OfRecord(DefinitionApproval::NotApproved, _) => {
-                is_open_in_records(asked, what) || what.starts_with("resource.pin")
-            }
+            Self::OfRecord(known) => known.lacks(asked, what),
         }
+    }
+}
+
+impl RecordKnowledge {
+    fn lacks(self, asked: &QueryDescription, what: &str) -> bool {
+        if self.session == SessionKnowledge::Level && what == LEVEL {
+            return false;
+        }
+        let of_definition =
+            self.definition == DefinitionApproval::NotApproved && what.starts_with("resource.pin");
+        let has_arguments = self.arguments == ArgumentKnowledge::Whole && is_of_arguments(what);
+        of_definition || (is_open_in_records(asked, what) && !has_arguments)
     }
 }
 
@@ -63,7 +85,15 @@ pub(super) fn explanation(
             let told = recorded
                 .passed()
                 .map_or(SessionKnowledge::Nothing, |_| SessionKnowledge::Level);
-            FactCompleteness::OfRecord(recorded.definition(), told)
+            let arguments = match recorded.arguments() {
+                Some(_) => ArgumentKnowledge::Whole,
+                None => ArgumentKnowledge::Nothing,
+            };
+            FactCompleteness::OfRecord(RecordKnowledge {
+                definition: recorded.definition(),
+                session: told,
+                arguments,
+            })
         }
     };
     let mut could_be_lifted = false;
@@ -210,7 +240,7 @@ fn question_report(
         resource: format!("{} `{}`", asked.kind, asked.name),
         fault: fault(&decision, &policies).filter(|_| knowledge == FactCompleteness::Whole),
         decision: match (knowledge, decision) {
-            (FactCompleteness::OfRecord(_, _), _) => of_record(&policies),
+            (FactCompleteness::OfRecord(_), _) => of_record(&policies),
             (FactCompleteness::Whole, Decided::Allow(_)) => ExplainedDecision::Allow,
             (FactCompleteness::Whole, Decided::Deny(_)) => ExplainedDecision::Deny,
         },

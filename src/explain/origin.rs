@@ -95,13 +95,16 @@ pub(super) fn is_open_in_records(asked: &QueryDescription, what: &str) -> bool {
     let of_result = asked.action == ActionName::ReceiveResult && said("result");
     let of_session = said("env.session") || said("env.consent");
     let of_definition = what.starts_with("resource.flags");
-    of_definition
-        || said("raw_arguments")
-        || said("argument")
-        || said("targets")
-        || of_server
-        || of_result
-        || of_session
+    of_definition || is_of_arguments(what) || of_server || of_result || of_session
+}
+
+/// Arguments, and what they reach for.
+pub(super) fn is_of_arguments(what: &str) -> bool {
+    let said = |prefix: &str| {
+        what.strip_prefix("context.")
+            .is_some_and(|it| it.starts_with(prefix))
+    };
+    said("raw_arguments") || said("argument") || said("targets")
 }
 
 impl Requester {

@@ -4,6 +4,7 @@ mod selector;
 
 use jiff::Timestamp;
 
+use crate::audit::Body;
 use crate::policy::{
     Agent, LOCK_DRIFT, Lock, Presence, RecordShape, RuleEffect, Scalar, ValueShape,
 };
@@ -25,6 +26,8 @@ pub struct RecordedMessage {
     allowed: bool,
     method: String,
     target: String,
+    /// The arguments as JSON text, if the record has them whole.
+    arguments: Option<String>,
     policies: Vec<String>,
     revision: Option<String>,
     stage: Option<String>,
@@ -121,6 +124,7 @@ impl RecordedMessage {
         let mut agent = Agent {
             id: text_at(record, &["agent", "id"]).ok_or(RecordError::Missing("agent"))?,
             roles: roles.filter_map(owned).collect(),
+            user: text_at(record, &["agent", "user"]),
             ..Agent::default()
         };
         agent.client.name = text_at(record, &["agent", "asserted_name"]).unwrap_or_default();
@@ -131,6 +135,10 @@ impl RecordedMessage {
             allowed: need("decision")? == ALLOW,
             method,
             target: need("target")?,
+            arguments: record
+                .get("arguments")
+                .map(|arguments| arguments.text().to_owned())
+                .filter(|text| Body::is_whole(text)),
             policies: policies_of(record),
             revision: text("revision"),
             stage: text("stage"),
@@ -151,7 +159,8 @@ impl RecordedMessage {
             .tool(&self.target)
             .filter(|_| self.method == "tools/call");
         let record = locked.and_then(|tool| tool.arguments.as_ref().ok());
-        let arguments = record.map(|record| least(record).into_string());
+        let least = record.map(|record| least(record).into_string());
+        let arguments = self.arguments.clone().or(least);
         let frame = request(&self.method, key, &self.target, arguments.as_deref());
         (Side::Agent, frame)
     }
@@ -187,6 +196,11 @@ impl RecordedMessage {
         } else {
             DefinitionApproval::Approved
         }
+    }
+
+    /// The arguments as JSON text, if the record has them whole.
+    pub(super) fn arguments(&self) -> Option<&str> {
+        self.arguments.as_deref()
     }
 
     pub(super) fn effect(&self) -> RuleEffect {
@@ -235,9 +249,9 @@ impl RecordedMessage {
                 "the record is of revision {then}: these policies are others, and may decide otherwise"
             ));
         }
-        if self.method != "resources/read" {
+        if self.arguments.is_none() && self.method != "resources/read" {
             explanation.unknown.push(
-                "of the arguments a record has only a digest: parts that look at them are unknown"
+                "the record does not have the arguments: parts that look at them are unknown"
                     .to_owned(),
             );
         }

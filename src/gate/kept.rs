@@ -234,7 +234,7 @@ impl Gate {
             .get(owner(&identified.scene.agent), &asked.name, now);
         let target = Target::Resource(asked.uri.clone());
         let Some(whole) = whole else {
-            trail.asks(&target, message, self.settings.digests.as_ref());
+            trail.asks(&target, message, &self.settings.arguments);
             return Err(Refusal::NotKept.into());
         };
         let mut understood = Understood {
@@ -244,7 +244,7 @@ impl Gate {
             tells: SessionSensitivity::default(),
             followed: Followed::default(),
         };
-        trail.understood(&understood, self.settings.digests.as_ref());
+        trail.understood(&understood, &self.settings.arguments);
         Box::pin(self.follow(&mut understood, &talk.session, snapshot, trail)).await?;
         let pins = self.pins(&talk.session, snapshot);
         let at = self.circumstances(&talk.session);

@@ -226,6 +226,8 @@ fn of_peers(record: &mut Record) -> impl Iterator<Item = &mut Text> {
         revision: _,
         shadow: _,
         arguments_digest: _,
+        // Made without credentials.
+        arguments: _,
         duration_us: _,
         error_code: _,
         error_class: _,

@@ -169,7 +169,7 @@ impl Gate {
         }
         if let Ok(message) = Message::decode(&parked.frame, &self.settings.from_agent) {
             trail.decoded(talk, &message, Side::Agent);
-            trail.asks(&parked.target, &message, self.settings.digests.as_ref());
+            trail.asks(&parked.target, &message, &self.settings.arguments);
         }
         let refusal = if parked.cancelled {
             // Who cancels expects no answer.

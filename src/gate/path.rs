@@ -80,7 +80,7 @@ impl Gate {
             return Box::pin(read).await;
         }
         let mut understood = understand::understand(identified, &recalled, self.look(&snapshot))?;
-        trail.understood(&understood, self.settings.digests.as_ref());
+        trail.understood(&understood, &self.settings.arguments);
         self.classify(&understood, session, &snapshot, trail)
             .await?;
         pin::pin(&mut understood, &snapshot, pins)?;

@@ -1,5 +1,6 @@
 //! What the audit will say of a message: gathered step by step, written before it leaves.
 
+mod arguments;
 mod correlation;
 mod ends;
 mod kind;
@@ -11,7 +12,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::audit::{self, DigestKey, Kind, Record};
+use crate::audit::{self, Kind, Record};
 use crate::consent::Receipt;
 use crate::memory::Reservation;
 use crate::policy::{PolicySnapshot, Reason, SessionSensitivity};
@@ -26,13 +27,13 @@ use crate::wire::{
 use super::bridged::Source;
 use super::consent::Brought;
 use super::decide::Allowed;
-use super::extensions;
 use super::failures::Ends;
 use super::identify::{Identified, META_CLIENT, Role, asker};
 use super::oblige::Obliged;
 use super::own::Occasion;
 use super::ratchet;
 use super::rates::Counted;
+use super::settings::RecordedArguments;
 use super::talk::Talk;
 use super::understand::Understood;
 
@@ -382,30 +383,24 @@ impl Trail {
         }
     }
 
-    pub(super) fn understood(&mut self, understood: &Understood<'_>, digests: Option<&DigestKey>) {
+    pub(super) fn understood(&mut self, understood: &Understood<'_>, recorded: &RecordedArguments) {
         match &understood.identified.role {
             Role::Request { .. } => {
-                self.asks(&understood.target, understood.identified.message, digests);
+                self.asks(&understood.target, understood.identified.message, recorded);
             }
             Role::Notification { .. } | Role::Reply(_) => self.about(&understood.target),
         }
     }
 
     /// A request about this.
-    pub(super) fn asks(&mut self, target: &Target, message: &Message, digests: Option<&DigestKey>) {
+    pub(super) fn asks(
+        &mut self,
+        target: &Target,
+        message: &Message,
+        recorded: &RecordedArguments,
+    ) {
         self.about(target);
-        if let Target::Tool(_) | Target::Prompt(_) = target {
-            let arguments = message.params().and_then(|params| params.get("arguments"));
-            self.record.arguments_digest = arguments
-                .zip(digests)
-                .map(|(value, digests)| digests.digest(value.text()).into());
-        }
-        if let Target::Method(_) = target {
-            let said = message.params().map(extensions::said);
-            self.record.arguments_digest = said
-                .zip(digests)
-                .map(|(said, digests)| digests.digest(&said).into());
-        }
+        arguments::record(target, message, recorded, &mut self.record);
     }
 
     /// The message says that a tool has failed.

@@ -25,8 +25,8 @@ pub struct Settings {
     pub terms: Terms,
     /// The secrets of the configuration itself.
     pub secrets: Redactor,
-    /// The key of the digests of arguments in records. Without it they have none.
-    pub digests: Option<DigestKey>,
+    /// What records have of arguments.
+    pub arguments: RecordedArguments,
     /// Whether messages have a place in a trace.
     pub tracing: Tracing,
     /// From which level on sessions speak to the isolated server, if there is one.
@@ -235,6 +235,16 @@ pub struct Secrets {
     /// What the server sends to the agent.
     pub received: Treatment,
     pub rules: Arc<SecretRules>,
+}
+
+/// What records have of the arguments of calls and prompts.
+#[derive(Debug, Clone, Default)]
+pub enum RecordedArguments {
+    #[default]
+    Nothing,
+    Digest(DigestKey),
+    /// The digest, and the arguments without what looks like a credential.
+    Redacted(DigestKey, Arc<SecretRules>),
 }
 
 /// What happens where a message is not what a guard asks for.

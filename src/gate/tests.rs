@@ -61,6 +61,7 @@ mod progress;
 mod ratchet;
 mod ratchet_race;
 mod rates;
+mod recorded_arguments;
 mod records;
 mod related;
 mod repeated;
@@ -172,7 +173,7 @@ impl Bench {
                 guards: Guards::default(),
             },
             secrets: Redactor::default(),
-            digests: Some(audit::DigestKey::of_bytes(b"a key of tests")),
+            arguments: RecordedArguments::Digest(audit::DigestKey::of_bytes(b"a key of tests")),
             tracing: super::Tracing::Off,
             isolate_from: None,
             unconfined: Unconfined::default(),

@@ -326,6 +326,7 @@ impl ServerInstance {
 }
 
 impl TestDecision {
+    #[must_use]
     pub const fn other(self) -> Self {
         match self {
             Self::Allow => Self::Deny,

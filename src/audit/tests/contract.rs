@@ -29,7 +29,9 @@ fn strict() -> Validator {
         match schema {
             Value::Object(members) => {
                 if members.get("type") == Some(&json!("object")) {
-                    members.insert("additionalProperties".into(), false.into());
+                    members
+                        .entry("additionalProperties")
+                        .or_insert(false.into());
                 }
                 members.values_mut().for_each(close);
             }
@@ -178,7 +180,10 @@ fn fields_of_line(line: &Value, prefix: &str, found: &mut BTreeSet<String>) {
                     format!("{prefix}.{name}")
                 };
                 found.insert(path.clone());
-                fields_of_line(value, &path, found);
+                // Whose members peers chose.
+                if path != "arguments" {
+                    fields_of_line(value, &path, found);
+                }
             }
         }
         Value::Array(items) => {

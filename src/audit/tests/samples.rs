@@ -14,7 +14,7 @@ pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Re
         agent: Some(Agent {
             id: next(),
             asserted_name: Some(next()),
-            user: Some("anna".into()),
+            user: Some(next()),
             roles: vec![next(), next()],
         }),
         upstream: Some(next()),
@@ -43,6 +43,7 @@ pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Re
             policies: vec![next()],
         }),
         arguments_digest: Some(next()),
+        arguments: Some(Body::member(next())),
         duration_us: Some(71),
         error_code: Some(-32602),
         error_class: Some(ErrorClass::Fatal),
@@ -74,7 +75,7 @@ pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Re
 }
 
 /// The strings that [`full`] asks for.
-pub(in crate::audit) const TEXTS: usize = 36;
+pub(in crate::audit) const TEXTS: usize = 38;
 
 /// The strings of a record as it was read back, in the order in which [`full`] asks for them.
 pub(in crate::audit) fn texts_of(line: &serde_json::Value) -> Vec<String> {
@@ -83,6 +84,7 @@ pub(in crate::audit) fn texts_of(line: &serde_json::Value) -> Vec<String> {
         "/session_id",
         "/agent/id",
         "/agent/asserted_name",
+        "/agent/user",
         "/agent/roles/0",
         "/agent/roles/1",
         "/upstream",
@@ -103,6 +105,7 @@ pub(in crate::audit) fn texts_of(line: &serde_json::Value) -> Vec<String> {
         "/shadow/revision",
         "/shadow/policies/0",
         "/arguments_digest",
+        "/arguments/a",
         "/correlation/job_id",
         "/correlation/trace_id",
         "/correlation/workflow_run_id",

@@ -233,7 +233,7 @@ fn trials(
 fn serving(config: &Config, judging: gate::Settings) -> Result<gate::Settings, Exit> {
     let digests = settings::digests(&config.audit).map_err(|cause| invalid(&cause))?;
     Ok(gate::Settings {
-        digests: Some(digests),
+        arguments: settings::arguments(&config.audit, digests, &judging),
         tracing: traces::tracing(config),
         eras: gate::Eras::Asked,
         over_http: settings::over_http(config),

@@ -113,6 +113,26 @@ pub(super) fn digests(audit: &config::Audit) -> Result<DigestKey, String> {
     }
 }
 
+/// What records have of arguments. Credentials in them are what the configured rules say, or else the builtin ones.
+pub(super) fn arguments(
+    audit: &config::Audit,
+    key: DigestKey,
+    judging: &gate::Settings,
+) -> gate::RecordedArguments {
+    match audit.arguments {
+        config::RecordedArguments::Off => gate::RecordedArguments::Nothing,
+        config::RecordedArguments::Digest => gate::RecordedArguments::Digest(key),
+        config::RecordedArguments::Redacted => {
+            let configured = judging.terms.guards.secrets.as_ref();
+            let rules = configured.map_or_else(
+                || Arc::new(SecretRules::builtin()),
+                |secrets| Arc::clone(&secrets.rules),
+            );
+            gate::RecordedArguments::Redacted(key, rules)
+        }
+    }
+}
+
 pub(super) fn durability(audit: &config::Audit) -> audit::Durability {
     match audit.durability {
         config::Durability::Async => audit::Durability::Async,
@@ -238,7 +258,7 @@ pub(super) fn gate(limits: &config::Limits, terms: gate::Terms) -> gate::Setting
         from_upstream: from_upstream(limits),
         terms,
         secrets: Redactor::default(),
-        digests: None,
+        arguments: gate::RecordedArguments::Nothing,
         tracing: gate::Tracing::Off,
         isolate_from: None,
         unconfined: gate::Unconfined::default(),

@@ -9,7 +9,8 @@ use secrecy::ExposeSecret;
 use super::{valid, valid_with};
 use crate::config::{
     Audit, CommandLine, Config, DenyResponse, Durability, Limits, Listen, OnFault, OnRemoval,
-    OtherMethods, Pinning, Policy, Reload, Truncation, TruncationPreset, Warnings,
+    OtherMethods, Pinning, Policy, RecordedArguments, Reload, Truncation, TruncationPreset,
+    Warnings,
 };
 use crate::guard::secrets::{CustomRules, SecretRule};
 
@@ -108,6 +109,7 @@ fn the_defaults_are_the_published_ones() {
         file,
         durability,
         on_fault,
+        arguments,
         max_file_size,
         max_file_age,
         signing_key_file,
@@ -118,6 +120,7 @@ fn the_defaults_are_the_published_ones() {
         (file, durability, on_fault),
         (None, Durability::Async, OnFault::Deny)
     );
+    assert_eq!(arguments, RecordedArguments::Digest);
     assert_eq!((max_file_size, max_file_age), (None, None));
     assert_eq!(
         (signing_key_file, checkpoint_interval, digest_key_file),
@@ -168,6 +171,7 @@ fn every_key_arrives_where_it_belongs() {
         signing_key_file = "signing.pem"
         checkpoint_interval = "10s"
         digest_key_file = "digest.key"
+        arguments = "redacted"
         [limits]
         max_message_bytes = "1MiB"
         max_message_bytes_to_agent = 2_000_000
@@ -207,6 +211,7 @@ fn every_key_arrives_where_it_belongs() {
         file: Some(PathBuf::from("/etc/gate/audit.jsonl")),
         durability: Durability::Strict,
         on_fault: OnFault::Warn,
+        arguments: RecordedArguments::Redacted,
         max_file_size: Some(64 << 20),
         max_file_age: Some(Duration::from_hours(24)),
         signing_key_file: Some(PathBuf::from("/etc/gate/signing.pem")),

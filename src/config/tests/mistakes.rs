@@ -191,7 +191,7 @@ fn unknown_keys_and_values_get_a_suggestion() {
     );
     check_advice(
         &with("audit.certificate = 1"),
-        "known keys: `checkpoint_interval`, `digest_key_file`, `durability`, `file`, `max_file_age`, `max_file_size`, `on_fault`, `signing_key_file`",
+        "known keys: `arguments`, `checkpoint_interval`, `digest_key_file`, `durability`, `file`, `max_file_age`, `max_file_size`, `on_fault`, `signing_key_file`",
     );
     check_advice(
         "upstream = { url = \"https://a\", headers = { a = \"b\" } }",

@@ -13,6 +13,25 @@ fn a_record_is_explained_as_far_as_it_tells() {
 }
 
 #[test]
+fn a_record_with_arguments_is_explained_by_them() {
+    let explained = |arguments: &str| {
+        let members = format!(
+            r#""agent":{{"id":"nightly","roles":["reader"]}},"stage":"decide","reason":{{"code":"forbidden"}}{arguments}"#
+        );
+        let record = line(7, "tool_call", "BLOCK", &members);
+        let record = record.replacen(r#""agent":{"id":"nightly"},"#, "", 1);
+        let recorded = RecordedMessage::read(&record).unwrap();
+        check(&ExplainRequest::Recorded(Box::new(recorded)), "nightly")
+    };
+    let missing = "the record does not have the arguments";
+    assert!(explained("").contains(missing));
+    let cut = r#","arguments":{"path":"/etc/x… [9 bytes more]"}"#;
+    assert!(explained(cut).contains(missing));
+    let whole = explained(r#","arguments":{"path":"/etc/passwd"}"#);
+    assert!(!whole.contains(missing), "{whole}");
+}
+
+#[test]
 fn a_record_is_found_by_its_number_and_what_is_none_says_so() {
     let line = |seq: i64, kind: &str, method: &str| {
         format!(

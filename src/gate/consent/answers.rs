@@ -288,7 +288,7 @@ impl Gate {
         if let Ok(message) = Message::decode(&request.frame, self.limits(from)) {
             trail.decoded(talk, &message, from);
             trail.method = message.method().and_then(Method::known);
-            trail.asks(&request.target, &message, self.settings.digests.as_ref());
+            trail.asks(&request.target, &message, &self.settings.arguments);
         }
         trail.judged_under(&snapshot);
         let outcome = match end {

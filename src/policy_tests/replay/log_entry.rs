@@ -5,12 +5,9 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 
 use super::super::fixture::TestDecision;
-use crate::audit::{self, MARKER};
+use crate::audit::{self, Body, MARKER};
 use crate::gate::Stage;
 use crate::wire::{Side, Value};
-
-/// The end of a string that the log has shortened.
-const CUT: &str = " bytes more]";
 
 /// The most items of a list that the log has whole.
 const MOST_ROLES: usize = 64;
@@ -133,7 +130,7 @@ impl LogEntry {
             policies: names(&["policies"]),
             arguments: record
                 .get("arguments")
-                .filter(|it| is_whole(*it))
+                .filter(|it| Body::is_whole(it.text()))
                 .map(|it| it.text().to_owned()),
             is_consented: at(&["consent", "outcome"]).is_some_and(|outcome| outcome == "granted"),
             incomplete: false,
@@ -164,15 +161,9 @@ fn level_of(name: &str) -> Option<i64> {
     i64::try_from(place).ok()
 }
 
-/// Whether arguments are those that were sent, or some were cut or taken out.
-fn is_whole(arguments: Value<'_>) -> bool {
-    let text = arguments.text();
-    !text.contains(MARKER) && !text.contains(CUT)
-}
-
 /// Whether the log has shortened a string, or taken a secret out of it.
 fn is_cut(text: &str) -> bool {
-    text.contains(MARKER) || text.ends_with(CUT)
+    text.contains(MARKER) || text.ends_with(Body::CUT)
 }
 
 impl RecordedDecision {
