@@ -32,9 +32,9 @@ pub(crate) fn settings(rates: Rates) -> Settings {
             },
         },
         secrets: Redactor::default(),
-        digests: Some(mcp_protector::audit::DigestKey::of_bytes(
-            b"a key of benchmarks",
-        )),
+        arguments: mcp_protector::gate::RecordedArguments::Digest(
+            mcp_protector::audit::DigestKey::of_bytes(b"a key of benchmarks"),
+        ),
         tracing: mcp_protector::gate::Tracing::Off,
         isolate_from: None,
         unconfined: mcp_protector::gate::Unconfined::default(),

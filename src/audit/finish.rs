@@ -94,17 +94,10 @@ impl Record {
             // Finished where it is exported.
             traced: _,
         } = self;
-        if let Some(Agent {
-            id,
-            asserted_name,
-            user,
-            roles,
-        }) = agent
-        {
-            visit(id);
-            let names = asserted_name.iter_mut().chain(user);
-            names.chain(roles).for_each(&mut *visit);
-        }
+        agent
+            .iter_mut()
+            .flat_map(Agent::texts)
+            .for_each(&mut *visit);
         if let Some(Shadow {
             revision,
             decision: _,
@@ -157,6 +150,19 @@ impl Record {
         .chain(findings.iter_mut().flat_map(Finding::texts))
         .chain(redactions)
         .for_each(visit);
+    }
+}
+
+impl Agent {
+    fn texts(&mut self) -> impl Iterator<Item = &mut Text> {
+        let Self {
+            id,
+            asserted_name,
+            user,
+            roles,
+        } = self;
+        let names = asserted_name.iter_mut().chain(user);
+        std::iter::once(id).chain(names).chain(roles)
     }
 }
 
