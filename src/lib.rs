@@ -41,6 +41,8 @@ pub mod admin;
 pub mod telemetry;
 // The subcommands.
 pub mod cli;
+// Drafts of policy from what an audit log has seen.
+pub mod drafts;
 // The only caller of the system clock.
 pub mod clock;
 // How much memory the process may take.

@@ -14,6 +14,7 @@ pub mod launch;
 pub mod memory;
 pub mod proxy;
 pub mod report;
+mod suggest;
 pub mod test_policy;
 pub mod tools;
 mod unmet_requirements;

@@ -7,6 +7,8 @@ mod watch;
 use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
 
+pub(super) use replay::{ReplayFailure, ReplayReport, replay_logs};
+
 use super::args::{TestFormat, TestPolicyArgs};
 use super::exit::Exit;
 use super::{proxy, report};

@@ -9,7 +9,7 @@ enum May {
 }
 
 /// `config` fills each component's `Settings` and so reaches most of them.
-const TABLE: [(&str, May); 29] = [
+const TABLE: [(&str, May); 30] = [
     ("unseen", May::Only(&[])),
     ("secret", May::Only(&[])),
     ("wire", May::Only(&["unseen", "memory"])),
@@ -60,6 +60,7 @@ const TABLE: [(&str, May); 29] = [
         May::Only(&["audit", "wire", "clock", "unseen"]),
     ),
     ("bridge", May::Only(&["gate", "session", "wire", "clock"])),
+    ("drafts", May::Only(&["audit", "policy", "wire", "unseen"])),
     ("findings", May::Only(&["unseen"])),
     ("lint", May::Only(&["policy", "unseen"])),
     ("policy_tests", May::AllBut(&["agent", "upstream", "cli"])),

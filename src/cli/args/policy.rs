@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 use super::CheckFormat;
 
-/// Print the schema or the allowlist, or write a `MANIFEST`.
+/// Print the schema or the allowlist, draft policies, or write a `MANIFEST`.
 ///
 /// Starts nothing and connects nowhere.
 ///
@@ -15,6 +15,7 @@ use super::CheckFormat;
 #[command(after_help = "Examples:
   mcp-protector policy schema policies/starter
   mcp-protector policy allowlist --config gate.toml
+  mcp-protector policy suggest --audit audit.jsonl --output policies
   mcp-protector policy manifest policies/starter")]
 pub struct PolicyArgs {
     #[command(subcommand)]
@@ -43,6 +44,21 @@ pub enum PolicyCommand {
         /// The configuration.
         #[arg(long, value_name = "FILE")]
         config: PathBuf,
+    },
+    /// Draft a policy directory from what audit logs have seen pass, with tests, for review.
+    ///
+    /// Tools whose names tell that they read are permitted, all others ask a person. Paths, hosts and values are
+    /// narrowed to those seen if `audit.arguments` is "redacted".
+    #[command(after_help = "Example:
+  mcp-protector policy suggest --audit audit.jsonl --output policies")]
+    Suggest {
+        /// An audit log; `-` is standard input.
+        #[arg(long, value_name = "FILE", required = true)]
+        audit: Vec<PathBuf>,
+
+        /// The new directory.
+        #[arg(long, value_name = "DIR")]
+        output: PathBuf,
     },
     /// Write `MANIFEST` into a policy directory: the list of its files with their digests.
     ///

@@ -8,7 +8,7 @@ use super::target::CheckTarget;
 use super::{BoxedDiagnostic, CheckFindings, finish, one};
 use crate::cli::args::{CheckFormat, PolicyArgs, PolicyCommand};
 use crate::cli::exit::Exit;
-use crate::cli::heard;
+use crate::cli::{heard, suggest};
 use crate::config::Config;
 use crate::loading::{self, MANIFEST_FILE};
 use crate::policy::PolicyProblem;
@@ -20,6 +20,9 @@ pub fn run(args: &PolicyArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) ->
     let text = match &args.command {
         PolicyCommand::Schema { dir, config } => schema(dir.as_deref(), config.as_deref()),
         PolicyCommand::Allowlist { config } => allowlist(config),
+        PolicyCommand::Suggest { audit, output } => {
+            return suggest::run(audit, output, stdout, stderr);
+        }
         PolicyCommand::Manifest { dir, format } => {
             return finish(write_manifest(dir), *format, stdout, stderr);
         }

@@ -7,8 +7,9 @@ mod tests;
 
 use std::io::Write;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 
-use self::report::ReplayReport;
+pub(in crate::cli) use self::report::ReplayReport;
 use self::tally::{PieceTally, Tally};
 use super::configured;
 use crate::audit::query::LineError;
@@ -25,7 +26,7 @@ use crate::policy_tests::{ConfiguredPolicies, ReplayJudge};
 
 /// The reason why nothing was replayed.
 #[derive(Debug, thiserror::Error)]
-enum ReplayFailure {
+pub(in crate::cli) enum ReplayFailure {
     #[error(transparent)]
     Config(#[from] ConfigErrors),
     #[error(transparent)]
@@ -68,9 +69,17 @@ fn replay(args: &TestPolicyArgs) -> Result<ReplayReport, ReplayFailure> {
         ));
     }
     let judge = judge(args)?;
-    let sources = sources(&args.replay);
+    replay_logs(&args.replay, &judge)
+}
+
+/// Judges the decisions of logs again.
+pub(in crate::cli) fn replay_logs(
+    logs: &[PathBuf],
+    judge: &ReplayJudge,
+) -> Result<ReplayReport, ReplayFailure> {
+    let sources = sources(logs);
     let mut tally = Tally::default();
-    let map = |piece: &_| PieceTally::of(piece, &judge);
+    let map = |piece: &_| PieceTally::of(piece, judge);
     let stopped = read(&sources, map, |piece, found: PieceTally| {
         let error = found.error;
         tally.add(found.tally);

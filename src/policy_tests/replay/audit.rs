@@ -15,6 +15,9 @@ use crate::policy::{
 };
 use crate::wire::{Document, Extensions, KnownMethod, Limits, Side};
 
+/// Why a call is not judged that policies would ask a person about.
+const UNANSWERED: &str = "a person would be asked now, and the record has no answer";
+
 /// What policies were asked.
 struct RecordedRequest<'q> {
     principal: Principal<'q>,
@@ -153,8 +156,15 @@ impl RecordedDecision {
         let (Some(now), Some(questions)) = (now, self.questions(circumstances, things)) else {
             return unknown("the record does not tell all that it asked for");
         };
+        let asks = |reasons: &[Reason]| {
+            let asks = |reason: &Reason| reason.on_deny == Some(OnDeny::AskConsent);
+            !reasons.is_empty() && reasons.iter().all(asks)
+        };
         let Some(allowed) = now else {
-            return unknown(if circumstances.sent.is_some() {
+            let denying = self.deciding(&questions, circumstances, snapshot, TestDecision::Deny);
+            return unknown(if asks(&denying) {
+                UNANSWERED
+            } else if circumstances.sent.is_some() {
                 "what decides it now stands in contents or the session, which are not recorded"
             } else {
                 "what decides it now stands in arguments, contents or the session, which are not recorded"
@@ -178,12 +188,11 @@ impl RecordedDecision {
             return CurrentDecision::Same;
         }
         let reasons = deciding();
-        let asks = |reason: &Reason| reason.on_deny == Some(OnDeny::AskConsent);
-        if !allowed && !reasons.is_empty() && reasons.iter().all(asks) {
+        if !allowed && asks(&reasons) {
             return if self.is_consented {
                 CurrentDecision::Same
             } else {
-                unknown("a person would be asked now, and the record has no answer")
+                unknown(UNANSWERED)
             };
         }
         let ids = reasons

@@ -13,7 +13,7 @@ const SCHEMA: u32 = 1;
 
 /// The decisions of a log beside those of the policies.
 #[derive(Debug, Serialize)]
-pub(super) struct ReplayReport {
+pub(in crate::cli) struct ReplayReport {
     schema: u32,
     revision: String,
     /// Records whose decision stays.
@@ -83,7 +83,12 @@ impl ReplayReport {
         self.changed > 0
     }
 
-    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    /// Whether something that was allowed would be denied.
+    pub(in crate::cli) fn denies(&self) -> bool {
+        self.changes.iter().any(|group| group.now == Some("deny"))
+    }
+
+    pub(in crate::cli) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(
             out,
             "{} decisions stay, {} change, {} cannot be judged; revision {}",

@@ -1,0 +1,182 @@
+//! Drafts that are written, loaded, tested and compared with their log.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::cli::args::{self, Command, PolicyCommand};
+use crate::cli::test_policy;
+
+/// A record of a call that passed.
+fn call(tool: &str, arguments: &Value, level: &str) -> String {
+    json!({
+        "version": 1, "seq": 1, "timestamp": "2026-11-21T20:14:03.512881Z", "instance": "5f", "kind": "tool_call",
+        "agent": { "id": "stdio" }, "upstream": "files", "direction": "agent_to_upstream", "method": "tools/call",
+        "target": tool, "decision": "ALLOW", "allowed": true, "stage": "forward", "revision": "0000",
+        "arguments": arguments, "sensitivity": { "before": level, "after": level },
+    })
+    .to_string()
+}
+
+/// The exit code, and what was printed and told.
+fn suggested(dir: &Path, lines: &[String], output: &str) -> (Exit, String, String) {
+    let log = dir.join("log");
+    fs::write(&log, lines.join("\n") + "\n").unwrap();
+    let (mut out, mut told) = (Vec::new(), Vec::new());
+    let exit = run(&[log], &dir.join(output), &mut out, &mut told);
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (exit, text(out), text(told))
+}
+
+/// Whether the tests of a draft pass.
+fn passes_its_tests(pack: &Path) -> bool {
+    let line = ["mcp-protector", "test-policy", pack.to_str().unwrap()];
+    let Command::TestPolicy(args) = args::parse(line).unwrap().command else {
+        panic!()
+    };
+    let mut out = Vec::new();
+    let exit = test_policy::run(&args, &mut out);
+    assert_eq!(exit, Exit::Success, "{}", String::from_utf8_lossy(&out));
+    true
+}
+
+fn text() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        "/(srv|data)/[a-c]{1,2}(/[a-c.]{1,4})?".prop_map(Value::from),
+        "https://[ab]\\.example/[a-z]{0,3}".prop_map(Value::from),
+        prop::sample::select(vec![
+            "json",
+            "xml",
+            "",
+            "/",
+            "file:///srv/a",
+            "http://",
+            "a\"b\\\u{202e}"
+        ])
+        .prop_map(Value::from),
+        Just(Value::Null),
+        any::<i16>().prop_map(Value::from),
+        prop::collection::vec("/srv/[ab]", 0..3).prop_map(Value::from),
+    ]
+}
+
+fn calls() -> impl Strategy<Value = Vec<String>> {
+    let tool = prop::sample::select(vec![
+        "read_file",
+        "writeFile",
+        "fetch",
+        "send_mail",
+        "get \"x\"",
+        "search",
+    ]);
+    let name = prop::sample::select(vec!["path", "url", "format", "a/b~"]);
+    let arguments = prop::collection::btree_map(name, text(), 0..4);
+    let level = prop::sample::select(vec!["PUBLIC", "INTERNAL", "SECRET"]);
+    let call = (tool, arguments, level);
+    let call = call.prop_map(|(tool, arguments, level)| call_of(tool, &arguments, level));
+    prop::collection::vec(call, 1..24)
+}
+
+fn call_of(tool: &str, arguments: &std::collections::BTreeMap<&str, Value>, level: &str) -> String {
+    call(tool, &json!(arguments), level)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_draft_passes_its_tests_and_denies_nothing_that_its_log_allowed(lines in calls()) {
+        let dir = tempfile::tempdir().unwrap();
+        let (exit, out, told) = suggested(dir.path(), &lines, "draft");
+        prop_assert_eq!(exit, Exit::Success, "{}{}\n{}", out, told, lines.join("\n"));
+        prop_assert!(passes_its_tests(&dir.path().join("draft")));
+    }
+}
+
+#[test]
+fn a_draft_permits_what_was_read_asks_about_writes_and_denies_the_rest() {
+    let dir = tempfile::tempdir().unwrap();
+    let lines = [
+        call("read_file", &json!({ "path": "/srv/a.txt" }), "PUBLIC"),
+        call("write_file", &json!({ "path": "/srv/b.txt" }), "PUBLIC"),
+    ];
+    let (exit, out, _) = suggested(dir.path(), &lines, "draft");
+    assert_eq!(exit, Exit::Success);
+    assert!(
+        out.contains("1 decisions stay, 0 change, 1 cannot be judged"),
+        "{out}"
+    );
+    assert!(out.contains("a person would be asked now"), "{out}");
+    let pack = dir.path().join("draft");
+    let judged = |tool: &str, path: &str| {
+        let arguments = json!({ "path": path }).to_string();
+        let line = [
+            "mcp-protector",
+            "explain",
+            pack.to_str().unwrap(),
+            "--call",
+            tool,
+            "--args",
+            &arguments,
+        ];
+        let Command::Explain(args) = args::parse(line).unwrap().command else {
+            panic!()
+        };
+        crate::cli::explain::run(&args, &mut io::empty(), &mut io::sink())
+    };
+    assert_eq!(judged("read_file", "/srv/c.txt"), Exit::Success);
+    assert_eq!(judged("read_file", "/etc/passwd"), Exit::Denied);
+    assert_eq!(judged("read_file", "/srv/../etc/passwd"), Exit::Denied);
+    assert_eq!(judged("write_file", "/srv/c.txt"), Exit::Denied);
+    assert_eq!(judged("other", "/srv/a.txt"), Exit::Denied);
+}
+
+#[test]
+fn nothing_is_drafted_from_nothing_or_over_something() {
+    let dir = tempfile::tempdir().unwrap();
+    let check = |lines: &[String], output: &str, expected: &str| {
+        let (exit, out, told) = suggested(dir.path(), lines, output);
+        assert_eq!((exit, &*out), (Exit::NotChecked, ""));
+        assert!(told.contains(expected), "{told}");
+    };
+    let passed = [call("read_file", &json!({}), "PUBLIC")];
+    fs::create_dir(dir.path().join("taken")).unwrap();
+    fs::write(dir.path().join("taken/p.cedar"), "").unwrap();
+    check(&passed, "taken", "exists and is not empty");
+    check(&passed, "log", "exists and is not empty");
+    check(
+        &[passed[0].replace("ALLOW", "BLOCK")],
+        "new",
+        "no message of an agent that passed",
+    );
+    check(
+        &[format!("{}\nno record", passed[0])],
+        "other",
+        "log:2: the line is no record",
+    );
+    let (mut out, mut told) = (Vec::new(), Vec::new());
+    let logs = [PathBuf::from("-")];
+    assert_eq!(
+        run(&logs, &dir.path().join("none"), &mut out, &mut told),
+        Exit::NotChecked
+    );
+    assert!(String::from_utf8(told).unwrap().contains("give files"));
+    let line = [
+        "mcp-protector",
+        "policy",
+        "suggest",
+        "--audit",
+        "a",
+        "--audit",
+        "b",
+        "--output",
+        "c",
+    ];
+    let Command::Policy(args) = args::parse(line).unwrap().command else {
+        panic!()
+    };
+    let PolicyCommand::Suggest { audit, output } = args.command else {
+        panic!()
+    };
+    assert_eq!((audit.len(), output), (2, PathBuf::from("c")));
+}

@@ -1,0 +1,82 @@
+//! `tools.toml` and `roots.toml`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::quote;
+use super::tool_draft::ToolDraft;
+
+/// Names of roots, by their directories.
+pub(super) type RootNames = BTreeMap<String, String>;
+
+/// What tools do, as far as names and arguments tell.
+pub(super) fn tools(drafts: &[ToolDraft<'_>]) -> String {
+    let mut out = String::from(
+        "# What each tool does, guessed from its name and its arguments: correct it. `read`, `write` and `connect`\n\
+         # say what it may do; without them a tool counts as the worst.\n",
+    );
+    for draft in drafts {
+        let mut permissions = vec![if draft.reads { "read" } else { "write" }];
+        if draft.connects {
+            permissions.push("connect");
+        }
+        let list = |texts: &mut dyn Iterator<Item = &str>| {
+            texts.map(quote::toml).collect::<Vec<_>>().join(", ")
+        };
+        out.extend([format!("\n[tools.{}]\n", quote::toml(draft.name))]);
+        let permissions = list(&mut permissions.into_iter());
+        out.extend([format!("permission = [{permissions}]\n")]);
+        let paths = list(&mut draft.paths().map(|(pointer, _)| pointer));
+        if !paths.is_empty() {
+            out.extend([format!("paths      = [{paths}]\n")]);
+        }
+        let urls = list(&mut draft.hosts().map(|(pointer, _)| pointer));
+        if !urls.is_empty() {
+            out.extend([format!("urls       = [{urls}]\n")]);
+        }
+        if draft.asks() {
+            out.push_str("consent    = \"always\"\n");
+        }
+    }
+    out
+}
+
+/// The directories that were seen. `None` if none was.
+pub(super) fn roots(drafts: &[ToolDraft<'_>], roots: &RootNames) -> Option<String> {
+    if roots.is_empty() {
+        return None;
+    }
+    let mut out = String::from("# Directories that arguments of allowed calls named.\n");
+    for (directory, name) in roots {
+        let is_written = drafts
+            .iter()
+            .any(|draft| !draft.reads && draft.roots(roots).contains(&name.as_str()));
+        out.extend([format!("\n[roots.{}]\n", quote::toml(name))]);
+        out.extend([format!("path     = {}\n", quote::toml(directory))]);
+        out.extend([format!("writable = {is_written}\n")]);
+    }
+    Some(out)
+}
+
+/// A name for each directory: its path without the first slash, and a number where another has that name.
+pub(super) fn root_names(directories: BTreeSet<String>) -> RootNames {
+    let plain = |character: char| {
+        if character.is_ascii_alphanumeric() || "-_.".contains(character) {
+            character
+        } else {
+            '-'
+        }
+    };
+    let mut taken = BTreeSet::new();
+    let named = directories.into_iter().map(|directory| {
+        let name: String = directory
+            .trim_start_matches('/')
+            .chars()
+            .map(plain)
+            .collect();
+        let numbered = (2..).map(|number| format!("{name}-{number}"));
+        let mut free = std::iter::once(name.clone()).chain(numbered);
+        let name = free.find(|name| taken.insert(name.clone())).unwrap_or(name);
+        (directory, name)
+    });
+    named.collect()
+}

@@ -1,0 +1,262 @@
+//! What an audit log has seen pass.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::audit::Body;
+use crate::wire::{Document, JsonKind, Limits, Value};
+
+/// The most names of one kind; agents and servers choose them.
+const MOST_NAMES: usize = 2_000;
+
+/// The most arguments of a tool that are looked at.
+const MOST_ARGUMENTS: usize = 64;
+
+/// The most values of one argument that are kept.
+pub(super) const MOST_VALUES: usize = 256;
+
+/// Messages that passed, of any number of records in bounded memory.
+#[derive(Debug, Default)]
+pub struct Observations {
+    pub(super) tools: BTreeMap<String, ToolUse>,
+    /// By their URIs.
+    pub(super) resources: BTreeSet<String>,
+    pub(super) prompts: BTreeSet<String>,
+    /// Methods of agents and of servers that have no name of a tool, a resource or a prompt.
+    pub(super) methods: BTreeSet<String>,
+    pub(super) server_methods: BTreeSet<String>,
+    /// Messages that passed, in all.
+    pub(super) passed: u64,
+    /// Those whose names are cut or redacted, or are beyond the limit of names.
+    pub(super) left_out: u64,
+}
+
+/// The calls of one tool that passed.
+#[derive(Debug, Default, Clone)]
+pub(super) struct ToolUse {
+    pub(super) calls: u64,
+    /// Those whose arguments are recorded whole.
+    pub(super) whole: u64,
+    /// Strings by the place of their argument, a JSON pointer in which `*` is any item of a list.
+    pub(super) arguments: BTreeMap<String, ArgumentUse>,
+    /// Some arguments are not among them.
+    pub(super) is_overfull: bool,
+    /// The arguments of the first of the whole ones.
+    pub(super) example: Option<String>,
+    /// The highest sensitivity of a session that called it.
+    pub(super) level: i64,
+}
+
+/// What stood at one place of the arguments.
+#[derive(Debug, Default, Clone)]
+pub(super) struct ArgumentUse {
+    /// Calls that have it.
+    pub(super) calls: u64,
+    pub(super) values: BTreeSet<String>,
+    /// Something else than strings, or too many of them.
+    pub(super) is_open: bool,
+}
+
+impl Observations {
+    /// Whether nothing passed.
+    pub fn is_empty(&self) -> bool {
+        self.passed == 0
+    }
+
+    /// Messages that have no place in a draft: their names are cut or redacted, or there are too many.
+    pub fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// One line of a log. What did not pass is nothing.
+    pub fn add(&mut self, line: &[u8]) {
+        let Ok(document) = Document::decode(line, &Limits::default()) else {
+            return;
+        };
+        let record = document.root();
+        let text = |key| record.get(key).and_then(Value::as_str);
+        let is = |key, expected: &str| text(key).is_some_and(|text| text == expected);
+        if !is("decision", "ALLOW") {
+            return;
+        }
+        let (method, target) = (text("method").unwrap_or_default(), text("target"));
+        let target = target.map(Cow::into_owned);
+        if is("kind", "server_request") {
+            self.count(|all| note(&mut all.server_methods, &method));
+        } else if is("kind", "tool_call") {
+            self.count(|all| all.call(&target.unwrap_or_default(), record));
+        } else if is("kind", "request") {
+            self.count(|all| match (&*method, target) {
+                ("resources/read" | "resources/subscribe" | "resources/unsubscribe", Some(uri)) => {
+                    note(&mut all.resources, &uri)
+                }
+                ("prompts/get", Some(name)) => note(&mut all.prompts, &name),
+                _ => note(&mut all.methods, &method),
+            });
+        }
+    }
+
+    fn count(&mut self, add: impl FnOnce(&mut Self) -> Noted) {
+        self.passed += 1;
+        if add(self) == Noted::LeftOut {
+            self.left_out += 1;
+        }
+    }
+
+    fn call(&mut self, tool: &str, record: Value<'_>) -> Noted {
+        let is_known = self.tools.contains_key(tool);
+        if !Body::is_whole(tool) || (!is_known && self.tools.len() == MOST_NAMES) {
+            return Noted::LeftOut;
+        }
+        let used = self.tools.entry(tool.to_owned()).or_default();
+        used.calls += 1;
+        let level = record.at(&["sensitivity", "before"]);
+        let level = level
+            .and_then(Value::as_str)
+            .and_then(|name| level_of(&name));
+        used.level = used.level.max(level.unwrap_or(0));
+        let arguments = record.get("arguments");
+        if let Some(arguments) = arguments.filter(|it| Body::is_whole(it.text())) {
+            used.whole += 1;
+            used.example
+                .get_or_insert_with(|| arguments.text().to_owned());
+            let mut seen = BTreeSet::new();
+            used.see(arguments, &mut String::new(), &mut seen);
+            for pointer in seen {
+                if let Some(argument) = used.arguments.get_mut(&pointer) {
+                    argument.calls += 1;
+                }
+            }
+        }
+        Noted::Kept
+    }
+
+    /// Adds what comes later in the log.
+    pub fn merge(&mut self, later: Self) {
+        self.passed += later.passed;
+        self.left_out += later.left_out;
+        for (name, used) in later.tools {
+            if let Some(known) = self.tools.get_mut(&name) {
+                known.merge(used);
+            } else if self.tools.len() < MOST_NAMES {
+                self.tools.insert(name, used);
+            } else {
+                self.left_out += used.calls;
+            }
+        }
+        for (mine, others) in [
+            (&mut self.resources, later.resources),
+            (&mut self.prompts, later.prompts),
+            (&mut self.methods, later.methods),
+            (&mut self.server_methods, later.server_methods),
+        ] {
+            for name in others {
+                if note(mine, &name) == Noted::LeftOut {
+                    self.left_out += 1;
+                }
+            }
+        }
+    }
+}
+
+/// Whether a message has a place in the draft.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Noted {
+    Kept,
+    LeftOut,
+}
+
+fn note(names: &mut BTreeSet<String>, name: &str) -> Noted {
+    let has_room = names.len() < MOST_NAMES || names.contains(name);
+    if !has_room || !Body::is_whole(name) {
+        return Noted::LeftOut;
+    }
+    names.insert(name.to_owned());
+    Noted::Kept
+}
+
+fn level_of(name: &str) -> Option<i64> {
+    let mut levels = crate::audit::Level::ALL.iter();
+    let place = levels.position(|level| level.as_str() == name)?;
+    i64::try_from(place).ok()
+}
+
+impl ToolUse {
+    /// The limit of depth of a record bounds the recursion.
+    fn see(&mut self, value: Value<'_>, pointer: &mut String, seen: &mut BTreeSet<String>) {
+        let length = pointer.len();
+        match value.kind() {
+            JsonKind::Object if !value.is_empty() => {
+                for (name, member) in value.entries() {
+                    pointer.push('/');
+                    pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+                    self.see(member, pointer, seen);
+                    pointer.truncate(length);
+                }
+            }
+            JsonKind::Array if !value.is_empty() => {
+                pointer.push_str("/*");
+                for item in value.items() {
+                    self.see(item, pointer, seen);
+                }
+                pointer.truncate(length);
+            }
+            JsonKind::Object
+            | JsonKind::Array
+            | JsonKind::Null
+            | JsonKind::Bool
+            | JsonKind::Number
+            | JsonKind::String => {
+                let has_room =
+                    self.arguments.len() < MOST_ARGUMENTS || self.arguments.contains_key(pointer);
+                if has_room {
+                    let argument = self.arguments.entry(pointer.clone()).or_default();
+                    argument.see(value);
+                    seen.insert(pointer.clone());
+                } else {
+                    self.is_overfull = true;
+                }
+            }
+        }
+    }
+
+    fn merge(&mut self, later: Self) {
+        self.calls += later.calls;
+        self.whole += later.whole;
+        self.is_overfull |= later.is_overfull;
+        self.level = self.level.max(later.level);
+        self.example = self.example.take().or(later.example);
+        for (pointer, argument) in later.arguments {
+            let has_room =
+                self.arguments.len() < MOST_ARGUMENTS || self.arguments.contains_key(&pointer);
+            if has_room {
+                self.arguments.entry(pointer).or_default().merge(argument);
+            } else {
+                self.is_overfull = true;
+            }
+        }
+    }
+}
+
+impl ArgumentUse {
+    fn see(&mut self, value: Value<'_>) {
+        match value.as_str() {
+            Some(text) => self.keep(text.into_owned()),
+            None => self.is_open = true,
+        }
+    }
+
+    fn keep(&mut self, text: String) {
+        if self.values.len() < MOST_VALUES || self.values.contains(&text) {
+            self.values.insert(text);
+        } else {
+            self.is_open = true;
+        }
+    }
+
+    fn merge(&mut self, later: Self) {
+        self.calls += later.calls;
+        self.is_open |= later.is_open;
+        later.values.into_iter().for_each(|text| self.keep(text));
+    }
+}

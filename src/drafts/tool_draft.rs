@@ -1,0 +1,181 @@
+//! What is drafted for one tool.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::labels::RootNames;
+use super::narrowing::{Narrowing, lies_in};
+use super::observation::ToolUse;
+
+/// The sensitivity from which on the gate keeps sessions from tools that connect.
+const CLOSED_FROM: i64 = 2;
+
+/// First words of names of tools that change nothing.
+const READS: [&str; 24] = [
+    "check",
+    "count",
+    "describe",
+    "diff",
+    "directory",
+    "echo",
+    "explain",
+    "fetch",
+    "find",
+    "get",
+    "has",
+    "head",
+    "inspect",
+    "list",
+    "lookup",
+    "query",
+    "read",
+    "resolve",
+    "search",
+    "show",
+    "stat",
+    "status",
+    "tail",
+    "view",
+];
+
+/// Words in names of tools that reach other machines.
+const CONNECTS: [&str; 16] = [
+    "browse", "browser", "curl", "download", "email", "fetch", "http", "mail", "post", "publish",
+    "request", "send", "slack", "upload", "url", "web",
+];
+
+/// A tool that is to be permitted.
+#[derive(Debug)]
+pub(super) struct ToolDraft<'o> {
+    pub(super) name: &'o str,
+    pub(super) used: &'o ToolUse,
+    pub(super) reads: bool,
+    pub(super) connects: bool,
+    /// By the places of the arguments; none is open.
+    pub(super) narrowed: BTreeMap<&'o str, Narrowing>,
+}
+
+impl<'o> ToolDraft<'o> {
+    pub(super) fn new(name: &'o str, used: &'o ToolUse) -> Self {
+        // A path that a call may lack has to be the only one, for a missing one counts as outside.
+        let optional = |pointer: &str| {
+            used.arguments
+                .get(pointer)
+                .is_some_and(|it| it.calls < used.calls)
+        };
+        let paths = used
+            .arguments
+            .iter()
+            .filter(|(_, argument)| matches!(Narrowing::of(argument, used), Narrowing::Paths(_)));
+        let is_only = paths.count() == 1;
+        let is_usable = |pointer: &str| !optional(pointer) || (is_only && !pointer.contains("/*"));
+        let narrowed = used.arguments.iter().map(|(pointer, argument)| {
+            let narrowing = Narrowing::of(argument, used);
+            (pointer.as_str(), narrowing)
+        });
+        // What is text in one call and a list in another has no label that fits both.
+        let is_mixed = |pointer: &str| {
+            let lies_below = |below: &str, above: &str| {
+                let rest = below.strip_prefix(above);
+                rest.is_some_and(|rest| rest.starts_with('/'))
+            };
+            let mut others = used.arguments.keys();
+            others.any(|other| lies_below(other, pointer) || lies_below(pointer, other))
+        };
+        let narrowed: BTreeMap<&str, Narrowing> = narrowed
+            .filter(|(pointer, _)| !is_mixed(pointer))
+            .filter(|(pointer, narrowing)| match narrowing {
+                Narrowing::Open => false,
+                Narrowing::Hosts(_) => !pointer.is_empty(),
+                Narrowing::Paths(_) => !pointer.is_empty() && is_usable(pointer),
+                // A policy can ask for one value at one place.
+                Narrowing::Values(_) => !pointer.is_empty() && !pointer.contains("/*"),
+            })
+            .collect();
+        let words = words(name);
+        let has_hosts = narrowed
+            .values()
+            .any(|it| matches!(it, Narrowing::Hosts(_)));
+        let named = words.iter().any(|word| CONNECTS.contains(&word.as_str()));
+        Self {
+            name,
+            used,
+            reads: words
+                .first()
+                .is_some_and(|word| READS.contains(&word.as_str())),
+            // Or what was allowed would be denied.
+            connects: (has_hosts || named) && used.level < CLOSED_FROM,
+            narrowed,
+        }
+    }
+
+    /// Places of arguments that are paths.
+    pub(super) fn paths(&self) -> impl Iterator<Item = (&'o str, &BTreeSet<String>)> {
+        self.narrowed
+            .iter()
+            .filter_map(|(pointer, narrowing)| match narrowing {
+                Narrowing::Paths(paths) => Some((*pointer, paths)),
+                Narrowing::Hosts(_) | Narrowing::Values(_) | Narrowing::Open => None,
+            })
+    }
+
+    /// Places of arguments that are URLs, with their hosts.
+    pub(super) fn hosts(&self) -> impl Iterator<Item = (&'o str, &BTreeSet<String>)> {
+        self.narrowed
+            .iter()
+            .filter_map(|(pointer, narrowing)| match narrowing {
+                Narrowing::Hosts(hosts) => Some((*pointer, hosts)),
+                Narrowing::Paths(_) | Narrowing::Values(_) | Narrowing::Open => None,
+            })
+    }
+
+    /// Places of arguments that have few values.
+    pub(super) fn values(&self) -> impl Iterator<Item = (&'o str, &BTreeSet<String>)> {
+        self.narrowed
+            .iter()
+            .filter_map(|(pointer, narrowing)| match narrowing {
+                Narrowing::Values(values) => Some((*pointer, values)),
+                Narrowing::Paths(_) | Narrowing::Hosts(_) | Narrowing::Open => None,
+            })
+    }
+
+    /// The names of those of these roots that its paths lie in.
+    pub(super) fn roots<'r>(&self, all: &'r RootNames) -> Vec<&'r str> {
+        let paths: Vec<&String> = self.paths().flat_map(|(_, paths)| paths).collect();
+        let holds = |directory: &String| paths.iter().any(|path| lies_in(path, directory));
+        let held = all.iter().filter(|(directory, _)| holds(directory));
+        held.map(|(_, name)| name.as_str()).collect()
+    }
+
+    /// The place of the path that some calls lack.
+    pub(super) fn optional_path(&self) -> Option<&'o str> {
+        let lacks = |pointer: &&str| {
+            let argument = self.used.arguments.get(*pointer);
+            argument.is_some_and(|argument| argument.calls < self.used.calls)
+        };
+        self.paths().map(|(pointer, _)| pointer).find(lacks)
+    }
+
+    /// Whether a person is asked about each call.
+    pub(super) fn asks(&self) -> bool {
+        !self.reads
+    }
+}
+
+/// The words of a name, in lower case: `getUser`, `get_user` and `get-user` are the same.
+fn words(name: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    for character in name.chars() {
+        let begins = character.is_uppercase() || !character.is_alphanumeric();
+        if begins && !word.is_empty() {
+            words.push(std::mem::take(&mut word));
+        }
+        if character.is_alphanumeric() {
+            word.extend(character.to_lowercase());
+        }
+    }
+    if !word.is_empty() {
+        words.push(word);
+    }
+    words
+}
