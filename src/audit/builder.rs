@@ -15,6 +15,7 @@ impl Record {
             session_id: None,
             agent: None,
             upstream: None,
+            transports: None,
             bridged: None,
             direction: None,
             method: None,
@@ -47,6 +48,7 @@ impl Record {
         self.session_id = Some(scope.session_id.clone());
         self.agent = Some(scope.agent.clone());
         self.upstream = Some(scope.upstream.clone());
+        self.transports = Some(scope.transports);
         self.bridged.clone_from(&scope.bridged);
         self
     }

@@ -60,6 +60,7 @@ impl Record {
             session_id,
             agent,
             upstream,
+            transports: _,
             bridged,
             direction: _,
             method,

@@ -27,6 +27,8 @@ pub struct Record {
     pub agent: Option<Agent>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upstream: Option<Text>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transports: Option<Transports>,
     /// The revision that the agent speaks, where a bridge translates what it sends and gets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bridged: Option<Text>,
@@ -255,6 +257,13 @@ pub struct Shadow {
     pub policies: Vec<Text>,
 }
 
+/// How both sides are reached, in the words of the configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Transports {
+    pub agent: &'static str,
+    pub upstream: &'static str,
+}
+
 /// Who asked. `id` and `roles` are what the gate established; `asserted_name` is what the agent
 /// says of itself: a label, never an identity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -359,6 +368,7 @@ pub struct Scope {
     pub session_id: Text,
     pub agent: Agent,
     pub upstream: Text,
+    pub transports: Transports,
     /// The revision that the agent speaks, if it is not the one that was judged.
     pub bridged: Option<Text>,
 }

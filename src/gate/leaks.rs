@@ -209,6 +209,7 @@ fn of_peers(record: &mut Record) -> impl Iterator<Item = &mut Text> {
         session_id: _,
         agent,
         upstream: _,
+        transports: _,
         bridged,
         direction: _,
         method,

@@ -4,6 +4,7 @@ mod correlation;
 mod ends;
 mod kind;
 mod reply;
+mod scope;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -15,9 +16,7 @@ use crate::audit::{self, DigestKey, Kind, Record};
 use crate::consent::Receipt;
 use crate::memory::Reservation;
 use crate::policy::{PolicySnapshot, Reason, SessionSensitivity};
-use crate::session::{
-    Agreed, Asker, Attempt, Lifecycle, Offered, Origin, Parked, Run, Target, Waits,
-};
+use crate::session::{Agreed, Asker, Attempt, Lifecycle, Offered, Origin, Parked, Run, Target};
 use crate::wire::{
     ArrivalForm, KnownMethod, Message, Shape, Side, Span, Stream, TraceContext, TraceState,
     TransportHeaders, Value,
@@ -28,7 +27,7 @@ use super::consent::Brought;
 use super::decide::Allowed;
 use super::extensions;
 use super::failures::Ends;
-use super::identify::{Identified, META_CLIENT, Role, asker};
+use super::identify::{META_CLIENT, Role, asker};
 use super::oblige::Obliged;
 use super::own::Occasion;
 use super::ratchet;
@@ -235,16 +234,6 @@ impl Trail {
         }
     }
 
-    /// The message is judged where its session is by now.
-    pub(super) fn is_within<U, A>(&mut self, talk: &Talk<U, A>) {
-        self.record.upstream = Some(talk.scope().upstream);
-    }
-
-    /// It is of the open server, which its session has left.
-    pub(super) fn is_of_the_open_server<U, A>(&mut self, talk: &Talk<U, A>) {
-        self.record.upstream = Some((&talk.session.state().server.name).into());
-    }
-
     /// The message could be read; what it is stands in its envelope.
     pub(super) fn decoded<U, A>(&mut self, talk: &Talk<U, A>, message: &Message, from: Side) {
         let (kind, answer_to) = match message.shape() {
@@ -358,28 +347,6 @@ impl Trail {
 
     pub(super) fn shadowed(&mut self, shadow: Option<audit::Shadow>) {
         self.record.shadow = shadow;
-    }
-
-    /// The message has its place: a reply speaks for the request that it answers.
-    pub(super) fn identified(&mut self, identified: &Identified<'_>, from: Side) {
-        match &identified.role {
-            Role::Request { method, .. } | Role::Notification { method } => {
-                self.method = Some(*method);
-                self.version = Some(Arc::clone(&identified.scene.spoken.version));
-            }
-            Role::Reply(taken) => {
-                self.record.kind = kind::of_outcome(taken.exchange.method);
-                self.replies(&taken.exchange, from);
-                if taken.waits == Waits::Behind {
-                    self.record.upstream = Some((&identified.scene.server.name).into());
-                }
-                let error = identified.message.error();
-                let code = error
-                    .and_then(|error| error.get("code"))
-                    .and_then(Value::as_i64);
-                self.record.error_code = code;
-            }
-        }
     }
 
     pub(super) fn understood(&mut self, understood: &Understood<'_>, digests: Option<&DigestKey>) {

@@ -89,7 +89,7 @@ use crate::policy::{
     Action, EngineFault, EngineName, Facts, ListFacts, PolicySnapshot, PolicySource, PolicyStore,
     Principal, RequiredDetectors, Resource, RuleEngine, Server, Verdict, Visibility,
 };
-use crate::session::{Session, SessionId};
+use crate::session::{OverHttp, Session, SessionId};
 use crate::wire::{Extensions, KnownMethod, Limits, Message};
 
 /// What an engine says in a test.
@@ -186,7 +186,8 @@ impl Bench {
             name: "fixture".to_owned(),
             ..Server::default()
         };
-        let session = Session::new(SessionId::from_random(7), "stdio", server, 0);
+        let session = Session::new(SessionId::from_random(7), "stdio", server, 0)
+            .reaching(settings.over_http);
         Self {
             gate: Gate::new(store, audit.clone(), shared, settings),
             talk: Talk::new(session, Recorder::default(), Recorder::default()),

@@ -56,7 +56,7 @@ pub use pages::{Offered, Page, PageDigest, PageItem, Pages};
 pub use pending::{
     Admitted, Asker, Exchange, News, Origin, PendingTable, Reused, Taken, Target, Task, Turn, Waits,
 };
-pub use place::{Instance, LeftBehind, Place, Run, Travelling};
+pub use place::{Instance, LeftBehind, OverHttp, Place, Run, Travelling};
 pub use tokens::{Buckets, Empty, Limit, Rate, TokenStore, Tokens};
 pub use trial::{Opening, Trial};
 pub use visibility::Visibilities;
@@ -68,6 +68,8 @@ pub struct Session {
     pub id: SessionId,
     /// Where the agent's bytes come from, as policies and the audit name it.
     pub transport: &'static str,
+    /// How the server is reached.
+    pub over_http: OverHttp,
     /// Whose reading counts together with what is read here.
     pub whose: Whose,
     /// Its place among the sessions of one gate, from 1 on.
@@ -305,6 +307,7 @@ impl Session {
         Self {
             id,
             transport,
+            over_http: OverHttp::default(),
             whose: Whose::Own,
             number: 1,
             ids: Ids::OfSession,

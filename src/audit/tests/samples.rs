@@ -17,6 +17,10 @@ pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Re
             roles: vec![next(), next()],
         }),
         upstream: Some(next()),
+        transports: Some(Transports {
+            agent: "stdio",
+            upstream: "http",
+        }),
         bridged: Some(next()),
         direction: Some(Direction::AgentToUpstream),
         method: Some(next()),
