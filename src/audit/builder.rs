@@ -28,6 +28,8 @@ impl Record {
             edits: Vec::new(),
             revision: None,
             shadow: None,
+            tool: None,
+            capabilities: None,
             arguments_digest: None,
             duration_us: None,
             error_code: None,

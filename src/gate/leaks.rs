@@ -226,6 +226,8 @@ fn of_peers(record: &mut Record) -> impl Iterator<Item = &mut Text> {
         edits,
         revision: _,
         shadow: _,
+        tool,
+        capabilities: _,
         arguments_digest: _,
         duration_us: _,
         error_code: _,
@@ -249,6 +251,7 @@ fn of_peers(record: &mut Record) -> impl Iterator<Item = &mut Text> {
     let name = agent
         .as_mut()
         .and_then(|agent| agent.asserted_name.as_mut());
+    let server_version = tool.as_mut().and_then(|tool| tool.server_version.as_mut());
     let by = consent.as_mut().and_then(|consent| consent.by.as_mut());
     let single = [
         bridged.as_mut(),
@@ -262,6 +265,7 @@ fn of_peers(record: &mut Record) -> impl Iterator<Item = &mut Text> {
         session_id.as_mut(),
         traceparent.as_mut(),
         name,
+        server_version,
         by,
     ];
     let edits = edits.iter_mut().flat_map(|edit| {

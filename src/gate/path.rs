@@ -81,6 +81,9 @@ impl Gate {
         }
         let mut understood = understand::understand(identified, &recalled, self.look(&snapshot))?;
         trail.understood(&understood, self.settings.digests.as_ref());
+        if understood.identified.is_request() {
+            trail.needs(&understood.target, session, &snapshot);
+        }
         self.classify(&understood, session, &snapshot, trail)
             .await?;
         pin::pin(&mut understood, &snapshot, pins)?;

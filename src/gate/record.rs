@@ -1,5 +1,7 @@
 //! What the audit will say of a message: gathered step by step, written before it leaves.
 
+mod call;
+mod consent;
 mod correlation;
 mod ends;
 mod kind;
@@ -16,7 +18,9 @@ use crate::audit::{self, DigestKey, Kind, Record};
 use crate::consent::Receipt;
 use crate::memory::Reservation;
 use crate::policy::{PolicySnapshot, Reason, SessionSensitivity};
-use crate::session::{Agreed, Asker, Attempt, Lifecycle, Offered, Origin, Parked, Run, Target};
+use crate::session::{
+    Agreed, Asker, Attempt, CallFacts, Lifecycle, Offered, Origin, Parked, Run, Target,
+};
 use crate::wire::{
     ArrivalForm, KnownMethod, Message, Shape, Side, Span, Stream, TraceContext, TraceState,
     TransportHeaders, Value,
@@ -69,6 +73,8 @@ pub(super) struct Trail {
     pub(super) asked_by_gate: Option<Origin>,
     /// Names and values by which the agent's own systems refer to this message.
     pub(super) correlation: Vec<(&'static str, String)>,
+    /// What is recorded of the tool, if it is a call.
+    pub(super) call: Option<Arc<CallFacts>>,
     /// The revision that its sender speaks.
     pub(super) version: Option<Arc<str>>,
     /// What it is about, once that is understood.
@@ -188,6 +194,7 @@ impl Trail {
             method: None,
             asked_by_gate: None,
             correlation: Vec::new(),
+            call: None,
             version: None,
             target: Target::Server,
             started: at,
@@ -227,10 +234,12 @@ impl Trail {
     /// Of the same message before anything is known of it but what came with it: the name under which
     /// the audit knows it, and what headers said.
     pub(super) fn of_the_same<U, A>(&self, talk: &Talk<U, A>, came: Came) -> Self {
+        let mut begun = Self::begin(talk, came).known_as(Arc::clone(&self.reference));
+        begun.record.consent.clone_from(&self.record.consent);
         Self {
             carrier: self.carrier.clone(),
             attempt: self.attempt,
-            ..Self::begin(talk, came).known_as(Arc::clone(&self.reference))
+            ..begun
         }
     }
 

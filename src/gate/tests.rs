@@ -34,6 +34,7 @@ macro_rules! counts_nothing {
 mod asking;
 mod attacks;
 mod bounds;
+mod calls;
 mod cancels;
 mod canonical;
 mod consent;

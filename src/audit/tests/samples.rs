@@ -45,6 +45,14 @@ pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Re
             decision: Decision::Block,
             policies: vec![next()],
         }),
+        tool: Some(ToolVersion {
+            digest: Some(next()),
+            server_version: Some(next()),
+        }),
+        capabilities: Some(Capabilities {
+            needed: vec![next()],
+            held: vec![next(), next()],
+        }),
         arguments_digest: Some(next()),
         duration_us: Some(71),
         error_code: Some(-32602),
@@ -62,7 +70,9 @@ pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Re
             after: Level::Secret,
         }),
         consent: Some(Consent {
-            ticket: next(),
+            required: true,
+            outcome: Some(ConsentOutcome::Denied),
+            ticket: Some(next()),
             by: Some(next()),
         }),
         findings: vec![Finding {
@@ -77,7 +87,7 @@ pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Re
 }
 
 /// The strings that [`full`] asks for.
-pub(in crate::audit) const TEXTS: usize = 36;
+pub(in crate::audit) const TEXTS: usize = 41;
 
 /// The strings of a record as it was read back, in the order in which [`full`] asks for them.
 pub(in crate::audit) fn texts_of(line: &serde_json::Value) -> Vec<String> {
@@ -105,6 +115,11 @@ pub(in crate::audit) fn texts_of(line: &serde_json::Value) -> Vec<String> {
         "/revision",
         "/shadow/revision",
         "/shadow/policies/0",
+        "/tool/digest",
+        "/tool/server_version",
+        "/capabilities/needed/0",
+        "/capabilities/held/0",
+        "/capabilities/held/1",
         "/arguments_digest",
         "/correlation/job_id",
         "/correlation/trace_id",
