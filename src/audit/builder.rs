@@ -15,6 +15,7 @@ impl Record {
             session_id: None,
             agent: None,
             upstream: None,
+            transports: None,
             bridged: None,
             direction: None,
             method: None,
@@ -27,6 +28,8 @@ impl Record {
             edits: Vec::new(),
             revision: None,
             shadow: None,
+            tool: None,
+            capabilities: None,
             arguments_digest: None,
             arguments: None,
             duration_us: None,
@@ -48,6 +51,7 @@ impl Record {
         self.session_id = Some(scope.session_id.clone());
         self.agent = Some(scope.agent.clone());
         self.upstream = Some(scope.upstream.clone());
+        self.transports = Some(scope.transports);
         self.bridged.clone_from(&scope.bridged);
         self
     }

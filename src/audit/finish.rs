@@ -1,7 +1,9 @@
 //! What happens to a record before it is written: secrets out, long strings and lists cut.
 
 use super::finding::{Finding, Guard};
-use super::record::{Agent, Consent, Correlation, Edit, EditOp, Reason, Record, Shadow};
+use super::record::{
+    Agent, Capabilities, Consent, Correlation, Edit, EditOp, Reason, Record, Shadow, ToolVersion,
+};
 use super::redact::Redactor;
 use super::text::{Text, TextCompletion};
 
@@ -35,6 +37,10 @@ impl Record {
         if let Some(shadow) = &mut self.shadow {
             cut(&mut shadow.policies, more);
         }
+        if let Some(Capabilities { needed, held }) = &mut self.capabilities {
+            cut(needed, more);
+            cut(held, more);
+        }
         cut(&mut self.obligations, more);
         cut(&mut self.findings, |left_out| Finding {
             guard: Guard::Audit,
@@ -60,6 +66,7 @@ impl Record {
             session_id,
             agent,
             upstream,
+            transports: _,
             bridged,
             direction: _,
             method,
@@ -72,6 +79,8 @@ impl Record {
             edits,
             revision,
             shadow,
+            tool,
+            capabilities,
             arguments_digest,
             arguments,
             duration_us: _,
@@ -107,9 +116,27 @@ impl Record {
             visit(revision);
             policies.iter_mut().for_each(&mut *visit);
         }
-        if let Some(Consent { ticket, by }) = consent {
-            visit(ticket);
-            by.iter_mut().for_each(&mut *visit);
+        if let Some(ToolVersion {
+            digest,
+            server_version,
+        }) = tool
+        {
+            digest
+                .iter_mut()
+                .chain(server_version)
+                .for_each(&mut *visit);
+        }
+        if let Some(Capabilities { needed, held }) = capabilities {
+            needed.iter_mut().chain(held).for_each(&mut *visit);
+        }
+        if let Some(Consent {
+            required: _,
+            outcome: _,
+            ticket,
+            by,
+        }) = consent
+        {
+            ticket.iter_mut().chain(by).for_each(&mut *visit);
         }
         if let Some(arguments) = arguments {
             arguments.each_text(visit);

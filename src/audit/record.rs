@@ -28,6 +28,8 @@ pub struct Record {
     pub agent: Option<Agent>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upstream: Option<Text>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transports: Option<Transports>,
     /// The revision that the agent speaks, where a bridge translates what it sends and gets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bridged: Option<Text>,
@@ -53,6 +55,10 @@ pub struct Record {
     pub revision: Option<Text>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shadow: Option<Shadow>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<ToolVersion>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capabilities: Option<Capabilities>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments_digest: Option<Text>,
     /// The arguments themselves, where the operator has them recorded.
@@ -259,6 +265,13 @@ pub struct Shadow {
     pub policies: Vec<Text>,
 }
 
+/// How both sides are reached, in the words of the configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Transports {
+    pub agent: &'static str,
+    pub upstream: &'static str,
+}
+
 /// Who asked. `id`, `user` and `roles` are what the gate established; `asserted_name` is what the agent
 /// says of itself: a label, never an identity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -333,11 +346,53 @@ impl Correlation {
     }
 }
 
-/// A question to a person.
+/// How a tool was defined, and by which server, when it was called.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ToolVersion {
+    /// `sha256:` and the digest of its canonical definition, as `tools.lock` has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Text>,
+    /// What the server says of itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_version: Option<Text>,
+}
+
+/// The capabilities of a call, by the labels of the host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Capabilities {
+    /// Of its tool.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub needed: Vec<Text>,
+    /// Of its agent.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<Text>,
+}
+
+words! {
+    /// What came of the question whether a message may pass.
+    ConsentOutcome {
+        /// A person agreed.
+        Granted = "granted",
+        /// A person refused.
+        Denied = "denied",
+        /// No person answered in time.
+        Timeout = "timeout",
+        /// The question was withdrawn.
+        Cancelled = "cancelled",
+    }
+}
+
+/// A question to a person, or what came of it for the message.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Consent {
+    /// The message needed it. Not set in the records of the question itself.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub required: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<ConsentOutcome>,
     /// Its number for approvers.
-    pub ticket: Text,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<Text>,
     /// Who answered, and how it came.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<Text>,
@@ -366,6 +421,7 @@ pub struct Scope {
     pub session_id: Text,
     pub agent: Agent,
     pub upstream: Text,
+    pub transports: Transports,
     /// The revision that the agent speaks, if it is not the one that was judged.
     pub bridged: Option<Text>,
 }

@@ -104,7 +104,7 @@ impl Bench {
             isolate_from: None,
             unconfined: crate::gate::Unconfined::default(),
             eras: crate::gate::Eras::Asked,
-            over_http: crate::gate::OverHttp::default(),
+            over_http: crate::session::OverHttp::default(),
             extensions: crate::wire::Extensions::default(),
         };
         let server = Server {

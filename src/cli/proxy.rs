@@ -395,7 +395,7 @@ async fn finish(audit: &Audit, end: &End) -> Exit {
     end.exit()
 }
 
-fn session(upstream: &str, transport: &'static str, started_ms: i64) -> Option<Session> {
+fn session(upstream: &str, transport: &'static str, gate: &Gate) -> Option<Session> {
     let mut bits = [0; 16];
     if getrandom::fill(&mut bits).is_err() {
         error!("the operating system gives no random numbers");
@@ -406,5 +406,6 @@ fn session(upstream: &str, transport: &'static str, started_ms: i64) -> Option<S
         ..policy::Server::default()
     };
     let id = SessionId::from_random(u128::from_be_bytes(bits));
-    Some(Session::new(id, transport, server, started_ms))
+    let session = Session::new(id, transport, server, gate.now_ms());
+    Some(session.reaching(gate.over_http()))
 }

@@ -189,7 +189,7 @@ impl Gate {
             of_listed_type: false,
             scene,
         };
-        trail.identified(&identified, Side::Agent);
+        trail.identified(talk, &identified, Side::Agent);
         self.may_come(&identified, session, trail)?;
         if let Some(fault) = fault {
             return Err(fault.into());

@@ -26,6 +26,7 @@ use super::own::{Occasion, OwnMessage};
 use super::page::{ListKind, Shape};
 use super::record::Trail;
 use super::refuse::Refusal;
+use super::remember;
 use super::talk::Talk;
 use super::trial::method_of;
 
@@ -222,7 +223,11 @@ impl Gate {
         if has_left_since(talk, trail.run) {
             return Ok(());
         }
-        talk.session.state().upstream = Readiness::Up;
+        {
+            let mut state = talk.session.state();
+            state.server_version = message.result().and_then(remember::server_version);
+            state.upstream = Readiness::Up;
+        }
         talk.upstream.handshake_completed();
         let initialized = OwnMessage::initialized();
         let told = self
@@ -301,6 +306,7 @@ impl Gate {
             deadline: Some(started.saturating_add(timeout)),
             reference,
             correlation: Vec::new(),
+            call: None,
             again: None,
         };
         let minted = {

@@ -244,7 +244,7 @@ impl<'m> Drift<'m> {
 }
 
 /// As `tools.lock` says it.
-fn digest(definition: &str) -> String {
+pub(super) fn digest(definition: &str) -> String {
     let mut hex = String::with_capacity(64);
     for byte in Sha256::digest(definition) {
         // Writing to a string does not fail.

@@ -21,6 +21,7 @@ use super::identify::{FIRST_STATELESS, Role};
 use super::own::OwnMessage;
 use super::record::Trail;
 use super::refuse::{Refusal, known_versions};
+use super::remember;
 use super::talk::Talk;
 use super::understand::Understood;
 use super::versions::named;
@@ -355,6 +356,8 @@ impl Gate {
         }
         let says = said(message);
         if says == Says::Takes {
+            talk.session.state().server_version =
+                message.result().and_then(remember::server_version);
             talk.upstream.handshake_completed();
         }
         self.settle_era(talk, says, named(message));

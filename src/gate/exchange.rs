@@ -51,6 +51,7 @@ impl Gate {
             deadline: identify::deadline(method, trail.started, timeout),
             reference: Arc::clone(&trail.reference),
             correlation: trail.correlation.clone(),
+            call: trail.call.clone(),
             span: trail.span,
             again: trail.again.clone(),
         }
@@ -115,6 +116,7 @@ pub(super) fn weight(exchange: &Exchange) -> usize {
         deadline: _,
         reference,
         correlation,
+        call: _,
         span: _,
         again,
     } = exchange;

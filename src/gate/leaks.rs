@@ -209,6 +209,7 @@ fn of_peers(record: &mut Record) -> impl Iterator<Item = &mut Text> {
         session_id: _,
         agent,
         upstream: _,
+        transports: _,
         bridged,
         direction: _,
         method,
@@ -225,6 +226,8 @@ fn of_peers(record: &mut Record) -> impl Iterator<Item = &mut Text> {
         edits,
         revision: _,
         shadow: _,
+        tool,
+        capabilities: _,
         arguments_digest: _,
         // Made without credentials.
         arguments: _,
@@ -250,6 +253,7 @@ fn of_peers(record: &mut Record) -> impl Iterator<Item = &mut Text> {
     let name = agent
         .as_mut()
         .and_then(|agent| agent.asserted_name.as_mut());
+    let server_version = tool.as_mut().and_then(|tool| tool.server_version.as_mut());
     let by = consent.as_mut().and_then(|consent| consent.by.as_mut());
     let single = [
         bridged.as_mut(),
@@ -263,6 +267,7 @@ fn of_peers(record: &mut Record) -> impl Iterator<Item = &mut Text> {
         session_id.as_mut(),
         traceparent.as_mut(),
         name,
+        server_version,
         by,
     ];
     let edits = edits.iter_mut().flat_map(|edit| {

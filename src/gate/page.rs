@@ -10,6 +10,7 @@ use crate::policy::{ActionName, PolicySnapshot};
 use crate::session::{Lifecycle, Offered, Page, PageDigest, PageItem, Pages, Session};
 use crate::wire::{AnnotationError, KnownMethod, Mirror, Value};
 
+use super::drift;
 use super::forward::UpstreamFault;
 use super::pin;
 use super::refuse::Refusal;
@@ -257,6 +258,7 @@ fn offered(
     let schemas = schemas.and_then(|known| known.of(print, item));
     Offered {
         print,
+        digest: format!("sha256:{}", drift::digest(&item.canonical())).into(),
         flags,
         schemas,
         mirrors,

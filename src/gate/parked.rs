@@ -7,7 +7,7 @@ use std::time::Duration;
 use tracing::warn;
 
 use crate::session::{Asker, Attempt, Awaits, Lifecycle, Parked, Session};
-use crate::wire::{Message, Side};
+use crate::wire::{Message, Method, Side};
 
 use super::Gate;
 use super::bridged::Source;
@@ -170,6 +170,8 @@ impl Gate {
         if let Ok(message) = Message::decode(&parked.frame, &self.settings.from_agent) {
             trail.decoded(talk, &message, Side::Agent);
             trail.asks(&parked.target, &message, &self.settings.arguments);
+            trail.method = message.method().and_then(Method::known);
+            trail.needs(&parked.target, &talk.session, &self.policy.current());
         }
         let refusal = if parked.cancelled {
             // Who cancels expects no answer.

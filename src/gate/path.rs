@@ -58,7 +58,7 @@ impl Gate {
         let message = self.inward(message, from, &current, trail)?;
         let (kept, fault) = self.held_by(talk, from, &message, trail).await?;
         let identified = self.identify(&message, came, session, kept, &current)?;
-        trail.identified(&identified, from);
+        trail.identified(talk, &identified, from);
         let identified = match identified.asked_by_peer() {
             Ok(identified) => identified,
             Err(own) => return self.absorb(talk, &message, own, trail).await,
@@ -81,6 +81,9 @@ impl Gate {
         }
         let mut understood = understand::understand(identified, &recalled, self.look(&snapshot))?;
         trail.understood(&understood, &self.settings.arguments);
+        if understood.identified.is_request() {
+            trail.needs(&understood.target, session, &snapshot);
+        }
         self.classify(&understood, session, &snapshot, trail)
             .await?;
         pin::pin(&mut understood, &snapshot, pins)?;

@@ -1,10 +1,13 @@
 //! What the audit will say of a message: gathered step by step, written before it leaves.
 
 mod arguments;
+mod call;
+mod consent;
 mod correlation;
 mod ends;
 mod kind;
 mod reply;
+mod scope;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -17,7 +20,7 @@ use crate::consent::Receipt;
 use crate::memory::Reservation;
 use crate::policy::{PolicySnapshot, Reason, SessionSensitivity};
 use crate::session::{
-    Agreed, Asker, Attempt, Lifecycle, Offered, Origin, Parked, Run, Target, Waits,
+    Agreed, Asker, Attempt, CallFacts, Lifecycle, Offered, Origin, Parked, Run, Target,
 };
 use crate::wire::{
     ArrivalForm, KnownMethod, Message, Shape, Side, Span, Stream, TraceContext, TraceState,
@@ -28,7 +31,7 @@ use super::bridged::Source;
 use super::consent::Brought;
 use super::decide::Allowed;
 use super::failures::Ends;
-use super::identify::{Identified, META_CLIENT, Role, asker};
+use super::identify::{META_CLIENT, Role, asker};
 use super::oblige::Obliged;
 use super::own::Occasion;
 use super::ratchet;
@@ -71,6 +74,8 @@ pub(super) struct Trail {
     pub(super) asked_by_gate: Option<Origin>,
     /// Names and values by which the agent's own systems refer to this message.
     pub(super) correlation: Vec<(&'static str, String)>,
+    /// What is recorded of the tool, if it is a call.
+    pub(super) call: Option<Arc<CallFacts>>,
     /// The revision that its sender speaks.
     pub(super) version: Option<Arc<str>>,
     /// What it is about, once that is understood.
@@ -190,6 +195,7 @@ impl Trail {
             method: None,
             asked_by_gate: None,
             correlation: Vec::new(),
+            call: None,
             version: None,
             target: Target::Server,
             started: at,
@@ -229,21 +235,13 @@ impl Trail {
     /// Of the same message before anything is known of it but what came with it: the name under which
     /// the audit knows it, and what headers said.
     pub(super) fn of_the_same<U, A>(&self, talk: &Talk<U, A>, came: Came) -> Self {
+        let mut begun = Self::begin(talk, came).known_as(Arc::clone(&self.reference));
+        begun.record.consent.clone_from(&self.record.consent);
         Self {
             carrier: self.carrier.clone(),
             attempt: self.attempt,
-            ..Self::begin(talk, came).known_as(Arc::clone(&self.reference))
+            ..begun
         }
-    }
-
-    /// The message is judged where its session is by now.
-    pub(super) fn is_within<U, A>(&mut self, talk: &Talk<U, A>) {
-        self.record.upstream = Some(talk.scope().upstream);
-    }
-
-    /// It is of the open server, which its session has left.
-    pub(super) fn is_of_the_open_server<U, A>(&mut self, talk: &Talk<U, A>) {
-        self.record.upstream = Some((&talk.session.state().server.name).into());
     }
 
     /// The message could be read; what it is stands in its envelope.
@@ -359,28 +357,6 @@ impl Trail {
 
     pub(super) fn shadowed(&mut self, shadow: Option<audit::Shadow>) {
         self.record.shadow = shadow;
-    }
-
-    /// The message has its place: a reply speaks for the request that it answers.
-    pub(super) fn identified(&mut self, identified: &Identified<'_>, from: Side) {
-        match &identified.role {
-            Role::Request { method, .. } | Role::Notification { method } => {
-                self.method = Some(*method);
-                self.version = Some(Arc::clone(&identified.scene.spoken.version));
-            }
-            Role::Reply(taken) => {
-                self.record.kind = kind::of_outcome(taken.exchange.method);
-                self.replies(&taken.exchange, from);
-                if taken.waits == Waits::Behind {
-                    self.record.upstream = Some((&identified.scene.server.name).into());
-                }
-                let error = identified.message.error();
-                let code = error
-                    .and_then(|error| error.get("code"))
-                    .and_then(Value::as_i64);
-                self.record.error_code = code;
-            }
-        }
     }
 
     pub(super) fn understood(&mut self, understood: &Understood<'_>, recorded: &RecordedArguments) {

@@ -168,6 +168,9 @@ fn replied(
         state.lifecycle.complete(&version);
         state.promised = promised(result);
     }
+    if let KnownMethod::Initialize | KnownMethod::Discover = exchange.method {
+        state.server_version = server_version(result);
+    }
     if exchange.method == KnownMethod::Discover && state.bridged.is_some() {
         state.promised = promised(result);
     }
@@ -196,6 +199,21 @@ fn promised(initialized: Value<'_>) -> Vec<KnownMethod> {
         .into_iter()
         .filter(|(list, _)| says(*list).and_then(Value::as_bool) == Some(true));
     told.map(|(_, changed)| changed).collect()
+}
+
+/// The `_meta` key under which a server without sessions names itself.
+const META_SERVER: &str = "io.modelcontextprotocol/serverInfo";
+
+/// Bytes of it that are kept: more than records show, so that these cut it.
+const MOST_VERSION: usize = 16 << 10;
+
+/// What a server says of its own version as it agrees to speak: a label.
+pub(super) fn server_version(said: Value<'_>) -> Option<Arc<str>> {
+    let own = said.get("serverInfo");
+    let own = own.or_else(|| said.at(&["_meta", META_SERVER]))?;
+    let version = own.get("version")?.as_str()?;
+    let end = version.floor_char_boundary(MOST_VERSION);
+    version.get(..end).map(Into::into)
 }
 
 /// What an agent says of itself is a label, never an identity.

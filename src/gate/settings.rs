@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::audit::{DigestKey, Redactor};
 use crate::guard::Preset;
 use crate::guard::secrets::SecretRules;
-use crate::session::Instance;
+use crate::session::OverHttp;
 use crate::wire::{Extensions, Limits};
 
 use super::eras::Eras;
@@ -56,22 +56,6 @@ pub struct Terms {
     pub denial: DenialForm,
     /// What is asked of the content of messages.
     pub guards: Guards,
-}
-
-/// Which instances of the server are reached over HTTP, where headers repeat what messages say.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct OverHttp {
-    pub open: bool,
-    pub isolated: bool,
-}
-
-impl OverHttp {
-    pub(super) fn reaches(self, instance: Instance) -> bool {
-        match instance {
-            Instance::Open => self.open,
-            Instance::Isolated => self.isolated,
-        }
-    }
 }
 
 /// What keeps servers from being confined as they are to be, where that is not required.

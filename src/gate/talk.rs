@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::audit::{self, Scope};
-use crate::session::{Place, Readiness, Session};
+use crate::audit::{self, Scope, Transports};
+use crate::session::{Instance, Place, Readiness, Session};
 use crate::wire::Side;
 
 use super::forward::UpstreamFault;
@@ -64,6 +64,15 @@ impl<U, A> Talk<U, A> {
     }
 }
 
+/// How an instance of the server is reached, as the configuration says it.
+pub(super) fn transport(session: &Session, instance: Instance) -> &'static str {
+    if session.over_http.reaches(instance) {
+        "http"
+    } else {
+        "stdio"
+    }
+}
+
 fn scope(session: &Session) -> Scope {
     let state = session.state();
     let mut agent = audit::Agent::new(&state.agent.id).with_roles(state.roles.iter());
@@ -75,6 +84,10 @@ fn scope(session: &Session) -> Scope {
         "" => agent.calling_itself(format!("agent-{}", session.number)),
         name => agent.calling_itself(name),
     };
+    let transports = Transports {
+        agent: session.transport,
+        upstream: transport(session, state.run().instance()),
+    };
     Scope {
         session_id: session.id.as_str().into(),
         agent,
@@ -82,6 +95,7 @@ fn scope(session: &Session) -> Scope {
             Place::Open => (&state.server.name).into(),
             Place::Moving | Place::Isolated => format!("{} (isolated)", state.server.name).into(),
         },
+        transports,
         bridged: state.bridged.as_ref().map(Into::into),
     }
 }

@@ -34,6 +34,7 @@ macro_rules! counts_nothing {
 mod asking;
 mod attacks;
 mod bounds;
+mod calls;
 mod cancels;
 mod canonical;
 mod consent;
@@ -90,7 +91,7 @@ use crate::policy::{
     Action, EngineFault, EngineName, Facts, ListFacts, PolicySnapshot, PolicySource, PolicyStore,
     Principal, RequiredDetectors, Resource, RuleEngine, Server, Verdict, Visibility,
 };
-use crate::session::{Session, SessionId};
+use crate::session::{OverHttp, Session, SessionId};
 use crate::wire::{Extensions, KnownMethod, Limits, Message};
 
 /// What an engine says in a test.
@@ -187,7 +188,8 @@ impl Bench {
             name: "fixture".to_owned(),
             ..Server::default()
         };
-        let session = Session::new(SessionId::from_random(7), "stdio", server, 0);
+        let session = Session::new(SessionId::from_random(7), "stdio", server, 0)
+            .reaching(settings.over_http);
         Self {
             gate: Gate::new(store, audit.clone(), shared, settings),
             talk: Talk::new(session, Recorder::default(), Recorder::default()),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tracing::warn;
 
 use crate::audit::{self, AuditFault, Kind, Record};
-use crate::session::{Origin, Parked, Place, Readiness, Taken, Waits};
+use crate::session::{Origin, OverHttp, Parked, Place, Readiness, Taken, Waits};
 use crate::wire::{ArrivalForm, DiscardReason, Id, KnownMethod, Limits, Side, Stream};
 
 use super::Gate;
@@ -32,6 +32,11 @@ impl Gate {
     /// Wall-clock time, in milliseconds since the Unix epoch.
     pub fn now_ms(&self) -> i64 {
         self.clock.now().as_millisecond()
+    }
+
+    /// How servers are reached.
+    pub fn over_http(&self) -> OverHttp {
+        self.settings.over_http
     }
 
     /// Ends the requests whose time has run out: the other side is told to stop, the asker gets its

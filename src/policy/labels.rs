@@ -134,6 +134,11 @@ impl Labels {
         self.of_tool(tool).permissions
     }
 
+    /// The capabilities that a call of a tool needs.
+    pub fn capabilities(&self, tool: &str) -> &[String] {
+        &self.of_tool(tool).capabilities
+    }
+
     /// Whether no call of a tool can be permitted any more, since a session has this level.
     pub fn closes(&self, tool: &str, level: i64) -> bool {
         self.closed_from.is_some_and(|closed| level >= closed) && self.permissions(tool).connect

@@ -1,6 +1,7 @@
 //! What the upstream offers, as far as its lists have told.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use crate::guard::text::Flags;
 use crate::policy::DefinitionFingerprint;
@@ -106,6 +107,15 @@ impl Catalogue {
         let complete = self.complete.as_ref().and_then(|names| names.get(name));
         match self.agents.get(name).or(complete)? {
             Definition::One(offered) => Some(offered.clone()),
+            Definition::Conflicting => None,
+        }
+    }
+
+    /// The digest of what a name is defined as.
+    pub fn digest(&self, name: &str) -> Option<Arc<str>> {
+        let complete = self.complete.as_ref().and_then(|names| names.get(name));
+        match self.agents.get(name).or(complete)? {
+            Definition::One(offered) => Some(Arc::clone(&offered.digest)),
             Definition::Conflicting => None,
         }
     }
@@ -328,6 +338,7 @@ mod tests {
             name: (*name).to_owned(),
             definition: Some(Offered {
                 print: print(words),
+                digest: Arc::default(),
                 schemas: None,
                 mirrors: Ok(std::sync::Arc::default()),
                 flags: None,

@@ -6,6 +6,7 @@
 
 mod announced;
 mod asked;
+mod call_facts;
 mod catalogue;
 mod company;
 mod cursors;
@@ -20,6 +21,7 @@ mod offered_names;
 mod pages;
 mod pending;
 mod place;
+mod task;
 mod tokens;
 mod trial;
 mod visibility;
@@ -39,6 +41,7 @@ use crate::wire::{Id, KnownMethod, Stream, TraceContext, TransportHeaders};
 
 pub use announced::Announced;
 pub use asked::{Agreed, Asked, Asking, Progress, Replied, Stage as AskedStage};
+pub use call_facts::CallFacts;
 pub use catalogue::{Catalogue, Offer, Traversal};
 pub use company::Company;
 pub use cursors::Cursors;
@@ -54,9 +57,10 @@ pub use lending::{Lending, Lent};
 pub use lifecycle::{Era, Extension, Handshake, Lifecycle, OutOfOrder, Probe, Spoken, Within};
 pub use pages::{Offered, Page, PageDigest, PageItem, Pages};
 pub use pending::{
-    Admitted, Asker, Exchange, News, Origin, PendingTable, Reused, Taken, Target, Task, Turn, Waits,
+    Admitted, Asker, Exchange, News, Origin, PendingTable, Reused, Taken, Target, Turn, Waits,
 };
-pub use place::{Instance, LeftBehind, Place, Run, Travelling};
+pub use place::{Instance, LeftBehind, OverHttp, Place, Run, Travelling};
+pub use task::Task;
 pub use tokens::{Buckets, Empty, Limit, Rate, TokenStore, Tokens};
 pub use trial::{Opening, Trial};
 pub use visibility::Visibilities;
@@ -68,6 +72,8 @@ pub struct Session {
     pub id: SessionId,
     /// Where the agent's bytes come from, as policies and the audit name it.
     pub transport: &'static str,
+    /// How the server is reached.
+    pub over_http: OverHttp,
     /// Whose reading counts together with what is read here.
     pub whose: Whose,
     /// Its place among the sessions of one gate, from 1 on.
@@ -117,6 +123,10 @@ pub struct State {
     /// The agent's roles with those that the host gives it, for the audit. Policies learn the
     /// host's from the labels of their own revision.
     pub roles: Vec<String>,
+    /// The capabilities that they grant, likewise.
+    pub capabilities: Arc<[Arc<str>]>,
+    /// What the server says of its own version.
+    pub server_version: Option<Arc<str>>,
     /// The protected server, as policies see it.
     pub server: Arc<Server>,
     /// How far the protocol has come.
@@ -305,11 +315,14 @@ impl Session {
         Self {
             id,
             transport,
+            over_http: OverHttp::default(),
             whose: Whose::Own,
             number: 1,
             ids: Ids::OfSession,
             state: Mutex::new(State {
                 roles: agent.roles.clone(),
+                capabilities: Arc::default(),
+                server_version: None,
                 agent: Arc::new(agent),
                 server: Arc::new(server),
                 lifecycle: Lifecycle::default(),
@@ -409,7 +422,11 @@ impl Session {
     pub fn described_by(&self, labels: &Labels) {
         let mut state = self.state();
         let described = labels.agent(&state.agent);
-        state.roles = described.map_or_else(|| state.agent.roles.clone(), |agent| agent.roles);
+        let agent = described.as_ref().unwrap_or(&state.agent);
+        let roles = agent.roles.clone();
+        let capabilities = agent.capabilities.iter().map(|name| name.as_str().into());
+        state.capabilities = capabilities.collect();
+        state.roles = roles;
     }
 
     /// The changing part. A panic while the lock was held leaves a state that is still consistent:

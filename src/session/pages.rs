@@ -39,6 +39,8 @@ pub struct PageItem {
 #[derive(Debug, Clone)]
 pub struct Offered {
     pub print: DefinitionFingerprint,
+    /// The SHA-256 of all of it, as the lock and records say it.
+    pub digest: Arc<str>,
     /// What instructs or hides in it, if that was looked at.
     pub flags: Option<Flags>,
     pub schemas: Option<Arc<ToolSchemas>>,
@@ -169,6 +171,7 @@ impl Page {
             name: name.to_owned(),
             definition: Some(Offered {
                 print: DefinitionFingerprint::of("{}", "0"),
+                digest: Arc::default(),
                 flags: Some(Flags::default()),
                 schemas: None,
                 mirrors: Ok(Arc::default()),

@@ -14,7 +14,9 @@ use crate::wire::{Id, KnownMethod, ListedMethod, Span, Stream};
 
 use super::Parked;
 use super::asked::Agreed;
+use super::call_facts::CallFacts;
 use super::pages::Offered;
+use super::task::Task;
 use super::trial::Opening;
 
 /// Requests sent to one peer, by the ids that the gate minted for them.
@@ -81,6 +83,8 @@ pub struct Exchange {
     pub reference: Arc<str>,
     /// `job_id`, `trace_id` and the like, repeated in the outcome's record.
     pub correlation: Vec<(&'static str, String)>,
+    /// What that record says of the tool, if it is a call.
+    pub call: Option<Arc<CallFacts>>,
     /// Its place in a trace.
     pub span: Option<Span>,
     /// The call that it is, if it may be made once more when the peer does not take it.
@@ -107,32 +111,6 @@ pub struct Turn {
     pub answers: usize,
     /// A digest of method, name and arguments, if its result may ask for more.
     pub subject: Option<[u8; 32]>,
-}
-
-/// What a request has to do with tasks.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Task {
-    #[default]
-    None,
-    /// Its result may be a task.
-    MayBegin {
-        /// Its params as JSON text: what comes of the task is judged as what comes of them.
-        params: Arc<str>,
-        /// The calls of the session before it.
-        calls: i64,
-    },
-    /// It is about the task with this id.
-    Named(Arc<str>),
-}
-
-impl Task {
-    /// The id of the task that a request is about.
-    pub fn id(&self) -> Option<Arc<str>> {
-        match self {
-            Self::Named(id) => Some(Arc::clone(id)),
-            Self::None | Self::MayBegin { .. } => None,
-        }
-    }
 }
 
 /// Who waits for a reply: its own id, and where no other may have the same.

@@ -29,6 +29,22 @@ pub enum Instance {
     Isolated,
 }
 
+/// Which instances of the server are reached over HTTP, where headers repeat what messages say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OverHttp {
+    pub open: bool,
+    pub isolated: bool,
+}
+
+impl OverHttp {
+    pub fn reaches(self, instance: Instance) -> bool {
+        match instance {
+            Instance::Open => self.open,
+            Instance::Isolated => self.isolated,
+        }
+    }
+}
+
 /// One life of one server, among all that a session speaks to in the course of time: what a server
 /// said or asked in an earlier one counts no more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -89,6 +105,13 @@ impl State {
 }
 
 impl Session {
+    /// The same before servers that are reached so.
+    #[must_use]
+    pub fn reaching(mut self, over_http: OverHttp) -> Self {
+        self.over_http = over_http;
+        self
+    }
+
     pub fn run(&self) -> Run {
         self.state().run()
     }

@@ -18,6 +18,10 @@ pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Re
             roles: vec![next(), next()],
         }),
         upstream: Some(next()),
+        transports: Some(Transports {
+            agent: "stdio",
+            upstream: "http",
+        }),
         bridged: Some(next()),
         direction: Some(Direction::AgentToUpstream),
         method: Some(next()),
@@ -42,6 +46,14 @@ pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Re
             decision: Decision::Block,
             policies: vec![next()],
         }),
+        tool: Some(ToolVersion {
+            digest: Some(next()),
+            server_version: Some(next()),
+        }),
+        capabilities: Some(Capabilities {
+            needed: vec![next()],
+            held: vec![next(), next()],
+        }),
         arguments_digest: Some(next()),
         arguments: Some(Body::member(next())),
         duration_us: Some(71),
@@ -60,7 +72,9 @@ pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Re
             after: Level::Secret,
         }),
         consent: Some(Consent {
-            ticket: next(),
+            required: true,
+            outcome: Some(ConsentOutcome::Denied),
+            ticket: Some(next()),
             by: Some(next()),
         }),
         findings: vec![Finding {
@@ -75,7 +89,7 @@ pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Re
 }
 
 /// The strings that [`full`] asks for.
-pub(in crate::audit) const TEXTS: usize = 38;
+pub(in crate::audit) const TEXTS: usize = 43;
 
 /// The strings of a record as it was read back, in the order in which [`full`] asks for them.
 pub(in crate::audit) fn texts_of(line: &serde_json::Value) -> Vec<String> {
@@ -104,6 +118,11 @@ pub(in crate::audit) fn texts_of(line: &serde_json::Value) -> Vec<String> {
         "/revision",
         "/shadow/revision",
         "/shadow/policies/0",
+        "/tool/digest",
+        "/tool/server_version",
+        "/capabilities/needed/0",
+        "/capabilities/held/0",
+        "/capabilities/held/1",
         "/arguments_digest",
         "/arguments/a",
         "/correlation/job_id",

@@ -278,7 +278,7 @@ async fn enter(
     let upstream = &config.upstream.name;
     match &config.listen {
         Listen::Stdio => {
-            let session = session(upstream, "stdio", gate.now_ms()).ok_or(Exit::Unrecoverable)?;
+            let session = session(upstream, "stdio", gate).ok_or(Exit::Unrecoverable)?;
             let session = reading::of_process(session, &config.ratchet);
             session.described_by(gate.policies().labels());
             let (server, events) =

@@ -178,7 +178,7 @@ fn broken(ended: &Result<(), tokio::task::JoinError>) {
 async fn hold(service: Arc<Service>, arrival: Arrival) {
     let Service { parts, news, drain } = &*service;
     let gate = &*parts.gate;
-    let Some(session) = session(&parts.upstream, "http", gate.now_ms()) else {
+    let Some(session) = session(&parts.upstream, "http", gate) else {
         error!("the operating system gives no random numbers");
         return;
     };

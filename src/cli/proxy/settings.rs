@@ -16,6 +16,7 @@ use crate::guard::secrets::SecretRules;
 use crate::loading;
 use crate::policy::PolicyStore;
 use crate::secret;
+use crate::session::OverHttp;
 use crate::upstream::http::ClientSecret;
 use crate::upstream::sandbox::Sandbox;
 use crate::upstream::{self, Concealing};
@@ -263,7 +264,7 @@ pub(super) fn gate(limits: &config::Limits, terms: gate::Terms) -> gate::Setting
         isolate_from: None,
         unconfined: gate::Unconfined::default(),
         eras: gate::Eras::Unasked,
-        over_http: gate::OverHttp::default(),
+        over_http: OverHttp::default(),
         extensions: Extensions::default(),
     }
 }
@@ -323,9 +324,9 @@ pub(super) fn terms_of(
 }
 
 /// Which servers are reached over HTTP.
-pub(super) fn over_http(config: &Config) -> gate::OverHttp {
+pub(super) fn over_http(config: &Config) -> OverHttp {
     let isolated = config.upstream.isolated.as_ref();
-    gate::OverHttp {
+    OverHttp {
         open: config.upstream.http.is_some(),
         isolated: isolated.is_some_and(|isolated| isolated.server.http.is_some()),
     }

@@ -69,7 +69,7 @@ impl Nobody {
 pub(super) async fn shake_hands(parts: Parts, tried: Tried) -> Result<(), NoHandshake> {
     let upstreams = &tried.upstreams;
     let gate = &*parts.gate;
-    let session = session(&parts.upstream, "http", gate.now_ms())
+    let session = session(&parts.upstream, "http", gate)
         .ok_or_else(|| NoHandshake::Because("there are no random numbers".to_owned()))?;
     let session = session.of(policy::Agent {
         id: "mcp-protector".to_owned(),

@@ -166,7 +166,7 @@ impl Gate {
         understood: &Understood<'_>,
         binding: &Binding,
         state: &str,
-        trail: &Trail,
+        trail: &mut Trail,
     ) -> Result<Brought, Stop> {
         let opened = self.desk.as_ref().zip(
             self.desk
@@ -189,6 +189,7 @@ impl Gate {
         let _ = desk.answer(&ticket, said(answer), by);
         let outcome = desk.take(&ticket).unwrap_or(Outcome::TimedOut);
         let record = trail.outcome_of_consent(ticket.as_str(), &outcome);
+        trail.was_asked_about(ticket.as_str(), &outcome);
         self.audit.record(self.concealed(record)).await?;
         Ok(Brought::of(outcome))
     }
@@ -289,13 +290,14 @@ impl Gate {
             trail.decoded(talk, &message, from);
             trail.method = message.method().and_then(Method::known);
             trail.asks(&request.target, &message, &self.settings.arguments);
+            trail.needs(&request.target, &talk.session, &snapshot);
         }
         trail.judged_under(&snapshot);
         let outcome = match end {
             End::Answered(outcome) => *outcome,
             End::Cancelled(told) => {
                 let refusal = Refusal::Cancelled;
-                self.close_question(&trail, &ticket, &denial, told.as_deref(), &refusal)
+                self.close_question(&mut trail, &ticket, &denial, told.as_deref(), &refusal)
                     .await;
                 // Its request is ended by whoever ends it here.
                 if reply.is_some() {
@@ -310,7 +312,7 @@ impl Gate {
             }
             End::Lost(fault, told) => {
                 let refusal = fault.into();
-                self.close_question(&trail, &ticket, &denial, told.as_deref(), &refusal)
+                self.close_question(&mut trail, &ticket, &denial, told.as_deref(), &refusal)
                     .await;
                 if reply.is_some() {
                     return Ok(());
@@ -323,6 +325,7 @@ impl Gate {
             }
         };
         let record = trail.outcome_of_consent(&ticket, &outcome);
+        trail.was_asked_about(&ticket, &outcome);
         let record = self.concealed(about(&denial, record));
         if let Err(fault) = self.audit.record(record).await {
             return match reply {
@@ -360,7 +363,7 @@ impl Gate {
     /// somebody has answered it.
     pub(super) async fn close_question(
         &self,
-        trail: &Trail,
+        trail: &mut Trail,
         ticket: &str,
         denial: &Denial,
         told: Option<&Outcome>,
@@ -374,6 +377,10 @@ impl Gate {
             record.reason = audit::Reason::code(why.code()).with_text(why.to_string());
             record
         };
+        match told {
+            Some(outcome) => trail.was_asked_about(ticket, outcome),
+            None => trail.is_not_asked_about(ticket),
+        }
         let record = self.concealed(about(denial, record));
         if let Err(fault) = self.audit.record(record).await {
             error!("the end of a question could not be recorded: {fault}");
@@ -437,8 +444,8 @@ impl Trail {
         let mut record = self.record_of_consent();
         record.event = Some(Event::ConsentTimeout);
         record.consent = Some(audit::Consent {
-            ticket: ticket.into(),
-            by: None,
+            ticket: Some(ticket.into()),
+            ..audit::Consent::default()
         });
         record
     }

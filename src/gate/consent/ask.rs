@@ -346,8 +346,8 @@ impl Trail {
         let mut record = self.record_of_consent();
         record.event = Some(event);
         record.consent = Some(audit::Consent {
-            ticket: ticket.as_str().into(),
-            by: None,
+            ticket: Some(ticket.as_str().into()),
+            ..audit::Consent::default()
         });
         let policies = denial.reasons.iter();
         record.policies = policies.map(|one| one.policy.as_str().into()).collect();

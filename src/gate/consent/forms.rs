@@ -58,6 +58,7 @@ impl Gate {
                 deadline: Some(asked.request.deadline),
                 reference: Arc::clone(&trail.reference),
                 correlation: Vec::new(),
+                call: None,
                 again: None,
             };
             let Ok(Admitted(minted)) = state.to_agent.admit(exchange) else {
@@ -75,7 +76,7 @@ impl Gate {
         &self,
         talk: &Talk<U, A>,
         frame: &[u8],
-        trail: &Trail,
+        trail: &mut Trail,
         put: Put,
     ) -> Result<(), AgentGone> {
         let Some(desk) = &self.desk else {

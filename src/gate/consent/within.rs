@@ -347,6 +347,7 @@ impl Gate {
             Outcome::Denied(_) | Outcome::TimedOut | Outcome::Withdrawn(_) => Ok(()),
         };
         let record = trail.outcome_of_consent(reply.ticket.as_str(), &outcome);
+        trail.was_asked_about(reply.ticket.as_str(), &outcome);
         let recorded = self.audit.record(self.concealed(record)).await;
         waits?;
         let why = match outcome {
@@ -421,6 +422,7 @@ fn wait_again(
         started: trail.started,
         reference: Arc::clone(&trail.reference),
         correlation: trail.correlation.clone(),
+        call: trail.call.clone(),
         span: trail.span,
         ..reply.exchange.clone()
     };

@@ -33,6 +33,7 @@ impl Trail {
             record.reason = audit::Reason::code(CALLED_AGAIN);
         }
         record.decision = Some(audit::Decision::Allow);
+        record.consent = self.consent_of_passing();
         record.stage = Some(stage.name().into());
         record.duration_us = Some(self.micros(now));
         record.traced = self.traced(None, TargetStatus::Known);
@@ -85,6 +86,7 @@ impl Trail {
             record.kind = kind::of_outcome(KnownMethod::ToolsCall);
         }
         record.decision = Some(refusal.decision());
+        record.consent = self.consent_of_refusal(refusal);
         record.duration_us = Some(self.micros(now));
         record.stage = Some(refusal.stage().name().into());
         record.reason.code = Some(refusal.code().into());

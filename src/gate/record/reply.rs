@@ -23,6 +23,7 @@ impl Trail {
             method: Some(exchange.method),
             asked_by_gate: None,
             correlation: Vec::new(),
+            call: None,
             version: None,
             target: Target::Server,
             offered: None,
@@ -158,6 +159,10 @@ impl Trail {
         self.record.method = Some(exchange.method.name().into());
         self.record.revision = Some(exchange.snapshot.revision().as_str().into());
         self.record.correlation = correlation::recorded(&exchange.correlation);
+        if let Some(call) = &exchange.call {
+            self.is_call(Arc::clone(call));
+        }
+        self.is_agreed_to(exchange.agreed.as_ref());
         self.about(&exchange.target);
     }
 }

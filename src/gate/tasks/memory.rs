@@ -11,10 +11,9 @@ use crate::gate::inspect::bad;
 use crate::gate::oblige::{Removal, escaped};
 use crate::gate::refuse::Refusal;
 use crate::gate::rounds::{Digest, digest, owner};
-use crate::gate::settings::OverHttp;
 use crate::gate::understand::{Asks, Understood};
 use crate::policy::{Consent, SessionSensitivity};
-use crate::session::{Instance, Keep, Ledger, Run, Session, Taken, Task};
+use crate::session::{Instance, Keep, Ledger, OverHttp, Run, Session, Taken, Task};
 use crate::wire::{Document, KnownMethod, Limits, Side, Value};
 
 /// How long a task is remembered at most, whatever the server says of it.

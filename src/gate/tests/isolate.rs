@@ -322,6 +322,31 @@ async fn the_move_is_recorded_once_and_records_name_the_server_that_is_spoken_to
     }
 }
 
+#[tokio::test]
+async fn records_name_the_transports_of_the_agent_and_of_the_server_that_they_are_about() {
+    let bench = Bench::with(open, |settings| {
+        settings.isolate_from = Some(SECRET);
+        settings.over_http.isolated = true;
+    });
+    bench.shake_hands().await;
+    bench.list(&["read"]).await;
+    bench.agent(&call("1", "read")).await;
+    let asked = id_of(&bench.to_upstream()[0]);
+    bench.raise(SECRET);
+    bench.agent_meanwhile(&call("2", "read"), &["read"]).await;
+    bench.left(&result(&asked)).await;
+    let records = bench.records().await;
+    assert_eq!(records.last().unwrap().get(&["upstream"]), "fixture");
+    for record in records {
+        let expected = match &*record.get(&["upstream"]) {
+            "fixture" => "stdio",
+            _ => "http",
+        };
+        assert_eq!(record.get(&["transports", "upstream"]), expected);
+        assert_eq!(record.get(&["transports", "agent"]), "stdio");
+    }
+}
+
 /// What may happen in a session.
 #[derive(Debug, Clone)]
 enum Happens {

@@ -73,7 +73,7 @@ async fn a_yes_is_not_spent_while_its_call_comes_too_often() {
         let found = asked.bench.records_of("tool_call").await;
         let found = found
             .iter()
-            .filter(|it| it.text().contains(ticket.as_str()));
+            .filter(|it| it.text().contains(&format!("question {ticket}")));
         assert_eq!(found.count(), 1);
     }
 }

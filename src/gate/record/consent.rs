@@ -1,0 +1,95 @@
+//! Whether a message needed a person's consent, and what came of that.
+
+use super::Trail;
+use crate::audit::{Consent, ConsentOutcome};
+use crate::consent::Outcome;
+use crate::gate::consent::Unconsented;
+use crate::gate::refuse::Refusal;
+use crate::policy::OnDeny;
+use crate::session::Agreed;
+
+impl Trail {
+    /// A question about it came to this.
+    pub(in crate::gate) fn was_asked_about(&mut self, ticket: &str, outcome: &Outcome) {
+        let (outcome, by) = match outcome {
+            Outcome::Granted(receipt) => (ConsentOutcome::Granted, Some(receipt.by())),
+            Outcome::Denied(by) => (ConsentOutcome::Denied, Some(by)),
+            Outcome::TimedOut => (ConsentOutcome::Timeout, None),
+            Outcome::Withdrawn(_) => (ConsentOutcome::Cancelled, None),
+        };
+        self.record.consent = Some(Consent {
+            required: true,
+            outcome: Some(outcome),
+            ticket: Some(ticket.into()),
+            by: by.map(|by| by.to_string().into()),
+        });
+    }
+
+    /// A question about it is asked no more.
+    pub(in crate::gate) fn is_not_asked_about(&mut self, ticket: &str) {
+        self.record.consent = Some(Consent {
+            required: true,
+            outcome: Some(ConsentOutcome::Cancelled),
+            ticket: Some(ticket.into()),
+            by: None,
+        });
+    }
+
+    /// What it is, or answers, was judged under this.
+    pub(super) fn is_agreed_to(&mut self, agreed: Option<&Agreed>) {
+        if self.record.consent.is_none() {
+            self.record.consent = agreed.map(granted);
+        }
+    }
+
+    /// What its record says of consent, where it passes.
+    pub(super) fn consent_of_passing(&self) -> Option<Consent> {
+        let known = self.record.consent.clone();
+        known.or_else(|| self.agreed.as_ref().map(granted))
+    }
+
+    /// The same where it does not.
+    pub(super) fn consent_of_refusal(&self, refusal: &Refusal) -> Option<Consent> {
+        let known = self.consent_of_passing();
+        if known.is_some() {
+            return known;
+        }
+        if let Refusal::Unconsented { why, .. } = refusal {
+            return Some(missing(why));
+        }
+        let lifts = refusal.denial().and_then(|denial| denial.remedy());
+        matches!(lifts, Some(OnDeny::AskConsent)).then(|| Consent {
+            required: true,
+            ..Consent::default()
+        })
+    }
+}
+
+fn granted(agreed: &Agreed) -> Consent {
+    Consent {
+        required: true,
+        outcome: Some(ConsentOutcome::Granted),
+        ticket: Some((&agreed.ticket).into()),
+        by: agreed.consent.by.as_deref().map(Into::into),
+    }
+}
+
+fn missing(why: &Unconsented) -> Consent {
+    let (outcome, by) = match why {
+        Unconsented::Denied(by) => (Some(ConsentOutcome::Denied), Some(by)),
+        Unconsented::TimedOut => (Some(ConsentOutcome::Timeout), None),
+        Unconsented::Replaced => (Some(ConsentOutcome::Cancelled), None),
+        Unconsented::Asked
+        | Unconsented::Used
+        | Unconsented::Changed(_)
+        | Unconsented::NotAsked(_)
+        | Unconsented::NoWay
+        | Unconsented::TooLong(_) => (None, None),
+    };
+    Consent {
+        required: true,
+        outcome,
+        ticket: None,
+        by: by.map(|by| by.to_string().into()),
+    }
+}

@@ -1,0 +1,55 @@
+//! Where a message belongs: the server that it is for or comes from, and the request that it answers.
+
+use std::sync::Arc;
+
+use super::{Trail, kind};
+use crate::gate::identify::{Identified, Role};
+use crate::gate::talk::{Talk, transport};
+use crate::session::{Instance, Waits};
+use crate::wire::{Side, Value};
+
+impl Trail {
+    /// The message is judged where its session is by now.
+    pub(in crate::gate) fn is_within<U, A>(&mut self, talk: &Talk<U, A>) {
+        let scope = talk.scope();
+        self.record.upstream = Some(scope.upstream);
+        self.record.transports = Some(scope.transports);
+    }
+
+    /// It is of the open server, which its session has left.
+    pub(in crate::gate) fn is_of_the_open_server<U, A>(&mut self, talk: &Talk<U, A>) {
+        let session = &talk.session;
+        let name = (&session.state().server.name).into();
+        self.record.upstream = Some(name);
+        if let Some(transports) = &mut self.record.transports {
+            transports.upstream = transport(session, Instance::Open);
+        }
+    }
+
+    /// The message has its place: a reply speaks for the request that it answers.
+    pub(in crate::gate) fn identified<U, A>(
+        &mut self,
+        talk: &Talk<U, A>,
+        identified: &Identified<'_>,
+        from: Side,
+    ) {
+        match &identified.role {
+            Role::Request { method, .. } | Role::Notification { method } => {
+                self.method = Some(*method);
+                self.version = Some(Arc::clone(&identified.scene.spoken.version));
+            }
+            Role::Reply(taken) => {
+                self.record.kind = kind::of_outcome(taken.exchange.method);
+                self.replies(&taken.exchange, from);
+                if taken.waits == Waits::Behind {
+                    self.is_of_the_open_server(talk);
+                }
+                let error = identified.message.error();
+                let code = error
+                    .and_then(|error| error.get("code"))
+                    .and_then(Value::as_i64);
+                self.record.error_code = code;
+            }
+        }
+    }
+}
