@@ -88,7 +88,7 @@ pub(super) async fn open(
     let admin = operators::settings(config, operators.as_ref())
         .map_err(|cause| invalid(&format!("`admin`: {cause}")))?;
     let metrics = admin.is_some().then(Arc::<Metrics>::default);
-    let audit = settings::audit(config, Arc::clone(&clock), secrets.clone())
+    let audit = settings::audit(config, Vec::new(), Arc::clone(&clock), secrets.clone())
         .map_err(|cause| invalid(&format!("`audit`: {cause}")))?;
     let traces = traces::start(config, &clock, &secrets)
         .map_err(|cause| invalid(&format!("`telemetry`: {cause}")))?;

@@ -76,6 +76,7 @@ pub(super) fn loading(policy: &config::Policy) -> loading::Settings {
 
 pub(super) fn audit(
     config: &Config,
+    followers: Vec<Box<dyn audit::Follower>>,
     clock: Arc<dyn Clock>,
     secrets: Redactor,
 ) -> Result<Audit, OpenError> {
@@ -101,7 +102,7 @@ pub(super) fn audit(
                 interval: config.audit.checkpoint_interval,
             }),
     };
-    Audit::open(&settings, clock, secrets)
+    Audit::open(&settings, followers, clock, secrets)
 }
 
 /// The key of the digests of arguments.
