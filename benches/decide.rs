@@ -265,7 +265,7 @@ async fn ready_within(snapshot: PolicySnapshot, settings: Settings) -> (Gate, Ta
         rotation: audit::Rotation::default(),
     };
     let clock = Arc::new(SystemClock::new());
-    let audit = Audit::open(&log, clock.clone(), Redactor::default()).expect("a log");
+    let audit = Audit::open(&log, Vec::new(), clock.clone(), Redactor::default()).expect("a log");
     let store = Arc::new(PolicyStore::new(snapshot));
     let gate = Gate::new(store, audit, clock, settings);
     let talk = rig::ready(&gate).await;

@@ -110,7 +110,7 @@ fn case(
         rotation: audit::Rotation::default(),
     };
     let clock = Arc::new(SystemClock::new());
-    let audit = Audit::open(&log, clock, Redactor::default()).expect("a log");
+    let audit = Audit::open(&log, Vec::new(), clock, Redactor::default()).expect("a log");
     let mut settings = rig::settings(Rates::default());
     change(&mut settings);
     let gate = Gate::new(store, audit, Arc::new(SystemClock::new()), settings);

@@ -547,7 +547,7 @@ async fn cost(
         rotation: audit::Rotation::default(),
     };
     let clock = Arc::new(SystemClock::new());
-    let audit = Audit::open(&log, clock.clone(), Redactor::default()).expect("a log");
+    let audit = Audit::open(&log, Vec::new(), clock.clone(), Redactor::default()).expect("a log");
     let gate = Gate::new(Arc::clone(store), audit, clock, settings());
     let talk: Talk<End, End> = rig::ready_with(&gate, TOOLS).await;
     let mut id = String::from("7");

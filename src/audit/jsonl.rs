@@ -11,8 +11,9 @@ use super::chain::LineHash;
 use super::checkpoint::SigningKey;
 use super::fault::{AuditFault, OpenError};
 use super::file::FileSink;
+use super::follower::{Follower, SinkFollower};
+use super::follower_queue::FollowerHandle;
 use super::memory::MemoryRecords;
-use super::mirror_sink::MirrorSink;
 use super::observer::{AuditEventSummary, AuditObserver, LogFigures};
 use super::queue::{Acked, BarrierKind, RecordQueue};
 use super::record::Record;
@@ -38,19 +39,20 @@ enum AuditBackend {
 #[derive(Debug)]
 struct LogHandle {
     queue: Arc<RecordQueue>,
-    followers: Vec<MirrorSink>,
+    followers: Vec<FollowerHandle>,
     diagnostics: FaultReports,
 }
 
 impl Audit {
-    /// Opens the sinks and starts a thread for each of them. Without file and stream, records are
-    /// taken and go nowhere.
+    /// Opens the sinks and starts a thread for each of them, and for each follower. Without file and
+    /// stream, records go to the followers alone.
     ///
     /// With both, the file is the record: what is said here of writing is said of the file. The
-    /// stream gets every line that it can take, and one record in the place of those that it
-    /// cannot; it stops nothing.
+    /// stream and the followers get every line that they can take, and one record in the place of
+    /// those that they cannot; they stop nothing.
     pub fn open(
         settings: &Settings,
+        followers: Vec<Box<dyn Follower>>,
         clock: Arc<dyn Clock>,
         redactor: Redactor,
     ) -> Result<Self, OpenError> {
@@ -65,7 +67,8 @@ impl Audit {
         if let Some(stream) = StreamSink::open(settings.stream)? {
             sinks.push(Box::new(stream));
         }
-        Self::start(settings, sinks, clock, redactor, Backpressure::default())
+        let pace = Backpressure::default();
+        Self::start(settings, sinks, followers, clock, redactor, pace)
     }
 
     /// Writes to sinks of the caller's choice; `file` and `stream` of the settings are not looked
@@ -77,12 +80,14 @@ impl Audit {
         clock: Arc<dyn Clock>,
         redactor: Redactor,
     ) -> Result<Self, OpenError> {
-        Self::start(settings, sinks, clock, redactor, Backpressure::default())
+        let pace = Backpressure::default();
+        Self::start(settings, sinks, Vec::new(), clock, redactor, pace)
     }
 
     pub(super) fn start(
         settings: &Settings,
         sinks: Vec<Box<dyn Sink>>,
+        followers: Vec<Box<dyn Follower>>,
         clock: Arc<dyn Clock>,
         redactor: Redactor,
         pace: Backpressure,
@@ -95,10 +100,14 @@ impl Audit {
         let mut lanes = sinks.into_iter().map(Lane::new);
         let lane = lanes.next();
         let prev = lane.as_ref().and_then(Lane::last_line);
+        // What lies beside the record may tell of its failures, unless it is standard error itself.
+        let beside = lanes.map(|lane| (boxed(SinkFollower(lane)), diagnostics));
+        let others = followers.into_iter();
+        let beside = beside.chain(others.map(|follower| (follower, FaultReports::Tell)));
         let (mut followers, mut feeds) = (Vec::new(), Vec::new());
-        for lane in lanes {
+        for (follower, reports) in beside {
             let (clock, instance) = (Arc::clone(&clock), Arc::clone(&instance));
-            let (follower, feed) = MirrorSink::start(lane, clock, instance, pace, diagnostics)
+            let (follower, feed) = FollowerHandle::start(follower, clock, instance, pace, reports)
                 .map_err(OpenError::Start)?;
             followers.push(follower);
             feeds.push(feed);
@@ -326,6 +335,10 @@ impl Drop for LogHandle {
             follower.abandon();
         }
     }
+}
+
+fn boxed(follower: SinkFollower) -> Box<dyn Follower> {
+    Box::new(follower)
 }
 
 fn signer(checkpoints: &Checkpoints) -> Result<Signer, OpenError> {

@@ -9,8 +9,8 @@ use jiff::Timestamp;
 use super::chain::LineHash;
 use super::checkpoint::{CheckpointPlace, SigningKey};
 use super::fault::AuditFault;
+use super::follower_queue::FollowerFeed;
 use super::line::{LogLine, VERSION, rfc3339};
-use super::mirror_sink::MirrorFeed;
 use super::queue::{Ack, QueueEntry, RecordQueue, answer};
 use super::record::{Kind, Record};
 use super::redact::Redactor;
@@ -31,8 +31,8 @@ pub(super) struct Writer {
     pub(super) queue: Arc<RecordQueue>,
     /// The record of truth: a record counts as written when it is here. `None` for no sink at all.
     pub(super) lane: Option<Lane>,
-    /// Sinks that get the same lines, if they can.
-    pub(super) feeds: Vec<MirrorFeed>,
+    /// Destinations that get the same lines, if they can.
+    pub(super) feeds: Vec<FollowerFeed>,
     pub(super) redactor: Redactor,
     pub(super) instance: Arc<str>,
     pub(super) seq: u64,

@@ -119,8 +119,8 @@ pub use reload::{Besides, Published};
 pub use route::META_SUBSCRIPTION;
 pub use schemas::Unfit;
 pub use settings::{
-    Asking, Cleaning, DenialForm, Disk, Excerpts, Guards, Level, OnFatal, Pages,
-    RecordedArguments, Secrets, Settings, Symlinks, Terms, Texts, ToolNames, Treatment, Unconfined,
+    Asking, Cleaning, DenialForm, Disk, Excerpts, Guards, Level, OnFatal, Pages, RecordedArguments,
+    Secrets, Settings, Symlinks, Terms, Texts, ToolNames, Treatment, Unconfined,
 };
 pub use stage::Stage;
 pub use talk::Talk;

@@ -33,12 +33,20 @@ fn log(
     let sinks: Vec<Box<dyn Sink>> = vec![Box::new(record), Box::new(follower)];
     let clock = Arc::new(FixedClock(Timestamp::UNIX_EPOCH));
     let settings = settings(durability, on_fault);
-    Audit::start(&settings, sinks, clock, Redactor::default(), pace).unwrap()
+    Audit::start(
+        &settings,
+        sinks,
+        Vec::new(),
+        clock,
+        Redactor::default(),
+        pace,
+    )
+    .unwrap()
 }
 
 /// The lines of a follower: every `seq` from one on is there once, or counted in the one gap that
 /// stands in its place. Answers how many are there, and each gap.
-fn accounted(text: &str) -> (u64, Vec<u64>) {
+pub(in crate::audit) fn accounted(text: &str) -> (u64, Vec<u64>) {
     assert!(text.is_empty() || text.ends_with('\n'), "torn: {text}");
     let (mut seq, mut there, mut gaps) = (0, 0, Vec::new());
     for line in text.lines() {

@@ -17,9 +17,9 @@ use super::samples;
 use crate::clock::{Clock, FixedClock};
 
 /// Long enough for any machine; nothing waits that long unless it hangs.
-pub(super) const FOREVER: Duration = Duration::from_mins(1);
+pub(in crate::audit) const FOREVER: Duration = Duration::from_mins(1);
 
-pub(super) fn settings(durability: Durability, on_fault: OnFault) -> Settings {
+pub(in crate::audit) fn settings(durability: Durability, on_fault: OnFault) -> Settings {
     Settings {
         file: None,
         stream: Stream::None,
@@ -30,7 +30,7 @@ pub(super) fn settings(durability: Durability, on_fault: OnFault) -> Settings {
     }
 }
 
-pub(super) fn quick() -> Backpressure {
+pub(in crate::audit) fn quick() -> Backpressure {
     Backpressure {
         patience: FOREVER,
         nap: Duration::ZERO,
@@ -51,10 +51,18 @@ pub(super) fn log(
     let clock = Arc::new(FixedClock(Timestamp::UNIX_EPOCH));
     let sinks: Vec<Box<dyn Sink>> = vec![Box::new(sink)];
     let settings = settings(durability, on_fault);
-    Audit::start(&settings, sinks, clock, Redactor::default(), pace).unwrap()
+    Audit::start(
+        &settings,
+        sinks,
+        Vec::new(),
+        clock,
+        Redactor::default(),
+        pace,
+    )
+    .unwrap()
 }
 
-pub(super) fn call(target: &str) -> Record {
+pub(in crate::audit) fn call(target: &str) -> Record {
     Record::new(Kind::ToolCall)
         .target(target)
         .decision(Decision::Allow, "decide")
@@ -130,7 +138,15 @@ async fn records_of_many_callers_are_in_one_order_and_none_is_missing() {
             queue_bytes: 16 * 1024,
             ..quick()
         };
-        let audit = Audit::start(&settings, sinks, clock, Redactor::default(), pace).unwrap();
+        let audit = Audit::start(
+            &settings,
+            sinks,
+            Vec::new(),
+            clock,
+            Redactor::default(),
+            pace,
+        )
+        .unwrap();
         let callers = (0..8).map(|caller| {
             let audit = audit.clone();
             tokio::spawn(async move {
@@ -332,7 +348,7 @@ async fn a_file_gets_its_lines_and_belongs_to_its_owner() {
     };
     for run in 1..=2 {
         let clock = Arc::new(FixedClock(Timestamp::UNIX_EPOCH));
-        let audit = Audit::open(&settings, clock, Redactor::default()).unwrap();
+        let audit = Audit::open(&settings, Vec::new(), clock, Redactor::default()).unwrap();
         audit.record(call("x")).await.unwrap();
         audit.close(FOREVER).await.unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), run);

@@ -2,8 +2,8 @@
 
 mod contract;
 mod faulty;
-mod followers;
-mod log;
-mod outage;
+pub(super) mod followers;
+pub(super) mod log;
+pub(super) mod outage;
 mod processes;
 pub(super) mod samples;

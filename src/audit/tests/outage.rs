@@ -9,7 +9,7 @@ use super::faulty::FaultySink;
 use super::log::{FOREVER, call, lines, log, poll_once, quick, targets};
 
 /// Waits for something that another thread will do.
-pub(super) async fn until(mut done: impl FnMut() -> bool) {
+pub(in crate::audit) async fn until(mut done: impl FnMut() -> bool) {
     while !done() {
         tokio::time::sleep(Duration::from_micros(200)).await;
     }
@@ -214,7 +214,15 @@ async fn one_sink_that_fails_keeps_no_record_from_the_other_nor_doubles_one() {
     let sinks: Vec<Box<dyn Sink>> = vec![Box::new(full.clone()), Box::new(memory.clone())];
     let clock = std::sync::Arc::new(crate::clock::FixedClock(jiff::Timestamp::UNIX_EPOCH));
     let settings = super::log::settings(Durability::Async, OnFault::Warn);
-    let audit = Audit::start(&settings, sinks, clock, Redactor::default(), quick()).unwrap();
+    let audit = Audit::start(
+        &settings,
+        sinks,
+        Vec::new(),
+        clock,
+        Redactor::default(),
+        quick(),
+    )
+    .unwrap();
     audit.record(call("one")).await.unwrap();
     until(|| full.failures() > 3).await;
     assert_eq!(memory.lines().len(), 1);

@@ -43,7 +43,7 @@ fn open(directory: &Path) -> Audit {
         ..settings(Durability::Strict, OnFault::Deny)
     };
     let clock = Arc::new(SystemClock::new());
-    Audit::open(&settings, clock, Redactor::default()).unwrap()
+    Audit::open(&settings, Vec::new(), clock, Redactor::default()).unwrap()
 }
 
 /// Records until it is killed, and says which records were taken.
@@ -161,7 +161,7 @@ async fn records_to_a_standard_stream() {
         ..settings(Durability::Strict, OnFault::Deny)
     };
     let clock = Arc::new(FixedClock(Timestamp::UNIX_EPOCH));
-    let audit = Audit::open(&settings, clock, Redactor::default()).unwrap();
+    let audit = Audit::open(&settings, Vec::new(), clock, Redactor::default()).unwrap();
     audit.record(call("one")).await.unwrap();
     audit.record(call("two")).await.unwrap();
     audit.close(FOREVER).await.unwrap();
@@ -203,7 +203,7 @@ async fn records_to_a_file_that_cannot_grow() {
         ..settings(Durability::Strict, OnFault::Deny)
     };
     let clock = Arc::new(FixedClock(Timestamp::UNIX_EPOCH));
-    let audit = Audit::open(&settings, clock, Redactor::default()).unwrap();
+    let audit = Audit::open(&settings, Vec::new(), clock, Redactor::default()).unwrap();
     let mut taken = 0;
     let fault = loop {
         match audit.record(call(&format!("before {taken}"))).await {

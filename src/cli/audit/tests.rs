@@ -343,7 +343,7 @@ async fn a_signed_log_is_told_with_what_is_signed_and_what_no_key_can_prove() {
         }),
     };
     let clock = Arc::new(SystemClock::new());
-    let audit = Audit::open(&settings, clock, Redactor::default()).unwrap();
+    let audit = Audit::open(&settings, Vec::new(), clock, Redactor::default()).unwrap();
     for kind in [Kind::Startup, Kind::SessionStart, Kind::Shutdown] {
         audit.record(Record::new(kind)).await.unwrap();
     }

@@ -32,7 +32,7 @@ use super::restart::Restart;
 use super::servers::Upstreams;
 use super::trials::Trials;
 use super::{
-    Parts, broken, exposed, invalid, limited_gate_settings, lines, network, operators,
+    Parts, broken, exposed, followers, invalid, limited_gate_settings, lines, network, operators,
     policy_settings, reading, session, settings, traces,
 };
 
@@ -88,7 +88,9 @@ pub(super) async fn open(
     let admin = operators::settings(config, operators.as_ref())
         .map_err(|cause| invalid(&format!("`admin`: {cause}")))?;
     let metrics = admin.is_some().then(Arc::<Metrics>::default);
-    let audit = settings::audit(config, Arc::clone(&clock), secrets.clone())
+    let followers = followers::named(config)
+        .map_err(|cause| invalid(&format!("`audit.syslog.ca_file`: {cause}")))?;
+    let audit = settings::audit(config, followers, Arc::clone(&clock), secrets.clone())
         .map_err(|cause| invalid(&format!("`audit`: {cause}")))?;
     let traces = traces::start(config, &clock, &secrets)
         .map_err(|cause| invalid(&format!("`telemetry`: {cause}")))?;

@@ -77,6 +77,7 @@ pub(super) fn loading(policy: &config::Policy) -> loading::Settings {
 
 pub(super) fn audit(
     config: &Config,
+    followers: Vec<Box<dyn audit::Follower>>,
     clock: Arc<dyn Clock>,
     secrets: Redactor,
 ) -> Result<Audit, OpenError> {
@@ -102,7 +103,7 @@ pub(super) fn audit(
                 interval: config.audit.checkpoint_interval,
             }),
     };
-    Audit::open(&settings, clock, secrets)
+    Audit::open(&settings, followers, clock, secrets)
 }
 
 /// The key of the digests of arguments.

@@ -7,9 +7,10 @@ use std::time::Duration;
 use secrecy::ExposeSecret;
 
 use super::{valid, valid_with};
+use crate::audit::syslog::{Facility, SyslogAddress};
 use crate::config::{
     Audit, CommandLine, Config, DenyResponse, Durability, Limits, Listen, OnFault, OnRemoval,
-    OtherMethods, Pinning, Policy, RecordedArguments, Reload, Truncation, TruncationPreset,
+    OtherMethods, Pinning, Policy, RecordedArguments, Reload, Syslog, Truncation, TruncationPreset,
     Warnings,
 };
 use crate::guard::secrets::{CustomRules, SecretRule};
@@ -115,13 +116,14 @@ fn the_defaults_are_the_published_ones() {
         signing_key_file,
         checkpoint_interval,
         digest_key_file,
+        syslog,
     } = Audit::default();
     assert_eq!(
         (file, durability, on_fault),
         (None, Durability::Async, OnFault::Deny)
     );
     assert_eq!(arguments, RecordedArguments::Digest);
-    assert_eq!((max_file_size, max_file_age), (None, None));
+    assert_eq!((max_file_size, max_file_age, syslog), (None, None, None));
     assert_eq!(
         (signing_key_file, checkpoint_interval, digest_key_file),
         (None, Duration::from_mins(1), None)
@@ -172,6 +174,10 @@ fn every_key_arrives_where_it_belongs() {
         checkpoint_interval = "10s"
         digest_key_file = "digest.key"
         arguments = "redacted"
+        [audit.syslog]
+        address = "tls://Log.example.com"
+        facility = "authpriv"
+        ca_file = "log.pem"
         [limits]
         max_message_bytes = "1MiB"
         max_message_bytes_to_agent = 2_000_000
@@ -217,6 +223,11 @@ fn every_key_arrives_where_it_belongs() {
         signing_key_file: Some(PathBuf::from("/etc/gate/signing.pem")),
         checkpoint_interval: Duration::from_secs(10),
         digest_key_file: Some(PathBuf::from("/etc/gate/digest.key")),
+        syslog: Some(Syslog {
+            address: SyslogAddress::parse("tls://log.example.com:6514").unwrap(),
+            facility: Facility::Authpriv,
+            ca_file: Some(PathBuf::from("/etc/gate/log.pem")),
+        }),
     };
     assert_eq!(config.audit, audit);
     let timeouts = [

@@ -1,8 +1,8 @@
-//! A sink beside the record: it gets every line that it can take, and no caller waits for it.
+//! The thread and the queue of a [`Follower`]: it gets every line that it can take, and no caller waits for it.
 //!
-//! A thread and a bounded queue of its own. With one thread for both, an unread stderr
-//! kept the file from being written.
+//! Each has its own. With one thread for all, an unread stderr kept the file from being written.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,26 +12,26 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::backpressure::Backpressure;
+use super::follower::Follower;
 use super::line::{LogLine, VERSION, rfc3339};
 use super::record::{Kind, Reason, Record};
-use super::sink::{Lane, Sync};
 use super::writer::FaultReports;
 use crate::clock::Clock;
 
 /// Lines that are written at once, in bytes: what a pipe holds, so that a slow reader shows.
 const PIECE: usize = 64 * 1024;
 
-/// A sink that follows the record, as callers that wait for the log see it.
+/// A destination that follows the record, as callers that wait for the log see it.
 #[derive(Debug)]
-pub(super) struct MirrorSink(Arc<MirrorShared>);
+pub(super) struct FollowerHandle(Arc<FollowerShared>);
 
 /// Where the writer puts lines. Once it is dropped, what is queued is the last.
 #[derive(Debug)]
-pub(super) struct MirrorFeed(Arc<MirrorShared>);
+pub(super) struct FollowerFeed(Arc<FollowerShared>);
 
 #[derive(Debug)]
-struct MirrorShared {
-    state: Mutex<MirrorState>,
+struct FollowerShared {
+    state: Mutex<FollowerState>,
     /// Wakes the thread.
     work: Condvar,
     /// Something was written, or never will be.
@@ -39,10 +39,11 @@ struct MirrorShared {
     pace: Backpressure,
     clock: Arc<dyn Clock>,
     instance: Arc<str>,
+    longest_line: usize,
 }
 
 #[derive(Debug, Default)]
-struct MirrorState {
+struct FollowerState {
     /// Whole lines each.
     pieces: VecDeque<Vec<u8>>,
     /// Bytes of the pieces, and of the one that is being written.
@@ -68,32 +69,33 @@ struct LostLines {
     lines: u64,
 }
 
-impl MirrorSink {
-    /// Starts the thread that writes to the sink.
+impl FollowerHandle {
+    /// Starts the thread that delivers.
     pub(super) fn start(
-        lane: Lane,
+        follower: Box<dyn Follower>,
         clock: Arc<dyn Clock>,
         instance: Arc<str>,
         pace: Backpressure,
         diagnostics: FaultReports,
-    ) -> std::io::Result<(Self, MirrorFeed)> {
-        let shared = Arc::new(MirrorShared {
+    ) -> std::io::Result<(Self, FollowerFeed)> {
+        let shared = Arc::new(FollowerShared {
             state: Mutex::default(),
             work: Condvar::new(),
             progress: Notify::new(),
             pace,
             clock,
             instance,
+            longest_line: follower.longest_line(),
         });
         let thread = Arc::clone(&shared);
         std::thread::Builder::new()
             .name("audit-follower".into())
-            .spawn(move || thread.run(lane, diagnostics))?;
-        Ok((Self(Arc::clone(&shared)), MirrorFeed(shared)))
+            .spawn(move || thread.run(follower, diagnostics))?;
+        Ok((Self(Arc::clone(&shared)), FollowerFeed(shared)))
     }
 
-    /// Returns once all queued lines are written, or after a time without progress, when the sink seems to
-    /// have no reader.
+    /// Returns once all queued lines are written, or after a time without progress, when the
+    /// destination seems to have no reader.
     pub(super) async fn settle(&self) {
         loop {
             // Before the look, or what is written in between would go unnoticed.
@@ -114,10 +116,11 @@ impl MirrorSink {
     }
 }
 
-impl MirrorFeed {
+impl FollowerFeed {
     /// Takes whole lines, of which the first has this `seq`; what finds no room is counted.
     pub(super) fn put(&self, lines: &[u8], first_seq: u64) {
         let shared = &self.0;
+        let lines = &*shared.within_length(lines, first_seq);
         let mut state = shared.lock();
         if lines.is_empty() || state.thread == ThreadState::Gone {
             return;
@@ -146,19 +149,19 @@ impl MirrorFeed {
     }
 }
 
-impl Drop for MirrorFeed {
+impl Drop for FollowerFeed {
     fn drop(&mut self) {
         self.0.lock().closed = true;
         self.0.work.notify_one();
     }
 }
 
-impl MirrorShared {
-    fn run(&self, mut lane: Lane, diagnostics: FaultReports) {
-        // Even if the sink panics, no caller waits for it.
-        let _told = MirrorExitNotice(self);
+impl FollowerShared {
+    fn run(&self, mut follower: Box<dyn Follower>, diagnostics: FaultReports) {
+        // Even if it panics, no caller waits for it.
+        let _told = FollowerExitNotice(self);
         while let Some(piece) = self.take() {
-            if self.deliver(&mut lane, &piece, diagnostics).is_none() {
+            if self.deliver(&mut *follower, &piece, diagnostics).is_none() {
                 return;
             }
             self.lock().held -= piece.len();
@@ -167,22 +170,29 @@ impl MirrorShared {
     }
 
     /// Writes the piece, however often that has to be tried. `None` when no caller is left.
-    fn deliver(&self, lane: &mut Lane, piece: &[u8], diagnostics: FaultReports) -> Option<()> {
+    fn deliver(
+        &self,
+        follower: &mut dyn Follower,
+        piece: &[u8],
+        diagnostics: FaultReports,
+    ) -> Option<()> {
         let tell = diagnostics == FaultReports::Tell;
         let mut failed = false;
         let mut pause = self.pace.retry_first;
-        while let Err(error) = lane.deliver(piece, Sync::NotWanted) {
+        while let Err(error) = follower.deliver(piece) {
             if tell && !failed {
-                tracing::error!("cannot write audit records to {}: {error}", lane.name());
+                tracing::error!("cannot write audit records to {}: {error}", follower.name());
             }
             failed = true;
             self.pause(pause)?;
             pause = pause.saturating_mul(2).min(self.pace.retry_most);
         }
         if tell && failed {
-            tracing::warn!("audit records are being written to {} again", lane.name());
+            tracing::warn!(
+                "audit records are being written to {} again",
+                follower.name()
+            );
         }
-        lane.next();
         Some(())
     }
 
@@ -217,11 +227,33 @@ impl MirrorShared {
     }
 
     /// Puts one record in the place of the lines that are missing.
-    fn tell_missing(&self, state: &mut MirrorState) {
-        let Some(missing) = state.missing.take() else {
-            return;
-        };
-        let reason = Reason::code("stream_behind").with_text("not taken here in time");
+    fn tell_missing(&self, state: &mut FollowerState) {
+        if let Some(missing) = state.missing.take() {
+            state.append(&self.gap(missing, "not taken here in time"));
+        }
+    }
+
+    /// The lines with a gap in the place of each that is too long.
+    fn within_length<'l>(&self, lines: &'l [u8], first_seq: u64) -> Cow<'l, [u8]> {
+        let fits = |line: &[u8]| line.len() <= self.longest_line;
+        if fits(lines) || lines.split_inclusive(|byte| *byte == b'\n').all(fits) {
+            return lines.into();
+        }
+        let mut replaced = Vec::with_capacity(lines.len());
+        for (last_seq, line) in (first_seq..).zip(lines.split_inclusive(|byte| *byte == b'\n')) {
+            if fits(line) {
+                replaced.extend_from_slice(line);
+            } else {
+                let missing = LostLines { last_seq, lines: 1 };
+                replaced.extend(self.gap(missing, "too long for this destination"));
+            }
+        }
+        replaced.into()
+    }
+
+    /// The record of lines that are missing here.
+    fn gap(&self, missing: LostLines, text: &'static str) -> Vec<u8> {
+        let reason = Reason::code("stream_behind").with_text(text);
         let record = Record::new(Kind::AuditGap)
             .reason(reason)
             .lost(missing.lines);
@@ -236,9 +268,9 @@ impl MirrorShared {
             checkpoint: None,
         };
         let mut text = Vec::new();
-        if line.write_to(&mut text).is_ok() {
-            state.append(&text);
-        }
+        // It has no field that cannot be written.
+        let _ = line.write_to(&mut text);
+        text
     }
 
     fn pause(&self, time: Duration) -> Option<()> {
@@ -250,13 +282,13 @@ impl MirrorShared {
         (!state.abandoned).then_some(())
     }
 
-    fn lock(&self) -> MutexGuard<'_, MirrorState> {
+    fn lock(&self) -> MutexGuard<'_, FollowerState> {
         // Nothing that holds the lock can leave the state half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl MirrorState {
+impl FollowerState {
     fn append(&mut self, mut lines: &[u8]) {
         self.held += lines.len();
         if let Some(last) = self.pieces.back_mut()
@@ -286,9 +318,9 @@ impl MirrorState {
     }
 }
 
-struct MirrorExitNotice<'s>(&'s MirrorShared);
+struct FollowerExitNotice<'s>(&'s FollowerShared);
 
-impl Drop for MirrorExitNotice<'_> {
+impl Drop for FollowerExitNotice<'_> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.thread = ThreadState::Gone;
