@@ -305,7 +305,7 @@ impl Gate {
             started,
             deadline: Some(started.saturating_add(timeout)),
             reference,
-            correlation: Vec::new(),
+            correlation: Arc::default(),
             call: None,
             again: None,
         };

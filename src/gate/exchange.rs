@@ -50,7 +50,7 @@ impl Gate {
             started: trail.started,
             deadline: identify::deadline(method, trail.started, timeout),
             reference: Arc::clone(&trail.reference),
-            correlation: trail.correlation.clone(),
+            correlation: Arc::clone(&trail.correlation),
             call: trail.call.clone(),
             span: trail.span,
             again: trail.again.clone(),
@@ -129,7 +129,6 @@ pub(super) fn weight(exchange: &Exchange) -> usize {
         | Origin::Consent(_) => 0,
     };
     let texts = [progress_token, cursor].into_iter().flatten();
-    let texts = texts.chain(correlation.iter().map(|(_, text)| text));
     let task = match task {
         Task::None => 0,
         Task::MayBegin { params, .. } => params.len(),
@@ -141,6 +140,7 @@ pub(super) fn weight(exchange: &Exchange) -> usize {
         spoken.version.len(),
         task,
         agreed.as_ref().map_or(0, Agreed::weight),
+        correlation.weight(),
         reference.len(),
         again.as_ref().map_or(0, |call| call.frame.len()),
     ];

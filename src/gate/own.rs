@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::wire::{ArrivalForm, Fragment, Id, KnownMethod};
+use crate::wire::{ArrivalForm, Fragment, Id, KnownMethod, WorkIds};
 
 use super::identify::{META_CAPABILITIES, META_CLIENT, META_VERSION};
 use super::passage::Carried;
@@ -32,8 +32,8 @@ pub(super) enum Occasion<'o> {
     Trial(KnownMethod),
     /// A `ping` for an agent that has no stream open.
     Unheard,
-    /// The request with this reference was given up.
-    GivenUp(&'o str),
+    /// The request with this reference, which belongs to this work, was given up.
+    GivenUp(&'o str, &'o Arc<WorkIds>),
     /// New policies may show another list; what tells the agent.
     NewPolicies(KnownMethod),
     /// What the session has read changes what a list shows; what tells the agent.
@@ -44,10 +44,10 @@ pub(super) enum Occasion<'o> {
     Isolated(KnownMethod),
     /// A question that the bridge put to the agent for the server needs no answer any more.
     Withdrawn,
-    /// A form for a person needs no answer any more.
-    Answered,
-    /// The request with this reference still waits for a person.
-    Waiting(&'o str),
+    /// A form for a person needs no answer any more, about a request of this work.
+    Answered(&'o Arc<WorkIds>),
+    /// The request with this reference, of this work, still waits for a person.
+    Waiting(&'o str, &'o Arc<WorkIds>),
 }
 
 impl Occasion<'_> {
@@ -59,8 +59,8 @@ impl Occasion<'_> {
             Self::Initialized => KnownMethod::Initialized,
             Self::Trial(method) => *method,
             Self::Unheard => KnownMethod::Ping,
-            Self::GivenUp(_) | Self::Withdrawn | Self::Answered => KnownMethod::Cancelled,
-            Self::Waiting(_) => KnownMethod::Progress,
+            Self::GivenUp(..) | Self::Withdrawn | Self::Answered(_) => KnownMethod::Cancelled,
+            Self::Waiting(..) => KnownMethod::Progress,
             Self::NewPolicies(changed) | Self::Raised(changed) | Self::Isolated(changed) => {
                 *changed
             }
@@ -68,14 +68,34 @@ impl Occasion<'_> {
         }
     }
 
+    /// The work that it belongs to.
+    pub(super) fn work(&self) -> Option<&Arc<WorkIds>> {
+        match self {
+            Self::GivenUp(_, work) | Self::Waiting(_, work) | Self::Answered(work) => Some(work),
+            Self::Catalogue
+            | Self::Discovery
+            | Self::Handshake
+            | Self::Initialized
+            | Self::Trial(_)
+            | Self::Unheard
+            | Self::NewPolicies(_)
+            | Self::Raised(_)
+            | Self::Drift
+            | Self::Isolated(_)
+            | Self::Withdrawn => None,
+        }
+    }
+
     /// The reason in words, where the method does not say it.
     pub(super) fn text(&self) -> Option<String> {
         match self {
-            Self::GivenUp(reference) => Some(format!("the gate no longer waits for {reference}")),
-            Self::Waiting(reference) => Some(format!("{reference} waits for a person")),
+            Self::GivenUp(reference, _) => {
+                Some(format!("the gate no longer waits for {reference}"))
+            }
+            Self::Waiting(reference, _) => Some(format!("{reference} waits for a person")),
             Self::Unheard => Some("no stream of the agent's is open".to_owned()),
             Self::Withdrawn => Some("the call that the server asked for is over".to_owned()),
-            Self::Answered => Some("the question to a person is settled".to_owned()),
+            Self::Answered(_) => Some("the question to a person is settled".to_owned()),
             Self::Isolated(_) => Some("what the isolated server offers is its own".to_owned()),
             Self::Raised(_) => Some("what was read changes what may be used".to_owned()),
             Self::Drift => Some("the definition of a tool has changed".to_owned()),

@@ -120,6 +120,7 @@ impl Gate {
                 let came = came(&parked);
                 let mut trail = Trail::begin(talk, came).known_as(Arc::clone(&parked.reference));
                 trail.carrier.clone_from(&parked.carrier);
+                trail.belongs_to(&parked.correlation);
                 trail.comes_again(&parked);
                 self.take_along(&parked, &mut trail);
                 self.owes(&talk.session, &mut trail);
@@ -163,6 +164,7 @@ impl Gate {
         }
         let mut trail = Trail::begin(talk, came(parked)).known_as(Arc::clone(&parked.reference));
         trail.attempt = parked.attempt;
+        trail.belongs_to(&parked.correlation);
         if parked.cancelled {
             // Nobody comes again for what it had.
             self.take_along(parked, &mut trail);
@@ -230,6 +232,7 @@ impl Trail {
             peer: self.peer,
             trace: self.told_by_http,
             carrier: self.carrier.clone(),
+            correlation: Arc::clone(&self.correlation),
             frame: frame.to_vec(),
             version: self.version.clone(),
             target: self.target.clone(),

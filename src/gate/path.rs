@@ -59,6 +59,7 @@ impl Gate {
         let (kept, fault) = self.held_by(talk, from, &message, trail).await?;
         let identified = self.identify(&message, came, session, kept, &current)?;
         trail.identified(talk, &identified, from);
+        trail.is_related(&identified, session);
         let identified = match identified.asked_by_peer() {
             Ok(identified) => identified,
             Err(own) => return self.absorb(talk, &message, own, trail).await,

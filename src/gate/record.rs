@@ -6,6 +6,7 @@ mod consent;
 mod correlation;
 mod ends;
 mod kind;
+mod related;
 mod reply;
 mod scope;
 
@@ -24,7 +25,7 @@ use crate::session::{
 };
 use crate::wire::{
     ArrivalForm, KnownMethod, Message, Shape, Side, Span, Stream, TraceContext, TraceState,
-    TransportHeaders, Value,
+    TransportHeaders, WorkIds,
 };
 
 use super::bridged::Source;
@@ -73,7 +74,7 @@ pub(super) struct Trail {
     /// Set when the message was to be the reply to a request of the gate's own.
     pub(super) asked_by_gate: Option<Origin>,
     /// Names and values by which the agent's own systems refer to this message.
-    pub(super) correlation: Vec<(&'static str, String)>,
+    pub(super) correlation: Arc<WorkIds>,
     /// What is recorded of the tool, if it is a call.
     pub(super) call: Option<Arc<CallFacts>>,
     /// The revision that its sender speaks.
@@ -194,7 +195,7 @@ impl Trail {
             answer_to,
             method: None,
             asked_by_gate: None,
-            correlation: Vec::new(),
+            correlation: Arc::default(),
             call: None,
             version: None,
             target: Target::Server,
@@ -237,6 +238,7 @@ impl Trail {
     pub(super) fn of_the_same<U, A>(&self, talk: &Talk<U, A>, came: Came) -> Self {
         let mut begun = Self::begin(talk, came).known_as(Arc::clone(&self.reference));
         begun.record.consent.clone_from(&self.record.consent);
+        begun.belongs_to(&self.correlation);
         Self {
             carrier: self.carrier.clone(),
             attempt: self.attempt,
@@ -264,9 +266,7 @@ impl Trail {
             let name = client.and_then(|client| client.get("name")?.as_str());
             self.sent_by(&name.filter(|_| says_itself).unwrap_or_default());
         }
-        if let Some(meta) = message.meta() {
-            self.correlate(meta);
-        }
+        self.correlate(message.meta());
     }
 
     /// The name that the client gives itself which sends the message or waits for it; empty without one.
@@ -335,6 +335,9 @@ impl Trail {
         };
         trail.record.method = Some(method.name().into());
         trail.record.direction = None;
+        if let Some(ids) = occasion.work() {
+            trail.belongs_to(ids);
+        }
         trail.record.reason = audit::Reason {
             code: Some("gate_initiated".into()),
             text: occasion.text().map(Into::into),
@@ -429,11 +432,6 @@ impl Trail {
     fn about(&mut self, target: &Target) {
         self.record.target = target.name().map(Into::into);
         self.target = target.clone();
-    }
-
-    fn correlate(&mut self, meta: Value<'_>) {
-        self.correlation = correlation::named(meta);
-        self.record.correlation = correlation::recorded(&self.correlation);
     }
 }
 

@@ -159,11 +159,7 @@ impl Trail {
         if settings.tracing == Tracing::Off {
             return;
         }
-        let said = self
-            .correlation
-            .iter()
-            .find(|(name, _)| *name == "traceparent");
-        let said = said.and_then(|(_, text)| TraceContext::parse(text));
+        let said = self.said_trace();
         self.span = settings.tracing.begin(said, self.told_by_http);
         // It belongs to the parent that it came with.
         let state = if said.is_some() {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tracing::warn;
 
 use crate::audit::{self, AuditFault, Kind, Record};
-use crate::session::{Origin, OverHttp, Parked, Place, Readiness, Taken, Waits};
+use crate::session::{Exchange, Origin, OverHttp, Parked, Place, Readiness, Taken, Waits};
 use crate::wire::{ArrivalForm, DiscardReason, Id, KnownMethod, Limits, Side, Stream};
 
 use super::Gate;
@@ -252,14 +252,18 @@ impl Gate {
             let state = talk.session.state();
             let open = state.to_upstream.worked_on();
             open.map(|(minted, exchange)| {
-                let reference = Arc::clone(&exchange.reference);
-                (minted, exchange.sent_on, reference)
+                let known_as = (
+                    Arc::clone(&exchange.reference),
+                    Arc::clone(&exchange.correlation),
+                );
+                (minted, exchange.sent_on, known_as)
             })
             .collect()
         };
         open.sort_unstable_by_key(|(minted, ..)| *minted);
-        for (minted, stream, reference) in open {
-            if self.may_call_off(talk, &reference, Side::Upstream).await {
+        for (minted, stream, (reference, work)) in open {
+            let occasion = Occasion::GivenUp(&reference, &work);
+            if self.may_call_off(talk, occasion, Side::Upstream).await {
                 let at = (minted, stream);
                 // INVARIANT: a message to the server never fails because the agent has gone.
                 let _ = self
@@ -343,24 +347,26 @@ impl Gate {
         // Neither a server that the session has left nor one that has answered gets a cancellation.
         let is_beyond =
             told == Side::Upstream && (taken.waits == Waits::Behind || taken.has_replied);
-        !is_beyond
-            && self
-                .may_call_off(talk, &taken.exchange.reference, told)
-                .await
+        let Exchange {
+            reference,
+            correlation,
+            ..
+        } = &taken.exchange;
+        let occasion = Occasion::GivenUp(reference, correlation);
+        !is_beyond && self.may_call_off(talk, occasion, told).await
     }
 
-    /// The same for the request with this reference, which the side works on.
+    /// The same on this occasion.
     async fn may_call_off<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
-        reference: &str,
+        occasion: Occasion<'_>,
         told: Side,
     ) -> bool {
         // The open server is not told even that, once the session is too sensitive for it.
         if told == Side::Upstream && self.is_due(talk) || talk.reachable(told).is_err() {
             return false;
         }
-        let occasion = Occasion::GivenUp(reference);
         match self.record_own(talk, occasion, told).await {
             Ok(_) => true,
             Err(fault) => {

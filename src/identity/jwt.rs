@@ -113,7 +113,9 @@ impl Jwt {
         }
         let now = self.clock.now().as_second();
         let (identity, until) = claims::check(compact.claims(), &self.settings, now)?;
-        Ok(Credential::until(identity, until, Arc::clone(&self.clock)))
+        let credential = Credential::until(identity, until, Arc::clone(&self.clock));
+        let work = claims::work(compact.claims(), &self.settings);
+        Ok(credential.of_work(work))
     }
 }
 

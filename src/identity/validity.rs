@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use crate::clock::Clock;
+use crate::wire::WorkIds;
 
 use super::Identity;
 
@@ -15,6 +16,8 @@ pub struct Credential {
     pub identity: Identity,
     /// Not a part of the identity: the same agent comes back with another token.
     pub term: Validity,
+    /// Nor is this: what the proof says of the work that it was given for.
+    pub work: Option<Arc<WorkIds>>,
 }
 
 /// For how long a proof is good. A request is judged when it comes; what it opened ends with this.
@@ -38,6 +41,7 @@ impl Credential {
         Self {
             identity,
             term: Validity(None),
+            work: None,
         }
     }
 
@@ -46,7 +50,15 @@ impl Credential {
         Self {
             identity,
             term: Validity(Some(Expiry { at, clock })),
+            work: None,
         }
+    }
+
+    /// The same for this work.
+    #[must_use]
+    pub fn of_work(mut self, work: WorkIds) -> Self {
+        self.work = (!work.is_empty()).then(|| Arc::new(work));
+        self
     }
 }
 

@@ -19,6 +19,7 @@ mod lending;
 mod lifecycle;
 mod offered_names;
 mod pages;
+mod parked;
 mod pending;
 mod place;
 mod task;
@@ -27,7 +28,6 @@ mod trial;
 mod visibility;
 
 use std::collections::{HashMap, VecDeque};
-use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -37,7 +37,7 @@ use tokio::sync::Notify;
 use crate::policy::{
     Agent, Client, Consent, DefinitionFingerprint, Labels, Server, SessionSensitivity,
 };
-use crate::wire::{Id, KnownMethod, Stream, TraceContext, TransportHeaders};
+use crate::wire::{Id, KnownMethod, Stream};
 
 pub use announced::Announced;
 pub use asked::{Agreed, Asked, Asking, Progress, Replied, Stage as AskedStage};
@@ -56,6 +56,7 @@ pub use ledger::{Keep, Ledger, TooLarge};
 pub use lending::{Lending, Lent};
 pub use lifecycle::{Era, Extension, Handshake, Lifecycle, OutOfOrder, Probe, Spoken, Within};
 pub use pages::{Offered, Page, PageDigest, PageItem, Pages};
+pub use parked::{Attempt, Awaits, Parked};
 pub use pending::{
     Admitted, Asker, Exchange, News, Origin, PendingTable, Reused, Taken, Target, Turn, Waits,
 };
@@ -210,57 +211,6 @@ pub struct State {
 pub struct Established {
     /// A human's answer for the calls that come.
     pub consent: Consent,
-}
-
-/// A request that waits before it is judged.
-#[derive(Debug, Clone)]
-pub struct Parked {
-    pub awaits: Awaits,
-    /// Who waits for the call, so that it can be cancelled while it waits.
-    pub asker: Asker,
-    /// The stream on which it came, and from where, if it came over a network.
-    pub stream: Stream,
-    pub peer: Option<IpAddr>,
-    /// What the HTTP request said of a trace that brought it.
-    pub trace: Option<TraceContext>,
-    /// What headers said of it.
-    pub carrier: TransportHeaders,
-    /// The call as it was received; it is judged from its first byte when its turn comes.
-    pub frame: Vec<u8>,
-    /// The revision that the call names, if it belongs to no session with a handshake.
-    pub version: Option<Arc<str>>,
-    /// What the call is about.
-    pub target: Target,
-    /// When it came: time since the clock was made.
-    pub started: Duration,
-    /// When it has waited long enough, whatever the upstream tells.
-    pub deadline: Duration,
-    /// The agent does not want it any more.
-    pub cancelled: bool,
-    /// The name under which the audit knows it.
-    pub reference: Arc<str>,
-    /// The number of the question that a person has said yes to, if it waits with that.
-    pub agreed_to: Option<Arc<str>>,
-    pub attempt: Attempt,
-    /// What a person had agreed to when it was sent the first time.
-    pub agreed: Option<Agreed>,
-}
-
-/// What a request waits for before it is judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Awaits {
-    /// That the gate knows what the upstream speaks or, of a call, what it offers.
-    Upstream,
-    /// That the agent's model has worked for the server.
-    Model,
-}
-
-/// Whether a request was sent before, and was not taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Attempt {
-    #[default]
-    First,
-    Second,
 }
 
 /// Whether the upstream can be spoken to.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::policy::{Agent, PolicySnapshot, SessionSensitivity};
-use crate::wire::{Id, KnownMethod, ListedMethod, Span, Stream};
+use crate::wire::{Id, KnownMethod, ListedMethod, Span, Stream, WorkIds};
 
 use super::Parked;
 use super::asked::Agreed;
@@ -82,7 +82,7 @@ pub struct Exchange {
     /// The reference under which the audit knows the request.
     pub reference: Arc<str>,
     /// `job_id`, `trace_id` and the like, repeated in the outcome's record.
-    pub correlation: Vec<(&'static str, String)>,
+    pub correlation: Arc<WorkIds>,
     /// What that record says of the tool, if it is a call.
     pub call: Option<Arc<CallFacts>>,
     /// Its place in a trace.

@@ -28,6 +28,7 @@ mod stream;
 mod trace;
 mod trace_state;
 mod transport_headers;
+mod work_ids;
 
 pub use definition::Definition;
 pub use error::{Likeness, ShapeProblem, WireError, WireErrorKind};
@@ -52,6 +53,7 @@ pub use stream::{ArrivalForm, Stream};
 pub use trace::{Sampled, Span, SpanId, TraceContext, TraceId};
 pub use trace_state::{OutgoingTrace, TraceState};
 pub use transport_headers::TransportHeaders;
+pub use work_ids::WorkIds;
 
 /// Who sent the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

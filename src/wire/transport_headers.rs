@@ -1,6 +1,8 @@
 //! What an HTTP request says of the message that it carries.
 
-use super::{MirroredHeaders, TraceState};
+use std::sync::Arc;
+
+use super::{MirroredHeaders, TraceState, WorkIds};
 
 /// What headers say of a message beside what is compared with its text at once. Empty on standard
 /// streams.
@@ -10,4 +12,8 @@ pub struct TransportHeaders {
     pub repeated: Option<MirroredHeaders>,
     /// Of the trace that they name.
     pub state: Option<TraceState>,
+    /// Names of the work that it belongs to.
+    pub work: Option<Arc<WorkIds>>,
+    /// The same by the token that was checked.
+    pub proven: Option<Arc<WorkIds>>,
 }

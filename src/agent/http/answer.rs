@@ -11,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::identity::{Authenticate, Credential, Identity, Validity};
 use crate::inward::{self, Misframed, neighbourhood};
-use crate::wire::{Id, TransportHeaders};
+use crate::wire::{Id, TransportHeaders, WorkIds};
 
 use super::alarm::Alarm;
 use super::conversations::{Brought, Conversations};
@@ -66,6 +66,8 @@ struct Sender<'c> {
 pub(super) struct Asked<'r> {
     pub(super) parts: &'r Parts,
     pub(super) identity: &'r Identity,
+    /// What the token says of the work that it is for.
+    pub(super) work: Option<&'r Arc<WorkIds>>,
     /// For how long it may hear what it opens.
     pub(super) term: &'r Validity,
     pub(super) peer: IpAddr,
@@ -83,6 +85,8 @@ impl Asked<'_> {
             carrier: TransportHeaders {
                 state: trace.and_then(|_| fields::trace_state(headers)),
                 repeated: None,
+                work: fields::work(headers),
+                proven: self.work.cloned(),
             },
         }
     }
@@ -241,7 +245,11 @@ impl Server {
         if parts.method == Method::OPTIONS && origin.is_some() {
             return Ok(share::preflight(&parts.headers));
         }
-        let Credential { identity, term } = self
+        let Credential {
+            identity,
+            term,
+            work,
+        } = self
             .authenticate
             .identify(&parts.headers, peer)
             .await
@@ -251,6 +259,7 @@ impl Server {
         let asked = Asked {
             parts,
             identity: &identity,
+            work: work.as_ref(),
             term: &term,
             peer,
             alarm,

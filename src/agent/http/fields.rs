@@ -1,8 +1,10 @@
 //! Header fields, each read once and strictly.
 
+use std::sync::Arc;
+
 use hyper::HeaderMap;
 
-use crate::wire::{TraceContext, TraceState};
+use crate::wire::{TraceContext, TraceState, WorkIds};
 
 use super::refusal::Refused;
 use super::settings::Settings;
@@ -15,6 +17,12 @@ pub(super) const NAME: &str = "Mcp-Name";
 pub(super) const LAST_EVENT_ID: &str = "Last-Event-ID";
 /// The one whose name is configured.
 const OF_SESSIONS: &str = "ratchet.session_header";
+/// Those by which an agent's systems name a piece of work.
+const JOB_ID: &str = "mcp-protector-job-id";
+const TRACE_ID: &str = "mcp-protector-trace-id";
+const WORKFLOW_RUN_ID: &str = "mcp-protector-workflow-run-id";
+const TASK_ID: &str = "mcp-protector-task-id";
+const SESSION_ID: &str = "mcp-protector-session-id";
 const TRACEPARENT: &str = "traceparent";
 const TRACESTATE: &str = "tracestate";
 
@@ -102,6 +110,26 @@ pub(super) fn trace(headers: &HeaderMap) -> Option<TraceContext> {
         None => TraceContext::parse(value),
         Some(_) => None,
     }
+}
+
+/// What it says of the work that it belongs to. A field that stands twice, is empty or cannot be read says
+/// nothing.
+pub(super) fn work(headers: &HeaderMap) -> Option<Arc<WorkIds>> {
+    let get = |name: &str| {
+        let mut values = headers.get_all(name).iter();
+        let value = values.next()?.to_str().ok()?.trim();
+        let is_one = values.next().is_none() && !value.is_empty();
+        is_one.then(|| Arc::from(value))
+    };
+    let ids = WorkIds {
+        job_id: get(JOB_ID),
+        trace_id: get(TRACE_ID),
+        workflow_run_id: get(WORKFLOW_RUN_ID),
+        task_id: get(TASK_ID),
+        session_id: get(SESSION_ID),
+        traceparent: None,
+    };
+    (!ids.is_empty()).then(|| Arc::new(ids))
 }
 
 /// What it says of the state of that trace. What is wrong anywhere counts nowhere.

@@ -7,7 +7,7 @@ use tracing::error;
 use crate::audit::{self, Event};
 use crate::consent::{Answer, Binding, By, Outcome, TicketId};
 use crate::policy::Denial;
-use crate::session::{Asked, AskedStage, Asking, Replied, Run, State};
+use crate::session::{Asked, AskedStage, Asking, Parked, Replied, Run, State};
 use crate::wire::{Id, Message, Method, Side, Stream, Value};
 
 use super::super::Gate;
@@ -116,7 +116,7 @@ impl Gate {
         talk: &Talk<U, A>,
     ) -> Result<(), AgentGone> {
         let now = self.clock.elapsed();
-        let due: Vec<(Stream, Arc<str>, String, u32)> = {
+        let due: Vec<_> = {
             let mut state = talk.session.state();
             let waiting = state.asking.waiting.iter_mut();
             let waiting = waiting.filter(|asked| asked.stage == AskedStage::Asked);
@@ -124,14 +124,19 @@ impl Gate {
                 let progress = asked.progress.as_mut().filter(|it| it.next <= now)?;
                 progress.told = progress.told.saturating_add(1);
                 progress.next = now.saturating_add(TELLS_EVERY);
-                let reference = Arc::clone(&asked.request.reference);
+                let Parked {
+                    reference,
+                    correlation,
+                    ..
+                } = &asked.request;
+                let known_as = (Arc::clone(reference), Arc::clone(correlation));
                 let token = progress.token.clone();
-                Some((asked.shown_on, reference, token, progress.told))
+                Some((asked.shown_on, known_as, token, progress.told))
             });
             due.collect()
         };
-        for (stream, reference, token, told) in due {
-            let occasion = Occasion::Waiting(&reference);
+        for (stream, (reference, work), token, told) in due {
+            let occasion = Occasion::Waiting(&reference, &work);
             if let Err(fault) = self.record_own(talk, occasion, Side::Agent).await {
                 error!("a notification could not be recorded, and is not sent: {fault}");
                 continue;
@@ -285,6 +290,7 @@ impl Gate {
             .known_as(request.reference)
             .since(run);
         trail.carrier.clone_from(&request.carrier);
+        trail.belongs_to(&request.correlation);
         trail.attempt = request.attempt;
         if let Ok(message) = Message::decode(&request.frame, self.limits(from)) {
             trail.decoded(talk, &message, from);
@@ -400,7 +406,8 @@ impl Gate {
         if talk.session.state().to_agent.take(&id).is_none() {
             return Ok(());
         }
-        if let Err(fault) = self.record_own(talk, Occasion::Answered, Side::Agent).await {
+        let occasion = Occasion::Answered(&asked.request.correlation);
+        if let Err(fault) = self.record_own(talk, occasion, Side::Agent).await {
             error!("a cancellation could not be recorded, and is not sent: {fault}");
             return Ok(());
         }

@@ -57,7 +57,7 @@ impl Gate {
                 started: self.clock.elapsed(),
                 deadline: Some(asked.request.deadline),
                 reference: Arc::clone(&trail.reference),
-                correlation: Vec::new(),
+                correlation: Arc::clone(&trail.correlation),
                 call: None,
                 again: None,
             };

@@ -421,7 +421,7 @@ fn wait_again(
         spoken: scene.spoken.clone(),
         started: trail.started,
         reference: Arc::clone(&trail.reference),
-        correlation: trail.correlation.clone(),
+        correlation: Arc::clone(&trail.correlation),
         call: trail.call.clone(),
         span: trail.span,
         ..reply.exchange.clone()

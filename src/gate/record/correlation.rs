@@ -1,84 +1,107 @@
 //! What the agent's own systems call a piece of work.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
 use crate::audit::{self, Finding, Guard};
-use crate::wire::{Message, TraceContext, TraceId, Value};
+use crate::wire::{Message, TraceContext, TraceId, Value, WorkIds};
 
 use super::Trail;
 
 /// The `_meta` key of the id by which a call is followed.
 const TRACE_ID: &str = "mcp-protector/trace_id";
 
-/// The keys of `_meta` by which an agent's own systems know a piece of work.
-const CORRELATION: [&str; 6] = [
-    "mcp-protector/job_id",
-    TRACE_ID,
-    "mcp-protector/workflow_run_id",
-    "mcp-protector/task_id",
-    "mcp-protector/session_id",
-    "traceparent",
-];
-
-/// Those of the keys that are there, and their values.
-pub(super) fn named(meta: Value<'_>) -> Vec<(&'static str, String)> {
-    let named = |key: &'static str| Some((key, meta.get(key)?.as_str()?.into_owned()));
-    CORRELATION.into_iter().filter_map(named).collect()
-}
-
-/// The same in a record.
-pub(super) fn recorded(named: &[(&'static str, String)]) -> audit::Correlation {
-    let get = |key: &str| {
-        named
-            .iter()
-            .find(|(name, _)| name.ends_with(key))
-            .map(|(_, value)| value.into())
-    };
-    audit::Correlation {
-        job_id: get("/job_id"),
-        trace_id: get("/trace_id"),
-        workflow_run_id: get("/workflow_run_id"),
-        task_id: get("/task_id"),
-        session_id: get("/session_id"),
+/// What `_meta` says.
+fn named(meta: Value<'_>) -> WorkIds {
+    let get = |key: &str| Some(Arc::from(&*meta.get(key)?.as_str()?));
+    WorkIds {
+        job_id: get("mcp-protector/job_id"),
+        trace_id: get(TRACE_ID),
+        workflow_run_id: get("mcp-protector/workflow_run_id"),
+        task_id: get("mcp-protector/task_id"),
+        session_id: get("mcp-protector/session_id"),
         traceparent: get("traceparent"),
     }
 }
 
+/// The same in a record.
+fn recorded(ids: &WorkIds) -> audit::Correlation {
+    let text = |id: &Option<Arc<str>>| id.as_ref().map(Into::into);
+    audit::Correlation {
+        job_id: text(&ids.job_id),
+        trace_id: text(&ids.trace_id),
+        workflow_run_id: text(&ids.workflow_run_id),
+        task_id: text(&ids.task_id),
+        session_id: text(&ids.session_id),
+        traceparent: text(&ids.traceparent),
+    }
+}
+
+/// Ids from beside the message. Who sends a trace id there that is none is not told.
+fn beside(ids: Option<&Arc<WorkIds>>) -> WorkIds {
+    let ids = ids.map(|ids| WorkIds::clone(ids)).unwrap_or_default();
+    WorkIds {
+        trace_id: ids.trace_id.filter(|id| is_uuid(id)),
+        ..ids
+    }
+}
+
 impl Trail {
-    /// Gives a request a trace id if it has none: that of its trace, else a UUID made from its
-    /// reference, so that a request that is judged again keeps it.
-    pub(in crate::gate) fn take_trace_id(&mut self, message: &Message) {
-        let sent = message.meta().and_then(|meta| meta.get(TRACE_ID));
-        let mut known = self.correlation.iter();
-        if known.any(|(key, text)| *key == TRACE_ID && is_uuid(text)) {
+    /// The message belongs to this piece of work.
+    pub(in crate::gate) fn belongs_to(&mut self, ids: &Arc<WorkIds>) {
+        self.correlation = Arc::clone(ids);
+        self.record.correlation = recorded(ids);
+    }
+
+    /// Takes in what is said of the work: by the token, else in `_meta`, else by headers. What is known
+    /// already of a message that waited stays.
+    pub(super) fn correlate(&mut self, meta: Option<Value<'_>>) {
+        let (proven, work) = (&self.carrier.proven, &self.carrier.work);
+        let is_known = !self.correlation.is_empty();
+        if is_known || meta.is_none() && proven.is_none() && work.is_none() {
             return;
         }
-        if sent.is_some() {
+        let ids = beside(proven.as_ref())
+            .or(&meta.map(named).unwrap_or_default())
+            .or(&beside(work.as_ref()));
+        self.belongs_to(&Arc::new(ids));
+    }
+
+    /// Gives a request a trace id if it has none: that of its trace, else a UUID made from its
+    /// reference.
+    pub(in crate::gate) fn take_trace_id(&mut self, message: &Message) {
+        let sent = message.meta().and_then(|meta| meta.get(TRACE_ID));
+        if sent.is_some_and(|sent| !sent.as_str().is_some_and(|sent| is_uuid(&sent))) {
             self.record.findings.push(Finding {
                 guard: Guard::TraceId,
                 code: "trace_id_malformed".into(),
                 detail: "not a UUID".into(),
             });
         }
+        if self.correlation.trace_id.as_deref().is_some_and(is_uuid) {
+            return;
+        }
         let own = match self.trace() {
             Some(trace) => trace.to_string(),
             None => uuid_of(&self.reference),
         };
-        self.correlation.retain(|(key, _)| *key != TRACE_ID);
-        self.correlation.push((TRACE_ID, own));
-        self.record.correlation = recorded(&self.correlation);
+        let mut ids = WorkIds::clone(&self.correlation);
+        ids.trace_id = Some(own.into());
+        self.belongs_to(&Arc::new(ids));
     }
 
     /// The trace that the request belongs to, if it has one.
     fn trace(&self) -> Option<TraceId> {
-        let said = self.correlation.iter();
-        let said = said.filter(|(key, _)| *key == "traceparent");
-        let mut said = said.filter_map(|(_, text)| TraceContext::parse(text));
         let own = self.span.map(|span| span.own);
-        let context = own.or_else(|| said.next()).or(self.told_by_http);
+        let context = own.or_else(|| self.said_trace()).or(self.told_by_http);
         context.map(|context| context.trace)
+    }
+
+    /// The trace that the message itself names.
+    pub(in crate::gate) fn said_trace(&self) -> Option<TraceContext> {
+        TraceContext::parse(self.correlation.traceparent.as_deref()?)
     }
 }
 

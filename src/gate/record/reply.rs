@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{AnswerTo, Trail, correlation, kind};
+use super::{AnswerTo, Trail, kind};
 use crate::audit::Record;
 use crate::gate::consent::Brought;
 use crate::gate::failures::Ends;
@@ -22,7 +22,7 @@ impl Trail {
             answer_to: AnswerTo::Nobody,
             method: Some(exchange.method),
             asked_by_gate: None,
-            correlation: Vec::new(),
+            correlation: Arc::default(),
             call: None,
             version: None,
             target: Target::Server,
@@ -158,7 +158,7 @@ impl Trail {
         self.record.reference = Some((&exchange.reference).into());
         self.record.method = Some(exchange.method.name().into());
         self.record.revision = Some(exchange.snapshot.revision().as_str().into());
-        self.record.correlation = correlation::recorded(&exchange.correlation);
+        self.belongs_to(&exchange.correlation);
         if let Some(call) = &exchange.call {
             self.is_call(Arc::clone(call));
         }

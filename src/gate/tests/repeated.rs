@@ -37,7 +37,7 @@ async fn outcome(frame: &str, repeated: Option<MirroredHeaders>) -> Result<Strin
     };
     let carrier = TransportHeaders {
         repeated,
-        state: None,
+        ..TransportHeaders::default()
     };
     let passed = bench
         .gate

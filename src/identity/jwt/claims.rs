@@ -1,6 +1,6 @@
 //! What a token says, once its signature is right.
 
-use crate::wire::Value;
+use crate::wire::{Value, WorkIds};
 
 use super::super::{Challenge, Identity};
 use super::JwtSettings;
@@ -43,6 +43,19 @@ pub(super) fn check(
         Ok((identity, until))
     } else {
         Err(Challenge::Insufficient(settings.scopes.clone()))
+    }
+}
+
+/// What a token says of the work that it was issued for. A claim that is no name says nothing.
+pub(super) fn work(claims: Value<'_>, settings: &JwtSettings) -> WorkIds {
+    let get = |key: &str| name(claims, key).ok().flatten().map(Into::into);
+    WorkIds {
+        job_id: get("job_id"),
+        trace_id: get("trace_id"),
+        workflow_run_id: get("workflow_run_id"),
+        task_id: get("task_id"),
+        session_id: get(&settings.session_claim),
+        traceparent: None,
     }
 }
 

@@ -241,6 +241,46 @@ async fn a_token_of_each_kind_says_who_sends_it() {
 }
 
 #[tokio::test]
+async fn a_token_names_the_work_that_it_is_for_and_its_agent_is_the_same_for_all_of_it() {
+    let signer = Signer::p256();
+    let jwt = jwt(settings(), &PublishedKeys::keys(&[signer.public("k")]));
+    let work = async |claims: &Value| {
+        let mut headers = HeaderMap::new();
+        let value = format!("Bearer {}", signer.token(claims)).parse().unwrap();
+        headers.insert("Authorization", value);
+        let shown = jwt.identify(&headers, [127, 0, 0, 1].into()).await.unwrap();
+        (shown.identity, shown.work.unwrap())
+    };
+    let (agent, plain) = work(&claims()).await;
+    assert_eq!(plain.session_id.as_deref(), Some("s-1"));
+    assert_eq!((&plain.job_id, &plain.task_id), (&None, &None));
+    let mut more = claims();
+    more["job_id"] = json!("j-1");
+    more["workflow_run_id"] = json!("w-1");
+    more["task_id"] = json!("t-1");
+    more["trace_id"] = json!("0af76519-16cd-43dd-8448-eb211c80319c");
+    let (same, named) = work(&more).await;
+    assert_eq!(same, agent);
+    assert_eq!(named.job_id.as_deref(), Some("j-1"));
+    assert_eq!(named.workflow_run_id.as_deref(), Some("w-1"));
+    assert_eq!(named.task_id.as_deref(), Some("t-1"));
+    assert!(named.trace_id.is_some());
+    // What is no name says nothing, and is no reason to refuse the token.
+    for wrong in [
+        json!(7),
+        json!(""),
+        json!("a\nb"),
+        json!("x".repeat(257)),
+        json!(["j"]),
+        Value::Null,
+    ] {
+        more["job_id"] = wrong;
+        let (same, named) = work(&more).await;
+        assert_eq!((same, named.job_id.as_deref()), (agent.clone(), None));
+    }
+}
+
+#[tokio::test]
 async fn claims_mean_the_same_in_whatever_form_issuers_write_them() {
     let signer = Signer::p256();
     let jwt = jwt(settings(), &PublishedKeys::keys(&[signer.public("k")]));

@@ -3,7 +3,7 @@
 use super::agent::Request;
 use super::rig::{INITIALIZE, RESULT, Rig, note, refusal, reply};
 use crate::agent::http::ConversationKind;
-use crate::wire::{MirroredHeaders, MirroredValue, Stream};
+use crate::wire::{MirroredHeaders, MirroredValue, Stream, WorkIds};
 
 fn message(method: &str, params: &str) -> String {
     format!(
@@ -275,6 +275,35 @@ async fn what_headers_say_of_a_call_goes_with_it() {
     // Nothing else is a call, and a session has no such headers.
     rig.agent().await.send(&list()).await;
     assert_eq!(gate.brought().await.carrier.repeated, None);
+}
+
+#[tokio::test]
+async fn headers_name_the_work_that_a_message_belongs_to() {
+    let mut rig = Rig::new().await;
+    let mut agent = rig.agent().await;
+    let request = list()
+        .header("Mcp-Protector-Job-Id", " j-1 ")
+        .header("mcp-protector-workflow-run-id", "w-1")
+        .header(
+            "Mcp-Protector-Trace-Id",
+            "0af76519-16cd-43dd-8448-eb211c80319c",
+        )
+        // Twice, empty, or unreadable: these say nothing.
+        .header("Mcp-Protector-Task-Id", "t-1")
+        .header("Mcp-Protector-Task-Id", "t-2")
+        .header("Mcp-Protector-Session-Id", "");
+    agent.send(&request).await;
+    let mut gate = rig.arrival().await;
+    let work = gate.brought().await.carrier.work.unwrap();
+    let expected = WorkIds {
+        job_id: Some("j-1".into()),
+        workflow_run_id: Some("w-1".into()),
+        trace_id: Some("0af76519-16cd-43dd-8448-eb211c80319c".into()),
+        ..WorkIds::default()
+    };
+    assert_eq!(*work, expected);
+    rig.agent().await.send(&list()).await;
+    assert_eq!(gate.brought().await.carrier.work, None);
 }
 
 #[tokio::test]

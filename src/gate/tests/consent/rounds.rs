@@ -98,7 +98,7 @@ async fn after_a_yes_headers_are_compared_with_the_call_as_before_it() {
         let header = ("mcp-param-region".into(), MirroredValue::Once(said.into()));
         let carrier = TransportHeaders {
             repeated: Some([header].into_iter().collect()),
-            state: None,
+            ..TransportHeaders::default()
         };
         let source = Source {
             stream: Stream::numbered(3),
