@@ -160,8 +160,9 @@ fn labels_count_in_verdicts_traces_lists_and_outlooks() {
         let value = PartValue::of(expected);
         assert_eq!(traces[0].policies[0].value, value);
         assert_eq!(list(&snapshot, &world, &tool).shown, [expected]);
-        let outlook =
-            snapshot.outlook(&world.question(ActionName::CallTool, Resource::Tool(&tool)));
+        let question = world.question(ActionName::CallTool, Resource::Tool(&tool));
+        assert_eq!(snapshot.outlook(&question).settled(), Some(expected));
+        let outlook = snapshot.outlook_of(&facts, &question);
         assert_eq!(outlook.settled(), Some(expected));
     }
 }

@@ -995,6 +995,15 @@ fn known_arguments_settle_what_open_ones_leave_open() {
 }
 
 #[test]
+fn known_arguments_that_do_not_fit_are_denied_for_certain() {
+    let ours = snapshot(r#"permit(principal, action in Mcp::Action::"call_tool", resource);"#);
+    let (world, called) = (world(&[]), tool("a"));
+    let facts = world.call(&called);
+    let outlook = ours.outlook_of(&facts, &of_call(&facts));
+    assert_eq!(outlook, PartialDecision::DENIED);
+}
+
+#[test]
 fn a_policy_that_is_not_about_the_calls_of_one_locked_tool_is_checked_as_it_is() {
     for (action, resource, condition) in [
         // No types are known of this one.
