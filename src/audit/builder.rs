@@ -31,6 +31,7 @@ impl Record {
             tool: None,
             capabilities: None,
             arguments_digest: None,
+            params: None,
             duration_us: None,
             error_code: None,
             error_class: None,

@@ -3,6 +3,7 @@
 //! The format is a public contract: `docs/audit-log-schema.md`.
 
 mod backpressure;
+mod body;
 mod builder;
 mod chain;
 mod checkpoint;
@@ -30,6 +31,7 @@ mod text;
 pub mod verify;
 mod writer;
 
+pub use body::Body;
 #[cfg(test)]
 pub(crate) use checkpoint::KeyFiles;
 pub use checkpoint::{KeyError, VerifyingKey, check_signing_key};

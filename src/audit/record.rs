@@ -7,6 +7,7 @@
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
+use super::body::Body;
 use super::finding::Finding;
 use super::text::Text;
 use crate::wire::{KnownMethod, Span};
@@ -60,6 +61,9 @@ pub struct Record {
     pub capabilities: Option<Capabilities>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments_digest: Option<Text>,
+    /// Of a notification that tells of progress, or has a log message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub params: Option<Body>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_us: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
