@@ -39,7 +39,7 @@ pub(crate) fn settings(rates: Rates) -> Settings {
         isolate_from: None,
         unconfined: mcp_protector::gate::Unconfined::default(),
         eras: mcp_protector::gate::Eras::Unasked,
-        over_http: mcp_protector::gate::OverHttp::default(),
+        over_http: mcp_protector::session::OverHttp::default(),
         extensions: mcp_protector::wire::Extensions::default(),
     }
 }

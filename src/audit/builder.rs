@@ -32,6 +32,7 @@ impl Record {
             capabilities: None,
             arguments_digest: None,
             arguments: None,
+            params: None,
             duration_us: None,
             error_code: None,
             error_class: None,

@@ -1,5 +1,8 @@
 //! What happens to a record before it is written: secrets out, long strings and lists cut.
 
+use std::iter;
+
+use super::body::Body;
 use super::finding::{Finding, Guard};
 use super::record::{
     Agent, Capabilities, Consent, Correlation, Edit, EditOp, Reason, Record, Shadow, ToolVersion,
@@ -18,13 +21,20 @@ impl Record {
     pub(super) fn weight(&mut self) -> usize {
         let mut weight = size_of::<Self>();
         self.each_text(&mut |text| weight += size_of::<Text>() + text.weight());
-        weight
+        let bodies = [&self.arguments, &self.params].into_iter().flatten();
+        weight.saturating_add(bodies.map(Body::weight).sum())
     }
 
     /// Makes the record fit to be written: secrets out, long strings and lists cut.
     pub(super) fn finish(&mut self, redactor: &Redactor) {
         let mut redacted = false;
         self.each_text(&mut |text| redacted |= text.finish(redactor) == TextCompletion::Redacted);
+        for body in [&mut self.arguments, &mut self.params]
+            .into_iter()
+            .flatten()
+        {
+            redacted |= body.finish(redactor) == TextCompletion::Redacted;
+        }
         if redacted {
             // First, where no cut can take it away.
             self.redactions.insert(0, CONFIGURATION_SECRET.into());
@@ -82,7 +92,9 @@ impl Record {
             tool,
             capabilities,
             arguments_digest,
-            arguments,
+            // Finished and weighed as a whole.
+            arguments: _,
+            params: _,
             duration_us: _,
             error_code: _,
             error_class: _,
@@ -107,40 +119,21 @@ impl Record {
             .iter_mut()
             .flat_map(Agent::texts)
             .for_each(&mut *visit);
-        if let Some(Shadow {
-            revision,
-            decision: _,
-            policies,
-        }) = shadow
-        {
-            visit(revision);
-            policies.iter_mut().for_each(&mut *visit);
-        }
-        if let Some(ToolVersion {
-            digest,
-            server_version,
-        }) = tool
-        {
-            digest
-                .iter_mut()
-                .chain(server_version)
-                .for_each(&mut *visit);
-        }
-        if let Some(Capabilities { needed, held }) = capabilities {
-            needed.iter_mut().chain(held).for_each(&mut *visit);
-        }
-        if let Some(Consent {
-            required: _,
-            outcome: _,
-            ticket,
-            by,
-        }) = consent
-        {
-            ticket.iter_mut().chain(by).for_each(&mut *visit);
-        }
-        if let Some(arguments) = arguments {
-            arguments.each_text(visit);
-        }
+        shadow
+            .iter_mut()
+            .flat_map(Shadow::texts)
+            .for_each(&mut *visit);
+        tool.iter_mut()
+            .flat_map(ToolVersion::texts)
+            .for_each(&mut *visit);
+        capabilities
+            .iter_mut()
+            .flat_map(Capabilities::texts)
+            .for_each(&mut *visit);
+        consent
+            .iter_mut()
+            .flat_map(Consent::texts)
+            .for_each(&mut *visit);
         for Edit {
             pointer,
             op: _,
@@ -180,6 +173,7 @@ impl Record {
     }
 }
 
+// INVARIANT: no `..` in these patterns either.
 impl Agent {
     fn texts(&mut self) -> impl Iterator<Item = &mut Text> {
         let Self {
@@ -189,7 +183,47 @@ impl Agent {
             roles,
         } = self;
         let names = asserted_name.iter_mut().chain(user);
-        std::iter::once(id).chain(names).chain(roles)
+        iter::once(id).chain(names).chain(roles)
+    }
+}
+
+impl Shadow {
+    fn texts(&mut self) -> impl Iterator<Item = &mut Text> {
+        let Self {
+            revision,
+            decision: _,
+            policies,
+        } = self;
+        iter::once(revision).chain(policies)
+    }
+}
+
+impl ToolVersion {
+    fn texts(&mut self) -> impl Iterator<Item = &mut Text> {
+        let Self {
+            digest,
+            server_version,
+        } = self;
+        digest.iter_mut().chain(server_version)
+    }
+}
+
+impl Capabilities {
+    fn texts(&mut self) -> impl Iterator<Item = &mut Text> {
+        let Self { needed, held } = self;
+        needed.iter_mut().chain(held)
+    }
+}
+
+impl Consent {
+    fn texts(&mut self) -> impl Iterator<Item = &mut Text> {
+        let Self {
+            required: _,
+            outcome: _,
+            ticket,
+            by,
+        } = self;
+        ticket.iter_mut().chain(by)
     }
 }
 

@@ -199,7 +199,7 @@ impl Gate {
         let elapsed = self.clock.elapsed();
         let recalled = self.tasks.recall(&identified, session, elapsed);
         let mut understood = understand::understand(identified, &recalled, self.look(&snapshot))?;
-        trail.understood(&understood, &self.settings.arguments);
+        trail.understood(&understood, session, &snapshot, &self.settings);
         let pins = self.pins(session, &snapshot);
         Box::pin(self.admit(&mut understood, &snapshot, pins, now, trail)).await?;
         let record = trail.settled(self.clock.elapsed());

@@ -244,7 +244,7 @@ impl Gate {
             tells: SessionSensitivity::default(),
             followed: Followed::default(),
         };
-        trail.understood(&understood, &self.settings.arguments);
+        trail.understood(&understood, &talk.session, snapshot, &self.settings);
         Box::pin(self.follow(&mut understood, &talk.session, snapshot, trail)).await?;
         let pins = self.pins(&talk.session, snapshot);
         let at = self.circumstances(&talk.session);

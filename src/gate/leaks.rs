@@ -181,6 +181,14 @@ pub(super) fn concealed(mut record: Record, secrets: Option<&Secrets>) -> Record
         return record;
     };
     let mut redactions = Vec::new();
+    if let Some(params) = &mut record.params {
+        params.replace(&mut |text| {
+            let found = secrets.rules.redact(text);
+            let rules = found.findings.iter();
+            redactions.extend(rules.map(|finding| finding.rule.as_str().into()));
+            (!found.findings.is_empty()).then(|| found.text.into_owned())
+        });
+    }
     for text in of_peers(&mut record) {
         let Redacted {
             text: without,
@@ -231,6 +239,8 @@ fn of_peers(record: &mut Record) -> impl Iterator<Item = &mut Text> {
         arguments_digest: _,
         // Made without credentials.
         arguments: _,
+        // By `concealed`.
+        params: _,
         duration_us: _,
         error_code: _,
         error_class: _,

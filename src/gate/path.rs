@@ -59,7 +59,6 @@ impl Gate {
         let (kept, fault) = self.held_by(talk, from, &message, trail).await?;
         let identified = self.identify(&message, came, session, kept, &current)?;
         trail.identified(talk, &identified, from);
-        trail.is_related(&identified, session);
         let identified = match identified.asked_by_peer() {
             Ok(identified) => identified,
             Err(own) => return self.absorb(talk, &message, own, trail).await,
@@ -81,10 +80,7 @@ impl Gate {
             return Box::pin(read).await;
         }
         let mut understood = understand::understand(identified, &recalled, self.look(&snapshot))?;
-        trail.understood(&understood, &self.settings.arguments);
-        if understood.identified.is_request() {
-            trail.needs(&understood.target, session, &snapshot);
-        }
+        trail.understood(&understood, session, &snapshot, &self.settings);
         self.classify(&understood, session, &snapshot, trail)
             .await?;
         pin::pin(&mut understood, &snapshot, pins)?;
@@ -137,7 +133,7 @@ impl Gate {
             .inspect_err(|_| {
                 let _ = route.undo(from, &mut session.state());
             })?;
-        trail.obliged(&mut obliged);
+        trail.obliged(&mut obliged, self.limits(from));
 
         let leaving = Leaving {
             from,

@@ -9,6 +9,7 @@ mod kind;
 mod related;
 mod reply;
 mod scope;
+mod told;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -21,10 +22,10 @@ use crate::consent::Receipt;
 use crate::memory::Reservation;
 use crate::policy::{PolicySnapshot, Reason, SessionSensitivity};
 use crate::session::{
-    Agreed, Asker, Attempt, CallFacts, Lifecycle, Offered, Origin, Parked, Run, Target,
+    Agreed, Asker, Attempt, CallFacts, Lifecycle, Offered, Origin, Parked, Run, Session, Target,
 };
 use crate::wire::{
-    ArrivalForm, KnownMethod, Message, Shape, Side, Span, Stream, TraceContext, TraceState,
+    ArrivalForm, KnownMethod, Limits, Message, Shape, Side, Span, Stream, TraceContext, TraceState,
     TransportHeaders, WorkIds,
 };
 
@@ -37,7 +38,8 @@ use super::oblige::Obliged;
 use super::own::Occasion;
 use super::ratchet;
 use super::rates::Counted;
-use super::settings::RecordedArguments;
+use super::sent::Sent;
+use super::settings::{RecordedArguments, Settings};
 use super::talk::Talk;
 use super::understand::Understood;
 
@@ -267,6 +269,7 @@ impl Trail {
             self.sent_by(&name.filter(|_| says_itself).unwrap_or_default());
         }
         self.correlate(message.meta());
+        self.tells(message);
     }
 
     /// The name that the client gives itself which sends the message or waits for it; empty without one.
@@ -362,10 +365,21 @@ impl Trail {
         self.record.shadow = shadow;
     }
 
-    pub(super) fn understood(&mut self, understood: &Understood<'_>, recorded: &RecordedArguments) {
+    pub(super) fn understood(
+        &mut self,
+        understood: &Understood<'_>,
+        session: &Session,
+        snapshot: &PolicySnapshot,
+        settings: &Settings,
+    ) {
         match &understood.identified.role {
             Role::Request { .. } => {
-                self.asks(&understood.target, understood.identified.message, recorded);
+                self.needs(&understood.target, session, snapshot);
+                self.asks(
+                    &understood.target,
+                    understood.identified.message,
+                    &settings.arguments,
+                );
             }
             Role::Notification { .. } | Role::Reply(_) => self.about(&understood.target),
         }
@@ -409,7 +423,13 @@ impl Trail {
         self.record.edits.extend(edits);
     }
 
-    pub(super) fn obliged(&mut self, obliged: &mut Obliged) {
+    /// The message as it will leave is read by these limits.
+    pub(super) fn obliged(&mut self, obliged: &mut Obliged, limits: &Limits) {
+        if self.record.params.is_some()
+            && let Some(sent) = Sent::new(obliged.permit.line(), limits).read()
+        {
+            self.tells(&sent);
+        }
         self.record.edits.append(&mut obliged.edits);
         let obligations = std::mem::take(&mut obliged.obligations);
         self.record.obligations = obligations.into_iter().map(Into::into).collect();

@@ -74,6 +74,7 @@ mod streams;
 mod tasks;
 mod terms;
 mod text;
+mod told;
 mod trace_ids;
 mod trial;
 mod uris;

@@ -29,9 +29,8 @@ fn strict() -> Validator {
         match schema {
             Value::Object(members) => {
                 if members.get("type") == Some(&json!("object")) {
-                    members
-                        .entry("additionalProperties")
-                        .or_insert(false.into());
+                    let closed = members.entry("additionalProperties");
+                    closed.or_insert(Value::Bool(false));
                 }
                 members.values_mut().for_each(close);
             }
@@ -180,8 +179,8 @@ fn fields_of_line(line: &Value, prefix: &str, found: &mut BTreeSet<String>) {
                     format!("{prefix}.{name}")
                 };
                 found.insert(path.clone());
-                // Whose members peers chose.
-                if path != "arguments" {
+                // A peer's.
+                if path != "params" && path != "arguments" {
                     fields_of_line(value, &path, found);
                 }
             }
@@ -326,4 +325,6 @@ fn the_documentation_has_the_numbers_of_the_code() {
     assert_eq!((Text::LIMIT, LIST_LIMIT), (1024, 64));
     assert!(DOC.contains("longer than 1,024 bytes"));
     assert!(DOC.contains("more than 64 items"));
+    assert_eq!(Body::LIMIT, 16 * 1024);
+    assert!(DOC.contains("longer than 16 KiB"));
 }

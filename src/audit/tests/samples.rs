@@ -1,71 +1,72 @@
 //! Records with every field set, and with none.
 
 use super::super::*;
+use crate::wire::{Document, Limits};
 
 /// Every field set; each string is what `text` says next.
 pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Record {
-    let mut next = || Text::from(text());
     // No `..Record::new(kind)`: a new field has to get a value here, or it would be tested nowhere.
     Record {
         kind,
-        reference: Some(next()),
+        reference: Some(text().into()),
         event: Some(Event::Started),
-        session_id: Some(next()),
+        session_id: Some(text().into()),
         agent: Some(Agent {
-            id: next(),
-            asserted_name: Some(next()),
-            user: Some(next()),
-            roles: vec![next(), next()],
+            id: text().into(),
+            asserted_name: Some(text().into()),
+            user: Some(text().into()),
+            roles: vec![text().into(), text().into()],
         }),
-        upstream: Some(next()),
+        upstream: Some(text().into()),
         transports: Some(Transports {
             agent: "stdio",
             upstream: "http",
         }),
-        bridged: Some(next()),
+        bridged: Some(text().into()),
         direction: Some(Direction::AgentToUpstream),
-        method: Some(next()),
-        target: Some(next()),
+        method: Some(text().into()),
+        target: Some(text().into()),
         decision: Some(Decision::Block),
-        stage: Some(next()),
-        policies: vec![next(), next()],
+        stage: Some(text().into()),
+        policies: vec![text().into(), text().into()],
         reason: Reason {
-            code: Some(next()),
-            advice: Some(next()),
-            text: Some(next()),
+            code: Some(text().into()),
+            advice: Some(text().into()),
+            text: Some(text().into()),
         },
-        obligations: vec![next(), next()],
+        obligations: vec![text().into(), text().into()],
         edits: vec![Edit {
-            pointer: next(),
+            pointer: text().into(),
             op: EditOp::Remove,
-            reason: Some(next()),
+            reason: Some(text().into()),
         }],
-        revision: Some(next()),
+        revision: Some(text().into()),
         shadow: Some(Shadow {
-            revision: next(),
+            revision: text().into(),
             decision: Decision::Block,
-            policies: vec![next()],
+            policies: vec![text().into()],
         }),
         tool: Some(ToolVersion {
-            digest: Some(next()),
-            server_version: Some(next()),
+            digest: Some(text().into()),
+            server_version: Some(text().into()),
         }),
         capabilities: Some(Capabilities {
-            needed: vec![next()],
-            held: vec![next(), next()],
+            needed: vec![text().into()],
+            held: vec![text().into(), text().into()],
         }),
-        arguments_digest: Some(next()),
-        arguments: Some(Body::member(next())),
+        arguments_digest: Some(text().into()),
+        arguments: Some(body(&text())),
+        params: Some(body(&text())),
         duration_us: Some(71),
         error_code: Some(-32602),
         error_class: Some(ErrorClass::Fatal),
         correlation: Correlation {
-            job_id: Some(next()),
-            trace_id: Some(next()),
-            workflow_run_id: Some(next()),
-            task_id: Some(next()),
-            session_id: Some(next()),
-            traceparent: Some(next()),
+            job_id: Some(text().into()),
+            trace_id: Some(text().into()),
+            workflow_run_id: Some(text().into()),
+            task_id: Some(text().into()),
+            session_id: Some(text().into()),
+            traceparent: Some(text().into()),
         },
         sensitivity: Some(Sensitivity {
             before: Level::Public,
@@ -74,22 +75,28 @@ pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Re
         consent: Some(Consent {
             required: true,
             outcome: Some(ConsentOutcome::Denied),
-            ticket: Some(next()),
-            by: Some(next()),
+            ticket: Some(text().into()),
+            by: Some(text().into()),
         }),
         findings: vec![Finding {
             guard: Guard::Secrets,
-            code: next(),
-            detail: next(),
+            code: text().into(),
+            detail: text().into(),
         }],
-        redactions: vec![next(), next()],
+        redactions: vec![text().into(), text().into()],
         lost: Some(3),
         traced: None,
     }
 }
 
+fn body(text: &str) -> Body {
+    let json = serde_json::json!({ "text": text, "number": 1.50 }).to_string();
+    let document = Document::decode(json.as_bytes(), &Limits::default()).unwrap();
+    Body::of(document.root())
+}
+
 /// The strings that [`full`] asks for.
-pub(in crate::audit) const TEXTS: usize = 43;
+pub(in crate::audit) const TEXTS: usize = 44;
 
 /// The strings of a record as it was read back, in the order in which [`full`] asks for them.
 pub(in crate::audit) fn texts_of(line: &serde_json::Value) -> Vec<String> {
@@ -124,7 +131,8 @@ pub(in crate::audit) fn texts_of(line: &serde_json::Value) -> Vec<String> {
         "/capabilities/held/0",
         "/capabilities/held/1",
         "/arguments_digest",
-        "/arguments/a",
+        "/arguments/text",
+        "/params/text",
         "/correlation/job_id",
         "/correlation/trace_id",
         "/correlation/workflow_run_id",

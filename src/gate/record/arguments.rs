@@ -1,7 +1,5 @@
 //! What a record has of the arguments of a request.
 
-use std::collections::HashMap;
-
 use super::super::extensions;
 use super::super::settings::RecordedArguments;
 use crate::audit::{Body, DigestKey, Record, Text};
@@ -55,10 +53,12 @@ fn show(arguments: Value<'_>, rules: &SecretRules, record: &mut Record) {
     if named {
         return;
     }
-    let without = found.strings.into_iter();
-    let without: HashMap<usize, String> = without
-        .map(|found| (found.value.range().start, found.without))
-        .collect();
-    let instead = |value: Value<'_>| without.get(&value.range().start).map(String::as_str);
-    record.arguments = Some(Body::of(arguments, &instead));
+    let mut shown = Body::of(arguments);
+    shown.replace(&mut |text| {
+        let held = |whole: &str| whole == text || (!text.is_empty() && whole.starts_with(text));
+        let mut strings = found.strings.iter();
+        let credential = strings.find(|it| it.value.as_str().is_some_and(|whole| held(&whole)));
+        credential.map(|it| it.without.clone())
+    });
+    record.arguments = Some(shown);
 }

@@ -5,7 +5,7 @@ use crate::audit::{Consent, ConsentOutcome};
 use crate::consent::Outcome;
 use crate::gate::consent::Unconsented;
 use crate::gate::refuse::Refusal;
-use crate::policy::OnDeny;
+use crate::policy::{Denial, OnDeny};
 use crate::session::Agreed;
 
 impl Trail {
@@ -57,7 +57,7 @@ impl Trail {
         if let Refusal::Unconsented { why, .. } = refusal {
             return Some(missing(why));
         }
-        let lifts = refusal.denial().and_then(|denial| denial.remedy());
+        let lifts = refusal.denial().and_then(Denial::remedy);
         matches!(lifts, Some(OnDeny::AskConsent)).then(|| Consent {
             required: true,
             ..Consent::default()

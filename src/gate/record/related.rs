@@ -10,7 +10,7 @@ use crate::wire::{Id, KnownMethod, Side, Stream, WorkIds};
 
 impl Trail {
     /// Gives it the ids of the call that it belongs to, as far as that is known.
-    pub(in crate::gate) fn is_related(&mut self, identified: &Identified<'_>, session: &Session) {
+    pub(super) fn is_related(&mut self, identified: &Identified<'_>, session: &Session) {
         let ids = {
             let state = session.state();
             match identified.role {
@@ -67,11 +67,11 @@ fn cancelled(
     if let Some((_, exchange)) = table.by_asker(&asker) {
         return Some(ids_of(exchange));
     }
-    let asked = state.asking.waiting.iter();
-    let asked = asked.filter(|asked| asked.from == identified.from);
+    let for_people = state.asking.waiting.iter();
+    let for_people = for_people.filter(|it| it.from == identified.from);
     let parked = state.parked.iter();
     let parked = parked.filter(|_| identified.from == Side::Agent);
-    let mut waiting = asked.map(|asked| &asked.request).chain(parked);
+    let mut waiting = for_people.map(|it| &it.request).chain(parked);
     let waits = waiting.find(|waiting| waiting.asker == asker)?;
     Some(Arc::clone(&waits.correlation))
 }

@@ -1,7 +1,5 @@
 //! What the records of a call say beside its decision.
 
-use sha2::{Digest as _, Sha256};
-
 use super::consent::{Asked, with_consent};
 use super::*;
 use crate::consent::{Answer, Way};
@@ -56,8 +54,7 @@ async fn a_call_and_its_result_name_the_capabilities_and_the_definition_of_the_t
             ))
             .await;
         let definition = format!(r#"{{"inputSchema":{{"type":"object"}},"name":"{tool}"}}"#);
-        let digest = Sha256::digest(&definition);
-        let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = super::super::drift::digest(&definition);
         let records = bench.records().await;
         let [.., decided, ended] = &records[..] else {
             panic!("{records:?}")

@@ -1,0 +1,17 @@
+//! What a server tells while it works: recorded whole.
+
+use super::Trail;
+use crate::audit::Body;
+use crate::wire::{KnownMethod, Message, Method, Value};
+
+impl Trail {
+    /// Takes in what a log message or a notification of progress says.
+    pub(super) fn tells(&mut self, message: &Message) {
+        if let Some(KnownMethod::LogMessage | KnownMethod::Progress) =
+            message.method().and_then(Method::known)
+        {
+            let params = message.params().filter(|params| Value::is_object(*params));
+            self.record.params = params.map(Body::of);
+        }
+    }
+}
