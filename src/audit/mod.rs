@@ -27,6 +27,7 @@ mod redact;
 mod rotation;
 mod settings;
 mod sink;
+pub mod syslog;
 mod text;
 pub mod verify;
 mod writer;

@@ -9,6 +9,7 @@ mod converse;
 mod decisions;
 mod exposed;
 mod files;
+mod followers;
 mod isolated;
 mod later;
 mod lines;

@@ -5,6 +5,7 @@
 //! `listen` and `authentication`, one function per section. Nothing is opened but the file itself, and all problems are told at once.
 
 mod admin;
+mod audit;
 mod authentication;
 mod changes;
 mod client;
@@ -44,7 +45,7 @@ pub use settings::{
     Durability, Guards, HttpListen, HttpUpstream, Isolated, Jwks, Jwt, JwtAlgorithm, Limits,
     Listen, ListenAuth, OnFault, OnRemoval, OtherMethods, Parents, Pinning, PlainHttp, Policy,
     Protocol, Ratchet, Redaction, Reload, Sanitizing, ServerAuth, StartupProbe, Strictness,
-    Symlinks, Telemetry, ToolNames, Truncation, TruncationPreset, Upstream, Warnings,
+    Symlinks, Syslog, Telemetry, ToolNames, Truncation, TruncationPreset, Upstream, Warnings,
 };
 pub use upstream::INHERITED;
 pub use variables::Variables;

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::path::Path;
-use std::time::Duration;
 
 use secrecy::SecretString;
 
 use super::admin::admin;
+use super::audit::audit;
 use super::consent::consent;
 use super::errors::ConfigReason;
 use super::extensions::extensions;
@@ -18,9 +18,9 @@ use super::reader::ConfigReader;
 use super::secret_rules::secret_rules;
 use super::section::{ConfigField, ConfigSection};
 use super::settings::{
-    Audit, Bearer, Bridging, Config, DenyResponse, Durability, Guards, Listen, ListenAuth, OnFault,
-    OnRemoval, OtherMethods, Pinning, Policy, Protocol, Redaction, Reload, Sanitizing, ServerAuth,
-    Strictness, Symlinks, ToolNames, Truncation, TruncationPreset, Warnings,
+    Bearer, Bridging, Config, DenyResponse, Guards, Listen, ListenAuth, OnRemoval, OtherMethods,
+    Pinning, Policy, Protocol, Redaction, Reload, Sanitizing, ServerAuth, Strictness, Symlinks,
+    ToolNames, Truncation, TruncationPreset, Warnings,
 };
 use super::telemetry::telemetry;
 use super::upstream::upstream;
@@ -226,67 +226,6 @@ fn tool_names<'t>(section: &mut ConfigSection<'_, 't>, items: &[ConfigField<'t>]
         }
     }
     names
-}
-
-/// Larger than any line.
-const FILE_SIZES: RangeInclusive<u64> = 1 << 20..=1 << 40;
-
-const FILE_AGES: RangeInclusive<Duration> = Duration::from_mins(1)..=Duration::from_hours(24 * 366);
-
-/// A checkpoint costs a line of 650 bytes; an operator looks at a log at least once a day.
-const CHECKPOINT_INTERVALS: RangeInclusive<Duration> =
-    Duration::from_secs(1)..=Duration::from_hours(24);
-
-fn audit(mut section: ConfigSection<'_, '_>, base: &Path) -> Audit {
-    let default = Audit::default();
-    let audit = Audit {
-        file: section.path("file", base),
-        durability: section
-            .one_of(
-                "durability",
-                &[("async", Durability::Async), ("strict", Durability::Strict)],
-            )
-            .unwrap_or(default.durability),
-        on_fault: section
-            .one_of(
-                "on_fault",
-                &[("deny", OnFault::Deny), ("warn", OnFault::Warn)],
-            )
-            .unwrap_or(default.on_fault),
-        max_file_size: section.size("max_file_size", &FILE_SIZES),
-        max_file_age: section.duration("max_file_age", &FILE_AGES),
-        signing_key_file: section.path("signing_key_file", base),
-        checkpoint_interval: section
-            .duration("checkpoint_interval", &CHECKPOINT_INTERVALS)
-            .unwrap_or(default.checkpoint_interval),
-        digest_key_file: section.path("digest_key_file", base),
-    };
-    if !section.has("file") {
-        let help = "name the log in `file`, or remove this key";
-        section.only_when(
-            &["max_file_size", "max_file_age"],
-            "only applies with `file`",
-            help,
-        );
-    }
-    if !section.has("signing_key_file") {
-        let help = "name a key with `signing_key_file`, or remove this key";
-        section.only_when(
-            &["checkpoint_interval"],
-            "only applies with `signing_key_file`",
-            help,
-        );
-    }
-    if audit.durability == Durability::Strict && !section.has("file") {
-        let help = "only a file can be synced to disk, as in `file = \"audit.jsonl\"`";
-        section.require(
-            "file",
-            ConfigReason::RequiredWhen("durability is 'strict'"),
-            help,
-        );
-    }
-    section.finish();
-    audit
 }
 
 fn protocol(mut section: ConfigSection<'_, '_>) -> Protocol {

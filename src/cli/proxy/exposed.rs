@@ -120,6 +120,14 @@ fn named(config: &Config) -> Vec<(String, PathBuf)> {
             "audit.digest_key_file".to_owned(),
             config.audit.digest_key_file.as_deref(),
         ),
+        (
+            "audit.syslog.ca_file".to_owned(),
+            config
+                .audit
+                .syslog
+                .as_ref()
+                .and_then(|it| it.ca_file.as_deref()),
+        ),
         ("ratchet.file".to_owned(), journal),
         ("ratchet.key_file".to_owned(), key.as_deref()),
     ];

@@ -11,7 +11,7 @@ use crate::session::OnDisk;
 use crate::upstream::{Concealing, StartError};
 
 use super::servers::Upstreams;
-use super::{exposed, isolated, network};
+use super::{exposed, followers, isolated, network};
 
 /// What would keep the gate from starting, each told with the key that it is about.
 pub(in super::super) fn unusable(config: &Config, roots: &Roots) -> Vec<String> {
@@ -39,6 +39,7 @@ pub(in super::super) fn unusable(config: &Config, roots: &Roots) -> Vec<String> 
         entrance.err().map(|cause| cause.to_string()),
         log(config),
         signing_key(config),
+        followers::problem(config),
         super::settings::digests(&config.audit).err(),
         journal(config),
     ];

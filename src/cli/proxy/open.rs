@@ -32,7 +32,7 @@ use super::restart::Restart;
 use super::servers::Upstreams;
 use super::trials::Trials;
 use super::{
-    Parts, broken, exposed, invalid, limited_gate_settings, lines, network, operators,
+    Parts, broken, exposed, followers, invalid, limited_gate_settings, lines, network, operators,
     policy_settings, reading, session, settings, traces,
 };
 
@@ -88,8 +88,7 @@ pub(super) async fn open(
     let admin = operators::settings(config, operators.as_ref())
         .map_err(|cause| invalid(&format!("`admin`: {cause}")))?;
     let metrics = admin.is_some().then(Arc::<Metrics>::default);
-    let audit = settings::audit(config, Vec::new(), Arc::clone(&clock), secrets.clone())
-        .map_err(|cause| invalid(&format!("`audit`: {cause}")))?;
+    let audit = open_log(config, &clock, &secrets)?;
     let traces = traces::start(config, &clock, &secrets)
         .map_err(|cause| invalid(&format!("`telemetry`: {cause}")))?;
     let (exporter, spans) = traces.unzip();
@@ -248,6 +247,14 @@ fn trial(config: &Config, serves: Serves, upstreams: &Upstreams) -> StartupProbe
         (Serves::One, Upstreams::Command { .. }) => StartupProbe::Off,
         (Serves::One, Upstreams::Http(_)) | (Serves::Many, _) => config.upstream.startup_probe,
     }
+}
+
+/// The log, and what follows it.
+fn open_log(config: &Config, clock: &Arc<dyn Clock>, secrets: &Redactor) -> Result<Audit, Exit> {
+    let followers = followers::named(config)
+        .map_err(|cause| invalid(&format!("`audit.syslog.ca_file`: {cause}")))?;
+    settings::audit(config, followers, Arc::clone(clock), secrets.clone())
+        .map_err(|cause| invalid(&format!("`audit`: {cause}")))
 }
 
 /// The log, and those who are told of its records.

@@ -7,9 +7,10 @@ use std::time::Duration;
 use secrecy::ExposeSecret;
 
 use super::{valid, valid_with};
+use crate::audit::syslog::{Facility, SyslogAddress};
 use crate::config::{
     Audit, CommandLine, Config, DenyResponse, Durability, Limits, Listen, OnFault, OnRemoval,
-    OtherMethods, Pinning, Policy, Reload, Truncation, TruncationPreset, Warnings,
+    OtherMethods, Pinning, Policy, Reload, Syslog, Truncation, TruncationPreset, Warnings,
 };
 use crate::guard::secrets::{CustomRules, SecretRule};
 
@@ -113,12 +114,13 @@ fn the_defaults_are_the_published_ones() {
         signing_key_file,
         checkpoint_interval,
         digest_key_file,
+        syslog,
     } = Audit::default();
     assert_eq!(
         (file, durability, on_fault),
         (None, Durability::Async, OnFault::Deny)
     );
-    assert_eq!((max_file_size, max_file_age), (None, None));
+    assert_eq!((max_file_size, max_file_age, syslog), (None, None, None));
     assert_eq!(
         (signing_key_file, checkpoint_interval, digest_key_file),
         (None, Duration::from_mins(1), None)
@@ -212,6 +214,7 @@ fn every_key_arrives_where_it_belongs() {
         signing_key_file: Some(PathBuf::from("/etc/gate/signing.pem")),
         checkpoint_interval: Duration::from_secs(10),
         digest_key_file: Some(PathBuf::from("/etc/gate/digest.key")),
+        syslog: None,
     };
     assert_eq!(config.audit, audit);
     let timeouts = [
@@ -233,6 +236,25 @@ fn every_key_arrives_where_it_belongs() {
     };
     assert_eq!(config.limits, limits);
     assert!(config.warnings.is_empty(), "{:?}", config.warnings);
+}
+
+#[test]
+fn a_syslog_server_has_an_address_a_facility_and_authorities() {
+    let syslog = |text: &str| valid_with(&format!("[audit.syslog]\n{text}")).audit.syslog;
+    let address = |text| SyslogAddress::parse(text).unwrap();
+    let expected = Syslog {
+        address: address("tls://log.example.com:6514"),
+        facility: Facility::Authpriv,
+        ca_file: Some(PathBuf::from("/etc/gate/log.pem")),
+    };
+    let all = "address = 'tls://Log.example.com'\nfacility = 'authpriv'\nca_file = 'log.pem'";
+    assert_eq!(syslog(all), Some(expected));
+    let least = Syslog {
+        address: address("unix:/dev/log"),
+        facility: Facility::Local0,
+        ca_file: None,
+    };
+    assert_eq!(syslog("address = 'unix:/dev/log'"), Some(least));
 }
 
 #[test]

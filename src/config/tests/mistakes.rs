@@ -1,6 +1,6 @@
 //! What authors get wrong, and what they are told: line and message of every problem.
 
-use super::{check, check_rest, parse};
+use super::{check, check_rest, parse, valid_with};
 
 /// The advice that comes with the only problem.
 #[track_caller]
@@ -191,7 +191,7 @@ fn unknown_keys_and_values_get_a_suggestion() {
     );
     check_advice(
         &with("audit.certificate = 1"),
-        "known keys: `checkpoint_interval`, `digest_key_file`, `durability`, `file`, `max_file_age`, `max_file_size`, `on_fault`, `signing_key_file`",
+        "known keys: `checkpoint_interval`, `digest_key_file`, `durability`, `file`, `max_file_age`, `max_file_size`, `on_fault`, `signing_key_file`, `syslog`",
     );
     check_advice(
         "upstream = { url = \"https://a\", headers = { a = \"b\" } }",
@@ -398,6 +398,49 @@ fn keys_of_a_log_need_what_they_apply_to() {
     ] {
         check_rest(&format!("[audit]\n{text}"), &[&format!("3 {expected}")]);
     }
+}
+
+#[test]
+fn records_cross_a_network_in_clear_only_where_that_is_allowed() {
+    let check = |text: &str, expected: &[&str]| {
+        check_rest(&format!("[audit.syslog]\n{text}"), expected);
+    };
+    let check_warning = |text: &str, expected: &str| {
+        let config = valid_with(&format!("[audit.syslog]\n{text}"));
+        let warnings = config.warnings.iter().map(ToString::to_string);
+        let warnings: Vec<_> = warnings.filter(|it| it.starts_with("audit")).collect();
+        assert_eq!(warnings, [expected], "{text}");
+    };
+    check("address = 'unix:/dev/log'", &[]);
+    check("address = 'udp://127.0.0.1'", &[]);
+    check("address = 'tcp://localhost:601'", &[]);
+    check("address = 'tls://log.example.com'\nca_file = 'a.pem'", &[]);
+    check("address = 'udp://log.example.com'\nallow_plain = true", &[]);
+    for address in [
+        "udp://log.example.com",
+        "tcp://10.0.0.1",
+        "tcp://localhost.evil",
+    ] {
+        check(
+            &format!("address = '{address}'"),
+            &["3 audit.syslog.address: is not encrypted"],
+        );
+    }
+    for address in ["unix:/dev/log", "udp://[::1]", "tls://log.example.com"] {
+        check_warning(
+            &format!("address = '{address}'\nallow_plain = true"),
+            "audit.syslog.allow_plain: has no effect beside TLS, or an address of this machine",
+        );
+    }
+    check_warning(
+        "address = 'udp://[::1]'\nca_file = 'a.pem'",
+        "audit.syslog.ca_file: has no effect without TLS",
+    );
+    check("facility = 'local1'", &["2 audit.syslog.address: required"]);
+    check(
+        "address = 'syslog://log.example.com'",
+        &["3 audit.syslog.address: does not begin with `unix:/`, `udp://`, `tcp://` or `tls://`"],
+    );
 }
 
 #[test]

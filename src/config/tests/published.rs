@@ -120,10 +120,12 @@ const SECTIONS: &str = "
     truncation.prompts.a = 'none'
     consent.channels = ['elicitation']
     audit.signing_key_file = 'signing.pem'
+    audit.syslog.address = 'unix:/dev/log'
 ";
 
-const OF_SECTIONS: [&str; 4] = [
+const OF_SECTIONS: [&str; 5] = [
     "audit.checkpoint_interval",
+    "audit.syslog.",
     "upstream.isolated.min_sensitivity",
     "truncation.",
     "consent.",
@@ -163,7 +165,7 @@ fn the_schema_has_the_defaults_of_the_code() {
     assert!(over_http.len() >= 12, "{over_http:?}");
     let base = "upstream.command = [\"server\"]\n";
     assert_eq!(confined.len(), 14, "{confined:?}");
-    assert_eq!(of_sections.len(), 8, "{of_sections:?}");
+    assert_eq!(of_sections.len(), 10, "{of_sections:?}");
     let groups = [
         (base, over_stdio),
         (OVER_HTTP, over_http),

@@ -39,4 +39,4 @@ pub use reach::Reach;
 pub use secret_file::SecretFault;
 pub use sender::HttpSender;
 pub use settings::{Auth, HttpClientError, HttpSettings, PlainHttp};
-pub use tls::client_tls;
+pub use tls::{client_tls, other_tls};

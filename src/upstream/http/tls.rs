@@ -18,18 +18,25 @@ pub(super) fn config(settings: &HttpSettings) -> Result<ClientConfig, HttpClient
     let host = settings.url.host_str().unwrap_or_default();
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let nameless = ServerName::try_from(host.to_owned()).ok();
-    of(&settings.url, settings.ca_file.as_deref(), nameless)
+    of(settings.url.scheme(), settings.ca_file.as_deref(), nameless)
 }
 
 /// TLS to a server: the authorities of the system, those in a file, and servers that show a certificate
 /// of the file itself. No key log, no client certificate. No authority is asked for where there is no
 /// TLS.
 pub fn client_tls(url: &Url, ca_file: Option<&Path>) -> Result<ClientConfig, HttpClientError> {
-    of(url, ca_file, None)
+    of(url.scheme(), ca_file, None)
+}
+
+/// The same to a server of another protocol, always with TLS.
+pub fn other_tls(ca_file: Option<&Path>) -> Result<ClientConfig, HttpClientError> {
+    let mut config = of("https", ca_file, None)?;
+    config.alpn_protocols.clear();
+    Ok(config)
 }
 
 fn of(
-    url: &Url,
+    scheme: &str,
     ca_file: Option<&Path>,
     nameless: Option<ServerName<'static>>,
 ) -> Result<ClientConfig, HttpClientError> {
@@ -38,7 +45,7 @@ fn of(
     };
     let mut roots = RootCertStore::empty();
     let mut named = Vec::new();
-    if url.scheme() == "https" {
+    if scheme == "https" {
         let found = add_those_of_the_system(&mut roots);
         match ca_file {
             Some(path) => named = add_named(&mut roots, path)?,
