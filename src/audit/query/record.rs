@@ -43,8 +43,12 @@ pub struct LogRecord<'l> {
     pub policies: Vec<LogText<'l>>,
     #[serde(borrow, default)]
     pub reason: LoggedReason<'l>,
+    #[serde(borrow, default)]
+    pub revision: LogText<'l>,
     pub duration_us: Option<u64>,
     pub error_code: Option<i64>,
+    #[serde(borrow, default)]
+    pub error_class: LogText<'l>,
     #[serde(borrow, default)]
     pub correlation: LoggedCorrelation<'l>,
     #[serde(borrow, default)]
@@ -57,6 +61,10 @@ pub struct LogRecord<'l> {
 pub struct LoggedAgent<'l> {
     #[serde(borrow)]
     pub id: LogText<'l>,
+    #[serde(borrow, default)]
+    pub asserted_name: LogText<'l>,
+    #[serde(borrow, default)]
+    pub roles: Vec<LogText<'l>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
