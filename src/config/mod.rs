@@ -45,7 +45,8 @@ pub use settings::{
     Durability, Guards, HttpListen, HttpUpstream, Isolated, Jwks, Jwt, JwtAlgorithm, Limits,
     Listen, ListenAuth, OnFault, OnRemoval, OtherMethods, Parents, Pinning, PlainHttp, Policy,
     Protocol, Ratchet, Redaction, Reload, Sanitizing, ServerAuth, StartupProbe, Strictness,
-    Symlinks, Syslog, Telemetry, ToolNames, Truncation, TruncationPreset, Upstream, Warnings,
+    Symlinks, Syslog, Telemetry, TelemetryLogs, ToolNames, Truncation, TruncationPreset, Upstream,
+    Warnings,
 };
 pub use upstream::INHERITED;
 pub use variables::Variables;

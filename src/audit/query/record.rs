@@ -55,6 +55,9 @@ pub struct LogRecord<'l> {
     pub sensitivity: LoggedSensitivity<'l>,
     #[serde(borrow, default)]
     pub redactions: Vec<LogText<'l>>,
+    /// The gate's span of the message, as W3C Trace Context.
+    #[serde(borrow, default)]
+    pub span: LogText<'l>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -251,8 +251,7 @@ fn trial(config: &Config, serves: Serves, upstreams: &Upstreams) -> StartupProbe
 
 /// The log, and what follows it.
 fn open_log(config: &Config, clock: &Arc<dyn Clock>, secrets: &Redactor) -> Result<Audit, Exit> {
-    let followers = followers::named(config)
-        .map_err(|cause| invalid(&format!("`audit.syslog.ca_file`: {cause}")))?;
+    let followers = followers::named(config).map_err(|cause| invalid(&cause))?;
     settings::audit(config, followers, Arc::clone(clock), secrets.clone())
         .map_err(|cause| invalid(&format!("`audit`: {cause}")))
 }
