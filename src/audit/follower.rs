@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::sink::{Lane, Sync};
 
@@ -18,6 +19,11 @@ pub trait Follower: Send + fmt::Debug {
     /// longer one.
     fn longest_line(&self) -> usize {
         usize::MAX
+    }
+
+    /// How long lines are gathered at least, where each delivery is dear.
+    fn gathers_for(&self) -> Duration {
+        Duration::ZERO
     }
 
     /// Brings whole lines there. After an error the same lines have to be given again, and go on after the

@@ -40,6 +40,8 @@ struct FollowerShared {
     clock: Arc<dyn Clock>,
     instance: Arc<str>,
     longest_line: usize,
+    /// How long lines are gathered.
+    nap: Duration,
 }
 
 #[derive(Debug, Default)]
@@ -86,6 +88,7 @@ impl FollowerHandle {
             clock,
             instance,
             longest_line: follower.longest_line(),
+            nap: pace.nap_beside.max(follower.gathers_for()),
         });
         let thread = Arc::clone(&shared);
         std::thread::Builder::new()
@@ -202,9 +205,7 @@ impl FollowerShared {
         // Who gathers lines for a while need not be woken for each of them.
         state = self
             .work
-            .wait_timeout_while(state, self.pace.nap_beside, |state| {
-                !state.closed && state.held < PIECE
-            })
+            .wait_timeout_while(state, self.nap, |state| !state.closed && state.held < PIECE)
             .unwrap_or_else(PoisonError::into_inner)
             .0;
         loop {

@@ -34,14 +34,22 @@ pub(super) struct LogLine<'r> {
 impl LogLine<'_> {
     /// Appends the line and its line feed.
     pub(super) fn write_to(&self, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
-        let start = out.len();
-        let written = self.serialize(&mut Serializer::with_formatter(&mut *out, OneLineFormatter));
-        match written {
-            Ok(()) => out.push(b'\n'),
-            Err(_) => out.truncate(start),
-        }
-        written
+        push_line(self, out)
     }
+}
+
+/// Appends a value as a line that no reader takes for anything else.
+pub(super) fn push_line(
+    value: &impl Serialize,
+    out: &mut Vec<u8>,
+) -> Result<(), serde_json::Error> {
+    let start = out.len();
+    let written = value.serialize(&mut Serializer::with_formatter(&mut *out, OneLineFormatter));
+    match written {
+        Ok(()) => out.push(b'\n'),
+        Err(_) => out.truncate(start),
+    }
+    written
 }
 
 /// RFC 3339 with six digits of a second, so that every line is as long and sorts as text.

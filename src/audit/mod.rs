@@ -20,6 +20,7 @@ mod jsonl;
 mod line;
 mod memory;
 mod observer;
+pub mod ocsf;
 pub mod query;
 mod queue;
 pub mod read;

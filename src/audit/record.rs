@@ -85,9 +85,23 @@ pub struct Record {
     pub redactions: Vec<Text>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<u64>,
-    /// Its place in a trace, if a collector receives this one. No part of the log.
-    #[serde(skip)]
+    /// Its place in a trace, if a collector receives this one. The log has the ids alone.
+    #[serde(
+        rename = "span",
+        serialize_with = "span",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub traced: Option<Box<TraceFields>>,
+}
+
+fn span<S: Serializer>(
+    traced: &Option<Box<TraceFields>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match traced {
+        Some(traced) => serializer.collect_str(&traced.span.own),
+        None => serializer.serialize_none(),
+    }
 }
 
 /// What a trace says of a message and the log does not.

@@ -21,8 +21,8 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 pub use approvals::{ApprovalsArgs, ApprovalsCommand, GateArgs};
 pub use audit::{
-    AuditArgs, AuditCommand, AuditFilters, AuditQueryArgs, AuditSummaryArgs, AuditTailArgs,
-    AuditVerifyArgs, RecordFormat,
+    AuditArgs, AuditCommand, AuditExportArgs, AuditFilters, AuditQueryArgs, AuditSummaryArgs,
+    AuditTailArgs, AuditVerifyArgs, ExportFormat, RecordFormat,
 };
 pub use check::{CheckArgs, CheckFormat, ValidateConfigArgs};
 #[cfg(feature = "demo")]

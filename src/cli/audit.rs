@@ -1,5 +1,6 @@
 //! `audit`: reads logs that the gate wrote.
 
+mod export;
 mod query;
 mod rows;
 mod scan;
@@ -26,6 +27,7 @@ pub fn run(args: &AuditArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> 
         AuditCommand::Query(args) => query::run(args, stdout, stderr),
         AuditCommand::Summary(args) => summary::run(args, stdout, stderr),
         AuditCommand::Tail(args) => tail::run(args, stdout, stderr),
+        AuditCommand::Export(args) => export::run(args, stdout, stderr),
     }
 }
 

@@ -45,8 +45,8 @@ pub use settings::{
     Durability, Guards, HttpListen, HttpUpstream, Isolated, Jwks, Jwt, JwtAlgorithm, Limits,
     Listen, ListenAuth, OnFault, OnRemoval, OtherMethods, Parents, Pinning, PlainHttp, Policy,
     Protocol, Ratchet, RecordedArguments, Redaction, Reload, Sanitizing, ServerAuth, StartupProbe,
-    Strictness, Symlinks, Syslog, Telemetry, ToolNames, Truncation, TruncationPreset, Upstream,
-    Warnings,
+    Strictness, Symlinks, Syslog, Telemetry, TelemetryLogs, ToolNames, Truncation,
+    TruncationPreset, Upstream, Warnings,
 };
 pub use upstream::INHERITED;
 pub use variables::Variables;

@@ -27,7 +27,7 @@ pub use network::{
     ListenAuth, PlainHttp, ServerAuth,
 };
 pub use ratchet::Ratchet;
-pub use telemetry::{Parents, Telemetry};
+pub use telemetry::{Parents, Telemetry, TelemetryLogs};
 
 /// Everything the gate was told: by `gate.toml`, or by the command line.
 #[derive(Debug, Clone)]

@@ -11,7 +11,7 @@ use super::authentication::SHORTEST_TOKEN;
 use super::errors::ConfigReason;
 use super::network::{is_loopback, web_url};
 use super::section::{ConfigField, ConfigSection};
-use super::settings::{Parents, PlainHttp, Telemetry};
+use super::settings::{Parents, PlainHttp, Telemetry, TelemetryLogs};
 use crate::secret;
 
 /// What the gate says itself, or what decides how a request is read.
@@ -38,8 +38,10 @@ pub(super) fn telemetry(mut section: ConfigSection<'_, '_>, base: &Path) -> Tele
     let plain_http = section
         .switch("allow_http", PlainHttp::Allowed, PlainHttp::LoopbackOnly)
         .unwrap_or(default.plain_http);
+    let logs = section.switch("logs", TelemetryLogs::On, TelemetryLogs::Off);
     let telemetry = Telemetry {
         endpoint,
+        logs: logs.unwrap_or(default.logs),
         secrets: secrets(&headers),
         headers,
         service: service.unwrap_or(default.service),

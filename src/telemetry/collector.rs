@@ -15,7 +15,7 @@ use url::Url;
 
 use super::settings::Settings;
 
-/// Where spans are sent.
+/// Where spans or logs are sent.
 pub(super) struct Collector {
     url: Url,
     headers: HeaderMap,
@@ -77,10 +77,10 @@ impl Collector {
         })
     }
 
-    /// Sends spans once; answers how many of them were refused.
-    pub(super) async fn send(&self, spans: Bytes) -> Result<u64, ExportFailure> {
+    /// Sends spans or logs once; answers how many of them were refused.
+    pub(super) async fn send(&self, items: Bytes) -> Result<u64, ExportFailure> {
         let asked = self.http.post(self.url.clone());
-        let asked = asked.headers(self.headers.clone()).body(spans).send();
+        let asked = asked.headers(self.headers.clone()).body(items).send();
         let response = asked.await.map_err(|error| unreached(&error))?;
         let status = response.status();
         match status.as_u16() {
@@ -120,7 +120,8 @@ fn told(code: u16, status: StatusCode) -> String {
     format!("its status is {}{advice}", status.as_u16())
 }
 
-/// The spans that a collector took only in part. An answer that cannot be read took all.
+/// How much a collector did not take. An answer that cannot be read took all. Answers to spans and logs
+/// have the same fields.
 async fn refused(mut response: Response) -> u64 {
     let mut text = Vec::new();
     while let Ok(Some(part)) = response.chunk().await {

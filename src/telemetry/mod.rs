@@ -1,5 +1,5 @@
 //! Traces for operators: one span for each message that is judged, sent to a collector as OTLP over
-//! HTTP.
+//! HTTP. And the records of the audit themselves, as logs ([`LogExporter`] follows it).
 //!
 //! Nothing here touches a message. What a span tells is made from the records of the audit
 //! ([`Spans`] observes them), on a thread of its own, which also sends it. What that thread cannot
@@ -14,6 +14,8 @@ mod collector;
 #[cfg(feature = "otel")]
 mod exporter;
 #[cfg(feature = "otel")]
+mod logs;
+#[cfg(feature = "otel")]
 mod queue;
 #[cfg(feature = "otel")]
 mod semconv;
@@ -26,11 +28,13 @@ mod spans;
 mod tests;
 
 #[cfg(not(feature = "otel"))]
-pub use absent::{ExportFigures, Exporter, SetupError, Spans};
+pub use absent::{ExportFigures, Exporter, LogExporter, SetupError, Spans};
 #[cfg(feature = "otel")]
 pub use collector::SetupError;
 #[cfg(feature = "otel")]
 pub use exporter::Exporter;
+#[cfg(feature = "otel")]
+pub use logs::LogExporter;
 #[cfg(feature = "otel")]
 pub use queue::ExportFigures;
 pub use settings::{Settings, Transport};

@@ -43,24 +43,14 @@ const REMOTE: u32 = 0x200;
 
 impl SpanEncoder {
     pub(super) fn request(&self, finished: &[FinishedSpan]) -> ExportTraceServiceRequest {
-        let scope = InstrumentationScope {
-            name: env!("CARGO_PKG_NAME").to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            ..InstrumentationScope::default()
-        };
-        let mut resource = Attributes::new(&self.redactor);
-        resource.text("service.name", &self.service);
-        resource.text("service.version", env!("CARGO_PKG_VERSION"));
+        let scope = scope();
         let spans = ScopeSpans {
             scope: Some(scope),
             spans: finished.iter().flat_map(|one| self.spans(one)).collect(),
             ..ScopeSpans::default()
         };
         let of_us = ResourceSpans {
-            resource: Some(Resource {
-                attributes: resource.list,
-                ..Resource::default()
-            }),
+            resource: Some(resource(&self.service, &self.redactor)),
             scope_spans: vec![spans],
             ..ResourceSpans::default()
         };
@@ -211,6 +201,26 @@ impl SpanEncoder {
     }
 }
 
+/// This program, as what makes spans and logs.
+pub(super) fn scope() -> InstrumentationScope {
+    InstrumentationScope {
+        name: env!("CARGO_PKG_NAME").to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        ..InstrumentationScope::default()
+    }
+}
+
+/// This gate.
+pub(super) fn resource(service: &str, redactor: &Redactor) -> Resource {
+    let mut attributes = Attributes::new(redactor);
+    attributes.text("service.name", service);
+    attributes.text("service.version", env!("CARGO_PKG_VERSION"));
+    Resource {
+        attributes: attributes.list,
+        ..Resource::default()
+    }
+}
+
 /// The tool that is called, if there is one of that name.
 fn tool(story: &AuditTrace) -> Option<&Text> {
     let calls = story.traced.method == Some(KnownMethod::ToolsCall);
@@ -227,7 +237,7 @@ fn is_revision(version: &Text) -> bool {
             .all(|byte| byte.is_ascii_digit() || byte == b'-')
 }
 
-fn flags(context: &TraceContext) -> u32 {
+pub(super) fn flags(context: &TraceContext) -> u32 {
     match context.sampled {
         Sampled::Yes => 1,
         Sampled::No => 0,

@@ -6,11 +6,11 @@ use std::time::Duration;
 use reqwest::header::{HeaderName, HeaderValue};
 use url::Url;
 
-/// Where spans go, and as whose.
+/// Where spans or logs go, and as whose.
 #[derive(Clone)]
 pub struct Settings {
-    /// Where the collector takes traces: its address with `/v1/traces`. Its path may be a secret of
-    /// the operator's.
+    /// Where the collector takes them: its address with `/v1/traces` or `/v1/logs`. Its path may be a
+    /// secret of the operator's.
     pub url: Url,
     /// What is sent with each request; marked as sensitive.
     pub headers: Vec<(HeaderName, HeaderValue)>,

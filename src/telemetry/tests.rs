@@ -15,8 +15,8 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
 use crate::audit::{
-    AuditEventSummary, AuditFault, AuditObserver, Decision, Direction, Kind, Reason, Record,
-    Redactor, TargetStatus, TraceFields,
+    AuditEventSummary, AuditFault, AuditObserver, Decision, Direction, Follower, Kind, Reason,
+    Record, Redactor, TargetStatus, TraceFields,
 };
 use crate::clock::SystemClock;
 use crate::upstream::http::client_tls;
@@ -71,7 +71,7 @@ impl Collector {
                 *asked - 1
             };
             let (status, rejected) = *answers.get(number).unwrap_or(answers.last().unwrap());
-            if status == 200 {
+            if status == 200 && head.starts_with("post /v1/traces ") {
                 let request = ExportTraceServiceRequest::decode(body.as_slice()).unwrap();
                 let scopes = request
                     .resource_spans
@@ -108,16 +108,20 @@ impl Collector {
     }
 }
 
-fn export(url: &url::Url) -> (Exporter, Arc<Spans>) {
+fn settings(url: &url::Url) -> Settings {
     let mut value = HeaderValue::from_static("Bearer key-0123456789");
     value.set_sensitive(true);
-    let settings = Settings {
+    Settings {
         url: url.clone(),
         headers: vec![(HeaderName::from_static("authorization"), value)],
         service: "tested".to_owned(),
         transport: Transport::Stdio,
         timeout: Duration::from_secs(30),
-    };
+    }
+}
+
+fn export(url: &url::Url) -> (Exporter, Arc<Spans>) {
+    let settings = settings(url);
     assert!(!format!("{settings:?}").contains("key-0123456789"));
     let tls = client_tls(url, None).unwrap();
     let secret = SecretString::from(SECRET.to_owned());
@@ -327,4 +331,32 @@ async fn without_a_collector_everything_is_dropped_and_counted() {
     call(&spans, 1, "a");
     exporter.close(ENOUGH).await;
     assert_eq!(spans.figures().dropped, 1);
+}
+
+#[tokio::test]
+async fn a_collector_of_logs_that_is_busy_is_asked_again_and_one_that_refuses_is_not() {
+    let lines = b"{\"version\":1,\"seq\":1}\nno record\n";
+    // Whether the lines have to be given again, after each request.
+    let cases: [(Answers, &[bool]); 4] = [
+        (&[(503, 0), (429, 0), (200, 0)], &[true, true, false]),
+        (&[(400, 0)], &[false]),
+        (&[(302, 0)], &[false]),
+        (&[(200, 1)], &[false]),
+    ];
+    for (answers, again) in cases {
+        let collector = Collector::start(answers).await;
+        let url = collector.url.join("/v1/logs").unwrap();
+        let settings = settings(&url);
+        let tls = client_tls(&url, None).unwrap();
+        // It waits on the thread of a follower, which no runtime has.
+        let follower = std::thread::spawn(move || {
+            let mut logs = LogExporter::new(&settings, tls).unwrap();
+            assert!(!format!("{logs:?}").contains("key-0123456789"));
+            let deliver = |_: &bool| logs.deliver(lines).is_err();
+            again.iter().map(deliver).collect::<Vec<_>>()
+        });
+        let said = tokio::task::spawn_blocking(|| follower.join().unwrap());
+        assert_eq!(said.await.unwrap(), again, "{answers:?}");
+        assert_eq!(*collector.asked.lock().unwrap(), again.len());
+    }
 }

@@ -19,6 +19,7 @@ mod policies;
 mod questions;
 mod reading;
 mod servers;
+mod shipping;
 mod tools;
 mod traces;
 mod trials;

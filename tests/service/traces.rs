@@ -32,14 +32,14 @@ const TOKEN: &str = "of-the-collector-0123456789";
 
 /// A collector, and what it was sent.
 #[derive(Debug, Clone)]
-struct Collector {
-    url: String,
-    requests: Arc<Mutex<Vec<Asked>>>,
+pub(super) struct Collector {
+    pub(super) url: String,
+    pub(super) requests: Arc<Mutex<Vec<Asked>>>,
     status: u16,
 }
 
 /// The head of a request, and its body.
-type Asked = (String, Vec<u8>);
+pub(super) type Asked = (String, Vec<u8>);
 
 /// One span, and whose it is.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ struct Told {
 }
 
 impl Collector {
-    fn start() -> Self {
+    pub(super) fn start() -> Self {
         Self::answering(200)
     }
 
@@ -113,7 +113,7 @@ impl Collector {
     }
 }
 
-fn attributes(list: &[KeyValue]) -> BTreeMap<String, String> {
+pub(super) fn attributes(list: &[KeyValue]) -> BTreeMap<String, String> {
     let text = |value: &Value| match value {
         Value::StringValue(text) => text.clone(),
         Value::IntValue(number) => number.to_string(),
@@ -131,7 +131,7 @@ fn attributes(list: &[KeyValue]) -> BTreeMap<String, String> {
     list.iter().map(one).collect()
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     let mut text = String::new();
     for byte in bytes {
         write!(text, "{byte:02x}").unwrap();
@@ -152,7 +152,7 @@ fn only<'t>(told: &'t [Told], service: &str, name: &str, kind: SpanKind) -> &'t 
 }
 
 /// Asks a gate to stop, and waits until it has.
-fn stop(gate: &mut Serving) {
+pub(super) fn stop(gate: &mut Serving) {
     let id = gate.child.id().to_string();
     assert!(Command::new("kill").arg(id).status().unwrap().success());
     eventually(|| match gate.child.try_wait().unwrap() {

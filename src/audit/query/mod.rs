@@ -4,7 +4,7 @@ mod filter;
 mod record;
 
 pub use filter::{Field, Filter};
-pub use record::{LineError, LogRecord};
+pub use record::{LineError, LogRecord, LogText};
 
 #[cfg(test)]
 mod tests;

@@ -43,20 +43,31 @@ pub struct LogRecord<'l> {
     pub policies: Vec<LogText<'l>>,
     #[serde(borrow, default)]
     pub reason: LoggedReason<'l>,
+    #[serde(borrow, default)]
+    pub revision: LogText<'l>,
     pub duration_us: Option<u64>,
     pub error_code: Option<i64>,
+    #[serde(borrow, default)]
+    pub error_class: LogText<'l>,
     #[serde(borrow, default)]
     pub correlation: LoggedCorrelation<'l>,
     #[serde(borrow, default)]
     pub sensitivity: LoggedSensitivity<'l>,
     #[serde(borrow, default)]
     pub redactions: Vec<LogText<'l>>,
+    /// The gate's span of the message, as W3C Trace Context.
+    #[serde(borrow, default)]
+    pub span: LogText<'l>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 pub struct LoggedAgent<'l> {
     #[serde(borrow)]
     pub id: LogText<'l>,
+    #[serde(borrow, default)]
+    pub asserted_name: LogText<'l>,
+    #[serde(borrow, default)]
+    pub roles: Vec<LogText<'l>>,
 }
 
 #[derive(Debug, Default, Deserialize)]

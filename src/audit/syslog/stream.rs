@@ -68,12 +68,11 @@ impl Stream {
             }
         }
         let kept = self.connection.take().and_then(Connection::if_open);
-        let mut connection = match kept {
-            Some(connection) => connection,
-            None => {
-                self.frames.begin_anew();
-                self.connect()?
-            }
+        let mut connection = if let Some(connection) = kept {
+            connection
+        } else {
+            self.frames.begin_anew();
+            self.connect()?
         };
         match self.frames.write_to(connection.writer()) {
             Ok(()) => {

@@ -83,6 +83,8 @@ async fn three_calls(audit: &Audit) {
     }
 }
 
+type Receive = Box<dyn Fn(&mut [u8]) -> usize>;
+
 #[tokio::test]
 async fn each_line_is_one_datagram_without_secrets() {
     let dir = tempfile::tempdir().unwrap();
@@ -92,7 +94,7 @@ async fn each_line_is_one_datagram_without_secrets() {
     let port = near.local_addr().unwrap().port();
     let receive_local = move |bytes: &mut [u8]| local.recv(bytes).unwrap();
     let receive_near = move |bytes: &mut [u8]| near.recv(bytes).unwrap();
-    let servers: [(String, Box<dyn Fn(&mut [u8]) -> usize>); 2] = [
+    let servers: [(String, Receive); 2] = [
         (format!("unix:{}", path.display()), Box::new(receive_local)),
         (format!("udp://127.0.0.1:{port}"), Box::new(receive_near)),
     ];

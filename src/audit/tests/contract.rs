@@ -317,9 +317,9 @@ fn the_documentation_has_the_numbers_of_the_code() {
     assert!(DOC.contains("tried again, at most a second apart"));
     assert_eq!(pace.grace, Duration::from_millis(500));
     assert!(DOC.contains("half a second after it has taken the last one"));
-    assert!(DOC.contains("4 MiB of lines may wait for the stream."));
+    assert!(DOC.contains("4 MiB of lines may wait for each."));
     assert_eq!(pace.nap_beside, Duration::from_millis(10));
-    assert!(DOC.contains("The stream has a line up to 10 ms after the file"));
+    assert!(DOC.contains("A follower has a line up to 10 ms after the file"));
     assert_eq!(pace.nap, Duration::from_millis(1));
     assert!(DOC.contains("about a millisecond's worth"));
     assert_eq!((Text::LIMIT, LIST_LIMIT), (1024, 64));

@@ -1,7 +1,7 @@
 //! Records with every field set, and with none.
 
 use super::super::*;
-use crate::wire::{Document, Limits};
+use crate::wire::{Document, Limits, Sampled, Span, SpanId, TraceContext, TraceId};
 
 /// Every field set; each string is what `text` says next.
 pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Record {
@@ -85,7 +85,21 @@ pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Re
         }],
         redactions: vec![text().into(), text().into()],
         lost: Some(3),
-        traced: None,
+        traced: Some(Box::new(TraceFields {
+            span: Span {
+                own: TraceContext {
+                    trace: TraceId::new([9; 16]).unwrap(),
+                    span: SpanId::new([7; 8]).unwrap(),
+                    sampled: Sampled::Yes,
+                },
+                parent: None,
+                beside: None,
+                onward: SpanId::new([8; 8]).unwrap(),
+            },
+            method: None,
+            version: None,
+            named: TargetStatus::Known,
+        })),
     }
 }
 

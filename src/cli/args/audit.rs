@@ -21,6 +21,7 @@ use crate::audit::{Decision, Direction, Kind};
   mcp-protector audit query audit.jsonl --decision block --since 24h
   mcp-protector audit summary audit.jsonl --policies policies/starter
   mcp-protector audit tail audit.jsonl --decision block
+  mcp-protector audit export audit.jsonl --format ocsf
   mcp-protector audit verify audit.jsonl"
 )]
 pub struct AuditArgs {
@@ -34,6 +35,7 @@ pub enum AuditCommand {
     Query(AuditQueryArgs),
     Summary(AuditSummaryArgs),
     Tail(AuditTailArgs),
+    Export(AuditExportArgs),
 }
 
 /// Print the records that match all filters.
@@ -116,6 +118,32 @@ pub struct AuditTailArgs {
     /// End after the decisions in the file.
     #[arg(long)]
     pub no_follow: bool,
+}
+
+/// Print the decisions that match all filters in another format, one event a line.
+///
+/// Standard error says how many records have no decision, and so no place in it.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+#[command(after_help = "Example:
+  mcp-protector audit export audit.jsonl --format ocsf --since 24h")]
+pub struct AuditExportArgs {
+    /// The files of the log, oldest first; `-` is standard input. gzip and zstd are decompressed.
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub filters: AuditFilters,
+
+    /// Format of the events.
+    #[arg(long, value_enum)]
+    pub format: ExportFormat,
+}
+
+/// The formats of other systems.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// Open Cybersecurity Schema Framework, API Activity.
+    Ocsf,
 }
 
 /// Filters of records.

@@ -174,6 +174,28 @@ fn each_format_has_all_records_and_steers_no_terminal() {
 }
 
 #[test]
+fn an_export_has_each_decision_in_its_order_and_says_what_it_left_out() {
+    let day = day();
+    let (exit, out, err) = audit("export --format ocsf", &[("log", day.as_bytes())]);
+    let note = "note: left out 1 record(s) without a decision\n";
+    assert_eq!((exit, err.as_str()), (Exit::Success, note));
+    assert!(
+        !out.replace('\n', "").contains(crate::unseen::misleads),
+        "{out:?}"
+    );
+    let events = out.lines().map(|line| line.parse().unwrap());
+    let events: Vec<serde_json::Value> = events.collect();
+    let times = events.iter().map(|it| &it["metadata"]["original_time"]);
+    let times: Vec<_> = times.map(|it| it.as_str().unwrap()).collect();
+    assert_eq!(times.len(), 7);
+    assert!(times.is_sorted());
+    assert_eq!(events[0]["time"], 1_795_292_043_512_u64);
+    let filtered = "export --format ocsf --decision block --tool delete_note";
+    let (_, out, err) = audit(filtered, &[("log", day.as_bytes())]);
+    assert_eq!((out.lines().count(), err.as_str()), (1, ""));
+}
+
+#[test]
 fn filters_of_one_kind_are_alternatives_and_of_several_kinds_conditions() {
     let day = day();
     let check = |filters: &str, times: &[&str]| {
@@ -306,6 +328,7 @@ fn a_closed_output_is_the_end_and_a_full_one_an_error() {
         "summary",
         "tail --no-follow",
         "tail",
+        "export --format ocsf",
     ] {
         let words = ["mcp-protector", "audit"]
             .into_iter()

@@ -2,25 +2,36 @@
 
 use crate::audit::Follower;
 use crate::audit::syslog::Syslog;
-use crate::config::{self, Config};
+use crate::config::Config;
 use crate::upstream::http::{HttpClientError, other_tls};
 
-/// The destinations that the configuration names. They connect once there is a record.
-pub(super) fn named(config: &Config) -> Result<Vec<Box<dyn Follower>>, HttpClientError> {
+use super::traces;
+
+/// The destinations that the configuration names, or what is wrong with one, told with its key. They connect
+/// once there is a record.
+pub(super) fn named(config: &Config) -> Result<Vec<Box<dyn Follower>>, String> {
     let mut followers: Vec<Box<dyn Follower>> = Vec::new();
-    if let Some(settings) = &config.audit.syslog {
-        followers.push(Box::new(syslog(settings)?));
+    if let Some(syslog) = syslog(config)? {
+        followers.push(Box::new(syslog));
+    }
+    let logs = traces::logs(config).map_err(|cause| format!("`telemetry`: {cause}"))?;
+    if let Some(logs) = logs {
+        followers.push(Box::new(logs));
     }
     Ok(followers)
 }
 
-/// What is wrong with the authorities of a server, told with their key.
+/// What is wrong with the authorities of a syslog server.
 pub(super) fn problem(config: &Config) -> Option<String> {
-    let cause = named(config).err()?;
-    Some(format!("`audit.syslog.ca_file`: {cause}"))
+    syslog(config).err()
 }
 
-fn syslog(settings: &config::Syslog) -> Result<Syslog, HttpClientError> {
+fn syslog(config: &Config) -> Result<Option<Syslog>, String> {
+    let Some(settings) = &config.audit.syslog else {
+        return Ok(None);
+    };
     let tls = || other_tls(settings.ca_file.as_deref());
-    Syslog::new(settings.address.clone(), settings.facility, tls)
+    let syslog = Syslog::new(settings.address.clone(), settings.facility, tls);
+    let told = |cause: HttpClientError| format!("`audit.syslog.ca_file`: {cause}");
+    syslog.map(Some).map_err(told)
 }

@@ -88,10 +88,7 @@ pub(super) async fn open(
     let admin = operators::settings(config, operators.as_ref())
         .map_err(|cause| invalid(&format!("`admin`: {cause}")))?;
     let metrics = admin.is_some().then(Arc::<Metrics>::default);
-    let followers = followers::named(config)
-        .map_err(|cause| invalid(&format!("`audit.syslog.ca_file`: {cause}")))?;
-    let audit = settings::audit(config, followers, Arc::clone(&clock), secrets.clone())
-        .map_err(|cause| invalid(&format!("`audit`: {cause}")))?;
+    let audit = open_log(config, &clock, &secrets)?;
     let traces = traces::start(config, &clock, &secrets)
         .map_err(|cause| invalid(&format!("`telemetry`: {cause}")))?;
     let (exporter, spans) = traces.unzip();
@@ -250,6 +247,13 @@ fn trial(config: &Config, serves: Serves, upstreams: &Upstreams) -> StartupProbe
         (Serves::One, Upstreams::Command { .. }) => StartupProbe::Off,
         (Serves::One, Upstreams::Http(_)) | (Serves::Many, _) => config.upstream.startup_probe,
     }
+}
+
+/// The log, and what follows it.
+fn open_log(config: &Config, clock: &Arc<dyn Clock>, secrets: &Redactor) -> Result<Audit, Exit> {
+    let followers = followers::named(config).map_err(|cause| invalid(&cause))?;
+    settings::audit(config, followers, Arc::clone(clock), secrets.clone())
+        .map_err(|cause| invalid(&format!("`audit`: {cause}")))
 }
 
 /// The log, and those who are told of its records.

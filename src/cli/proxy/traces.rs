@@ -1,4 +1,4 @@
-//! Traces: what the configuration means to those who send them.
+//! Traces and logs: what the configuration means to those who send them.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use tracing::info;
 
 use crate::audit::Redactor;
 use crate::clock::Clock;
-use crate::config::{Config, Listen, Parents};
+use crate::config::{Config, Listen, Parents, TelemetryLogs};
 use crate::gate::{Others, Share, Tracing};
 use crate::secret;
-use crate::telemetry::{Exporter, Settings, SetupError, Spans, Transport};
+use crate::telemetry::{Exporter, LogExporter, Settings, SetupError, Spans, Transport};
 use crate::upstream::http::{HttpClientError, client_tls};
 
 /// Why traces cannot be sent as the configuration says.
@@ -46,7 +46,7 @@ pub(super) fn start(
     clock: &Arc<dyn Clock>,
     secrets: &Redactor,
 ) -> Result<Option<(Exporter, Arc<Spans>)>, TracesError> {
-    let Some(settings) = settings(config)? else {
+    let Some(settings) = settings(config, "traces")? else {
         return Ok(None);
     };
     let tls = client_tls(&settings.url, config.telemetry.ca_file.as_deref())?;
@@ -58,7 +58,20 @@ pub(super) fn start(
     Ok(Some(started))
 }
 
-fn settings(config: &Config) -> Result<Option<Settings>, TracesError> {
+/// The follower that sends audit records there, if the configuration wants it.
+pub(super) fn logs(config: &Config) -> Result<Option<LogExporter>, TracesError> {
+    if config.telemetry.logs == TelemetryLogs::Off {
+        return Ok(None);
+    }
+    let Some(settings) = settings(config, "logs")? else {
+        return Ok(None);
+    };
+    let tls = client_tls(&settings.url, config.telemetry.ca_file.as_deref())?;
+    Ok(Some(LogExporter::new(&settings, tls)?))
+}
+
+/// Where spans or logs go: the path has the word for them.
+fn settings(config: &Config, signal: &str) -> Result<Option<Settings>, TracesError> {
     let telemetry = &config.telemetry;
     let Some(endpoint) = &telemetry.endpoint else {
         return Ok(None);
@@ -67,7 +80,7 @@ fn settings(config: &Config) -> Result<Option<Settings>, TracesError> {
     url.path_segments_mut()
         .map_err(|()| TracesError::Endpoint)?
         .pop_if_empty()
-        .extend(["v1", "traces"]);
+        .extend(["v1", signal]);
     let header = |(name, value): (&String, &secrecy::SecretString)| {
         let refused = || TracesError::Header(name.clone());
         let value = secret::header("", value).ok_or_else(refused)?;

@@ -16,6 +16,8 @@ pub struct Telemetry {
     /// The collector, without `/v1/traces`; no traces without it. Its path may be a secret of the
     /// operator's.
     pub endpoint: Option<Url>,
+    /// Whether audit records are sent there too.
+    pub logs: TelemetryLogs,
     /// Sent with each request, by their names in lower case.
     pub headers: BTreeMap<String, SecretString>,
     /// The words of those values that are long enough to be told from ordinary text: what is shown
@@ -34,6 +36,13 @@ pub struct Telemetry {
     pub plain_http: PlainHttp,
 }
 
+/// Whether a collector gets audit records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TelemetryLogs {
+    On,
+    Off,
+}
+
 /// Whether those who began a trace decide that it is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parents {
@@ -46,6 +55,7 @@ impl Default for Telemetry {
     fn default() -> Self {
         Self {
             endpoint: None,
+            logs: TelemetryLogs::Off,
             headers: BTreeMap::new(),
             secrets: Vec::new(),
             service: "mcp-protector".to_owned(),
@@ -67,6 +77,7 @@ impl fmt::Debug for Telemetry {
                 "origin",
                 &endpoint.map(|url| url.origin().ascii_serialization()),
             )
+            .field("logs", &self.logs)
             .field("headers", &self.headers)
             .field("secrets", &self.secrets.len())
             .field("service", &self.service)

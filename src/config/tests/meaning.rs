@@ -223,11 +223,7 @@ fn every_key_arrives_where_it_belongs() {
         signing_key_file: Some(PathBuf::from("/etc/gate/signing.pem")),
         checkpoint_interval: Duration::from_secs(10),
         digest_key_file: Some(PathBuf::from("/etc/gate/digest.key")),
-        syslog: Some(Syslog {
-            address: SyslogAddress::parse("tls://log.example.com:6514").unwrap(),
-            facility: Facility::Authpriv,
-            ca_file: Some(PathBuf::from("/etc/gate/log.pem")),
-        }),
+        syslog: None,
     };
     assert_eq!(config.audit, audit);
     let timeouts = [
@@ -249,6 +245,25 @@ fn every_key_arrives_where_it_belongs() {
     };
     assert_eq!(config.limits, limits);
     assert!(config.warnings.is_empty(), "{:?}", config.warnings);
+}
+
+#[test]
+fn a_syslog_server_has_an_address_a_facility_and_authorities() {
+    let syslog = |text: &str| valid_with(&format!("[audit.syslog]\n{text}")).audit.syslog;
+    let address = |text| SyslogAddress::parse(text).unwrap();
+    let expected = Syslog {
+        address: address("tls://log.example.com:6514"),
+        facility: Facility::Authpriv,
+        ca_file: Some(PathBuf::from("/etc/gate/log.pem")),
+    };
+    let all = "address = 'tls://Log.example.com'\nfacility = 'authpriv'\nca_file = 'log.pem'";
+    assert_eq!(syslog(all), Some(expected));
+    let least = Syslog {
+        address: address("unix:/dev/log"),
+        facility: Facility::Local0,
+        ca_file: None,
+    };
+    assert_eq!(syslog("address = 'unix:/dev/log'"), Some(least));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use secrecy::ExposeSecret;
 
 use super::{check_rest, valid_with};
-use crate::config::Parents;
+use crate::config::{Parents, TelemetryLogs};
 
 /// What is checked begins on line 3, behind an endpoint if there is none in it.
 #[track_caller]
@@ -34,7 +34,7 @@ fn traces_go_where_the_file_says_and_nowhere_without_it() {
     let telemetry = valid_with(
         "[telemetry]\notlp_endpoint = 'https://collector.example.com/otlp'\n\
          headers = { Authorization = 'Bearer ${TOKEN}', x-tenant = '7' }\n\
-         service_name = 'tickets'\nsample_ratio = 0.25\nparent_based = true\ntimeout = '3s'\nca_file = 'ca.pem'",
+         service_name = 'tickets'\nsample_ratio = 0.25\nparent_based = true\nlogs = true\ntimeout = '3s'\nca_file = 'ca.pem'",
     )
     .telemetry;
     let endpoint = telemetry.endpoint.unwrap();
@@ -55,6 +55,10 @@ fn traces_go_where_the_file_says_and_nowhere_without_it() {
     assert_eq!(secrets.collect::<Vec<_>>(), ["a-token-of-20-bytes!"]);
     assert_eq!(telemetry.service, "tickets");
     assert!((telemetry.sample_ratio - 0.25).abs() < f64::EPSILON);
+    assert_eq!(
+        (none.logs, telemetry.logs),
+        (TelemetryLogs::Off, TelemetryLogs::On)
+    );
     assert_eq!(none.parents, Parents::Sampled);
     assert_eq!(telemetry.parents, Parents::Believed);
     assert_eq!(telemetry.timeout, Duration::from_secs(3));
