@@ -86,22 +86,8 @@ pub struct Record {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<u64>,
     /// Its place in a trace, if a collector receives this one. The log has the ids alone.
-    #[serde(
-        rename = "span",
-        serialize_with = "span",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(rename = "span", skip_serializing_if = "Option::is_none")]
     pub traced: Option<Box<TraceFields>>,
-}
-
-fn span<S: Serializer>(
-    traced: &Option<Box<TraceFields>>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    match traced {
-        Some(traced) => serializer.collect_str(&traced.span.own),
-        None => serializer.serialize_none(),
-    }
 }
 
 /// What a trace says of a message and the log does not.
@@ -113,6 +99,12 @@ pub struct TraceFields {
     /// The revision that its sender speaks.
     pub version: Option<Text>,
     pub named: TargetStatus,
+}
+
+impl Serialize for TraceFields {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.span.own)
+    }
 }
 
 /// Whether there is what a message names.

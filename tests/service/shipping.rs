@@ -168,10 +168,11 @@ fn logs(collector: &Collector) -> Vec<LogRecord> {
 }
 
 fn body(log: &LogRecord) -> String {
-    match log.body.as_ref().unwrap().value.as_ref().unwrap() {
-        Value::StringValue(text) => text.clone(),
-        other => panic!("{other:?}"),
-    }
+    let value = log.body.as_ref().and_then(|it| it.value.as_ref());
+    let Some(Value::StringValue(text)) = value else {
+        panic!("{log:?}");
+    };
+    text.clone()
 }
 
 /// What a log record says beside the line is what the line says.

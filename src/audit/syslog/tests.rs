@@ -83,8 +83,10 @@ async fn three_calls(audit: &Audit) {
     }
 }
 
+#[cfg(unix)]
 type Receive = Box<dyn Fn(&mut [u8]) -> usize>;
 
+#[cfg(unix)]
 #[tokio::test]
 async fn each_line_is_one_datagram_without_secrets() {
     let dir = tempfile::tempdir().unwrap();
