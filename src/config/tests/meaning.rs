@@ -174,10 +174,6 @@ fn every_key_arrives_where_it_belongs() {
         checkpoint_interval = "10s"
         digest_key_file = "digest.key"
         arguments = "redacted"
-        [audit.syslog]
-        address = "tls://Log.example.com"
-        facility = "authpriv"
-        ca_file = "log.pem"
         [limits]
         max_message_bytes = "1MiB"
         max_message_bytes_to_agent = 2_000_000
