@@ -63,7 +63,17 @@ impl Body {
 
     /// Whether nothing was cut off or taken out of the value with this JSON text.
     pub fn is_whole(text: &str) -> bool {
-        !text.contains(REDACTED) && !text.contains(Self::CUT)
+        !Self::is_redacted(text) && !Self::is_cut(text)
+    }
+
+    /// Whether something was taken out.
+    pub fn is_redacted(text: &str) -> bool {
+        text.contains(REDACTED)
+    }
+
+    /// Whether something was cut off.
+    pub fn is_cut(text: &str) -> bool {
+        text.contains(Self::CUT)
     }
 
     pub fn of(value: Value<'_>) -> Self {

@@ -35,13 +35,13 @@ pub struct Observations {
 #[derive(Debug, Default, Clone)]
 pub(super) struct ToolUse {
     pub(super) calls: u64,
-    /// Those whose arguments are recorded whole.
+    /// Those whose arguments are recorded, and nothing of them is cut off.
     pub(super) whole: u64,
     /// Strings by the place of their argument, a JSON pointer in which `*` is any item of a list.
     pub(super) arguments: BTreeMap<String, ArgumentUse>,
     /// Some arguments are not among them.
     pub(super) is_overfull: bool,
-    /// The arguments of the first of the whole ones.
+    /// The arguments of the first from which nothing was taken out.
     pub(super) example: Option<String>,
     /// The highest sensitivity of a session that called it.
     pub(super) level: i64,
@@ -116,10 +116,12 @@ impl Observations {
             .and_then(|name| level_of(&name));
         used.level = used.level.max(level.unwrap_or(0));
         let arguments = record.get("arguments");
-        if let Some(arguments) = arguments.filter(|it| Body::is_whole(it.text())) {
+        if let Some(arguments) = arguments.filter(|it| !Body::is_cut(it.text())) {
             used.whole += 1;
-            used.example
-                .get_or_insert_with(|| arguments.text().to_owned());
+            if !Body::is_redacted(arguments.text()) {
+                used.example
+                    .get_or_insert_with(|| arguments.text().to_owned());
+            }
             let mut seen = BTreeSet::new();
             used.see(arguments, &mut String::new(), &mut seen);
             for pointer in seen {
@@ -212,6 +214,7 @@ impl ToolUse {
                 if has_room {
                     let argument = self.arguments.entry(pointer.clone()).or_default();
                     argument.see(value);
+                    argument.is_open |= Body::is_redacted(pointer);
                     seen.insert(pointer.clone());
                 } else {
                     self.is_overfull = true;
@@ -241,8 +244,8 @@ impl ToolUse {
 impl ArgumentUse {
     fn see(&mut self, value: Value<'_>) {
         match value.as_str() {
-            Some(text) => self.keep(text.into_owned()),
-            None => self.is_open = true,
+            Some(text) if !Body::is_redacted(&text) => self.keep(text.into_owned()),
+            Some(_) | None => self.is_open = true,
         }
     }
 

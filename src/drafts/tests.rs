@@ -47,6 +47,10 @@ fn a_draft_is_as_narrow_as_what_passed() {
             r#"{"path":"/srv/out/z.txt","content":"anything"}"#,
         ),
         call("fetch_page", r#"{"url":"https://docs.example/x"}"#),
+        call(
+            "read_note",
+            r#"{"path":"/srv/a/z.txt","token":"[redacted:github-token]"}"#,
+        ),
         line("tool_call", "tools/call", "listUsers", ""),
         line("request", "resources/read", "guide://intro", ""),
         line("request", "prompts/get", "review", ""),

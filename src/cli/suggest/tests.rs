@@ -51,6 +51,7 @@ fn text() -> impl Strategy<Value = Value> {
             "/",
             "file:///srv/a",
             "http://",
+            "[redacted:github-token]",
             "a\"b\\\u{202e}"
         ])
         .prop_map(Value::from),
