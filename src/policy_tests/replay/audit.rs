@@ -31,6 +31,8 @@ struct Circumstances<'q> {
     agent: &'q Agent,
     client: ClientFacts,
     server: &'q Server,
+    /// How the agent is connected, if the record tells.
+    transport: Option<&'q str>,
     level: Option<i64>,
     /// The arguments of a call and what they reach for, if they are recorded.
     sent: Option<(&'q Arguments<'q>, &'q Targets)>,
@@ -122,6 +124,7 @@ impl RecordedDecision {
             agent: &agent,
             client,
             server: &server,
+            transport: self.transport.as_deref(),
             level: self.level(snapshot, context.levels),
             sent: sent
                 .as_ref()
@@ -225,8 +228,7 @@ impl RecordedDecision {
             action: asked.action,
             resource: asked.about,
             server: circumstances.server,
-            // An agent behind standard streams is known by nothing else.
-            transport: (self.agent.id == "stdio").then_some("stdio"),
+            transport: circumstances.transport,
             level: circumstances.level,
             now_ms: self.now_ms,
             message: None,
@@ -251,7 +253,7 @@ impl RecordedDecision {
             resource: asked.about,
             env: Environment {
                 server: circumstances.server,
-                transport: "stdio",
+                transport: circumstances.transport.unwrap_or("stdio"),
                 protocol: super::super::lines::PROTOCOL,
                 now_ms: self.now_ms.unwrap_or_default(),
                 peer: None,

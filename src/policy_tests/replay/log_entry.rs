@@ -32,6 +32,8 @@ pub(in super::super) struct RecordedDecision {
     pub(super) role: RecordRole,
     pub(super) target: String,
     pub(super) agent: RecordedAgent,
+    /// How the agent is connected, if the record tells.
+    pub(super) transport: Option<String>,
     pub(super) upstream: String,
     pub(super) now_ms: Option<i64>,
     /// How sensitive what the session had read was, under the labels of that day.
@@ -120,6 +122,7 @@ impl LogEntry {
                 roles: names(&["agent", "roles"]),
                 user: at(&["agent", "user"]).map(Cow::into_owned),
             },
+            transport: at(&["transports", "agent"]).map(Cow::into_owned),
             upstream: text(&["upstream"]),
             now_ms: at(&["timestamp"])
                 .and_then(|time| time.parse::<Timestamp>().ok())

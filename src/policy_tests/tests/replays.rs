@@ -43,7 +43,7 @@ fn record(kind: &str, changes: &Value) -> String {
     let mut record = json!({
         "version": 1, "seq": 7, "timestamp": "2026-07-01T00:00:00.000001Z", "instance": "5f2b8c0d91e6a374",
         "kind": kind, "session_id": "s", "agent": { "id": "stdio", "asserted_name": "ide" },
-        "upstream": "files", "direction": "agent_to_upstream", "method": "tools/call",
+        "upstream": "files", "transports": { "agent": "stdio", "upstream": "stdio" }, "direction": "agent_to_upstream", "method": "tools/call",
         "decision": "ALLOW", "stage": "forward", "revision": "0000", "duration_us": 9,
     });
     for (key, value) in changes.as_object().unwrap() {
@@ -254,6 +254,22 @@ fn an_agent_that_the_fixture_does_not_name_is_who_the_record_says() {
     let anna = r#"@id("anna") permit (principal in Mcp::User::"anna", action, resource == Mcp::Tool::"admin");"#;
     check_with(anna, &by(json!({ "id": "x", "user": "anna" })), "same");
     check_with(anna, &by(json!({ "id": "x", "user": "otto" })), "changed: ");
+}
+
+#[test]
+fn an_agent_is_connected_as_the_record_says() {
+    let local = r#"@id("local") permit (principal, action, resource == Mcp::Tool::"other")
+when { context.env.transport == "stdio" };"#;
+    let over = |agent: Value| {
+        let transports = (!agent.is_null()).then(|| json!({ "agent": agent, "upstream": "stdio" }));
+        record(
+            "tool_call",
+            &json!({ "target": "other", "transports": transports }),
+        )
+    };
+    check_with(local, &over(json!("stdio")), "same");
+    check_with(local, &over(json!("http")), "changed: ");
+    check_with(local, &over(Value::Null), UNRECORDED);
 }
 
 #[test]
