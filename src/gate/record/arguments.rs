@@ -53,9 +53,11 @@ fn show(arguments: Value<'_>, rules: &SecretRules, record: &mut Record) {
     if named {
         return;
     }
+    let is_long = arguments.text().len() > Body::LIMIT;
     let mut shown = Body::of(arguments);
     shown.replace(&mut |text| {
-        let held = |whole: &str| whole == text || (!text.is_empty() && whole.starts_with(text));
+        // Of long arguments a string may be there in part.
+        let held = |whole: &str| whole == text || (is_long && whole.starts_with(text));
         let mut strings = found.strings.iter();
         let credential = strings.find(|it| it.value.as_str().is_some_and(|whole| held(&whole)));
         credential.map(|it| it.without.clone())

@@ -16,7 +16,7 @@ use crate::policy::{
 use crate::wire::{Document, Extensions, KnownMethod, Limits, Side};
 
 /// Why a call is not judged that policies would ask a person about.
-const UNANSWERED: &str = "a person would be asked now, and the record has no answer";
+const UNANSWERED: &str = "a person would be asked now, and the answer is not known";
 
 /// What policies were asked.
 struct RecordedRequest<'q> {
@@ -192,11 +192,7 @@ impl RecordedDecision {
         }
         let reasons = deciding();
         if !allowed && asks(&reasons) {
-            return if self.is_consented {
-                CurrentDecision::Same
-            } else {
-                unknown(UNANSWERED)
-            };
+            return unknown(UNANSWERED);
         }
         let ids = reasons
             .iter()

@@ -9,6 +9,18 @@ use crate::audit::{self, Body, MARKER};
 use crate::gate::Stage;
 use crate::wire::{Side, Value};
 
+/// Codes of refusals that are the gate's own, at the step at which policies decide.
+const OF_THE_GATE: [&str; 5] = [
+    "unknown_tool",
+    "look_alike",
+    "not_ascii",
+    "session_store_full",
+    "request_state_mismatch",
+];
+
+/// What records add to the name of a server that is the isolated one.
+const ISOLATED: &str = " (isolated)";
+
 /// The most items of a list that the log has whole.
 const MOST_ROLES: usize = 64;
 
@@ -44,8 +56,6 @@ pub(in super::super) struct RecordedDecision {
     pub(super) policies: Vec<String>,
     /// The arguments of a call as JSON text, if the record has them whole.
     pub(super) arguments: Option<String>,
-    /// A person had agreed.
-    pub(super) is_consented: bool,
     /// The record was cut, or something was taken out of it.
     pub(super) incomplete: bool,
 }
@@ -92,8 +102,8 @@ impl LogEntry {
         let by_policy = text(&["stage"]) == Stage::Decide.name();
         let was = match at(&["decision"])?.as_ref() {
             "ALLOW" => TestDecision::Allow,
-            // That a tool is not there, no policy changes.
-            "BLOCK" if by_policy && code != "unknown_tool" => TestDecision::Deny,
+            // What the gate refuses by itself, no policy changes.
+            "BLOCK" if by_policy && !OF_THE_GATE.contains(&code.as_str()) => TestDecision::Deny,
             "ERROR" if by_policy && code == "engine_fault" => TestDecision::Deny,
             _ => return None,
         };
@@ -123,7 +133,7 @@ impl LogEntry {
                 user: at(&["agent", "user"]).map(Cow::into_owned),
             },
             transport: at(&["transports", "agent"]).map(Cow::into_owned),
-            upstream: text(&["upstream"]),
+            upstream: text(&["upstream"]).trim_end_matches(ISOLATED).to_owned(),
             now_ms: at(&["timestamp"])
                 .and_then(|time| time.parse::<Timestamp>().ok())
                 .map(Timestamp::as_millisecond),
@@ -135,7 +145,6 @@ impl LogEntry {
                 .get("arguments")
                 .filter(|it| Body::is_whole(it.text()))
                 .map(|it| it.text().to_owned()),
-            is_consented: at(&["consent", "outcome"]).is_some_and(|outcome| outcome == "granted"),
             incomplete: false,
         };
         let agent = &recorded.agent;

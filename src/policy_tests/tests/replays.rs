@@ -317,7 +317,7 @@ when {{ {condition} }};"
 fn what_a_person_would_be_asked_is_not_denied() {
     let asks = r#"@id("ask") @requires_consent
 forbid (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"read");"#;
-    let unanswered = "unknown: a person would be asked now, and the record has no answer";
+    let unanswered = "unknown: a person would be asked now, and the answer is not known";
     check_with(asks, &call("read"), unanswered);
     let answered = |outcome: &str| {
         let consent = json!({ "ticket": "3f0a", "outcome": outcome });
@@ -326,7 +326,7 @@ forbid (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"r
             &json!({ "target": "read", "consent": consent }),
         )
     };
-    check_with(asks, &answered("granted"), "same");
+    check_with(asks, &answered("granted"), unanswered);
     let also = format!(
         "{asks}\n@id(\"hard\") forbid (principal, action, resource == Mcp::Tool::\"read\");"
     );
