@@ -109,7 +109,8 @@ impl Gate {
                 let asks =
                     |method| understand::ask(method, Asks::Agent, message.params(), Look::AWAY);
                 if let Some(Ok((target, _))) = method.map(asks) {
-                    trail.asks(&target, &message, &self.settings.arguments);
+                    let current = self.policy.current();
+                    trail.asks(&target, &message, self.argument_recorder(&current));
                 }
                 refusal
             }

@@ -22,7 +22,7 @@ use super::settings::{Level, Secrets, Treatment};
 use super::text;
 
 /// What credentials look like where only policies ask.
-static BUILTIN: LazyLock<SecretRules> = LazyLock::new(SecretRules::builtin);
+pub(super) static BUILTIN: LazyLock<SecretRules> = LazyLock::new(SecretRules::builtin);
 
 /// What is looked for in a message before it is judged: what some policy asks for, so that nothing
 /// is spent where none does.

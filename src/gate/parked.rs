@@ -171,9 +171,10 @@ impl Gate {
         }
         if let Ok(message) = Message::decode(&parked.frame, &self.settings.from_agent) {
             trail.decoded(talk, &message, Side::Agent);
-            trail.asks(&parked.target, &message, &self.settings.arguments);
+            let current = self.policy.current();
+            trail.asks(&parked.target, &message, self.argument_recorder(&current));
             trail.method = message.method().and_then(Method::known);
-            trail.needs(&parked.target, &talk.session, &self.policy.current());
+            trail.needs(&parked.target, &talk.session, &current);
         }
         let refusal = if parked.cancelled {
             // Who cancels expects no answer.

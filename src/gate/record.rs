@@ -1,6 +1,6 @@
 //! What the audit will say of a message: gathered step by step, written before it leaves.
 
-mod arguments;
+pub(super) mod arguments;
 mod call;
 mod consent;
 mod correlation;
@@ -29,6 +29,7 @@ use crate::wire::{
     TransportHeaders, WorkIds,
 };
 
+use self::arguments::ArgumentRecorder;
 use super::bridged::Source;
 use super::consent::Brought;
 use super::decide::Allowed;
@@ -39,7 +40,7 @@ use super::own::Occasion;
 use super::ratchet;
 use super::rates::Counted;
 use super::sent::Sent;
-use super::settings::{RecordedArguments, Settings};
+use super::settings::Settings;
 use super::talk::Talk;
 use super::understand::Understood;
 
@@ -375,11 +376,8 @@ impl Trail {
         match &understood.identified.role {
             Role::Request { .. } => {
                 self.needs(&understood.target, session, snapshot);
-                self.asks(
-                    &understood.target,
-                    understood.identified.message,
-                    &settings.arguments,
-                );
+                let recorder = ArgumentRecorder::new(settings, snapshot);
+                self.asks(&understood.target, understood.identified.message, recorder);
             }
             Role::Notification { .. } | Role::Reply(_) => self.about(&understood.target),
         }
@@ -390,10 +388,10 @@ impl Trail {
         &mut self,
         target: &Target,
         message: &Message,
-        recorded: &RecordedArguments,
+        recorder: ArgumentRecorder<'_>,
     ) {
         self.about(target);
-        arguments::record(target, message, recorded, &mut self.record);
+        recorder.record(target, message, &mut self.record);
     }
 
     /// The message says that a tool has failed.

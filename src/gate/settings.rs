@@ -228,7 +228,7 @@ pub enum RecordedArguments {
     Nothing,
     Digest(DigestKey),
     /// The digest, and the arguments without what looks like a credential.
-    Redacted(DigestKey, Arc<SecretRules>),
+    Redacted(DigestKey),
 }
 
 /// What happens where a message is not what a guard asks for.

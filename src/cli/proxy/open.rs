@@ -232,7 +232,7 @@ fn trials(
 fn serving(config: &Config, judging: gate::Settings) -> Result<gate::Settings, Exit> {
     let digests = settings::digests(&config.audit).map_err(|cause| invalid(&cause))?;
     Ok(gate::Settings {
-        arguments: settings::arguments(&config.audit, digests, &judging),
+        arguments: settings::arguments(&config.audit, digests),
         tracing: traces::tracing(config),
         eras: gate::Eras::Asked,
         over_http: settings::over_http(config),

