@@ -10,7 +10,7 @@ use super::{CurrentDecision, DecisionComparison};
 use crate::gate;
 use crate::policy::{
     Action, ActionName, Agent, Arguments, Client, ClientFacts, Consent, Decision, Environment,
-    Facts, LOCK_DRIFT, LOCKED_ARGUMENTS, Lock, Nothing, OnDeny, PartialRequest, Pin,
+    Facts, LOCK_DRIFT, LOCKED_ARGUMENTS, Lock, Nothing, Obligation, OnDeny, PartialRequest, Pin,
     PolicySnapshot, Principal, Reason, Resource, Server, SessionState, Targets,
 };
 use crate::wire::{Document, Extensions, KnownMethod, Limits, Side};
@@ -187,8 +187,16 @@ impl RecordedDecision {
                 return unknown("other policies let it pass then, perhaps with what it asked for");
             }
         }
+        if allowed && self.is_sent_otherwise(&questions, circumstances, snapshot) {
+            return unknown("the gate would send it in canonical spelling, and evaluate that too");
+        }
         if now == self.was {
             return CurrentDecision::Same;
+        }
+        // Of links in a path, only the gate knew where they led.
+        let has_paths = !snapshot.labels().path_pointers(&self.target).is_empty();
+        if allowed && has_paths && circumstances.sent.is_some() {
+            return unknown("links in its paths are not recorded");
         }
         let reasons = deciding();
         if !allowed && asks(&reasons) {
@@ -198,6 +206,29 @@ impl RecordedDecision {
             .iter()
             .map(|reason| reason.policy.as_str().to_owned());
         CurrentDecision::certain(self.was, now, ids.collect())
+    }
+
+    /// Whether an allowing rule obliges the gate to rewrite what it sends.
+    fn is_sent_otherwise(
+        &self,
+        questions: &[RecordedRequest<'_>],
+        circumstances: &Circumstances<'_>,
+        snapshot: &PolicySnapshot,
+    ) -> bool {
+        let nothing = Nothing::default();
+        questions.iter().any(|asked| {
+            let said = asked.message(circumstances);
+            let action = said.unwrap_or_else(|| Action::bare(asked.action, &nothing));
+            match snapshot.judge(&self.facts(asked, action, circumstances)) {
+                Decision::Allow(allowance) => allowance.obligations.iter().any(|obligation| {
+                    matches!(
+                        obligation,
+                        Obligation::CanonicalPaths | Obligation::CanonicalUris
+                    )
+                }),
+                Decision::Deny(_) => false,
+            }
+        })
     }
 
     /// How sensitive the session was, if that is known.

@@ -58,7 +58,13 @@ impl ReplayJudge {
     /// Judges a record again, with the sensitivity that it has for its session. `None` of a record that holds
     /// no decision of policies.
     pub fn judge(&self, line: &[u8]) -> Option<JudgedRecord> {
-        let document = Document::decode(line, &Limits::default()).ok()?;
+        let Ok(document) = Document::decode(line, &Limits::default()) else {
+            return Some(JudgedRecord {
+                about: "something".to_owned(),
+                was: TestDecision::Deny,
+                now: ReplayedDecision::Unknown("the record cannot be read".to_owned()),
+            });
+        };
         let LogEntry::Decided(recorded) = LogEntry::of(document.root(), 0)? else {
             return None;
         };

@@ -273,6 +273,32 @@ when { context.env.transport == "stdio" };"#;
 }
 
 #[test]
+fn refusals_of_the_gate_are_not_compared_and_the_isolated_server_has_its_name() {
+    for code in [
+        "look_alike",
+        "not_ascii",
+        "session_store_full",
+        "request_state_mismatch",
+    ] {
+        let refused = json!({ "target": "read", "decision": "BLOCK", "stage": "decide",
+            "reason": { "code": code } });
+        check(&record("tool_call", &refused), "nothing");
+    }
+    let files = r#"@id("of-server") permit (principal, action in Mcp::Action::"call_tool", resource in Mcp::Server::"files");"#;
+    let isolated = json!({ "target": "other", "upstream": "files (isolated)" });
+    check_with(files, &record("tool_call", &isolated), "same");
+}
+
+#[test]
+fn what_would_be_sent_in_another_spelling_is_not_known() {
+    let canonical = r#"@id("canonical") @obligation_canonical("paths")
+permit (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"other");"#;
+    let sent = json!({ "target": "other", "arguments": { "path": "/srv/a/../b" } });
+    let why = "unknown: the gate would send it in canonical spelling, and evaluate that too";
+    check_with(canonical, &record("tool_call", &sent), why);
+}
+
+#[test]
 fn recorded_arguments_are_judged_as_they_are() {
     let with = |target: &str, arguments: Value| {
         record(

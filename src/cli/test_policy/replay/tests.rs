@@ -87,11 +87,13 @@ fn changes_are_told_in_groups_with_one_example_each() {
             "send",
             r#","sensitivity":{"before":"SECRET","after":"SECRET"}"#,
         ),
+        // An older gate could write one name twice.
+        call(14, "read", r#","arguments":{"a":1,"a":2}"#),
         r#"{"version":1,"seq":13,"ki"#.to_owned(),
     ]);
     let (exit, out, _) = replayed(dir.path(), "DIR/pack --replay DIR/log");
     let (summary, groups) = out.split_once("; revision ").unwrap();
-    assert_eq!(summary, "3 decisions stay, 6 change, 3 cannot be judged");
+    assert_eq!(summary, "3 decisions stay, 6 change, 4 cannot be judged");
     assert_eq!(exit, Exit::TestsFailed);
     insta::assert_snapshot!(groups.split_once('\n').unwrap().1);
 }
