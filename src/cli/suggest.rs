@@ -9,7 +9,8 @@ use super::audit::sources;
 use super::exit::Exit;
 use super::test_policy::{ReplayFailure, ReplayReport, replay_logs};
 use super::{heard, proxy, report};
-use crate::audit::read::{Piece, ReadError, read};
+use crate::audit::query::{LineError, LogRecord};
+use crate::audit::read::{Piece, Position, ReadError, read};
 use crate::drafts::{Draft, Observations};
 use crate::findings::printable;
 use crate::loading;
@@ -25,6 +26,8 @@ enum SuggestFailure {
     StandardInput,
     #[error(transparent)]
     Read(#[from] ReadError),
+    #[error("{at}: {error}")]
+    Line { at: Position, error: LineError },
     #[error(transparent)]
     Replay(#[from] ReplayFailure),
     #[error("the log has no message of an agent that passed")]
@@ -94,19 +97,30 @@ fn suggest(logs: &[PathBuf], output: &Path) -> Result<(Draft, u64, ReplayReport)
     Ok((draft, seen.left_out(), replayed))
 }
 
-fn observe(logs: &[PathBuf]) -> Result<Observations, ReadError> {
+fn observe(logs: &[PathBuf]) -> Result<Observations, SuggestFailure> {
     let map = |piece: &Piece| {
         let mut seen = Observations::default();
-        piece.lines().for_each(|(_, line)| seen.add(line));
-        seen
+        for (number, line) in piece.lines() {
+            match LogRecord::parse(line) {
+                Ok(_) => seen.add(line),
+                Err(LineError::Half) => {}
+                Err(error) => return Err((number, error)),
+            }
+        }
+        Ok(seen)
     };
     let mut all = Observations::default();
-    let stopped: Option<()> = read(&sources(logs), map, |_, seen| {
-        all.merge(seen);
-        ControlFlow::Continue(())
+    let stopped = read(&sources(logs), map, |piece, seen| match seen {
+        Ok(seen) => {
+            all.merge(seen);
+            ControlFlow::Continue(())
+        }
+        Err((line, error)) => {
+            let at = piece.position(line);
+            ControlFlow::Break(SuggestFailure::Line { at, error })
+        }
     })?;
-    debug_assert!(stopped.is_none(), "nothing stops it");
-    Ok(all)
+    stopped.map_or(Ok(all), Err)
 }
 
 fn tell(

@@ -1,6 +1,5 @@
 //! The files of a draft.
 
-use super::narrowing::directories;
 use super::observation::Observations;
 use super::tool_draft::ToolDraft;
 use super::{labels, policies, tests_file};
@@ -17,8 +16,8 @@ impl Draft {
         let drafts: Vec<ToolDraft<'_>> = tools
             .map(|(name, used)| ToolDraft::new(name, used))
             .collect();
-        let paths = drafts.iter().flat_map(ToolDraft::paths);
-        let roots = labels::root_names(directories(paths.flat_map(|(_, paths)| paths)));
+        let directories = drafts.iter().flat_map(|draft| &draft.directories);
+        let roots = labels::root_names(directories.cloned().collect());
         let mut files = vec![
             ("draft.cedar", policies::policies(seen, &drafts, &roots)),
             ("tools.toml", labels::tools(&drafts)),

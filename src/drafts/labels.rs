@@ -33,6 +33,12 @@ pub(super) fn tools(drafts: &[ToolDraft<'_>]) -> String {
         if !urls.is_empty() {
             out.extend([format!("urls       = [{urls}]\n")]);
         }
+        if draft.is_called_when_closed {
+            out.push_str(
+                "# It seems to connect. With that label it would be closed to sessions that have read confidential data,\n\
+                 # which have called it.\n",
+            );
+        }
         if draft.asks() {
             out.push_str("consent    = \"always\"\n");
         }
@@ -49,7 +55,7 @@ pub(super) fn roots(drafts: &[ToolDraft<'_>], roots: &RootNames) -> Option<Strin
     for (directory, name) in roots {
         let is_written = drafts
             .iter()
-            .any(|draft| !draft.reads && draft.roots(roots).contains(&name.as_str()));
+            .any(|draft| !draft.reads && draft.own_roots(roots).contains(&name.as_str()));
         out.extend([format!("\n[roots.{}]\n", quote::toml(name))]);
         out.extend([format!("path     = {}\n", quote::toml(directory))]);
         out.extend([format!("writable = {is_written}\n")]);

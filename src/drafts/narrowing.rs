@@ -1,6 +1,6 @@
 //! What the values of one argument have in common.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::observation::{ArgumentUse, MOST_VALUES, ToolUse};
 use crate::policy::host_in;
@@ -15,7 +15,7 @@ const CALLS_FOR_EACH: u64 = 4;
 /// The longest value that a policy lists, in bytes.
 const LONGEST: usize = 64;
 
-/// The most directories of all tools; more are told by those above them.
+/// The most directories of one tool; of more, those above them are taken.
 const MOST_DIRECTORIES: usize = 32;
 
 /// What an argument may be.
@@ -75,28 +75,40 @@ fn is_plain_path(text: &str) -> bool {
     rest.split('/').all(is_plain_name)
 }
 
-/// Directories that none lies below another of, with all these paths in or below them.
+/// Directories that none lies below another of, with all these paths in or below them. `None` if there are too
+/// many with nothing in common.
 ///
-/// A path whose last name has no dot is taken for a directory itself.
-pub(super) fn directories<'p>(paths: impl IntoIterator<Item = &'p String>) -> BTreeSet<String> {
-    let own = |path: &'p String| match path.rsplit_once('/') {
-        Some((parent, name)) if name.contains('.') && !parent.is_empty() => parent,
-        Some(_) | None => path.as_str(),
-    };
-    let mut found = outermost(paths.into_iter().map(own).map(str::to_owned).collect());
-    while found.len() > MOST_DIRECTORIES {
-        let deepest = found.iter().max_by_key(|path| path.matches('/').count());
-        let Some((parent, _)) = deepest.and_then(|path| path.rsplit_once('/')) else {
-            break;
-        };
-        if parent.is_empty() {
-            break;
-        }
-        let parent = parent.to_owned();
-        found.insert(parent);
-        found = outermost(found);
+/// Several paths beside each other stand for their directory, and a single one for itself.
+pub(super) fn directories(paths: &BTreeSet<&String>) -> Option<BTreeSet<String>> {
+    let mut children: BTreeMap<&str, usize> = BTreeMap::new();
+    for path in paths {
+        *children.entry(above(path)).or_default() += 1;
     }
-    found
+    let own = |path: &String| match above(path) {
+        parent if !parent.is_empty() && children.get(parent).is_some_and(|count| *count > 1) => {
+            parent.to_owned()
+        }
+        _ => path.clone(),
+    };
+    let mut found = outermost(&paths.iter().map(|path| own(path)).collect());
+    while found.len() > MOST_DIRECTORIES {
+        let depth = |path: &String| path.matches('/').count();
+        let deepest = found.iter().map(depth).max().unwrap_or(0);
+        if deepest < 2 {
+            return None;
+        }
+        let shorter = found.into_iter().map(|path| match depth(&path) {
+            depth if depth == deepest => above(&path).to_owned(),
+            _ => path,
+        });
+        found = outermost(&shorter.collect());
+    }
+    Some(found)
+}
+
+/// The path of the directory that a path lies in.
+fn above(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(parent, _)| parent)
 }
 
 /// Whether a path is this directory, or lies below it.
@@ -105,16 +117,16 @@ pub(super) fn lies_in(path: &str, directory: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-fn outermost(paths: BTreeSet<String>) -> BTreeSet<String> {
-    let mut kept: BTreeSet<String> = BTreeSet::new();
-    let mut by_length: Vec<String> = paths.into_iter().collect();
-    by_length.sort_by_key(String::len);
-    for path in by_length {
-        if !kept.iter().any(|above| lies_in(&path, above)) {
-            kept.insert(path);
-        }
-    }
-    kept
+fn outermost(paths: &BTreeSet<String>) -> BTreeSet<String> {
+    let has_above = |path: &&String| {
+        let mut ancestors = std::iter::successors(Some(above(path)), |path| match above(path) {
+            "" => None,
+            above => Some(above),
+        });
+        ancestors.any(|above| paths.contains(above))
+    };
+    let kept = paths.iter().filter(|path| !has_above(path));
+    kept.cloned().collect()
 }
 
 #[cfg(test)]
@@ -172,20 +184,24 @@ mod tests {
 
     #[test]
     fn directories_hold_all_paths_and_none_lies_in_another() {
-        let check = |paths: &[&str], expected: &[&str]| {
-            assert_eq!(directories(&set(paths)), set(expected), "{paths:?}");
+        let check = |paths: &[&str], expected: Option<&[&str]>| {
+            let paths = set(paths);
+            let found = directories(&paths.iter().collect());
+            assert_eq!(found, expected.map(set), "{paths:?}");
         };
-        check(&["/srv/a.txt", "/srv/b.txt"], &["/srv"]);
+        check(&["/srv/a.txt", "/srv/b.txt"], Some(&["/srv"]));
         check(
             &["/srv/a/x.txt", "/srv/a", "/srv/ab/y.txt"],
-            &["/srv/a", "/srv/ab"],
+            Some(&["/srv/a", "/srv/ab/y.txt"]),
         );
-        check(&["/a.txt"], &["/a.txt"]);
-        check(&["/etc/hosts"], &["/etc/hosts"]);
-        let many: Vec<String> = (0..99).map(|n| format!("/data/d{n}/x.csv")).collect();
-        let many: Vec<&str> = many.iter().map(String::as_str).collect();
-        check(&many, &["/data"]);
-        let apart: Vec<String> = (0..40).map(|n| format!("/d{n}")).collect();
-        assert_eq!(directories(&apart).len(), 40);
+        check(&["/a.txt", "/b.txt"], Some(&["/a.txt", "/b.txt"]));
+        check(&["/home/me/.config"], Some(&["/home/me/.config"]));
+        let many = |path: &dyn Fn(usize) -> String| (0..20_000).map(path).collect::<Vec<String>>();
+        let spread = many(&|n| format!("/data/d{n}/x.csv"));
+        let spread: Vec<&str> = spread.iter().map(String::as_str).collect();
+        check(&spread, Some(&["/data"]));
+        let apart = many(&|n| format!("/d{n}/e"));
+        let apart: Vec<&str> = apart.iter().map(String::as_str).collect();
+        check(&apart, None);
     }
 }

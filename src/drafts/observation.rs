@@ -15,12 +15,20 @@ const MOST_ARGUMENTS: usize = 64;
 /// The most values of one argument that are kept.
 pub(super) const MOST_VALUES: usize = 256;
 
+/// The most items of a list that are looked at. Labels of paths take 256 places in all.
+const MOST_ITEMS: usize = 64;
+
+/// Bytes of all values, places and examples that are kept.
+const MOST_BYTES: usize = 32 << 20;
+
 /// Messages that passed, of any number of records in bounded memory.
 #[derive(Debug, Default)]
 pub struct Observations {
     pub(super) tools: BTreeMap<String, ToolUse>,
     /// By their URIs.
     pub(super) resources: BTreeSet<String>,
+    /// The same of subscriptions.
+    pub(super) subscriptions: BTreeSet<String>,
     pub(super) prompts: BTreeSet<String>,
     /// Methods of agents and of servers that have no name of a tool, a resource or a prompt.
     pub(super) methods: BTreeSet<String>,
@@ -29,6 +37,22 @@ pub struct Observations {
     pub(super) passed: u64,
     /// Those whose names are cut or redacted, or are beyond the limit of names.
     pub(super) left_out: u64,
+    kept: KeptBytes,
+}
+
+/// Counts what is kept.
+#[derive(Debug, Default)]
+struct KeptBytes(usize);
+
+impl KeptBytes {
+    /// Whether there is room for a text; then it is counted.
+    fn take(&mut self, text: &str) -> bool {
+        let has_room = self.0.saturating_add(text.len()) <= MOST_BYTES;
+        if has_room {
+            self.0 += text.len();
+        }
+        has_room
+    }
 }
 
 /// The calls of one tool that passed.
@@ -71,6 +95,7 @@ impl Observations {
     /// One line of a log. What did not pass is nothing.
     pub fn add(&mut self, line: &[u8]) {
         let Ok(document) = Document::decode(line, &Limits::default()) else {
+            self.left_out += 1;
             return;
         };
         let record = document.root();
@@ -87,8 +112,9 @@ impl Observations {
             self.count(|all| all.call(&target.unwrap_or_default(), record));
         } else if is("kind", "request") {
             self.count(|all| match (&*method, target) {
-                ("resources/read" | "resources/subscribe" | "resources/unsubscribe", Some(uri)) => {
-                    note(&mut all.resources, &uri)
+                ("resources/read", Some(uri)) => note(&mut all.resources, &uri),
+                ("resources/subscribe" | "resources/unsubscribe", Some(uri)) => {
+                    note(&mut all.subscriptions, &uri)
                 }
                 ("prompts/get", Some(name)) => note(&mut all.prompts, &name),
                 _ => note(&mut all.methods, &method),
@@ -118,12 +144,13 @@ impl Observations {
         let arguments = record.get("arguments");
         if let Some(arguments) = arguments.filter(|it| !Body::is_cut(it.text())) {
             used.whole += 1;
-            if !Body::is_redacted(arguments.text()) {
-                used.example
-                    .get_or_insert_with(|| arguments.text().to_owned());
+            let text = arguments.text();
+            let is_example = used.example.is_none() && !Body::is_redacted(text);
+            if is_example && self.kept.take(text) {
+                used.example = Some(text.to_owned());
             }
             let mut seen = BTreeSet::new();
-            used.see(arguments, &mut String::new(), &mut seen);
+            used.see(arguments, &mut String::new(), &mut seen, &mut self.kept);
             for pointer in seen {
                 if let Some(argument) = used.arguments.get_mut(&pointer) {
                     argument.calls += 1;
@@ -138,16 +165,16 @@ impl Observations {
         self.passed += later.passed;
         self.left_out += later.left_out;
         for (name, used) in later.tools {
-            if let Some(known) = self.tools.get_mut(&name) {
-                known.merge(used);
-            } else if self.tools.len() < MOST_NAMES {
-                self.tools.insert(name, used);
+            if self.tools.contains_key(&name) || self.tools.len() < MOST_NAMES {
+                let known = self.tools.entry(name).or_default();
+                known.merge(used, &mut self.kept);
             } else {
                 self.left_out += used.calls;
             }
         }
         for (mine, others) in [
             (&mut self.resources, later.resources),
+            (&mut self.subscriptions, later.subscriptions),
             (&mut self.prompts, later.prompts),
             (&mut self.methods, later.methods),
             (&mut self.server_methods, later.server_methods),
@@ -185,81 +212,101 @@ fn level_of(name: &str) -> Option<i64> {
 
 impl ToolUse {
     /// The limit of depth of a record bounds the recursion.
-    fn see(&mut self, value: Value<'_>, pointer: &mut String, seen: &mut BTreeSet<String>) {
+    fn see(
+        &mut self,
+        value: Value<'_>,
+        pointer: &mut String,
+        seen: &mut BTreeSet<String>,
+        kept: &mut KeptBytes,
+    ) {
         let length = pointer.len();
         match value.kind() {
             JsonKind::Object if !value.is_empty() => {
                 for (name, member) in value.entries() {
+                    // In a label, it would be each member.
+                    self.is_overfull |= name == "*";
                     pointer.push('/');
                     pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
-                    self.see(member, pointer, seen);
+                    self.see(member, pointer, seen, kept);
                     pointer.truncate(length);
                 }
             }
             JsonKind::Array if !value.is_empty() => {
+                self.is_overfull |= value.len() > MOST_ITEMS;
                 pointer.push_str("/*");
-                for item in value.items() {
-                    self.see(item, pointer, seen);
+                for item in value.items().take(MOST_ITEMS) {
+                    self.see(item, pointer, seen, kept);
                 }
                 pointer.truncate(length);
             }
+            // A call without arguments.
+            JsonKind::Object if pointer.is_empty() => {}
             JsonKind::Object
             | JsonKind::Array
             | JsonKind::Null
             | JsonKind::Bool
             | JsonKind::Number
             | JsonKind::String => {
-                let has_room =
-                    self.arguments.len() < MOST_ARGUMENTS || self.arguments.contains_key(pointer);
-                if has_room {
-                    let argument = self.arguments.entry(pointer.clone()).or_default();
-                    argument.see(value);
+                if let Some(argument) = self.argument(pointer, kept) {
+                    argument.see(value, kept);
                     argument.is_open |= Body::is_redacted(pointer);
                     seen.insert(pointer.clone());
-                } else {
-                    self.is_overfull = true;
                 }
             }
         }
     }
 
-    fn merge(&mut self, later: Self) {
+    /// The argument at a place, if there is room for it.
+    fn argument(&mut self, pointer: &str, kept: &mut KeptBytes) -> Option<&mut ArgumentUse> {
+        if !self.arguments.contains_key(pointer)
+            && (self.arguments.len() == MOST_ARGUMENTS || !kept.take(pointer))
+        {
+            self.is_overfull = true;
+            return None;
+        }
+        Some(self.arguments.entry(pointer.to_owned()).or_default())
+    }
+
+    fn merge(&mut self, later: Self, kept: &mut KeptBytes) {
         self.calls += later.calls;
         self.whole += later.whole;
         self.is_overfull |= later.is_overfull;
         self.level = self.level.max(later.level);
-        self.example = self.example.take().or(later.example);
+        if self.example.is_none() {
+            self.example = later.example.filter(|text| kept.take(text));
+        }
         for (pointer, argument) in later.arguments {
-            let has_room =
-                self.arguments.len() < MOST_ARGUMENTS || self.arguments.contains_key(&pointer);
-            if has_room {
-                self.arguments.entry(pointer).or_default().merge(argument);
-            } else {
-                self.is_overfull = true;
+            if let Some(known) = self.argument(&pointer, kept) {
+                known.merge(argument, kept);
             }
         }
     }
 }
 
 impl ArgumentUse {
-    fn see(&mut self, value: Value<'_>) {
+    fn see(&mut self, value: Value<'_>, kept: &mut KeptBytes) {
         match value.as_str() {
-            Some(text) if !Body::is_redacted(&text) => self.keep(text.into_owned()),
+            Some(text) if !Body::is_redacted(&text) => self.keep(text.into_owned(), kept),
             Some(_) | None => self.is_open = true,
         }
     }
 
-    fn keep(&mut self, text: String) {
-        if self.values.len() < MOST_VALUES || self.values.contains(&text) {
+    fn keep(&mut self, text: String, kept: &mut KeptBytes) {
+        if self.is_open || self.values.contains(&text) {
+            return;
+        }
+        if self.values.len() < MOST_VALUES && kept.take(&text) {
             self.values.insert(text);
         } else {
             self.is_open = true;
         }
     }
 
-    fn merge(&mut self, later: Self) {
+    fn merge(&mut self, later: Self, kept: &mut KeptBytes) {
         self.calls += later.calls;
         self.is_open |= later.is_open;
-        later.values.into_iter().for_each(|text| self.keep(text));
+        for text in later.values {
+            self.keep(text, kept);
+        }
     }
 }

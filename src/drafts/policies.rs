@@ -6,6 +6,7 @@ use super::labels::RootNames;
 use super::observation::Observations;
 use super::quote;
 use super::tool_draft::ToolDraft;
+use crate::wire::KnownMethod;
 
 /// The action of a method of agents about the server, and of servers about the client. What is not here needs no
 /// permit, or is not drafted.
@@ -22,18 +23,28 @@ const METHODS: [(&str, &str, &str); 9] = [
 ];
 
 /// The most resources that are named; of more, schemes are.
-const MOST_RESOURCES: usize = 32;
+const MOST_RESOURCES: usize = 256;
 
 /// Permits for what passed, and for nothing else.
 pub(super) fn policies(seen: &Observations, drafts: &[ToolDraft<'_>], roots: &RootNames) -> String {
     let mut out = String::from(
         "// A draft from an audit log: what passed there is permitted here, as narrowly as its arguments tell.\n\
-         // Tools that change something ask a person (`consent` in tools.toml). Read each policy before you use it.\n",
+         // Tools that change something ask a person (`consent` in tools.toml). Each permit is for every agent. Read all\n\
+         // of them before you use them.\n",
     );
     for (draft, number) in drafts.iter().zip(1..) {
         out.push_str(&tool(draft, number, roots));
     }
-    out.push_str(&resources(&seen.resources));
+    out.push_str(&resources(
+        "draft.resources",
+        &seen.resources,
+        r#"in [Mcp::Action::"read_resource", Mcp::Action::"list_resource"]"#,
+    ));
+    out.push_str(&resources(
+        "draft.subscriptions",
+        &seen.subscriptions,
+        r#"== Mcp::Action::"subscribe""#,
+    ));
     let prompts = seen
         .prompts
         .iter()
@@ -63,6 +74,11 @@ pub(super) fn policies(seen: &Observations, drafts: &[ToolDraft<'_>], roots: &Ro
             let action_is = format!("== Mcp::Action::\"{action}\"");
             let id = format!("draft.{action}");
             out.push_str(&permit(&id, principal, &action_is, &resource, &[]));
+        } else if KnownMethod::from_name(method).is_none() {
+            let method = quote::plain(method);
+            out.extend([format!(
+                "\n// No permit is drafted for {method}, of an extension.\n"
+            )]);
         }
     }
     out
@@ -70,21 +86,7 @@ pub(super) fn policies(seen: &Observations, drafts: &[ToolDraft<'_>], roots: &Ro
 
 fn tool(draft: &ToolDraft<'_>, number: usize, roots: &RootNames) -> String {
     let mut conditions = Vec::new();
-    let roots = draft.roots(roots);
-    if !roots.is_empty() {
-        let roots = roots
-            .into_iter()
-            .map(|name| format!("Mcp::Root::{}", quote::cedar(name)));
-        let roots = roots.collect::<Vec<_>>().join(", ");
-        conditions.push(match draft.optional_path() {
-            None => "!context.targets.outside".to_owned(),
-            Some(pointer) => format!(
-                "(!context.raw_arguments.hasTag({}) || !context.targets.outside)",
-                quote::cedar(pointer)
-            ),
-        });
-        conditions.push(format!("[{roots}].containsAll(context.targets.roots)"));
-    }
+    conditions.extend(paths(draft, roots));
     let hosts: BTreeSet<&String> = draft.hosts().flat_map(|(_, hosts)| hosts).collect();
     if !hosts.is_empty() {
         let hosts = list(hosts.into_iter());
@@ -100,20 +102,56 @@ fn tool(draft: &ToolDraft<'_>, number: usize, roots: &RootNames) -> String {
             "[{values}].contains(context.raw_arguments.getTag({pointer}).string)"
         ));
     }
-    let calls = draft.used.calls;
-    let unseen = if draft.used.whole < calls {
-        ", whose arguments are not all recorded: none is narrowed"
-    } else {
-        ""
-    };
-    let comment = format!(
-        "\n// {calls} call(s) of {}{unseen}.",
-        quote::plain(draft.name)
-    );
+    let comment = comment(draft);
     let resource = format!(" == Mcp::Tool::{}", quote::cedar(draft.name));
     let action = r#"in Mcp::Action::"call_tool""#;
     let id = format!("draft.tool-{number}");
     comment + &permit(&id, "Agent", action, &resource, &conditions)
+}
+
+/// Every path in the tool's own directories. A path there may lie in roots of other tools as well.
+fn paths(draft: &ToolDraft<'_>, roots: &RootNames) -> Option<String> {
+    let entities = |names: Vec<&str>| {
+        let names = names.into_iter().map(quote::cedar);
+        let names = names.map(|name| format!("Mcp::Root::{name}"));
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let (own, related) = (draft.own_roots(roots), draft.related_roots(roots));
+    if own.is_empty() {
+        return None;
+    }
+    let is_shared = related.len() > own.len();
+    let (own, related) = (entities(own), entities(related));
+    let mut inside =
+        format!("!context.targets.outside && [{related}].containsAll(context.targets.roots)");
+    if is_shared {
+        inside.extend([format!(" &&\n  context.targets.roots.containsAny([{own}])")]);
+    }
+    Some(match draft.optional_path() {
+        None => inside,
+        Some(pointer) => format!(
+            "(!context.raw_arguments.hasTag({}) || ({inside}))",
+            quote::cedar(pointer)
+        ),
+    })
+}
+
+/// What was seen, and what is wider than that.
+fn comment(draft: &ToolDraft<'_>) -> String {
+    let calls = draft.used.calls;
+    let mut comment = format!("\n// {calls} call(s) of {}.", quote::plain(draft.name));
+    if draft.used.whole < calls {
+        comment.push_str(" Not all have recorded arguments, so that none is narrowed.");
+    } else if draft.used.is_overfull {
+        comment.push_str(" Their arguments are too many to compare, so that none is narrowed.");
+    } else {
+        let open = draft.open_arguments().map(quote::plain);
+        let open = open.collect::<Vec<_>>().join(", ");
+        if !open.is_empty() {
+            comment.extend([format!(" Any value may stand at {open}.")]);
+        }
+    }
+    comment
 }
 
 fn list<'t>(texts: impl Iterator<Item = &'t String>) -> String {
@@ -123,11 +161,13 @@ fn list<'t>(texts: impl Iterator<Item = &'t String>) -> String {
         .join(", ")
 }
 
-fn resources(uris: &BTreeSet<String>) -> String {
+fn resources(id: &str, uris: &BTreeSet<String>, action: &str) -> String {
     if uris.is_empty() {
         return String::new();
     }
-    let condition = if uris.len() <= MOST_RESOURCES {
+    let number = uris.len();
+    let mut comment = String::new();
+    let condition = if number <= MOST_RESOURCES {
         let uris = uris
             .iter()
             .map(|uri| format!("Mcp::Resource::{}", quote::cedar(uri)));
@@ -136,19 +176,16 @@ fn resources(uris: &BTreeSet<String>) -> String {
             uris.collect::<Vec<_>>().join(", ")
         )
     } else {
+        comment = format!(
+            "\n// {number} resources were used. This permits all of their schemes: narrow it."
+        );
         let schemes = uris.iter().filter_map(|uri| uri.split_once(':'));
         let schemes: BTreeSet<String> = schemes
             .map(|(scheme, _)| scheme.to_ascii_lowercase())
             .collect();
         format!("[{}].contains(resource.scheme)", list(schemes.iter()))
     };
-    permit(
-        "draft.resources",
-        "Agent",
-        r#"in [Mcp::Action::"read_resource", Mcp::Action::"list_resource", Mcp::Action::"subscribe"]"#,
-        " is Mcp::Resource",
-        &[condition],
-    )
+    comment + &permit(id, "Agent", action, " is Mcp::Resource", &[condition])
 }
 
 fn permit(

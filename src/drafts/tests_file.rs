@@ -1,4 +1,4 @@
-//! `tests/draft.toml`: that what passed still passes, and what nobody has seen does not.
+//! `tests/draft.toml`: what passed passes, and what was never seen does not.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::wire::{Document, Fragment, Limits};
 
 pub(super) fn tests(seen: &Observations, drafts: &[ToolDraft<'_>]) -> String {
     let mut out = String::from(
-        "# What passed passes, and what nobody has seen does not.\n\nsuite = \"draft\"\n",
+        "# What passed passes, and what was never seen does not.\n\nsuite = \"draft\"\n",
     );
     // A call without arguments would not be one of those that a narrow policy permits.
     let has_example =
@@ -55,7 +55,7 @@ pub(super) fn tests(seen: &Observations, drafts: &[ToolDraft<'_>]) -> String {
         unseen.push('_');
     }
     out.push_str(&test(
-        "a tool that nobody called is denied",
+        "an unseen tool is denied",
         &call(&unseen, None),
         "deny",
         None,

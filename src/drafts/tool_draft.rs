@@ -3,38 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::labels::RootNames;
-use super::narrowing::{Narrowing, lies_in};
+use super::narrowing::{Narrowing, directories, lies_in};
 use super::observation::ToolUse;
 
 /// The sensitivity from which on the gate keeps sessions from tools that connect.
 const CLOSED_FROM: i64 = 2;
 
 /// First words of names of tools that change nothing.
-const READS: [&str; 24] = [
-    "check",
-    "count",
-    "describe",
-    "diff",
-    "directory",
-    "echo",
-    "explain",
-    "fetch",
-    "find",
-    "get",
-    "has",
-    "head",
-    "inspect",
-    "list",
-    "lookup",
-    "query",
-    "read",
-    "resolve",
-    "search",
-    "show",
-    "stat",
-    "status",
-    "tail",
-    "view",
+const READS: [&str; 17] = [
+    "check", "count", "describe", "diff", "echo", "explain", "fetch", "find", "get", "has",
+    "inspect", "list", "lookup", "read", "search", "show", "view",
+];
+
+/// Words that a name of a tool that changes nothing does not have.
+const WRITES: [&str; 24] = [
+    "add", "apply", "archive", "clear", "close", "commit", "create", "delete", "drop", "edit",
+    "exec", "execute", "insert", "kill", "merge", "move", "put", "remove", "rename", "replace",
+    "run", "set", "update", "write",
 ];
 
 /// Words in names of tools that reach other machines.
@@ -50,8 +35,12 @@ pub(super) struct ToolDraft<'o> {
     pub(super) used: &'o ToolUse,
     pub(super) reads: bool,
     pub(super) connects: bool,
+    /// It would connect, but was allowed where a tool that connects is closed.
+    pub(super) is_called_when_closed: bool,
     /// By the places of the arguments; none is open.
     pub(super) narrowed: BTreeMap<&'o str, Narrowing>,
+    /// Those of its paths.
+    pub(super) directories: BTreeSet<String>,
 }
 
 impl<'o> ToolDraft<'o> {
@@ -81,7 +70,7 @@ impl<'o> ToolDraft<'o> {
             let mut others = used.arguments.keys();
             others.any(|other| lies_below(other, pointer) || lies_below(pointer, other))
         };
-        let narrowed: BTreeMap<&str, Narrowing> = narrowed
+        let mut narrowed: BTreeMap<&str, Narrowing> = narrowed
             .filter(|(pointer, _)| !is_mixed(pointer))
             .filter(|(pointer, narrowing)| match narrowing {
                 Narrowing::Open => false,
@@ -91,21 +80,43 @@ impl<'o> ToolDraft<'o> {
                 Narrowing::Values(_) => !pointer.is_empty() && !pointer.contains("/*"),
             })
             .collect();
+        let paths: BTreeSet<&String> = used
+            .arguments
+            .iter()
+            .filter(|(pointer, _)| {
+                matches!(narrowed.get(pointer.as_str()), Some(Narrowing::Paths(_)))
+            })
+            .flat_map(|(_, argument)| &argument.values)
+            .collect();
+        let directories = directories(&paths);
+        if directories.is_none() {
+            narrowed.retain(|_, narrowing| !matches!(narrowing, Narrowing::Paths(_)));
+        }
         let words = words(name);
+        let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
         let has_hosts = narrowed
             .values()
             .any(|it| matches!(it, Narrowing::Hosts(_)));
-        let named = words.iter().any(|word| CONNECTS.contains(&word.as_str()));
+        let connects = has_hosts || has(&CONNECTS);
+        let begins = words.first();
+        let begins = begins.is_some_and(|word| READS.contains(&word.as_str()));
+        // Or what was allowed would be denied.
+        let is_closed = used.level >= CLOSED_FROM;
         Self {
             name,
             used,
-            reads: words
-                .first()
-                .is_some_and(|word| READS.contains(&word.as_str())),
-            // Or what was allowed would be denied.
-            connects: (has_hosts || named) && used.level < CLOSED_FROM,
+            reads: begins && !has(&WRITES),
+            connects: connects && !is_closed,
+            is_called_when_closed: connects && is_closed,
             narrowed,
+            directories: directories.unwrap_or_default(),
         }
+    }
+
+    /// Places of arguments that may have any value.
+    pub(super) fn open_arguments(&self) -> impl Iterator<Item = &'o str> {
+        let places = self.used.arguments.keys().map(String::as_str);
+        places.filter(|pointer| !self.narrowed.contains_key(pointer))
     }
 
     /// Places of arguments that are paths.
@@ -138,12 +149,19 @@ impl<'o> ToolDraft<'o> {
             })
     }
 
-    /// The names of those of these roots that its paths lie in.
-    pub(super) fn roots<'r>(&self, all: &'r RootNames) -> Vec<&'r str> {
-        let paths: Vec<&String> = self.paths().flat_map(|(_, paths)| paths).collect();
-        let holds = |directory: &String| paths.iter().any(|path| lies_in(path, directory));
-        let held = all.iter().filter(|(directory, _)| holds(directory));
-        held.map(|(_, name)| name.as_str()).collect()
+    /// The names of its own roots.
+    pub(super) fn own_roots<'r>(&self, all: &'r RootNames) -> Vec<&'r str> {
+        let own = |directory: &String| self.directories.contains(directory);
+        named(all, own)
+    }
+
+    /// The names of those roots that a path in one of its own may lie in, too.
+    pub(super) fn related_roots<'r>(&self, all: &'r RootNames) -> Vec<&'r str> {
+        let related = |directory: &String| {
+            let mut own = self.directories.iter();
+            own.any(|own| lies_in(own, directory) || lies_in(directory, own))
+        };
+        named(all, related)
     }
 
     /// The place of the path that some calls lack.
@@ -159,6 +177,11 @@ impl<'o> ToolDraft<'o> {
     pub(super) fn asks(&self) -> bool {
         !self.reads
     }
+}
+
+fn named(roots: &RootNames, which: impl Fn(&String) -> bool) -> Vec<&str> {
+    let found = roots.iter().filter(|(directory, _)| which(directory));
+    found.map(|(_, name)| name.as_str()).collect()
 }
 
 /// The words of a name, in lower case: `getUser`, `get_user` and `get-user` are the same.

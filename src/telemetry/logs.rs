@@ -35,7 +35,7 @@ pub struct LogExporter {
     refusal: Refusal,
 }
 
-/// Whether it was told that the collector refuses records, so that it is told once.
+/// Whether standard error has had the refusal of the collector: it gets the first alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Refusal {
     Untold,

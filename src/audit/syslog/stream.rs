@@ -200,7 +200,7 @@ fn is_busy(error: &io::Error) -> bool {
     )
 }
 
-/// RFC 5425, section 4.4: the end is told, so that it is no cut.
+/// RFC 5425, section 4.4: the end is announced, so that it is no cut.
 impl Drop for Stream {
     fn drop(&mut self) {
         if let Some(Connection::Tls(stream)) = &mut self.connection {

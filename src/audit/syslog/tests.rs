@@ -185,7 +185,7 @@ async fn a_server_that_comes_late_or_again_has_whole_messages_only() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_read_stops_nobody_and_is_told_what_it_missed() {
+async fn a_server_that_does_not_read_delays_no_call_and_gets_a_gap() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let pace = Backpressure {

@@ -49,10 +49,12 @@ pub enum PolicyCommand {
     ///
     /// Tools whose names tell that they read are permitted, all others ask a person. Paths, hosts and values are
     /// narrowed to those seen if `audit.arguments` is "redacted".
+    ///
+    /// Exit codes: 0 done, 1 the draft would deny what the log allowed, 2 a file cannot be read or written.
     #[command(after_help = "Example:
   mcp-protector policy suggest --audit audit.jsonl --output policies")]
     Suggest {
-        /// An audit log; `-` is standard input.
+        /// An audit log, which is read twice.
         #[arg(long, value_name = "FILE", required = true)]
         audit: Vec<PathBuf>,
 

@@ -40,6 +40,25 @@ fn passes_its_tests(pack: &Path) -> bool {
     true
 }
 
+/// The exit of `explain` for a call.
+fn explained(pack: &Path, tool: &str, arguments: &Value) -> Exit {
+    let arguments = arguments.to_string();
+    let pack = pack.to_str().unwrap();
+    let line = [
+        "mcp-protector",
+        "explain",
+        pack,
+        "--call",
+        tool,
+        "--args",
+        &arguments,
+    ];
+    let Command::Explain(args) = args::parse(line).unwrap().command else {
+        panic!()
+    };
+    crate::cli::explain::run(&args, &mut io::empty(), &mut io::sink())
+}
+
 fn text() -> impl Strategy<Value = Value> {
     prop_oneof![
         "/(srv|data)/[a-c]{1,2}(/[a-c.]{1,4})?".prop_map(Value::from),
@@ -98,38 +117,78 @@ proptest! {
 fn a_draft_permits_what_was_read_asks_about_writes_and_denies_the_rest() {
     let dir = tempfile::tempdir().unwrap();
     let lines = [
+        call("list_directory", &json!({ "path": "/srv" }), "PUBLIC"),
+        call("read_file", &json!({ "path": "/srv/d.txt" }), "PUBLIC"),
+        call("read_file", &json!({ "path": "/srv/out/x.txt" }), "PUBLIC"),
+        call("read_file", &json!({ "path": "/srv/out/y.txt" }), "PUBLIC"),
         call("read_file", &json!({ "path": "/srv/a.txt" }), "PUBLIC"),
         call("write_file", &json!({ "path": "/srv/b.txt" }), "PUBLIC"),
     ];
     let (exit, out, _) = suggested(dir.path(), &lines, "draft");
     assert_eq!(exit, Exit::Success);
     assert!(
-        out.contains("1 decisions stay, 0 change, 1 cannot be judged"),
+        out.contains("5 decisions stay, 0 change, 1 cannot be judged"),
         "{out}"
     );
     assert!(out.contains("a person would be asked now"), "{out}");
     let pack = dir.path().join("draft");
-    let judged = |tool: &str, path: &str| {
-        let arguments = json!({ "path": path }).to_string();
-        let line = [
-            "mcp-protector",
-            "explain",
-            pack.to_str().unwrap(),
-            "--call",
-            tool,
-            "--args",
-            &arguments,
-        ];
-        let Command::Explain(args) = args::parse(line).unwrap().command else {
-            panic!()
-        };
-        crate::cli::explain::run(&args, &mut io::empty(), &mut io::sink())
-    };
+    let judged = |tool: &str, path: &str| explained(&pack, tool, &json!({ "path": path }));
     assert_eq!(judged("read_file", "/srv/c.txt"), Exit::Success);
+    assert_eq!(judged("list_directory", "/srv/x"), Exit::Success);
     assert_eq!(judged("read_file", "/etc/passwd"), Exit::Denied);
     assert_eq!(judged("read_file", "/srv/../etc/passwd"), Exit::Denied);
     assert_eq!(judged("write_file", "/srv/c.txt"), Exit::Denied);
     assert_eq!(judged("other", "/srv/a.txt"), Exit::Denied);
+}
+
+#[test]
+fn a_tool_is_narrowed_to_its_own_directories() {
+    let dir = tempfile::tempdir().unwrap();
+    let lines = [
+        call("list_directory", &json!({ "path": "/srv" }), "PUBLIC"),
+        call("read_file", &json!({ "path": "/srv/out/x.txt" }), "PUBLIC"),
+        call("read_file", &json!({ "path": "/srv/out/y.txt" }), "PUBLIC"),
+        call("read_file", &json!({}), "PUBLIC"),
+        call(
+            "find_and_replace",
+            &json!({ "path": "/srv/z.txt", "text": "a" }),
+            "PUBLIC",
+        ),
+        call("search", &json!({ "*": "/srv/a", "text": "b" }), "PUBLIC"),
+        call(
+            "list_all",
+            &json!({ "paths": vec!["/srv/a"; 300] }),
+            "PUBLIC",
+        ),
+    ];
+    let (exit, out, told) = suggested(dir.path(), &lines, "draft");
+    assert_eq!(exit, Exit::Success, "{out}{told}");
+    let pack = dir.path().join("draft");
+    assert!(passes_its_tests(&pack));
+    let judged = |tool: &str, arguments: Value| explained(&pack, tool, &arguments);
+    assert_eq!(
+        judged("read_file", json!({ "path": "/srv/out/z.txt" })),
+        Exit::Success
+    );
+    assert_eq!(judged("read_file", json!({})), Exit::Success);
+    assert_eq!(
+        judged("read_file", json!({ "path": "/srv/z.txt" })),
+        Exit::Denied
+    );
+    assert_eq!(
+        judged("list_directory", json!({ "path": "/srv/out/a" })),
+        Exit::Success
+    );
+    // A person is asked.
+    let replaced = judged(
+        "find_and_replace",
+        json!({ "path": "/srv/z.txt", "text": "a" }),
+    );
+    assert_eq!(replaced, Exit::Denied);
+    assert_eq!(
+        judged("search", json!({ "*": "/srv/a", "text": "b" })),
+        Exit::Success
+    );
 }
 
 #[test]
@@ -155,6 +214,7 @@ fn nothing_is_drafted_from_nothing_or_over_something() {
         "other",
         "log:2: the line is no record",
     );
+    assert!(!dir.path().join("other").exists());
     let (mut out, mut told) = (Vec::new(), Vec::new());
     let logs = [PathBuf::from("-")];
     assert_eq!(

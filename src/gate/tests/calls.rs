@@ -68,7 +68,7 @@ async fn a_call_and_its_result_name_the_capabilities_and_the_definition_of_the_t
             assert_eq!(field(record, &["agent", "roles"]), r#"["writer"]"#);
         }
     }
-    // Nothing is made up for a tool that nobody offers.
+    // A tool that no server offers has no definition.
     bench.agent(&call("3", "none")).await;
     let record = bench.records_of("tool_call").await.pop().unwrap();
     assert_eq!(field(&record, &["tool"]), r#"{"server_version":"1"}"#);
@@ -162,7 +162,7 @@ async fn a_call_says_whether_it_needed_consent_and_what_came_of_the_question() {
 }
 
 #[tokio::test]
-async fn consent_that_nobody_can_be_asked_for_was_required_all_the_same() {
+async fn consent_without_a_channel_for_questions_was_required_all_the_same() {
     let bench = Bench::ready(with_consent, &["ask", "free"]).await;
     bench.agent(&call("1", "ask")).await;
     bench.agent(&call("2", "free")).await;

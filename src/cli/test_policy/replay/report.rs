@@ -20,6 +20,8 @@ pub(in crate::cli) struct ReplayReport {
     same: u64,
     changed: u64,
     unknown: u64,
+    #[serde(skip)]
+    untold_denials: u64,
     /// Records that are no decisions, because a gate was killed while it wrote them.
     half_lines: u64,
     changes: Vec<GroupReport>,
@@ -60,6 +62,7 @@ impl ReplayReport {
             same: tally.same,
             changed: tally.other_changed,
             unknown: tally.other_unknown,
+            untold_denials: tally.other_denied,
             half_lines: tally.half_lines,
             changes: Vec::new(),
             unjudged: Vec::new(),
@@ -85,7 +88,7 @@ impl ReplayReport {
 
     /// Whether something that was allowed would be denied.
     pub(in crate::cli) fn denies(&self) -> bool {
-        self.changes.iter().any(|group| group.now == Some("deny"))
+        self.untold_denials > 0 || self.changes.iter().any(|group| group.now == Some("deny"))
     }
 
     pub(in crate::cli) fn write(&self, out: &mut dyn Write) -> io::Result<()> {

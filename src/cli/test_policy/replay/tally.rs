@@ -17,6 +17,8 @@ pub(super) struct Tally {
     pub(super) groups: BTreeMap<Group, Members>,
     /// Records that change, and records that cannot be judged, of groups beyond the most.
     pub(super) other_changed: u64,
+    /// Those of them that would be denied.
+    pub(super) other_denied: u64,
     pub(super) other_unknown: u64,
 }
 
@@ -77,7 +79,7 @@ impl PieceTally {
 
 impl Tally {
     pub(super) fn is_empty(&self) -> bool {
-        self.same == 0 && self.groups.is_empty()
+        self.same == 0 && self.groups.is_empty() && self.other_unknown == 0
     }
 
     pub(super) fn count(&mut self, judged: JudgedRecord, example: Example) {
@@ -95,6 +97,7 @@ impl Tally {
         self.same += later.same;
         self.half_lines += later.half_lines;
         self.other_changed += later.other_changed;
+        self.other_denied += later.other_denied;
         self.other_unknown += later.other_unknown;
         for (group, members) in later.groups {
             self.put(group, members);
@@ -108,6 +111,9 @@ impl Tally {
             self.groups.insert(group, members);
         } else if group.is_change() {
             self.other_changed += members.count;
+            if group.was == TestDecision::Allow {
+                self.other_denied += members.count;
+            }
         } else {
             self.other_unknown += members.count;
         }

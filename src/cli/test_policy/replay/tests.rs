@@ -199,6 +199,7 @@ fn groups_beyond_the_most_are_counted() {
         tally.count(judged(number), Example { at, seq: 1 });
     }
     let report = ReplayReport::new("0000", tally);
+    assert!(report.denies());
     let mut out = Vec::new();
     report.write(&mut out).unwrap();
     let out = String::from_utf8(out).unwrap();
