@@ -10,7 +10,7 @@ use crate::wire::{Id, KnownMethod, Side, Stream, WorkIds};
 
 impl Trail {
     /// Gives it the ids of the call that it belongs to, as far as that is known.
-    pub(super) fn is_related(&mut self, identified: &Identified<'_>, session: &Session) {
+    pub(super) fn take_ids_of_call(&mut self, identified: &Identified<'_>, session: &Session) {
         let ids = {
             let state = session.state();
             match identified.role {

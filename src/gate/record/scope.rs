@@ -37,7 +37,7 @@ impl Trail {
             Role::Request { method, .. } | Role::Notification { method } => {
                 self.method = Some(*method);
                 self.version = Some(Arc::clone(&identified.scene.spoken.version));
-                self.is_related(identified, &talk.session);
+                self.take_ids_of_call(identified, &talk.session);
             }
             Role::Reply(taken) => {
                 self.record.kind = kind::of_outcome(taken.exchange.method);

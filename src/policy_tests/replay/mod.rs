@@ -1,7 +1,7 @@
 //! Decisions that were recorded, judged again: an audit log, or the messages themselves.
 //!
-//! A decision is `same` or `changed` only if that is certain. An audit log holds no arguments, so
-//! its questions are asked for all arguments at once (`audit`); a transcript holds whole messages,
+//! A decision is `same` or `changed` only if that is certain. An audit log may hold no arguments:
+//! its questions are asked for all that it does not hold at once (`audit`); a transcript holds whole messages,
 //! which go through the gate as those of any test do (`transcript`).
 
 mod audit;
