@@ -35,6 +35,7 @@ pub(crate) fn settings(rates: Rates) -> Settings {
         arguments: mcp_protector::gate::RecordedArguments::Digest(
             mcp_protector::audit::DigestKey::of_bytes(b"a key of benchmarks"),
         ),
+        results: mcp_protector::gate::RecordedResults::Nothing,
         tracing: mcp_protector::gate::Tracing::Off,
         isolate_from: None,
         unconfined: mcp_protector::gate::Unconfined::default(),

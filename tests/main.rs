@@ -9,6 +9,8 @@ mod conformance;
 #[cfg(test)]
 mod docs;
 #[cfg(test)]
+mod flight_recorder;
+#[cfg(test)]
 mod hostile;
 #[cfg(test)]
 mod processes;

@@ -32,6 +32,7 @@ impl Record {
             capabilities: None,
             arguments_digest: None,
             arguments: None,
+            result: None,
             params: None,
             duration_us: None,
             error_code: None,

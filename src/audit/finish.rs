@@ -21,7 +21,9 @@ impl Record {
     pub(super) fn weight(&mut self) -> usize {
         let mut weight = size_of::<Self>();
         self.each_text(&mut |text| weight += size_of::<Text>() + text.weight());
-        let bodies = [&self.arguments, &self.params].into_iter().flatten();
+        let bodies = [&self.arguments, &self.result, &self.params]
+            .into_iter()
+            .flatten();
         weight.saturating_add(bodies.map(Body::weight).sum())
     }
 
@@ -29,7 +31,7 @@ impl Record {
     pub(super) fn finish(&mut self, redactor: &Redactor) {
         let mut redacted = false;
         self.each_text(&mut |text| redacted |= text.finish(redactor) == TextCompletion::Redacted);
-        for body in [&mut self.arguments, &mut self.params]
+        for body in [&mut self.arguments, &mut self.result, &mut self.params]
             .into_iter()
             .flatten()
         {
@@ -94,6 +96,7 @@ impl Record {
             arguments_digest,
             // Finished and weighed as a whole.
             arguments: _,
+            result: _,
             params: _,
             duration_us: _,
             error_code: _,

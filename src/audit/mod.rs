@@ -14,6 +14,8 @@ mod fault;
 mod file;
 mod finding;
 mod finish;
+#[cfg(feature = "flight-recorder")]
+pub mod flight_recorder;
 mod follower;
 mod follower_queue;
 mod jsonl;

@@ -64,6 +64,9 @@ pub struct Record {
     /// The arguments themselves, where the operator has them recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Body>,
+    /// The result of a call, where the operator has it recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<Body>,
     /// Of a notification that tells of progress, or has a log message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub params: Option<Body>,

@@ -100,6 +100,7 @@ impl Bench {
             terms: terms(4),
             secrets: Redactor::default(),
             arguments: crate::gate::RecordedArguments::Nothing,
+            results: crate::gate::RecordedResults::Nothing,
             tracing: crate::gate::Tracing::Off,
             isolate_from: None,
             unconfined: crate::gate::Unconfined::default(),

@@ -4,6 +4,7 @@ mod export;
 mod query;
 mod rows;
 mod scan;
+mod sql;
 mod summary;
 mod tail;
 #[cfg(test)]

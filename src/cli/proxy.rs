@@ -9,6 +9,7 @@ mod converse;
 mod decisions;
 mod exposed;
 mod files;
+mod flight;
 mod followers;
 mod isolated;
 mod later;
@@ -277,6 +278,7 @@ async fn start(config: &Config, loaded: LoadedPolicies, memory: Memory) -> Exit 
         health,
         operators,
         exporter,
+        flight,
     } = match open(config, loaded, memory).await {
         Ok(opened) => opened,
         Err(exit) => return exit,
@@ -330,6 +332,7 @@ async fn start(config: &Config, loaded: LoadedPolicies, memory: Memory) -> Exit 
         }
     }
     let exit = finish(&audit, &end).await;
+    flight.stop(FLUSH).await;
     if let Some(exporter) = exporter {
         exporter
             .close(FLUSH.min(config.limits.shutdown_grace_period))

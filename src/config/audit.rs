@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use super::errors::ConfigReason;
 use super::section::ConfigSection;
-use super::settings::{Audit, Durability, OnFault, RecordedArguments, Syslog};
+use super::settings::{
+    Audit, Durability, EventKinds, FlightRecorder, OnFault, RecordedArguments, RecordedResults,
+    Syslog,
+};
 use crate::audit::syslog::{Facility, SyslogAddress};
 
 /// Larger than any line.
@@ -44,6 +47,15 @@ pub(super) fn audit(mut section: ConfigSection<'_, '_>, base: &Path) -> Audit {
                 ],
             )
             .unwrap_or(default.arguments),
+        results: section
+            .one_of(
+                "results",
+                &[
+                    ("redacted", RecordedResults::Redacted),
+                    ("off", RecordedResults::Off),
+                ],
+            )
+            .unwrap_or(default.results),
         max_file_size: section.size("max_file_size", &FILE_SIZES),
         max_file_age: section.duration("max_file_age", &FILE_AGES),
         signing_key_file: section.path("signing_key_file", base),
@@ -79,6 +91,24 @@ pub(super) fn audit(mut section: ConfigSection<'_, '_>, base: &Path) -> Audit {
     }
     section.finish();
     audit
+}
+
+pub(super) fn flight_recorder(
+    mut section: ConfigSection<'_, '_>,
+    base: &Path,
+) -> Option<FlightRecorder> {
+    let file = section.path("file", base);
+    let kinds = [("tool", EventKinds::Tool), ("mcp", EventKinds::Mcp)];
+    let event_kinds = section.one_of("event_kinds", &kinds);
+    if section.is_present() && !section.has("file") {
+        let help = "as in `file = \"flight.duckdb\"`: the database of the events";
+        section.require("file", ConfigReason::Required, help);
+    }
+    section.finish();
+    Some(FlightRecorder {
+        file: file?,
+        event_kinds: event_kinds.unwrap_or(EventKinds::Tool),
+    })
 }
 
 /// Whether records may cross a network in clear.

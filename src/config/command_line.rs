@@ -108,6 +108,7 @@ impl Config {
                 file: audit,
                 ..Audit::default()
             },
+            flight_recorder: None,
             limits: Limits::default(),
             admin: Admin::default(),
             telemetry: Telemetry::default(),

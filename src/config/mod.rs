@@ -42,11 +42,11 @@ pub use errors::{ConfigError, ConfigErrors, ConfigReason};
 pub use sandbox::{Confinement, SandboxedRoots};
 pub use settings::{
     Admin, Anonymous, Audit, Bearer, Bridging, Config, ConfigFile, ConfigText, DenyResponse,
-    Durability, Guards, HttpListen, HttpUpstream, Isolated, Jwks, Jwt, JwtAlgorithm, Limits,
-    Listen, ListenAuth, OnFault, OnRemoval, OtherMethods, Parents, Pinning, PlainHttp, Policy,
-    Protocol, Ratchet, RecordedArguments, Redaction, Reload, Sanitizing, ServerAuth, StartupProbe,
-    Strictness, Symlinks, Syslog, Telemetry, TelemetryLogs, ToolNames, Truncation,
-    TruncationPreset, Upstream, Warnings,
+    Durability, EventKinds, FlightRecorder, Guards, HttpListen, HttpUpstream, Isolated, Jwks, Jwt,
+    JwtAlgorithm, Limits, Listen, ListenAuth, OnFault, OnRemoval, OtherMethods, Parents, Pinning,
+    PlainHttp, Policy, Protocol, Ratchet, RecordedArguments, RecordedResults, Redaction, Reload,
+    Sanitizing, ServerAuth, StartupProbe, Strictness, Symlinks, Syslog, Telemetry, TelemetryLogs,
+    ToolNames, Truncation, TruncationPreset, Upstream, Warnings,
 };
 pub use upstream::INHERITED;
 pub use variables::Variables;

@@ -7,7 +7,7 @@ use std::path::Path;
 use secrecy::SecretString;
 
 use super::admin::admin;
-use super::audit::audit;
+use super::audit::{audit, flight_recorder};
 use super::consent::consent;
 use super::errors::ConfigReason;
 use super::extensions::extensions;
@@ -55,6 +55,7 @@ pub(super) fn resolve(reading: &mut ConfigReader<'_>, base: &Path) -> Config {
             ..policy(root.section("policy"), base)
         },
         audit: audit(root.section("audit"), base),
+        flight_recorder: flight_recorder(root.section("flight_recorder"), base),
         limits: limits(root.section("limits"), transport),
         guards: guards(root.section("guards")),
         truncation: truncation(root.section("truncation")),
@@ -74,6 +75,7 @@ pub(super) fn resolve(reading: &mut ConfigReader<'_>, base: &Path) -> Config {
         upstream.section("auth").refuse("token", reason, Some(help));
     }
     who_answers(&mut root, &config);
+    what_is_recorded_from(&mut root, &config);
     root.elsewhere(&[
         (
             "tools",
@@ -111,6 +113,16 @@ fn who_answers(root: &mut ConfigSection<'_, '_>, config: &Config) {
         let help = "add `[consent]` with `channels = [\"web\"]`, or remove them";
         root.section("admin")
             .refuse("approvers", reason, Some(help));
+    }
+}
+
+/// The flight recorder reads the file of the audit log.
+fn what_is_recorded_from(root: &mut ConfigSection<'_, '_>, config: &Config) {
+    let mut audit = root.section("audit");
+    if config.flight_recorder.is_some() && !audit.has("file") {
+        let reason = ConfigReason::RequiredWhen("there is a flight recorder");
+        let help = "it reads this file, as in `file = \"audit.jsonl\"`";
+        audit.require("file", reason, help);
     }
 }
 

@@ -20,7 +20,10 @@ mod network;
 mod ratchet;
 mod telemetry;
 
-pub use audit::{Audit, Durability, OnFault, RecordedArguments, Syslog};
+pub use audit::{
+    Audit, Durability, EventKinds, FlightRecorder, OnFault, RecordedArguments, RecordedResults,
+    Syslog,
+};
 pub use limits::Limits;
 pub use network::{
     Admin, Anonymous, Bearer, HttpListen, HttpUpstream, Jwks, Jwt, JwtAlgorithm, Listen,
@@ -36,6 +39,7 @@ pub struct Config {
     pub listen: Listen,
     pub policy: Policy,
     pub audit: Audit,
+    pub flight_recorder: Option<FlightRecorder>,
     pub limits: Limits,
     pub admin: Admin,
     pub telemetry: Telemetry,

@@ -12,5 +12,5 @@ mod sarif;
 pub use finding::{Finding, FindingLevel};
 pub use github::github;
 pub use place::{FileSpan, relative};
-pub use printable::{json, printable, visible};
+pub use printable::{escape_json, json, printable, visible};
 pub use sarif::{Rule, Tool, sarif};

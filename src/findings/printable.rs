@@ -37,9 +37,13 @@ pub fn visible(text: &str) -> String {
 
 /// One line of JSON whose strings hold no such character as it is: `\u202e` is read as the same.
 pub fn json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
-    let text = serde_json::to_string(value)?;
+    writeln!(out, "{}", escape_json(&serde_json::to_string(value)?))
+}
+
+/// The same JSON, in which no such character is as it is.
+pub fn escape_json(text: &str) -> String {
     let mut units = [0; 2];
-    let mut line = String::with_capacity(text.len() + 1);
+    let mut line = String::with_capacity(text.len());
     for c in text.chars() {
         if misleads(c) {
             for unit in c.encode_utf16(&mut units) {
@@ -50,7 +54,7 @@ pub fn json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
             line.push(c);
         }
     }
-    writeln!(out, "{line}")
+    line
 }
 
 #[cfg(test)]

@@ -110,7 +110,7 @@ impl Gate {
                     |method| understand::ask(method, Asks::Agent, message.params(), Look::AWAY);
                 if let Some(Ok((target, _))) = method.map(asks) {
                     let current = self.policy.current();
-                    trail.asks(&target, &message, self.argument_recorder(&current));
+                    trail.asks(&target, &message, self.content_recorder(&current));
                 }
                 refusal
             }

@@ -234,7 +234,7 @@ impl Gate {
             .get(owner(&identified.scene.agent), &asked.name, now);
         let target = Target::Resource(asked.uri.clone());
         let Some(whole) = whole else {
-            trail.asks(&target, message, self.argument_recorder(snapshot));
+            trail.asks(&target, message, self.content_recorder(snapshot));
             return Err(Refusal::NotKept.into());
         };
         let mut understood = Understood {

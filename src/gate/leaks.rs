@@ -239,6 +239,7 @@ fn of_peers(record: &mut Record) -> impl Iterator<Item = &mut Text> {
         arguments_digest: _,
         // Made without credentials.
         arguments: _,
+        result: _,
         // By `concealed`.
         params: _,
         duration_us: _,

@@ -120,7 +120,7 @@ pub use route::META_SUBSCRIPTION;
 pub use schemas::Unfit;
 pub use settings::{
     Asking, Cleaning, DenialForm, Disk, Excerpts, Guards, Level, OnFatal, Pages, RecordedArguments,
-    Secrets, Settings, Symlinks, Terms, Texts, ToolNames, Treatment, Unconfined,
+    RecordedResults, Secrets, Settings, Symlinks, Terms, Texts, ToolNames, Treatment, Unconfined,
 };
 pub use stage::Stage;
 pub use talk::Talk;

@@ -172,7 +172,7 @@ impl Gate {
         if let Ok(message) = Message::decode(&parked.frame, &self.settings.from_agent) {
             trail.decoded(talk, &message, Side::Agent);
             let current = self.policy.current();
-            trail.asks(&parked.target, &message, self.argument_recorder(&current));
+            trail.asks(&parked.target, &message, self.content_recorder(&current));
             trail.method = message.method().and_then(Method::known);
             trail.needs(&parked.target, &talk.session, &current);
         }

@@ -133,7 +133,7 @@ impl Gate {
             .inspect_err(|_| {
                 let _ = route.undo(from, &mut session.state());
             })?;
-        trail.obliged(&mut obliged, self.limits(from));
+        trail.obliged(self, from, &snapshot, &mut obliged);
 
         let leaving = Leaving {
             from,

@@ -1,8 +1,8 @@
 //! What the audit will say of a message: gathered step by step, written before it leaves.
 
-pub(super) mod arguments;
 mod call;
 mod consent;
+pub(super) mod content;
 mod correlation;
 mod ends;
 mod kind;
@@ -25,11 +25,12 @@ use crate::session::{
     Agreed, Asker, Attempt, CallFacts, Lifecycle, Offered, Origin, Parked, Run, Session, Target,
 };
 use crate::wire::{
-    ArrivalForm, KnownMethod, Limits, Message, Shape, Side, Span, Stream, TraceContext, TraceState,
+    ArrivalForm, KnownMethod, Message, Shape, Side, Span, Stream, TraceContext, TraceState,
     TransportHeaders, WorkIds,
 };
 
-use self::arguments::ArgumentRecorder;
+use self::content::ContentRecorder;
+use super::Gate;
 use super::bridged::Source;
 use super::consent::Brought;
 use super::decide::Allowed;
@@ -376,7 +377,7 @@ impl Trail {
         match &understood.identified.role {
             Role::Request { .. } => {
                 self.needs(&understood.target, session, snapshot);
-                let recorder = ArgumentRecorder::new(settings, snapshot);
+                let recorder = ContentRecorder::new(settings, snapshot);
                 self.asks(&understood.target, understood.identified.message, recorder);
             }
             Role::Notification { .. } | Role::Reply(_) => self.about(&understood.target),
@@ -388,7 +389,7 @@ impl Trail {
         &mut self,
         target: &Target,
         message: &Message,
-        recorder: ArgumentRecorder<'_>,
+        recorder: ContentRecorder<'_>,
     ) {
         self.about(target);
         recorder.record(target, message, &mut self.record);
@@ -421,12 +422,23 @@ impl Trail {
         self.record.edits.extend(edits);
     }
 
-    /// The message as it will leave is read by these limits.
-    pub(super) fn obliged(&mut self, obliged: &mut Obliged, limits: &Limits) {
-        if self.record.params.is_some()
+    /// What the message is as it will leave.
+    pub(super) fn obliged(
+        &mut self,
+        gate: &Gate,
+        from: Side,
+        snapshot: &PolicySnapshot,
+        obliged: &mut Obliged,
+    ) {
+        let (limits, recorder) = (gate.limits(from), gate.content_recorder(snapshot));
+        let has_result = self.record.kind == Kind::ToolResult && recorder.records_results();
+        if (self.record.params.is_some() || has_result)
             && let Some(sent) = Sent::new(obliged.permit.line(), limits).read()
         {
             self.tells(&sent);
+            if has_result {
+                recorder.record_result(&sent, &mut self.record);
+            }
         }
         self.record.edits.append(&mut obliged.edits);
         let obligations = std::mem::take(&mut obliged.obligations);

@@ -27,6 +27,7 @@ pub struct Settings {
     pub secrets: Redactor,
     /// What records have of arguments.
     pub arguments: RecordedArguments,
+    pub results: RecordedResults,
     /// Whether messages have a place in a trace.
     pub tracing: Tracing,
     /// From which level on sessions speak to the isolated server, if there is one.
@@ -229,6 +230,15 @@ pub enum RecordedArguments {
     Digest(DigestKey),
     /// The digest, and the arguments without what looks like a credential.
     Redacted(DigestKey),
+}
+
+/// What records have of the results of calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RecordedResults {
+    #[default]
+    Nothing,
+    /// As the agent gets them, without what looks like a credential.
+    Redacted,
 }
 
 /// What happens where a message is not what a guard asks for.

@@ -62,7 +62,7 @@ mod progress;
 mod ratchet;
 mod ratchet_race;
 mod rates;
-mod recorded_arguments;
+mod recorded_content;
 mod records;
 mod related;
 mod repeated;
@@ -176,6 +176,7 @@ impl Bench {
             },
             secrets: Redactor::default(),
             arguments: RecordedArguments::Digest(audit::DigestKey::of_bytes(b"a key of tests")),
+            results: RecordedResults::Nothing,
             tracing: super::Tracing::Off,
             isolate_from: None,
             unconfined: Unconfined::default(),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Deref;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::audit::line::VERSION;
 use crate::audit::verify::LineForm;
@@ -91,7 +91,7 @@ pub struct LoggedSensitivity<'l> {
 }
 
 /// A string of a record: a part of the line, unless it has escapes.
-#[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(transparent)]
 pub struct LogText<'l>(#[serde(borrow)] Cow<'l, str>);
 

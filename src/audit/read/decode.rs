@@ -10,15 +10,21 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 /// The bytes of one read of a compressed file.
 const INPUT_BYTES: usize = 256 << 10;
 
-/// The text of a file, decompressed if it begins as gzip or zstd does.
-pub(super) fn decompress(mut file: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
-    let mut magic = Vec::with_capacity(4);
-    (&mut file).take(4).read_to_end(&mut magic)?;
+/// The text of a file, decompressed if it begins as gzip or zstd does. `database` has that of a file of DuckDB.
+pub(super) fn open(
+    mut file: impl Read + Send + 'static,
+    database: impl FnOnce() -> io::Result<Box<dyn Read + Send>>,
+) -> io::Result<Box<dyn Read + Send>> {
+    let mut magic = Vec::with_capacity(12);
+    (&mut file).take(12).read_to_end(&mut magic)?;
+    if magic.get(8..) == Some(b"DUCK") {
+        return database();
+    }
     let is_gzip = magic.starts_with(b"\x1f\x8b");
     // A frame, or one that is skipped.
     let is_zstd = matches!(
         magic.as_slice(),
-        b"\x28\xb5\x2f\xfd" | [0x50..=0x5f, 0x2a, 0x4d, 0x18]
+        [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]
     );
     let file = Cursor::new(magic).chain(file);
     Ok(if is_gzip {

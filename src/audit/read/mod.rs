@@ -6,7 +6,9 @@
 
 mod cut;
 mod decode;
+mod follow;
 mod parallel;
+mod tail;
 #[cfg(test)]
 mod tests;
 
@@ -17,7 +19,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use cut::Piece;
+pub use follow::FollowError;
 pub use parallel::read;
+pub use tail::LogTail;
 
 /// The bytes of the longest line. The gate writes far shorter ones.
 pub const MAX_LINE_BYTES: usize = 16 << 20;
@@ -70,10 +74,24 @@ impl Source {
 
     fn open(&self) -> io::Result<Box<dyn Read + Send>> {
         match self {
-            Self::File(path) => decode::decompress(File::open(path)?),
-            Self::StandardInput => decode::decompress(io::stdin()),
+            Self::File(path) => decode::open(File::open(path)?, || open_database(path)),
+            Self::StandardInput => decode::open(io::stdin(), || {
+                Err(io::Error::other("a database is read from a file"))
+            }),
         }
     }
+}
+
+#[cfg(feature = "flight-recorder")]
+fn open_database(path: &Path) -> io::Result<Box<dyn Read + Send>> {
+    use super::flight_recorder::DatabaseLines;
+    Ok(Box::new(DatabaseLines::open(path)?))
+}
+
+#[cfg(not(feature = "flight-recorder"))]
+fn open_database(_: &Path) -> io::Result<Box<dyn Read + Send>> {
+    let problem = "it is a DuckDB database, and this program is built without the flight recorder";
+    Err(io::Error::new(io::ErrorKind::Unsupported, problem))
 }
 
 impl fmt::Display for Position {

@@ -180,7 +180,7 @@ fn fields_of_line(line: &Value, prefix: &str, found: &mut BTreeSet<String>) {
                 };
                 found.insert(path.clone());
                 // A peer's.
-                if path != "params" && path != "arguments" {
+                if !["arguments", "result", "params"].contains(&path.as_str()) {
                     fields_of_line(value, &path, found);
                 }
             }

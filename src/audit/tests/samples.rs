@@ -56,6 +56,7 @@ pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Re
         }),
         arguments_digest: Some(text().into()),
         arguments: Some(body(&text())),
+        result: Some(body(&text())),
         params: Some(body(&text())),
         duration_us: Some(71),
         error_code: Some(-32602),
@@ -110,7 +111,7 @@ fn body(text: &str) -> Body {
 }
 
 /// The strings that [`full`] asks for.
-pub(in crate::audit) const TEXTS: usize = 44;
+pub(in crate::audit) const TEXTS: usize = 45;
 
 /// The strings of a record as it was read back, in the order in which [`full`] asks for them.
 pub(in crate::audit) fn texts_of(line: &serde_json::Value) -> Vec<String> {
@@ -146,6 +147,7 @@ pub(in crate::audit) fn texts_of(line: &serde_json::Value) -> Vec<String> {
         "/capabilities/held/1",
         "/arguments_digest",
         "/arguments/text",
+        "/result/text",
         "/params/text",
         "/correlation/job_id",
         "/correlation/trace_id",

@@ -45,7 +45,8 @@ pub enum AuditCommand {
 #[command(after_help = "Examples:
   mcp-protector audit query audit.jsonl --decision block --since 24h
   mcp-protector audit query audit.jsonl.1.gz audit.jsonl --tool delete_note --format json
-  mcp-protector audit query audit.jsonl --reference 5f2b8c0d91e6-9 --format csv")]
+  mcp-protector audit query audit.jsonl --reference 5f2b8c0d91e6-9 --format csv
+  mcp-protector audit query flight.duckdb --sql \"SELECT tool_name, count(*) FROM fr_event_fields GROUP BY 1\"")]
 pub struct AuditQueryArgs {
     /// The files of the log, oldest first; `-` is standard input. gzip and zstd are decompressed.
     #[arg(value_name = "FILE", required = true)]
@@ -54,7 +55,11 @@ pub struct AuditQueryArgs {
     #[command(flatten)]
     pub filters: AuditFilters,
 
-    /// Stop after so many records.
+    /// Print the result of this query instead, with a flight recorder's database as FILE.
+    #[arg(long, value_name = "SELECT", conflicts_with = "AuditFilters")]
+    pub sql: Option<String>,
+
+    /// Stop after so many records, or rows.
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
 

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use super::rows::{self, Style};
 use super::scan::{ScanError, finish, scan};
+use super::sql;
 use crate::audit::query::LogRecord;
 use crate::cli::args::{AuditQueryArgs, RecordFormat};
 use crate::cli::exit::Exit;
@@ -17,7 +18,10 @@ struct Rows {
 }
 
 pub(super) fn run(args: &AuditQueryArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> Exit {
-    finish(print(args, stdout), stdout, stderr)
+    match &args.sql {
+        Some(query) => sql::run(query, args, stdout, stderr),
+        None => finish(print(args, stdout), stdout, stderr),
+    }
 }
 
 /// Prints rows as they are found, so that no result is too large.

@@ -116,7 +116,11 @@ pub(super) fn push_csv(record: &LogRecord<'_>, out: &mut Vec<u8>) {
         &number(record.duration_us.map(|it| it.to_string())),
         &number(record.error_code.map(|it| it.to_string())),
     ];
-    for (index, cell) in cells.into_iter().enumerate() {
+    push_csv_row(cells.into_iter(), out);
+}
+
+pub(super) fn push_csv_row<'c>(cells: impl Iterator<Item = &'c str>, out: &mut Vec<u8>) {
+    for (index, cell) in cells.enumerate() {
         if index > 0 {
             out.push(b',');
         }
@@ -138,7 +142,7 @@ fn push_csv_cell(cell: &str, out: &mut Vec<u8>) {
     };
 }
 
-fn push_cell(line: &mut String, cell: &str, width: usize) {
+pub(super) fn push_cell(line: &mut String, cell: &str, width: usize) {
     let cell = escape(cell);
     *line += &cell;
     let missing = width.saturating_sub(cell.chars().count());
@@ -151,7 +155,7 @@ fn join(texts: &[impl std::ops::Deref<Target = str>], separator: &str) -> String
 }
 
 /// A text that steers no terminal. Most texts are as they are.
-fn escape(text: &str) -> Cow<'_, str> {
+pub(super) fn escape(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         text.into()
     } else {

@@ -1,22 +1,43 @@
 //! `audit tail`: the last decisions, and those to come.
 
-mod follow;
 #[cfg(test)]
 mod tests;
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, IsTerminal as _, Write};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use self::follow::{FollowError, FollowedFile};
 use super::rows::{self, Style};
 use crate::audit::query::{Filter, LineError};
+use crate::audit::read::{FollowError, LogTail};
 use crate::cli::args::AuditTailArgs;
 use crate::cli::exit::Exit;
 use crate::findings::printable;
 
 /// The time between two looks at the file.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
+
+/// The reason why no more decisions are printed.
+#[derive(Debug, thiserror::Error)]
+enum TailError {
+    #[error(transparent)]
+    Log(#[from] FollowError<LineStop>),
+    #[error("`{file}` cannot be read: {cause}")]
+    File { file: String, cause: io::Error },
+    #[error("the decisions cannot be written: {0}")]
+    Write(#[from] io::Error),
+}
+
+/// The reason why a line ends the tail.
+#[derive(Debug, thiserror::Error)]
+enum LineStop {
+    #[error(transparent)]
+    Record(LineError),
+    /// The reader of the output, not the line, has failed.
+    #[error(transparent)]
+    Write(io::Error),
+}
 
 pub(super) fn run(args: &AuditTailArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> Exit {
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
@@ -33,7 +54,7 @@ pub(super) fn run(args: &AuditTailArgs, stdout: &mut dyn Write, stderr: &mut dyn
     match printed {
         Ok(()) => Exit::Success,
         // The reader has read enough.
-        Err(FollowError::Write(error)) if error.kind() == ErrorKind::BrokenPipe => Exit::Success,
+        Err(TailError::Write(error)) if error.kind() == ErrorKind::BrokenPipe => Exit::Success,
         Err(error) => {
             let _ = writeln!(stderr, "error: {}", printable(&error.to_string()));
             Exit::LogNotRead
@@ -41,11 +62,10 @@ pub(super) fn run(args: &AuditTailArgs, stdout: &mut dyn Write, stderr: &mut dyn
     }
 }
 
-fn follow(args: &AuditTailArgs, style: Style, out: &mut dyn Write) -> Result<(), FollowError> {
+fn follow(args: &AuditTailArgs, style: Style, out: &mut dyn Write) -> Result<(), TailError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .build()
-        .map_err(FollowError::Write)?;
+        .build()?;
     runtime.block_on(async {
         let mut interrupt = std::pin::pin!(tokio::signal::ctrl_c());
         let mut tail = Tail::begin(args, style, out)?;
@@ -60,16 +80,18 @@ fn follow(args: &AuditTailArgs, style: Style, out: &mut dyn Write) -> Result<(),
 
 /// A followed log and its printed decisions.
 struct Tail {
-    file: FollowedFile,
+    file: PathBuf,
+    log: LogTail,
     filter: Filter,
     style: Style,
 }
 
 impl Tail {
     /// Prints the last decisions of the file.
-    fn begin(args: &AuditTailArgs, style: Style, out: &mut dyn Write) -> Result<Self, FollowError> {
+    fn begin(args: &AuditTailArgs, style: Style, out: &mut dyn Write) -> Result<Self, TailError> {
         let mut tail = Self {
-            file: FollowedFile::open(&args.file)?,
+            log: LogTail::open(&args.file).map_err(|cause| unreadable(&args.file, cause))?,
+            file: args.file.clone(),
             filter: super::filter(&args.filters),
             style,
         };
@@ -80,10 +102,11 @@ impl Tail {
     }
 
     /// The last rows. Reads twice as much until there are enough.
-    fn last(&mut self, number: usize) -> Result<VecDeque<Vec<u8>>, FollowError> {
+    fn last(&mut self, number: usize) -> Result<VecDeque<Vec<u8>>, TailError> {
         let mut bytes = 1 << 20;
         loop {
-            let at_start = self.file.seek_back(bytes)?;
+            let at_start = self.log.seek_back(bytes);
+            let at_start = at_start.map_err(|cause| unreadable(&self.file, cause))?;
             let mut rows = VecDeque::new();
             self.read(|row| {
                 rows.push_back(row);
@@ -99,31 +122,34 @@ impl Tail {
         }
     }
 
-    /// Prints the decisions that the file has got, and those of a file that has replaced it.
-    fn poll(&mut self, out: &mut dyn Write) -> Result<(), FollowError> {
-        // Before the read, so that the read is the last one of a replaced file.
-        let next = self.file.successor()?;
+    /// Prints the decisions that the log has got, over its rotations.
+    fn poll(&mut self, out: &mut dyn Write) -> Result<(), TailError> {
         self.read(|row| out.write_all(&row))?;
-        if let Some(next) = next {
-            self.file = next;
-            self.read(|row| out.write_all(&row))?;
-        }
         Ok(out.flush()?)
     }
 
-    fn read(&mut self, mut show: impl FnMut(Vec<u8>) -> io::Result<()>) -> Result<(), FollowError> {
+    fn read(&mut self, mut show: impl FnMut(Vec<u8>) -> io::Result<()>) -> Result<(), TailError> {
         let (filter, style) = (&self.filter, self.style);
-        self.file.read_lines(|line| {
-            match filter.read(line) {
-                Ok(Some(record)) if !record.decision.is_empty() => {
-                    let mut row = Vec::new();
-                    rows::push_row(&record, style, &mut row);
-                    show(row)?;
-                }
-                Ok(_) | Err(LineError::Half) => {}
-                Err(error) => return Err(error.into()),
+        let read = self.log.read_lines(&mut |line| match filter.read(line) {
+            Ok(Some(record)) if !record.decision.is_empty() => {
+                let mut row = Vec::new();
+                rows::push_row(&record, style, &mut row);
+                show(row).map_err(LineStop::Write)
             }
-            Ok(())
-        })
+            Ok(_) | Err(LineError::Half) => Ok(()),
+            Err(error) => Err(LineStop::Record(error)),
+        });
+        match read {
+            Err(FollowError::Line {
+                problem: LineStop::Write(error),
+                ..
+            }) => Err(TailError::Write(error)),
+            read => Ok(read?),
+        }
     }
+}
+
+fn unreadable(file: &Path, cause: io::Error) -> TailError {
+    let file = file.display().to_string();
+    TailError::File { file, cause }
 }

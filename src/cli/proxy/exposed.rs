@@ -128,6 +128,10 @@ fn named(config: &Config) -> Vec<(String, PathBuf)> {
                 .as_ref()
                 .and_then(|it| it.ca_file.as_deref()),
         ),
+        (
+            "flight_recorder.file".to_owned(),
+            config.flight_recorder.as_ref().map(|it| it.file.as_path()),
+        ),
         ("ratchet.file".to_owned(), journal),
         ("ratchet.key_file".to_owned(), key.as_deref()),
     ];

@@ -11,7 +11,7 @@ use crate::session::OnDisk;
 use crate::upstream::{Concealing, StartError};
 
 use super::servers::Upstreams;
-use super::{exposed, followers, isolated, network};
+use super::{exposed, flight, followers, isolated, network};
 
 /// What would keep the gate from starting, each told with the key that it is about.
 pub(in super::super) fn unusable(config: &Config, roots: &Roots) -> Vec<String> {
@@ -40,6 +40,7 @@ pub(in super::super) fn unusable(config: &Config, roots: &Roots) -> Vec<String> 
         log(config),
         signing_key(config),
         followers::problem(config),
+        flight::problem(config),
         super::settings::digests(&config.audit).err(),
         journal(config),
     ];

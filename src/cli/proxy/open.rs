@@ -25,6 +25,7 @@ use super::configured::Configured;
 use super::conversations::Conversations;
 use super::decisions::Decisions;
 use super::exposed::Started;
+use super::flight::Flight;
 use super::isolated::{self, Placed, PlacedEvents};
 use super::pulse::{self, Serves};
 use super::renew::Renewal;
@@ -32,8 +33,8 @@ use super::restart::Restart;
 use super::servers::Upstreams;
 use super::trials::Trials;
 use super::{
-    Parts, broken, exposed, followers, invalid, limited_gate_settings, lines, network, operators,
-    policy_settings, reading, session, settings, traces,
+    Parts, broken, exposed, flight, followers, invalid, limited_gate_settings, lines, network,
+    operators, policy_settings, reading, session, settings, traces,
 };
 
 /// Where agents come from, opened.
@@ -74,6 +75,7 @@ pub(super) struct Opened {
     pub(super) operators: Option<Serving>,
     /// Traces are sent for as long as this lives.
     pub(super) exporter: Option<Exporter>,
+    pub(super) flight: Flight,
 }
 
 /// In the order in which a failure does least harm.
@@ -88,7 +90,7 @@ pub(super) async fn open(
     let admin = operators::settings(config, operators.as_ref())
         .map_err(|cause| invalid(&format!("`admin`: {cause}")))?;
     let metrics = admin.is_some().then(Arc::<Metrics>::default);
-    let audit = open_log(config, &clock, &secrets)?;
+    let (audit, flight) = open_log(config, &clock, &secrets)?;
     let traces = traces::start(config, &clock, &secrets)
         .map_err(|cause| invalid(&format!("`telemetry`: {cause}")))?;
     let (exporter, spans) = traces.unzip();
@@ -179,6 +181,7 @@ pub(super) async fn open(
         health,
         operators,
         exporter,
+        flight,
     })
 }
 
@@ -233,6 +236,7 @@ fn serving(config: &Config, judging: gate::Settings) -> Result<gate::Settings, E
     let digests = settings::digests(&config.audit).map_err(|cause| invalid(&cause))?;
     Ok(gate::Settings {
         arguments: settings::arguments(&config.audit, digests),
+        results: settings::results(&config.audit),
         tracing: traces::tracing(config),
         eras: gate::Eras::Asked,
         over_http: settings::over_http(config),
@@ -249,11 +253,17 @@ fn trial(config: &Config, serves: Serves, upstreams: &Upstreams) -> StartupProbe
     }
 }
 
-/// The log, and what follows it.
-fn open_log(config: &Config, clock: &Arc<dyn Clock>, secrets: &Redactor) -> Result<Audit, Exit> {
+/// The log with what follows it, and the flight recorder, which reads it.
+fn open_log(
+    config: &Config,
+    clock: &Arc<dyn Clock>,
+    secrets: &Redactor,
+) -> Result<(Audit, Flight), Exit> {
     let followers = followers::named(config).map_err(|cause| invalid(&cause))?;
-    settings::audit(config, followers, Arc::clone(clock), secrets.clone())
-        .map_err(|cause| invalid(&format!("`audit`: {cause}")))
+    let audit = settings::audit(config, followers, Arc::clone(clock), secrets.clone())
+        .map_err(|cause| invalid(&format!("`audit`: {cause}")))?;
+    let flight = flight::start(config).map_err(|cause| invalid(&cause))?;
+    Ok((audit, flight))
 }
 
 /// The log, and those who are told of its records.

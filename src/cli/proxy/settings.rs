@@ -124,6 +124,14 @@ pub(super) fn arguments(audit: &config::Audit, key: DigestKey) -> gate::Recorded
     }
 }
 
+/// What records have of results.
+pub(super) fn results(audit: &config::Audit) -> gate::RecordedResults {
+    match audit.results {
+        config::RecordedResults::Off => gate::RecordedResults::Nothing,
+        config::RecordedResults::Redacted => gate::RecordedResults::Redacted,
+    }
+}
+
 pub(super) fn durability(audit: &config::Audit) -> audit::Durability {
     match audit.durability {
         config::Durability::Async => audit::Durability::Async,
@@ -250,6 +258,7 @@ pub(super) fn gate(limits: &config::Limits, terms: gate::Terms) -> gate::Setting
         terms,
         secrets: Redactor::default(),
         arguments: gate::RecordedArguments::Nothing,
+        results: gate::RecordedResults::Nothing,
         tracing: gate::Tracing::Off,
         isolate_from: None,
         unconfined: gate::Unconfined::default(),

@@ -13,6 +13,7 @@ pub struct Audit {
     pub durability: Durability,
     pub on_fault: OnFault,
     pub arguments: RecordedArguments,
+    pub results: RecordedResults,
     /// In bytes; the file is rotated then.
     pub max_file_size: Option<usize>,
     /// Since the file's first record.
@@ -35,6 +36,23 @@ pub struct Syslog {
     pub ca_file: Option<PathBuf>,
 }
 
+/// The audit log as a table of a database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlightRecorder {
+    /// A database of DuckDB; created if there is none.
+    pub file: PathBuf,
+    pub event_kinds: EventKinds,
+}
+
+/// The names of the events of calls and results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EventKinds {
+    /// `tool.call` and `tool.result`
+    Tool,
+    /// `mcp.tool_call` and `mcp.tool_result`
+    Mcp,
+}
+
 /// When a record counts as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
@@ -49,6 +67,14 @@ pub enum Durability {
 pub enum RecordedArguments {
     Digest,
     /// The digest and the arguments, without secrets.
+    Redacted,
+    Off,
+}
+
+/// What records have of the results of calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecordedResults {
+    /// Without secrets.
     Redacted,
     Off,
 }
@@ -69,6 +95,7 @@ impl Default for Audit {
             durability: Durability::Async,
             on_fault: OnFault::Deny,
             arguments: RecordedArguments::Digest,
+            results: RecordedResults::Off,
             max_file_size: None,
             max_file_age: None,
             signing_key_file: None,

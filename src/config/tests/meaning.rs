@@ -9,9 +9,9 @@ use secrecy::ExposeSecret;
 use super::{valid, valid_with};
 use crate::audit::syslog::{Facility, SyslogAddress};
 use crate::config::{
-    Audit, CommandLine, Config, DenyResponse, Durability, Limits, Listen, OnFault, OnRemoval,
-    OtherMethods, Pinning, Policy, RecordedArguments, Reload, Syslog, Truncation, TruncationPreset,
-    Warnings,
+    Audit, CommandLine, Config, DenyResponse, Durability, EventKinds, FlightRecorder, Limits,
+    Listen, OnFault, OnRemoval, OtherMethods, Pinning, Policy, RecordedArguments, RecordedResults,
+    Reload, Syslog, Truncation, TruncationPreset, Warnings,
 };
 use crate::guard::secrets::{CustomRules, SecretRule};
 
@@ -111,6 +111,7 @@ fn the_defaults_are_the_published_ones() {
         durability,
         on_fault,
         arguments,
+        results,
         max_file_size,
         max_file_age,
         signing_key_file,
@@ -122,7 +123,10 @@ fn the_defaults_are_the_published_ones() {
         (file, durability, on_fault),
         (None, Durability::Async, OnFault::Deny)
     );
-    assert_eq!(arguments, RecordedArguments::Digest);
+    assert_eq!(
+        (arguments, results),
+        (RecordedArguments::Digest, RecordedResults::Off)
+    );
     assert_eq!((max_file_size, max_file_age, syslog), (None, None, None));
     assert_eq!(
         (signing_key_file, checkpoint_interval, digest_key_file),
@@ -174,6 +178,7 @@ fn every_key_arrives_where_it_belongs() {
         checkpoint_interval = "10s"
         digest_key_file = "digest.key"
         arguments = "redacted"
+        results = "redacted"
         [limits]
         max_message_bytes = "1MiB"
         max_message_bytes_to_agent = 2_000_000
@@ -214,6 +219,7 @@ fn every_key_arrives_where_it_belongs() {
         durability: Durability::Strict,
         on_fault: OnFault::Warn,
         arguments: RecordedArguments::Redacted,
+        results: RecordedResults::Redacted,
         max_file_size: Some(64 << 20),
         max_file_age: Some(Duration::from_hours(24)),
         signing_key_file: Some(PathBuf::from("/etc/gate/signing.pem")),
@@ -241,6 +247,27 @@ fn every_key_arrives_where_it_belongs() {
     };
     assert_eq!(config.limits, limits);
     assert!(config.warnings.is_empty(), "{:?}", config.warnings);
+}
+
+#[test]
+fn a_flight_recorder_has_a_database_and_names_for_events() {
+    let recorder = |text: &str| {
+        let text = format!("audit.file = 'audit.jsonl'\n[flight_recorder]\n{text}");
+        valid_with(&text).flight_recorder
+    };
+    let expected = |event_kinds| FlightRecorder {
+        file: PathBuf::from("/etc/gate/flight.duckdb"),
+        event_kinds,
+    };
+    assert_eq!(
+        recorder("file = 'flight.duckdb'"),
+        Some(expected(EventKinds::Tool))
+    );
+    assert_eq!(
+        recorder("file = 'flight.duckdb'\nevent_kinds = 'mcp'"),
+        Some(expected(EventKinds::Mcp))
+    );
+    assert_eq!(valid_with("").flight_recorder, None);
 }
 
 #[test]

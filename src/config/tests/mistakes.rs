@@ -191,7 +191,7 @@ fn unknown_keys_and_values_get_a_suggestion() {
     );
     check_advice(
         &with("audit.certificate = 1"),
-        "known keys: `arguments`, `checkpoint_interval`, `digest_key_file`, `durability`, `file`, `max_file_age`, `max_file_size`, `on_fault`, `signing_key_file`, `syslog`",
+        "known keys: `arguments`, `checkpoint_interval`, `digest_key_file`, `durability`, `file`, `max_file_age`, `max_file_size`, `on_fault`, `results`, `signing_key_file`, `syslog`",
     );
     check_advice(
         "upstream = { url = \"https://a\", headers = { a = \"b\" } }",
@@ -398,6 +398,22 @@ fn keys_of_a_log_need_what_they_apply_to() {
     ] {
         check_rest(&format!("[audit]\n{text}"), &[&format!("3 {expected}")]);
     }
+}
+
+#[test]
+fn a_flight_recorder_needs_a_database_and_the_file_of_the_log() {
+    check_rest(
+        "[flight_recorder]\nevent_kinds = 'mcp'\n[audit]\nfile = 'a'",
+        &["2 flight_recorder.file: required"],
+    );
+    check_rest(
+        "[flight_recorder]\nfile = 'a'\nevent_kinds = 'tools'\n[audit]\nfile = 'a'",
+        &["4 flight_recorder.event_kinds: unknown value 'tools'"],
+    );
+    check_rest(
+        "[flight_recorder]\nfile = 'a'",
+        &["audit.file: required when there is a flight recorder"],
+    );
 }
 
 #[test]

@@ -121,11 +121,14 @@ const SECTIONS: &str = "
     consent.channels = ['elicitation']
     audit.signing_key_file = 'signing.pem'
     audit.syslog.address = 'unix:/dev/log'
+    audit.file = 'audit.jsonl'
+    flight_recorder.file = 'flight.duckdb'
 ";
 
-const OF_SECTIONS: [&str; 5] = [
+const OF_SECTIONS: [&str; 6] = [
     "audit.checkpoint_interval",
     "audit.syslog.",
+    "flight_recorder.",
     "upstream.isolated.min_sensitivity",
     "truncation.",
     "consent.",
@@ -165,7 +168,7 @@ fn the_schema_has_the_defaults_of_the_code() {
     assert!(over_http.len() >= 12, "{over_http:?}");
     let base = "upstream.command = [\"server\"]\n";
     assert_eq!(confined.len(), 14, "{confined:?}");
-    assert_eq!(of_sections.len(), 10, "{of_sections:?}");
+    assert_eq!(of_sections.len(), 11, "{of_sections:?}");
     let groups = [
         (base, over_stdio),
         (OVER_HTTP, over_http),
@@ -328,6 +331,9 @@ const REFUSED: &[&str] = &[
     "admin.host = \"127.0.0.1\"",
     "admin.port = 65536",
     "admin = { port = 1, host = \"example.com\" }",
+    "flight_recorder = {}",
+    "flight_recorder.file = \"a\"",
+    "audit.file = \"a\"\nflight_recorder = { file = \"b\", event_kinds = \"all\" }",
     "telemetry = {}",
     "telemetry.otlp_endpoint = \"127.0.0.1:4318\"",
     "telemetry.otlp_endpoint = \"http://collector:4318\"",

@@ -295,7 +295,7 @@ impl Gate {
         if let Ok(message) = Message::decode(&request.frame, self.limits(from)) {
             trail.decoded(talk, &message, from);
             trail.method = message.method().and_then(Method::known);
-            trail.asks(&request.target, &message, self.argument_recorder(&snapshot));
+            trail.asks(&request.target, &message, self.content_recorder(&snapshot));
             trail.needs(&request.target, &talk.session, &snapshot);
         }
         trail.judged_under(&snapshot);

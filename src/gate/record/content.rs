@@ -1,9 +1,9 @@
-//! What a record has of the arguments of a request.
+//! What a record has of the arguments of a request, and of the result of a call.
 
 use std::borrow::Cow;
 
 use super::super::leaks::BUILTIN;
-use super::super::settings::{RecordedArguments, Settings};
+use super::super::settings::{RecordedArguments, RecordedResults, Settings};
 use super::super::{Gate, extensions};
 use crate::audit::{Body, DigestKey, Record, Text};
 use crate::guard::dlp_findings;
@@ -16,26 +16,28 @@ use crate::wire::{Message, Value};
 /// there in part, with thousands of bytes of it if it is shown at all.
 const SHORTEST_PART: usize = 4096;
 
-/// How arguments are recorded under the present configuration.
+/// How arguments and results are recorded under the present configuration.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::gate) struct ArgumentRecorder<'s> {
-    recorded: &'s RecordedArguments,
+pub(in crate::gate) struct ContentRecorder<'s> {
+    arguments: &'s RecordedArguments,
+    results: RecordedResults,
     /// What a credential looks like.
     rules: &'s SecretRules,
 }
 
-impl<'s> ArgumentRecorder<'s> {
+impl<'s> ContentRecorder<'s> {
     pub(in crate::gate) fn new(settings: &'s Settings, snapshot: &'s PolicySnapshot) -> Self {
         let terms = snapshot.terms().unwrap_or(&settings.terms);
         let configured = terms.guards.secrets.as_ref();
         Self {
-            recorded: &settings.arguments,
+            arguments: &settings.arguments,
+            results: settings.results,
             rules: configured.map_or(&*BUILTIN, |secrets| &*secrets.rules),
         }
     }
 
     pub(super) fn record(self, target: &Target, message: &Message, record: &mut Record) {
-        let key = match self.recorded {
+        let key = match self.arguments {
             RecordedArguments::Nothing => return,
             RecordedArguments::Digest(key) | RecordedArguments::Redacted(key) => key,
         };
@@ -44,8 +46,8 @@ impl<'s> ArgumentRecorder<'s> {
                 let arguments = message.params().and_then(|params| params.get("arguments"));
                 let Some(arguments) = arguments else { return };
                 record.arguments_digest = Some(digest(key, arguments.text()));
-                if let RecordedArguments::Redacted(_) = self.recorded {
-                    show(arguments, self.rules, record);
+                if let RecordedArguments::Redacted(_) = self.arguments {
+                    record.arguments = shown(arguments, self.rules, record);
                 }
             }
             Target::Method(_) => {
@@ -55,15 +57,25 @@ impl<'s> ArgumentRecorder<'s> {
             Target::Resource(_) | Target::Server => {}
         }
     }
+
+    pub(super) fn records_results(self) -> bool {
+        self.results == RecordedResults::Redacted
+    }
+
+    /// The result as the agent gets it, or the error.
+    pub(super) fn record_result(self, message: &Message, record: &mut Record) {
+        let result = message.result().or(message.error());
+        record.result = result.and_then(|result| shown(result, self.rules, record));
+    }
 }
 
 impl Gate {
-    /// How arguments are recorded now.
-    pub(in crate::gate) fn argument_recorder<'s>(
+    /// How arguments and results are recorded now.
+    pub(in crate::gate) fn content_recorder<'s>(
         &'s self,
         snapshot: &'s PolicySnapshot,
-    ) -> ArgumentRecorder<'s> {
-        ArgumentRecorder::new(&self.settings, snapshot)
+    ) -> ContentRecorder<'s> {
+        ContentRecorder::new(&self.settings, snapshot)
     }
 }
 
@@ -71,9 +83,9 @@ fn digest(key: &DigestKey, text: &str) -> Text {
     key.digest(text).into()
 }
 
-/// The arguments without credentials. Where the name of an argument is one, none of them.
-fn show(arguments: Value<'_>, rules: &SecretRules, record: &mut Record) {
-    let found = dlp_findings(arguments, &[], &[], &|_| None, rules);
+/// The value without credentials. Where the name of a member is one, nothing of it.
+fn shown(value: Value<'_>, rules: &SecretRules, record: &mut Record) -> Option<Body> {
+    let found = dlp_findings(value, &[], &[], &|_| None, rules);
     let named = !found.names.is_empty();
     let of_strings = found.strings.iter().flat_map(|found| &found.rules);
     for rule in of_strings.chain(&found.names) {
@@ -82,9 +94,9 @@ fn show(arguments: Value<'_>, rules: &SecretRules, record: &mut Record) {
         }
     }
     if named {
-        return;
+        return None;
     }
-    let mut shown = Body::of(arguments);
+    let mut shown = Body::of(value);
     let credentials: Vec<(Cow<'_, str>, &str)> = found
         .strings
         .iter()
@@ -96,5 +108,5 @@ fn show(arguments: Value<'_>, rules: &SecretRules, record: &mut Record) {
         let credential = all.find(|(whole, _)| whole == text || is_part(whole));
         credential.map(|(_, without)| (*without).to_owned())
     });
-    record.arguments = Some(shown);
+    Some(shown)
 }

@@ -1,4 +1,4 @@
-//! What records have of arguments.
+//! What records have of arguments and results.
 
 use super::*;
 use crate::guard::secrets::{CustomRules, SecretRule, SecretRules};
@@ -99,4 +99,50 @@ async fn a_rule_that_is_added_while_the_gate_runs_keeps_its_credentials_out_of_t
     let shown = calls.iter().map(|call| call.get(&["arguments", "a"]));
     let shown: Vec<String> = shown.collect();
     assert_eq!(shown, ["badge-a1b2c3d4", "badge-[redacted:badge]"]);
+}
+
+#[tokio::test]
+async fn results_are_recorded_as_the_agent_gets_them_and_only_where_the_operator_wants_it() {
+    let check = async |results: RecordedResults, reply: &str, expected: &str, rules: &str| {
+        let bench = Bench::with(open, |settings| settings.results = results);
+        bench.shake_hands().await;
+        bench.list(&["echo"]).await;
+        bench.agent(&call("1", "echo")).await;
+        let id = id_of(&bench.to_upstream()[0]);
+        bench
+            .upstream(&format!(r#"{{"jsonrpc":"2.0","id":{id},{reply}}}"#))
+            .await;
+        let results = bench.records_of("tool_result").await;
+        let got = results[0].text();
+        let record: serde_json::Value = got.parse().unwrap();
+        let member = format!(r#""result":{expected},"#);
+        assert_eq!(
+            record.get("result").is_some(),
+            !expected.is_empty(),
+            "{got}"
+        );
+        assert!(expected.is_empty() || got.contains(&member), "{got}");
+        let got = record.get("redactions").map(ToString::to_string);
+        assert_eq!(got.unwrap_or_default(), rules, "{record}");
+    };
+    let of = |result: &str| format!(r#""result":{result}"#);
+    let result =
+        r#"{"content":[{"type":"text","text":"12 notes"}],"structuredContent":{"n":1.50}}"#;
+    check(RecordedResults::Nothing, &of(result), "", "").await;
+    check(RecordedResults::Redacted, &of(result), result, "").await;
+    let error = r#"{"code":-32603,"message":"no such note"}"#;
+    let failed = format!(r#""error":{error}"#);
+    check(RecordedResults::Redacted, &failed, error, "").await;
+    let token = ["gh", "p_", "x7Kq2mVb9Rt4Yw1Zc6Nd8Pf3Lh5Js0Ga2Xe7"].concat();
+    check(
+        RecordedResults::Redacted,
+        &of(&format!(
+            r#"{{"content":[{{"type":"text","text":"{token}"}}]}}"#
+        )),
+        r#"{"content":[{"type":"text","text":"[redacted:github-token]"}]}"#,
+        r#"["github-token"]"#,
+    )
+    .await;
+    // The gate withholds it, so nobody got it.
+    check(RecordedResults::Redacted, &of("7"), "", "").await;
 }

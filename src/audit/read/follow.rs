@@ -1,41 +1,35 @@
 //! A file that another process writes and rotates.
 
-use std::fs::{File, Metadata};
-use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom};
+use std::fs::{self, File, Metadata};
+use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use memchr::memchr;
 
-use crate::audit::query::LineError;
-use crate::audit::read::MAX_LINE_BYTES;
+use super::{MAX_LINE_BYTES, ReadError};
 
 /// The bytes of one read.
 const READ_BYTES: usize = 256 << 10;
 
+/// The reason why a followed log gives no more lines. `E` is of the lines' user.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum FollowError {
+pub enum FollowError<E> {
     #[error("`{file}` cannot be read: {cause}")]
     Read { file: String, cause: io::Error },
-    #[error("`{file}`, at byte {byte}: {problem}")]
-    Line {
-        file: String,
-        byte: u64,
-        problem: LineProblem,
-    },
-    #[error("the decisions cannot be written: {0}")]
-    Write(#[from] io::Error),
+    /// Of a file that has ended.
+    #[error(transparent)]
+    Ended(#[from] ReadError),
+    #[error("{place}: the line is longer than {MAX_LINE_BYTES} bytes")]
+    LineTooLong { place: String },
+    /// The line was not taken.
+    #[error("{place}: {problem}")]
+    Line { place: String, problem: E },
 }
 
-/// The reason why a line cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum LineProblem {
-    #[error(transparent)]
-    Record(#[from] LineError),
-    #[error("the line is longer than {MAX_LINE_BYTES} bytes")]
+/// The reason why the lines of a read are not all given.
+enum Stopped<E> {
     TooLong,
-    /// The reader of the output, not the line, has failed.
-    #[error(transparent)]
-    Write(#[from] io::Error),
+    ByUser(E),
 }
 
 /// An open file, with the lines that were not read yet.
@@ -59,11 +53,7 @@ enum FirstLine {
 }
 
 impl FollowedFile {
-    pub(super) fn open(path: &Path) -> Result<Self, FollowError> {
-        Self::try_open(path).map_err(|cause| read_error(path, cause))
-    }
-
-    fn try_open(path: &Path) -> io::Result<Self> {
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         let identity = identity(&file.metadata()?);
         Ok(Self {
@@ -76,23 +66,30 @@ impl FollowedFile {
         })
     }
 
-    /// The file that the path names, if it is not this one. `None` also while there is none.
-    pub(super) fn successor(&self) -> Result<Option<Self>, FollowError> {
-        match Self::try_open(&self.path) {
-            Ok(other) if other.identity != self.identity => Ok(Some(other)),
-            Ok(_) => Ok(None),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(cause) => Err(read_error(&self.path, cause)),
+    /// Whether the path names another file. Not while it names none.
+    pub(super) fn has_successor(&self) -> io::Result<bool> {
+        match fs::metadata(&self.path) {
+            Ok(other) => Ok(identity(&other) != self.identity),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
         }
     }
 
+    /// The first line, whatever was read. Afterwards, all lines are given again.
+    pub(super) fn first_line(&mut self) -> io::Result<Option<Vec<u8>>> {
+        self.file.rewind()?;
+        let mut line = Vec::new();
+        let longest = MAX_LINE_BYTES as u64 + 1;
+        BufReader::new((&mut self.file).take(longest)).read_until(b'\n', &mut line)?;
+        self.file.rewind()?;
+        self.restart(0);
+        Ok((line.pop() == Some(b'\n')).then_some(line))
+    }
+
     /// Continues so many bytes before the end, and skips the line there. Whether that is the start of the file.
-    pub(super) fn seek_back(&mut self, bytes: u64) -> Result<bool, FollowError> {
-        let sought = self.file.metadata().and_then(|metadata| {
-            let start = metadata.len().saturating_sub(bytes);
-            self.file.seek(SeekFrom::Start(start))
-        });
-        let start = sought.map_err(|cause| read_error(&self.path, cause))?;
+    pub(super) fn seek_back(&mut self, bytes: u64) -> io::Result<bool> {
+        let start = self.file.metadata()?.len().saturating_sub(bytes);
+        self.file.seek(SeekFrom::Start(start))?;
         self.restart(start);
         Ok(start == 0)
     }
@@ -108,10 +105,10 @@ impl FollowedFile {
     }
 
     /// Gives each line that has its line feed. A file that has become shorter begins again.
-    pub(super) fn read_lines(
+    pub(super) fn read_lines<E>(
         &mut self,
-        mut take: impl FnMut(&[u8]) -> Result<(), LineProblem>,
-    ) -> Result<(), FollowError> {
+        take: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), FollowError<E>> {
         let mut buffer = vec![0; READ_BYTES];
         self.restart_if_shorter()
             .map_err(|cause| read_error(&self.path, cause))?;
@@ -122,15 +119,13 @@ impl FollowedFile {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(cause) => return Err(read_error(&self.path, cause)),
             };
-            self.take_lines(read, &mut take)
-                .map_err(|problem| match problem {
-                    LineProblem::Write(error) => FollowError::Write(error),
-                    LineProblem::Record(_) | LineProblem::TooLong => FollowError::Line {
-                        file: self.path.display().to_string(),
-                        byte: self.offset,
-                        problem,
-                    },
-                })?;
+            self.take_lines(read, take).map_err(|stopped| {
+                let place = format!("`{}`, at byte {}", self.path.display(), self.offset);
+                match stopped {
+                    Stopped::TooLong => FollowError::LineTooLong { place },
+                    Stopped::ByUser(problem) => FollowError::Line { place, problem },
+                }
+            })?;
         }
     }
 
@@ -143,11 +138,11 @@ impl FollowedFile {
         Ok(())
     }
 
-    fn take_lines(
+    fn take_lines<E>(
         &mut self,
         mut bytes: &[u8],
-        take: &mut impl FnMut(&[u8]) -> Result<(), LineProblem>,
-    ) -> Result<(), LineProblem> {
+        take: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), Stopped<E>> {
         while let Some((end, after)) =
             memchr(b'\n', bytes).and_then(|at| bytes.split_at_checked(at + 1))
         {
@@ -156,9 +151,9 @@ impl FollowedFile {
             match self.first {
                 FirstLine::Cut => self.first = FirstLine::Whole,
                 FirstLine::Whole if line.len() > MAX_LINE_BYTES => {
-                    return Err(LineProblem::TooLong);
+                    return Err(Stopped::TooLong);
                 }
-                FirstLine::Whole => take(line)?,
+                FirstLine::Whole => take(line).map_err(Stopped::ByUser)?,
             }
             self.offset += self.rest.len() as u64;
             self.rest.clear();
@@ -172,7 +167,7 @@ impl FollowedFile {
                 self.rest.clear();
             }
             FirstLine::Whole if self.rest.len() > MAX_LINE_BYTES => {
-                return Err(LineProblem::TooLong);
+                return Err(Stopped::TooLong);
             }
             FirstLine::Whole => {}
         }
@@ -180,7 +175,7 @@ impl FollowedFile {
     }
 }
 
-fn read_error(path: &Path, cause: io::Error) -> FollowError {
+pub(super) fn read_error<E>(path: &Path, cause: io::Error) -> FollowError<E> {
     let file = path.display().to_string();
     FollowError::Read { file, cause }
 }
