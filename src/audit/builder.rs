@@ -43,6 +43,7 @@ impl Record {
             findings: Vec::new(),
             redactions: Vec::new(),
             lost: None,
+            unconfirmed: None,
             traced: None,
         }
     }

@@ -115,6 +115,7 @@ impl Record {
             findings,
             redactions,
             lost: _,
+            unconfirmed: _,
             // Finished where it is exported.
             traced: _,
         } = self;

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::backpressure::Backpressure;
 use super::follower::Follower;
-use super::line::{LogLine, VERSION, rfc3339};
+use super::line::{LineAddition, LogLine, VERSION, rfc3339};
 use super::record::{Kind, Reason, Record};
 use super::writer::FaultReports;
 use crate::clock::Clock;
@@ -266,7 +266,7 @@ impl FollowerShared {
             instance: &self.instance,
             prev: None,
             record: &record,
-            checkpoint: None,
+            addition: LineAddition::default(),
         };
         let mut text = Vec::new();
         // It has no field that cannot be written.

@@ -251,12 +251,17 @@ impl LogHandle {
     }
 
     async fn acknowledged(&self, acked: Option<Acked>) -> Result<(), AuditFault> {
-        match acked {
-            None => Ok(()),
-            Some(acked) => match self.wait_for_ack(acked).await {
-                Ok(()) => Ok(()),
-                Err(fault) => self.without_record(fault),
-            },
+        let Some(acked) = acked else {
+            return Ok(());
+        };
+        match timeout(self.queue.pace.patience, acked).await {
+            // The queue knows what a fault means for a caller.
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(_)) => Err(AuditFault::Closed),
+            Err(_) => {
+                self.stalled();
+                self.without_record(AuditFault::Stalled)
+            }
         }
     }
 
@@ -300,17 +305,6 @@ impl LogHandle {
         }
     }
 
-    async fn wait_for_ack(&self, acked: Acked) -> Result<(), AuditFault> {
-        match timeout(self.queue.pace.patience, acked).await {
-            Ok(Ok(result)) => result,
-            Ok(Err(_)) => Err(AuditFault::Closed),
-            Err(_) => {
-                self.stalled();
-                Err(AuditFault::Stalled)
-            }
-        }
-    }
-
     fn stalled(&self) {
         let news = self.queue.stalled();
         if let (Some(fault), FaultReports::Tell) = (news, self.diagnostics) {
@@ -320,10 +314,11 @@ impl LogHandle {
 
     /// What a fault means for the caller.
     fn without_record(&self, fault: AuditFault) -> Result<(), AuditFault> {
-        match (self.queue.on_fault(), fault) {
-            (_, AuditFault::Closed) => Err(AuditFault::Closed),
-            (OnFault::Deny, fault) => Err(fault),
-            (OnFault::Warn, _) => Ok(()),
+        match fault {
+            AuditFault::Closed => Err(AuditFault::Closed),
+            fault @ (AuditFault::Write { .. }
+            | AuditFault::Stalled
+            | AuditFault::Unwritten { .. }) => self.queue.outcome(&fault),
         }
     }
 }

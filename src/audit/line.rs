@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, Serializer};
 
 use super::chain::LineHash;
+use super::queue::LogCondition;
 use super::record::Record;
 use crate::unseen::misleads;
 
@@ -26,9 +27,35 @@ pub(super) struct LogLine<'r> {
     pub(super) prev: Option<LineHash>,
     #[serde(flatten)]
     pub(super) record: &'r Record,
+    #[serde(flatten)]
+    pub(super) addition: LineAddition<'r>,
+}
+
+/// The last field of some lines.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub(super) struct LineAddition<'r> {
+    /// The log was faulty while it had the record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    audit_fault: Option<bool>,
     /// The signature of a checkpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) checkpoint: Option<&'r str>,
+    checkpoint: Option<&'r str>,
+}
+
+impl<'r> LineAddition<'r> {
+    pub(super) fn of(taken: LogCondition) -> Self {
+        Self {
+            audit_fault: (taken == LogCondition::Faulty).then_some(true),
+            checkpoint: None,
+        }
+    }
+
+    pub(super) fn checkpoint(token: &'r str) -> Self {
+        Self {
+            audit_fault: None,
+            checkpoint: Some(token),
+        }
+    }
 }
 
 impl LogLine<'_> {
@@ -180,7 +207,7 @@ mod tests {
             record.finish(&Redactor::default());
             let mut line = Vec::new();
             let timestamp = rfc3339(Timestamp::UNIX_EPOCH);
-            LogLine { version: VERSION, seq: 1, timestamp, instance: "0123456789abcdef", prev: Some(LineHash::START), record: &record, checkpoint: None }
+            LogLine { version: VERSION, seq: 1, timestamp, instance: "0123456789abcdef", prev: Some(LineHash::START), record: &record, addition: LineAddition::default() }
                 .write_to(&mut line)
                 .unwrap();
             let line = String::from_utf8(line).unwrap();

@@ -51,8 +51,8 @@ pub use memory::{MemoryRecords, MemorySink};
 pub use observer::{AuditEventSummary, AuditObserver, AuditTrace, LogFigures, LogState};
 pub use record::{
     Agent, Capabilities, Consent, ConsentOutcome, Correlation, Decision, Direction, Edit, EditOp,
-    ErrorClass, Event, Kind, Level, Reason, Record, Scope, Sensitivity, Shadow, TargetStatus,
-    ToolVersion, TraceFields, Transports,
+    ErrorClass, Event, Kind, Level, Reason, Record, Scope, Sensitivity, SeqRange, Shadow,
+    TargetStatus, ToolVersion, TraceFields, Transports,
 };
 pub use redact::{MARKER, Redactor, SecretTooShort};
 pub use rotation::{Rotation, is_rotated};

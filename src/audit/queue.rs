@@ -10,7 +10,7 @@ use tokio::sync::{Notify, Semaphore, oneshot};
 use super::backpressure::Backpressure;
 use super::fault::AuditFault;
 use super::observer::{LogFigures, LogState};
-use super::record::{Kind, Reason, Record};
+use super::record::{Kind, Reason, Record, SeqRange};
 use super::settings::{Durability, OnFault};
 use crate::clock::Clock;
 
@@ -25,9 +25,18 @@ pub(super) enum QueueEntry {
         time: Timestamp,
         room: usize,
         ack: Option<Ack>,
+        taken: LogCondition,
     },
     /// Everything before it has to be written and synced.
     Barrier(Ack),
+}
+
+/// The condition of the log while a record waited to be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LogCondition {
+    Working,
+    /// The record's message may have passed before the record was as safe as `durability` says.
+    Faulty,
 }
 
 #[derive(Debug)]
@@ -47,6 +56,8 @@ pub(super) struct RecordQueue {
 struct QueueState {
     entries: VecDeque<QueueEntry>,
     fault: Option<AuditFault>,
+    /// The mildest `on_fault` since the fault began.
+    mildest: OnFault,
     /// Records that were refused or dropped since the last gap was written.
     lost: u64,
     /// Records that were taken and are not yet written.
@@ -80,6 +91,24 @@ impl QueueState {
         self.lost += 1;
         self.ever_lost += 1;
     }
+
+    /// With `warn`, the messages of queued records for which a caller waits pass without them.
+    fn let_pass(&mut self) {
+        if self.on_fault == OnFault::Deny {
+            return;
+        }
+        self.mildest = OnFault::Warn;
+        for entry in &mut self.entries {
+            if let QueueEntry::Record {
+                ack: Some(_),
+                taken,
+                ..
+            } = entry
+            {
+                *taken = LogCondition::Faulty;
+            }
+        }
+    }
 }
 
 impl RecordQueue {
@@ -109,14 +138,13 @@ impl RecordQueue {
         let mut state = self.lock();
         state.durability = durability;
         state.on_fault = on_fault;
+        if state.fault.is_some() {
+            state.let_pass();
+        }
     }
 
     pub(super) fn durability(&self) -> Durability {
         self.lock().durability
-    }
-
-    pub(super) fn on_fault(&self) -> OnFault {
-        self.lock().on_fault
     }
 
     // ── callers ──
@@ -127,6 +155,10 @@ impl RecordQueue {
         if state.closing || state.writer == WriterState::Gone {
             return Err(AuditFault::Closed);
         }
+        let taken = match &state.fault {
+            Some(_) => LogCondition::Faulty,
+            None => LogCondition::Working,
+        };
         let (ack, acked) = match (&state.fault, state.on_fault, state.durability) {
             (Some(fault), OnFault::Deny, _) => {
                 let fault = fault.clone();
@@ -150,6 +182,7 @@ impl RecordQueue {
             time,
             room,
             ack,
+            taken,
         });
         self.wake(state);
         Ok(acked)
@@ -173,6 +206,7 @@ impl RecordQueue {
         }
         state.fault = Some(AuditFault::Stalled);
         state.faults += 1;
+        state.let_pass();
         drop(state);
         self.broken.notify_waiters();
         Some(AuditFault::Stalled)
@@ -292,35 +326,52 @@ impl RecordQueue {
         self.lock().closing
     }
 
-    /// Writing failed: callers that wait for a queued record get the error. Answers whether that is news.
-    pub(super) fn failed(&self, fault: &AuditFault) -> bool {
+    /// The outcome for a caller that waits for a record when there is this fault.
+    pub(super) fn outcome(&self, fault: &AuditFault) -> Result<(), AuditFault> {
+        outcome(self.lock().on_fault, fault)
+    }
+
+    /// Writing failed: callers that wait for a queued record get the outcome. Answers whether that is news,
+    /// and the outcome.
+    pub(super) fn failed(&self, fault: &AuditFault) -> (bool, Result<(), AuditFault>) {
         let mut state = self.lock();
         let news = !matches!(state.fault, Some(AuditFault::Write { .. }));
         state.faults += u64::from(state.fault.is_none());
         state.fault = Some(fault.clone());
+        state.let_pass();
+        let outcome = outcome(state.on_fault, fault);
         for entry in &mut state.entries {
             if let QueueEntry::Record { ack, .. } = entry {
-                answer(ack.take(), Err(fault.clone()));
+                answer(ack.take(), outcome.clone());
             }
         }
         drop(state);
         self.broken.notify_waiters();
-        news
+        (news, outcome)
     }
 
     /// A batch of so many records was written and its room is free again. Answers the fault that
-    /// this ends, and how many records were lost in it.
-    pub(super) fn worked(&self, records: u64, room: usize) -> Option<(AuditFault, u64)> {
+    /// this ends, and how many records were lost in it. `unawaited` are those of the batch for which a
+    /// caller waited, and no longer did when they were written.
+    pub(super) fn worked(
+        &self,
+        records: u64,
+        room: usize,
+        unawaited: Option<SeqRange>,
+    ) -> Option<(AuditFault, u64)> {
         let mut state = self.lock();
         state.unwritten = state.unwritten.saturating_sub(records);
         state.written += records;
         let ended = state.fault.take();
         let lost = state.lost;
-        if let (Some(fault), true) = (&ended, lost > 0) {
+        let mildest = std::mem::take(&mut state.mildest);
+        let unconfirmed = unawaited.filter(|_| mildest == OnFault::Warn);
+        if let (Some(fault), true) = (&ended, lost > 0 || unconfirmed.is_some()) {
             state.lost = 0;
             state.unwritten += 1;
             let reason = Reason::code("audit_fault").with_text(fault.to_string());
-            let record = Box::new(Record::new(Kind::AuditGap).reason(reason).lost(lost));
+            let mut record = Box::new(Record::new(Kind::AuditGap).reason(reason).lost(lost));
+            record.unconfirmed = unconfirmed;
             // At the end: what is queued came before what was lost.
             let time = self.clock.now();
             state.entries.push_back(QueueEntry::Record {
@@ -328,6 +379,7 @@ impl RecordQueue {
                 time,
                 room: 0,
                 ack: None,
+                taken: LogCondition::Working,
             });
         }
         drop(state);
@@ -367,6 +419,14 @@ impl RecordQueue {
 pub(super) enum BarrierKind {
     Yes,
     No,
+}
+
+/// With [`OnFault::Warn`] no caller gets a fault of writing.
+fn outcome(on_fault: OnFault, fault: &AuditFault) -> Result<(), AuditFault> {
+    match on_fault {
+        OnFault::Deny => Err(fault.clone()),
+        OnFault::Warn => Ok(()),
+    }
 }
 
 /// Answers a caller that may no longer be there.

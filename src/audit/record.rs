@@ -88,9 +88,19 @@ pub struct Record {
     pub redactions: Vec<Text>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<u64>,
+    /// Made by the log itself, in its gaps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unconfirmed: Option<SeqRange>,
     /// Its place in a trace, if a collector receives this one. The log has the ids alone.
     #[serde(rename = "span", skip_serializing_if = "Option::is_none")]
     pub traced: Option<Box<TraceFields>>,
+}
+
+/// Records that follow each other in one run, by `seq`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct SeqRange {
+    pub first: u64,
+    pub last: u64,
 }
 
 /// What a trace says of a message and the log does not.

@@ -10,9 +10,9 @@ use super::chain::LineHash;
 use super::checkpoint::{CheckpointPlace, SigningKey};
 use super::fault::AuditFault;
 use super::follower_queue::FollowerFeed;
-use super::line::{LogLine, VERSION, rfc3339};
-use super::queue::{Ack, QueueEntry, RecordQueue, answer};
-use super::record::{Kind, Record};
+use super::line::{LineAddition, LogLine, VERSION, rfc3339};
+use super::queue::{Ack, LogCondition, QueueEntry, RecordQueue, answer};
+use super::record::{Kind, Record, SeqRange};
 use super::redact::Redactor;
 use super::settings::Durability;
 use super::sink::{Lane, Sync};
@@ -83,10 +83,17 @@ struct Batch {
     records: u64,
     room: usize,
     acks: Vec<Ack>,
+    /// The records for which callers wait or waited.
+    awaited: Option<SeqRange>,
     barriers: Vec<Ack>,
 }
 
 impl Batch {
+    fn await_record(&mut self, seq: u64) {
+        let first = self.awaited.as_ref().map_or(seq, |range| range.first);
+        self.awaited = Some(SeqRange { first, last: seq });
+    }
+
     fn is_empty(&self) -> bool {
         self.lines.is_empty() && self.records == 0 && self.barriers.is_empty()
     }
@@ -120,21 +127,27 @@ impl Writer {
     }
 
     fn add(&mut self, batch: &mut Batch, entry: QueueEntry) {
-        let (mut record, time, room, ack) = match entry {
+        let (mut record, time, room, ack, taken) = match entry {
             QueueEntry::Barrier(ack) => return batch.barriers.push(ack),
             QueueEntry::Record {
                 record,
                 time,
                 room,
                 ack,
-            } => (record, time, room, ack),
+                taken,
+            } => (record, time, room, ack, taken),
         };
         batch.records += 1;
         batch.room += room;
         record.finish(&self.redactor);
-        match self.add_line(batch, time, &record, None) {
-            Ok(()) => batch.acks.extend(ack),
-            Err(error) => answer(ack, Err(fault("JSON".into(), &error))),
+        match self.add_line(batch, time, &record, LineAddition::of(taken)) {
+            Ok(()) => {
+                if ack.is_some() && taken == LogCondition::Working {
+                    batch.await_record(self.seq);
+                }
+                batch.acks.extend(ack);
+            }
+            Err(error) => answer(ack, self.queue.outcome(&fault("JSON".into(), &error))),
         }
     }
 
@@ -143,7 +156,7 @@ impl Writer {
         batch: &mut Batch,
         time: Timestamp,
         record: &Record,
-        checkpoint: Option<&str>,
+        addition: LineAddition<'_>,
     ) -> Result<(), serde_json::Error> {
         let line = LogLine {
             version: VERSION,
@@ -152,7 +165,7 @@ impl Writer {
             instance: &self.instance,
             prev: Some(self.prev),
             record,
-            checkpoint,
+            addition,
         };
         let start = batch.lines.len();
         line.write_to(&mut batch.lines)?;
@@ -183,8 +196,8 @@ impl Writer {
             prev: self.prev,
         });
         signer.last = Some((seq, self.clock.elapsed()));
-        if let Err(error) = self.add_line(batch, time, &Record::new(Kind::Checkpoint), Some(&token))
-        {
+        let addition = LineAddition::checkpoint(&token);
+        if let Err(error) = self.add_line(batch, time, &Record::new(Kind::Checkpoint), addition) {
             tracing::error!("no checkpoint can be written: {error}");
         }
     }
@@ -207,9 +220,9 @@ impl Writer {
         while let Err(fault) = self.attempt(&batch.lines, sync) {
             // The lines stay, and will be written: an outage must not cost the records of calls
             // that went through before it. Only who waits for them is not kept waiting.
-            let news = self.queue.failed(&fault);
+            let (news, outcome) = self.queue.failed(&fault);
             for ack in batch.acks.drain(..) {
-                answer(Some(ack), Err(fault.clone()));
+                answer(Some(ack), outcome.clone());
             }
             if news && self.diagnostics == FaultReports::Tell {
                 tracing::error!("{fault}");
@@ -220,7 +233,10 @@ impl Writer {
         if let Some(lane) = &mut self.lane {
             lane.next();
         }
-        let ended = self.queue.worked(batch.records, batch.room);
+        // The lines were with the sink before a fault was known, so that they cannot have its field.
+        let still_awaited = !batch.acks.is_empty() && !batch.acks.iter().any(Ack::is_closed);
+        let unawaited = batch.awaited.take().filter(|_| !still_awaited);
+        let ended = self.queue.worked(batch.records, batch.room, unawaited);
         if let (Some((fault, lost)), FaultReports::Tell) = (ended, self.diagnostics) {
             tracing::warn!(
                 lost,

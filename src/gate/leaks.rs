@@ -259,6 +259,7 @@ fn of_peers(record: &mut Record) -> impl Iterator<Item = &mut Text> {
         findings,
         redactions: _,
         lost: _,
+        unconfirmed: _,
         traced: _,
     } = record;
     let name = agent

@@ -178,6 +178,8 @@ struct Unmapped<'r> {
     traceparent: &'r str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     redactions: Vec<&'r str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    audit_fault: bool,
 }
 
 /// What a decision is called.
@@ -277,6 +279,7 @@ impl<'r> ApiActivity<'r> {
                 sensitivity: &record.sensitivity.after,
                 traceparent: &record.correlation.traceparent,
                 redactions: redactions.collect(),
+                audit_fault: record.audit_fault,
             },
         })
     }

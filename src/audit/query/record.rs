@@ -55,6 +55,8 @@ pub struct LogRecord<'l> {
     pub sensitivity: LoggedSensitivity<'l>,
     #[serde(borrow, default)]
     pub redactions: Vec<LogText<'l>>,
+    #[serde(default)]
+    pub audit_fault: bool,
     /// The gate's span of the message, as W3C Trace Context.
     #[serde(borrow, default)]
     pub span: LogText<'l>,

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use super::super::backpressure::Backpressure;
 use super::super::chain::LineHash;
 use super::super::finish::LIST_LIMIT;
-use super::super::line::{LogLine, VERSION, rfc3339};
+use super::super::line::{LineAddition, LogLine, VERSION, rfc3339};
+use super::super::queue::LogCondition;
 use super::super::*;
 use super::samples;
 
@@ -44,6 +45,11 @@ fn strict() -> Validator {
 }
 
 fn written(mut record: Record) -> Value {
+    let addition = if record.kind == Kind::Checkpoint {
+        LineAddition::checkpoint("e30.e30.c2ln")
+    } else {
+        LineAddition::of(LogCondition::Faulty)
+    };
     record.finish(&Redactor::default());
     let mut line = Vec::new();
     let timestamp = rfc3339(Timestamp::UNIX_EPOCH);
@@ -54,7 +60,7 @@ fn written(mut record: Record) -> Value {
         instance: "0123456789abcdef",
         prev: Some(LineHash::START),
         record: &record,
-        checkpoint: (record.kind == Kind::Checkpoint).then_some("e30.e30.c2ln"),
+        addition,
     }
     .write_to(&mut line)
     .unwrap();

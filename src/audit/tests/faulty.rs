@@ -20,6 +20,8 @@ struct Inner {
     syncs: usize,
     held: bool,
     failures: usize,
+    /// How often the log began to write.
+    attempts: usize,
 }
 
 impl FaultySink {
@@ -64,6 +66,10 @@ impl FaultySink {
         self.lock().failures
     }
 
+    pub(super) fn attempts(&self) -> usize {
+        self.lock().attempts
+    }
+
     pub(super) fn text(&self) -> String {
         String::from_utf8(self.lock().bytes.clone()).unwrap()
     }
@@ -88,11 +94,9 @@ impl Sink for FaultySink {
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut inner = self
-            .inner
-            .1
-            .wait_while(self.lock(), |inner| inner.held)
-            .unwrap();
+        let mut inner = self.lock();
+        inner.attempts += 1;
+        let mut inner = self.inner.1.wait_while(inner, |inner| inner.held).unwrap();
         let room = inner
             .space
             .map_or(usize::MAX, |space| space - inner.bytes.len());

@@ -1,6 +1,7 @@
 //! The log as its callers meet it, and its published contract.
 
 mod contract;
+mod faults;
 mod faulty;
 pub(super) mod followers;
 pub(super) mod log;

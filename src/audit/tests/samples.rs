@@ -86,6 +86,7 @@ pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Re
         }],
         redactions: vec![text().into(), text().into()],
         lost: Some(3),
+        unconfirmed: Some(SeqRange { first: 7, last: 9 }),
         traced: Some(Box::new(TraceFields {
             span: Span {
                 own: TraceContext {

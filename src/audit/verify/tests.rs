@@ -3,7 +3,7 @@ use std::fs;
 use proptest::prelude::*;
 
 use super::super::checkpoint::{KeyFiles, SigningKey};
-use super::super::line::{LogLine, VERSION};
+use super::super::line::{LineAddition, LogLine, VERSION};
 use super::super::read::MAX_LINE_BYTES;
 use super::super::{Decision, Kind, Record};
 use super::*;
@@ -28,7 +28,7 @@ fn run(instance: &str, prev: LineHash, records: u64) -> Vec<String> {
             instance,
             prev: Some(prev),
             record: &record,
-            checkpoint: None,
+            addition: LineAddition::default(),
         }
         .write_to(&mut line)
         .unwrap();
@@ -283,7 +283,9 @@ fn signed_run(key: &SigningKey, instance: &str, prev: LineHash, records: u64) ->
             instance,
             prev: Some(prev),
             record: &Record::new(kind),
-            checkpoint: token.as_deref(),
+            addition: token
+                .as_deref()
+                .map_or_else(LineAddition::default, LineAddition::checkpoint),
         }
         .write_to(&mut line)
         .unwrap();
