@@ -39,6 +39,7 @@ mod cancels;
 mod canonical;
 mod consent;
 mod cursors;
+mod durable;
 mod eras;
 mod excerpts;
 mod extensions;
@@ -107,6 +108,8 @@ pub(super) struct Bench {
     memory: MemorySink,
     /// While it is closed nothing is written.
     latch: latched::Latch,
+    /// The same for flushes.
+    flush: latched::Latch,
 }
 
 /// Writes down what it gets.
@@ -153,10 +156,11 @@ impl Bench {
             checkpoints: None,
             rotation: audit::Rotation::default(),
         };
-        let latch = latched::Latch::default();
+        let (latch, flush) = <(latched::Latch, latched::Latch)>::default();
         let sink = latched::Latched {
             memory: memory.clone(),
             latch: latch.clone(),
+            flush: flush.clone(),
         };
         let sinks: Vec<Box<dyn audit::Sink>> = vec![Box::new(sink)];
         let shared: Arc<dyn Clock> = clock.clone();
@@ -199,6 +203,7 @@ impl Bench {
             audit,
             memory,
             latch,
+            flush,
         }
     }
 

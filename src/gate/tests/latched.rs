@@ -2,34 +2,61 @@
 //! test likes.
 
 use std::io;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use crate::audit::{LinePosition, MemorySink, Sink};
 
 /// Open, until it is closed. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Latch(Arc<(Mutex<bool>, Condvar)>);
+pub(super) struct Latch(Arc<(Mutex<LatchState>, Condvar)>);
 
-/// Writes to memory while its latch is open.
+#[derive(Debug, Default)]
+struct LatchState {
+    closed: bool,
+    /// How often it may be passed though it is closed.
+    passages: usize,
+    arrived: usize,
+}
+
+/// Writes to memory while its latch is open, and flushes while the other is.
 #[derive(Debug)]
 pub(super) struct Latched {
     pub(super) memory: MemorySink,
     pub(super) latch: Latch,
+    pub(super) flush: Latch,
 }
 
 impl Latch {
     pub(super) fn close(&self) {
-        *self.0.0.lock().unwrap() = true;
+        self.lock().closed = true;
     }
 
     pub(super) fn open(&self) {
-        *self.0.0.lock().unwrap() = false;
+        self.lock().closed = false;
         self.0.1.notify_all();
     }
 
+    /// Once, and it stays closed.
+    pub(super) fn let_one_pass(&self) {
+        self.lock().passages += 1;
+        self.0.1.notify_all();
+    }
+
+    /// How often the log has come to it so far, held up or not.
+    pub(super) fn arrived(&self) -> usize {
+        self.lock().arrived
+    }
+
     fn pass(&self) {
-        let closed = self.0.0.lock().unwrap();
-        drop(self.0.1.wait_while(closed, |closed| *closed).unwrap());
+        let mut state = self.lock();
+        state.arrived += 1;
+        let is_shut = |state: &mut LatchState| state.closed && state.passages == 0;
+        let mut state = self.0.1.wait_while(state, is_shut).unwrap();
+        state.passages = state.passages.saturating_sub(1);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, LatchState> {
+        self.0.0.lock().unwrap()
     }
 }
 
@@ -52,6 +79,7 @@ impl Sink for Latched {
     }
 
     fn sync(&mut self) -> io::Result<()> {
+        self.flush.pass();
         self.memory.sync()
     }
 }
