@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 
 mod environment;
+mod kills;
 mod orphans;
 mod packs;
 mod restarts;
