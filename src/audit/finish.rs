@@ -101,15 +101,7 @@ impl Record {
             duration_us: _,
             error_code: _,
             error_class: _,
-            correlation:
-                Correlation {
-                    job_id,
-                    trace_id,
-                    workflow_run_id,
-                    task_id,
-                    session_id: agent_session_id,
-                    traceparent,
-                },
+            correlation,
             sensitivity: _,
             consent,
             findings,
@@ -160,15 +152,8 @@ impl Record {
         ]
         .into_iter()
         .chain([code, advice, text])
-        .chain([
-            job_id,
-            trace_id,
-            workflow_run_id,
-            task_id,
-            agent_session_id,
-            traceparent,
-        ])
         .flatten()
+        .chain(correlation.texts())
         .chain(policies)
         .chain(obligations)
         .chain(findings.iter_mut().flat_map(Finding::texts))
@@ -178,6 +163,22 @@ impl Record {
 }
 
 // INVARIANT: no `..` in these patterns either.
+impl Correlation {
+    fn texts(&mut self) -> impl Iterator<Item = &mut Text> {
+        let Self {
+            job_id,
+            trace_id,
+            workflow_run_id,
+            task_id,
+            session_id,
+            traceparent,
+        } = self;
+        let work = [job_id, trace_id, workflow_run_id, task_id];
+        let all = work.into_iter().chain([session_id, traceparent]);
+        all.flatten()
+    }
+}
+
 impl Agent {
     fn texts(&mut self) -> impl Iterator<Item = &mut Text> {
         let Self {

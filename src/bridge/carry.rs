@@ -65,7 +65,7 @@ impl Bridge {
     }
 
     /// Looks at a frame of the agent's. To be called only when [`Self::ready`] has resolved.
-    pub fn take(&self, source: Source, frame: &[u8]) -> Taken {
+    pub fn take(&self, source: &Source, frame: &[u8]) -> Taken {
         let now = self.0.clock.elapsed();
         let taken = self.state().take(source, frame, &self.settings(), now);
         if taken == Taken::Yes {
@@ -139,9 +139,10 @@ impl Bridge {
                 frame,
                 cancels,
             } => {
+                let stream = source.stream;
                 gate.handle_from(talk, source, &frame).await?;
                 if let Some(id) = cancels
-                    && !gate.is_waiting(talk, &id, source.stream)
+                    && !gate.is_waiting(talk, &id, stream)
                 {
                     self.forget(&id);
                 }
@@ -286,7 +287,7 @@ impl Bridge {
 }
 
 impl State {
-    fn take(&mut self, source: Source, frame: &[u8], settings: &Settings, now: Duration) -> Taken {
+    fn take(&mut self, source: &Source, frame: &[u8], settings: &Settings, now: Duration) -> Taken {
         match &mut self.phase {
             Phase::Sessions => Taken::Not,
             Phase::Apart => {
@@ -299,7 +300,7 @@ impl State {
                 if handshake::may_overtake(frame, settings) {
                     return Taken::Not;
                 }
-                self.held = Some((source, frame.to_vec()));
+                self.held = Some((source.clone(), frame.to_vec()));
                 Taken::Yes
             }
             Phase::Bridged(session) => {
@@ -334,7 +335,7 @@ impl State {
         let outward = handshake::answered(&mut self.phase, &mut self.steps, permit, settings, now);
         if !matches!(self.phase, Phase::Asked(_) | Phase::Probing(..))
             && let Some((source, frame)) = self.held.take()
-            && self.take(source, &frame, settings, now) == Taken::Not
+            && self.take(&source, &frame, settings, now) == Taken::Not
         {
             self.steps.push_back(Step::Pass {
                 source,

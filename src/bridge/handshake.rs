@@ -23,7 +23,7 @@ use super::words;
 /// The handshake that a frame begins, if it does. Most frames do not, and are not decoded for it:
 /// one that writes the name with escapes gets the server's own answer.
 pub(super) fn asked(
-    source: Source,
+    source: &Source,
     frame: &[u8],
     settings: &Settings,
     now: Duration,
@@ -42,7 +42,7 @@ pub(super) fn asked(
         .ok()?;
     Some(Asked {
         id: id.clone(),
-        source,
+        source: source.clone(),
         since: now,
         opening: words::opening(message.params()?)?,
     })
@@ -89,7 +89,7 @@ pub(super) fn answered(
             }
             steps.push_back(Step::Revision(Some(asked.opening.revision())));
             steps.push_back(Step::Pass {
-                source: asked.source,
+                source: asked.source.clone(),
                 frame: discover,
                 cancels: None,
             });

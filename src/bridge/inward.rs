@@ -21,7 +21,7 @@ const MAX_FOLLOWING: usize = 16 * 1024;
 
 /// One frame, on its way.
 struct Inward<'i> {
-    source: Source,
+    source: &'i Source,
     frame: &'i [u8],
     message: &'i Message,
     settings: &'i Settings,
@@ -30,7 +30,7 @@ struct Inward<'i> {
 pub(super) fn take(
     session: &mut Session,
     steps: &mut VecDeque<Step>,
-    source: Source,
+    source: &Source,
     frame: &[u8],
     settings: &Settings,
 ) -> Taken {
@@ -108,7 +108,7 @@ impl Inward<'_> {
                 session.news.follow(
                     id,
                     uri,
-                    self.source,
+                    self.source.clone(),
                     self.frame,
                     session.opening.spoken.clone(),
                 )
@@ -172,7 +172,7 @@ impl Inward<'_> {
         }
         let bytes = frame.clone().into_bytes();
         let call = Call {
-            source: self.source,
+            source: self.source.clone(),
             method,
             frame,
             rounds: 0,
@@ -180,7 +180,7 @@ impl Inward<'_> {
         };
         session.open(id.clone(), call);
         Step::Pass {
-            source: self.source,
+            source: self.source.clone(),
             frame: bytes,
             cancels: None,
         }
@@ -199,7 +199,7 @@ impl Inward<'_> {
             steps.push_back(self.settle(session, Then::Cancel(id)));
         } else if session.calls.contains_key(&id) {
             steps.push_back(Step::Pass {
-                source: self.source,
+                source: self.source.clone(),
                 frame: self.frame.to_vec(),
                 cancels: Some(id),
             });
@@ -212,7 +212,7 @@ impl Inward<'_> {
 
     fn settle(&self, session: &Session, then: Then) -> Step {
         Step::Settle {
-            source: self.source,
+            source: self.source.clone(),
             frame: self.frame.to_vec(),
             spoken: session.opening.spoken.clone(),
             then,
@@ -221,7 +221,7 @@ impl Inward<'_> {
 
     fn turn_back(&self, refusal: Refusal) -> Step {
         Step::TurnBack {
-            source: self.source,
+            source: self.source.clone(),
             frame: self.frame.to_vec(),
             refusal,
         }

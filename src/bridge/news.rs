@@ -366,11 +366,7 @@ impl Following {
 /// What the bridge itself asks belongs to no request of the agent's.
 fn of_the_session(frame: String) -> Step {
     Step::Pass {
-        source: Source {
-            stream: Stream::MAIN,
-            peer: None,
-            trace: None,
-        },
+        source: Source::on(Stream::MAIN),
         frame: frame.into_bytes(),
         cancels: None,
     }

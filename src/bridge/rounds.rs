@@ -226,7 +226,7 @@ fn again_if_answered(
     let again = Message::decode(call.frame.as_bytes(), limits)
         .ok()
         .map(|first| words::again(&first, round));
-    let source = call.source;
+    let source = call.source.clone();
     match again.filter(|again| Message::decode(again.as_bytes(), limits).is_ok()) {
         Some(again) => steps.push_back(Step::Pass {
             source,

@@ -26,7 +26,7 @@ use crate::policy::{
     Resource, RuleEngine, Server, Verdict, Visibility,
 };
 use crate::session::{Session, SessionId};
-use crate::wire::{Document, Limits, Message, Side, Stream, Value};
+use crate::wire::{Document, Limits, Message, Side, Stream, TransportHeaders, Value, WorkIds};
 
 /// The bench.
 struct Bench {
@@ -159,13 +159,16 @@ impl Bench {
     }
 
     async fn agent(&self, frame: &str) {
+        self.carried(frame, TransportHeaders::default()).await;
+    }
+
+    async fn carried(&self, frame: &str, carrier: TransportHeaders) {
         assert!(at_once(self.bridge.ready()).await.is_some(), "{frame}");
         let source = Source {
-            stream: Stream::MAIN,
-            peer: None,
-            trace: None,
+            carrier,
+            ..Source::on(Stream::MAIN)
         };
-        if self.bridge.take(source, frame.as_bytes()) == Taken::Not {
+        if self.bridge.take(&source, frame.as_bytes()) == Taken::Not {
             let bytes = frame.as_bytes();
             let passed = self.gate.handle_from(&self.talk, source, bytes);
             Box::pin(passed).await.unwrap();

@@ -7,7 +7,9 @@
 use std::sync::Arc;
 
 use crate::session::{Asker, Spoken};
-use crate::wire::{ArrivalForm, Era, Id, KnownMethod, Method, Shape, Side, Stream, TraceContext};
+use crate::wire::{
+    ArrivalForm, Era, Id, KnownMethod, Method, Shape, Side, Stream, TraceContext, TransportHeaders,
+};
 
 use super::Gate;
 use super::consent::note_roots;
@@ -33,13 +35,27 @@ pub enum Settled {
 }
 
 /// Where a message of the agent's came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
     pub stream: Stream,
     /// The address, if it came over a network.
     pub peer: Option<std::net::IpAddr>,
     /// What the HTTP request says of a trace that brought it.
     pub trace: Option<TraceContext>,
+    /// What else it says of it.
+    pub carrier: TransportHeaders,
+}
+
+impl Source {
+    /// A message that no HTTP request has brought.
+    pub fn on(stream: Stream) -> Self {
+        Self {
+            stream,
+            peer: None,
+            trace: None,
+            carrier: TransportHeaders::default(),
+        }
+    }
 }
 
 impl Gate {
@@ -62,14 +78,15 @@ impl Gate {
         spoken: &Spoken,
     ) -> Result<Settled, AgentGone> {
         let _in_hand = talk.session.take_in_hand();
-        let mut trail = Trail::begin(talk, self.came(source));
-        let judged = self.judge_here(talk, source, frame, spoken, &mut trail);
+        let stream = source.stream;
+        let mut trail = self.begin_from(talk, source);
+        let judged = self.judge_here(talk, stream, frame, spoken, &mut trail);
         let judged = panics::caught(judged).await;
         self.settle_rates(&mut trail).await;
         let stopped = match judged {
             Ok(Ok(answer)) => {
                 if let Some(answer) = answer {
-                    self.tell(talk, Side::Agent, source.stream, answer).await?;
+                    self.tell(talk, Side::Agent, stream, answer).await?;
                 }
                 self.after(talk, &mut trail).await?;
                 return Ok(Settled::Done);
@@ -102,7 +119,7 @@ impl Gate {
         refusal: Refusal,
     ) -> Result<(), AgentGone> {
         let _in_hand = talk.session.take_in_hand();
-        let mut trail = Trail::begin(talk, self.came(source));
+        let mut trail = self.begin_from(talk, source);
         let refusal = match self.decode(talk, Side::Agent, frame, &mut trail) {
             Ok(message) => {
                 let method = message.method().and_then(Method::known);
@@ -151,15 +168,16 @@ impl Gate {
             || state.asking.waits_for(&asker)
     }
 
-    fn came(&self, source: Source) -> Came {
-        Came::with(source, Side::Agent, self.clock.elapsed())
+    fn begin_from<U, A>(&self, talk: &Talk<U, A>, source: Source) -> Trail {
+        let came = Came::with(&source, Side::Agent, self.clock.elapsed());
+        Trail::begin(talk, came).carried_by(source.carrier)
     }
 
     /// The steps of the path that are left; yields the answer.
     async fn judge_here<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
-        source: Source,
+        stream: Stream,
         frame: &[u8],
         spoken: &Spoken,
         trail: &mut Trail,
@@ -169,7 +187,7 @@ impl Gate {
         let message = self.decode(talk, Side::Agent, frame, trail)?;
         let role = match message.shape() {
             Shape::Request { id, method } => Role::Request {
-                asker: asker(session, Side::Agent, id, source.stream),
+                asker: asker(session, Side::Agent, id, stream),
                 method: of_a_session(method)?,
             },
             Shape::Notification { method } => Role::Notification {
@@ -180,11 +198,11 @@ impl Gate {
         let is_request = matches!(role, Role::Request { .. });
         let (kept, fault) = self.ratchet.kept(session).await;
         let mut scene = Scene::of(&session.state(), spoken.clone(), kept);
-        scene.peer = source.peer;
+        scene.peer = trail.peer;
         let identified = Identified {
             message: &message,
             from: Side::Agent,
-            stream: source.stream,
+            stream,
             form: ArrivalForm::Whole,
             role,
             of_listed_type: false,

@@ -87,7 +87,7 @@ use crate::consent::Desk;
 use crate::memory::Memory;
 use crate::policy::PolicyStore;
 use crate::session::Awaits;
-use crate::wire::{ArrivalForm, Side, Stream, TransportHeaders};
+use crate::wire::{ArrivalForm, Side, Stream};
 
 use broken::Broken;
 use consent::Along;
@@ -202,12 +202,7 @@ impl Gate {
         frame: &[u8],
     ) -> Result<(), AgentGone> {
         let at = self.clock.elapsed();
-        let source = Source {
-            stream,
-            peer: None,
-            trace: None,
-        };
-        let came = Came::with(source, from, at);
+        let came = Came::with(&Source::on(stream), from, at);
         self.handle_since(talk, came, frame).await
     }
 
@@ -237,24 +232,8 @@ impl Gate {
         source: Source,
         frame: &[u8],
     ) -> Result<(), AgentGone> {
-        let came = Came::with(source, Side::Agent, self.clock.elapsed());
-        self.handle_since(talk, came, frame).await
-    }
-
-    /// The same where headers say more of it.
-    ///
-    /// # Errors
-    /// [`AgentGone`] when the agent can no longer be told anything.
-    pub async fn handle_carried<U: Upstream, A: Agent>(
-        &self,
-        talk: &Talk<U, A>,
-        source: Source,
-        carrier: TransportHeaders,
-        frame: &[u8],
-    ) -> Result<(), AgentGone> {
-        let came = Came::with(source, Side::Agent, self.clock.elapsed());
-        let mut trail = Trail::begin(talk, came);
-        trail.carrier = carrier;
+        let came = Came::with(&source, Side::Agent, self.clock.elapsed());
+        let mut trail = Trail::begin(talk, came).carried_by(source.carrier);
         self.handle_on(talk, came, frame, &mut trail).await
     }
 

@@ -118,8 +118,9 @@ impl Gate {
                 self.end_parked(talk, &parked, Over::Time).await?;
             } else {
                 let came = came(&parked);
-                let mut trail = Trail::begin(talk, came).known_as(Arc::clone(&parked.reference));
-                trail.carrier.clone_from(&parked.carrier);
+                let mut trail = Trail::begin(talk, came)
+                    .known_as(Arc::clone(&parked.reference))
+                    .carried_by(parked.carrier.clone());
                 trail.belongs_to(&parked.correlation);
                 trail.comes_again(&parked);
                 self.take_along(&parked, &mut trail);
@@ -201,11 +202,11 @@ impl Gate {
 
 fn came(parked: &Parked) -> Came {
     let source = Source {
-        stream: parked.stream,
         peer: parked.peer,
         trace: parked.trace,
+        ..Source::on(parked.stream)
     };
-    Came::with(source, Side::Agent, parked.started)
+    Came::with(&source, Side::Agent, parked.started)
 }
 
 impl Trail {

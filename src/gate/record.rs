@@ -151,18 +151,13 @@ impl Came {
     }
 
     /// Whole, as everything that an agent sends.
-    pub(super) fn with(source: Source, from: Side, at: Duration) -> Self {
-        let Source {
-            stream,
-            peer,
-            trace,
-        } = source;
+    pub(super) fn with(source: &Source, from: Side, at: Duration) -> Self {
         Self {
             from,
-            stream,
+            stream: source.stream,
             form: ArrivalForm::Whole,
-            peer,
-            trace,
+            peer: source.peer,
+            trace: source.trace,
             at,
             waited: Waited::No,
         }
@@ -248,6 +243,11 @@ impl Trail {
             attempt: self.attempt,
             ..begun
         }
+    }
+
+    /// Headers say more of it.
+    pub(super) fn carried_by(self, carrier: TransportHeaders) -> Self {
+        Self { carrier, ..self }
     }
 
     /// The message could be read; what it is stands in its envelope.

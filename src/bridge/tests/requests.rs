@@ -392,3 +392,44 @@ async fn a_message_that_no_longer_fits_is_refused_and_answered() {
     assert_eq!(bench.to_upstream(), [""; 0]);
     assert!(bench.to_agent()[0].contains("larger than is accepted"));
 }
+
+#[tokio::test]
+async fn a_record_has_the_ids_that_came_beside_the_message() {
+    let bench = Bench::listed(open).await;
+    let ids = |job: &str, task: &str| {
+        let id = |id: &str| (!id.is_empty()).then(|| Arc::from(id));
+        Some(Arc::new(WorkIds {
+            job_id: id(job),
+            task_id: id(task),
+            ..WorkIds::default()
+        }))
+    };
+    let carrier = TransportHeaders {
+        proven: ids("of the token", ""),
+        work: ids("of a header", "task of a header"),
+        ..TransportHeaders::default()
+    };
+    let call = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t"}}"#;
+    bench.carried(call, carrier.clone()).await;
+    bench.answer(r#""result":{"content":[]}"#).await;
+    // What has no counterpart, and what is refused.
+    let ping = r#"{"jsonrpc":"2.0","id":8,"method":"ping"}"#;
+    bench.carried(ping, carrier.clone()).await;
+    let unknown = r#"{"jsonrpc":"2.0","id":9,"method":"a/b"}"#;
+    bench.carried(unknown, carrier).await;
+    let members = [
+        "kind",
+        "method",
+        "correlation/job_id",
+        "correlation/task_id",
+    ];
+    let records = bench.records(&members).await;
+    let ids = "of the token task of a header";
+    let expected = [
+        format!("tool_call tools/call {ids}"),
+        format!("tool_result tools/call {ids}"),
+        format!("request ping {ids}"),
+        format!("request a/b {ids}"),
+    ];
+    assert_eq!(records[records.len() - 4..], expected, "{records:#?}");
+}

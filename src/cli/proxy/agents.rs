@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use crate::agent::http::{Brought, Inbound, Streams};
 use crate::agent::stdio::{AgentInput, AgentWriter};
 use crate::gate::{Agent, AgentGone, Permit, Source};
-use crate::wire::{DiscardReason, LineFrame, LineReader, Stream, TransportHeaders};
+use crate::wire::{DiscardReason, LineFrame, LineReader, Stream};
 
 /// The agent of one conversation: what delivers.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(super) enum Inbox {
 #[derive(Debug)]
 pub(super) enum Arrived<'i> {
     /// From somewhere, and what headers say of it.
-    Frame(Source, TransportHeaders, &'i [u8]),
+    Frame(Source, &'i [u8]),
     /// A message that was thrown away.
     Unread(Stream, DiscardReason),
     /// It does not wait any more for what this stream would bring.
@@ -43,13 +43,6 @@ pub(super) enum Arrived<'i> {
     /// It sends no more and takes nothing.
     Gone,
 }
-
-/// Standard streams are one stream, over no network.
-const HERE: Source = Source {
-    stream: Stream::MAIN,
-    peer: None,
-    trace: None,
-};
 
 impl Agent for Outbox {
     async fn deliver(&self, permit: Permit) -> Result<(), AgentGone> {
@@ -92,9 +85,7 @@ impl Inbox {
     pub(super) async fn next(&mut self) -> io::Result<Arrived<'_>> {
         match self {
             Self::Stdio(lines) => Ok(match lines.next().await? {
-                Some(LineFrame::Line(frame)) => {
-                    Arrived::Frame(HERE, TransportHeaders::default(), frame)
-                }
+                Some(LineFrame::Line(frame)) => Arrived::Frame(Source::on(Stream::MAIN), frame),
                 // Of an agent's lines the second is not told.
                 Some(LineFrame::Unread(why) | LineFrame::Answered(_, why)) => {
                     Arrived::Unread(Stream::MAIN, why)
@@ -117,8 +108,9 @@ impl Inbox {
                         stream,
                         peer: Some(peer),
                         trace,
+                        carrier,
                     };
-                    Arrived::Frame(source, carrier, frame)
+                    Arrived::Frame(source, frame)
                 }
                 Some(Inbound::HungUp { stream }) => Arrived::HungUp(stream),
                 Some(Inbound::Unheard { minted }) => Arrived::Unheard(minted),

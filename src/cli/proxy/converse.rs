@@ -147,9 +147,9 @@ async fn listen<U: Upstream, A: Agent>(
         };
         let _in_hand = hands.try_acquire();
         let handled = match next {
-            Ok(Arrived::Frame(source, carrier, frame)) => {
-                match bridge.map_or(Taken::Not, |bridge| bridge.take(source, frame)) {
-                    Taken::Not => gate.handle_carried(talk, source, carrier, frame).await,
+            Ok(Arrived::Frame(source, frame)) => {
+                match bridge.map_or(Taken::Not, |bridge| bridge.take(&source, frame)) {
+                    Taken::Not => gate.handle_from(talk, source, frame).await,
                     Taken::Yes => Ok(()),
                 }
             }

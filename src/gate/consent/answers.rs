@@ -275,12 +275,12 @@ impl Gate {
             run,
         } = asked;
         let source = Source {
-            stream: request.stream,
             peer: request.peer,
             trace: request.trace,
+            ..Source::on(request.stream)
         };
         // What a person took to answer is no time of the server's.
-        let mut came = Came::with(source, from, self.clock.elapsed());
+        let mut came = Came::with(&source, from, self.clock.elapsed());
         if let Some(reply) = reply {
             came.form = reply.form;
             // The stream of its request is the agent's.
@@ -288,8 +288,8 @@ impl Gate {
         }
         let mut trail = Trail::begin(talk, came)
             .known_as(request.reference)
+            .carried_by(request.carrier)
             .since(run);
-        trail.carrier.clone_from(&request.carrier);
         trail.belongs_to(&request.correlation);
         trail.attempt = request.attempt;
         if let Ok(message) = Message::decode(&request.frame, self.limits(from)) {

@@ -24,11 +24,11 @@ impl Gate {
         let mut told = Ok(());
         for message in travelling {
             let source = Source {
-                stream: message.stream,
                 peer: message.peer,
                 trace: message.trace,
+                ..Source::on(message.stream)
             };
-            let came = Came::with(source, Side::Agent, message.came);
+            let came = Came::with(&source, Side::Agent, message.came);
             let mut trail = Trail::begin(talk, came).known_as(message.reference);
             trail.attempt = message.attempt;
             let decoded = self.decode(talk, Side::Agent, &message.frame, &mut trail);

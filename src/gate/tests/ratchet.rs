@@ -666,11 +666,7 @@ async fn what_the_bridge_settles_raises_the_level_like_everything_else() {
 permit (principal, action == Mcp::Action::"subscribe", resource);"#;
     let bench = ready(Bench::new(open)).await;
     bench.gate.policy.publish(policies(text));
-    let source = Source {
-        stream: crate::wire::Stream::MAIN,
-        peer: None,
-        trace: None,
-    };
+    let source = Source::on(crate::wire::Stream::MAIN);
     let frame =
         r#"{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"file:///a"}}"#;
     let spoken = crate::session::Spoken::default();

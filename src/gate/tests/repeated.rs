@@ -30,18 +30,15 @@ fn said(values: &[(&str, &str)]) -> Option<MirroredHeaders> {
 /// the agent was told.
 async fn outcome(frame: &str, repeated: Option<MirroredHeaders>) -> Result<String, String> {
     let bench = Bench::new(guarded).with_ids(Ids::OfStream);
-    let source = Source {
-        stream: Stream::numbered(3),
-        peer: None,
-        trace: None,
-    };
+    let source = Source::on(Stream::numbered(3));
     let carrier = TransportHeaders {
         repeated,
         ..TransportHeaders::default()
     };
-    let passed = bench
-        .gate
-        .handle_carried(&bench.talk, source, carrier, frame.as_bytes());
+    let passed =
+        bench
+            .gate
+            .handle_from(&bench.talk, Source { carrier, ..source }, frame.as_bytes());
     passed.await.unwrap();
     // The gate looks at the list itself, unless it knows the answer without.
     if let Some(asked) = bench.to_upstream().pop() {

@@ -45,9 +45,8 @@ async fn equal_ids_are_of_different_agents_or_repeated_by_one() {
 /// A request from this address, on a stream of its own.
 async fn from(bench: &Bench, host: u8, number: u64) {
     let source = Source {
-        stream: Stream::numbered(number),
         peer: Some([10, 0, 0, host].into()),
-        trace: None,
+        ..Source::on(Stream::numbered(number))
     };
     let frame = call("1", "echo");
     let handled = bench
@@ -245,9 +244,8 @@ async fn each_message_is_judged_by_where_it_came_from_and_what_it_says_of_its_se
     ];
     for (number, (name, host, forwarded)) in (20..).zip(cases) {
         let source = Source {
-            stream: Stream::numbered(number),
             peer: Some([10, 0, 0, host].into()),
-            trace: None,
+            ..Source::on(Stream::numbered(number))
         };
         let frame = named(name);
         let passed = bench

@@ -290,14 +290,11 @@ async fn a_token_is_believed_before_the_message_and_that_before_headers() {
             ..TransportHeaders::default()
         };
         let source = Source {
-            stream: Stream::MAIN,
-            peer: None,
-            trace: None,
+            carrier,
+            ..Source::on(Stream::MAIN)
         };
         let call = call("1", "t").replace(r#""name""#, &format!(r#"{said}"name""#));
-        let handled = bench
-            .gate
-            .handle_carried(&bench.talk, source, carrier, call.as_bytes());
+        let handled = bench.gate.handle_from(&bench.talk, source, call.as_bytes());
         Box::pin(handled).await.unwrap();
         let record = bench.records_of("tool_call").await.pop().unwrap();
         assert_eq!(record.get(&["correlation", "job_id"]), job, "{record:?}");
@@ -335,17 +332,14 @@ async fn credentials_are_in_no_id_whatever_it_came_by() {
         ..TransportHeaders::default()
     };
     let source = Source {
-        stream: Stream::MAIN,
-        peer: None,
-        trace: None,
+        carrier,
+        ..Source::on(Stream::MAIN)
     };
     let call = call("1", "t").replace(
         r#""name""#,
         &format!(r#""_meta":{{"mcp-protector/workflow_run_id":"meta {token}"}},"name""#),
     );
-    let handled = bench
-        .gate
-        .handle_carried(&bench.talk, source, carrier, call.as_bytes());
+    let handled = bench.gate.handle_from(&bench.talk, source, call.as_bytes());
     Box::pin(handled).await.unwrap();
     let record = bench.records_of("tool_call").await.pop().unwrap();
     assert!(!record.text().contains(&token), "{record:?}");

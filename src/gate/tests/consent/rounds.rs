@@ -100,15 +100,12 @@ async fn after_a_yes_headers_are_compared_with_the_call_as_before_it() {
             repeated: Some([header].into_iter().collect()),
             ..TransportHeaders::default()
         };
-        let source = Source {
-            stream: Stream::numbered(3),
-            peer: None,
-            trace: None,
-        };
+        let source = Source::on(Stream::numbered(3));
         let frame = modern("1", "ask", r#"{"a":"x"}"#, "").replace(r#""elicitation":{}"#, "");
-        let passed = bench
-            .gate
-            .handle_carried(&bench.talk, source, carrier, frame.as_bytes());
+        let passed =
+            bench
+                .gate
+                .handle_from(&bench.talk, Source { carrier, ..source }, frame.as_bytes());
         passed.await.unwrap();
         asked.answer(&asked.latest(), Answer::Approve).await;
         assert_eq!(bench.to_upstream().len(), usize::from(passes), "{said}");
