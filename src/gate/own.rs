@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::wire::{ArrivalForm, Fragment, Id, KnownMethod, WorkIds};
+use crate::wire::{ArrivalForm, Fragment, Id, KnownMethod, Limits, Message, WorkIds};
 
 use super::identify::{META_CAPABILITIES, META_CLIENT, META_VERSION};
 use super::passage::Carried;
@@ -46,8 +46,8 @@ pub(super) enum Occasion<'o> {
     Withdrawn,
     /// A form for a person needs no answer any more, about a request of this work.
     Answered(&'o Arc<WorkIds>),
-    /// The request with this reference, of this work, still waits for a person.
-    Waiting(&'o str, &'o Arc<WorkIds>),
+    /// The request with this reference, of this work, still waits for a person; what tells who waits.
+    Waiting(&'o str, &'o Arc<WorkIds>, &'o OwnMessage),
 }
 
 impl Occasion<'_> {
@@ -68,10 +68,18 @@ impl Occasion<'_> {
         }
     }
 
+    /// The message, where its record tells what it says.
+    pub(super) fn message(&self) -> Option<Message> {
+        let Self::Waiting(_, _, message) = self else {
+            return None;
+        };
+        Message::decode(message.text.as_str().as_bytes(), &Limits::default()).ok()
+    }
+
     /// The work that it belongs to.
     pub(super) fn work(&self) -> Option<&Arc<WorkIds>> {
         match self {
-            Self::GivenUp(_, work) | Self::Waiting(_, work) | Self::Answered(work) => Some(work),
+            Self::GivenUp(_, work) | Self::Waiting(_, work, _) | Self::Answered(work) => Some(work),
             Self::Catalogue
             | Self::Discovery
             | Self::Handshake
@@ -92,7 +100,7 @@ impl Occasion<'_> {
             Self::GivenUp(reference, _) => {
                 Some(format!("the gate no longer waits for {reference}"))
             }
-            Self::Waiting(reference, _) => Some(format!("{reference} waits for a person")),
+            Self::Waiting(reference, ..) => Some(format!("{reference} waits for a person")),
             Self::Unheard => Some("no stream of the agent's is open".to_owned()),
             Self::Withdrawn => Some("the call that the server asked for is over".to_owned()),
             Self::Answered(_) => Some("the question to a person is settled".to_owned()),

@@ -343,6 +343,9 @@ impl Trail {
         if let Some(ids) = occasion.work() {
             trail.belongs_to(ids);
         }
+        if let Some(message) = occasion.message() {
+            trail.tells(&message);
+        }
         trail.record.reason = audit::Reason {
             code: Some("gate_initiated".into()),
             text: occasion.text().map(Into::into),

@@ -136,12 +136,12 @@ impl Gate {
             due.collect()
         };
         for (stream, (reference, work), token, told) in due {
-            let occasion = Occasion::Waiting(&reference, &work);
+            let progress = OwnMessage::progress(&token, told);
+            let occasion = Occasion::Waiting(&reference, &work, &progress);
             if let Err(fault) = self.record_own(talk, occasion, Side::Agent).await {
                 error!("a notification could not be recorded, and is not sent: {fault}");
                 continue;
             }
-            let progress = OwnMessage::progress(&token, told);
             self.tell(talk, Side::Agent, stream, progress).await?;
         }
         Ok(())
