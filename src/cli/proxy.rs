@@ -332,7 +332,9 @@ async fn start(config: &Config, loaded: LoadedPolicies, memory: Memory) -> Exit 
         }
     }
     let exit = finish(&audit, &end).await;
-    flight.stop(FLUSH).await;
+    flight
+        .stop(FLUSH.min(config.limits.shutdown_grace_period))
+        .await;
     if let Some(exporter) = exporter {
         exporter
             .close(FLUSH.min(config.limits.shutdown_grace_period))

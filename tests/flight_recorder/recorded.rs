@@ -69,7 +69,7 @@ fn a_database_has_the_log_line_by_line_and_answers_questions() {
     let expected = "event_kind,tool_name,job_id,text,status\n\
                     mcp.gate.decision,safe,nightly,\"a text\",started\n\
                     tool.call,safe,nightly,\"a text\",started\n\
-                    tool.result,safe,nightly,,success\n\
+                    tool.result,safe,nightly,\"a text\",success\n\
                     mcp.gate.decision,evil,nightly,\"a text\",denied\n";
     assert_eq!(sql(&setup, "csv", calls), expected);
     let traces = "SELECT count(DISTINCT trace_id) AS traces, count(outputs) AS outputs \
@@ -87,6 +87,11 @@ fn a_database_has_the_log_line_by_line_and_answers_questions() {
             "disabled by configuration",
         ),
         ("SELECT 1; SELECT 2", "syntax error"),
+        (
+            "SELECT 1); SET threads = 4; SELECT * FROM (SELECT 1",
+            "the configuration has been locked",
+        ),
+        ("SELECT 1 AS rowid", "give the column `rowid` another name"),
         ("SELECT nothing FROM fr_events", "nothing"),
         (
             "SELECT repeat(source, 1000000) FROM fr_events, range(100)",

@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::io;
 use std::path::Path;
 
 use duckdb::{AccessMode, Config, Connection, Transaction, params};
 
 use super::row::Entry;
+use crate::audit::disk::directory_of;
 
 /// The columns that rows are written to, and the types that they may have.
 const COLUMNS: [(&str, &[&str]); 7] = [
@@ -69,10 +71,23 @@ pub enum DatabaseError {
         "the column `{0}` of its table `fr_events` may not be null and has no default: the gate has no value for it"
     )]
     ColumnNotNull(String),
+    #[error("its table `fr_events` has a column `rowid`, which hides the order of its rows")]
+    NamedRowid,
+    #[error("its tables refuse the gate's rows: {0}")]
+    RowsRefused(String),
     #[error("it has no table `fr_events`")]
     NoTable,
+    /// What was written before is not there.
+    #[error("it was removed or replaced")]
+    Another,
     #[error("{0}")]
     Failed(String),
+}
+
+impl From<io::Error> for DatabaseError {
+    fn from(error: io::Error) -> Self {
+        Self::Failed(error.to_string())
+    }
 }
 
 impl From<duckdb::Error> for DatabaseError {
@@ -95,7 +110,12 @@ impl From<duckdb::Error> for DatabaseError {
 /// # Errors
 /// [`DatabaseError`] if rows cannot be written into it.
 pub fn prepare(path: &Path) -> Result<(), DatabaseError> {
-    open(path).map(drop)
+    if state(path)? == FileState::Absent {
+        return create(path);
+    }
+    let connection = open(path)?;
+    prepare_tables(&connection)?;
+    close(connection)
 }
 
 /// Whether a database could be used, as far as that shows without changing anything.
@@ -104,10 +124,10 @@ pub fn prepare(path: &Path) -> Result<(), DatabaseError> {
 /// [`DatabaseError`] if it could not.
 pub fn check(path: &Path) -> Result<(), DatabaseError> {
     if state(path)? == FileState::Absent {
-        let directory = path.parent().filter(|it| !it.as_os_str().is_empty());
-        return match directory {
-            Some(directory) if !directory.is_dir() => Err(DatabaseError::NoDirectory),
-            Some(_) | None => Ok(()),
+        return if directory_of(path).is_dir() {
+            Ok(())
+        } else {
+            Err(DatabaseError::NoDirectory)
         };
     }
     let connection = open_to_read(path)?;
@@ -122,12 +142,23 @@ pub(super) fn last_records(path: &Path) -> Result<LastRecords, DatabaseError> {
     read_last_records(&open(path)?)
 }
 
-/// Writes the rows that are not there yet, all or none.
-pub(super) fn write(path: &Path, entries: &[Entry]) -> Result<(), DatabaseError> {
+/// Writes the rows that are not there yet, all or none. `known` are the last records that were there before.
+pub(super) fn write(
+    path: &Path,
+    entries: &[Entry],
+    known: &LastRecords,
+) -> Result<(), DatabaseError> {
+    if state(path)? == FileState::Absent {
+        return Err(DatabaseError::Another);
+    }
     let mut connection = open(path)?;
     let transaction = connection.transaction()?;
     // Another gate may have written the records of a shared log.
-    let mut last = read_last_records(&transaction)?;
+    let mut last = read_last_records(&transaction).map_err(|_| DatabaseError::Another)?;
+    let is_there = |(instance, seq): (&String, &u64)| last.get(instance) >= Some(seq);
+    if !known.iter().all(is_there) {
+        return Err(DatabaseError::Another);
+    }
     append(&transaction, entries, &mut last)?;
     for entry in entries {
         if let Some(seq) = last.remove(&entry.instance) {
@@ -138,8 +169,7 @@ pub(super) fn write(path: &Path, entries: &[Entry]) -> Result<(), DatabaseError>
         }
     }
     transaction.commit()?;
-    // Here, so that an error is not lost.
-    connection.close().map_err(|(_, error)| error.into())
+    close(connection)
 }
 
 /// A connection for reading, which changes nothing and reads nothing else.
@@ -152,31 +182,75 @@ fn config() -> duckdb::Result<Config> {
     Config::default()
         .threads(1)?
         .max_memory(MEMORY)?
-        // What does not fit into memory is no file beside the database.
+        // What does not fit into memory becomes no file beside the database.
         .with("temp_directory", "")?
         .enable_autoload_extension(false)?
-        .enable_external_access(false)
+        .enable_external_access(false)?
+        .with("lock_configuration", "true")
 }
 
 fn open(path: &Path) -> Result<Connection, DatabaseError> {
-    let state = state(path)?;
-    let connection = Connection::open_with_flags(path, config()?)?;
-    if state == FileState::Absent {
-        keep_private(path)?;
-    }
-    let keys = KEYS.map(|(key, of)| format!("CAST(payload->>'$.{key}' AS {of}) AS {key}"));
+    Ok(Connection::open_with_flags(path, config()?)?)
+}
+
+/// Here, so that an error is not lost.
+fn close(connection: Connection) -> Result<(), DatabaseError> {
+    connection.close().map_err(|(_, error)| error.into())
+}
+
+/// Creates a database that its owner alone may read, as the log. DuckDB gives a new file the permissions that others
+/// have by default, so it is made in a private directory.
+fn create(path: &Path) -> Result<(), DatabaseError> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.new", std::process::id()));
+    let directory = path.with_file_name(name);
+    let created = create_in(&directory, path);
+    let _ = fs::remove_dir_all(&directory);
+    created
+}
+
+fn create_in(directory: &Path, path: &Path) -> Result<(), DatabaseError> {
+    let mut private = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut private, 0o700);
+    private.create(directory)?;
+    let new = directory.join("new");
+    let connection = open(&new)?;
+    prepare_tables(&connection)?;
+    close(connection)?;
+    #[cfg(unix)]
+    fs::set_permissions(&new, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    Ok(fs::rename(&new, path)?)
+}
+
+fn prepare_tables(connection: &Connection) -> Result<(), DatabaseError> {
     connection.execute_batch(
         "CREATE TABLE IF NOT EXISTS fr_events (ts TIMESTAMPTZ NOT NULL, event_kind VARCHAR NOT NULL, \
          job_id VARCHAR, source VARCHAR, level VARCHAR, message VARCHAR, payload JSON); \
          CREATE TABLE IF NOT EXISTS fr_last_records (instance VARCHAR PRIMARY KEY, seq UBIGINT NOT NULL);",
     )?;
-    check_columns(&connection)?;
+    check_columns(connection)?;
+    let key = |(key, of): (&str, &str)| match of {
+        "JSON" => format!("payload->'$.{key}' AS {key}"),
+        of => format!("TRY_CAST(payload->>'$.{key}' AS {of}) AS {key}"),
+    };
     connection.execute_batch(&format!(
-        "CREATE VIEW IF NOT EXISTS fr_event_fields AS \
+        "CREATE OR REPLACE VIEW fr_event_fields AS \
          SELECT ts, event_kind, job_id, source, level, message, {} FROM fr_events;",
-        keys.join(", ")
+        KEYS.map(key).join(", ")
     ))?;
-    Ok(connection)
+    try_rows(connection)
+}
+
+/// Constraints of another's table may refuse rows.
+fn try_rows(connection: &Connection) -> Result<(), DatabaseError> {
+    let rows = "BEGIN; \
+        INSERT INTO fr_events (ts, event_kind, job_id, source, level, message, payload) \
+        SELECT '2026-01-01T00:00:00Z', kind, NULL, '', '', '', '{}' FROM (VALUES ('a'), ('b')) AS _ (kind); \
+        INSERT INTO fr_last_records VALUES ('a', 1) ON CONFLICT DO UPDATE SET seq = excluded.seq;";
+    let tried = connection.execute_batch(rows);
+    connection.execute_batch("ROLLBACK")?;
+    tried.map_err(|error| DatabaseError::RowsRefused(DatabaseError::from(error).to_string()))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -190,22 +264,9 @@ fn state(path: &Path) -> Result<FileState, DatabaseError> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_file() => Ok(FileState::Present),
         Ok(_) => Err(DatabaseError::NotAFile),
-        // Whatever else it is, to open it fails too.
-        Err(_) => Ok(FileState::Absent),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(FileState::Absent),
+        Err(error) => Err(error.into()),
     }
-}
-
-/// Its owner alone may read what agents do, as in the log.
-#[cfg(unix)]
-fn keep_private(path: &Path) -> Result<(), DatabaseError> {
-    use std::os::unix::fs::PermissionsExt as _;
-    let private = fs::Permissions::from_mode(0o600);
-    fs::set_permissions(path, private).map_err(|error| DatabaseError::Failed(error.to_string()))
-}
-
-#[cfg(not(unix))]
-fn keep_private(_: &Path) -> Result<(), DatabaseError> {
-    Ok(())
 }
 
 pub(super) fn check_columns(connection: &Connection) -> Result<(), DatabaseError> {
@@ -225,10 +286,16 @@ pub(super) fn check_columns(connection: &Connection) -> Result<(), DatabaseError
             });
         }
     }
+    if found
+        .iter()
+        .any(|found| found.name.eq_ignore_ascii_case("rowid"))
+    {
+        return Err(DatabaseError::NamedRowid);
+    }
     let is_ours = |found: &Column| COLUMNS.iter().any(|(column, _)| *column == found.name);
     let mut others = found.into_iter().filter(|found| !is_ours(found));
     match others.find(|found| found.needs_value) {
-        Some(needy) => Err(DatabaseError::ColumnNotNull(needy.name)),
+        Some(found) => Err(DatabaseError::ColumnNotNull(found.name)),
         None => Ok(()),
     }
 }

@@ -4,6 +4,7 @@
 //! same transaction. So a row is there once, however the gate ended, and no call waits: what the database cannot take
 //! now is in the file.
 
+mod calls;
 mod database;
 mod lines;
 mod recorder;

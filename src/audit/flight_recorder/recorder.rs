@@ -7,13 +7,20 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::FlightRecorderSettings;
-use super::database::{DatabaseError, LastRecords, last_records, write};
+use super::calls::RecentCalls;
+use super::database::{DatabaseError, LastRecords, last_records, prepare, write};
 use super::row::Entry;
 use crate::audit::query::LineError;
 use crate::audit::read::{FollowError, LogTail};
 
 /// The time between two looks at the log. The database is open for a moment after each, so that others can read it.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// The longest pause after failures: to begin again may mean to read a large file.
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+
+/// Pauses until the operator hears of a database that others have open: a question takes moments.
+const PATIENCE: u32 = 10;
 
 /// The records of one transaction, at most: their lines in bytes.
 const BATCH_BYTES: usize = 4 << 20;
@@ -31,10 +38,10 @@ struct RecorderShared {
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+pub(super) enum Phase {
     #[default]
     Running,
-    /// What is in the log is the last.
+    /// No more is written to the log.
     Stopping,
     Ended,
 }
@@ -64,7 +71,6 @@ impl FlightRecorder {
         std::thread::Builder::new()
             .name("flight-recorder".into())
             .spawn(move || {
-                // Even if it panics, no stop waits for it.
                 let _ended = EndNotice(&thread);
                 thread.run(&Recorder::new(settings));
             })?;
@@ -74,7 +80,13 @@ impl FlightRecorder {
     /// Brings what is in the log into the database, if it can within this time. The next gate brings the rest.
     pub async fn stop(self, within: Duration) {
         let ended = self.0.ended.notified();
-        *self.0.phase() = Phase::Stopping;
+        {
+            let mut phase = self.0.phase();
+            if *phase == Phase::Ended {
+                return;
+            }
+            *phase = Phase::Stopping;
+        }
         self.0.stopping.notify_one();
         if timeout(within, ended).await.is_err() && *self.0.phase() != Phase::Ended {
             tracing::warn!("the flight recorder lacks the last records; the next start adds them");
@@ -84,18 +96,29 @@ impl FlightRecorder {
 
 impl RecorderShared {
     fn run(&self, recorder: &Recorder) {
-        let mut work = Work::default();
+        let mut work = RecorderWork::default();
+        let mut pause = PAUSE;
         loop {
             let phase = *self.phase();
-            recorder.bring(&mut work);
+            recorder.bring(&mut work, &|pause| self.pause(pause));
             if phase != Phase::Running {
                 return;
             }
-            let wait = self
-                .stopping
-                .wait_timeout_while(self.phase(), PAUSE, |phase| *phase == Phase::Running);
-            drop(wait);
+            pause = match work.status {
+                RecorderStatus::Works => PAUSE,
+                RecorderStatus::Fails => pause.saturating_mul(2).min(LONGEST_PAUSE),
+            };
+            self.pause(pause);
         }
+    }
+
+    /// Waits, unless the gate stops.
+    fn pause(&self, pause: Duration) -> Phase {
+        let phase = self.phase();
+        let waited = self
+            .stopping
+            .wait_timeout_while(phase, pause, |phase| *phase == Phase::Running);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
     fn phase(&self) -> MutexGuard<'_, Phase> {
@@ -103,10 +126,14 @@ impl RecorderShared {
     }
 }
 
+/// However the thread ends, no stop waits for it afterwards.
 struct EndNotice<'s>(&'s RecorderShared);
 
 impl Drop for EndNotice<'_> {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            tracing::error!("the flight recorder has failed; the next start adds its records");
+        }
         *self.0.phase() = Phase::Ended;
         self.0.ended.notify_waiters();
     }
@@ -114,10 +141,18 @@ impl Drop for EndNotice<'_> {
 
 /// What the thread has done so far.
 #[derive(Debug, Default)]
-pub(super) struct Work {
+pub(super) struct RecorderWork {
     /// `None` until both the database and the log could be opened, and after an error.
-    log: Option<(LogTail, LastRecords)>,
+    open: Option<OpenWork>,
     pub(super) status: RecorderStatus,
+}
+
+#[derive(Debug)]
+struct OpenWork {
+    log: LogTail,
+    /// What is in the database.
+    last: LastRecords,
+    calls: RecentCalls,
 }
 
 /// What the operator knows.
@@ -137,63 +172,83 @@ impl Recorder {
         Self(settings)
     }
 
-    /// Brings all that the log has now, or tells once why not.
-    pub(super) fn bring(&self, work: &mut Work) {
-        let brought = self.try_to_bring(work);
-        match (brought, work.status) {
-            (Ok(()), RecorderStatus::Works) => {}
-            (Ok(()), RecorderStatus::Fails) => {
-                tracing::warn!("the flight recorder has all records again");
-                work.status = RecorderStatus::Works;
-            }
-            (Err(error), before) => {
+    /// Brings all that the log has now, or tells once why not. `pause` waits between tries to write, unless the
+    /// gate stops.
+    pub(super) fn bring(&self, work: &mut RecorderWork, pause: &dyn Fn(Duration) -> Phase) {
+        let brought = self.try_to_bring(work, pause);
+        match brought {
+            Ok(()) => work.status.recovers(),
+            Err(error) => {
                 // Lines may have been read and not written: begin after the last one that was.
-                work.log = None;
-                if before == RecorderStatus::Works {
-                    tracing::error!(
-                        "the flight recorder lacks records until this is solved: {error}"
-                    );
-                }
-                work.status = RecorderStatus::Fails;
+                work.open = None;
+                work.status.fails(&error);
             }
         }
     }
 
-    fn try_to_bring(&self, work: &mut Work) -> Result<(), RecorderError> {
-        let (log, last) = match &mut work.log {
-            Some(log) => log,
-            None => work.log.insert(self.begin()?),
+    fn try_to_bring(
+        &self,
+        work: &mut RecorderWork,
+        pause: &dyn Fn(Duration) -> Phase,
+    ) -> Result<(), RecorderError> {
+        let OpenWork { log, last, calls } = match &mut work.open {
+            Some(open) => open,
+            None => work.open.insert(self.begin()?),
         };
+        let status = &mut work.status;
         let mut batch = Batch::default();
         let read = log.read_lines(&mut |line| {
-            let is_written = Entry::place(line).is_some_and(|(instance, seq)| {
-                last.get(&instance).is_some_and(|last| seq <= *last)
-            });
-            if !is_written {
-                batch.add(line, self.0.event_kinds);
-            }
+            batch.add(line, self.0.event_kinds, last, calls);
             if batch.bytes >= BATCH_BYTES {
-                self.write(&mut batch, last).map_err(Box::new)?;
+                self.write(&mut batch, last, status, pause)
+                    .map_err(Box::new)?;
             }
             Ok(())
         });
         // What was read before an error is written.
-        self.write(&mut batch, last)?;
+        self.write(&mut batch, last, status, pause)?;
         Ok(read?)
     }
 
     /// Opens both, and finds where to go on.
-    fn begin(&self) -> Result<(LogTail, LastRecords), RecorderError> {
-        let last = last_records(&self.0.database).map_err(|cause| self.failed(cause))?;
+    fn begin(&self) -> Result<OpenWork, RecorderError> {
+        let database = &self.0.database;
+        let last = prepare(database).and_then(|()| last_records(database));
+        let last = last.map_err(|cause| self.failed(cause))?;
         let log = LogTail::open_after(&self.0.log, &|line| is_written(line, &last))?;
-        Ok((log, last))
+        Ok(OpenWork {
+            log,
+            last,
+            calls: RecentCalls::default(),
+        })
     }
 
-    fn write(&self, batch: &mut Batch, last: &mut LastRecords) -> Result<(), RecorderError> {
+    /// Writes the batch, however often that has to be tried. Fails once the gate stops, or if the database is not
+    /// the one that it was.
+    fn write(
+        &self,
+        batch: &mut Batch,
+        last: &mut LastRecords,
+        status: &mut RecorderStatus,
+        pause: &dyn Fn(Duration) -> Phase,
+    ) -> Result<(), RecorderError> {
         if batch.entries.is_empty() {
             return Ok(());
         }
-        write(&self.0.database, &batch.entries).map_err(|cause| self.failed(cause))?;
+        let mut tries = 0;
+        while let Err(cause) = write(&self.0.database, &batch.entries, last) {
+            let is_another = matches!(cause, DatabaseError::Another);
+            let is_locked = matches!(cause, DatabaseError::Locked(_));
+            let error = self.failed(cause);
+            tries += 1;
+            if !is_locked || tries >= PATIENCE {
+                status.fails(&error);
+            }
+            if is_another || pause(PAUSE) != Phase::Running {
+                return Err(error);
+            }
+        }
+        status.recovers();
         for entry in batch.entries.drain(..) {
             last.insert(entry.instance, entry.seq);
         }
@@ -204,6 +259,22 @@ impl Recorder {
     fn failed(&self, cause: DatabaseError) -> RecorderError {
         let database = self.0.database.display().to_string();
         RecorderError::Database { database, cause }
+    }
+}
+
+impl RecorderStatus {
+    fn fails(&mut self, error: &RecorderError) {
+        if *self == Self::Works {
+            tracing::error!("the flight recorder lacks records until this is solved: {error}");
+        }
+        *self = Self::Fails;
+    }
+
+    fn recovers(&mut self) {
+        if *self == Self::Fails {
+            tracing::warn!("the flight recorder writes again");
+        }
+        *self = Self::Works;
     }
 }
 
@@ -220,8 +291,20 @@ struct Batch {
 }
 
 impl Batch {
-    fn add(&mut self, line: &[u8], kinds: super::EventKinds) {
-        match Entry::of(line, kinds) {
+    fn add(
+        &mut self,
+        line: &[u8],
+        kinds: super::EventKinds,
+        last: &LastRecords,
+        calls: &mut RecentCalls,
+    ) {
+        let is_written = is_written(line, last);
+        if is_written && !RecentCalls::may_be_call(line) {
+            return;
+        }
+        match Entry::of(line, kinds, calls) {
+            // Its result may be missing.
+            Ok(_) if is_written => {}
             Ok(entry) => {
                 self.bytes += line.len();
                 self.entries.push(entry);

@@ -2,10 +2,12 @@
 
 use std::borrow::Cow;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::super::query::{LineError, LogRecord, LogText};
+use super::calls::RecentCalls;
 use super::{EventKinds, SOURCE};
 
 /// A record, and what the table has of it.
@@ -87,9 +89,9 @@ struct Payload<'l> {
     #[serde(skip_serializing_if = "str::is_empty")]
     tool_version: &'l str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    inputs: Option<Content<'l>>,
+    inputs: Option<&'l RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    outputs: Option<Content<'l>>,
+    outputs: Option<&'l RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -120,14 +122,6 @@ struct Payload<'l> {
     redactions_applied: &'l [LogText<'l>],
     /// The line of the log.
     record: &'l RawValue,
-}
-
-/// Arguments or a result: whole, or their digest.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-enum Content<'l> {
-    Whole(&'l RawValue),
-    Digest(&'l str),
 }
 
 /// A log message of the server, as far as a row tells of it.
@@ -196,11 +190,23 @@ impl Entry {
 
     /// # Errors
     /// [`LineError`] for a line that is no record.
-    pub(super) fn of(line: &[u8], kinds: EventKinds) -> Result<Self, LineError> {
+    pub(super) fn of(
+        line: &[u8],
+        kinds: EventKinds,
+        calls: &mut RecentCalls,
+    ) -> Result<Self, LineError> {
         let record = LogRecord::parse(line)?;
+        if record.timestamp.parse::<Timestamp>().is_err() {
+            return Err(LineError::NoRecord { byte: 1 });
+        }
         let wrong = LineError::NoRecord { byte: 1 };
         let details: Details<'_> = parse(line).ok_or(wrong)?;
-        let payload = payload(&record, &details, line).ok_or(LineError::NoRecord { byte: 1 })?;
+        let inputs = match &*record.kind {
+            "tool_result" => calls.take(&record.reference),
+            _ => inputs(&details),
+        };
+        let payload = payload(&record, &details, inputs.as_deref(), line);
+        let payload = payload.ok_or(LineError::NoRecord { byte: 1 })?;
         let row = |columns: Columns<'_>| Row {
             ts: record.timestamp.to_string(),
             event_kind: columns.event_kind.into_owned(),
@@ -216,6 +222,9 @@ impl Entry {
             event_kind: kinds.call().into(),
             ..columns(&record, &details, kinds)
         });
+        if let (true, Some(inputs)) = (is_permitted_call, inputs.clone()) {
+            calls.keep(&record.reference, inputs);
+        }
         let own = columns(&record, &details, kinds);
         Ok(Self {
             rows: [Some(own), call].into_iter().flatten().map(row).collect(),
@@ -234,17 +243,30 @@ fn parse<'l, T: Deserialize<'l>>(json: &'l [u8]) -> Option<T> {
     serde_json::from_slice(json).ok()
 }
 
-fn payload(record: &LogRecord<'_>, details: &Details<'_>, line: &[u8]) -> Option<String> {
+/// The arguments as JSON text: whole, or their digest.
+fn inputs(details: &Details<'_>) -> Option<String> {
+    let digest = &*details.arguments_digest;
+    let digest = (!digest.is_empty()).then(|| serde_json::to_string(digest).ok());
+    let whole = details
+        .arguments
+        .map(|arguments| arguments.get().to_owned());
+    whole.or(digest.flatten())
+}
+
+fn payload(
+    record: &LogRecord<'_>,
+    details: &Details<'_>,
+    inputs: Option<&str>,
+    line: &[u8],
+) -> Option<String> {
     let capabilities = details.capabilities.as_ref();
     let needed = capabilities.filter(|it| !it.needed.is_empty());
-    let digest = (!details.arguments_digest.is_empty())
-        .then_some(Content::Digest(&details.arguments_digest));
     let is_call = &*record.method == "tools/call";
     let payload = Payload {
         tool_name: if is_call { &record.target } else { "" },
         tool_version: &details.tool.server_version,
-        inputs: details.arguments.map(Content::Whole).or(digest),
-        outputs: details.result.map(Content::Whole),
+        inputs: inputs.and_then(|inputs| parse(inputs.as_bytes())),
+        outputs: details.result,
         status: status(record),
         #[expect(
             clippy::cast_precision_loss,
@@ -288,9 +310,12 @@ fn status(record: &LogRecord<'_>) -> Option<&'static str> {
 }
 
 fn columns<'l>(record: &'l LogRecord<'_>, details: &Details<'l>, kinds: EventKinds) -> Columns<'l> {
-    let params = details.params.map(|params| params.get().as_bytes());
+    // What was refused is a decision, and nobody was told of it.
+    let was_told = &*record.decision == "ALLOW";
+    let params = details.params.filter(|_| was_told);
+    let params = params.map(|params| params.get().as_bytes());
     match (&*record.method, params) {
-        ("notifications/message", Some(params)) => {
+        ("notifications/message", Some(params)) if &*record.direction == "upstream_to_agent" => {
             log_message(record, &parse(params).unwrap_or_default())
         }
         ("notifications/progress", Some(params)) => {

@@ -24,18 +24,27 @@ impl SqlResult {
     /// The database cannot be read, or the query is none, or its result is too large.
     pub fn of(path: &Path, query: &str, limit: Option<usize>) -> Result<Self, DatabaseError> {
         let connection = open_to_read(path)?;
-        let query = query.trim_end().trim_end_matches(';');
+        let query = query.trim_end_matches(|c: char| c == ';' || c.is_whitespace());
         let limit = limit.map_or_else(String::new, |limit| format!("LIMIT {limit}"));
         // The line feed ends a comment.
-        connection.execute_batch(&format!(
-            "CREATE TEMP TABLE fr_result AS SELECT * FROM (\n{query}\n) {limit}"
-        ))?;
-        let columns = {
+        let result = format!("CREATE TEMP TABLE fr_result AS SELECT * FROM (\n{query}\n) {limit}");
+        connection
+            .prepare(&result)?
+            .execute([])
+            .map_err(too_large)?;
+        let columns: Vec<String> = {
             let mut described =
                 connection.prepare("SELECT column_name FROM (DESCRIBE fr_result)")?;
             let names = described.query_map([], |row| row.get(0))?;
             names.collect::<duckdb::Result<_>>()?
         };
+        if columns
+            .iter()
+            .any(|name| name.eq_ignore_ascii_case("rowid"))
+        {
+            let problem = "give the column `rowid` another name, as in `rowid AS row`";
+            return Err(DatabaseError::Failed(problem.to_owned()));
+        }
         Ok(Self {
             connection,
             columns,
@@ -86,4 +95,14 @@ impl SqlResult {
         }
         Ok((!page.is_empty()).then_some(page))
     }
+}
+
+/// The database's own advice is a setting that is locked.
+fn too_large(error: duckdb::Error) -> DatabaseError {
+    let error = DatabaseError::from(error);
+    if error.to_string().starts_with("Out of Memory") {
+        let problem = "the result is too large: narrow the query, or add `--limit`";
+        return DatabaseError::Failed(problem.to_owned());
+    }
+    error
 }

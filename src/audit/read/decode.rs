@@ -18,6 +18,8 @@ pub(super) fn open(
     let mut magic = Vec::with_capacity(12);
     (&mut file).take(12).read_to_end(&mut magic)?;
     if magic.get(8..) == Some(b"DUCK") {
+        // To close it later would end the lock that the database takes on the same file.
+        drop(file);
         return database();
     }
     let is_gzip = magic.starts_with(b"\x1f\x8b");

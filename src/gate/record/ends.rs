@@ -85,6 +85,8 @@ impl Trail {
         if self.attempt == Attempt::Second {
             record.kind = kind::of_outcome(KnownMethod::ToolsCall);
         }
+        // Nobody gets it.
+        record.result = None;
         record.decision = Some(refusal.decision());
         record.consent = self.consent_of_refusal(refusal);
         record.duration_us = Some(self.micros(now));
