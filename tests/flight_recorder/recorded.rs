@@ -95,7 +95,7 @@ fn a_database_has_the_log_line_by_line_and_answers_questions() {
         ("SELECT nothing FROM fr_events", "nothing"),
         (
             "SELECT repeat(source, 1000000) FROM fr_events, range(100)",
-            "memory",
+            "the result is too large",
         ),
     ] {
         let output = query(&setup, &["--sql", select]);
