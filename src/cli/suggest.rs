@@ -1,20 +1,27 @@
-//! `policy suggest`: drafts a policy directory from audit logs.
+//! `policy suggest`: drafts a policy directory from audit logs, or from the tools of a server.
+
+mod live;
+mod new_files;
 
 use std::fs;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+pub(super) use self::live::run_live;
+
+use self::new_files::NewFiles;
 use super::audit::sources;
 use super::exit::Exit;
 use super::test_policy::{ReplayFailure, ReplayReport, replay_logs};
+use super::tools::ToolsFailure;
 use super::{heard, proxy, report};
 use crate::audit::query::{LineError, LogRecord};
 use crate::audit::read::{Piece, Position, ReadError, read};
 use crate::drafts::{Draft, Observations};
 use crate::findings::printable;
 use crate::loading;
-use crate::policy::PolicyErrors;
+use crate::policy::{PolicyErrors, PolicySnapshot};
 use crate::policy_tests::ReplayJudge;
 
 /// The reason why there is no draft.
@@ -32,6 +39,11 @@ enum SuggestFailure {
     Replay(#[from] ReplayFailure),
     #[error("the log has no message of an agent that passed")]
     NothingPassed,
+    /// Of the configuration or the server.
+    #[error(transparent)]
+    Server(#[from] ToolsFailure),
+    #[error("the server has no tool that a draft can hold")]
+    NoTools,
     #[error("`{}` cannot be written: {cause}", file.display())]
     Write { file: PathBuf, cause: io::Error },
     /// A defect of the draft.
@@ -55,23 +67,47 @@ pub(super) fn run(
                 Ok(()) => Exit::Success,
             }
         }
-        Err(SuggestFailure::Draft(errors)) => {
-            report::policies(&errors);
-            Exit::Findings
-        }
-        Err(failure) => {
-            // The exit code remains if the reader has closed the stream.
-            let _ = writeln!(stderr, "error: {}", printable(&failure.to_string()));
-            Exit::NotChecked
-        }
+        Err(failure) => failure.tell(stderr),
     }
 }
 
-fn suggest(logs: &[PathBuf], output: &Path) -> Result<(Draft, u64, ReplayReport), SuggestFailure> {
+impl SuggestFailure {
+    /// The exit code remains if the reader has closed the stream.
+    fn tell(&self, stderr: &mut dyn Write) -> Exit {
+        match self {
+            Self::Draft(errors) => {
+                report::policies(errors);
+                return Exit::Findings;
+            }
+            Self::Server(failure) => {
+                let _ = failure.tell(stderr);
+            }
+            Self::Taken(_)
+            | Self::StandardInput
+            | Self::Read(_)
+            | Self::Line { .. }
+            | Self::Replay(_)
+            | Self::NothingPassed
+            | Self::NoTools
+            | Self::Write { .. } => {
+                let _ = writeln!(stderr, "error: {}", printable(&self.to_string()));
+            }
+        }
+        Exit::NotChecked
+    }
+}
+
+/// Nothing is written over what is there.
+fn is_free(output: &Path) -> Result<(), SuggestFailure> {
     let is_empty = |dir: &Path| fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none());
     if output.exists() && !is_empty(output) {
         return Err(SuggestFailure::Taken(output.to_owned()));
     }
+    Ok(())
+}
+
+fn suggest(logs: &[PathBuf], output: &Path) -> Result<(Draft, u64, ReplayReport), SuggestFailure> {
+    is_free(output)?;
     if logs.iter().any(|log| log.as_os_str() == "-") {
         return Err(SuggestFailure::StandardInput);
     }
@@ -80,21 +116,28 @@ fn suggest(logs: &[PathBuf], output: &Path) -> Result<(Draft, u64, ReplayReport)
         return Err(SuggestFailure::NothingPassed);
     }
     let draft = Draft::of(&seen);
+    let (written, policies) = write(&draft, output)?;
+    let gate = proxy::default_gate_settings();
+    let judge = ReplayJudge::new(policies, "upstream".to_owned(), &gate);
+    let replayed = replay_logs(logs, &judge)?;
+    written.keep();
+    Ok((draft, seen.left_out(), replayed))
+}
+
+/// Writes and loads a draft. What is written goes again unless it is kept.
+fn write(draft: &Draft, output: &Path) -> Result<(NewFiles, PolicySnapshot), SuggestFailure> {
+    let mut written = NewFiles::default();
     for (name, text) in &draft.files {
         let file = output.join(name);
-        let directory = file.parent().unwrap_or(output);
-        let written = fs::create_dir_all(directory).and_then(|()| fs::write(&file, text));
-        written.map_err(|cause| SuggestFailure::Write { file, cause })?;
+        let done = written.write(&file, text);
+        done.map_err(|cause| SuggestFailure::Write { file, cause })?;
     }
     let settings = loading::Settings {
         dir: Some(output.to_owned()),
         ..loading::Settings::default()
     };
     let policies = loading::load(&settings)?.snapshot;
-    let gate = proxy::default_gate_settings();
-    let judge = ReplayJudge::new(policies, "upstream".to_owned(), &gate);
-    let replayed = replay_logs(logs, &judge)?;
-    Ok((draft, seen.left_out(), replayed))
+    Ok((written, policies))
 }
 
 fn observe(logs: &[PathBuf]) -> Result<Observations, SuggestFailure> {
@@ -130,10 +173,7 @@ fn tell(
     replayed: &ReplayReport,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    for (name, _) in &draft.files {
-        let file = output.join(name);
-        writeln!(out, "wrote {}", printable(&file.display().to_string()))?;
-    }
+    tell_files(draft, output, out)?;
     if left_out > 0 {
         writeln!(
             out,
@@ -142,6 +182,14 @@ fn tell(
     }
     writeln!(out, "\nThe log under the draft:")?;
     replayed.write(out)
+}
+
+fn tell_files(draft: &Draft, output: &Path, out: &mut dyn Write) -> io::Result<()> {
+    for (name, _) in &draft.files {
+        let file = output.join(name);
+        writeln!(out, "wrote {}", printable(&file.display().to_string()))?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -19,7 +19,11 @@ use super::exit::Exit;
 use crate::loading::{LockFile, LockedItem};
 
 use self::compare::Differences;
-use self::offered::{LockInputs, ToolsFailure};
+use self::offered::LockInputs;
+
+pub(super) use self::compare::flagged;
+pub(super) use self::lines::shown;
+pub(super) use self::offered::{ToolsFailure, asked};
 
 /// Does what was asked for. What people and programs read goes to `stdout`, what went wrong to
 /// `stderr`.

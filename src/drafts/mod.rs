@@ -1,10 +1,14 @@
-//! Drafts of policy from what an audit log has seen.
+//! Drafts of policy from what an audit log has seen, or from the tools that a server lists.
 //!
 //! What was allowed is observed (`observation`), what arguments have in common is found (`narrowing`), and files
 //! of a policy directory are written from it (`policies`, `labels`, `tests_file`), for a person to review.
+//! Without a log, names and hints of tools give the labels, and these decide (`listed_tools`).
 
 mod draft;
+mod effects;
+mod example_arguments;
 mod labels;
+mod listed_tools;
 mod narrowing;
 mod observation;
 mod policies;
@@ -16,4 +20,5 @@ mod tool_draft;
 mod tests;
 
 pub use draft::Draft;
+pub use listed_tools::{ListedTools, ToolCounts};
 pub use observation::Observations;

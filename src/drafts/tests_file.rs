@@ -63,13 +63,13 @@ pub(super) fn tests(seen: &Observations, drafts: &[ToolDraft<'_>]) -> String {
     out
 }
 
-fn test(name: &str, frame: &str, expect: &str, consent: Option<&str>) -> String {
+pub(super) fn test(name: &str, frame: &str, expect: &str, consent: Option<&str>) -> String {
     let consent = consent.map_or(String::new(), |answer| format!("consent = \"{answer}\"\n"));
     let (name, frame) = (quote::toml(name), quote::toml(frame));
     format!("\n[[test]]\nname = {name}\nraw = {frame}\n{consent}expect = \"{expect}\"\n")
 }
 
-fn call(tool: &str, arguments: Option<&str>) -> String {
+pub(super) fn call(tool: &str, arguments: Option<&str>) -> String {
     let tool = Fragment::string(tool).into_string();
     let arguments = arguments.map_or(String::new(), |text| format!(r#","arguments":{text}"#));
     format!(

@@ -2,31 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::effects::Effects;
 use super::labels::RootNames;
 use super::narrowing::{Narrowing, directories, lies_in};
 use super::observation::ToolUse;
 
 /// The sensitivity from which on the gate keeps sessions from tools that connect.
 const CLOSED_FROM: i64 = 2;
-
-/// First words of names of tools that change nothing.
-const READS: [&str; 17] = [
-    "check", "count", "describe", "diff", "echo", "explain", "fetch", "find", "get", "has",
-    "inspect", "list", "lookup", "read", "search", "show", "view",
-];
-
-/// Words that a name of a tool that changes nothing does not have.
-const WRITES: [&str; 24] = [
-    "add", "apply", "archive", "clear", "close", "commit", "create", "delete", "drop", "edit",
-    "exec", "execute", "insert", "kill", "merge", "move", "put", "remove", "rename", "replace",
-    "run", "set", "update", "write",
-];
-
-/// Words in names of tools that reach other machines.
-const CONNECTS: [&str; 16] = [
-    "browse", "browser", "curl", "download", "email", "fetch", "http", "mail", "post", "publish",
-    "request", "send", "slack", "upload", "url", "web",
-];
 
 /// A tool that is to be permitted.
 #[derive(Debug)]
@@ -92,20 +74,17 @@ impl<'o> ToolDraft<'o> {
         if directories.is_none() {
             narrowed.retain(|_, narrowing| !matches!(narrowing, Narrowing::Paths(_)));
         }
-        let words = words(name);
-        let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+        let effects = Effects::of_name(name);
         let has_hosts = narrowed
             .values()
             .any(|it| matches!(it, Narrowing::Hosts(_)));
-        let connects = has_hosts || has(&CONNECTS);
-        let begins = words.first();
-        let begins = begins.is_some_and(|word| READS.contains(&word.as_str()));
+        let connects = has_hosts || effects.connects;
         // Or what was allowed would be denied.
         let is_closed = used.level >= CLOSED_FROM;
         Self {
             name,
             used,
-            reads: begins && !has(&WRITES),
+            reads: effects.reads,
             connects: connects && !is_closed,
             is_called_when_closed: connects && is_closed,
             narrowed,
@@ -182,23 +161,4 @@ impl<'o> ToolDraft<'o> {
 fn named(roots: &RootNames, which: impl Fn(&String) -> bool) -> Vec<&str> {
     let found = roots.iter().filter(|(directory, _)| which(directory));
     found.map(|(_, name)| name.as_str()).collect()
-}
-
-/// The words of a name, in lower case: `getUser`, `get_user` and `get-user` are the same.
-fn words(name: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word = String::new();
-    for character in name.chars() {
-        let begins = character.is_uppercase() || !character.is_alphanumeric();
-        if begins && !word.is_empty() {
-            words.push(std::mem::take(&mut word));
-        }
-        if character.is_alphanumeric() {
-            word.extend(character.to_lowercase());
-        }
-    }
-    if !word.is_empty() {
-        words.push(word);
-    }
-    words
 }

@@ -60,7 +60,10 @@ const TABLE: [(&str, May); 30] = [
         May::Only(&["audit", "wire", "clock", "unseen"]),
     ),
     ("bridge", May::Only(&["gate", "session", "wire", "clock"])),
-    ("drafts", May::Only(&["audit", "policy", "wire", "unseen"])),
+    (
+        "drafts",
+        May::Only(&["audit", "policy", "guard", "wire", "unseen"]),
+    ),
     ("findings", May::Only(&["unseen"])),
     ("lint", May::Only(&["policy", "unseen"])),
     ("policy_tests", May::AllBut(&["agent", "upstream", "cli"])),

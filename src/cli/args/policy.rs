@@ -8,7 +8,7 @@ use super::CheckFormat;
 
 /// Print the schema or the allowlist, draft policies, or write a `MANIFEST`.
 ///
-/// Starts nothing and connects nowhere.
+/// Only `suggest --live` starts a server or connects to one.
 ///
 /// Exit codes: 0 done, 1 the policies have errors, 2 a file cannot be read or written.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
@@ -45,18 +45,31 @@ pub enum PolicyCommand {
         #[arg(long, value_name = "FILE")]
         config: PathBuf,
     },
-    /// Draft a policy directory from what audit logs have seen pass, with tests, for review.
+    /// Draft a policy directory with tests, for review, from audit logs or from the tools that the server lists.
     ///
-    /// Tools whose names tell that they read are permitted, all others ask a person. Paths, hosts and values are
-    /// narrowed to those seen if `audit.arguments` is "redacted".
+    /// From logs: tools whose names tell that they read are permitted, all others ask a person. Paths, hosts and
+    /// values are narrowed to those seen if `audit.arguments` is "redacted". From the server: tools that only
+    /// read are permitted, those that write ask a person, those that connect are denied, and `tools.lock` holds
+    /// their definitions.
     ///
-    /// Exit codes: 0 done, 1 the draft would deny what the log allowed, 2 a file cannot be read or written.
-    #[command(after_help = "Example:
-  mcp-protector policy suggest --audit audit.jsonl --output policies")]
+    /// Exit codes: 0 done; 1 the draft would deny what the log allowed, or leaves out tools of the server; 2 a
+    /// file cannot be read or written, or the server gives no list.
+    #[command(after_help = "Examples:
+  mcp-protector policy suggest --audit audit.jsonl --output policies
+  mcp-protector policy suggest --live gate.toml --output policies")]
     Suggest {
         /// An audit log, which is read twice.
-        #[arg(long, value_name = "FILE", required = true)]
+        #[arg(
+            long,
+            value_name = "FILE",
+            required_unless_present = "live",
+            conflicts_with = "live"
+        )]
         audit: Vec<PathBuf>,
+
+        /// The configuration that names the server. The command starts the server as a gate does, or connects to it.
+        #[arg(long, value_name = "FILE")]
+        live: Option<PathBuf>,
 
         /// The new directory.
         #[arg(long, value_name = "DIR")]

@@ -20,8 +20,15 @@ pub fn run(args: &PolicyArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) ->
     let text = match &args.command {
         PolicyCommand::Schema { dir, config } => schema(dir.as_deref(), config.as_deref()),
         PolicyCommand::Allowlist { config } => allowlist(config),
-        PolicyCommand::Suggest { audit, output } => {
-            return suggest::run(audit, output, stdout, stderr);
+        PolicyCommand::Suggest {
+            audit,
+            live,
+            output,
+        } => {
+            return match live {
+                Some(config) => suggest::run_live(config, output, stdout, stderr),
+                None => suggest::run(audit, output, stdout, stderr),
+            };
         }
         PolicyCommand::Manifest { dir, format } => {
             return finish(write_manifest(dir), *format, stdout, stderr);

@@ -29,7 +29,7 @@ fn suggested(dir: &Path, lines: &[String], output: &str) -> (Exit, String, Strin
 }
 
 /// Whether the tests of a draft pass.
-fn passes_its_tests(pack: &Path) -> bool {
+pub(super) fn passes_its_tests(pack: &Path) -> bool {
     let line = ["mcp-protector", "test-policy", pack.to_str().unwrap()];
     let Command::TestPolicy(args) = args::parse(line).unwrap().command else {
         panic!()
@@ -236,7 +236,12 @@ fn nothing_is_drafted_from_nothing_or_over_something() {
     let Command::Policy(args) = args::parse(line).unwrap().command else {
         panic!()
     };
-    let PolicyCommand::Suggest { audit, output } = args.command else {
+    let PolicyCommand::Suggest {
+        audit,
+        live: None,
+        output,
+    } = args.command
+    else {
         panic!()
     };
     assert_eq!((audit.len(), output), (2, PathBuf::from("c")));

@@ -20,9 +20,15 @@ use crate::wire::{
 /// A cursor that loops ends here.
 const MAX_PAGES: usize = 1_000;
 
+/// Everything that the server may send. A lock that is much smaller cannot be loaded any more.
+const MAX_BYTES: usize = 64 << 20;
+
+/// All definitions come within this many times of what one request may take.
+const MAX_DURATION_IN_REQUESTS: u32 = 10;
+
 /// Why there is no list.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ListError {
+pub(in crate::cli) enum ListError {
     #[error("{0}")]
     Start(#[from] StartError),
     #[error("{0}")]
@@ -48,6 +54,10 @@ pub(super) enum ListError {
     NoList(&'static str),
     #[error("its list of {0} has more than {MAX_PAGES} pages")]
     Endless(&'static str),
+    #[error("it sends more than {MAX_BYTES} bytes")]
+    TooLarge,
+    #[error("it did not give all of its definitions within {} s", .0.as_secs())]
+    TooSlow(Duration),
 }
 
 /// What the server says of itself.
@@ -74,8 +84,11 @@ pub(super) fn ask(config: &Config, secrets: &Redactor) -> Result<ServerDefinitio
             within: config.limits.request_timeout,
             era: Era::Legacy,
             last: 0,
+            received: 0,
         };
-        let told = dialogue.told().await;
+        let within = dialogue.within.saturating_mul(MAX_DURATION_IN_REQUESTS);
+        let told = timeout(within, dialogue.told()).await;
+        let told = told.unwrap_or(Err(ListError::TooSlow(within)));
         // It ends in order even if it was of no use.
         dialogue.way.stop().await;
         told
@@ -88,6 +101,8 @@ struct Dialogue {
     within: Duration,
     era: Era,
     last: u64,
+    /// Bytes of all messages.
+    received: usize,
 }
 
 impl Dialogue {
@@ -214,8 +229,14 @@ impl Dialogue {
         let awaited = Fragment::unsigned(self.last);
         loop {
             let message = match self.way.next().await {
-                ServerEvent::Frame(line) => Message::decode(&line, &self.limits)
-                    .map_err(|error| ListError::NoMessage(told(&error, &line)))?,
+                ServerEvent::Frame(line) => {
+                    self.received = self.received.saturating_add(line.len());
+                    if self.received > MAX_BYTES {
+                        return Err(ListError::TooLarge);
+                    }
+                    Message::decode(&line, &self.limits)
+                        .map_err(|error| ListError::NoMessage(told(&error, &line)))?
+                }
                 ServerEvent::TooLong => {
                     return Err(ListError::NoMessage("a line is too long".to_owned()));
                 }

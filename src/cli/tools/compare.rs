@@ -148,7 +148,7 @@ impl ItemKind {
 }
 
 /// What instructs a model in any text of a definition, or in instructions as they are.
-fn flagged(said: &str) -> Flags {
+pub(in crate::cli) fn flagged(said: &str) -> Flags {
     let Ok(definition) = said.parse::<serde_json::Value>() else {
         return text::flags(said);
     };

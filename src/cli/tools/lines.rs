@@ -7,7 +7,7 @@ const CONTEXT: usize = 2;
 const MAX_PAIRS: usize = 4 << 20;
 
 /// What a server wrote, on one line in which nothing hides.
-pub(super) fn shown(text: &str) -> String {
+pub(in crate::cli) fn shown(text: &str) -> String {
     let mut out = String::new();
     crate::loading::push_quoted(text, &mut out);
     let inner = out.strip_prefix('"').and_then(|it| it.strip_suffix('"'));

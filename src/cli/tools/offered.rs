@@ -25,7 +25,7 @@ pub(super) struct LockInputs {
 
 /// Why there is nothing to compare.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ToolsFailure {
+pub(in crate::cli) enum ToolsFailure {
     #[error("the configuration is not usable")]
     Config(ConfigErrors),
     #[error("the lock is not usable")]
@@ -82,7 +82,10 @@ impl LockInputs {
     }
 }
 
-fn asked(config: &Config) -> Result<(LockFile, Vec<UnlockableDefinition>), ToolsFailure> {
+/// Asks the server, as a gate reaches it.
+pub(in crate::cli) fn asked(
+    config: &Config,
+) -> Result<(LockFile, Vec<UnlockableDefinition>), ToolsFailure> {
     let secrets = proxy::upstream_secrets(config)?;
     let told = ask::ask(config, &secrets)?;
     let tools = told
@@ -203,7 +206,7 @@ impl ToolsFailure {
         }
     }
 
-    pub(super) fn tell(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub(in crate::cli) fn tell(&self, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Config(errors) => writeln!(out, "{}", report::text(errors)),
             Self::Lock(errors) => writeln!(out, "{}", report::text(errors)),

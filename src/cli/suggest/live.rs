@@ -1,0 +1,164 @@
+//! The draft from the tools that the configured server lists.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::path::Path;
+
+use super::{SuggestFailure, is_free, tell_files, write};
+use crate::cli::exit::Exit;
+use crate::cli::heard;
+use crate::cli::tools::{self, ToolsFailure};
+use crate::config::Config;
+use crate::drafts::{Draft, ListedTools, ToolCounts};
+use crate::guard::{NameSkeleton, NameSkeletons};
+use crate::loading::{LOCK_FILE, LockFile, LockedItem};
+
+/// The longest name of a tool that a draft holds. MCP has this limit too.
+const MAX_NAME_BYTES: usize = 128;
+
+/// The most tools that a draft holds.
+const MAX_TOOLS: usize = 10_000;
+
+/// Lines of one kind that are written, of names that the server chooses.
+const MAX_LINES: usize = 20;
+
+/// Drafts from the tools of the server, and says what the draft makes of them.
+pub(in crate::cli) fn run_live(
+    config: &Path,
+    output: &Path,
+    stdout: &mut dyn Write,
+    stderr: &mut dyn Write,
+) -> Exit {
+    match suggest(config, output) {
+        Ok(drafted) => {
+            let told = drafted.tell(output, stdout);
+            match heard(told.and_then(|()| stdout.flush())) {
+                Err(_) => Exit::NotChecked,
+                Ok(()) if drafted.left_out.is_empty() => Exit::Success,
+                Ok(()) => Exit::Findings,
+            }
+        }
+        Err(failure) => failure.tell(stderr),
+    }
+}
+
+/// A draft that is written.
+struct LiveDraft {
+    draft: Draft,
+    counts: ToolCounts,
+    /// What the lock does not hold, and why.
+    left_out: Vec<String>,
+    /// Texts that instruct a model, or hide something.
+    flagged: Vec<String>,
+}
+
+fn suggest(config: &Path, output: &Path) -> Result<LiveDraft, SuggestFailure> {
+    is_free(output)?;
+    let config = Config::load(config).map_err(ToolsFailure::Config)?;
+    let (lock, unlockable) = tools::asked(&config)?;
+    let drafted = draft(lock, unlockable.iter().map(ToString::to_string).collect())?;
+    let (written, _) = write(&drafted.draft, output)?;
+    written.keep();
+    Ok(drafted)
+}
+
+/// The draft of these definitions, those left out that a reader could mistake for others.
+fn draft(mut lock: LockFile, mut left_out: Vec<String>) -> Result<LiveDraft, SuggestFailure> {
+    for (name, why) in misleading(&lock) {
+        lock.adopt(LockedItem::Tool(&name), &LockFile::default());
+        let start: String = name.chars().take(MAX_NAME_BYTES).collect();
+        left_out.push(format!("`{start}`: {why}"));
+    }
+    let mut listed = ListedTools::default();
+    for name in lock.names() {
+        listed.add(name, lock.definition(name).unwrap_or_default());
+    }
+    if listed.is_empty() {
+        return Err(SuggestFailure::NoTools);
+    }
+    let flagged = lock.all().filter_map(|what| {
+        let flags = tools::flagged(lock.said(what)?).names();
+        let what = match what {
+            LockedItem::Tool(name) => format!("`{name}`"),
+            LockedItem::Prompt(name) => format!("prompt `{name}`"),
+            LockedItem::Instructions => "the server's instructions".to_owned(),
+        };
+        (!flags.is_empty()).then(|| format!("{what}: {}", flags.join(", ")))
+    });
+    let flagged = flagged.collect();
+    let mut draft = listed.draft();
+    draft.files.push((LOCK_FILE, lock.text()));
+    Ok(LiveDraft {
+        draft,
+        counts: listed.counts(),
+        left_out,
+        flagged,
+    })
+}
+
+/// Names that a reviewer cannot read as they are. The lock would approve them, whatever the gate makes of names.
+fn misleading(lock: &LockFile) -> Vec<(String, &'static str)> {
+    let mut alike: HashMap<NameSkeleton, usize> = HashMap::new();
+    for name in lock.names() {
+        for look in looks(name) {
+            *alike.entry(look).or_default() += 1;
+        }
+    }
+    let mut kept = 0_usize;
+    let unfit = lock.names().filter_map(|name| {
+        let why = if name.len() > MAX_NAME_BYTES {
+            "its name has more than 128 bytes"
+        } else if !name.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+            "its name is not plain ASCII"
+        } else if looks(name).any(|look| alike.get(&look).is_some_and(|count| *count > 1)) {
+            "its name looks like that of another tool"
+        } else if kept == MAX_TOOLS {
+            "a draft holds no more than 10000 tools"
+        } else {
+            kept += 1;
+            return None;
+        };
+        Some((name.to_owned(), why))
+    });
+    unfit.collect()
+}
+
+/// Each once.
+fn looks(name: &str) -> impl Iterator<Item = NameSkeleton> {
+    let mut looks: Vec<NameSkeleton> = NameSkeletons::of(name).each().collect();
+    looks.dedup();
+    looks.into_iter()
+}
+
+impl LiveDraft {
+    fn tell(&self, output: &Path, out: &mut dyn Write) -> io::Result<()> {
+        tell_files(&self.draft, output, out)?;
+        let ToolCounts {
+            permitted,
+            asking,
+            denied,
+        } = self.counts;
+        writeln!(
+            out,
+            "\ntools: {permitted} permitted, {asking} ask a person, {denied} denied\n\
+             They are labelled by their names and by the server's hints: check each label in tools.toml."
+        )?;
+        let lists = [
+            ("left out, and not approved", &self.left_out),
+            ("instructs a model, or hides something", &self.flagged),
+        ];
+        for (about, lines) in lists {
+            for line in lines.iter().take(MAX_LINES) {
+                writeln!(out, "{about}: {}", tools::shown(line))?;
+            }
+            let more = lines.len().saturating_sub(MAX_LINES);
+            if more > 0 {
+                writeln!(out, "{about}: {more} more")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
