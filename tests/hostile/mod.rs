@@ -6,6 +6,7 @@
 
 mod agent;
 mod dialogue;
+mod drafts;
 mod envelope;
 mod isolated;
 mod journal;

@@ -6,6 +6,7 @@
 #![cfg(target_os = "linux")]
 
 mod approvals;
+mod drafts;
 mod inspector;
 mod isolated;
 mod kit;

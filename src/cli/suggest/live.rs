@@ -17,7 +17,7 @@ use crate::loading::{LOCK_FILE, LockFile, LockedItem};
 const MAX_NAME_BYTES: usize = 128;
 
 /// The most tools that a draft holds.
-const MAX_TOOLS: usize = 10_000;
+const MAX_TOOLS: usize = 2_000;
 
 /// Lines of one kind that are written, of names that the server chooses.
 const MAX_LINES: usize = 20;
@@ -66,7 +66,8 @@ fn suggest(config: &Path, output: &Path) -> Result<LiveDraft, SuggestFailure> {
 fn draft(mut lock: LockFile, mut left_out: Vec<String>) -> Result<LiveDraft, SuggestFailure> {
     for (name, why) in misleading(&lock) {
         lock.adopt(LockedItem::Tool(&name), &LockFile::default());
-        let start: String = name.chars().take(MAX_NAME_BYTES).collect();
+        let start = name.chars().take(MAX_NAME_BYTES);
+        let start: String = start.flat_map(char::escape_default).collect();
         left_out.push(format!("`{start}`: {why}"));
     }
     let mut listed = ListedTools::default();
@@ -113,7 +114,7 @@ fn misleading(lock: &LockFile) -> Vec<(String, &'static str)> {
         } else if looks(name).any(|look| alike.get(&look).is_some_and(|count| *count > 1)) {
             "its name looks like that of another tool"
         } else if kept == MAX_TOOLS {
-            "a draft holds no more than 10000 tools"
+            "a draft holds no more than 2000 tools"
         } else {
             kept += 1;
             return None;

@@ -1,0 +1,148 @@
+//! Drafts of policies from servers that misbehave, and from one that does not.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use crate::support::fixtures::fixture;
+use crate::support::processes;
+use crate::support::setup::{GATE, MARK, Setup};
+
+fn gate(words: &[&str]) -> Output {
+    Command::new(GATE).args(words).output().unwrap()
+}
+
+/// The output of the command, and the draft if there is one: it passes `check` and its tests.
+fn suggested(setup: &Setup) -> (Output, Option<String>) {
+    let (pack, arguments) = (setup.path("new/pack"), setup.arguments());
+    let pack = pack.to_str().unwrap();
+    let mut command = Command::new(GATE);
+    command.args(["policy", "suggest", "--live", arguments.last().unwrap()]);
+    command.args(["--output", pack]).env(MARK, setup.mark());
+    let output = command.output().unwrap();
+    processes::all_end(setup.mark());
+    if !matches!(output.status.code(), Some(0 | 1)) {
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(
+            told.contains("error: ") && output.stdout.is_empty(),
+            "{told}"
+        );
+        assert!(!setup.path("new").exists(), "{told}");
+        return (output, None);
+    }
+    for words in [
+        &["check", pack, "--ignore", "policy::untyped"][..],
+        &["test-policy", pack],
+    ] {
+        let done = gate(words);
+        assert!(done.status.success(), "{words:?} {done:?}");
+    }
+    let labels = fs::read_to_string(setup.path("new/pack/tools.toml")).unwrap();
+    (output, Some(labels))
+}
+
+fn before(mode: &str) -> Setup {
+    let mut setup = Setup::of([&fixture("hostile-server"), mode]);
+    setup.limits = "request_timeout = \"1s\"".to_owned();
+    setup
+}
+
+#[test]
+fn a_server_of_many_pages_is_drafted_with_its_lock() {
+    let setup = Setup::of([fixture("everything-server")]);
+    let (output, labels) = suggested(&setup);
+    assert!(output.status.success(), "{output:?}");
+    let labels = labels.unwrap();
+    assert!(
+        labels.contains("[tools.\"echo\"]\npermission = [\"read\"]\n"),
+        "{labels}"
+    );
+    let arguments = setup.arguments();
+    let lock = setup.path("new/pack/tools.lock");
+    let (config, lock) = (arguments.last().unwrap(), lock.to_str().unwrap());
+    let diff = gate(&["tools", "diff", "--config", config, "--lock", lock]);
+    assert!(diff.status.success(), "{diff:?}");
+    let again = suggested_again(&setup);
+    assert!(again.contains("exists and is not empty"), "{again}");
+}
+
+/// What the command says where its draft is already.
+fn suggested_again(setup: &Setup) -> String {
+    let (pack, arguments) = (setup.path("new/pack"), setup.arguments());
+    let config = arguments.last().unwrap();
+    let pack = pack.to_str().unwrap();
+    let output = gate(&["policy", "suggest", "--live", config, "--output", pack]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn a_server_that_gives_no_list_leaves_no_draft_and_no_process() {
+    let check = |mode: &str, why: &str| {
+        let (output, draft) = suggested(&before(mode));
+        assert_eq!(draft, None, "{mode}");
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(told.contains(why), "{mode}: {told}");
+    };
+    check("list-stall", "did not answer `tools/list` within 1 s");
+    check("list-error", "it refused `tools/list`: no list today");
+    check("tools-missing", "has no array `tools`");
+    check("cursor-loop", "more than 1000 pages");
+    check("cursor-number", "a `nextCursor` that is no string");
+    check("tool-duplicate-key", "what it says is no message");
+}
+
+#[test]
+fn what_a_hostile_server_lists_is_drafted_without_what_misleads() {
+    let check = |mode: &str, labelled: &[&str], told: &[&str]| {
+        let (output, labels) = suggested(&before(mode));
+        let labels = labels.unwrap();
+        let found: Vec<&str> = labels.lines().filter(|it| it.starts_with('[')).collect();
+        assert_eq!(found, labelled, "{mode}");
+        let out = String::from_utf8(output.stdout).unwrap();
+        for word in told {
+            assert!(out.contains(word), "{mode}: {out}");
+        }
+        let hides = |c: char| c.is_control() && c != '\n' || !c.is_ascii();
+        assert!(!out.contains(hides) && out.len() < 8_000, "{mode}: {out:?}");
+        let left_out = i32::from(out.contains("left out, and not approved"));
+        assert_eq!(output.status.code(), Some(left_out), "{mode}");
+    };
+    let both = ["[tools.\"evil\"]", "[tools.\"safe\"]"];
+    check(
+        "lying-annotations",
+        &both,
+        &["0 permitted, 2 ask a person, 0 denied"],
+    );
+    check(
+        "poisoned-tools",
+        &both,
+        &["instructs a model, or hides something: `safe`"],
+    );
+    check(
+        "schema-bombs",
+        &[
+            "[tools.\"evil\"]",
+            "[tools.\"loop\"]",
+            "[tools.\"remote\"]",
+            "[tools.\"safe\"]",
+            "[tools.\"slow\"]",
+        ],
+        &["5 ask a person"],
+    );
+    check(
+        "look-alike-names",
+        &["[tools.\"evil\"]"],
+        &["looks like", "not plain ASCII"],
+    );
+    check(
+        "conflicting-tools",
+        &["[tools.\"evil\"]"],
+        &["`safe` is defined more than once"],
+    );
+    check(
+        "tool-schema-true",
+        &both,
+        &["`broken`: its `inputSchema` is not an object"],
+    );
+}
