@@ -83,7 +83,10 @@ impl Trail {
     pub(in crate::gate) fn refused(&self, refusal: &Refusal, now: Duration) -> Record {
         let mut record = self.record.clone();
         if self.attempt == Attempt::Second {
-            record.kind = kind::of_outcome(KnownMethod::ToolsCall);
+            let method = KnownMethod::ToolsCall;
+            record.kind = kind::of_outcome(method);
+            // Without memory it has not been decoded.
+            record.method = Some(method.name().into());
         }
         // Nobody gets it.
         record.result = None;

@@ -279,6 +279,22 @@ async fn a_second_attempt_is_judged_anew_and_refused_as_an_outcome() {
     }
 }
 
+#[tokio::test]
+async fn a_second_attempt_that_finds_no_memory_is_recorded_as_the_outcome_of_its_call() {
+    let (bench, rooms) = scarce::scarce(over_http(open));
+    let first = sent(&bench).await;
+    reply(&bench, ArrivalForm::Rejected, &answer(&first, MISMATCH)).await;
+    let id = asked(&bench, "tools/list");
+    // For the list alone.
+    scarce::leave(&rooms, 1);
+    bench.upstream(&list(&id, &[plain("t")])).await;
+    assert!(bench.to_upstream().is_empty());
+    let refused = "tool_result BLOCK no_memory";
+    assert_eq!(told(&bench).await, [CALLED, NOT_TAKEN, refused]);
+    let outcome = bench.records_of("tool_result").await.remove(0);
+    assert_eq!(outcome.get(&["method"]), "tools/call");
+}
+
 /// Nothing may be called.
 fn shut(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
     Ok(match facts.action {

@@ -114,3 +114,19 @@ async fn what_is_refused_or_too_long_is_recorded_as_well() {
     assert!(recorded.contains(" bytes more]\""), "{}", recorded.len());
     assert!(recorded.ends_with(r#""…":"[1 more]"}"#));
 }
+
+#[tokio::test]
+async fn a_request_by_the_name_of_a_notification_is_recorded_without_its_params() {
+    for method in ["message", "progress"] {
+        let bench = Bench::new(open);
+        let request = notification(method, r#"{"data":"x","progressToken":7,"progress":1}"#)
+            .replace(r#""method""#, r#""id":9,"method""#);
+        bench.agent(&request).await;
+        bench.upstream(&request).await;
+        for kind in ["request", "server_request"] {
+            let record = bench.records_of(kind).await.remove(0);
+            assert_eq!(record.get(&["decision"]), "BLOCK", "{kind}");
+            assert_eq!(params(&record.0, &["params"]), "", "{kind}");
+        }
+    }
+}
