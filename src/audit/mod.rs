@@ -62,3 +62,5 @@ pub use text::Text;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) use tests::line_problems;

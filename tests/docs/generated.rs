@@ -26,7 +26,7 @@ fn required() -> BTreeSet<String> {
     let help = help::commands().into_iter();
     let help = help.map(|command| format!("help {command}"));
     let all = codes.chain(keys).chain(help);
-    all.chain(["fields", "lints", "metrics"].map(str::to_owned))
+    all.chain(["fields", "kinds", "lints", "metrics"].map(str::to_owned))
         .collect()
 }
 
@@ -36,6 +36,7 @@ fn rendered(name: &str) -> Result<String, String> {
         ("help", command) => Ok(help::section(command)),
         ("codes", group) => codes::table(group),
         ("fields", "") => Ok(fields::table()),
+        ("kinds", "") => Ok(fields::by_kind()),
         ("lints", "") => Ok(lints::table()),
         ("metrics", "") => Ok(metrics::table()),
         _ => Err(format!("nothing renders the region `{name}`")),

@@ -13,35 +13,12 @@ use super::super::finish::LIST_LIMIT;
 use super::super::line::{LineAddition, LogLine, VERSION, rfc3339};
 use super::super::queue::LogCondition;
 use super::super::*;
-use super::samples;
+use super::{samples, schema};
 
 const DOC: &str = include_str!("../../../docs/audit-log-schema.md");
 
-fn schema() -> Value {
-    include_str!("../../../docs/schema/audit.schema.json")
-        .parse()
-        .unwrap()
-}
-
-/// The schema, but a field that it does not name is an error. The published one lets readers
-/// of schema 1 read what later gates add.
-fn strict() -> Validator {
-    fn close(schema: &mut Value) {
-        match schema {
-            Value::Object(members) => {
-                if members.get("type") == Some(&json!("object")) {
-                    let closed = members.entry("additionalProperties");
-                    closed.or_insert(Value::Bool(false));
-                }
-                members.values_mut().for_each(close);
-            }
-            Value::Array(items) => items.iter_mut().for_each(close),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-        }
-    }
-    let mut schema = schema();
-    close(&mut schema);
-    jsonschema::draft202012::new(&schema).unwrap()
+fn validator(schema: &Value) -> Validator {
+    jsonschema::draft202012::new(schema).unwrap()
 }
 
 fn written(mut record: Record) -> Value {
@@ -68,41 +45,50 @@ fn written(mut record: Record) -> Value {
 }
 
 #[track_caller]
-fn check_valid(validator: &Validator, line: &Value) {
-    let errors: Vec<_> = validator
+fn check_valid(line: &Value) {
+    let errors: Vec<_> = validator(&schema::closed())
         .iter_errors(line)
-        .map(|e| format!("{}: {e}", e.instance_path()))
+        .map(|error| format!("{}: {error}", error.instance_path()))
         .collect();
     assert!(errors.is_empty(), "{errors:#?}\n{line:#}");
+    let problems = schema::problems(&line.to_string());
+    assert!(problems.is_empty(), "{problems:#?}");
+}
+
+/// A record with every field that its kind may have.
+fn full(kind: Kind, text: impl FnMut() -> String) -> Value {
+    let mut line = written(samples::full(kind, text));
+    let schema = schema::published();
+    let definition = schema::definitions(&schema)[kind.as_str()];
+    let fields = line.as_object_mut().unwrap();
+    fields.retain(|field, _| definition["properties"][field] != false);
+    if kind == Kind::Consent {
+        let consent = fields["consent"].as_object_mut().unwrap();
+        consent.retain(|field, _| ["ticket", "by"].contains(&field.as_str()));
+    }
+    let events = &definition["properties"]["event"]["examples"];
+    if let Some(event) = events.get(0) {
+        fields["event"] = event.clone();
+    }
+    line
 }
 
 #[test]
 fn the_schema_is_a_schema() {
-    jsonschema::draft202012::meta::validate(&schema()).unwrap();
+    jsonschema::draft202012::meta::validate(&schema::published()).unwrap();
 }
 
 #[test]
 fn every_record_that_we_can_write_is_valid() {
-    let validator = strict();
     let long = || "é".repeat(100_000);
     for kind in Kind::ALL {
-        check_valid(&validator, &written(samples::least(kind)));
-        check_valid(
-            &validator,
-            &written(samples::full(kind, || "text".to_owned())),
-        );
-        check_valid(&validator, &written(samples::full(kind, long)));
-        check_valid(
-            &validator,
-            &written(samples::least(kind).policies(vec!["p"; 1000])),
-        );
+        check_valid(&written(samples::least(kind)));
+        check_valid(&full(kind, || "text".to_owned()));
+        check_valid(&full(kind, long));
     }
-    for event in Event::ALL {
-        check_valid(
-            &validator,
-            &written(samples::least(Kind::Consent).event(event)),
-        );
-    }
+    check_valid(&written(
+        samples::least(Kind::ToolCall).policies(vec!["p"; 1000]),
+    ));
     for level in [
         Level::Public,
         Level::Internal,
@@ -110,13 +96,11 @@ fn every_record_that_we_can_write_is_valid() {
         Level::Secret,
     ] {
         let record = samples::least(Kind::ToolResult).sensitivity(Level::Public, level);
-        check_valid(&validator, &written(record));
+        check_valid(&written(record));
     }
     for direction in [Direction::AgentToUpstream, Direction::UpstreamToAgent] {
-        check_valid(
-            &validator,
-            &written(samples::least(Kind::Request).direction(direction)),
-        );
+        let record = samples::least(Kind::Notification).direction(direction);
+        check_valid(&written(record));
     }
     for op in [EditOp::Insert, EditOp::Replace, EditOp::Remove] {
         let edit = Edit {
@@ -124,18 +108,86 @@ fn every_record_that_we_can_write_is_valid() {
             op,
             reason: None,
         };
-        check_valid(
-            &validator,
-            &written(samples::least(Kind::ToolResult).edits([edit])),
-        );
+        check_valid(&written(samples::least(Kind::ToolResult).edits([edit])));
+    }
+}
+
+#[test]
+fn each_kind_has_a_definition_that_says_of_every_field_whether_its_records_have_it() {
+    let schema = schema::published();
+    let definitions = schema::definitions(&schema);
+    let kinds: BTreeSet<String> = definitions.keys().map(|&kind| kind.to_owned()).collect();
+    assert_eq!(kinds, serialized(&Kind::ALL));
+    let mut code = BTreeSet::new();
+    for kind in [Kind::ToolCall, Kind::Checkpoint] {
+        let line = written(samples::full(kind, || "text".to_owned()));
+        code.extend(line.as_object().unwrap().keys().cloned());
+    }
+    let all = words(&schema["$defs"]["record"]["required"]);
+    let mut had = BTreeSet::new();
+    for (kind, definition) in definitions {
+        assert_eq!(definition["properties"]["kind"]["const"], kind);
+        assert_eq!(definition["$ref"], "#/$defs/record", "{kind}");
+        let said = definition["properties"].as_object().unwrap();
+        let always = words(&definition["required"]);
+        let named: BTreeSet<String> = said.keys().chain(&all).cloned().collect();
+        assert_eq!(named, code, "{kind}");
+        let has = said.iter().filter(|(_, value)| **value != false);
+        let has: BTreeSet<String> = has.map(|(field, _)| field.clone()).collect();
+        assert!(always.is_subset(&has), "{kind}: {always:?}");
+        had.extend(has);
+    }
+    had.extend(all);
+    assert_eq!(had, code);
+}
+
+#[test]
+fn a_record_has_the_fields_of_its_kind_and_a_reader_takes_what_is_new() {
+    let schema = schema::published();
+    let as_published = validator(&schema);
+    for kind in Kind::ALL {
+        let definition = schema::definitions(&schema)[kind.as_str()];
+        let of_kind = schema::validator_of_kind(&schema, kind.as_str());
+        let check = |line: &Value, expected: bool, what: &str| {
+            assert_eq!(as_published.is_valid(line), expected, "{kind:?} {what}");
+            assert_eq!(of_kind.is_valid(line), expected, "{kind:?} {what}");
+        };
+        let every = written(samples::full(kind, || "text".to_owned()));
+        let signed = written(samples::full(Kind::Checkpoint, || "text".to_owned()));
+        let good = full(kind, || "text".to_owned());
+        check(&good, true, "in full");
+        for (field, said) in definition["properties"].as_object().unwrap() {
+            let mut line = good.clone();
+            let fields = line.as_object_mut().unwrap();
+            if *said == false {
+                let value = every.get(field).unwrap_or(&signed[field]).clone();
+                fields.insert(field.clone(), value);
+                check(&line, false, field);
+            } else if words(&definition["required"]).contains(field) {
+                fields.remove(field);
+                check(&line, false, field);
+            }
+        }
+        let mut later = good.clone();
+        later["later"] = json!("a field of a later gate");
+        check(&later, true, "with a later field");
+        if let Some(event) = later.get_mut("event") {
+            *event = json!("an event of a later gate");
+            check(&later, true, "with a later event");
+        }
+        later["kind"] = json!("of_a_later_gate");
+        assert!(as_published.is_valid(&later), "{kind:?}");
+        assert!(!of_kind.is_valid(&later), "{kind:?}");
+        later["seq"] = json!(0);
+        assert!(!as_published.is_valid(&later), "{kind:?}");
     }
 }
 
 #[test]
 fn the_schema_refuses_what_is_no_record() {
-    let validator = strict();
-    let good = written(samples::full(Kind::ToolCall, || "text".to_owned()));
-    check_valid(&validator, &good);
+    let validator = validator(&schema::closed());
+    let good = full(Kind::ToolCall, || "text".to_owned());
+    check_valid(&good);
     let cases: &[(&str, Option<Value>)] = &[
         ("/version", Some(json!(2))),
         ("/seq", Some(json!(0))),
@@ -143,9 +195,12 @@ fn the_schema_refuses_what_is_no_record() {
         ("/instance", Some(json!(""))),
         ("/kind", Some(json!("tool"))),
         ("/kind", None),
-        ("/kind", Some(json!("malformed_message"))),
+        ("/kind", Some(json!("request"))),
         ("/decision", Some(json!("allow"))),
         ("/decision", None),
+        ("/allowed", None),
+        ("/transports", None),
+        ("/event", Some(json!("started"))),
         ("/agent/id", None),
         ("/edits/0/op", Some(json!("moved"))),
         ("/sensitivity/after", Some(json!(3))),
@@ -162,16 +217,26 @@ fn the_schema_refuses_what_is_no_record() {
             Some(value) => drop(object.insert((*name).to_owned(), value.clone())),
             None => drop(object.remove(name)),
         }
-        // A full record is valid as a malformed message but for its decision.
-        if *pointer == "/kind" && *change == Some(json!("malformed_message")) {
-            line["decision"] = json!("ALLOW");
-        }
         assert!(!validator.is_valid(&line), "{pointer} {change:?}");
     }
-    let published = jsonschema::draft202012::new(&schema()).unwrap();
-    let mut later = good;
-    later["later"] = json!("a field of a later gate");
-    assert!(published.is_valid(&later));
+    // What is wrong with each of these is a value, not a field.
+    for (kind, field, value) in [
+        (Kind::MalformedMessage, "decision", json!("ALLOW")),
+        (Kind::Consent, "event", json!("published")),
+        (Kind::Consent, "consent", json!({ "by": "web:ada" })),
+        (
+            Kind::Consent,
+            "consent",
+            json!({ "ticket": "1", "required": true }),
+        ),
+        (Kind::PolicyReload, "event", json!("down")),
+    ] {
+        let mut line = full(kind, || "text".to_owned());
+        check_valid(&line);
+        line[field] = value;
+        assert!(!validator.is_valid(&line), "{line}");
+        assert_ne!(schema::problems(&line.to_string()), [""; 0]);
+    }
 }
 
 /// `a`, `a.b` and `a[].b` for every field in an example.
@@ -256,7 +321,7 @@ fn code_schema_and_documentation_name_the_same_fields() {
         fields_of_line(&written(record), "", &mut code);
     }
     let mut published = BTreeSet::new();
-    fields_of_schema(&schema(), "", &mut published);
+    fields_of_schema(&schema::published()["$defs"]["record"], "", &mut published);
     assert_eq!(code, published);
     let documented: BTreeSet<String> = rows("Fields", DOC)
         .into_iter()
@@ -276,13 +341,18 @@ fn the_documentation_says_which_fields_are_always_there() {
         })
         .map(|(name, _)| name.to_owned())
         .collect();
-    assert_eq!(always, words(&schema()["required"]));
+    assert_eq!(
+        always,
+        words(&schema::published()["$defs"]["record"]["required"])
+    );
 }
 
 #[test]
 fn code_schema_and_documentation_name_the_same_kinds_and_events() {
     let kinds = serialized(&Kind::ALL);
-    assert_eq!(kinds, words(&schema()["properties"]["kind"]["enum"]));
+    let schema = schema::published();
+    let fields = &schema["$defs"]["record"]["properties"];
+    assert_eq!(kinds, words(&fields["kind"]["examples"]));
     let documented: BTreeSet<String> = rows("What is recorded", DOC)
         .into_iter()
         .map(|(name, _)| name.to_owned())
@@ -290,7 +360,10 @@ fn code_schema_and_documentation_name_the_same_kinds_and_events() {
     assert_eq!(kinds, documented);
 
     let events = serialized(&Event::ALL);
-    assert_eq!(events, words(&schema()["properties"]["event"]["enum"]));
+    assert_eq!(events, words(&fields["event"]["examples"]));
+    let of_kinds = schema::definitions(&schema).into_values();
+    let of_kinds = of_kinds.filter_map(|it| it["properties"]["event"].get("examples"));
+    assert_eq!(events, of_kinds.flat_map(words).collect());
     let (_, row) = rows("Fields", DOC)
         .into_iter()
         .find(|(name, _)| *name == "event")
@@ -302,11 +375,10 @@ fn code_schema_and_documentation_name_the_same_kinds_and_events() {
 
 #[test]
 fn the_documentation_has_a_valid_record_of_each_kind() {
-    let validator = strict();
     let mut kinds = BTreeSet::new();
     let records = DOC.lines().filter(|line| line.starts_with("{\"version\""));
     for record in records.map(|line| line.parse::<Value>().unwrap()) {
-        check_valid(&validator, &record);
+        check_valid(&record);
         kinds.insert(record["kind"].as_str().unwrap().to_owned());
     }
     assert_eq!(kinds, serialized(&Kind::ALL));

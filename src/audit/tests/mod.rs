@@ -8,3 +8,6 @@ pub(super) mod log;
 pub(super) mod outage;
 mod processes;
 pub(super) mod samples;
+mod schema;
+
+pub(crate) use schema::problems as line_problems;

@@ -177,25 +177,72 @@ pub(in crate::audit) fn texts_of(line: &serde_json::Value) -> Vec<String> {
 pub(in crate::audit) fn least(kind: Kind) -> Record {
     let record = Record::new(kind);
     match kind {
-        Kind::ToolsList
-        | Kind::ToolCall
-        | Kind::Request
-        | Kind::ServerRequest
-        | Kind::Notification
-        | Kind::GateDecision => record.decision(Decision::Allow, "decide"),
-        Kind::ToolResult => record.decision(Decision::Error, "inspect"),
-        Kind::MalformedMessage => record.decision(Decision::Block, "decode"),
-        Kind::AuditGap => record.lost(1),
-        Kind::Consent => record.event(Event::ConsentGranted),
-        Kind::UpstreamState => record.event(Event::Down),
+        Kind::ToolsList | Kind::ToolCall | Kind::Request => Record {
+            correlation: Correlation {
+                trace_id: Some("0af7651916cd43dd8448eb211c80319c".into()),
+                ..Correlation::default()
+            },
+            ..of_message(record, Decision::Allow).direction(Direction::AgentToUpstream)
+        },
+        Kind::ToolResult => Record {
+            correlation: Correlation {
+                job_id: Some("7".into()),
+                ..Correlation::default()
+            },
+            ..of_message(record, Decision::Error)
+        },
+        Kind::ServerRequest => {
+            of_message(record, Decision::Allow).direction(Direction::UpstreamToAgent)
+        }
+        Kind::Notification | Kind::GateDecision => of_message(record, Decision::Allow),
+        Kind::MalformedMessage => record
+            .upstream("files")
+            .direction(Direction::AgentToUpstream)
+            .decision(Decision::Block, "http")
+            .reason(Reason::code("not_found")),
+        Kind::AuditGap => record.reason(Reason::code("audit_fault")).lost(1),
+        Kind::Consent => Record {
+            consent: Some(Consent {
+                ticket: Some("1".into()),
+                ..Consent::default()
+            }),
+            ..within(record)
+                .reference("r-1")
+                .event(Event::ConsentGranted)
+                .direction(Direction::AgentToUpstream)
+        },
+        Kind::UpstreamState => within(record).event(Event::Down),
         Kind::PolicyReload => record
+            .upstream("files")
             .event(Event::Rejected)
             .decision(Decision::Block, "reload")
-            .revision("5feceb66"),
-        Kind::Startup
-        | Kind::SessionStart
-        | Kind::SessionEnd
-        | Kind::Shutdown
-        | Kind::Checkpoint => record,
+            .revision("5feceb66")
+            .reason(Reason::text("invalid")),
+        Kind::Startup => record.upstream("files").revision("5feceb66"),
+        Kind::SessionStart | Kind::SessionEnd => within(record),
+        Kind::Shutdown => record.reason(Reason::text("a signal")),
+        Kind::Checkpoint => record,
     }
+}
+
+fn of_message(record: Record, decision: Decision) -> Record {
+    within(record)
+        .reference("r-1")
+        .method("tools/call")
+        .decision(decision, "decide")
+        .duration(std::time::Duration::ZERO)
+}
+
+fn within(record: Record) -> Record {
+    let scope = Scope {
+        session_id: "s-1".into(),
+        agent: Agent::new("agent-1"),
+        upstream: "files".into(),
+        transports: Transports {
+            agent: "stdio",
+            upstream: "http",
+        },
+        bridged: None,
+    };
+    record.within(&scope).revision("5feceb66")
 }
