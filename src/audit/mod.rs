@@ -63,4 +63,4 @@ pub use text::Text;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
-pub(crate) use tests::line_problems;
+pub(crate) use tests::{CheckedSink, LineCheck, line_problems};

@@ -16,7 +16,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::{Bridge, Bridged, Settings, Taken};
-use crate::audit::{self, Audit, Durability, MemorySink, OnFault, Redactor};
+use crate::audit::{
+    self, Audit, CheckedSink, Durability, LineCheck, MemorySink, OnFault, Redactor,
+};
 use crate::clock::Clock;
 use crate::gate::{
     self, Agent, AgentGone, DenialForm, Gate, Guards, Permit, Source, Talk, Upstream, UpstreamFault,
@@ -36,6 +38,8 @@ struct Bench {
     clock: Arc<HandClock>,
     audit: Audit,
     memory: MemorySink,
+    // The last field: it is dropped after all that writes to the log.
+    _lines: LineCheck,
 }
 
 #[derive(Debug, Default)]
@@ -91,7 +95,8 @@ impl Bench {
             checkpoints: None,
             rotation: audit::Rotation::default(),
         };
-        let sinks: Vec<Box<dyn audit::Sink>> = vec![Box::new(memory.clone())];
+        let (sink, lines) = CheckedSink::new(memory.clone());
+        let sinks: Vec<Box<dyn audit::Sink>> = vec![Box::new(sink)];
         let audit = Audit::with_sinks(&settings, sinks, Arc::clone(&shared), Redactor::default());
         let audit = audit.unwrap();
         let settings = gate::Settings {
@@ -132,6 +137,7 @@ impl Bench {
             clock,
             audit,
             memory,
+            _lines: lines,
         }
     }
 

@@ -88,7 +88,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::*;
-use crate::audit::{self, Durability, MemorySink, OnFault, Redactor, Stream};
+use crate::audit::{
+    self, CheckedSink, Durability, LineCheck, MemorySink, OnFault, Redactor, Stream,
+};
 use crate::policy::{
     Action, EngineFault, EngineName, Facts, ListFacts, PolicySnapshot, PolicySource, PolicyStore,
     Principal, RequiredDetectors, Resource, RuleEngine, Server, Verdict, Visibility,
@@ -110,6 +112,9 @@ pub(super) struct Bench {
     latch: latched::Latch,
     /// The same for flushes.
     flush: latched::Latch,
+    // The last fields: they are dropped after all that writes to the log.
+    _opens: latched::OpensAtLast,
+    _lines: LineCheck,
 }
 
 /// Writes down what it gets.
@@ -157,8 +162,9 @@ impl Bench {
             rotation: audit::Rotation::default(),
         };
         let (latch, flush) = <(latched::Latch, latched::Latch)>::default();
+        let (checked, lines) = CheckedSink::new(memory.clone());
         let sink = latched::Latched {
-            memory: memory.clone(),
+            memory: checked,
             latch: latch.clone(),
             flush: flush.clone(),
         };
@@ -202,8 +208,10 @@ impl Bench {
             clock,
             audit,
             memory,
+            _opens: latched::OpensAtLast([latch.clone(), flush.clone()]),
             latch,
             flush,
+            _lines: lines,
         }
     }
 

@@ -8,6 +8,8 @@ pub(crate) mod json;
 pub(crate) mod kit;
 pub(crate) mod peer;
 pub(crate) mod processes;
+#[path = "../../src/audit/tests/schema.rs"]
+pub(crate) mod schema;
 pub(crate) mod serving;
 pub(crate) mod setup;
 pub(crate) mod transcript;

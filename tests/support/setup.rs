@@ -3,10 +3,12 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::TempDir;
+
+use crate::support::schema;
 
 /// The program under test.
 pub(crate) const GATE: &str = env!("CARGO_BIN_EXE_mcp-protector");
@@ -21,7 +23,7 @@ pub(crate) const ALLOW_ALL: &str = "@id(\"all\") permit (principal, action, reso
 /// What a gate is told.
 #[derive(Debug)]
 pub(crate) struct Setup {
-    directory: TempDir,
+    directory: TestDirectory,
     pub(crate) command: Vec<String>,
     /// The server, if it is reached over HTTP instead.
     pub(crate) url: Option<String>,
@@ -49,6 +51,35 @@ pub(crate) struct Setup {
     pub(crate) more: String,
 }
 
+/// A directory in which a gate writes its log. Fails the test that drops it where a record is not as the
+/// schema of its kind says.
+#[derive(Debug)]
+struct TestDirectory(TempDir);
+
+impl TestDirectory {
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for TestDirectory {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        let files = fs::read_dir(self.path()).unwrap();
+        let paths = files.map(|file| file.unwrap().path());
+        let logs = paths.filter(|path| path.extension().is_some_and(|it| it == "jsonl"));
+        for log in logs {
+            let text = fs::read_to_string(log).unwrap();
+            // A gate that was killed may leave half a line.
+            let lines = text.lines().filter(|line| line.ends_with('}'));
+            let problems: Vec<_> = lines.flat_map(schema::problems).collect();
+            assert!(problems.is_empty(), "{problems:#?}");
+        }
+    }
+}
+
 /// What the gate permits.
 #[derive(Debug)]
 pub(crate) enum Policy {
@@ -59,7 +90,7 @@ pub(crate) enum Policy {
 impl Setup {
     /// A gate in front of a command; it permits nothing yet.
     pub(crate) fn of<A: AsRef<str>>(command: impl IntoIterator<Item = A>) -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = TestDirectory(tempfile::tempdir().unwrap());
         let mark = directory.path().to_str().unwrap().to_owned();
         Self {
             directory,

@@ -1,5 +1,6 @@
 //! The log as its callers meet it, and its published contract.
 
+mod checked;
 mod contract;
 mod faults;
 mod faulty;
@@ -10,4 +11,5 @@ mod processes;
 pub(super) mod samples;
 mod schema;
 
+pub(crate) use checked::{CheckedSink, LineCheck};
 pub(crate) use schema::problems as line_problems;

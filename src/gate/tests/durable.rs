@@ -74,7 +74,7 @@ async fn calls_that_wait_at_once_share_one_flush_and_none_passes_before_it() {
 #[tokio::test]
 async fn while_the_log_is_slow_calls_of_all_sessions_wait_and_none_is_lost() {
     let mut bench = begun(Durability::Strict).await;
-    let other = Session::new(SessionId::from_random(8), "other", Server::default(), 0);
+    let other = Session::new(SessionId::from_random(8), "http", Server::default(), 0);
     let other = Talk::new(other, Recorder::default(), Recorder::default());
     let first = std::mem::replace(&mut bench.talk, other);
     bench.shake_hands().await;

@@ -4,7 +4,7 @@
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
-use crate::audit::{LinePosition, MemorySink, Sink};
+use crate::audit::{CheckedSink, LinePosition, Sink};
 
 /// Open, until it is closed. Clones share it.
 #[derive(Debug, Clone, Default)]
@@ -21,9 +21,19 @@ struct LatchState {
 /// Writes to memory while its latch is open, and flushes while the other is.
 #[derive(Debug)]
 pub(super) struct Latched {
-    pub(super) memory: MemorySink,
+    pub(super) memory: CheckedSink,
     pub(super) latch: Latch,
     pub(super) flush: Latch,
+}
+
+/// Opens latches when its bench ends, so that its log does.
+#[derive(Debug)]
+pub(super) struct OpensAtLast(pub(super) [Latch; 2]);
+
+impl Drop for OpensAtLast {
+    fn drop(&mut self) {
+        self.0.iter().for_each(Latch::open);
+    }
 }
 
 impl Latch {
