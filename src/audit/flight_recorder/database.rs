@@ -174,23 +174,25 @@ pub(super) fn write(
 
 /// A connection for reading, which changes nothing and reads nothing else.
 pub(super) fn open_to_read(path: &Path) -> Result<Connection, DatabaseError> {
-    let config = config()?.access_mode(AccessMode::ReadOnly)?;
+    let config = Config::default().access_mode(AccessMode::ReadOnly)?;
+    // What does not fit into memory becomes no file beside the database.
+    let config = within_limits(config.with("temp_directory", "")?)?;
     Ok(Connection::open_with_flags(path, config)?)
 }
 
-fn config() -> duckdb::Result<Config> {
-    Config::default()
+/// Limits for both. They are set last, since they lock the others.
+fn within_limits(config: Config) -> duckdb::Result<Config> {
+    config
         .threads(1)?
         .max_memory(MEMORY)?
-        // What does not fit into memory becomes no file beside the database.
-        .with("temp_directory", "")?
         .enable_autoload_extension(false)?
         .enable_external_access(false)?
         .with("lock_configuration", "true")
 }
 
 fn open(path: &Path) -> Result<Connection, DatabaseError> {
-    Ok(Connection::open_with_flags(path, config()?)?)
+    let config = within_limits(Config::default())?;
+    Ok(Connection::open_with_flags(path, config)?)
 }
 
 /// Here, so that an error is not lost.
