@@ -75,7 +75,7 @@ pub(super) fn resolve(reading: &mut ConfigReader<'_>, base: &Path) -> Config {
         upstream.section("auth").refuse("token", reason, Some(help));
     }
     who_answers(&mut root, &config);
-    what_is_recorded_from(&mut root, &config);
+    require_log_file(&mut root, &config);
     root.elsewhere(&[
         (
             "tools",
@@ -117,7 +117,7 @@ fn who_answers(root: &mut ConfigSection<'_, '_>, config: &Config) {
 }
 
 /// The flight recorder reads the file of the audit log.
-fn what_is_recorded_from(root: &mut ConfigSection<'_, '_>, config: &Config) {
+fn require_log_file(root: &mut ConfigSection<'_, '_>, config: &Config) {
     let mut audit = root.section("audit");
     if config.flight_recorder.is_some() && !audit.has("file") {
         let reason = ConfigReason::RequiredWhen("there is a flight recorder");

@@ -139,7 +139,7 @@ impl Drop for EndNotice<'_> {
     }
 }
 
-/// What the thread has done so far.
+/// The state of the thread between two looks at the log.
 #[derive(Debug, Default)]
 pub(super) struct RecorderWork {
     /// `None` until both the database and the log could be opened, and after an error.
@@ -155,7 +155,7 @@ struct OpenWork {
     calls: RecentCalls,
 }
 
-/// What the operator knows.
+/// The state that standard error has reported.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RecorderStatus {
     #[default]

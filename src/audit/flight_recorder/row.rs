@@ -310,9 +310,9 @@ fn status(record: &LogRecord<'_>) -> Option<&'static str> {
 }
 
 fn columns<'l>(record: &'l LogRecord<'_>, details: &Details<'l>, kinds: EventKinds) -> Columns<'l> {
-    // What was refused is a decision, and nobody was told of it.
-    let was_told = &*record.decision == "ALLOW";
-    let params = details.params.filter(|_| was_told);
+    // The receiver does not get a rejected message: its row is a decision.
+    let was_delivered = &*record.decision == "ALLOW";
+    let params = details.params.filter(|_| was_delivered);
     let params = params.map(|params| params.get().as_bytes());
     match (&*record.method, params) {
         ("notifications/message", Some(params)) if &*record.direction == "upstream_to_agent" => {

@@ -88,7 +88,7 @@ impl Trail {
             // Without memory it has not been decoded.
             record.method = Some(method.name().into());
         }
-        // Nobody gets it.
+        // The agent does not get it.
         record.result = None;
         record.decision = Some(refusal.decision());
         record.consent = self.consent_of_refusal(refusal);

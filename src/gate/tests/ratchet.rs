@@ -289,6 +289,23 @@ async fn what_cannot_be_kept_is_not_read_and_whoever_asks_is_answered() {
     }
 }
 
+#[tokio::test]
+async fn a_result_whose_level_cannot_be_kept_is_neither_delivered_nor_recorded() {
+    let mut bench = under_one_key(&(Arc::new(Failing { knows: true }) as _));
+    bench.gate.settings.results = RecordedResults::Redacted;
+    let bench = ready(bench).await;
+    let unlabelled = policies(TELLING).with_labels(Labels::default());
+    bench.gate.policy.publish(unlabelled);
+    bench.agent(&call("1", "post")).await;
+    let id = id_of(&bench.to_upstream()[0]);
+    bench.to_agent();
+    bench.upstream(&result(&id)).await;
+    assert!(bench.to_agent().iter().all(|it| it.contains("error")));
+    let results = bench.records_of("tool_result").await;
+    assert_eq!(results[0].get(&["decision"]), "ERROR");
+    assert!(!results[0].text().contains("\"result\""), "{results:?}");
+}
+
 const TELLING: &str = r#"@id("all") permit (principal, action, resource);
 @id("private") @raise_sensitivity("confidential") @add_label("pii finance")
 permit (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"note");

@@ -143,6 +143,6 @@ async fn results_are_recorded_as_the_agent_gets_them_and_only_where_the_operator
         r#"["github-token"]"#,
     )
     .await;
-    // The gate withholds it, so nobody got it.
+    // The gate withholds it, so the agent did not get it.
     check(RecordedResults::Redacted, &of("7"), "", "").await;
 }
