@@ -13,6 +13,9 @@ use super::row::Entry;
 use crate::audit::query::LineError;
 use crate::audit::read::{FollowError, LogTail};
 
+#[cfg(test)]
+mod tests;
+
 /// The time between two looks at the log. The database is open for a moment after each, so that others can read it.
 const PAUSE: Duration = Duration::from_secs(1);
 

@@ -1,5 +1,6 @@
 use std::io::{Cursor, Write as _};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -20,6 +21,33 @@ fn gzip(text: &[u8]) -> Vec<u8> {
 
 fn zstd(text: &[u8]) -> Vec<u8> {
     compress_to_vec(text, CompressionLevel::Fastest)
+}
+
+/// The bytes of a file, which has an owner as long as it is open.
+struct OpenFile {
+    bytes: Cursor<Vec<u8>>,
+    _owner: Arc<()>,
+}
+
+impl Read for OpenFile {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        self.bytes.read(out)
+    }
+}
+
+#[test]
+fn a_file_is_closed_before_its_database_is_opened() {
+    let owner = Arc::new(());
+    let file = OpenFile {
+        bytes: Cursor::new([b"checksumDUCK".as_slice(), &[0; 100]].concat()),
+        _owner: Arc::clone(&owner),
+    };
+    let mut owners = None;
+    let _reader = decode::open(file, || {
+        owners = Some(Arc::strong_count(&owner));
+        Ok(Box::new(io::empty()))
+    });
+    assert_eq!(owners, Some(1));
 }
 
 /// The lines of files that are read in pieces of so many bytes, and the error after them.
