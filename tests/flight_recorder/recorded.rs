@@ -91,11 +91,10 @@ fn a_database_has_the_log_line_by_line_and_answers_questions() {
             "SELECT 1); SET threads = 4; SELECT * FROM (SELECT 1",
             "the configuration has been locked",
         ),
-        ("SELECT 1 AS rowid", "give the column `rowid` another name"),
         ("SELECT nothing FROM fr_events", "nothing"),
         (
-            "SELECT repeat(source, 1000000) FROM fr_events, range(100)",
-            "the result is too large",
+            "SELECT repeat('a', 10000) AS a FROM range(30000) ORDER BY random()",
+            "the query needs too much memory",
         ),
     ] {
         let output = query(&setup, &["--sql", select]);

@@ -46,8 +46,11 @@ pub(super) const KEYS: [(&str, &str); 18] = [
 /// The last record of each run of a gate whose rows are there.
 pub(super) type LastRecords = HashMap<String, u64>;
 
-/// What a database may hold in memory, beside what the gate holds.
-const MEMORY: &str = "256MB";
+/// What a database may hold in memory while it is written, beside what the gate holds.
+const WRITE_MEMORY: &str = "256MB";
+
+/// What it may hold while its rows are read one after the other.
+pub(super) const READ_MEMORY: &str = "32MB";
 
 /// The reason why a database cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -130,7 +133,7 @@ pub fn check(path: &Path) -> Result<(), DatabaseError> {
             Err(DatabaseError::NoDirectory)
         };
     }
-    let connection = open_to_read(path)?;
+    let connection = open_to_read(path, READ_MEMORY)?;
     if columns(&connection)?.is_empty() {
         return Ok(());
     }
@@ -173,25 +176,25 @@ pub(super) fn write(
 }
 
 /// A connection for reading, which changes nothing and reads nothing else.
-pub(super) fn open_to_read(path: &Path) -> Result<Connection, DatabaseError> {
+pub(super) fn open_to_read(path: &Path, memory: &str) -> Result<Connection, DatabaseError> {
     let config = Config::default().access_mode(AccessMode::ReadOnly)?;
     // What does not fit into memory becomes no file beside the database.
-    let config = within_limits(config.with("temp_directory", "")?)?;
+    let config = within_limits(config.with("temp_directory", "")?, memory)?;
     Ok(Connection::open_with_flags(path, config)?)
 }
 
 /// Limits for both. They are set last, since they lock the others.
-fn within_limits(config: Config) -> duckdb::Result<Config> {
+fn within_limits(config: Config, memory: &str) -> duckdb::Result<Config> {
     config
         .threads(1)?
-        .max_memory(MEMORY)?
+        .max_memory(memory)?
         .enable_autoload_extension(false)?
         .enable_external_access(false)?
         .with("lock_configuration", "true")
 }
 
 fn open(path: &Path) -> Result<Connection, DatabaseError> {
-    let config = within_limits(Config::default())?;
+    let config = within_limits(Config::default(), WRITE_MEMORY)?;
     Ok(Connection::open_with_flags(path, config)?)
 }
 

@@ -7,7 +7,7 @@ use duckdb::Connection;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::database::{check_columns, open_to_read};
+use super::database::{READ_MEMORY, check_columns, open_to_read};
 
 /// The rows of one read.
 const ROWS: u32 = 1000;
@@ -26,7 +26,7 @@ impl DatabaseLines {
     /// # Errors
     /// It is no database of a flight recorder, or another process writes it.
     pub(in crate::audit) fn open(path: &Path) -> io::Result<Self> {
-        let connection = open_to_read(path).map_err(io::Error::other)?;
+        let connection = open_to_read(path, READ_MEMORY).map_err(io::Error::other)?;
         check_columns(&connection).map_err(io::Error::other)?;
         Ok(Self {
             connection,

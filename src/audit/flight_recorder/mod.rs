@@ -18,7 +18,7 @@ use std::path::PathBuf;
 pub use database::{DatabaseError, check, prepare};
 pub(super) use lines::DatabaseLines;
 pub use recorder::FlightRecorder;
-pub use sql::SqlResult;
+pub use sql::{SqlDatabase, SqlRows};
 
 /// The source of what the gate does itself.
 const SOURCE: &str = env!("CARGO_PKG_NAME");

@@ -1,107 +1,103 @@
-//! The result of a question in SQL.
+//! Questions in SQL.
 
+use std::fmt;
 use std::path::Path;
 
-use duckdb::Connection;
+use duckdb::arrow::array::{Array, ArrayRef, AsArray};
+use duckdb::{Connection, Statement};
 
 use super::database::{DatabaseError, open_to_read};
 
-/// The rows of one read.
-const ROWS: u32 = 1000;
+/// What a query may hold in memory, for its sorting and grouping.
+const SORT_MEMORY: &str = "256MB";
 
-/// The result of a query, which is read page by page. It is in memory of the database, which is bounded.
+/// A database that is asked. A question can neither change it nor reach other files.
 #[derive(Debug)]
-pub struct SqlResult {
-    connection: Connection,
-    columns: Vec<String>,
-    last_row: i64,
+pub struct SqlDatabase(Connection);
+
+/// The rows of an answer, which the database gives as they are read.
+pub struct SqlRows<'d>(Statement<'d>);
+
+impl fmt::Debug for SqlRows<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("SqlRows")
+    }
 }
 
-impl SqlResult {
-    /// Runs the query, which can neither change the database nor reach other files.
+impl SqlDatabase {
+    /// # Errors
+    /// It is no database, or another process writes it.
+    pub fn open(path: &Path) -> Result<Self, DatabaseError> {
+        Ok(Self(open_to_read(path, SORT_MEMORY)?))
+    }
+
+    /// The rows of a query, at most so many. Each value is a text.
     ///
     /// # Errors
-    /// The database cannot be read, or the query is none, or its result is too large.
-    pub fn of(path: &Path, query: &str, limit: Option<usize>) -> Result<Self, DatabaseError> {
-        let connection = open_to_read(path)?;
+    /// The query is none, or the database has not enough memory for it.
+    pub fn rows(&self, query: &str, limit: Option<usize>) -> Result<SqlRows<'_>, DatabaseError> {
+        self.select("CAST(COLUMNS(*) AS VARCHAR)", query, limit)
+    }
+
+    /// As `rows`, but each row is one JSON object.
+    ///
+    /// # Errors
+    /// As `rows`.
+    pub fn json(&self, query: &str, limit: Option<usize>) -> Result<SqlRows<'_>, DatabaseError> {
+        self.select("CAST(to_json(fr_result) AS VARCHAR)", query, limit)
+    }
+
+    fn select(
+        &self,
+        values: &str,
+        query: &str,
+        limit: Option<usize>,
+    ) -> Result<SqlRows<'_>, DatabaseError> {
         let query = query.trim_end_matches(|c: char| c == ';' || c.is_whitespace());
         let limit = limit.map_or_else(String::new, |limit| format!("LIMIT {limit}"));
         // The line feed ends a comment.
-        let result = format!("CREATE TEMP TABLE fr_result AS SELECT * FROM (\n{query}\n) {limit}");
-        connection
-            .prepare(&result)?
-            .execute([])
-            .map_err(too_large)?;
-        let columns: Vec<String> = {
-            let mut described =
-                connection.prepare("SELECT column_name FROM (DESCRIBE fr_result)")?;
-            let names = described.query_map([], |row| row.get(0))?;
-            names.collect::<duckdb::Result<_>>()?
-        };
-        if columns
-            .iter()
-            .any(|name| name.eq_ignore_ascii_case("rowid"))
-        {
-            let problem = "give the column `rowid` another name, as in `rowid AS row`";
-            return Err(DatabaseError::Failed(problem.to_owned()));
-        }
-        Ok(Self {
-            connection,
-            columns,
-            last_row: -1,
-        })
+        let select = format!("SELECT {values} FROM (\n{query}\n) AS fr_result {limit}");
+        let mut statement = self.0.prepare(&select)?;
+        // Its iterator panics where `step` has an error.
+        let _ = statement.stream_arrow([]).map_err(too_large)?;
+        Ok(SqlRows(statement))
+    }
+}
+
+impl SqlRows<'_> {
+    pub fn columns(&self) -> Vec<String> {
+        self.0.column_names()
     }
 
-    pub fn columns(&self) -> &[String] {
-        &self.columns
-    }
-
-    /// The next rows, as texts. Absent values are empty.
+    /// The next rows. Absent values are empty.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// They cannot be computed.
     pub fn next_rows(&mut self) -> Result<Option<Vec<Vec<String>>>, DatabaseError> {
-        let cells = self.columns.len();
-        self.page("CAST(COLUMNS(*) AS VARCHAR)", |row| {
-            let cell = |index| {
-                row.get::<_, Option<String>>(index)
-                    .map(Option::unwrap_or_default)
-            };
-            (1..=cells).map(cell).collect()
-        })
+        let Some(rows) = self.0.step().map_err(too_large)? else {
+            return Ok(None);
+        };
+        let row = |index| {
+            rows.columns()
+                .iter()
+                .map(|cells| cell(cells, index))
+                .collect()
+        };
+        Ok(Some((0..rows.len()).map(row).collect()))
     }
+}
 
-    /// The next rows, each as a JSON object.
-    ///
-    /// # Errors
-    /// They cannot be read.
-    pub fn next_json(&mut self) -> Result<Option<Vec<String>>, DatabaseError> {
-        self.page("CAST(to_json(fr_result) AS VARCHAR)", |row| row.get(1))
-    }
-
-    fn page<T>(
-        &mut self,
-        selected: &str,
-        read: impl Fn(&duckdb::Row<'_>) -> duckdb::Result<T>,
-    ) -> Result<Option<Vec<T>>, DatabaseError> {
-        let mut statement = self.connection.prepare_cached(&format!(
-            "SELECT rowid, {selected} FROM fr_result WHERE rowid > ? ORDER BY rowid LIMIT ?"
-        ))?;
-        let mut rows = statement.query(duckdb::params![self.last_row, ROWS])?;
-        let mut page = Vec::new();
-        while let Some(row) = rows.next()? {
-            self.last_row = row.get(0)?;
-            page.push(read(row)?);
-        }
-        Ok((!page.is_empty()).then_some(page))
-    }
+fn cell(cells: &ArrayRef, index: usize) -> String {
+    let texts = cells.as_string_opt::<i32>();
+    let text = texts.filter(|texts| texts.is_valid(index));
+    text.map_or("", |texts| texts.value(index)).to_owned()
 }
 
 /// The database's own advice is a setting that is locked.
 fn too_large(error: duckdb::Error) -> DatabaseError {
     let error = DatabaseError::from(error);
     if error.to_string().starts_with("Out of Memory") {
-        let problem = "the result is too large: narrow the query, or add `--limit`";
+        let problem = "the query needs too much memory: narrow it";
         return DatabaseError::Failed(problem.to_owned());
     }
     error

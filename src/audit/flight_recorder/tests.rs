@@ -9,7 +9,9 @@ use duckdb::Connection;
 use serde_json::{Value, json};
 
 use super::calls::RecentCalls;
-use super::database::{DatabaseError, KEYS, LastRecords, last_records, open_to_read, write};
+use super::database::{
+    DatabaseError, KEYS, LastRecords, READ_MEMORY, last_records, open_to_read, write,
+};
 use super::recorder::{Phase, Recorder, RecorderStatus, RecorderWork};
 use super::row::{Entry, Row};
 use super::*;
@@ -316,7 +318,7 @@ async fn each_record_is_there_once_however_often_a_recorder_begins() {
     run(&place).await;
     run(&place).await;
     assert_eq!(place.numbers(), [1, 2, 3, 4, 5, 1]);
-    let connection = open_to_read(&place.database()).unwrap();
+    let connection = open_to_read(&place.database(), READ_MEMORY).unwrap();
     let count = |kind: &str| -> u64 {
         let count = "SELECT count(*) FROM fr_events WHERE event_kind = ?";
         connection
@@ -385,7 +387,7 @@ fn a_result_has_the_arguments_of_its_call_also_after_a_restart() {
         let mut work = RecorderWork::default();
         place.recorder().bring(&mut work, &|_| Phase::Stopping);
     }
-    let connection = open_to_read(&place.database()).unwrap();
+    let connection = open_to_read(&place.database(), READ_MEMORY).unwrap();
     let select = "SELECT inputs::VARCHAR FROM fr_event_fields WHERE event_kind = 'tool.result'";
     let inputs: String = connection.query_row(select, [], |row| row.get(0)).unwrap();
     assert_eq!(inputs, "{\"id\":7}");
@@ -466,7 +468,7 @@ async fn a_kill_loses_no_row_and_doubles_none() {
     place.recorder().bring(&mut work, &|_| Phase::Stopping);
     assert_eq!(work.status, RecorderStatus::Works);
     assert_eq!(place.numbers(), (1..=written).collect::<Vec<_>>());
-    let connection = open_to_read(&place.database()).unwrap();
+    let connection = open_to_read(&place.database(), READ_MEMORY).unwrap();
     let count = "SELECT count(*) FROM fr_events";
     let count: u64 = connection.query_row(count, [], |row| row.get(0)).unwrap();
     assert_eq!(count, 2 * written);
@@ -593,7 +595,7 @@ fn the_view_has_each_word_as_a_column() {
         let entry = entry(&line("a1", 1, &fields));
         let words: Value = entry.rows[1].payload.parse().unwrap();
         write(&place.database(), &[entry], &LastRecords::new()).unwrap();
-        let connection = open_to_read(&place.database()).unwrap();
+        let connection = open_to_read(&place.database(), READ_MEMORY).unwrap();
         for (word, value) in words.as_object().unwrap() {
             let known = word == "job_id" || KEYS.iter().any(|(key, _)| key == word);
             assert!(known, "{word}");
@@ -604,6 +606,22 @@ fn the_view_has_each_word_as_a_column() {
             assert_eq!(&found.parse::<Value>().unwrap(), value, "{word}");
         }
     }
+}
+
+#[test]
+fn an_answer_may_be_larger_than_the_memory_of_the_database() {
+    let place = TestDirectory::new();
+    prepare(&place.database()).unwrap();
+    let database = SqlDatabase::open(&place.database()).unwrap();
+    let query = "SELECT repeat('a', 10000) AS a FROM range(30000)";
+    let mut rows = database.rows(query, None).unwrap();
+    let mut bytes = 0;
+    while let Some(page) = rows.next_rows().unwrap() {
+        bytes += page.iter().flatten().map(String::len).sum::<usize>();
+    }
+    assert_eq!(bytes, 300_000_000);
+    let sorted = format!("{query} ORDER BY random()");
+    assert!(database.rows(&sorted, None).is_err());
 }
 
 #[test]

@@ -67,7 +67,7 @@ mod with {
 
     use super::super::rows;
     use super::SqlError;
-    use crate::audit::flight_recorder::{DatabaseError, SqlResult};
+    use crate::audit::flight_recorder::{DatabaseError, SqlDatabase};
     use crate::cli::args::{AuditQueryArgs, RecordFormat};
     use crate::findings::escape_json;
 
@@ -81,36 +81,31 @@ mod with {
             file: file.display().to_string(),
             cause: cause.to_string(),
         };
-        let mut result = SqlResult::of(file, query, args.limit).map_err(failed)?;
-        match args.format {
-            RecordFormat::Json => {
-                while let Some(lines) = result.next_json().map_err(failed)? {
-                    for line in lines {
-                        writeln!(out, "{}", escape_json(&line))?;
-                    }
+        let database = SqlDatabase::open(file).map_err(failed)?;
+        if args.format == RecordFormat::Json {
+            let mut lines = database.json(query, args.limit).map_err(failed)?;
+            while let Some(lines) = lines.next_rows().map_err(failed)? {
+                for line in lines.iter().flatten() {
+                    writeln!(out, "{}", escape_json(line))?;
                 }
             }
-            RecordFormat::Csv => {
-                let mut text = Vec::new();
-                rows::push_csv_row(result.columns().iter().map(String::as_str), &mut text);
-                out.write_all(&text)?;
-                while let Some(page) = result.next_rows().map_err(failed)? {
-                    text.clear();
-                    for row in &page {
-                        rows::push_csv_row(row.iter().map(String::as_str), &mut text);
-                    }
-                    out.write_all(&text)?;
-                }
-            }
-            RecordFormat::Table => {
-                let mut page = result.next_rows().map_err(failed)?.unwrap_or_default();
-                let widths = widths(result.columns(), &page);
-                write_rows(&[result.columns().to_vec()], &widths, out)?;
-                while !page.is_empty() {
-                    write_rows(&page, &widths, out)?;
-                    page = result.next_rows().map_err(failed)?.unwrap_or_default();
-                }
-            }
+            return Ok(());
+        }
+        let mut rows = database.rows(query, args.limit).map_err(failed)?;
+        let columns = rows.columns();
+        let mut page = rows.next_rows().map_err(failed)?.unwrap_or_default();
+        let widths = match args.format {
+            RecordFormat::Table => widths(&columns, &page),
+            RecordFormat::Csv | RecordFormat::Json => Vec::new(),
+        };
+        let mut write = |rows: &[Vec<String>]| match args.format {
+            RecordFormat::Table => write_table(rows, &widths, out),
+            RecordFormat::Csv | RecordFormat::Json => write_csv(rows, out),
+        };
+        write(&[columns])?;
+        while !page.is_empty() {
+            write(&page)?;
+            page = rows.next_rows().map_err(failed)?.unwrap_or_default();
         }
         Ok(())
     }
@@ -127,7 +122,7 @@ mod with {
         widths
     }
 
-    fn write_rows(
+    fn write_table(
         rows: &[Vec<String>],
         widths: &[usize],
         out: &mut dyn Write,
@@ -140,5 +135,13 @@ mod with {
             writeln!(out, "{}", line.trim_end())?;
         }
         Ok(())
+    }
+
+    fn write_csv(rows: &[Vec<String>], out: &mut dyn Write) -> std::io::Result<()> {
+        let mut text = Vec::new();
+        for row in rows {
+            rows::push_csv_row(row.iter().map(String::as_str), &mut text);
+        }
+        out.write_all(&text)
     }
 }

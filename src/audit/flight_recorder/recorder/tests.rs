@@ -8,7 +8,7 @@ use std::thread;
 use tracing::subscriber::with_default;
 
 use super::*;
-use crate::audit::flight_recorder::database::open_to_read;
+use crate::audit::flight_recorder::database::{READ_MEMORY, open_to_read};
 use crate::audit::flight_recorder::{EventKinds, FlightRecorderSettings};
 
 fn settings(directory: &Path) -> FlightRecorderSettings {
@@ -61,7 +61,7 @@ fn holds_a_database_until_it_is_killed() {
     let Some(path) = std::env::var_os(DATABASE) else {
         return;
     };
-    let _connection = open_to_read(Path::new(&path)).unwrap();
+    let _connection = open_to_read(Path::new(&path), READ_MEMORY).unwrap();
     println!("held");
     loop {
         thread::park();
