@@ -201,7 +201,11 @@ impl ChainVerifier {
                         self.add_half_line(hash, &at);
                         Ok(())
                     }
-                    None => Err(ChainProblem::NoRecord),
+                    // Within a log, it may as well be a changed line.
+                    None => Err(match Header::other_version(line) {
+                        Some(version) if self.records == 0 => ChainProblem::OtherVersion(version),
+                        Some(_) | None => ChainProblem::NoRecord,
+                    }),
                 };
                 if let Err(problem) = checked {
                     return ControlFlow::Break((at, problem));

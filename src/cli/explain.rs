@@ -1,12 +1,13 @@
 //! `explain`: why one message is allowed or denied.
 
-use std::fs;
 use std::io::{self, Read, Write};
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::args::{ExplainArgs, Format, Sender};
 use super::exit::Exit;
 use super::{heard, proxy, report, test_policy};
+use crate::audit::read::{Piece, ReadError, Source, read};
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Config, ConfigErrors};
 use crate::explain::{
@@ -67,6 +68,9 @@ enum ExplainFailure {
     #[error("`{path}` cannot be read: {why}")]
     #[diagnostic(code("explain::unreadable"))]
     Unreadable { path: String, why: io::Error },
+    #[error(transparent)]
+    #[diagnostic(code("explain::unreadable"))]
+    Log(ReadError),
     #[error("`--args` is no JSON: {0}")]
     #[diagnostic(
         code("explain::arguments"),
@@ -173,7 +177,7 @@ fn request(args: &ExplainArgs, stdin: &mut dyn Read) -> Result<ExplainRequest, E
     } else if let Some(uri) = &args.read {
         HypotheticalMessage::Read(uri.clone())
     } else if let Some((log, which)) = args.audit.as_ref().zip(which(args)) {
-        let text = fs::read_to_string(log).map_err(|why| unreadable(log, why))?;
+        let text = read_log(log)?;
         let recorded =
             RecordedMessage::find(&text, &which).map_err(|why| ExplainFailure::Record {
                 place: log.display().to_string(),
@@ -184,6 +188,21 @@ fn request(args: &ExplainArgs, stdin: &mut dyn Read) -> Result<ExplainRequest, E
         return from_stdin(args, stdin);
     };
     Ok(ExplainRequest::Message(message))
+}
+
+/// The lines of a log: also of a rotated one, which may be compressed, and of a flight recorder's database.
+fn read_log(path: &Path) -> Result<String, ExplainFailure> {
+    let mut text = String::new();
+    let lines = |piece: &Piece| -> String {
+        let lines = piece.lines().map(|(_, line)| String::from_utf8_lossy(line));
+        lines.flat_map(|line| [line, "\n".into()]).collect()
+    };
+    read(&[Source::File(path.to_owned())], lines, |_, lines| {
+        text.push_str(&lines);
+        ControlFlow::<()>::Continue(())
+    })
+    .map_err(ExplainFailure::Log)?;
+    Ok(text)
 }
 
 fn which(args: &ExplainArgs) -> Option<RecordSelector> {
@@ -301,6 +320,11 @@ mod tests {
         let lines = [RECORD, &named, &asked, outcome].map(|line| format!("{line}\n"));
         fs::write(dir.path().join("log"), lines.concat()).unwrap();
         let log = dir.path().join("log");
+        let compressed = ruzstd::encoding::compress_to_vec(
+            lines.concat().as_bytes(),
+            ruzstd::encoding::CompressionLevel::Fastest,
+        );
+        fs::write(dir.path().join("log.zst"), compressed).unwrap();
         let typed = typed.replace("DIR", &policies.to_string_lossy());
         let typed = typed.replace("LOG", &log.to_string_lossy());
         let line = ["mcp-protector", "explain"].into_iter();
@@ -346,6 +370,7 @@ mod tests {
         check("DIR", RECORD, Exit::Success, "is not in the record");
         check("DIR --audit LOG --seq 7", "", Exit::Success, "guides");
         check("DIR --audit LOG --record 5f-7", "", Exit::Success, "guides");
+        check("DIR --audit LOG.zst --seq 7", "", Exit::Success, "guides");
         check("DIR --audit LOG --record 5f-8", "", Exit::Denied, "timeout");
         check("--allow read --call read", "", Exit::Success, "allowlist");
         check("DIR", "no json", Exit::Denied, "decode");

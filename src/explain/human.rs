@@ -39,6 +39,11 @@ impl Explanation {
         }
         let decision = self.decision.unwrap_or(ExplainedDecision::Unknown);
         let because = self.because(decision);
+        let because = if self.recorded {
+            format!("{because} (recorded)")
+        } else {
+            because
+        };
         if self.questions.is_empty() {
             writeln!(out, "{}  {}", paint.decision(decision), printable(&because))?;
         }

@@ -246,7 +246,8 @@ impl RecordedMessage {
         if !same {
             let then = self.revision.as_deref().unwrap_or("none");
             explanation.unknown.push(format!(
-                "the record is of revision {then}: these policies are others, and may decide otherwise"
+                "whether these policies decide so too: the decision is that of revision {then}, and they \
+                 are of another; `test-policy --replay` judges anew"
             ));
         }
         if self.arguments.is_none() && self.method != "resources/read" {

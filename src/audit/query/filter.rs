@@ -74,7 +74,7 @@ impl Filter {
             return Ok(None);
         }
         let record = LogRecord::parse(line)?;
-        Ok(self.matches(&record).then_some(record))
+        Ok(self.matches(&record)?.then_some(record))
     }
 
     fn may_match(&self, line: &[u8]) -> bool {
@@ -88,20 +88,18 @@ impl Filter {
             || memchr(b'\\', line).is_some()
     }
 
-    fn matches(&self, record: &LogRecord<'_>) -> bool {
+    fn matches(&self, record: &LogRecord<'_>) -> Result<bool, LineError> {
         let mut conditions = self.conditions.iter();
-        conditions.all(|it| it.matches(record)) && self.is_in_time(record)
+        Ok(conditions.all(|it| it.matches(record)) && self.is_in_time(record)?)
     }
 
-    /// Whether the time is in the range. A record whose time is none is in no range.
-    fn is_in_time(&self, record: &LogRecord<'_>) -> bool {
+    fn is_in_time(&self, record: &LogRecord<'_>) -> Result<bool, LineError> {
         if self.since.is_none() && self.until.is_none() {
-            return true;
+            return Ok(true);
         }
-        record.timestamp.parse::<Timestamp>().is_ok_and(|time| {
-            self.since.is_none_or(|since| since <= time)
-                && self.until.is_none_or(|until| time < until)
-        })
+        let time: Timestamp = record.timestamp.parse().map_err(|_| LineError::NoTime)?;
+        Ok(self.since.is_none_or(|since| since <= time)
+            && self.until.is_none_or(|until| time < until))
     }
 }
 

@@ -115,6 +115,8 @@ pub enum LineError {
     NoRecord { byte: usize },
     #[error("the record has version {0}, and this program reads version {VERSION}")]
     Version(u64),
+    #[error("the `timestamp` of the record is no time")]
+    NoTime,
 }
 
 impl<'l> LogRecord<'l> {

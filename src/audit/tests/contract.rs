@@ -70,6 +70,11 @@ fn full(kind: Kind, text: impl FnMut() -> String) -> Value {
     if let Some(event) = events.get(0) {
         fields["event"] = event.clone();
     }
+    for field in ["method", "direction"] {
+        if let Some(only) = definition["properties"][field].get("const") {
+            fields[field] = only.clone();
+        }
+    }
     line
 }
 
@@ -198,6 +203,9 @@ fn the_schema_refuses_what_is_no_record() {
         ("/kind", Some(json!("request"))),
         ("/decision", Some(json!("allow"))),
         ("/decision", None),
+        ("/allowed", Some(json!(true))),
+        ("/method", Some(json!("resources/read"))),
+        ("/direction", Some(json!("upstream_to_agent"))),
         ("/allowed", None),
         ("/transports", None),
         ("/event", Some(json!("started"))),

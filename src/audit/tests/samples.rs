@@ -226,9 +226,14 @@ pub(in crate::audit) fn least(kind: Kind) -> Record {
 }
 
 fn of_message(record: Record, decision: Decision) -> Record {
+    let method = if record.kind == Kind::ToolsList {
+        "tools/list"
+    } else {
+        "tools/call"
+    };
     within(record)
         .reference("r-1")
-        .method("tools/call")
+        .method(method)
         .decision(decision, "decide")
         .duration(std::time::Duration::ZERO)
 }

@@ -19,6 +19,12 @@ pub(super) struct Header<'l> {
 }
 
 impl<'l> Header<'l> {
+    /// The version of a record that has another one.
+    pub(super) fn other_version(line: &[u8]) -> Option<u64> {
+        let (version, _) = number(line.strip_prefix(b"{\"version\":")?)?;
+        (version != u64::from(VERSION)).then_some(version)
+    }
+
     /// Reads the beginning of a record in the exact form in which the gate writes it.
     pub(super) fn of(line: &'l [u8]) -> Option<Self> {
         let line = line.strip_suffix(b"\n").unwrap_or(line);

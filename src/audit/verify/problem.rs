@@ -19,6 +19,8 @@ pub enum ChainError {
 pub enum ChainProblem {
     #[error("the line is no record of version {VERSION} of the audit log")]
     NoRecord,
+    #[error("the record has version {0}, and this program verifies version {VERSION}")]
+    OtherVersion(u64),
     #[error(
         "the record has no `prev`, because this stream misses records: verify the audit file, which has them"
     )]
@@ -39,7 +41,7 @@ pub enum ChainProblem {
         before: Position,
     },
     #[error(
-        "seq {seq} of {instance} follows seq {after} ({before}): a record was inserted, repeated or moved"
+        "seq {seq} of {instance} follows seq {after} ({before}): a record was inserted, repeated or moved, or the files are in the wrong order"
     )]
     SeqRepeat {
         instance: String,

@@ -10,7 +10,7 @@ use super::Format;
 ///
 /// The message comes from options, or is JSON-RPC on standard input. To explain a record of the audit
 /// log, send its line on standard input, or use `--audit` with `--seq` or `--record`. The gate's own
-/// code evaluates the message. Starts nothing and connects nowhere.
+/// code evaluates the message; the decision of a record is the recorded one. Starts nothing and connects nowhere.
 ///
 /// Exit codes: 0 allowed, 1 denied, 2 no explanation.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]

@@ -56,6 +56,13 @@ fn each_end_has_its_code_and_says_why() {
     let one = line("00000000000000a1");
     let whole = write("whole", format!("{one}\n").as_bytes());
     check(&[&whole], Exit::Success, "chain intact: 1 records, 1 runs");
+    let newer = one.replace("\"version\":1", "\"version\":2");
+    let newer = write("newer", format!("{newer}\n").as_bytes());
+    check(
+        &[&newer],
+        Exit::NotVerified,
+        "has version 2, and this program verifies version 1",
+    );
     check(
         &[&whole],
         Exit::Success,
@@ -65,7 +72,7 @@ fn each_end_has_its_code_and_says_why() {
     check(
         &[&later],
         Exit::Success,
-        "the first record continues an older file",
+        "the first record continues a record that is in no file given",
     );
     let torn = write("torn", format!("{one}\n{{\"version\":1,").as_bytes());
     check(&[&torn], Exit::Success, "torn:2: half a line");

@@ -6,7 +6,9 @@ use std::path::Path;
 use super::sources;
 use crate::audit::VerifyingKey;
 use crate::audit::read::Source;
-use crate::audit::verify::{Beginning, ChainError, ChainVerifier, RunChain, RunEnd, RunStart};
+use crate::audit::verify::{
+    Beginning, ChainError, ChainProblem, ChainVerifier, RunChain, RunEnd, RunStart,
+};
 use crate::cli::args::AuditVerifyArgs;
 use crate::cli::exit::Exit;
 use crate::cli::heard;
@@ -59,6 +61,11 @@ fn key(path: &Path) -> Result<VerifyingKey, String> {
 
 fn failed(error: &ChainError) -> (Exit, String) {
     let exit = match error {
+        ChainError::Broken { problem, .. }
+            if matches!(**problem, ChainProblem::OtherVersion(_)) =>
+        {
+            Exit::NotVerified
+        }
         ChainError::Broken { .. } => Exit::ChainBroken,
         ChainError::Read(_) => Exit::NotVerified,
     };
@@ -69,7 +76,10 @@ fn tell(args: &AuditVerifyArgs, chain: &ChainVerifier, out: &mut dyn Write) -> i
     let (records, runs) = (chain.records(), chain.runs());
     writeln!(out, "chain intact: {records} records, {} runs", runs.len())?;
     if chain.beginning() == Beginning::Later {
-        writeln!(out, "  the first record continues an older file")?;
+        writeln!(
+            out,
+            "  the first record continues a record that is in no file given: an older file has it, or it was removed"
+        )?;
     }
     let mut runs: Vec<_> = runs.iter().collect();
     runs.sort_by_key(|(_, run)| run.number);
@@ -121,8 +131,9 @@ fn signed(run: &RunChain) -> String {
 fn limits(args: &AuditVerifyArgs) -> &'static str {
     match (args.keys.is_empty(), args.checkpoints.is_empty()) {
         (true, true) => {
-            "that no records are missing at the end of a run, that no run is missing or was added, and that \
-             no record was rewritten with all that follow it"
+            "that no records are missing at the beginning of the log or the end of a run, that no run is \
+             missing or was added, and that no record was rewritten with all that follow it: the last one may \
+             be changed. `--key` shows more where checkpoints are signed"
         }
         (true, false) => {
             "the same as without `--checkpoint`, for records that no kept checkpoint covers"

@@ -267,6 +267,8 @@ async fn record_refusals(
             record.kind = Kind::AuditGap;
             record.lost = Some(more);
             if let Err(fault) = audit.record(record).await {
+                // The next gap has them.
+                lost.fetch_add(more, Ordering::Relaxed);
                 error!("{more} refused requests could not be recorded: {fault}");
             }
         }
