@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::argument_effects::ArgumentEffects;
 use super::effects::Effects;
 use super::labels::RootNames;
 use super::narrowing::{Narrowing, directories, lies_in};
@@ -74,7 +75,7 @@ impl<'o> ToolDraft<'o> {
         if directories.is_none() {
             narrowed.retain(|_, narrowing| !matches!(narrowing, Narrowing::Paths(_)));
         }
-        let effects = Effects::of_name(name);
+        let effects = Effects::of_name(name).with_arguments(of_arguments(used));
         let has_hosts = narrowed
             .values()
             .any(|it| matches!(it, Narrowing::Hosts(_)));
@@ -156,6 +157,14 @@ impl<'o> ToolDraft<'o> {
     pub(super) fn asks(&self) -> bool {
         !self.reads
     }
+}
+
+/// By the names of the arguments that were seen, at any depth.
+fn of_arguments(used: &ToolUse) -> ArgumentEffects {
+    let pointers = used.arguments.keys();
+    let names = pointers.flat_map(|pointer| pointer.split('/'));
+    let names = names.filter(|name| !name.is_empty() && *name != "*");
+    ArgumentEffects::of_names(names)
 }
 
 fn named(roots: &RootNames, which: impl Fn(&String) -> bool) -> Vec<&str> {
