@@ -165,3 +165,39 @@ fn a_server_that_prints_a_banner_is_drafted_with_a_warning() {
     );
     assert!(!told.contains("error: "), "{told}");
 }
+
+#[test]
+fn files_that_a_server_puts_at_the_output_are_not_taken_into_the_draft() {
+    let check = |script: &str, remains: &[&str]| {
+        let mut setup = Setup::of([fixture("everything-server")]);
+        let (output, victim) = (setup.path("pack"), setup.path("victim"));
+        fs::create_dir(&victim).unwrap();
+        let [out, target] = [&output, &victim].map(|it| it.to_str().unwrap().to_owned());
+        let script = script.replace("OUT", &out).replace("VICTIM", &target);
+        let server = setup.command.remove(0);
+        setup.command = ["sh", "-c", &format!("{script}; exec \"$0\""), &server]
+            .map(str::to_owned)
+            .to_vec();
+        let arguments = setup.arguments();
+        let config = arguments.last().unwrap();
+        let done = gate(&["policy", "suggest", "--live", config, "--output", &out]);
+        let told = String::from_utf8(done.stderr).unwrap();
+        assert_eq!(done.status.code(), Some(2), "{told}");
+        assert!(told.contains("exists and is not empty"), "{told}");
+        let names = |dir: &std::path::Path| -> Vec<String> {
+            let entries = fs::read_dir(dir).unwrap();
+            let names = entries.map(|it| it.unwrap().file_name().into_string().unwrap());
+            names.collect()
+        };
+        assert_eq!(names(&output), remains, "{script}");
+        assert_eq!(names(&victim), [""; 0], "{script}");
+        let around = names(output.parent().unwrap());
+        assert!(
+            !around.iter().any(|it| it.starts_with(".mcp-protector")),
+            "{around:?}"
+        );
+    };
+    check("mkdir OUT; echo '// x' > OUT/extra.cedar", &["extra.cedar"]);
+    check("mkdir OUT; ln -s VICTIM OUT/tests", &["tests"]);
+    check("ln -s VICTIM OUT", &[]);
+}

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::{SuggestFailure, is_free, tell_files, write};
+use super::{OutputPlace, SuggestFailure, tell_files, write};
 use crate::cli::exit::Exit;
 use crate::cli::heard;
 use crate::cli::tools::{self, ToolsFailure};
@@ -52,12 +52,12 @@ struct LiveDraft {
 }
 
 fn suggest(config: &Path, output: &Path) -> Result<LiveDraft, SuggestFailure> {
-    is_free(output)?;
+    let place = OutputPlace::of(output)?;
     let config = Config::load(config).map_err(ToolsFailure::Config)?;
     let (lock, unlockable) = tools::asked(&config)?;
     let drafted = draft(lock, unlockable.iter().map(ToString::to_string).collect())?;
-    let (written, _) = write(&drafted.draft, output)?;
-    written.keep();
+    let (written, _) = write(&drafted.draft, place)?;
+    written.keep()?;
     Ok(drafted)
 }
 

@@ -203,7 +203,7 @@ fn nothing_is_drafted_from_nothing_or_over_something() {
     fs::create_dir(dir.path().join("taken")).unwrap();
     fs::write(dir.path().join("taken/p.cedar"), "").unwrap();
     check(&passed, "taken", "exists and is not empty");
-    check(&passed, "log", "exists and is not empty");
+    check(&passed, "log", "log` is no directory");
     check(
         &[passed[0].replace("ALLOW", "BLOCK")],
         "new",
@@ -222,6 +222,18 @@ fn nothing_is_drafted_from_nothing_or_over_something() {
         Exit::NotChecked
     );
     assert!(String::from_utf8(told).unwrap().contains("give files"));
+    // Neither has a pipe an end that can be read twice.
+    let (mut out, mut told) = (Vec::new(), Vec::new());
+    let logs = [PathBuf::from("/dev/null")];
+    assert_eq!(
+        run(&logs, &dir.path().join("none"), &mut out, &mut told),
+        Exit::NotChecked
+    );
+    let told = String::from_utf8(told).unwrap();
+    assert!(
+        told.contains("`/dev/null` can be read only once: give files"),
+        "{told}"
+    );
     let line = [
         "mcp-protector",
         "policy",
@@ -245,4 +257,44 @@ fn nothing_is_drafted_from_nothing_or_over_something() {
         panic!()
     };
     assert_eq!((audit.len(), output), (2, PathBuf::from("c")));
+}
+
+#[test]
+fn a_draft_needs_one_source() {
+    let check = |words: &[&str], told: &[&str]| {
+        let line = ["mcp-protector", "policy", "suggest"].iter().chain(words);
+        let failure = args::parse(line).unwrap_err().message.to_string();
+        for word in told {
+            assert!(failure.contains(word), "{failure}");
+        }
+    };
+    let both = ["--audit", "--live"];
+    check(&[], &both);
+    check(&["--output", "x"], &both);
+    check(&["--output", "x", "--audit", "a", "--live", "b"], &both);
+}
+
+#[test]
+fn arguments_that_were_seen_tell_what_a_tool_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let lines = [
+        call("get_rows", &json!({ "sql": "DROP TABLE x" }), "PUBLIC"),
+        call(
+            "get_page",
+            &json!({ "options": [{ "host": "a" }] }),
+            "PUBLIC",
+        ),
+        call("get_rows_of", &json!({ "table": "x" }), "PUBLIC"),
+    ];
+    let (exit, out, told) = suggested(dir.path(), &lines, "draft");
+    assert_eq!(exit, Exit::Success, "{out}{told}");
+    let labels = fs::read_to_string(dir.path().join("draft/tools.toml")).unwrap();
+    for (tool, permission) in [
+        ("get_rows", "[\"write\"]"),
+        ("get_page", "[\"read\", \"connect\"]"),
+        ("get_rows_of", "[\"read\"]"),
+    ] {
+        let label = format!("[tools.\"{tool}\"]\npermission = {permission}\n");
+        assert!(labels.contains(&label), "{labels}");
+    }
 }
