@@ -14,7 +14,7 @@ use self::draft_directory::{DraftDirectory, OutputPlace};
 use super::audit::sources;
 use super::exit::Exit;
 use super::test_policy::{ReplayFailure, ReplayReport, replay_logs};
-use super::tools::ToolsFailure;
+use super::tools::{self, ToolsFailure};
 use super::{heard, proxy, report};
 use crate::audit::query::{LineError, LogRecord};
 use crate::audit::read::{Piece, Position, ReadError, read};
@@ -55,6 +55,9 @@ enum SuggestFailure {
     #[error(transparent)]
     Draft(#[from] PolicyErrors),
 }
+
+/// The most tools whose failed calls are listed.
+const MAX_FAILED: usize = 20;
 
 /// A draft from logs that is written.
 struct AuditDraft {
@@ -188,6 +191,17 @@ impl AuditDraft {
                 out,
                 "{left_out} message(s) with cut names, or of too many names, are not in the draft"
             )?;
+        }
+        for (tool, failed, calls) in self.seen.failed().take(MAX_FAILED) {
+            let tool = tools::shown(tool);
+            writeln!(
+                out,
+                "`{tool}`: the server answered {failed} of {calls} call(s) with an error, and the draft permits them"
+            )?;
+        }
+        let more = self.seen.failed().count().saturating_sub(MAX_FAILED);
+        if more > 0 {
+            writeln!(out, "{more} more tools have calls that failed")?;
         }
         writeln!(out, "\nThe log under the draft:")?;
         self.replayed.write(out)

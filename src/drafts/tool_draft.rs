@@ -16,6 +16,8 @@ const CLOSED_FROM: i64 = 2;
 pub(super) struct ToolDraft<'o> {
     pub(super) name: &'o str,
     pub(super) used: &'o ToolUse,
+    /// Calls that the server answered with an error.
+    pub(super) failed: u64,
     pub(super) reads: bool,
     pub(super) connects: bool,
     /// It would connect, but was allowed where a tool that connects is closed.
@@ -27,7 +29,7 @@ pub(super) struct ToolDraft<'o> {
 }
 
 impl<'o> ToolDraft<'o> {
-    pub(super) fn new(name: &'o str, used: &'o ToolUse) -> Self {
+    pub(super) fn new(name: &'o str, used: &'o ToolUse, failed: u64) -> Self {
         // A path that a call may lack has to be the only one, for a missing one counts as outside.
         let optional = |pointer: &str| {
             used.arguments
@@ -85,6 +87,7 @@ impl<'o> ToolDraft<'o> {
         Self {
             name,
             used,
+            failed: failed.min(used.calls),
             reads: effects.reads,
             connects: connects && !is_closed,
             is_called_when_closed: connects && is_closed,
