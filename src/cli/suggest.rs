@@ -1,7 +1,7 @@
 //! `policy suggest`: drafts a policy directory from audit logs, or from the tools of a server.
 
+mod draft_directory;
 mod live;
-mod new_files;
 
 use std::fs;
 use std::io::{self, Write};
@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 
 pub(super) use self::live::run_live;
 
-use self::new_files::NewFiles;
+use self::draft_directory::{DraftDirectory, OutputPlace};
 use super::audit::sources;
 use super::exit::Exit;
 use super::test_policy::{ReplayFailure, ReplayReport, replay_logs};
-use super::tools::ToolsFailure;
+use super::tools::{self, ToolsFailure};
 use super::{heard, proxy, report};
 use crate::audit::query::{LineError, LogRecord};
 use crate::audit::read::{Piece, Position, ReadError, read};
@@ -29,8 +29,13 @@ use crate::policy_tests::ReplayJudge;
 enum SuggestFailure {
     #[error("`{}` exists and is not empty: name a new directory", .0.display())]
     Taken(PathBuf),
+    #[error("`{}` is no directory: name a new one", .0.display())]
+    NoDirectory(PathBuf),
     #[error("standard input can be read only once: give files")]
     StandardInput,
+    /// A pipe or a device.
+    #[error("`{}` can be read only once: give files", .0.display())]
+    Stream(PathBuf),
     #[error(transparent)]
     Read(#[from] ReadError),
     #[error("{at}: {error}")]
@@ -51,6 +56,16 @@ enum SuggestFailure {
     Draft(#[from] PolicyErrors),
 }
 
+/// The most tools whose failed calls are listed.
+const MAX_FAILED: usize = 20;
+
+/// A draft from logs that is written.
+struct AuditDraft {
+    draft: Draft,
+    seen: Observations,
+    replayed: ReplayReport,
+}
+
 /// Writes the draft, and tells how it decides about the logs.
 pub(super) fn run(
     logs: &[PathBuf],
@@ -59,11 +74,11 @@ pub(super) fn run(
     stderr: &mut dyn Write,
 ) -> Exit {
     match suggest(logs, output) {
-        Ok((draft, left_out, replayed)) => {
-            let told = tell(&draft, left_out, output, &replayed, stdout);
+        Ok(drafted) => {
+            let told = drafted.tell(output, stdout);
             match heard(told.and_then(|()| stdout.flush())) {
                 Err(_) => Exit::NotChecked,
-                Ok(()) if replayed.denies() => Exit::Findings,
+                Ok(()) if drafted.replayed.denies() => Exit::Findings,
                 Ok(()) => Exit::Success,
             }
         }
@@ -83,7 +98,9 @@ impl SuggestFailure {
                 let _ = failure.tell(stderr);
             }
             Self::Taken(_)
+            | Self::NoDirectory(_)
             | Self::StandardInput
+            | Self::Stream(_)
             | Self::Read(_)
             | Self::Line { .. }
             | Self::Replay(_)
@@ -97,43 +114,42 @@ impl SuggestFailure {
     }
 }
 
-/// Nothing is written over what is there.
-fn is_free(output: &Path) -> Result<(), SuggestFailure> {
-    let is_empty = |dir: &Path| fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none());
-    if output.exists() && !is_empty(output) {
-        return Err(SuggestFailure::Taken(output.to_owned()));
-    }
-    Ok(())
-}
-
-fn suggest(logs: &[PathBuf], output: &Path) -> Result<(Draft, u64, ReplayReport), SuggestFailure> {
-    is_free(output)?;
-    if logs.iter().any(|log| log.as_os_str() == "-") {
-        return Err(SuggestFailure::StandardInput);
+fn suggest(logs: &[PathBuf], output: &Path) -> Result<AuditDraft, SuggestFailure> {
+    let place = OutputPlace::of(output)?;
+    for log in logs {
+        if log.as_os_str() == "-" {
+            return Err(SuggestFailure::StandardInput);
+        }
+        // A file that is missing has its own error, and so has a directory.
+        if fs::metadata(log).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+            return Err(SuggestFailure::Stream(log.clone()));
+        }
     }
     let seen = observe(logs)?;
     if seen.is_empty() {
         return Err(SuggestFailure::NothingPassed);
     }
     let draft = Draft::of(&seen);
-    let (written, policies) = write(&draft, output)?;
+    let (written, policies) = write(&draft, place)?;
     let gate = proxy::default_gate_settings();
     let judge = ReplayJudge::new(policies, "upstream".to_owned(), &gate);
     let replayed = replay_logs(logs, &judge)?;
-    written.keep();
-    Ok((draft, seen.left_out(), replayed))
+    written.keep()?;
+    Ok(AuditDraft {
+        draft,
+        seen,
+        replayed,
+    })
 }
 
-/// Writes and loads a draft. What is written goes again unless it is kept.
-fn write(draft: &Draft, output: &Path) -> Result<(NewFiles, PolicySnapshot), SuggestFailure> {
-    let mut written = NewFiles::default();
-    for (name, text) in &draft.files {
-        let file = output.join(name);
-        let done = written.write(&file, text);
-        done.map_err(|cause| SuggestFailure::Write { file, cause })?;
-    }
+/// Writes and loads a draft. It goes again unless it is kept.
+fn write(
+    draft: &Draft,
+    place: OutputPlace,
+) -> Result<(DraftDirectory, PolicySnapshot), SuggestFailure> {
+    let written = DraftDirectory::write(draft, place)?;
     let settings = loading::Settings {
-        dir: Some(output.to_owned()),
+        dir: Some(written.files()),
         ..loading::Settings::default()
     };
     let policies = loading::load(&settings)?.snapshot;
@@ -166,22 +182,30 @@ fn observe(logs: &[PathBuf]) -> Result<Observations, SuggestFailure> {
     stopped.map_or(Ok(all), Err)
 }
 
-fn tell(
-    draft: &Draft,
-    left_out: u64,
-    output: &Path,
-    replayed: &ReplayReport,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    tell_files(draft, output, out)?;
-    if left_out > 0 {
-        writeln!(
-            out,
-            "{left_out} message(s) with cut names, or of too many names, are not in the draft"
-        )?;
+impl AuditDraft {
+    fn tell(&self, output: &Path, out: &mut dyn Write) -> io::Result<()> {
+        tell_files(&self.draft, output, out)?;
+        let left_out = self.seen.left_out();
+        if left_out > 0 {
+            writeln!(
+                out,
+                "{left_out} message(s) with cut names, or of too many names, are not in the draft"
+            )?;
+        }
+        for (tool, failed, calls) in self.seen.failed().take(MAX_FAILED) {
+            let tool = tools::shown(tool);
+            writeln!(
+                out,
+                "`{tool}`: the server answered {failed} of {calls} call(s) with an error, and the draft permits them"
+            )?;
+        }
+        let more = self.seen.failed().count().saturating_sub(MAX_FAILED);
+        if more > 0 {
+            writeln!(out, "{more} more tools have calls that failed")?;
+        }
+        writeln!(out, "\nThe log under the draft:")?;
+        self.replayed.write(out)
     }
-    writeln!(out, "\nThe log under the draft:")?;
-    replayed.write(out)
 }
 
 fn tell_files(draft: &Draft, output: &Path, out: &mut dyn Write) -> io::Result<()> {

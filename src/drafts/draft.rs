@@ -14,7 +14,7 @@ impl Draft {
     pub fn of(seen: &Observations) -> Self {
         let tools = seen.tools.iter();
         let drafts: Vec<ToolDraft<'_>> = tools
-            .map(|(name, used)| ToolDraft::new(name, used))
+            .map(|(name, used)| ToolDraft::new(name, used, seen.failed_of(name)))
             .collect();
         let directories = drafts.iter().flat_map(|draft| &draft.directories);
         let roots = labels::root_names(directories.cloned().collect());

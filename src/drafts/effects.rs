@@ -1,70 +1,8 @@
 //! What a tool does, as far as its name and its server tell.
 
+use super::argument_effects::ArgumentEffects;
+use super::words::Words;
 use crate::wire::Value;
-
-/// First words of names of tools that change nothing.
-const READS: [&str; 17] = [
-    "check", "count", "describe", "diff", "echo", "explain", "fetch", "find", "get", "has",
-    "inspect", "list", "lookup", "read", "search", "show", "view",
-];
-
-/// Words that a name of a tool that changes nothing does not have.
-const WRITES: [&str; 47] = [
-    "add",
-    "append",
-    "apply",
-    "archive",
-    "cancel",
-    "clear",
-    "close",
-    "commit",
-    "create",
-    "delete",
-    "disable",
-    "drop",
-    "edit",
-    "enable",
-    "erase",
-    "exec",
-    "execute",
-    "grant",
-    "import",
-    "insert",
-    "install",
-    "kill",
-    "merge",
-    "modify",
-    "move",
-    "patch",
-    "purge",
-    "put",
-    "remove",
-    "rename",
-    "replace",
-    "reset",
-    "restart",
-    "revoke",
-    "run",
-    "save",
-    "set",
-    "start",
-    "stop",
-    "submit",
-    "transfer",
-    "truncate",
-    "uninstall",
-    "update",
-    "upsert",
-    "wipe",
-    "write",
-];
-
-/// Words in names of tools that reach other machines.
-const CONNECTS: [&str; 30] = [
-    "api", "browse", "browser", "clone", "connect", "crawl", "curl", "deploy", "download", "email",
-    "fetch", "forward", "http", "https", "mail", "navigate", "notify", "post", "publish", "pull",
-    "push", "request", "scrape", "send", "slack", "sync", "upload", "url", "web", "webhook",
-];
 
 /// What a tool is labelled with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,14 +14,26 @@ pub(super) struct Effects {
 }
 
 impl Effects {
+    /// Of a tool that must not be called.
+    pub(super) const WORST: Self = Self {
+        reads: false,
+        connects: true,
+    };
+
+    /// A tool whose results may be credentials counts as one that writes, so that a person is asked.
     pub(super) fn of_name(name: &str) -> Self {
-        let words = words(name);
-        let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
-        let begins = words.first();
-        let begins = begins.is_some_and(|word| READS.contains(&word.as_str()));
+        let words = Words::of(name);
         Self {
-            reads: begins && !has(&WRITES),
-            connects: has(&CONNECTS),
+            reads: words.begin_with_a_reading_verb() && !words.write() && !words.name_a_secret(),
+            connects: words.connect(),
+        }
+    }
+
+    /// The same with what its arguments tell.
+    pub(super) fn with_arguments(self, arguments: ArgumentEffects) -> Self {
+        Self {
+            reads: self.reads && !arguments.writes,
+            connects: self.connects || arguments.connects,
         }
     }
 
@@ -105,51 +55,147 @@ impl Effects {
     }
 }
 
-/// The words of a name, in lower case: `getURL`, `get_url` and `GET-URL` are the same.
-fn words(name: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word = String::new();
-    let mut before = None;
-    let mut characters = name.chars().peekable();
-    while let Some(character) = characters.next() {
-        let next = characters.peek();
-        let follows_lower = before.is_some_and(|it: char| !it.is_uppercase());
-        let precedes_lower = next.is_some_and(|it| it.is_lowercase());
-        let begins = character.is_uppercase() && (follows_lower || precedes_lower);
-        if (begins || !character.is_alphanumeric()) && !word.is_empty() {
-            words.push(std::mem::take(&mut word));
-        }
-        if character.is_alphanumeric() {
-            word.extend(character.to_lowercase());
-        }
-        before = Some(character);
-    }
-    if !word.is_empty() {
-        words.push(word);
-    }
-    words
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::wire::{Document, Limits};
 
+    #[track_caller]
+    fn check(names: &[&str], reads: bool, connects: bool) {
+        for name in names {
+            let found = Effects::of_name(name);
+            assert_eq!((found.reads, found.connects), (reads, connects), "{name}");
+        }
+    }
+
     #[test]
-    fn a_name_tells_what_a_tool_does_in_any_spelling() {
-        let check = |names: &[&str], reads: bool, connects: bool| {
-            for name in names {
-                let found = Effects::of_name(name);
-                assert_eq!((found.reads, found.connects), (reads, connects), "{name}");
-            }
-        };
-        check(&["read_file", "readFile", "READ-FILE", "list"], true, false);
-        check(&["getURL", "get_url", "GetURLs2Web", "fetch"], true, true);
+    fn a_name_that_begins_with_a_reading_verb_reads_in_any_spelling() {
         check(
-            &["write_file", "get_or_create", "frobnicate", ""],
+            &[
+                "read_file",
+                "readFile",
+                "READ-FILE",
+                "list",
+                "read_text_file",
+                "read_media_file",
+                "read_multiple_files",
+                "list_directory_with_sizes",
+                "list_allowed_directories",
+                "search_files",
+                "get_file_info",
+                "search_nodes",
+                "list_settings",
+                "getStoreSettings",
+                "get_dataset",
+                "list_assets",
+                "get_address",
+                "get_output",
+                "get_runtime",
+                "list_markets",
+                "get_benchmark",
+                "get_design",
+                "get_signal",
+                "list_skills",
+                "get_important_dates",
+                "get_credit",
+                "list_presets",
+                "get_position",
+                "search_postgres",
+                "get_payload",
+                "list_applications",
+                "get_details",
+                "list_contests",
+                "describe_table",
+            ],
+            true,
+            false,
+        );
+    }
+
+    #[test]
+    fn words_that_write_or_connect_count_anywhere_in_a_name() {
+        check(
+            &[
+                "getURL",
+                "get_url",
+                "GetURLs2Web",
+                "fetch",
+                "get_url2",
+                "get_http2",
+                "list_sends",
+                "get_posts",
+                "get_uploads",
+                "get_webpage",
+                "read_website",
+                "get_whois",
+                "get_dns_record",
+                "list_ftp",
+                "get_weather",
+                "search_google",
+                "getPosting",
+            ],
+            true,
+            true,
+        );
+        check(
+            &[
+                "write_file",
+                "get_or_create",
+                "frobnicate",
+                "",
+                "inspect_deletes",
+                "getDELETEfile",
+                "getDeLeTeFile",
+                "get_deletefile",
+                "get_writefile",
+                "read_then_overwrite",
+                "read_and_forget",
+                "list_runs",
+                "get_deletion",
+                "find_removing",
+                "check_in",
+                "check_out",
+                "show_alert",
+                "show_shell",
+                "echo_to_file",
+                "read_query",
+                "get_env",
+                "printEnv",
+                "get_environment_variables",
+                "read_secret",
+                "get_password",
+                "list_credentials",
+                "get_access_token",
+            ],
             false,
             false,
         );
+        for word in [
+            "destroy",
+            "overwrite",
+            "rm",
+            "unlink",
+            "eval",
+            "shell",
+            "command",
+            "pay",
+            "sign",
+            "accept",
+            "fix",
+            "tag",
+            "mark",
+            "increment",
+            "rotate",
+            "unsubscribe",
+            "shutdown",
+            "consume",
+        ] {
+            check(
+                &[&format!("get_{word}"), &format!("get_{word}_x2")],
+                false,
+                false,
+            );
+        }
         check(&["sendMail", "HTTPPost", "git_push"], false, true);
     }
 

@@ -46,17 +46,27 @@ pub(super) fn tools(drafts: &[ToolDraft<'_>]) -> String {
     out
 }
 
-/// The directories that were seen. `None` if none was.
+/// The directories and files that were seen. `None` if none was.
 pub(super) fn roots(drafts: &[ToolDraft<'_>], roots: &RootNames) -> Option<String> {
     if roots.is_empty() {
         return None;
     }
-    let mut out = String::from("# Directories that arguments of allowed calls named.\n");
+    let mut out = String::from("# Directories and files that arguments of allowed calls named.\n");
     for (directory, name) in roots {
         let is_written = drafts
             .iter()
             .any(|draft| !draft.reads && draft.own_roots(roots).contains(&name.as_str()));
-        out.extend([format!("\n[roots.{}]\n", quote::toml(name))]);
+        let uses = |draft: &&ToolDraft<'_>| draft.own_roots(roots).contains(&name.as_str());
+        let failing = drafts.iter().filter(|draft| draft.failed > 0);
+        let failing = failing.filter(uses).map(|draft| quote::plain(draft.name));
+        let failing = failing.collect::<Vec<_>>().join(", ");
+        out.push('\n');
+        if !failing.is_empty() {
+            out.extend([format!(
+                "# The server answered some calls of {failing} with an error. Remove this root if only those named it.\n"
+            )]);
+        }
+        out.extend([format!("[roots.{}]\n", quote::toml(name))]);
         out.extend([format!("path     = {}\n", quote::toml(directory))]);
         out.extend([format!("writable = {is_written}\n")]);
     }

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use super::argument_effects::ArgumentEffects;
 use super::draft::Draft;
 use super::effects::Effects;
 use super::example_arguments::example;
+use super::words::Words;
 use super::{quote, tests_file};
 use crate::wire::{Document, Fragment, Limits};
 
@@ -14,7 +16,8 @@ const MAX_CALLED: usize = 128;
 /// Labels decide, so that a reviewer who corrects a label corrects what becomes of the tool.
 const POLICIES: &str = r#"// A draft from the tools that a server lists. Labels in tools.toml decide: tools that only read are permitted,
 // those that write ask a person, and those that connect are denied. No resource and no prompt is permitted.
-// Names and hints are the server's own words: check each label before you use this draft.
+// Names, schemas and hints are the server's own words: check each label before you use this draft.
+// Arguments are not narrowed, as none was seen: a permitted tool may be called with any path of the server.
 
 @id("draft.read")
 permit (
@@ -44,7 +47,7 @@ unless { context.env.consent.granted };
 "#;
 
 const LABELS: &str = "\
-# What each tool does, guessed from its name: correct it. A hint of the server can only add `write` or `connect`.
+# What each tool does, guessed from its name: correct it. Arguments and hints only add `write` or `connect`.
 ";
 
 /// Tools of a server, by name.
@@ -53,8 +56,10 @@ pub struct ListedTools(BTreeMap<String, ListedTool>);
 
 #[derive(Debug)]
 struct ListedTool {
-    by_name: Effects,
     effects: Effects,
+    /// Comments at its label, which say what its name does not.
+    comments: Vec<String>,
+    arguments: ArgumentEffects,
     /// Arguments that its schema accepts.
     example: Option<String>,
 }
@@ -63,6 +68,8 @@ struct ListedTool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ToolCounts {
     pub permitted: usize,
+    /// Those of the permitted ones that take a path.
+    pub with_any_path: usize,
     pub asking: usize,
     pub denied: usize,
 }
@@ -88,25 +95,50 @@ impl Effects {
 }
 
 impl ListedTools {
-    /// Adds a tool by its definition. One that is no JSON is a tool without hints.
+    /// Adds a tool by its definition.
     pub fn add(&mut self, name: &str, definition: &str) {
         let limits = Limits {
             max_bytes: definition.len(),
             ..Limits::default()
         };
-        let by_name = Effects::of_name(name);
         let mut tool = ListedTool {
-            by_name,
-            effects: by_name,
+            effects: Effects::of_name(name),
+            comments: Vec::new(),
+            arguments: ArgumentEffects::default(),
             example: None,
         };
-        if let Ok(document) = Document::decode(definition.as_bytes(), &limits) {
-            let root = document.root();
-            tool.effects = by_name.with_hints(root);
-            let schema = root.get("inputSchema");
-            tool.example = schema.and_then(example).map(Fragment::into_string);
+        if Words::of(name).name_a_secret() {
+            tool.comment("Its results may be credentials, so that a person is asked.");
+        }
+        match Document::decode(definition.as_bytes(), &limits) {
+            Ok(document) => {
+                let root = document.root();
+                if let Some(schema) = root.get("inputSchema") {
+                    tool.arguments = ArgumentEffects::of_schema(schema);
+                    tool.example = example(schema).map(Fragment::into_string);
+                }
+                let with_arguments = tool.effects.with_arguments(tool.arguments);
+                tool.become_worse(with_arguments, "Its name says less than its arguments.");
+                let with_hints = tool.effects.with_hints(root);
+                tool.become_worse(
+                    with_hints,
+                    "Its name says less than the hints of its server.",
+                );
+            }
+            Err(_) => tool.become_worse(Effects::WORST, "Its definition cannot be read."),
         }
         self.0.insert(name.to_owned(), tool);
+    }
+
+    /// Denies a tool, for a definition that a model must not read.
+    pub fn deny(&mut self, name: &str, why: &str) {
+        if let Some(tool) = self.0.get_mut(name) {
+            tool.effects = Effects::WORST;
+            tool.comment(&format!(
+                "DENIED: its definition instructs a model, or hides something ({}). Read it in tools.lock.",
+                quote::plain(why)
+            ));
+        }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -116,6 +148,10 @@ impl ListedTools {
     pub fn counts(&self) -> ToolCounts {
         ToolCounts {
             permitted: self.of(Treatment::Permitted).count(),
+            with_any_path: self
+                .of(Treatment::Permitted)
+                .filter(|(_, tool)| tool.arguments.takes_a_path)
+                .count(),
             asking: self.of(Treatment::Asks).count(),
             denied: self.of(Treatment::Denied).count(),
         }
@@ -143,9 +179,7 @@ impl ListedTools {
             let first = if reads { "\"read\"" } else { "\"write\"" };
             let second = if connects { ", \"connect\"" } else { "" };
             out.extend([format!("\n[tools.{}]\n", quote::toml(name))]);
-            if tool.effects != tool.by_name {
-                out.push_str("# Its name says less than the hints of its server.\n");
-            }
+            out.extend(tool.comments.iter().map(|text| format!("# {text}\n")));
             out.extend([format!("permission = [{first}{second}]\n")]);
         }
         out
@@ -183,6 +217,20 @@ impl ListedTools {
         }
         let frame = tests_file::call(&unseen, None);
         out + &tests_file::test("an unseen tool is denied", &frame, "deny", None)
+    }
+}
+
+impl ListedTool {
+    fn comment(&mut self, text: &str) {
+        self.comments.push(text.to_owned());
+    }
+
+    /// Takes other effects, and says why if they are others.
+    fn become_worse(&mut self, effects: Effects, why: &str) {
+        if effects != self.effects {
+            self.effects = effects;
+            self.comment(why);
+        }
     }
 }
 

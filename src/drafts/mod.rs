@@ -4,6 +4,7 @@
 //! of a policy directory are written from it (`policies`, `labels`, `tests_file`), for a person to review.
 //! Without a log, names and hints of tools give the labels, and these decide (`listed_tools`).
 
+mod argument_effects;
 mod draft;
 mod effects;
 mod example_arguments;
@@ -15,6 +16,7 @@ mod policies;
 mod quote;
 mod tests_file;
 mod tool_draft;
+mod words;
 
 #[cfg(test)]
 mod tests;

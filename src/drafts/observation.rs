@@ -37,6 +37,8 @@ pub struct Observations {
     pub(super) passed: u64,
     /// Those whose names are cut or redacted, or are beyond the limit of names.
     pub(super) left_out: u64,
+    /// Calls that the server answered with an error, by the names of tools.
+    failed: BTreeMap<String, u64>,
     kept: KeptBytes,
 }
 
@@ -92,6 +94,26 @@ impl Observations {
         self.left_out
     }
 
+    /// Tools in the draft of which calls failed: the number of these calls, and of all.
+    pub fn failed(&self) -> impl Iterator<Item = (&str, u64, u64)> {
+        self.failed.iter().filter_map(|(name, failed)| {
+            let calls = self.tools.get(name)?.calls;
+            // A log that is cut has results without their calls.
+            Some((name.as_str(), (*failed).min(calls), calls))
+        })
+    }
+
+    /// The number of calls of one tool that failed.
+    pub(super) fn failed_of(&self, tool: &str) -> u64 {
+        self.failed.get(tool).copied().unwrap_or(0)
+    }
+
+    fn add_failed(&mut self, tool: &str, calls: u64) {
+        if self.failed.contains_key(tool) || self.failed.len() < MOST_NAMES {
+            *self.failed.entry(tool.to_owned()).or_default() += calls;
+        }
+    }
+
     /// One line of a log. What did not pass is nothing.
     pub fn add(&mut self, line: &[u8]) {
         let Ok(document) = Document::decode(line, &Limits::default()) else {
@@ -101,6 +123,7 @@ impl Observations {
         let record = document.root();
         let text = |key| record.get(key).and_then(Value::as_str);
         let is = |key, expected: &str| text(key).is_some_and(|text| text == expected);
+        // A result that the gate rejected has an error of the gate.
         if !is("decision", "ALLOW") {
             return;
         }
@@ -110,6 +133,11 @@ impl Observations {
             self.count(|all| note(&mut all.server_methods, &method));
         } else if is("kind", "tool_call") {
             self.count(|all| all.call(&target.unwrap_or_default(), record));
+        } else if is("kind", "tool_result") {
+            let has = |key| record.get(key).is_some_and(|it| !it.is_null());
+            if has("error_class") || has("error_code") {
+                self.add_failed(&target.unwrap_or_default(), 1);
+            }
         } else if is("kind", "request") {
             self.count(|all| match (&*method, target) {
                 ("resources/read", Some(uri)) => note(&mut all.resources, &uri),
@@ -164,6 +192,9 @@ impl Observations {
     pub fn merge(&mut self, later: Self) {
         self.passed += later.passed;
         self.left_out += later.left_out;
+        for (name, calls) in &later.failed {
+            self.add_failed(name, *calls);
+        }
         for (name, used) in later.tools {
             if self.tools.contains_key(&name) || self.tools.len() < MOST_NAMES {
                 let known = self.tools.entry(name).or_default();

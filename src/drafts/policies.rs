@@ -151,6 +151,12 @@ fn comment(draft: &ToolDraft<'_>) -> String {
             comment.extend([format!(" Any value may stand at {open}.")]);
         }
     }
+    if draft.failed > 0 {
+        comment.extend([format!(
+            "\n// The server answered {} of these calls with an error. They are permitted too: narrow this permit.",
+            draft.failed
+        )]);
+    }
     comment
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::argument_effects::ArgumentEffects;
 use super::effects::Effects;
 use super::labels::RootNames;
 use super::narrowing::{Narrowing, directories, lies_in};
@@ -15,6 +16,8 @@ const CLOSED_FROM: i64 = 2;
 pub(super) struct ToolDraft<'o> {
     pub(super) name: &'o str,
     pub(super) used: &'o ToolUse,
+    /// Calls that the server answered with an error.
+    pub(super) failed: u64,
     pub(super) reads: bool,
     pub(super) connects: bool,
     /// It would connect, but was allowed where a tool that connects is closed.
@@ -26,7 +29,7 @@ pub(super) struct ToolDraft<'o> {
 }
 
 impl<'o> ToolDraft<'o> {
-    pub(super) fn new(name: &'o str, used: &'o ToolUse) -> Self {
+    pub(super) fn new(name: &'o str, used: &'o ToolUse, failed: u64) -> Self {
         // A path that a call may lack has to be the only one, for a missing one counts as outside.
         let optional = |pointer: &str| {
             used.arguments
@@ -74,7 +77,7 @@ impl<'o> ToolDraft<'o> {
         if directories.is_none() {
             narrowed.retain(|_, narrowing| !matches!(narrowing, Narrowing::Paths(_)));
         }
-        let effects = Effects::of_name(name);
+        let effects = Effects::of_name(name).with_arguments(of_arguments(used));
         let has_hosts = narrowed
             .values()
             .any(|it| matches!(it, Narrowing::Hosts(_)));
@@ -84,6 +87,7 @@ impl<'o> ToolDraft<'o> {
         Self {
             name,
             used,
+            failed: failed.min(used.calls),
             reads: effects.reads,
             connects: connects && !is_closed,
             is_called_when_closed: connects && is_closed,
@@ -156,6 +160,14 @@ impl<'o> ToolDraft<'o> {
     pub(super) fn asks(&self) -> bool {
         !self.reads
     }
+}
+
+/// By the names of the arguments that were seen, at any depth.
+fn of_arguments(used: &ToolUse) -> ArgumentEffects {
+    let pointers = used.arguments.keys();
+    let names = pointers.flat_map(|pointer| pointer.split('/'));
+    let names = names.filter(|name| !name.is_empty() && *name != "*");
+    ArgumentEffects::of_names(names)
 }
 
 fn named(roots: &RootNames, which: impl Fn(&String) -> bool) -> Vec<&str> {

@@ -269,7 +269,9 @@ fn compile_one(
         }
     };
     let mut notices = found.notices;
-    notices.extend(lock::notices(&lock, &found.labels));
+    if sources.iter().any(reads_typed_arguments) {
+        notices.extend(lock::notices(&lock, &found.labels));
+    }
     notices.extend(compiled.notices);
     notices.extend(empty_files(&sources, &compiled.policies));
     notices.extend(nameless(&sources, &compiled.policies));
@@ -292,6 +294,21 @@ fn compile_one(
         shadow: Vec::new(),
         surfaces: compiled.surfaces,
     })
+}
+
+/// Whether a policy of the operator may read arguments by their types. Without one, no policy needs types.
+fn reads_typed_arguments(source: &PolicySource) -> bool {
+    let spaceless = |text: &str| text.split_whitespace().collect::<String>();
+    let is_own = !source.name.starts_with('<');
+    let reads = [
+        "context.arguments",
+        "contexthasarguments",
+        "context[\"arguments\"]",
+    ];
+    is_own && {
+        let text = spaceless(&source.text);
+        reads.iter().any(|words| text.contains(words))
+    }
 }
 
 fn builtin(name: &str, text: &str) -> PolicySource {

@@ -30,12 +30,9 @@ fn suggested(setup: &Setup) -> (Output, Option<String>) {
         assert!(!setup.path("new").exists(), "{told}");
         return (output, None);
     }
-    for words in [
-        &["check", pack, "--ignore", "policy::untyped"][..],
-        &["test-policy", pack],
-    ] {
-        let done = gate(words);
-        assert!(done.status.success(), "{words:?} {done:?}");
+    for command in ["check", "test-policy"] {
+        let done = gate(&[command, pack]);
+        assert!(done.status.success(), "{command} {done:?}");
     }
     let labels = fs::read_to_string(setup.path("new/pack/tools.toml")).unwrap();
     (output, Some(labels))
@@ -54,7 +51,7 @@ fn a_server_of_many_pages_is_drafted_with_its_lock() {
     assert!(output.status.success(), "{output:?}");
     let labels = labels.unwrap();
     assert!(
-        labels.contains("[tools.\"echo\"]\npermission = [\"read\"]\n"),
+        labels.contains("[tools.\"echo\"]\npermission = [\"write\"]\n"),
         "{labels}"
     );
     let arguments = setup.arguments();
@@ -105,8 +102,12 @@ fn what_a_hostile_server_lists_is_drafted_without_what_misleads() {
         }
         let hides = |c: char| c.is_control() && c != '\n' || !c.is_ascii();
         assert!(!out.contains(hides) && out.len() < 8_000, "{mode}: {out:?}");
-        let left_out = i32::from(out.contains("left out, and not approved"));
-        assert_eq!(output.status.code(), Some(left_out), "{mode}");
+        let has_more = [
+            "left out, and not approved",
+            "instructs a model, or hides something",
+        ];
+        let has_more = has_more.iter().any(|words| out.contains(words));
+        assert_eq!(output.status.code(), Some(i32::from(has_more)), "{mode}");
     };
     let both = ["[tools.\"evil\"]", "[tools.\"safe\"]"];
     check(
@@ -117,7 +118,10 @@ fn what_a_hostile_server_lists_is_drafted_without_what_misleads() {
     check(
         "poisoned-tools",
         &both,
-        &["instructs a model, or hides something: `safe`"],
+        &[
+            "0 permitted, 1 ask a person, 1 denied",
+            "instructs a model, or hides something: `safe`",
+        ],
     );
     check(
         "schema-bombs",
@@ -145,4 +149,55 @@ fn what_a_hostile_server_lists_is_drafted_without_what_misleads() {
         &both,
         &["`broken`: its `inputSchema` is not an object"],
     );
+}
+
+#[test]
+fn a_server_that_prints_a_banner_is_drafted_with_a_warning() {
+    let banner = "echo 'Server v1 starting'; echo '[info] ready'; echo; exec \"$0\"";
+    let setup = Setup::of(["sh", "-c", banner, &fixture("everything-server")]);
+    let (output, labels) = suggested(&setup);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && labels.is_some(), "{told}");
+    assert_eq!(
+        told.matches("text to its standard output").count(),
+        1,
+        "{told}"
+    );
+    assert!(!told.contains("error: "), "{told}");
+}
+
+#[test]
+fn files_that_a_server_puts_at_the_output_are_not_taken_into_the_draft() {
+    let check = |script: &str, remains: &[&str]| {
+        let mut setup = Setup::of([fixture("everything-server")]);
+        let (output, victim) = (setup.path("pack"), setup.path("victim"));
+        fs::create_dir(&victim).unwrap();
+        let [out, target] = [&output, &victim].map(|it| it.to_str().unwrap().to_owned());
+        let script = script.replace("OUT", &out).replace("VICTIM", &target);
+        let server = setup.command.remove(0);
+        setup.command = ["sh", "-c", &format!("{script}; exec \"$0\""), &server]
+            .map(str::to_owned)
+            .to_vec();
+        let arguments = setup.arguments();
+        let config = arguments.last().unwrap();
+        let done = gate(&["policy", "suggest", "--live", config, "--output", &out]);
+        let told = String::from_utf8(done.stderr).unwrap();
+        assert_eq!(done.status.code(), Some(2), "{told}");
+        assert!(told.contains("exists and is not empty"), "{told}");
+        let names = |dir: &std::path::Path| -> Vec<String> {
+            let entries = fs::read_dir(dir).unwrap();
+            let names = entries.map(|it| it.unwrap().file_name().into_string().unwrap());
+            names.collect()
+        };
+        assert_eq!(names(&output), remains, "{script}");
+        assert_eq!(names(&victim), [""; 0], "{script}");
+        let around = names(output.parent().unwrap());
+        assert!(
+            !around.iter().any(|it| it.starts_with(".mcp-protector")),
+            "{around:?}"
+        );
+    };
+    check("mkdir OUT; echo '// x' > OUT/extra.cedar", &["extra.cedar"]);
+    check("mkdir OUT; ln -s VICTIM OUT/tests", &["tests"]);
+    check("ln -s VICTIM OUT", &[]);
 }

@@ -15,7 +15,7 @@ fn the_draft_of_a_real_server_passes_check_and_its_tests() {
         let config = arguments.last().unwrap();
         for words in [
             &["policy", "suggest", "--live", config, "--output", pack][..],
-            &["check", pack, "--ignore", "policy::untyped"],
+            &["check", pack],
             &["test-policy", pack],
         ] {
             let done = Command::new(GATE).args(words).output().unwrap();

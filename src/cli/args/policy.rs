@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 
 use super::CheckFormat;
 
@@ -45,29 +45,25 @@ pub enum PolicyCommand {
         #[arg(long, value_name = "FILE")]
         config: PathBuf,
     },
-    /// Draft a policy directory with tests, for review, from audit logs or from the tools that the server lists.
+    /// Draft a policy directory with tests, for review, from audit logs or the server's tools.
     ///
-    /// From logs: tools whose names tell that they read are permitted, all others ask a person. Paths, hosts and
+    /// From logs: tools whose names tell that they read are permitted, others ask a person. Paths, hosts and
     /// values are narrowed to those seen if `audit.arguments` is "redacted". From the server: tools that only
-    /// read are permitted, those that write ask a person, those that connect are denied, and `tools.lock` holds
-    /// their definitions.
+    /// read are permitted with any arguments, those that write ask a person, those that connect are denied, and
+    /// `tools.lock` holds their definitions.
     ///
-    /// Exit codes: 0 done; 1 the draft would deny what the log allowed, or leaves out tools of the server; 2 a
-    /// file cannot be read or written, or the server gives no list.
+    /// Exit codes: 0 done; 1 the draft would deny what the log allowed, leaves out tools, or has definitions that
+    /// instruct a model; 2 a file cannot be read or written, or the server gives no list.
+    #[command(group = ArgGroup::new("source").args(["audit", "live"]).required(true))]
     #[command(after_help = "Examples:
   mcp-protector policy suggest --audit audit.jsonl --output policies
   mcp-protector policy suggest --live gate.toml --output policies")]
     Suggest {
-        /// An audit log, which is read twice.
-        #[arg(
-            long,
-            value_name = "FILE",
-            required_unless_present = "live",
-            conflicts_with = "live"
-        )]
+        /// An audit log, read twice.
+        #[arg(long, value_name = "FILE")]
         audit: Vec<PathBuf>,
 
-        /// The configuration that names the server. The command starts the server as a gate does, or connects to it.
+        /// The configuration of the server, which the command starts or connects to.
         #[arg(long, value_name = "FILE")]
         live: Option<PathBuf>,
 

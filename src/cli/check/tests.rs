@@ -681,12 +681,25 @@ fn what_cannot_be_checked_says_nothing_of_tests() {
 
 #[test]
 fn what_is_told_of_a_locked_tool_has_its_line_and_can_be_done_without() {
-    let lock = locking(r#"{"properties":{"x":{}},"type":"object"}"#);
-    let dir = directory(&[
-        ("p.cedar", GOOD),
-        ("tools.lock", &lock),
-        ("tests/t.toml", &TEST.replace("'read'", "'other'")),
-    ]);
+    let lock = locking(r#"{"properties":{"x":{},"z":{"type":"string"}},"type":"object"}"#);
+    let tests = TEST.replace("'read'", "'other'");
+    let (lock, tests) = (("tools.lock", &*lock), ("tests/t.toml", &*tests));
+    // No policy reads arguments by their types.
+    check(
+        &[("p.cedar", GOOD), lock, tests],
+        Exit::Findings,
+        &["lint::untested_tool"],
+    );
+    let typed = GOOD
+        .replace(
+            "in Mcp::Action::\"call_tool\"",
+            "== Mcp::Action::\"call_tool/read\"",
+        )
+        .replace(
+            ");",
+            ") unless { context.arguments has z && context.arguments.z == \"a\" };",
+        );
+    let dir = directory(&[("p.cedar", &typed), lock, tests]);
     let mut args = args(&[dir.path()]);
     let (exit, out, _) = run_with(&args);
     assert_eq!(exit, Exit::Findings, "{out}");

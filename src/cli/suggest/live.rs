@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::{SuggestFailure, is_free, tell_files, write};
+use super::{OutputPlace, SuggestFailure, tell_files, write};
 use crate::cli::exit::Exit;
 use crate::cli::heard;
 use crate::cli::tools::{self, ToolsFailure};
@@ -34,8 +34,7 @@ pub(in crate::cli) fn run_live(
             let told = drafted.tell(output, stdout);
             match heard(told.and_then(|()| stdout.flush())) {
                 Err(_) => Exit::NotChecked,
-                Ok(()) if drafted.left_out.is_empty() => Exit::Success,
-                Ok(()) => Exit::Findings,
+                Ok(()) => drafted.exit(),
             }
         }
         Err(failure) => failure.tell(stderr),
@@ -53,12 +52,12 @@ struct LiveDraft {
 }
 
 fn suggest(config: &Path, output: &Path) -> Result<LiveDraft, SuggestFailure> {
-    is_free(output)?;
+    let place = OutputPlace::of(output)?;
     let config = Config::load(config).map_err(ToolsFailure::Config)?;
     let (lock, unlockable) = tools::asked(&config)?;
     let drafted = draft(lock, unlockable.iter().map(ToString::to_string).collect())?;
-    let (written, _) = write(&drafted.draft, output)?;
-    written.keep();
+    let (written, _) = write(&drafted.draft, place)?;
+    written.keep()?;
     Ok(drafted)
 }
 
@@ -77,16 +76,22 @@ fn draft(mut lock: LockFile, mut left_out: Vec<String>) -> Result<LiveDraft, Sug
     if listed.is_empty() {
         return Err(SuggestFailure::NoTools);
     }
-    let flagged = lock.all().filter_map(|what| {
-        let flags = tools::flagged(lock.said(what)?).names();
-        let what = match what {
-            LockedItem::Tool(name) => format!("`{name}`"),
-            LockedItem::Prompt(name) => format!("prompt `{name}`"),
-            LockedItem::Instructions => "the server's instructions".to_owned(),
-        };
-        (!flags.is_empty()).then(|| format!("{what}: {}", flags.join(", ")))
-    });
-    let flagged = flagged.collect();
+    let mut flagged = Vec::new();
+    for what in lock.all() {
+        let text = lock.said(what).unwrap_or_default();
+        let flags = tools::flagged(text).names().join(", ");
+        if flags.is_empty() {
+            continue;
+        }
+        flagged.push(match what {
+            LockedItem::Tool(name) => {
+                listed.deny(name, &flags);
+                format!("`{name}`: {flags}")
+            }
+            LockedItem::Prompt(name) => format!("prompt `{name}`: {flags}"),
+            LockedItem::Instructions => format!("the server's instructions: {flags}"),
+        });
+    }
     let mut draft = listed.draft();
     draft.files.push((LOCK_FILE, lock.text()));
     Ok(LiveDraft {
@@ -132,17 +137,28 @@ fn looks(name: &str) -> impl Iterator<Item = NameSkeleton> {
 }
 
 impl LiveDraft {
+    /// A person has something to read beside the labels.
+    fn exit(&self) -> Exit {
+        if self.left_out.is_empty() && self.flagged.is_empty() {
+            Exit::Success
+        } else {
+            Exit::Findings
+        }
+    }
+
     fn tell(&self, output: &Path, out: &mut dyn Write) -> io::Result<()> {
         tell_files(&self.draft, output, out)?;
         let ToolCounts {
             permitted,
+            with_any_path,
             asking,
             denied,
         } = self.counts;
         writeln!(
             out,
             "\ntools: {permitted} permitted, {asking} ask a person, {denied} denied\n\
-             They are labelled by their names and by the server's hints: check each label in tools.toml."
+             They are labelled by names, arguments and the server's hints: check each label in tools.toml.\n\
+             Arguments are not narrowed: {with_any_path} of the permitted tools take a path, which may be any path."
         )?;
         let lists = [
             ("left out, and not approved", &self.left_out),

@@ -203,7 +203,7 @@ fn nothing_is_drafted_from_nothing_or_over_something() {
     fs::create_dir(dir.path().join("taken")).unwrap();
     fs::write(dir.path().join("taken/p.cedar"), "").unwrap();
     check(&passed, "taken", "exists and is not empty");
-    check(&passed, "log", "exists and is not empty");
+    check(&passed, "log", "log` is no directory");
     check(
         &[passed[0].replace("ALLOW", "BLOCK")],
         "new",
@@ -222,6 +222,18 @@ fn nothing_is_drafted_from_nothing_or_over_something() {
         Exit::NotChecked
     );
     assert!(String::from_utf8(told).unwrap().contains("give files"));
+    // A pipe or a device, too.
+    let (mut out, mut told) = (Vec::new(), Vec::new());
+    let logs = [PathBuf::from("/dev/null")];
+    assert_eq!(
+        run(&logs, &dir.path().join("none"), &mut out, &mut told),
+        Exit::NotChecked
+    );
+    let told = String::from_utf8(told).unwrap();
+    assert!(
+        told.contains("`/dev/null` can be read only once: give files"),
+        "{told}"
+    );
     let line = [
         "mcp-protector",
         "policy",
@@ -245,4 +257,96 @@ fn nothing_is_drafted_from_nothing_or_over_something() {
         panic!()
     };
     assert_eq!((audit.len(), output), (2, PathBuf::from("c")));
+}
+
+#[test]
+fn a_draft_needs_one_source() {
+    let check = |words: &[&str], told: &[&str]| {
+        let line = ["mcp-protector", "policy", "suggest"].iter().chain(words);
+        let failure = args::parse(line).unwrap_err().message.to_string();
+        for word in told {
+            assert!(failure.contains(word), "{failure}");
+        }
+    };
+    let both = ["--audit", "--live"];
+    check(&[], &both);
+    check(&["--output", "x"], &both);
+    check(&["--output", "x", "--audit", "a", "--live", "b"], &both);
+}
+
+#[test]
+fn calls_that_the_server_answered_with_an_error_are_marked() {
+    let dir = tempfile::tempdir().unwrap();
+    let result = |tool: &str, more: &Value| {
+        let mut record: Value = call(tool, &json!({}), "PUBLIC").parse().unwrap();
+        record["kind"] = json!("tool_result");
+        record["direction"] = json!("upstream_to_agent");
+        record["stage"] = json!("deliver");
+        let record = record.as_object_mut().unwrap();
+        record.remove("arguments");
+        record.extend(more.as_object().unwrap().clone());
+        json!(record).to_string()
+    };
+    let lines = [
+        call("list_directory", &json!({ "path": "/srv/a" }), "PUBLIC"),
+        result("list_directory", &json!({})),
+        call("list_directory", &json!({ "path": "/etc" }), "PUBLIC"),
+        result("list_directory", &json!({ "error_class": "retryable" })),
+        call("read_file", &json!({ "path": "/srv/b" }), "PUBLIC"),
+        result("read_file", &json!({ "error_code": -32603 })),
+        call("find_file", &json!({ "path": "/srv/c" }), "PUBLIC"),
+        result("find_file", &json!({})),
+        result("no_call", &json!({ "error_class": "fatal" })),
+    ];
+    let (exit, out, told) = suggested(dir.path(), &lines, "draft");
+    assert_eq!(exit, Exit::Success, "{told}");
+    let failing: Vec<&str> = out
+        .lines()
+        .filter(|it| it.contains("with an error"))
+        .collect();
+    let line = |tool: &str, failed: &str| {
+        format!(
+            "`{tool}`: the server answered {failed} call(s) with an error, and the draft permits them"
+        )
+    };
+    assert_eq!(
+        failing,
+        [
+            line("list_directory", "1 of 2"),
+            line("read_file", "1 of 1")
+        ]
+    );
+    let read = |name: &str| fs::read_to_string(dir.path().join("draft").join(name)).unwrap();
+    let cedar = read("draft.cedar");
+    let comment = "answered 1 of these calls with an error";
+    assert_eq!(cedar.matches(comment).count(), 2, "{cedar}");
+    let roots = read("roots.toml");
+    let marked = "# The server answered some calls of list_directory with an error. Remove this root if only those named it.\n[roots.\"etc\"]";
+    assert!(roots.contains(marked), "{roots}");
+    assert!(!roots.contains("some calls of find_file"), "{roots}");
+}
+
+#[test]
+fn arguments_that_were_seen_tell_what_a_tool_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let lines = [
+        call("get_rows", &json!({ "sql": "DROP TABLE x" }), "PUBLIC"),
+        call(
+            "get_page",
+            &json!({ "options": [{ "host": "a" }] }),
+            "PUBLIC",
+        ),
+        call("get_rows_of", &json!({ "table": "x" }), "PUBLIC"),
+    ];
+    let (exit, out, told) = suggested(dir.path(), &lines, "draft");
+    assert_eq!(exit, Exit::Success, "{out}{told}");
+    let labels = fs::read_to_string(dir.path().join("draft/tools.toml")).unwrap();
+    for (tool, permission) in [
+        ("get_rows", "[\"write\"]"),
+        ("get_page", "[\"read\", \"connect\"]"),
+        ("get_rows_of", "[\"read\"]"),
+    ] {
+        let label = format!("[tools.\"{tool}\"]\npermission = {permission}\n");
+        assert!(labels.contains(&label), "{labels}");
+    }
 }

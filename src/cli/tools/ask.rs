@@ -230,12 +230,14 @@ impl Dialogue {
         loop {
             let message = match self.way.next().await {
                 ServerEvent::Frame(line) => {
-                    self.received = self.received.saturating_add(line.len());
-                    if self.received > MAX_BYTES {
-                        return Err(ListError::TooLarge);
-                    }
+                    self.count(line.len())?;
                     Message::decode(&line, &self.limits)
                         .map_err(|error| ListError::NoMessage(told(&error, &line)))?
+                }
+                // The events of the process warn of it.
+                ServerEvent::Banner(length) => {
+                    self.count(length)?;
+                    continue;
                 }
                 ServerEvent::TooLong => {
                     return Err(ListError::NoMessage("a line is too long".to_owned()));
@@ -254,6 +256,14 @@ impl Dialogue {
                 (_, _) => {}
             }
         }
+    }
+
+    fn count(&mut self, bytes: usize) -> Result<(), ListError> {
+        self.received = self.received.saturating_add(bytes);
+        if self.received > MAX_BYTES {
+            return Err(ListError::TooLarge);
+        }
+        Ok(())
     }
 
     async fn send(

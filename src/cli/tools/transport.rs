@@ -19,6 +19,8 @@ pub(super) enum ServerTransport {
 /// What comes of what was sent.
 pub(super) enum ServerEvent {
     Frame(Vec<u8>),
+    /// A line of so many bytes that is no message: the gate drops such lines, too.
+    Banner(usize),
     TooLong,
     /// There is nothing more to come, for this reason.
     Failed(String),
@@ -26,6 +28,12 @@ pub(super) enum ServerEvent {
 
 /// Nothing can be sent any more.
 pub(super) struct ServerGone;
+
+/// Text that a server writes where only messages belong. A message is an object.
+fn is_banner(line: &[u8]) -> bool {
+    let begins = line.iter().find(|byte| !byte.is_ascii_whitespace());
+    begins != Some(&b'{')
+}
 
 impl ServerTransport {
     /// What is read or fetched for it to be shown is learned by `secrets`. Must be called inside a tokio
@@ -67,6 +75,7 @@ impl ServerTransport {
     pub(super) async fn next(&mut self) -> ServerEvent {
         match self {
             Self::Child(_, events) => match events.next().await {
+                Event::Line(line) if is_banner(line) => ServerEvent::Banner(line.len()),
                 Event::Line(line) => ServerEvent::Frame(line.to_vec()),
                 Event::Unread(_) | Event::Answered(..) => ServerEvent::TooLong,
                 Event::Died { exit, .. } => ServerEvent::Failed(exit.to_string()),
