@@ -18,24 +18,22 @@
     reason = "a benchmark that cannot be set up has nothing to measure"
 )]
 
+mod calls;
 mod rig;
 
 use std::hint::black_box;
 use std::num::NonZeroU32;
-use std::sync::Arc;
 use std::time::Duration;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
-use mcp_protector::audit::{self, Audit, Redactor};
-use mcp_protector::clock::SystemClock;
 use mcp_protector::gate::{Gate, Rate, Rates, Settings, Talk};
-use mcp_protector::loading;
 use mcp_protector::policy::{
-    self, Action, Arguments, Consent, Environment, Facts, Leaf, PolicySnapshot, PolicyStore,
-    Principal, Resource, Server, SessionState, Targets, Tool,
+    self, Action, Arguments, Consent, Environment, Facts, Leaf, PolicySnapshot, Principal,
+    Resource, Server, SessionState, Targets, Tool,
 };
 use mcp_protector::wire::{Limits, Message, Side, Stream};
 
+use calls::{call, id_of, ready_within, snapshots};
 use rig::End;
 
 fn decode(criterion: &mut Criterion) {
@@ -127,22 +125,8 @@ fn whole_path(criterion: &mut Criterion) {
         let (gate, talk) = runtime.block_on(ready_within(snapshot, settings));
         let call = call("1");
         group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
-            bencher.iter(|| {
-                runtime.block_on(async {
-                    gate.handle(&talk, Side::Agent, Stream::MAIN, call.as_bytes())
-                        .await
-                        .expect("an agent");
-                    let sent = talk.upstream.take();
-                    let reply = format!(
-                        r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#,
-                        id_of(&sent)
-                    );
-                    gate.handle(&talk, Side::Upstream, Stream::MAIN, reply.as_bytes())
-                        .await
-                        .expect("an agent");
-                    black_box(talk.agent.take())
-                });
-            });
+            bencher
+                .iter(|| black_box(runtime.block_on(calls::answered(&gate, &talk, &call, result))));
         });
     }
 }
@@ -178,45 +162,14 @@ fn forms(criterion: &mut Criterion) {
     });
 }
 
-/// The number that a message has as its id.
-fn id_of(message: &str) -> &str {
-    let id = message.split("\"id\":").nth(1);
-    id.and_then(|rest| rest.split(',').next())
-        .expect("a message with an id")
-}
-
 fn lists(criterion: &mut Criterion) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .expect("a runtime");
-    let tools: Vec<String> = (0..1_000)
-        .map(|number| {
-            format!(
-                r#"{{"name":"tool_{number}","description":"does one thing","inputSchema":{{"type":"object","properties":{{"path":{{"type":"string"}}}}}}}}"#
-            )
-        })
-        .collect();
-    let tools = tools.join(",");
-    let ask = |gate: &Gate, talk: &Talk<End, End>| {
-        runtime.block_on(async {
-            let asked = r#"{"jsonrpc":"2.0","id":9,"method":"tools/list"}"#;
-            gate.handle(talk, Side::Agent, Stream::MAIN, asked.as_bytes())
-                .await
-                .expect("an agent");
-            let sent = talk.upstream.take();
-            let reply = format!(
-                r#"{{"jsonrpc":"2.0","id":{},"result":{{"tools":[{tools}]}}}}"#,
-                id_of(&sent)
-            );
-            gate.handle(talk, Side::Upstream, Stream::MAIN, reply.as_bytes())
-                .await
-                .expect("an agent");
-            let shown = talk.agent.take();
-            assert!(shown.len() > 50_000, "tools are shown");
-            shown
-        })
-    };
+    let reply = calls::listing(1_000);
+    let ask =
+        |gate: &Gate, talk: &Talk<End, End>| runtime.block_on(calls::list(gate, talk, &reply));
     let mut group = criterion.benchmark_group("tools/list of 1,000");
     let (name, _) = snapshots().pop().expect("policies");
     group.bench_function(format!("{name}, first"), |bencher| {
@@ -253,58 +206,6 @@ fn rates() -> Rates {
         calls_per_session: Some(i64::MAX),
         rest: None,
     }
-}
-
-async fn ready_within(snapshot: PolicySnapshot, settings: Settings) -> (Gate, Talk<End, End>) {
-    let log = audit::Settings {
-        file: None,
-        stream: audit::Stream::None,
-        durability: audit::Durability::Async,
-        on_fault: audit::OnFault::Deny,
-        checkpoints: None,
-        rotation: audit::Rotation::default(),
-    };
-    let clock = Arc::new(SystemClock::new());
-    let audit = Audit::open(&log, Vec::new(), clock.clone(), Redactor::default()).expect("a log");
-    let store = Arc::new(PolicyStore::new(snapshot));
-    let gate = Gate::new(store, audit, clock, settings);
-    let talk = rig::ready(&gate).await;
-    (gate, talk)
-}
-
-/// An allowlist, and 1, 10 and 100 policies with a condition each on the arguments.
-fn snapshots() -> Vec<(String, PolicySnapshot)> {
-    let allow = loading::Settings {
-        allow: Some(vec!["write_file".to_owned()]),
-        ..loading::Settings::default()
-    };
-    let loaded = loading::load(&allow).expect("an allowlist");
-    let mut snapshots = vec![("allowlist".to_owned(), loaded.snapshot)];
-    for count in [1, 10, 100] {
-        let dir = tempfile::tempdir().expect("a directory");
-        let guards = (1..count).map(|number| {
-            format!(
-                "@id(\"no-{number}\") forbid(principal, action == Mcp::Action::\"call_tool\", resource) when {{ context.raw_arguments.hasTag(\"/path\") && context.raw_arguments.getTag(\"/path\") has string && context.raw_arguments.getTag(\"/path\").string like \"/secret{number}/*\" }};\n"
-            )
-        });
-        let all = "@id(\"all\") permit(principal, action, resource);\n".to_owned();
-        let text: String = std::iter::once(all).chain(guards).collect();
-        std::fs::write(dir.path().join("bench.cedar"), text).expect("a file");
-        let settings = loading::Settings {
-            dir: Some(dir.path().to_owned()),
-            ..loading::Settings::default()
-        };
-        let loaded = loading::load(&settings).expect("policies");
-        snapshots.push((format!("{count} policies"), loaded.snapshot));
-    }
-    snapshots
-}
-
-fn call(id: &str) -> String {
-    let text = "x".repeat(850);
-    format!(
-        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"write_file","arguments":{{"path":"/srv/data/notes.txt","content":"{text}"}},"_meta":{{"progressToken":7}}}}}}"#
-    )
 }
 
 criterion_group!(benches, decode, decide, whole_path, forms, lists);

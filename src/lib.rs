@@ -46,6 +46,7 @@ pub mod drafts;
 // The only caller of the system clock.
 pub mod clock;
 // How much memory the process may take.
+pub mod mcp;
 pub mod memory;
 // What was written in `gate.toml`, and what it means.
 pub mod config;

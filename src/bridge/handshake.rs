@@ -10,6 +10,7 @@ use std::time::Duration;
 use memchr::memmem;
 
 use crate::gate::{Carried, DENIED, Permit, Source};
+use crate::mcp::revisions::FIRST_STATELESS;
 use crate::wire::{KnownMethod, Message, Method, Shape, Value};
 
 use super::news::News;
@@ -155,6 +156,6 @@ fn may_lack_sessions(code: i64, reply: &Message, took: Duration, settings: &Sett
         Some(supported) => supported
             .items()
             .filter_map(Value::as_str)
-            .any(|revision| *revision >= *words::STATELESS),
+            .any(|revision| *revision >= *FIRST_STATELESS),
     }
 }

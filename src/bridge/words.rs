@@ -1,22 +1,15 @@
 //! The texts of a bridge. The only file of it that edits a message; values keep their very text.
 
-use crate::gate::{
-    META_CAPABILITIES, META_CLIENT, META_SUBSCRIPTION, META_VERSION, Unbridged, said,
+use crate::gate::{Unbridged, said};
+use crate::mcp::{
+    meta,
+    revisions::{FIRST_STATELESS, LAST_WITH_SESSIONS, WITH_SESSIONS},
 };
 use crate::wire::{Document, Fragment, Id, JsonKind, KnownMethod, Limits, Message, Value};
 
 use super::news::Lists;
 use super::session::Round;
 use super::state::{Asked, Opening, Urls};
-
-/// The one revision without sessions that a bridge translates.
-pub(super) const STATELESS: &str = "2026-07-28";
-
-/// Those with sessions, the latest last.
-const WITH_SESSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
-
-const META_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-const META_SERVER: &str = "io.modelcontextprotocol/serverInfo";
 
 /// Members of results that no revision with sessions has.
 const CACHING: [&str; 2] = ["ttlMs", "cacheScope"];
@@ -64,14 +57,13 @@ pub(super) fn is_stateless(discovered: Value<'_>) -> bool {
     let supported = discovered.get("supportedVersions");
     let mut supported = supported.into_iter().flat_map(Value::items);
     discovered.get("capabilities").is_some_and(Value::is_object)
-        && supported.any(|version| version.as_str().as_deref() == Some(STATELESS))
+        && supported.any(|version| version.as_str().as_deref() == Some(FIRST_STATELESS))
 }
 
 /// The revision of a session with an agent that asked for this one.
 pub(super) fn agreed(wanted: &str) -> &'static str {
-    let latest = WITH_SESSIONS.last().copied().unwrap_or_default();
     let known = WITH_SESSIONS.into_iter().find(|known| *known == wanted);
-    known.unwrap_or(latest)
+    known.unwrap_or(LAST_WITH_SESSIONS)
 }
 
 /// The answer to `initialize`, made of what the server said to `server/discover`.
@@ -92,7 +84,7 @@ pub(super) fn welcome(asked: &Asked, discovered: Value<'_>, server: &str) -> Str
         })
     };
     let server = discovered
-        .at(&["_meta", META_SERVER])
+        .at(&["_meta", meta::SERVER])
         .filter(named)
         .map_or_else(
             || {
@@ -157,7 +149,7 @@ pub(super) fn stamped(message: &Message, opening: &Opening, level: Option<&Fragm
         return edits.finish();
     };
     // The level is set by a message that policy judges.
-    if let (Some(level), None) = (own.get(META_LEVEL), level) {
+    if let (Some(level), None) = (own.get(meta::LOG_LEVEL), level) {
         edits.remove(level);
     }
     for (key, value) in said {
@@ -274,14 +266,14 @@ pub(super) fn not_found(reply: &Message, method: KnownMethod) -> Option<(String,
 
 /// The stream of news that a notification came on.
 pub(super) fn stream_of_news(message: &Message) -> Option<Id> {
-    Id::read(message.meta()?.get(META_SUBSCRIPTION)?)
+    Id::read(message.meta()?.get(meta::SUBSCRIPTION)?)
 }
 
 /// The same notification, where there is one stream of news only.
 pub(super) fn untagged(message: &Message) -> String {
     let mut edits = message.edits();
     if let Some(meta) = message.meta()
-        && let Some(tag) = meta.get(META_SUBSCRIPTION)
+        && let Some(tag) = meta.get(meta::SUBSCRIPTION)
     {
         edits.remove(if meta.len() == 1 { meta } else { tag });
     }
@@ -342,11 +334,11 @@ pub(super) fn readdressed(reply: &Message, to: &Id) -> String {
 
 fn meta(opening: &Opening, level: Option<&Fragment>) -> Vec<(&'static str, Fragment)> {
     let mut members = vec![
-        (META_VERSION, Fragment::string(STATELESS)),
-        (META_CLIENT, opening.client.clone()),
-        (META_CAPABILITIES, opening.capabilities.clone()),
+        (meta::VERSION, Fragment::string(FIRST_STATELESS)),
+        (meta::CLIENT, opening.client.clone()),
+        (meta::CAPABILITIES, opening.capabilities.clone()),
     ];
-    members.extend(level.map(|level| (META_LEVEL, level.clone())));
+    members.extend(level.map(|level| (meta::LOG_LEVEL, level.clone())));
     members
 }
 

@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::mcp::revisions::{self, FIRST_STATELESS};
 use crate::session::{
     Lifecycle, Opening, Origin, OutOfOrder, Place, Probe, Session, Taken, Trial, Waits,
 };
@@ -17,10 +18,10 @@ use crate::wire::{KnownMethod, Message, Outcome, Shape, Side, Value};
 use super::Gate;
 use super::decide::Stop;
 use super::forward::{Agent, Upstream, UpstreamFault};
-use super::identify::{FIRST_STATELESS, Role};
+use super::identify::Role;
 use super::own::OwnMessage;
 use super::record::Trail;
-use super::refuse::{Refusal, known_versions};
+use super::refuse::Refusal;
 use super::remember;
 use super::talk::Talk;
 use super::understand::Understood;
@@ -124,7 +125,7 @@ impl Lack {
     /// What an agent may ask for instead.
     pub(super) fn instead(&self) -> Vec<String> {
         if self.named.is_empty() {
-            let known = known_versions().filter(|one| *one < FIRST_STATELESS);
+            let known = revisions::known().filter(|one| *one < FIRST_STATELESS);
             return known.map(str::to_owned).collect();
         }
         self.named.clone()

@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use crate::mcp::revisions::FIRST_STATELESS;
 use crate::policy::{CanonicalPathError, CanonicalPaths, ExtensionMethod};
 use crate::session::{Origin, Target};
 use crate::unseen::misleads;
@@ -11,7 +12,7 @@ use crate::wire::{Extensions, JsonKind, KnownMethod, ListedMethod, Message, Valu
 
 use super::arguments::{MAX_POINTER_BYTES, leaves};
 use super::canonical::Respelled;
-use super::identify::{FIRST_STATELESS, Role};
+use super::identify::Role;
 use super::leaks::Look;
 use super::refuse::Refusal;
 use super::resources::{self, Kind, Named};

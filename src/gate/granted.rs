@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use crate::mcp::meta;
 use crate::session::{Admitted, Exchange, News, Session, State};
 use crate::wire::{Document, Id, KnownMethod, Limits, Message, Side, Value};
 
@@ -15,7 +16,6 @@ use super::listening;
 use super::oblige::Removal;
 use super::refuse::Refusal;
 use super::resources::Kind;
-use super::route::META_SUBSCRIPTION;
 use super::sent::Sent;
 use super::understand::Understood;
 
@@ -142,7 +142,7 @@ fn is_acknowledgement(identified: &Identified<'_>) -> bool {
 /// The request that opened the stream, and the id that the gate minted for it.
 fn opened_by<'s>(identified: &Identified<'_>, state: &'s State) -> Option<(u64, &'s Exchange)> {
     let meta = identified.message.meta();
-    let named = meta.and_then(|meta| meta.get(META_SUBSCRIPTION));
+    let named = meta.and_then(|meta| meta.get(meta::SUBSCRIPTION));
     let id = match named {
         Some(named) => Id::read(named)?,
         None => Id::integer(identified.stream.number()),

@@ -1,11 +1,12 @@
 //! Members of a message that a peer must get back byte for byte (cursors, states, task ids), as the protocol
 //! defines them for this method and revision. Elsewhere a member of such a name is ordinary text.
 
+use crate::mcp::revisions::FIRST_STATELESS;
 use crate::session::Task;
 use crate::wire::{KnownMethod, Side};
 
 use super::cursors::is_paged;
-use super::identify::{FIRST_STATELESS, Identified, Role};
+use super::identify::{Identified, Role};
 use super::rounds;
 use super::tasks;
 

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use tracing::warn;
 
+use crate::mcp::revisions::FIRST_STATELESS;
 use crate::policy::SessionSensitivity;
 use crate::session::{Asker, Kept, Lifecycle, Origin, Spoken, State};
 use crate::wire::{Id, KnownMethod, Side, Stream};
 
 use super::Gate;
 use super::forward::{Agent, AgentGone, Upstream};
-use super::identify::{FIRST_STATELESS, Scene};
+use super::identify::Scene;
 use super::own::{Occasion, OwnMessage};
 use super::talk::Talk;
 

@@ -4,6 +4,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::mcp::{
+    TASKS, meta,
+    revisions::{self, FIRST_STATELESS},
+};
 use crate::policy::{Agent, Consent, Server, SessionSensitivity};
 use crate::session::{
     Asker, Era, Established, Extension, Kept, Lifecycle, PendingTable, Run, Session, Spoken, State,
@@ -17,22 +21,6 @@ use super::extensions;
 use super::record::{Came, Waited};
 use super::refuse::{Modern, Refusal};
 use super::remember::client;
-use super::tasks::EXTENSION;
-
-/// The `_meta` key by which a message of the `2026-07-28` era says what it speaks.
-pub const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-/// The `_meta` key under which an agent of that era names itself.
-pub const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
-/// The `_meta` key under which an agent of that era asks for log messages.
-const META_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-/// The `_meta` key of the agent's capabilities in that era.
-pub const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-
-/// The first revision without a handshake. Revisions are dates, so their order is that of text.
-pub(super) const FIRST_STATELESS: &str = "2026-07-28";
-
-/// The newest one with a handshake.
-pub(super) const LAST_WITH_SESSIONS: &str = "2025-11-25";
 
 /// A message that has a place in its session.
 #[derive(Debug)]
@@ -213,7 +201,7 @@ impl Scene {
 
 /// From 2026-07-28 on each message says who sent it, as far as anybody does.
 fn calling_itself(agent: &Arc<Agent>, message: &Message) -> Arc<Agent> {
-    let client = client(message.meta().and_then(|meta| meta.get(META_CLIENT)));
+    let client = client(message.meta().and_then(|meta| meta.get(meta::CLIENT)));
     if client == agent.client {
         return Arc::clone(agent);
     }
@@ -265,7 +253,7 @@ fn speak(
 fn agents_era(state: &State, method: KnownMethod, message: &Message) -> Result<Era, Refusal> {
     let modern = match state.lifecycle {
         Lifecycle::New if method != KnownMethod::Initialize => {
-            message.meta().and_then(|meta| meta.get(META_VERSION))
+            message.meta().and_then(|meta| meta.get(meta::VERSION))
         }
         // A session that begins with `initialize` goes on as it began.
         Lifecycle::New | Lifecycle::Initializing(_) | Lifecycle::Ready(_) => None,
@@ -285,7 +273,7 @@ fn agents_era(state: &State, method: KnownMethod, message: &Message) -> Result<E
 
 fn stateless(version: Value<'_>, message: &Message) -> Result<Era, Refusal> {
     let version = version.as_str().unwrap_or_default();
-    if !is_known_version(&version) {
+    if !revisions::is_known(&version) {
         let requested = version.into_owned();
         return Err(Refusal::UnsupportedVersion {
             requested,
@@ -293,8 +281,8 @@ fn stateless(version: Value<'_>, message: &Message) -> Result<Era, Refusal> {
             supported: Vec::new(),
         });
     }
-    let capabilities = message.meta().and_then(|meta| meta.get(META_CAPABILITIES));
-    let level = message.meta().and_then(|meta| meta.get(META_LEVEL));
+    let capabilities = message.meta().and_then(|meta| meta.get(meta::CAPABILITIES));
+    let level = message.meta().and_then(|meta| meta.get(meta::LOG_LEVEL));
     let spoken = Spoken {
         logs: level.map_or(Extension::Undeclared, |_| Extension::Declared),
         ..said(&version, capabilities)
@@ -306,14 +294,7 @@ fn stateless(version: Value<'_>, message: &Message) -> Result<Era, Refusal> {
 fn is_legacy_version(version: Value<'_>) -> bool {
     version
         .as_str()
-        .is_some_and(|version| is_known_version(&version) && *version < *FIRST_STATELESS)
-}
-
-/// Whether somebody here speaks this revision.
-pub(super) fn is_known_version(version: &str) -> bool {
-    rmcp::model::ProtocolVersion::KNOWN_VERSIONS
-        .iter()
-        .any(|known| known.as_str() == version)
+        .is_some_and(|version| revisions::is_known(&version) && *version < *FIRST_STATELESS)
 }
 
 /// What an agent says it can do.
@@ -331,7 +312,7 @@ pub fn said(version: &str, capabilities: Option<Value<'_>>) -> Spoken {
         elicitation: has("elicitation") && (asks("form") || !asks("url")),
         pages: says(&["elicitation", "url"]),
         roots: has("roots"),
-        tasks: says(&["extensions", EXTENSION]),
+        tasks: says(&["extensions", TASKS]),
         logs: Extension::Undeclared,
         within: Within {
             sample_tools: says(&["sampling", "tools"]),

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::mcp::revisions::{self, FIRST_STATELESS};
 use crate::policy::{Received, SessionSensitivity};
 use crate::session::Target;
 use crate::wire::{KnownMethod, Message, Side, Value};
@@ -9,7 +10,7 @@ use crate::wire::{KnownMethod, Message, Side, Value};
 use super::asking::{self, required};
 use super::failures::is_fatal;
 use super::forward::UpstreamFault;
-use super::identify::{FIRST_STATELESS, Identified, Role, is_known_version};
+use super::identify::{Identified, Role};
 use super::leaks::Look;
 use super::links::Followed;
 use super::refuse::Refusal;
@@ -91,7 +92,7 @@ fn speaks_a_known_version(identified: &Identified<'_>) -> Result<(), Refusal> {
 pub(super) fn revision_of_session(initialized: &Message) -> Result<Cow<'_, str>, Refusal> {
     let version = initialized.agreed_revision().unwrap_or_default();
     // MCP 2026-07-28 has no handshake: a session in it would be of neither era.
-    if is_known_version(&version) && *version < *FIRST_STATELESS {
+    if revisions::is_known(&version) && *version < *FIRST_STATELESS {
         return Ok(version);
     }
     if version.is_empty() {

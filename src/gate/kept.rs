@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::guard::piece;
+use crate::mcp::revisions::FIRST_STATELESS;
 use crate::policy::{PolicySnapshot, Received, RequiredDetectors, SessionSensitivity};
 use crate::session::{Keep, Ledger, Target};
 use crate::wire::{KnownMethod, Side};
@@ -16,7 +17,7 @@ use crate::wire::{KnownMethod, Side};
 use super::Gate;
 use super::decide::{self, Stop};
 use super::forward::{Agent, AgentGone, Upstream};
-use super::identify::{FIRST_STATELESS, Identified, Role};
+use super::identify::{Identified, Role};
 use super::leaks::Look;
 use super::links::Followed;
 use super::own::{AnswerId, OwnMessage, Stateless};

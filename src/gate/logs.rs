@@ -1,11 +1,11 @@
 //! Which request receives a server's log messages (MCP 2026-07-28, utilities/logging: only the request
 //! that set a log level, on its own stream).
 
+use crate::mcp::meta;
 use crate::session::{Extension, Lifecycle, Origin, State};
 use crate::wire::{Id, KnownMethod, Stream};
 
 use super::identify::Identified;
-use super::route::META_SUBSCRIPTION;
 
 /// Whether a log message may be told on this stream of the agent's.
 pub(super) fn are_heard(identified: &Identified<'_>, state: &State, belongs_on: Stream) -> bool {
@@ -14,7 +14,7 @@ pub(super) fn are_heard(identified: &Identified<'_>, state: &State, belongs_on: 
         return true;
     }
     let named = identified.message.meta();
-    if named.is_some_and(|meta| meta.get(META_SUBSCRIPTION).is_some()) {
+    if named.is_some_and(|meta| meta.get(meta::SUBSCRIPTION).is_some()) {
         return false;
     }
     let hears = |exchange: &crate::session::Exchange| {

@@ -110,13 +110,12 @@ pub use consent::Unconsented;
 pub use decide::Permit;
 pub use eras::{Eras, Lack};
 pub use forward::{Abandoned, Agent, AgentGone, Unsent, Upstream, UpstreamFault};
-pub use identify::{META_CAPABILITIES, META_CLIENT, META_VERSION, said};
+pub use identify::said;
 pub use names::Misleading;
 pub use passage::{Carried, Passage};
 pub use rates::{Limit, Rate, Rates};
 pub use refuse::{DENIED, HIDDEN, RATE_LIMITED, Refusal, UNCONSENTED, Unbridged};
 pub use reload::{Besides, Published};
-pub use route::META_SUBSCRIPTION;
 pub use schemas::Unfit;
 pub use settings::{
     Asking, Cleaning, DenialForm, Disk, Excerpts, Guards, Level, OnFatal, Pages, RecordedArguments,

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::mcp::meta;
 use crate::wire::{ArrivalForm, Fragment, Id, KnownMethod, Limits, Message, WorkIds};
 
-use super::identify::{META_CAPABILITIES, META_CLIENT, META_VERSION};
 use super::passage::Carried;
 use super::refuse::ErrorAnswer;
-use super::route::META_SUBSCRIPTION;
 
 /// A message of the gate's own making.
 #[derive(Debug)]
@@ -278,7 +277,7 @@ impl OwnMessage {
 
     /// The same for an agent without a session, on the stream that it listens on under this id.
     pub(super) fn list_changed_for(changed: KnownMethod, listens: &Id) -> Self {
-        let meta = Fragment::object([(META_SUBSCRIPTION, listens.to_fragment())]);
+        let meta = Fragment::object([(meta::SUBSCRIPTION, listens.to_fragment())]);
         let params = Fragment::object([("_meta", meta)]);
         Self::notification(changed, Some(params), None)
     }
@@ -348,9 +347,9 @@ impl OwnMessage {
 /// What the gate says of itself with a request of its own, from `2026-07-28` on.
 fn of_the_gate(version: &str) -> Fragment {
     Fragment::object([
-        (META_VERSION, Fragment::string(version)),
-        (META_CLIENT, gate_itself()),
-        (META_CAPABILITIES, Fragment::object([])),
+        (meta::VERSION, Fragment::string(version)),
+        (meta::CLIENT, gate_itself()),
+        (meta::CAPABILITIES, Fragment::object([])),
     ])
 }
 

@@ -4,12 +4,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::audit::Redactor;
+use crate::mcp::revisions::FIRST_STATELESS;
 use crate::session::Admitted;
 use crate::wire::{
     self, ArrivalForm, KnownMethod, Message, Outcome, OutgoingTrace, Shape, Stream, Value,
 };
 
-use super::identify::{FIRST_STATELESS, Role};
+use super::identify::Role;
 use super::route::Ended;
 use super::tasks;
 use super::understand::Understood;

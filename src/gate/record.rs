@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use crate::audit::{self, Kind, Record};
 use crate::consent::Receipt;
+use crate::mcp::meta;
 use crate::memory::Reservation;
 use crate::policy::{PolicySnapshot, Reason, SessionSensitivity};
 use crate::session::{
@@ -35,7 +36,7 @@ use super::bridged::Source;
 use super::consent::Brought;
 use super::decide::Allowed;
 use super::failures::Ends;
-use super::identify::{META_CLIENT, Role, asker};
+use super::identify::{Role, asker};
 use super::oblige::Obliged;
 use super::own::Occasion;
 use super::ratchet;
@@ -266,7 +267,7 @@ impl Trail {
         if from == Side::Agent {
             self.record.target = named_by(message).map(Into::into);
             let says_itself = matches!(talk.session.state().lifecycle, Lifecycle::New);
-            let client = message.meta().and_then(|meta| meta.get(META_CLIENT));
+            let client = message.meta().and_then(|meta| meta.get(meta::CLIENT));
             let name = client.and_then(|client| client.get("name")?.as_str());
             self.sent_by(&name.filter(|_| says_itself).unwrap_or_default());
         }

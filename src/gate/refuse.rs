@@ -23,7 +23,6 @@ use super::names::Misleading;
 use super::outside::Outside;
 use super::rates::Limit;
 use super::schemas::Unfit;
-pub(super) use told::known as known_versions;
 use told::{
     denied, limited, needs_session, pointer_to_audit, tasks_extension, unconsented, versions,
 };

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::mcp::meta;
 use crate::policy::{self, Client};
 use crate::session::{self, Exchange, Lifecycle, Page, Run, State, Traversal, Waits};
 use crate::wire::{KnownMethod, Message, Side, Value};
@@ -9,7 +10,7 @@ use crate::wire::{KnownMethod, Message, Side, Value};
 use super::consent::note_roots;
 use super::drift::Drift;
 use super::forward::Upstream;
-use super::identify::{Identified, META_CLIENT, Role, said as spoken};
+use super::identify::{Identified, Role, said as spoken};
 use super::listing;
 use super::sent::Sent;
 use super::talk::Talk;
@@ -59,7 +60,7 @@ pub(super) fn remember<U: Upstream, A>(
             }
             let shared = talk.session.is_shared();
             follow(&mut state, *method, message);
-            let client = message.meta().and_then(|meta| meta.get(META_CLIENT));
+            let client = message.meta().and_then(|meta| meta.get(meta::CLIENT));
             // After a handshake the agent is who it said it was then; where many share a session,
             // none speaks for the others.
             let (Some(client), Lifecycle::New, false) = (client, &state.lifecycle, shared) else {
@@ -201,16 +202,13 @@ fn promised(initialized: Value<'_>) -> Vec<KnownMethod> {
     told.map(|(_, changed)| changed).collect()
 }
 
-/// The `_meta` key under which a server without sessions names itself.
-const META_SERVER: &str = "io.modelcontextprotocol/serverInfo";
-
 /// Bytes of it that are kept: more than records show, so that these cut it.
 const MOST_VERSION: usize = 16 << 10;
 
 /// What a server says of its own version as it agrees to speak: a label.
 pub(super) fn server_version(said: Value<'_>) -> Option<Arc<str>> {
     let own = said.get("serverInfo");
-    let own = own.or_else(|| said.at(&["_meta", META_SERVER]))?;
+    let own = own.or_else(|| said.at(&["_meta", meta::SERVER]))?;
     let version = own.get("version")?.as_str()?;
     let end = version.floor_char_boundary(MOST_VERSION);
     version.get(..end).map(Into::into)

@@ -11,13 +11,14 @@ use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
+use crate::mcp::revisions::FIRST_STATELESS;
 use crate::policy::Agent;
 use crate::session::{Agreed, Instance, Keep, Ledger, Origin, Taken, Target, TooLarge, Turn};
 use crate::wire::{KnownMethod, Message, Side, Value};
 
 use super::consent::{KEY, KeptReply};
 use super::forward::UpstreamFault;
-use super::identify::{FIRST_STATELESS, Role};
+use super::identify::Role;
 use super::oblige::Removal;
 use super::refuse::Refusal;
 use super::understand::Understood;

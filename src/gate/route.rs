@@ -1,21 +1,19 @@
 //! Ids out and ids back: what an allowed message changes in the tables of its session, and which of
 //! its fields must name the other side's ids.
 
+use crate::mcp::meta;
 use crate::session::{
     Admitted, Asker, Exchange, Extension, Origin, PendingTable, Session, State, Taken,
 };
 use crate::wire::{Fragment, Id, KnownMethod, OutgoingTrace, Side, Stream, Value};
 
 use super::extensions;
-use super::identify::{Identified, META_CLIENT, Role, asker};
+use super::identify::{Identified, Role, asker};
 use super::listening;
 use super::logs;
 use super::passage::Passage;
 use super::refuse::Refusal;
 use super::understand::Understood;
-
-/// The `_meta` key that ties a notification to its `subscriptions/listen` (MCP 2026-07-28).
-pub const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// The changes that carry a message across.
 #[derive(Debug, Default)]
@@ -86,7 +84,10 @@ pub(super) fn route<'m>(
             let mut exchange = exchange(asker, *method);
             exchange.sent_on = route.stream;
             if session.is_shared() && identified.from == Side::Agent {
-                let client = identified.message.meta().and_then(|it| it.get(META_CLIENT));
+                let client = identified
+                    .message
+                    .meta()
+                    .and_then(|it| it.get(meta::CLIENT));
                 let peer = identified.scene.peer;
                 state.company.meets(client.map(Value::text), peer);
             }
@@ -368,7 +369,7 @@ impl<'m> Route<'m> {
 
     fn subscription(&mut self, understood: &Understood<'m>, state: &State) -> Result<(), Refusal> {
         let message = understood.identified.message;
-        let Some(named) = message.meta().and_then(|meta| meta.get(META_SUBSCRIPTION)) else {
+        let Some(named) = message.meta().and_then(|meta| meta.get(meta::SUBSCRIPTION)) else {
             return unnamed(understood, state);
         };
         let opened_by = match &understood.identified.role {

@@ -15,4 +15,4 @@ mod told;
 
 pub(super) use asked::{questions, tells};
 pub(super) use memory::{Recalled, Tasks};
-pub(super) use said::{EXTENSION, begins, check, has_failed, is_about_one, lifetime, of_request};
+pub(super) use said::{begins, check, has_failed, is_about_one, lifetime, of_request};

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use tracing::warn;
 
+use crate::mcp::revisions::{FIRST_STATELESS, LAST_WITH_SESSIONS};
 use crate::session::{Handshake, Lifecycle, Opening, Origin, Trial};
 use crate::wire::{Id, KnownMethod, Message, Side, Stream};
 
@@ -17,7 +18,7 @@ use super::catalogue::useless;
 use super::decide::Stop;
 use super::eras::{self, Says};
 use super::forward::{Agent, AgentGone, Upstream};
-use super::identify::{FIRST_STATELESS, LAST_WITH_SESSIONS, said};
+use super::identify::said;
 use super::inspect::revision_of_session;
 use super::own::{AnswerId, Occasion, OwnMessage};
 use super::record::Trail;

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use crate::mcp::revisions::FIRST_STATELESS;
 use crate::policy::{
     Action, Arguments, Consent, Environment, ExtensionMethod, Facts, MAX_LEVEL, Principal, Prompt,
     Received, Resource, ResourceFacts, SessionSensitivity, SessionState, Targets, Tool, options,
@@ -14,7 +15,7 @@ use super::arguments::leaves;
 use super::asking::{self, Elicitation};
 use super::consent::method_of;
 use super::extensions;
-use super::identify::{FIRST_STATELESS, Identified, Role, Scene};
+use super::identify::{Identified, Role, Scene};
 use super::inspect;
 use super::leaks::Look;
 use super::links::Followed;

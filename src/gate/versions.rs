@@ -1,6 +1,7 @@
 //! Which revisions an agent may ask for: those that the gate knows, of those that the server names. A
 //! refusal names the same ones as `server/discover`.
 
+use crate::mcp::revisions::{self, FIRST_STATELESS};
 use crate::session::Session;
 use crate::wire::{KnownMethod, Message, Value};
 
@@ -8,7 +9,7 @@ use super::Gate;
 use super::decide::Stop;
 use super::eras::{Says, revisions};
 use super::forward::Upstream;
-use super::identify::{FIRST_STATELESS, Role, is_known_version};
+use super::identify::Role;
 use super::oblige::Removal;
 use super::record::Trail;
 use super::refuse::Refusal;
@@ -71,7 +72,7 @@ pub(super) fn unspoken<'m>(understood: &Understood<'m>) -> Vec<Removal<'m>> {
         .and_then(|result| result.get("supportedVersions"));
     let named = named.filter(|_| taken.exchange.method == KnownMethod::Discover);
     let items = named.into_iter().flat_map(Value::items).enumerate();
-    let is_unspoken = |one: &Value<'_>| !one.as_str().is_some_and(|it| is_known_version(&it));
+    let is_unspoken = |one: &Value<'_>| !one.as_str().is_some_and(|it| revisions::is_known(&it));
     items
         .filter(|(_, one)| is_unspoken(one))
         .map(|(at, item)| Removal {
@@ -88,6 +89,6 @@ pub(super) fn named(message: &Message) -> Vec<String> {
         .result()
         .and_then(|result| result.get("supportedVersions"));
     let mut named = revisions(named);
-    named.retain(|one| is_known_version(one));
+    named.retain(|one| revisions::is_known(one));
     named
 }

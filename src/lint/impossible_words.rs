@@ -1,6 +1,7 @@
 //! Words that the gate never fills in where a policy asks for them.
 
 use std::collections::BTreeSet;
+use std::iter;
 
 use cedar_policy_core::ast::{Expr, ExprKind, Pattern, Var};
 
@@ -8,6 +9,7 @@ use super::expressions::{comparison, path, text};
 use super::findings::{LintFindings, LintMessage};
 use super::material::LintContext;
 use super::table::Lint;
+use crate::mcp::revisions;
 use crate::policy::suggest::did_you_mean;
 
 pub(super) const UNKNOWN_WORD: Lint = Lint {
@@ -21,15 +23,6 @@ const TRANSPORTS: [&str; 2] = ["stdio", "http"];
 const CONSENT: [&str; 3] = ["never", "always", "once_per_session"];
 const MODES: [&str; 2] = ["form", "url"];
 const CONTEXTS: [&str; 3] = ["none", "thisServer", "allServers"];
-/// Nothing is agreed on yet at the beginning.
-const REVISIONS: [&str; 6] = [
-    "",
-    "2024-11-05",
-    "2025-03-26",
-    "2025-06-18",
-    "2025-11-25",
-    "2026-07-28",
-];
 
 /// What can stand somewhere.
 enum KnownTexts<'w> {
@@ -84,7 +77,8 @@ fn known<'w>(world: &'w LintContext<'_>, asked: &Expr) -> Option<KnownTexts<'w>>
         (Var::Resource, ["flags"]) | (Var::Context, ["result", "flags"]) => given(&words.flags),
         (Var::Context, ["targets" | "result", "secrets"]) => given(&words.secrets),
         (Var::Context, ["env", "transport"]) => TRANSPORTS.to_vec(),
-        (Var::Context, ["env", "protocol"]) => REVISIONS.to_vec(),
+        // Nothing is agreed on yet at the beginning.
+        (Var::Context, ["env", "protocol"]) => iter::once("").chain(revisions::known()).collect(),
         (Var::Context, ["method"]) => given(&words.methods),
         (Var::Context, ["mode"]) => MODES.to_vec(),
         (Var::Context, ["includeContext"]) => CONTEXTS.to_vec(),

@@ -1,14 +1,12 @@
 //! The lines that the two ends of a test say by themselves.
 
 use super::fixture::{ListKind, ScriptedReply};
+use crate::mcp::meta;
 use crate::policy::Client;
 use crate::wire::{Fragment, KnownMethod, Limits, Message, Method};
 
 /// The revision that the handshake agrees on.
 pub(super) const PROTOCOL: &str = "2025-11-25";
-
-/// The `_meta` key of messages that need no handshake (MCP 2026-07-28, basic/lifecycle).
-const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
 pub(super) const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
@@ -104,7 +102,7 @@ pub(super) fn least_result(method: Option<KnownMethod>) -> Fragment {
 /// Whether a message comes before any handshake: it is one, or says itself what it speaks.
 pub(super) fn begins_by_itself(message: &Message) -> bool {
     let initialize = message.method().and_then(Method::known);
-    let version = message.meta().and_then(|meta| meta.get(META_VERSION));
+    let version = message.meta().and_then(|meta| meta.get(meta::VERSION));
     initialize == Some(KnownMethod::Initialize) || version.is_some()
 }
 

@@ -157,7 +157,7 @@ impl Modules {
             let (how, after_visibility) = visibility(rest);
             if let Some((&"use", mut tree)) = after_visibility.split_first() {
                 for (path, name) in tree_of_use(&mut tree, &[]) {
-                    let Some(path) = self.from_root(own, &path) else {
+                    let Some(path) = self.path_from_root(own, &path) else {
                         continue;
                     };
                     match (how, path.split_last()) {
@@ -185,11 +185,12 @@ impl Modules {
         }
         for path in paths(&others) {
             let (first, after) = path.split_first().unwrap();
+            if after.is_empty() {
+                continue;
+            }
             let path = match short.get(first) {
-                Some(start) if !after.is_empty() => Some([start, after].concat()),
-                Some(_) => None,
-                None if !after.is_empty() => self.from_root(own, &path),
-                None => None,
+                Some(start) => Some([start, after].concat()),
+                None => self.path_from_root(own, &path),
             };
             module.names.extend(path.map(|path| (path, Use::Own)));
         }
@@ -197,7 +198,7 @@ impl Modules {
     }
 
     /// The path from the root, of a path as `own` writes it; nothing for another crate's.
-    fn from_root(&self, own: &Path, path: &[String]) -> Option<Path> {
+    fn path_from_root(&self, own: &Path, path: &[String]) -> Option<Path> {
         let (first, rest) = path.split_first()?;
         match first.as_str() {
             "crate" => Some(rest.to_vec()),
@@ -226,14 +227,12 @@ impl Modules {
 
     /// The module that has what a path names.
     fn target(&self, path: &[String]) -> Option<&Path> {
-        let lengths = (0..=path.len()).rev();
-        let (module_path, module, rest) = lengths
-            .filter_map(|length| {
-                let (start, rest) = path.split_at(length);
-                let (path, module) = self.0.get_key_value(start)?;
-                Some((path, module, rest))
-            })
-            .next()?;
+        let mut lengths = (0..=path.len()).rev();
+        let (module_path, module, rest) = lengths.find_map(|length| {
+            let (start, rest) = path.split_at(length);
+            let (path, module) = self.0.get_key_value(start)?;
+            Some((path, module, rest))
+        })?;
         let Some((name, rest)) = rest.split_first() else {
             return Some(module_path);
         };

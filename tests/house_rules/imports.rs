@@ -9,12 +9,13 @@ enum May {
 }
 
 /// `config` fills each component's `Settings` and so reaches most of them.
-const TABLE: [(&str, May); 30] = [
+const TABLE: [(&str, May); 31] = [
     ("unseen", May::Only(&[])),
     ("secret", May::Only(&[])),
     ("wire", May::Only(&["unseen", "memory"])),
     ("clock", May::Only(&[])),
     ("memory", May::Only(&[])),
+    ("mcp", May::Only(&[])),
     ("policy", May::Only(&["unseen"])),
     ("guard", May::Only(&["wire", "policy", "unseen"])),
     ("session", May::Only(&["guard", "wire", "clock", "policy"])),
@@ -31,6 +32,7 @@ const TABLE: [(&str, May); 30] = [
         "gate",
         May::Only(&[
             "wire", "session", "policy", "guard", "consent", "audit", "clock", "unseen", "memory",
+            "mcp",
         ]),
     ),
     ("outward", May::Only(&[])),
@@ -47,7 +49,9 @@ const TABLE: [(&str, May); 30] = [
     ),
     (
         "agent",
-        May::Only(&["gate", "session", "wire", "identity", "inward", "memory"]),
+        May::Only(&[
+            "gate", "session", "wire", "identity", "inward", "memory", "mcp",
+        ]),
     ),
     (
         "admin",
@@ -59,13 +63,16 @@ const TABLE: [(&str, May); 30] = [
         "telemetry",
         May::Only(&["audit", "wire", "clock", "unseen"]),
     ),
-    ("bridge", May::Only(&["gate", "session", "wire", "clock"])),
+    (
+        "bridge",
+        May::Only(&["gate", "session", "wire", "clock", "mcp"]),
+    ),
     (
         "drafts",
         May::Only(&["audit", "policy", "guard", "wire", "unseen"]),
     ),
     ("findings", May::Only(&["unseen"])),
-    ("lint", May::Only(&["policy", "unseen"])),
+    ("lint", May::Only(&["policy", "unseen", "mcp"])),
     ("policy_tests", May::AllBut(&["agent", "upstream", "cli"])),
     ("explain", May::AllBut(&["agent", "upstream", "cli"])),
     ("config", May::AllBut(&["cli", "policy_tests", "explain"])),

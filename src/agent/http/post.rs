@@ -7,6 +7,7 @@ use hyper::Version;
 use hyper::body::Incoming;
 
 use crate::gate::apart;
+use crate::mcp::revisions::WITH_SESSIONS;
 use crate::wire::{ArrivalForm, KnownMethod, Likeness, Message, Method, Shape, WireError};
 
 use super::answer::{Asked, Rejection, Server};
@@ -16,10 +17,6 @@ use super::refusal::Refused;
 use super::respond::{self, Hearing, Names, Response};
 use super::room::Room;
 use super::{body, fields, stateless};
-
-/// Revisions with sessions, the latest last.
-pub(super) const WITH_SESSIONS: [&str; 4] =
-    ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
 /// From this revision on a stream begins with an event that has nothing but an id, to come back
 /// with (MCP 2025-11-25, basic/transports). Earlier agents take it for an empty message.

@@ -4,19 +4,19 @@
 use bytes::Bytes;
 use hyper::HeaderMap;
 
+use crate::mcp::{
+    meta,
+    revisions::{FIRST_STATELESS, WITH_SESSIONS},
+};
 use crate::memory::Reservation;
 use crate::wire::{self, KnownMethod, Message, Method, Shape, Value, of_header_value};
 
 use super::answer::{Asked, Rejection, Server};
 use super::conversation::Takes;
-use super::post::{Manner, WITH_SESSIONS, answered};
+use super::post::{Manner, answered};
 use super::refusal::Refused;
 use super::respond::{self, Hearing, Names, Response};
 use super::{fields, repeated};
-
-const FIRST_STATELESS: &str = "2026-07-28";
-const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// Whether `MCP-Protocol-Version` names a revision without sessions.
 pub(super) fn is_named(version: Option<&str>) -> bool {
@@ -33,7 +33,7 @@ pub(super) fn is_named(version: Option<&str>) -> bool {
 /// revision with sessions says that it is of the other.
 pub(super) fn is_stateless(message: &Message, version: Option<&str>) -> bool {
     let meta = message.params().and_then(|params| params.get("_meta"));
-    let said = meta.and_then(|meta| meta.get(META_VERSION));
+    let said = meta.and_then(|meta| meta.get(meta::VERSION));
     let has_sessions = |said: Value<'_>| {
         let said = said.as_str();
         said.is_some_and(|said| WITH_SESSIONS.contains(&&*said))
@@ -84,15 +84,15 @@ fn check(message: &Message, headers: &HeaderMap) -> Result<(), Refused> {
     };
     let meta = message.params().and_then(|params| params.get("_meta"));
     let version = meta
-        .and_then(|meta| meta.get(META_VERSION))
+        .and_then(|meta| meta.get(meta::VERSION))
         .and_then(Value::as_str)
-        .ok_or(Refused::MetaMissing(META_VERSION))?;
+        .ok_or(Refused::MetaMissing(meta::VERSION))?;
     equal(headers, fields::VERSION, &version)?;
     equal(headers, fields::METHOD, method.name())?;
     // A request says what its sender can do; without a word nothing may be asked of it.
-    let says = meta.and_then(|meta| meta.get(META_CAPABILITIES));
+    let says = meta.and_then(|meta| meta.get(meta::CAPABILITIES));
     if message.id().is_some() && !says.is_some_and(Value::is_object) {
-        return Err(Refused::MetaMissing(META_CAPABILITIES));
+        return Err(Refused::MetaMissing(meta::CAPABILITIES));
     }
     if method.known() == Some(KnownMethod::Initialize) {
         return Err(Refused::NoSessions);

@@ -11,6 +11,7 @@ use super::transport::{ServerEvent, ServerGone, ServerTransport};
 use crate::audit::Redactor;
 use crate::config::Config;
 use crate::gate::Carried;
+use crate::mcp::revisions::FIRST_STATELESS;
 use crate::upstream::StartError;
 use crate::upstream::http::HttpClientError;
 use crate::wire::{
@@ -175,7 +176,7 @@ impl Dialogue {
             let supported = discovered.result();
             let supported = supported.and_then(|result| result.get("supportedVersions"));
             let mut supported = supported.into_iter().flat_map(Value::items);
-            supported.any(|revision| revision.as_str().as_deref() == Some(requests::STATELESS))
+            supported.any(|revision| revision.as_str().as_deref() == Some(FIRST_STATELESS))
         };
         if speaks { Ok(discovered) } else { Err(refusal) }
     }
@@ -199,7 +200,7 @@ impl Dialogue {
             name: None,
             revision: match self.era {
                 Era::Legacy => None,
-                Era::Stateless => Some(requests::STATELESS.into()),
+                Era::Stateless => Some(FIRST_STATELESS.into()),
             },
         };
         let method = method.name();

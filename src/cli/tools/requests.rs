@@ -1,16 +1,10 @@
 //! What is said to a server that is asked for its list, in either era.
 
-use crate::gate::{META_CAPABILITIES, META_CLIENT, META_VERSION};
+use crate::mcp::{
+    TASKS, meta,
+    revisions::{FIRST_STATELESS, LAST_WITH_SESSIONS},
+};
 use crate::wire::{Fragment, KnownMethod, Message};
-
-/// The revision that is offered; the newest of those with a session.
-const PROTOCOL: &str = "2025-11-25";
-
-/// The one that is spoken where there is none.
-pub(super) const STATELESS: &str = "2026-07-28";
-
-/// An extension that it has, and that some tools need.
-const TASKS: &str = "io.modelcontextprotocol/tasks";
 
 const NOT_FOUND: i64 = -32_601;
 
@@ -24,7 +18,7 @@ pub(super) fn initialize() -> Fragment {
     let tasks = Fragment::object([("requests", Fragment::object(in_tasks))]);
     let capabilities = any().into_iter().chain([("tasks", tasks)]);
     Fragment::object([
-        ("protocolVersion", Fragment::string(PROTOCOL)),
+        ("protocolVersion", Fragment::string(LAST_WITH_SESSIONS)),
         ("capabilities", Fragment::object(capabilities)),
         ("clientInfo", client()),
     ])
@@ -78,8 +72,8 @@ pub(super) fn meta() -> Fragment {
     let extensions = Fragment::object([(TASKS, Fragment::object([]))]);
     let capabilities = any().into_iter().chain([("extensions", extensions)]);
     Fragment::object([
-        (META_VERSION, Fragment::string(STATELESS)),
-        (META_CLIENT, client()),
-        (META_CAPABILITIES, Fragment::object(capabilities)),
+        (meta::VERSION, Fragment::string(FIRST_STATELESS)),
+        (meta::CLIENT, client()),
+        (meta::CAPABILITIES, Fragment::object(capabilities)),
     ])
 }

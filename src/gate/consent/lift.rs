@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use crate::audit::{Finding, Guard};
 use crate::consent::{Binding, Desk, Holds, Outcome, Receipt};
+use crate::mcp::revisions::FIRST_STATELESS;
 use crate::policy::{Consent, ConsentRule, Denial, DenialCause, OnDeny, PolicySnapshot};
 use crate::session::{Agreed, Established, Offer, Session, Target};
 use crate::wire::{KnownMethod, Side, Stream};
 
 use super::super::Gate;
 use super::super::decide::{self, Allowed, Stop, called_tool};
-use super::super::identify::{FIRST_STATELESS, Role, Scene};
+use super::super::identify::{Role, Scene};
 use super::super::pin::Pins;
 use super::super::record::Trail;
 use super::super::refuse::Refusal;

@@ -3,7 +3,7 @@
 use crate::gate::consent::Unconsented;
 use crate::gate::eras::Lack;
 use crate::gate::outside::Outside;
-use crate::gate::tasks::EXTENSION;
+use crate::mcp::{TASKS, revisions};
 use crate::policy::{Denial, DenialCause, Reason};
 use crate::wire::{Fragment, JsonErrorKind, WireError, WireErrorKind};
 
@@ -88,7 +88,7 @@ pub(super) fn limit(error: &WireError) -> String {
 
 pub(super) fn versions(requested: &str, supported: &[String]) -> Fragment {
     if supported.is_empty() {
-        return unsupported(requested, known());
+        return unsupported(requested, revisions::known());
     }
     unsupported(requested, supported.iter().map(String::as_str))
 }
@@ -105,11 +105,6 @@ fn unsupported<'v>(requested: &str, supported: impl Iterator<Item = &'v str>) ->
         ("supported", supported),
         ("requested", Fragment::string(requested)),
     ])
-}
-
-pub(in crate::gate) fn known() -> impl Iterator<Item = &'static str> {
-    let known = rmcp::model::ProtocolVersion::KNOWN_VERSIONS.iter();
-    known.map(rmcp::model::ProtocolVersion::as_str)
 }
 
 /// When to come back, or that there is no coming back, for programs.
@@ -140,7 +135,7 @@ pub(super) fn limited(refusal: &Refusal, reference: &str) -> Option<Fragment> {
 
 /// What an agent must say it can do, as it would say it.
 pub(super) fn tasks_extension() -> Fragment {
-    let tasks = Fragment::object([(EXTENSION, Fragment::object([]))]);
+    let tasks = Fragment::object([(TASKS, Fragment::object([]))]);
     let capabilities = Fragment::object([("extensions", tasks)]);
     Fragment::object([("requiredCapabilities", capabilities)])
 }

@@ -7,17 +7,12 @@ use std::time::Duration;
 use super::memory::{KEPT_FOR, MAX_PARAMS};
 use crate::gate::asking::required::is_required;
 use crate::gate::forward::UpstreamFault;
-use crate::gate::identify::{FIRST_STATELESS, Identified, Role};
+use crate::gate::identify::{Identified, Role};
 use crate::gate::refuse::Refusal;
 use crate::gate::understand::Understood;
+use crate::mcp::{meta, revisions::FIRST_STATELESS};
 use crate::session::{Extension, Origin, Taken, Task};
 use crate::wire::{KnownMethod, Message, Side, Value};
-
-/// The `_meta` key that ties a message to a task (2025-11-25).
-const META_RELATED: &str = "io.modelcontextprotocol/related-task";
-
-/// What an agent must have said that it knows before a server may make a task of its call.
-pub(in crate::gate) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
 /// The longest id. It becomes a header.
 const MAX_ID: usize = 1024;
@@ -119,7 +114,9 @@ pub(super) fn named(identified: &Identified<'_>) -> Vec<String> {
 }
 
 pub(super) fn related(message: &Message) -> Option<String> {
-    let related = message.meta().and_then(|meta| meta.get(META_RELATED))?;
+    let related = message
+        .meta()
+        .and_then(|meta| meta.get(meta::RELATED_TASK))?;
     // What has no id is related to none that could be known.
     let id = related.get("taskId").and_then(Value::as_str);
     Some(id.unwrap_or_default().into_owned())
