@@ -46,7 +46,6 @@ pub mod drafts;
 // The only caller of the system clock.
 pub mod clock;
 // How much memory the process may take.
-pub mod mcp;
 pub mod memory;
 // What was written in `gate.toml`, and what it means.
 pub mod config;
@@ -64,5 +63,7 @@ pub mod shutdown;
 pub mod secret;
 // Invisible characters.
 pub mod unseen;
+// Keys and revisions of MCP.
+pub mod mcp;
 // JSON-RPC and MCP as bytes and names.
 pub mod wire;
