@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::audit::Body;
+use crate::wire::pointer_step;
 use crate::wire::{Document, JsonKind, Limits, Value};
 
 /// The most names of one kind; agents and servers choose them.
@@ -257,7 +258,7 @@ impl ToolUse {
                     // In a label, it would be each member.
                     self.is_overfull |= name == "*";
                     pointer.push('/');
-                    pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+                    pointer.push_str(&pointer_step(&name));
                     self.see(member, pointer, seen, kept);
                     pointer.truncate(length);
                 }

@@ -5,12 +5,13 @@ use tracing::error;
 use crate::session::{Origin, Taken, Waits};
 use crate::wire::{KnownMethod, Side, Stream};
 
+use super::arrival::AnswerTo;
 use super::asking::lending;
 use super::broken::{self, Fault};
 use super::decide::{Permit, Stop};
 use super::forward::{Agent, AgentGone, Upstream};
 use super::own::{AnswerId, OwnMessage, Stateless};
-use super::record::{AnswerTo, Trail};
+use super::record::Trail;
 use super::refuse::Refusal;
 use super::schemas::Unfit;
 use super::talk::Talk;

@@ -14,7 +14,7 @@ use crate::session::{Awaits, Extension, Session, Spoken, State, Turn};
 use crate::wire::{KnownMethod, Side, Value};
 
 use super::Gate;
-use super::decide::{Stop, called_tool};
+use super::decide::Stop;
 use super::extensions;
 use super::forward::{Agent, AgentGone, Upstream};
 use super::identify::Role;
@@ -184,7 +184,7 @@ pub(super) fn while_sampling(
     (lends, now): (Lends, Duration),
 ) -> Result<(), Stop> {
     let labels = snapshot.labels();
-    let of_tool = called_tool(understood).filter(|_| turn.answers == 0);
+    let of_tool = understood.called_tool().filter(|_| turn.answers == 0);
     let of_tool = of_tool.map(|tool| labels.permissions(tool));
     let role = &understood.identified.role;
     let of_method = extensions::method(role).map(|_| labels.unlabelled.permissions);

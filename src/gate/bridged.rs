@@ -7,11 +7,10 @@
 use std::sync::Arc;
 
 use crate::session::{Asker, Spoken};
-use crate::wire::{
-    ArrivalForm, Era, Id, KnownMethod, Method, Shape, Side, Stream, TraceContext, TransportHeaders,
-};
+use crate::wire::{ArrivalForm, Era, Id, KnownMethod, Method, Shape, Side, Stream};
 
 use super::Gate;
+use super::arrival::{Arrival, Source};
 use super::consent::note_roots;
 use super::decide::Stop;
 use super::forward::{Agent, AgentGone, Upstream};
@@ -19,7 +18,7 @@ use super::identify::{Identified, Role, Scene, asker};
 use super::leaks::Look;
 use super::own::{AnswerId, Occasion, OwnMessage};
 use super::panics::{self, Panicked};
-use super::record::{Came, Trail};
+use super::record::Trail;
 use super::refuse::Refusal;
 use super::talk::Talk;
 use super::understand;
@@ -32,30 +31,6 @@ pub enum Settled {
     Done,
     /// It was refused, and whoever asked has been told.
     Refused,
-}
-
-/// Where a message of the agent's came from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
-    pub stream: Stream,
-    /// The address, if it came over a network.
-    pub peer: Option<std::net::IpAddr>,
-    /// What the HTTP request says of a trace that brought it.
-    pub trace: Option<TraceContext>,
-    /// What else it says of it.
-    pub carrier: TransportHeaders,
-}
-
-impl Source {
-    /// A message that no HTTP request has brought.
-    pub fn on(stream: Stream) -> Self {
-        Self {
-            stream,
-            peer: None,
-            trace: None,
-            carrier: TransportHeaders::default(),
-        }
-    }
 }
 
 impl Gate {
@@ -169,8 +144,8 @@ impl Gate {
     }
 
     fn begin_from<U, A>(&self, talk: &Talk<U, A>, source: Source) -> Trail {
-        let came = Came::with(&source, Side::Agent, self.clock.elapsed());
-        Trail::begin(talk, came).carried_by(source.carrier)
+        let arrival = Arrival::with(&source, Side::Agent, self.clock.elapsed());
+        Trail::begin(talk, arrival).carried_by(source.carrier)
     }
 
     /// The steps of the path that are left; yields the answer.

@@ -9,9 +9,9 @@ use crate::policy::{ListDependency, PolicySnapshot};
 use crate::wire::{Fragment, KnownMethod, Value};
 
 use super::Gate;
+use super::edits::Rewrite;
 use super::identify::Role;
 use super::kept::KEPT_FOR_MS;
-use super::oblige::Rewrite;
 use super::page::Shape;
 use super::shortening::Shortening;
 use super::understand::Understood;

@@ -15,7 +15,6 @@ use crate::policy::{
 };
 use crate::wire::{Fragment, Value};
 
-use super::decide::called_tool;
 use super::refuse::Refusal;
 use super::resources;
 use super::understand::{About, Doing, Question, Understood};
@@ -110,7 +109,7 @@ pub(super) fn due(
     if !asks_for(&Obligation::CanonicalPaths, allowances) {
         return Ok(CanonicalPaths::new());
     }
-    let Some(name) = called_tool(understood) else {
+    let Some(name) = understood.called_tool() else {
         return Ok(CanonicalPaths::new());
     };
     if let Some(pointer) = &understood.followed.astray {

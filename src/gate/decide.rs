@@ -8,8 +8,8 @@ use crate::policy::PolicySnapshot;
 use crate::policy::{Action, Facts};
 use crate::policy::{AllowDecision, Decision, Denial, DenialCause};
 use crate::policy::{Principal, Resource, Tool, UseTime};
-use crate::session::{Offer, Session, Target};
-use crate::wire::{ArrivalForm, Edits, KnownMethod, Side, Stream};
+use crate::session::{Offer, Session};
+use crate::wire::{ArrivalForm, Edits, Side, Stream};
 
 use super::canonical::{self, Respelled};
 use super::consent::Asking;
@@ -190,7 +190,7 @@ pub(super) fn decide(
             }
         }
     }
-    if let Some(name) = called_tool(understood) {
+    if let Some(name) = understood.called_tool() {
         // A call that is permitted could still be of a tool that may not be listed.
         if !listed(&pins.tool(name, snapshot), scene, snapshot, now) {
             return Err(unknown_tool(name, Hidden::NotListed).into());
@@ -288,26 +288,6 @@ pub(super) fn visible_in(
         .collect()
 }
 
-/// The tool that a request calls.
-pub(super) fn called_tool<'u>(understood: &'u Understood<'_>) -> Option<&'u str> {
-    let calls = matches!(
-        understood.identified.role,
-        Role::Request {
-            method: KnownMethod::ToolsCall,
-            ..
-        }
-    );
-    asked_tool(understood).filter(|_| calls)
-}
-
-/// The tool that a request is about: one that is called, or was called when a task began.
-pub(super) fn asked_tool<'u>(understood: &'u Understood<'_>) -> Option<&'u str> {
-    match (&understood.identified.role, &understood.target) {
-        (Role::Request { .. }, Target::Tool(name)) => Some(name),
-        _ => None,
-    }
-}
-
 /// A tool that the agent cannot see is answered as one that does not exist, and the answer for a
 /// visible one must not come before it is known that the tool exists.
 fn denied(
@@ -322,7 +302,7 @@ fn denied(
         scene,
         now,
     } = readers;
-    let Some(name) = called_tool(understood) else {
+    let Some(name) = understood.called_tool() else {
         return Refusal::denied(denial).into();
     };
     let tool = [Resource::Tool(&pins.tool(name, snapshot))];

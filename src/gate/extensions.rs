@@ -8,6 +8,7 @@ use crate::mcp::revisions::FIRST_STATELESS;
 use crate::policy::{CanonicalPathError, CanonicalPaths, ExtensionMethod};
 use crate::session::{Origin, Target};
 use crate::unseen::misleads;
+use crate::wire::pointer_step;
 use crate::wire::{Extensions, JsonKind, KnownMethod, ListedMethod, Message, Value};
 
 use super::arguments::{MAX_POINTER_BYTES, leaves};
@@ -223,7 +224,7 @@ impl Path<'_> {
             pointer.push('/');
             match step {
                 Step::Member(name) => {
-                    pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+                    pointer.push_str(&pointer_step(name));
                 }
                 Step::Item(index) => pointer.push_str(&index.to_string()),
             }

@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use crate::mcp::meta;
 use crate::session::{Admitted, Exchange, News, Session, State};
+use crate::wire::pointer_step;
 use crate::wire::{Document, Id, KnownMethod, Limits, Message, Side, Value};
 
+use super::edits::Removal;
 use super::forward::UpstreamFault;
 use super::identify::{Identified, Role};
 use super::listening;
-use super::oblige::Removal;
 use super::refuse::Refusal;
 use super::resources::Kind;
 use super::sent::Sent;
@@ -91,7 +92,7 @@ pub(super) fn unasked<'m>(
     let asked = Document::decode(filter.as_bytes(), &limits).map_err(|_| Refusal::Stray)?;
     let mut found = Vec::new();
     for (member, granted) in said(identified.message) {
-        let place = format!("/params/notifications/{}", escaped(&member));
+        let place = format!("/params/notifications/{}", pointer_step(&member));
         let wanted = asked.root().get(&member);
         match wanted {
             _ if says_nothing(granted) => {}
@@ -176,9 +177,4 @@ fn removal(item: Value<'_>, pointer: String) -> Removal<'_> {
         pointer,
         because: "it was not asked for".to_owned(),
     }
-}
-
-/// RFC 6901.
-fn escaped(member: &str) -> String {
-    member.replace('~', "~0").replace('/', "~1")
 }

@@ -17,8 +17,8 @@ use crate::wire::{
     self, ArrivalForm, Extensions, Id, KnownMethod, Message, Method, Shape, Side, Stream, Value,
 };
 
+use super::arrival::{Arrival, Waited};
 use super::extensions;
-use super::record::{Came, Waited};
 use super::refuse::{Modern, Refusal};
 use super::remember::client;
 
@@ -77,18 +77,18 @@ pub(super) struct Scene {
 /// Finds the place of a message in its session.
 pub(super) fn identify<'m>(
     message: &'m Message,
-    came: Came,
+    arrival: Arrival,
     session: &Session,
     kept: Kept,
     (extensions, max_in_flight): (&Extensions, usize),
 ) -> Result<Identified<'m>, Refusal> {
-    let Came {
+    let Arrival {
         from,
         stream,
         form,
         waited,
         ..
-    } = came;
+    } = arrival;
     let mut state = session.state();
     let (role, spoken) = match message.shape() {
         Shape::Request { id, method } => {
@@ -100,7 +100,7 @@ pub(super) fn identify<'m>(
             let asker = asker(session, from, id, stream);
             admissible(&state, from, &asker, max_in_flight)?;
             if from == Side::Agent && session.is_shared() {
-                leaves_places(&state.to_upstream, came.peer, max_in_flight)?;
+                leaves_places(&state.to_upstream, arrival.peer, max_in_flight)?;
             }
             (
                 Role::Request {
@@ -148,7 +148,7 @@ pub(super) fn identify<'m>(
     }
     scene.peer = match &role {
         Role::Reply(taken) => taken.exchange.peer,
-        Role::Request { .. } | Role::Notification { .. } => came.peer,
+        Role::Request { .. } | Role::Notification { .. } => arrival.peer,
     };
     // Without a handshake each request says who sends it, and its reply is for the same.
     if matches!(state.lifecycle, Lifecycle::New) {

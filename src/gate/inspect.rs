@@ -9,7 +9,6 @@ use crate::wire::{KnownMethod, Message, Side, Value};
 
 use super::asking::{self, required};
 use super::failures::is_fatal;
-use super::forward::UpstreamFault;
 use super::identify::{Identified, Role};
 use super::leaks::Look;
 use super::links::Followed;
@@ -96,10 +95,12 @@ pub(super) fn revision_of_session(initialized: &Message) -> Result<Cow<'_, str>,
         return Ok(version);
     }
     if version.is_empty() {
-        return Err(bad("it answers `initialize` without a version"));
+        return Err(Refusal::bad_reply(
+            "it answers `initialize` without a version",
+        ));
     }
     let named: String = version.chars().take(64).collect();
-    Err(bad(&format!(
+    Err(Refusal::bad_reply(&format!(
         "it answers `initialize` with the version `{}`, which the gate does not speak",
         named.escape_debug()
     )))
@@ -155,14 +156,16 @@ fn input_requests<'m>(identified: &Identified<'m>) -> Result<Vec<Question<'m>>, 
     );
     if !known && !identified.of_listed_type {
         // An unknown kind is not a result (MCP 2026-07-28).
-        return Err(bad("its `resultType` is not one that the gate knows"));
+        return Err(Refusal::bad_reply(
+            "its `resultType` is not one that the gate knows",
+        ));
     }
     // Judged wherever they stand: a peer might answer them whatever the kind says.
     let Some(requests) = result.get("inputRequests") else {
         return Ok(Vec::new());
     };
     if !requests.is_object() || requests.len() > MAX_INPUT_REQUESTS {
-        return Err(bad(
+        return Err(Refusal::bad_reply(
             "its `inputRequests` are not an object of at most 32 members",
         ));
     }
@@ -185,7 +188,11 @@ fn input_request<'m>(
         "sampling/createMessage" => (KnownMethod::CreateMessage, sample(params)),
         "elicitation/create" => (KnownMethod::Elicit, asking::elicit(params)),
         "roots/list" => (KnownMethod::RootsList, Doing::ListRoots),
-        _ => return Err(bad("it asks the agent for a method that cannot be asked")),
+        _ => {
+            return Err(Refusal::bad_reply(
+                "it asks the agent for a method that cannot be asked",
+            ));
+        }
     };
     method.check_params(params)?;
     asking::negotiated(method, &identified.scene.spoken, params)?;
@@ -194,10 +201,6 @@ fn input_request<'m>(
         about: About::Client,
         doing,
     })
-}
-
-pub(super) fn bad(problem: &str) -> Refusal {
-    UpstreamFault::BadReply(problem.to_owned()).into()
 }
 
 /// What a server wants of the agent's model.

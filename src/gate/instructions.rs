@@ -4,8 +4,8 @@ use crate::policy::{Pinning, PolicySnapshot};
 use crate::wire::{KnownMethod, Value};
 
 use super::drift::Drift;
+use super::edits::Removal;
 use super::identify::Role;
-use super::oblige::Removal;
 use super::pin::Pins;
 use super::understand::Understood;
 

@@ -14,12 +14,13 @@ use crate::session::{Kept, Place, Readiness, Run, Session, StoreFault};
 use crate::wire::{KnownMethod, Message, Shape, Side, Stream};
 
 use super::Gate;
+use super::arrival::{AnswerTo, Arrival};
 use super::decide::{Permit, Stop};
 use super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
 use super::identify::Role;
 use super::own::{Occasion, OwnMessage};
 use super::passage::Carried;
-use super::record::{AnswerTo, Came, Trail};
+use super::record::Trail;
 use super::talk::Talk;
 use super::understand::Understood;
 pub(super) use left::leads_nowhere;
@@ -52,16 +53,16 @@ impl Gate {
     pub(super) async fn take_to_its_place<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
-        came: Came,
+        arrival: Arrival,
         frame: &[u8],
         trail: &mut Trail,
     ) -> Result<(), AgentGone> {
         self.keep_apart(talk).await?;
-        if !until_arrived(talk, came, frame, trail).await {
+        if !until_arrived(talk, arrival, frame, trail).await {
             return Ok(());
         }
         trail.is_within(talk);
-        let taken = self.take_through(talk, came, frame, trail).await;
+        let taken = self.take_through(talk, arrival, frame, trail).await;
         // It may have raised the level.
         taken.and(self.keep_apart(talk).await)
     }
@@ -139,22 +140,22 @@ impl Gate {
     pub(super) async fn judge_there<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
-        came: Came,
+        arrival: Arrival,
         frame: &[u8],
         trail: &mut Trail,
     ) -> Result<(), AgentGone> {
-        if came.from == Side::Upstream {
-            return Box::pin(self.handle_left(talk, came.stream, came.form, frame)).await;
+        if arrival.from == Side::Upstream {
+            return Box::pin(self.handle_left(talk, arrival.stream, arrival.form, frame)).await;
         }
         self.move_apart(talk).await?;
-        if !until_arrived(talk, came, frame, trail).await {
+        if !until_arrived(talk, arrival, frame, trail).await {
             return Ok(());
         }
         // The isolated server may refuse it; the rate is charged all the same.
         let counted = std::mem::take(&mut trail.counted);
-        trail.begin_anew(talk, came);
+        trail.begin_anew(talk, arrival);
         trail.counted = counted;
-        self.take_through(talk, came, frame, trail).await
+        self.take_through(talk, arrival, frame, trail).await
     }
 
     /// The same for a message that has its decision: its session has moved while that was recorded.

@@ -26,7 +26,6 @@ use super::ratchet::{self, Judged};
 use super::record::Trail;
 use super::refuse::Refusal;
 use super::resources;
-use super::rounds::owner;
 use super::settings::Excerpts;
 use super::shadow;
 use super::talk::Talk;
@@ -232,7 +231,7 @@ impl Gate {
         let whole = self
             .kept
             .0
-            .get(owner(&identified.scene.agent), &asked.name, now);
+            .get(&identified.scene.agent.id, &asked.name, now);
         let target = Target::Resource(asked.uri.clone());
         let Some(whole) = whole else {
             trail.asks(&target, message, self.content_recorder(snapshot));

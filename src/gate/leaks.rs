@@ -14,7 +14,6 @@ use crate::wire::{Message, Side, Value};
 use super::Gate;
 use super::handles::{self, Handles};
 use super::identify::Identified;
-use super::inspect;
 use super::page::Looked;
 use super::refuse::Refusal;
 use super::schemas::Unfit;
@@ -152,7 +151,7 @@ pub(super) fn received<'m>(
     let rules = found.strings.iter().flat_map(|leak| leak.rules.clone());
     match secrets.received {
         Treatment::Redact => match found.names.first() {
-            Some(rule) => Err(inspect::bad(&format!(
+            Some(rule) => Err(Refusal::bad_reply(&format!(
                 "the name of a member shows a credential (`{rule}`)"
             ))),
             None => Ok(Received {

@@ -16,7 +16,6 @@ use crate::wire::Side;
 
 use super::Gate;
 use super::canonical::{ARGUMENTS, Respelled};
-use super::decide::called_tool;
 use super::record::Trail;
 use super::refuse::Refusal;
 use super::resources;
@@ -206,7 +205,7 @@ fn note(
             followed.elsewhere.insert(pointer, place.clone());
         }
     };
-    if called_tool(understood).is_some() {
+    if understood.called_tool().is_some() {
         let questions = understood.questions.iter();
         for (pointer, text) in questions.flat_map(|it| named(it, snapshot, symlinks)) {
             note(format!("{ARGUMENTS}{pointer}"), &text);

@@ -10,9 +10,9 @@ use crate::policy::{Decision, Denial, DenialCause, PolicySnapshot};
 use crate::session::Session;
 use crate::wire::{KnownMethod, Value};
 
+use super::edits::Removal;
 use super::granted;
 use super::identify::Role;
-use super::oblige::Removal;
 use super::record::Trail;
 use super::refuse::Refusal;
 use super::resources::{self, Kind};

@@ -14,11 +14,11 @@ use crate::wire::{KnownMethod, Message, Value};
 
 use super::decide::visible_in;
 use super::drift::{self, Drift};
+use super::edits::Removal;
 use super::forward::UpstreamFault;
 use super::identify::{Role, Scene};
 use super::instructions;
 use super::names::Readers;
-use super::oblige::Removal;
 use super::page::{ListKind, Reading, Shape};
 use super::pin::{self, Pins};
 use super::refuse::Refusal;

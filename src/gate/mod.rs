@@ -4,6 +4,7 @@ mod again;
 mod answer;
 pub mod apart;
 mod arguments;
+mod arrival;
 mod asking;
 mod bridged;
 mod broken;
@@ -13,7 +14,9 @@ mod catalogue;
 mod consent;
 mod cursors;
 mod decide;
+mod digest;
 mod drift;
+mod edits;
 mod eras;
 mod excerpts;
 mod exchange;
@@ -89,6 +92,7 @@ use crate::policy::PolicyStore;
 use crate::session::Awaits;
 use crate::wire::{ArrivalForm, Side, Stream};
 
+use arrival::Arrival;
 use broken::Broken;
 use consent::Along;
 use decide::Stop;
@@ -97,15 +101,16 @@ use isolate::has_left_since;
 use kept::Kept;
 use ratchet::Ratchet;
 use rates::Pace;
-use record::{Came, Trail};
+use record::Trail;
 use rounds::Rounds;
 use schemas::KnownSchemas;
 use seen::Seen;
 use tasks::Tasks;
 use unlisted::Unlisted;
 
+pub use arrival::Source;
 pub use asking::{Lends, Unaskable};
-pub use bridged::{Settled, Source};
+pub use bridged::Settled;
 pub use consent::Unconsented;
 pub use decide::Permit;
 pub use eras::{Eras, Lack};
@@ -201,8 +206,8 @@ impl Gate {
         frame: &[u8],
     ) -> Result<(), AgentGone> {
         let at = self.clock.elapsed();
-        let came = Came::with(&Source::on(stream), from, at);
-        self.handle_since(talk, came, frame).await
+        let arrival = Arrival::with(&Source::on(stream), from, at);
+        self.handle_since(talk, arrival, frame).await
     }
 
     /// The same for a frame of the upstream's that came in this form: what answers the agent goes on
@@ -217,8 +222,8 @@ impl Gate {
         form: ArrivalForm,
         frame: &[u8],
     ) -> Result<(), AgentGone> {
-        let came = Came::of_the_server(stream, form, self.clock.elapsed());
-        self.handle_since(talk, came, frame).await
+        let arrival = Arrival::of_the_server(stream, form, self.clock.elapsed());
+        self.handle_since(talk, arrival, frame).await
     }
 
     /// The same for a frame of the agent's that came over a network.
@@ -231,47 +236,47 @@ impl Gate {
         source: Source,
         frame: &[u8],
     ) -> Result<(), AgentGone> {
-        let came = Came::with(&source, Side::Agent, self.clock.elapsed());
-        let mut trail = Trail::begin(talk, came).carried_by(source.carrier);
-        self.handle_on(talk, came, frame, &mut trail).await
+        let arrival = Arrival::with(&source, Side::Agent, self.clock.elapsed());
+        let mut trail = Trail::begin(talk, arrival).carried_by(source.carrier);
+        self.handle_on(talk, arrival, frame, &mut trail).await
     }
 
     /// The same for a frame that came earlier.
     async fn handle_since<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
-        came: Came,
+        arrival: Arrival,
         frame: &[u8],
     ) -> Result<(), AgentGone> {
-        let mut trail = Trail::begin(talk, came);
-        self.handle_on(talk, came, frame, &mut trail).await
+        let mut trail = Trail::begin(talk, arrival);
+        self.handle_on(talk, arrival, frame, &mut trail).await
     }
 
     /// The same for one of which something is known already.
     async fn handle_on<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
-        came: Came,
+        arrival: Arrival,
         frame: &[u8],
         trail: &mut Trail,
     ) -> Result<(), AgentGone> {
         let _in_hand = talk.session.take_in_hand();
-        self.take(talk, came, frame, trail).await?;
+        self.take(talk, arrival, frame, trail).await?;
         self.after(talk, trail).await
     }
 
     async fn take<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
-        came: Came,
+        arrival: Arrival,
         frame: &[u8],
         trail: &mut Trail,
     ) -> Result<(), AgentGone> {
         match self.settings.isolate_from {
-            Some(_) if came.from == Side::Agent => {
-                Box::pin(self.take_to_its_place(talk, came, frame, trail)).await
+            Some(_) if arrival.from == Side::Agent => {
+                Box::pin(self.take_to_its_place(talk, arrival, frame, trail)).await
             }
-            Some(_) | None => self.take_through(talk, came, frame, trail).await,
+            Some(_) | None => self.take_through(talk, arrival, frame, trail).await,
         }
     }
 
@@ -279,11 +284,11 @@ impl Gate {
     async fn take_through<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
-        came: Came,
+        arrival: Arrival,
         frame: &[u8],
         trail: &mut Trail,
     ) -> Result<(), AgentGone> {
-        let passed = Box::pin(self.pass_in_room(talk, came, frame, trail)).await;
+        let passed = Box::pin(self.pass_in_room(talk, arrival, frame, trail)).await;
         // Gives the room back: the receiver may be slow.
         trail.room = None;
         // What a person is asked about is paid for like what they said no to; its call comes later.
@@ -314,7 +319,7 @@ impl Gate {
                 let mut asking = Box::pin(self.ask_people(talk, frame, trail, *asking));
                 apart::steps(frame.len(), asking.as_mut()).await
             }
-            Stop::Elsewhere => Box::pin(self.judge_there(talk, came, frame, trail)).await,
+            Stop::Elsewhere => Box::pin(self.judge_there(talk, arrival, frame, trail)).await,
             Stop::Settled => Ok(()),
             Stop::AgentGone => Err(AgentGone),
         }

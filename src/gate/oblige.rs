@@ -6,10 +6,12 @@ use std::ops::Range;
 
 use crate::audit::{self, Finding, Redactor};
 use crate::policy::{CanonicalPathError, Obligation, PolicySnapshot, Roots, SessionSensitivity};
+use crate::wire::pointer_step;
 use crate::wire::{Edits, Fragment, Limits, Message, Side, Value};
 
 use super::canonical::{self, Respelled, value_at};
 use super::decide::{Allowed, Permit};
+use super::edits::{Removal, Rewrite};
 use super::excerpts;
 use super::guises;
 use super::handles::{self, Handles};
@@ -40,25 +42,6 @@ pub(super) struct Obliged {
 
 /// What the audit says of a secret of the configuration's own.
 const OWN_SECRET: &str = "configuration_secret";
-
-/// An item that a list does not show, and why.
-#[derive(Debug)]
-pub(super) struct Removal<'m> {
-    pub(super) item: Value<'m>,
-    /// Where it was (RFC 6901).
-    pub(super) pointer: String,
-    pub(super) because: String,
-}
-
-/// A hint that says something else from here on, and why.
-#[derive(Debug)]
-pub(super) struct Rewrite<'m> {
-    pub(super) value: Value<'m>,
-    pub(super) with: Fragment,
-    /// Where it stands (RFC 6901).
-    pub(super) pointer: &'static str,
-    pub(super) because: &'static str,
-}
 
 /// What the steps before want changed.
 #[derive(Debug, Default)]
@@ -224,7 +207,7 @@ fn carried_out<'m>(
                 if let Some(value) = meta.and_then(|meta| meta.get(key)) {
                     edits.remove(value);
                     notes.push(audit::Edit {
-                        pointer: format!("{place}/_meta/{}", escaped(key)).into(),
+                        pointer: format!("{place}/_meta/{}", pointer_step(key)).into(),
                         op: audit::EditOp::Remove,
                         reason: Some(obligation.to_string().into()),
                     });
@@ -330,10 +313,6 @@ fn meta_of(message: &Message) -> (&'static str, Option<Value<'_>>) {
         "/result"
     };
     (place, message.meta())
-}
-
-pub(super) fn escaped(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
 }
 
 /// Whether a text shows a secret as it is.

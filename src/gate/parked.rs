@@ -10,11 +10,11 @@ use crate::session::{Asker, Attempt, Awaits, Lifecycle, Parked, Session};
 use crate::wire::{Message, Method, Side};
 
 use super::Gate;
-use super::bridged::Source;
+use super::arrival::{AnswerTo, Arrival, Source};
 use super::consent::Brought;
 use super::eras::Awaited;
 use super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
-use super::record::{AnswerTo, Came, Trail};
+use super::record::Trail;
 use super::refuse::Refusal;
 use super::talk::Talk;
 
@@ -117,15 +117,15 @@ impl Gate {
             if parked.cancelled || parked.deadline <= self.clock.elapsed() {
                 self.end_parked(talk, &parked, Over::Time).await?;
             } else {
-                let came = came(&parked);
-                let mut trail = Trail::begin(talk, came)
+                let arrival = came(&parked);
+                let mut trail = Trail::begin(talk, arrival)
                     .known_as(Arc::clone(&parked.reference))
                     .carried_by(parked.carrier.clone());
                 trail.belongs_to(&parked.correlation);
                 trail.comes_again(&parked);
                 self.take_along(&parked, &mut trail);
                 self.owes(&talk.session, &mut trail);
-                self.handle_on(talk, came, &parked.frame, &mut trail)
+                self.handle_on(talk, arrival, &parked.frame, &mut trail)
                     .await?;
             }
         }
@@ -200,13 +200,13 @@ impl Gate {
     }
 }
 
-fn came(parked: &Parked) -> Came {
+fn came(parked: &Parked) -> Arrival {
     let source = Source {
         peer: parked.peer,
         trace: parked.trace,
         ..Source::on(parked.stream)
     };
-    Came::with(&source, Side::Agent, parked.started)
+    Arrival::with(&source, Side::Agent, parked.started)
 }
 
 impl Trail {

@@ -6,6 +6,7 @@ use crate::policy::{PolicySnapshot, SessionSensitivity};
 use crate::session::{Asker, Kept, Page, Place, Session};
 use crate::wire::{Message, Side};
 
+use super::arrival::Arrival;
 use super::asking::lending;
 use super::decide::{Permit, Stop};
 use super::drift::Drift;
@@ -15,7 +16,7 @@ use super::isolate::{has_left_since, leads_nowhere};
 use super::listing::Listing;
 use super::oblige::Wanted;
 use super::pin::Pins;
-use super::record::{Came, Trail};
+use super::record::Trail;
 use super::refuse::Refusal;
 use super::route::{Route, Undone};
 use super::sent::Sent;
@@ -44,11 +45,11 @@ impl Gate {
     pub(super) async fn pass<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
-        came: Came,
+        arrival: Arrival,
         frame: &[u8],
         trail: &mut Trail,
     ) -> Result<(), Stop> {
-        let from = came.from;
+        let from = arrival.from;
         let session = &talk.session;
         let now = self.circumstances(session);
         let begun = self.place(talk, from);
@@ -57,7 +58,7 @@ impl Gate {
         let message = self.decode(talk, from, frame, trail)?;
         let message = self.inward(message, from, &current, trail)?;
         let (kept, fault) = self.held_by(talk, from, &message, trail).await?;
-        let identified = self.identify(&message, came, session, kept, &current)?;
+        let identified = self.identify(&message, arrival, session, kept, &current)?;
         trail.identified(talk, &identified, from);
         let identified = match identified.asked_by_peer() {
             Ok(identified) => identified,
@@ -233,7 +234,7 @@ impl Gate {
     fn identify<'m>(
         &self,
         message: &'m Message,
-        came: Came,
+        arrival: Arrival,
         session: &Session,
         kept: Kept,
         current: &PolicySnapshot,
@@ -241,7 +242,7 @@ impl Gate {
         let most = self.terms(current).max_in_flight;
         identify::identify(
             message,
-            came,
+            arrival,
             session,
             kept,
             (&self.settings.extensions, most),

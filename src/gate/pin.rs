@@ -9,7 +9,7 @@ use crate::policy::{DefinitionFingerprint, Pin, Pinning, PolicySnapshot, Tool};
 use crate::session::{Offer, PageItem, Session};
 use crate::wire::{Definition, Value};
 
-use super::decide::{Stop, asked_tool};
+use super::decide::Stop;
 use super::forward::UpstreamFault;
 use super::seen::Seen;
 use super::settings::{Level, ToolNames};
@@ -142,7 +142,7 @@ pub(super) fn pin(
     if !snapshot.lock().pins() && !snapshot.looks_for().flags {
         return Ok(());
     }
-    if let Some(name) = asked_tool(understood) {
+    if let Some(name) = understood.asked_tool() {
         // The lock is given back before any arm takes it again.
         let offer = pins.session.state().tools.offers(name);
         match offer {

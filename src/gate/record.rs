@@ -23,7 +23,7 @@ use crate::mcp::meta;
 use crate::memory::Reservation;
 use crate::policy::{PolicySnapshot, Reason, SessionSensitivity};
 use crate::session::{
-    Agreed, Asker, Attempt, CallFacts, Lifecycle, Offered, Origin, Parked, Run, Session, Target,
+    Agreed, Attempt, CallFacts, Lifecycle, Offered, Origin, Parked, Run, Session, Target,
 };
 use crate::wire::{
     ArrivalForm, KnownMethod, Message, Shape, Side, Span, Stream, TraceContext, TraceState,
@@ -32,7 +32,7 @@ use crate::wire::{
 
 use self::content::ContentRecorder;
 use super::Gate;
-use super::bridged::Source;
+use super::arrival::{AnswerTo, Arrival, Waited};
 use super::consent::Brought;
 use super::decide::Allowed;
 use super::failures::Ends;
@@ -45,28 +45,6 @@ use super::sent::Sent;
 use super::settings::Settings;
 use super::talk::Talk;
 use super::understand::Understood;
-
-/// How a message came.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Came {
-    pub(super) from: Side,
-    pub(super) stream: Stream,
-    pub(super) form: ArrivalForm,
-    /// The address that it came from, if it came over a network.
-    pub(super) peer: Option<IpAddr>,
-    /// What the HTTP request says of a trace that brought it.
-    pub(super) trace: Option<TraceContext>,
-    /// Time since the clock was made.
-    pub(super) at: Duration,
-    pub(super) waited: Waited,
-}
-
-/// Whether a message is a reply that has waited, and with it its request, which has this id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Waited {
-    No,
-    ForAPerson(u64),
-}
 
 /// One message on its way through the gate.
 #[derive(Debug)]
@@ -125,49 +103,9 @@ pub(super) struct Trail {
     record: Record,
 }
 
-/// Who is told when a message does not pass.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum AnswerTo {
-    Nobody,
-    /// The one who asked, under its own id.
-    Asker(Side, Asker),
-    /// The one who waits for the reply that the message was to be, under its own id.
-    Waiting(Side, Asker),
-    /// The sender of something whose id could not be read.
-    Unreadable,
-}
-
-impl Came {
-    /// From the server, which has no address.
-    pub(super) fn of_the_server(stream: Stream, form: ArrivalForm, at: Duration) -> Self {
-        Self {
-            from: Side::Upstream,
-            stream,
-            form,
-            peer: None,
-            trace: None,
-            at,
-            waited: Waited::No,
-        }
-    }
-
-    /// Whole, as everything that an agent sends.
-    pub(super) fn with(source: &Source, from: Side, at: Duration) -> Self {
-        Self {
-            from,
-            stream: source.stream,
-            form: ArrivalForm::Whole,
-            peer: source.peer,
-            trace: source.trace,
-            at,
-            waited: Waited::No,
-        }
-    }
-}
-
 impl Trail {
-    pub(super) fn begin<U, A>(talk: &Talk<U, A>, came: Came) -> Self {
-        let Came {
+    pub(super) fn begin<U, A>(talk: &Talk<U, A>, arrival: Arrival) -> Self {
+        let Arrival {
             from,
             stream,
             peer,
@@ -175,7 +113,7 @@ impl Trail {
             at,
             form: _,
             waited: _,
-        } = came;
+        } = arrival;
         let reference = talk.next_reference();
         let record = Record::new(Kind::MalformedMessage)
             .within(&talk.scope())
@@ -224,8 +162,8 @@ impl Trail {
 
     /// The message is judged as if it had just come: what was found out about it is forgotten, but
     /// for what it brings of a person's consent.
-    pub(super) fn begin_anew<U, A>(&mut self, talk: &Talk<U, A>, came: Came) {
-        let begun = self.of_the_same(talk, came);
+    pub(super) fn begin_anew<U, A>(&mut self, talk: &Talk<U, A>, arrival: Arrival) {
+        let begun = self.of_the_same(talk, arrival);
         *self = Self {
             brought: std::mem::take(&mut self.brought),
             agreed: self.agreed.take(),
@@ -235,8 +173,8 @@ impl Trail {
 
     /// Of the same message before anything is known of it but what came with it: the name under which
     /// the audit knows it, and what headers said.
-    pub(super) fn of_the_same<U, A>(&self, talk: &Talk<U, A>, came: Came) -> Self {
-        let mut begun = Self::begin(talk, came).known_as(Arc::clone(&self.reference));
+    pub(super) fn of_the_same<U, A>(&self, talk: &Talk<U, A>, arrival: Arrival) -> Self {
+        let mut begun = Self::begin(talk, arrival).known_as(Arc::clone(&self.reference));
         begun.record.consent.clone_from(&self.record.consent);
         begun.belongs_to(&self.correlation);
         Self {
@@ -321,7 +259,7 @@ impl Trail {
 
     /// What the gate says of its own accord.
     pub(super) fn own<U, A>(talk: &Talk<U, A>, occasion: &Occasion<'_>, started: Duration) -> Self {
-        let came = Came {
+        let arrival = Arrival {
             from: Side::Agent,
             stream: Stream::MAIN,
             form: ArrivalForm::Whole,
@@ -330,7 +268,7 @@ impl Trail {
             at: started,
             waited: Waited::No,
         };
-        let mut trail = Self::begin(talk, came);
+        let mut trail = Self::begin(talk, arrival);
         let method = occasion.method();
         trail.answer_to = AnswerTo::Nobody;
         trail.method = Some(method);

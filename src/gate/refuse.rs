@@ -225,6 +225,11 @@ pub struct ErrorAnswer {
 }
 
 impl Refusal {
+    /// A reply of the server that is none.
+    pub(super) fn bad_reply(problem: &str) -> Self {
+        UpstreamFault::BadReply(problem.to_owned()).into()
+    }
+
     /// What the refused party is told. Never rule text: the audit has the reasons, and `reference`
     /// leads an operator to them.
     pub fn answer(&self, to: Side, reference: &str) -> ErrorAnswer {

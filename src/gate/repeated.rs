@@ -6,7 +6,6 @@
 use crate::session::Session;
 use crate::wire::{Limits, Message, MirroredHeaders};
 
-use super::decide::called_tool;
 use super::refuse::Refusal;
 use super::schemas::Unfit;
 use super::understand::Understood;
@@ -22,7 +21,7 @@ pub(super) fn check(
     frame: &[u8],
     limits: &Limits,
 ) -> Result<(), Refusal> {
-    let (Some(name), Some(repeated)) = (called_tool(understood), repeated) else {
+    let (Some(name), Some(repeated)) = (understood.called_tool(), repeated) else {
         return Ok(());
     };
     let offered = session.state().tools.defined(name);

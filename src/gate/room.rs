@@ -5,13 +5,14 @@ use serde::de::{Deserializer, IgnoredAny};
 
 use crate::wire::{self, Side};
 
+use super::arrival::{AnswerTo, Arrival, Waited};
 use super::decide::Stop;
 use super::forward::{Agent, Upstream};
 use super::isolate::has_left_since;
 use super::oblige;
 use super::panics;
 use super::rates::Counted;
-use super::record::{AnswerTo, Came, Trail, Waited};
+use super::record::Trail;
 use super::refuse::Refusal;
 use super::talk::Talk;
 use super::{Gate, apart};
@@ -26,17 +27,17 @@ impl Gate {
     pub(super) async fn pass_in_room<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
-        came: Came,
+        arrival: Arrival,
         frame: &[u8],
         trail: &mut Trail,
     ) -> Result<(), Stop> {
-        let then = match came.from {
+        let then = match arrival.from {
             Side::Agent => talk.session.run(),
             Side::Upstream => trail.run,
         };
-        let most_values = self.limits(came.from).max_nodes;
+        let most_values = self.limits(arrival.from).max_nodes;
         trail.room = self.memory.room_to_judge(frame, most_values).await;
-        if let Waited::ForAPerson(minted) = came.waited
+        if let Waited::ForAPerson(minted) = arrival.waited
             && !talk.session.state().to_upstream.has_replied(minted)
         {
             return Err(Stop::Settled);
@@ -46,12 +47,12 @@ impl Gate {
             return Err(Stop::Elsewhere);
         }
         if trail.room.is_none() {
-            self.unjudged(talk, came, frame, trail);
+            self.unjudged(talk, arrival, frame, trail);
             return Err(Refusal::NoMemory.into());
         }
         // It is counted once it is known what it is.
         trail.counted = Counted::No;
-        let passing = Box::pin(self.pass(talk, came, frame, trail));
+        let passing = Box::pin(self.pass(talk, arrival, frame, trail));
         // The wait for room stays outside: each message that waits would be woken on a thread of its own.
         let mut passing = Box::pin(panics::caught(passing));
         let passed = apart::steps(frame.len(), passing.as_mut()).await;
@@ -64,14 +65,14 @@ impl Gate {
     }
 
     /// Finds out which side gets the error for a message without room.
-    fn unjudged<U, A>(&self, talk: &Talk<U, A>, came: Came, frame: &[u8], trail: &mut Trail) {
-        if let Waited::ForAPerson(minted) = came.waited {
+    fn unjudged<U, A>(&self, talk: &Talk<U, A>, arrival: Arrival, frame: &[u8], trail: &mut Trail) {
+        if let Waited::ForAPerson(minted) = arrival.waited {
             trail.waited(talk, minted);
             return;
         }
         let (id, likeness) = apart::work(frame.len(), || wire::seems(frame));
-        trail.unread(talk, came.from, (id.as_ref(), likeness));
-        match (came.from, &id) {
+        trail.unread(talk, arrival.from, (id.as_ref(), likeness));
+        match (arrival.from, &id) {
             (Side::Upstream, Some(id)) => trail.asked_unread(talk, id, likeness),
             (Side::Agent, None) if tells(frame) => trail.answer_to = AnswerTo::Nobody,
             (Side::Agent, Some(_) | None) | (Side::Upstream, None) => {}

@@ -9,17 +9,16 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use sha2::{Digest as _, Sha256};
-
 use crate::mcp::revisions::FIRST_STATELESS;
-use crate::policy::Agent;
 use crate::session::{Agreed, Instance, Keep, Ledger, Origin, Taken, Target, TooLarge, Turn};
+use crate::wire::pointer_step;
 use crate::wire::{KnownMethod, Message, Side, Value};
 
 use super::consent::{KEY, KeptReply};
+use super::digest::{Digest, digest, digest_of};
+use super::edits::Removal;
 use super::forward::UpstreamFault;
 use super::identify::Role;
-use super::oblige::Removal;
 use super::refuse::Refusal;
 use super::understand::Understood;
 
@@ -31,8 +30,6 @@ const KEPT_FOR: Duration = Duration::from_hours(1);
 
 /// How many questions without a state are known of one request.
 const MAX_ASKED: usize = 64;
-
-pub(super) type Digest = [u8; 32];
 
 /// What was asked, by whom and for what: the other instance of a server did not ask it.
 #[derive(Debug, Default)]
@@ -123,7 +120,7 @@ impl Rounds {
         let state = state.and_then(Value::as_str);
         let bound_to = bound(&subject, state.as_deref());
         let key = (identified.scene.run.instance(), bound_to);
-        let known = self.0.get(owner(&identified.scene.agent), &key, now);
+        let known = self.0.get(&identified.scene.agent.id, &key, now);
         if state.is_some() && known.is_none() {
             return Err(Refusal::ForeignState);
         }
@@ -137,7 +134,7 @@ impl Rounds {
             } else {
                 standing.unasked.push(Removal {
                     item: answer,
-                    pointer: format!("/params/inputResponses/{}", super::oblige::escaped(&key)),
+                    pointer: format!("/params/inputResponses/{}", pointer_step(&key)),
                     because: "nothing of the kind was asked".to_owned(),
                 });
             }
@@ -230,7 +227,7 @@ impl Rounds {
         };
         let key = (scene.run.instance(), bound_to);
         // INVARIANT: an entry of 96 digests is never too large.
-        let _ = self.0.note(owner(&scene.agent), key, now, make);
+        let _ = self.0.note(&scene.agent.id, key, now, make);
         Some(bound_to)
     }
 }
@@ -264,7 +261,7 @@ impl Rounds {
         };
         let make = |_| (round, keep);
         let key = (reply.run().instance(), bound(subject, Some(state)));
-        self.0.note(owner(agent), key, now, make)
+        self.0.note(&agent.id, key, now, make)
     }
 }
 
@@ -283,7 +280,7 @@ impl<'u> Place<'u> {
         let state = identified.message.params()?.get("requestState")?.as_str()?;
         let subject = subject(method, &understood.target, identified.message);
         Some(Self {
-            owner: owner(&identified.scene.agent),
+            owner: &identified.scene.agent.id,
             key: (
                 identified.scene.run.instance(),
                 bound(&subject, Some(&state)),
@@ -367,24 +364,4 @@ fn bound(subject: &Digest, state: Option<&str>) -> Digest {
         Some(state) => digest_of([subject.as_slice(), b"state", state.as_bytes()]),
         None => digest_of([subject.as_slice(), b"none", b""]),
     }
-}
-
-/// Parts cannot be shifted: each has its length before it.
-fn digest_of<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> Digest {
-    let mut hash = Sha256::new();
-    for part in parts {
-        let length = u64::try_from(part.len()).unwrap_or(u64::MAX);
-        hash.update(length.to_be_bytes());
-        hash.update(part);
-    }
-    hash.finalize().into()
-}
-
-pub(super) fn digest(bytes: &[u8]) -> Digest {
-    Sha256::digest(bytes).into()
-}
-
-/// Whose states they are: the one that was proven to ask, whatever conversation it is in.
-pub(super) fn owner(agent: &Agent) -> &str {
-    &agent.id
 }

@@ -12,7 +12,6 @@ use crate::policy::{DefinitionFingerprint, Labels};
 use crate::session::{Offered, Session, Target};
 use crate::wire::{Document, KnownMethod, Limits, Message, Side, Value};
 
-use super::decide::called_tool;
 use super::identify::Role;
 use super::refuse::Refusal;
 use super::settings::{Guards, Level};
@@ -97,7 +96,7 @@ pub(super) fn check(
     guards: &Guards,
     labels: &Labels,
 ) -> Result<Vec<Finding>, Refusal> {
-    if let Some(name) = called_tool(understood) {
+    if let Some(name) = understood.called_tool() {
         check_names(name, understood.identified.message, session, labels)?;
         return check_call(understood, understood.identified.message, session, guards);
     }
@@ -138,7 +137,10 @@ pub(super) fn check_call(
     session: &Session,
     guards: &Guards,
 ) -> Result<Vec<Finding>, Refusal> {
-    let Some(name) = called_tool(understood).filter(|_| guards.arguments != Level::Off) else {
+    let Some(name) = understood
+        .called_tool()
+        .filter(|_| guards.arguments != Level::Off)
+    else {
         return Ok(Vec::new());
     };
     let params = message.params();

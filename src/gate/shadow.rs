@@ -3,7 +3,7 @@
 use crate::audit::{self, Shadow};
 use crate::policy::{Decision, DenialCause, PolicySnapshot, Prompt, Resource, Tool};
 
-use super::decide::{called_tool, listed};
+use super::decide::listed;
 use super::pin::Pins;
 use super::record::named_once;
 use super::understand::{Circumstances, Understood};
@@ -69,7 +69,7 @@ pub(super) fn shadow(
         }
     }
     if shadow.decision == audit::Decision::Allow
-        && let Some(name) = called_tool(understood)
+        && let Some(name) = understood.called_tool()
         && !listed(&pins.tool(name, candidate), scene, candidate, now)
     {
         // As for the gate itself: what must not be listed is not there.

@@ -15,7 +15,6 @@ use super::excerpts::Output;
 use super::identify::Role;
 use super::kept::{Kept, Origin, Whole};
 use super::oblige::shows;
-use super::rounds::owner;
 use super::settings::Excerpts;
 use super::understand::{Doing, Understood};
 
@@ -217,7 +216,7 @@ impl Gate {
         Some(Shortening {
             kept: &self.kept,
             excerpts,
-            owner: owner(&understood.identified.scene.agent),
+            owner: &understood.identified.scene.agent.id,
             of,
             target: &understood.target,
             received,

@@ -35,6 +35,28 @@ pub(super) struct Understood<'m> {
     pub(super) followed: Followed,
 }
 
+impl Understood<'_> {
+    /// The tool that a request calls.
+    pub(super) fn called_tool(&self) -> Option<&str> {
+        let calls = matches!(
+            self.identified.role,
+            Role::Request {
+                method: KnownMethod::ToolsCall,
+                ..
+            }
+        );
+        self.asked_tool().filter(|_| calls)
+    }
+
+    /// The tool that a request is about: one that is called, or was called when a task began.
+    pub(super) fn asked_tool(&self) -> Option<&str> {
+        match (&self.identified.role, &self.target) {
+            (Role::Request { .. }, Target::Tool(name)) => Some(name),
+            _ => None,
+        }
+    }
+}
+
 /// One thing that policy is asked.
 #[derive(Debug)]
 pub(super) struct Question<'m> {
@@ -127,7 +149,7 @@ pub(super) fn understand<'m>(
             (*method, asks)
         }
         Role::Reply(_) if recalled.is_missing => {
-            return Err(inspect::bad("it belongs to a task that is not known"));
+            return Err(Refusal::bad_reply("it belongs to a task that is not known"));
         }
         Role::Reply(_) => return inspect::understand_reply(identified, look),
     };

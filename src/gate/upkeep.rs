@@ -13,13 +13,14 @@ use crate::session::{Exchange, Origin, OverHttp, Parked, Place, Readiness, Taken
 use crate::wire::{ArrivalForm, DiscardReason, Id, KnownMethod, Limits, Side, Stream};
 
 use super::Gate;
+use super::arrival::{Arrival, Waited};
 use super::asking::lending;
 use super::eras::Found;
 use super::forward::{Abandoned, Agent, AgentGone, Upstream, UpstreamFault};
 use super::isolate::{self, leave_for_good};
 use super::own::{Occasion, OwnMessage};
 use super::parked::Over;
-use super::record::{Came, Trail, Waited};
+use super::record::Trail;
 use super::refuse::Refusal;
 use super::talk::Talk;
 
@@ -452,7 +453,7 @@ impl Gate {
         let at = self.clock.elapsed();
         let trail = Trail::begin(
             talk,
-            Came {
+            Arrival {
                 from,
                 stream,
                 form: ArrivalForm::Whole,

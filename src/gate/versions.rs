@@ -7,10 +7,10 @@ use crate::wire::{KnownMethod, Message, Value};
 
 use super::Gate;
 use super::decide::Stop;
+use super::edits::Removal;
 use super::eras::{Says, revisions};
 use super::forward::Upstream;
 use super::identify::Role;
-use super::oblige::Removal;
 use super::record::Trail;
 use super::refuse::Refusal;
 use super::talk::Talk;

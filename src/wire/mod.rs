@@ -40,6 +40,7 @@ pub use header_value::{header_value, of_header_value};
 pub use id::{Id, IdProblem, MAX_ID_BYTES, MAX_ID_INTEGER};
 pub use json::{
     Document, Edits, Fragment, JsonError, JsonErrorKind, JsonKind, Limits, Value, input_offsets,
+    pointer_step,
 };
 pub(crate) use line_writer::{End, LineWriter, WriterClosed};
 pub use lines::{DiscardReason, LineFrame, LineReader};

@@ -7,6 +7,7 @@
 
 use super::folding::{LookAlike, MAX_FOLDED_BYTES, look_alike};
 use super::id::{Id, IdProblem};
+use super::json::pointer_step;
 use super::json::{JsonKind, Value, quoted};
 use super::method::KnownMethod;
 use super::params_table::{ParamCase, ParamMember, ParamNeed, ParamRule, common, rule};
@@ -183,7 +184,7 @@ impl ParamsProblem {
 impl ParamsError {
     /// The same problem, seen from the object or array that has the value under `key`.
     fn under(mut self, key: &str) -> Self {
-        let step = key.replace('~', "~0").replace('/', "~1");
+        let step = pointer_step(key);
         self.pointer.insert_str(0, &format!("/{step}"));
         self
     }

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::gate::digest::Digest;
 use crate::session::{Lent, Session, State, Taken};
 use crate::wire::{KnownMethod, Side, Value};
 
 use crate::gate::identify::{Identified, Role};
-use crate::gate::rounds::Digest;
 use crate::gate::understand::{Doing, Understood};
 use crate::gate::{failures, tasks};
 

@@ -4,7 +4,7 @@
 use crate::session::Spoken;
 use crate::wire::{KnownMethod, Message, Value};
 
-use crate::gate::inspect::{MAX_INPUT_REQUESTS, bad};
+use crate::gate::inspect::MAX_INPUT_REQUESTS;
 use crate::gate::refuse::Refusal;
 use crate::gate::understand::{About, Asks, Question};
 
@@ -33,7 +33,9 @@ pub(in crate::gate) fn questions<'m>(
     let listed = listed(message).filter(|listed| listed.is_array() && !listed.is_empty());
     let listed = listed.filter(|listed| listed.len() <= MAX_INPUT_REQUESTS);
     let listed = listed.ok_or_else(|| {
-        bad("it sends the user to pages, and its `elicitations` are not 1 to 32 of them")
+        Refusal::bad_reply(
+            "it sends the user to pages, and its `elicitations` are not 1 to 32 of them",
+        )
     })?;
     listed.items().map(|page| question(page, spoken)).collect()
 }
@@ -41,7 +43,7 @@ pub(in crate::gate) fn questions<'m>(
 fn question<'m>(page: Value<'m>, spoken: &Spoken) -> Result<Question<'m>, Refusal> {
     let mode = page.get("mode").and_then(Value::as_str);
     if mode.as_deref() != Some("url") {
-        return Err(bad("it sends the user to what is no page"));
+        return Err(Refusal::bad_reply("it sends the user to what is no page"));
     }
     KnownMethod::Elicit.check_params(Some(page))?;
     super::negotiated(KnownMethod::Elicit, spoken, Some(page))?;

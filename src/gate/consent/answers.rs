@@ -6,17 +6,17 @@ use tracing::error;
 
 use crate::audit::{self, Event};
 use crate::consent::{Answer, Binding, By, Outcome, TicketId};
+use crate::gate::arrival::{AnswerTo, Arrival, Source};
 use crate::policy::Denial;
 use crate::session::{Asked, AskedStage, Asking, Parked, Replied, Run, State};
 use crate::wire::{Id, Message, Method, Side, Stream, Value};
 
 use super::super::Gate;
-use super::super::bridged::Source;
 use super::super::decide::Stop;
 use super::super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
 use super::super::isolate;
 use super::super::own::{Occasion, OwnMessage};
-use super::super::record::{AnswerTo, Came, Trail};
+use super::super::record::Trail;
 use super::super::refuse::Refusal;
 use super::super::talk::Talk;
 use super::super::understand::Understood;
@@ -280,13 +280,13 @@ impl Gate {
             ..Source::on(request.stream)
         };
         // What a person took to answer is no time of the server's.
-        let mut came = Came::with(&source, from, self.clock.elapsed());
+        let mut arrival = Arrival::with(&source, from, self.clock.elapsed());
         if let Some(reply) = reply {
-            came.form = reply.form;
+            arrival.form = reply.form;
             // The stream of its request is the agent's.
-            came.stream = Stream::MAIN;
+            arrival.stream = Stream::MAIN;
         }
-        let mut trail = Trail::begin(talk, came)
+        let mut trail = Trail::begin(talk, arrival)
             .known_as(request.reference)
             .carried_by(request.carrier)
             .since(run);
@@ -340,8 +340,8 @@ impl Gate {
             };
         }
         if let Some(reply) = reply {
-            let trail = trail.of_the_same(talk, came).since(run);
-            let taking = self.take_in(talk, came, reply, &request.frame, trail, outcome);
+            let trail = trail.of_the_same(talk, arrival).since(run);
+            let taking = self.take_in(talk, arrival, reply, &request.frame, trail, outcome);
             return Box::pin(taking).await;
         }
         // While the answer was told and recorded, nobody ended what no longer waits.
@@ -353,9 +353,9 @@ impl Gate {
         }
         let why = match outcome {
             Outcome::Granted(receipt) => {
-                let mut trail = trail.of_the_same(talk, came).since(run);
+                let mut trail = trail.of_the_same(talk, arrival).since(run);
                 trail.brought = Brought::Receipt(receipt);
-                return Box::pin(self.handle_on(talk, came, &request.frame, &mut trail)).await;
+                return Box::pin(self.handle_on(talk, arrival, &request.frame, &mut trail)).await;
             }
             Outcome::Denied(by) => Unconsented::Denied(by),
             Outcome::TimedOut => Unconsented::TimedOut,

@@ -7,6 +7,7 @@ use tracing::info;
 
 use crate::audit::{self, AuditFault, Event};
 use crate::consent::{Binding, Judged, Question, Request, TicketId, Way};
+use crate::gate::arrival::AnswerTo;
 use crate::policy::{Denial, PolicySnapshot};
 use crate::session::{Asked, AskedStage, Asker, Origin, Progress};
 use crate::wire::{Side, Stream};
@@ -15,7 +16,7 @@ use super::super::Gate;
 use super::super::forward::{Agent, AgentGone, Upstream};
 use super::super::isolate;
 use super::super::parked::PARKED_FRAMES;
-use super::super::record::{AnswerTo, Trail};
+use super::super::record::Trail;
 use super::super::refuse::Refusal;
 use super::super::talk::Talk;
 use super::why::Unconsented;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::consent::TicketId;
+use crate::gate::arrival::AnswerTo;
 use crate::session::{Admitted, Exchange, News, Origin, Spoken, Target, Task, Turn};
 use crate::wire::{Fragment, KnownMethod, Side};
 
@@ -10,7 +11,7 @@ use super::super::Gate;
 use super::super::decide::Permit;
 use super::super::forward::{Agent, AgentGone, Upstream};
 use super::super::own::{AnswerId, OwnMessage};
-use super::super::record::{AnswerTo, Trail};
+use super::super::record::Trail;
 use super::super::refuse::Refusal;
 use super::super::talk::Talk;
 use super::answers::about;

@@ -10,7 +10,7 @@ use crate::session::{Agreed, Established, Offer, Session, Target};
 use crate::wire::{KnownMethod, Side, Stream};
 
 use super::super::Gate;
-use super::super::decide::{self, Allowed, Stop, called_tool};
+use super::super::decide::{self, Allowed, Stop};
 use super::super::identify::{Role, Scene};
 use super::super::pin::Pins;
 use super::super::record::Trail;
@@ -129,7 +129,7 @@ impl Gate {
         snapshot: &PolicySnapshot,
         trail: &mut Trail,
     ) -> Result<(), Stop> {
-        if let Some(tool) = called_tool(understood)
+        if let Some(tool) = understood.called_tool()
             && session.state().tools.offers(tool) == Offer::Unknown
         {
             return Err(Stop::Park);

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::consent::{By, NotAsked, Outcome, Receipt, TicketId, pretty};
+use crate::gate::arrival::{AnswerTo, Arrival, Waited};
 use crate::policy::{Consent, Decision, Denial, OnDeny, PolicySnapshot, Reason};
 use crate::session::{Asker, Exchange, Origin, Replied, Run, Session, SessionId, State, Taken};
 use crate::wire::{ArrivalForm, Id, KnownMethod, Side, Stream, Value};
@@ -20,7 +21,7 @@ use super::super::decide::Stop;
 use super::super::exchange;
 use super::super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
 use super::super::identify::Role;
-use super::super::record::{AnswerTo, Came, Trail, Waited};
+use super::super::record::Trail;
 use super::super::refuse::Refusal;
 use super::super::talk::Talk;
 use super::super::understand::{Asks, Circumstances, Doing, Question, Understood};
@@ -251,7 +252,7 @@ impl Gate {
     pub(super) async fn take_in<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
-        mut came: Came,
+        mut arrival: Arrival,
         replied: Replied,
         frame: &[u8],
         mut trail: Trail,
@@ -260,9 +261,9 @@ impl Gate {
         if !talk.session.state().to_upstream.has_replied(replied.minted) {
             return Ok(());
         }
-        came.waited = Waited::ForAPerson(replied.minted);
+        arrival.waited = Waited::ForAPerson(replied.minted);
         trail.brought = Brought::of(outcome);
-        Box::pin(self.handle_on(talk, came, frame, &mut trail)).await
+        Box::pin(self.handle_on(talk, arrival, frame, &mut trail)).await
     }
 
     /// What a person says to a result cannot be recorded: it does not pass.
@@ -390,12 +391,12 @@ impl Gate {
         if !talk.session.state().to_upstream.has_replied(reply.minted) {
             return Err(Stop::Settled);
         }
-        let mut came = Came::of_the_server(Stream::MAIN, reply.form, self.clock.elapsed());
-        came.waited = Waited::ForAPerson(reply.minted);
-        let mut answering = Trail::begin(talk, came);
+        let mut arrival = Arrival::of_the_server(Stream::MAIN, reply.form, self.clock.elapsed());
+        arrival.waited = Waited::ForAPerson(reply.minted);
+        let mut answering = Trail::begin(talk, arrival);
         answering.brought = Brought::Receipt(receipt);
         trail.answer_to = AnswerTo::Nobody;
-        Box::pin(self.handle_on(talk, came, frame, &mut answering))
+        Box::pin(self.handle_on(talk, arrival, frame, &mut answering))
             .await
             .map_err(|AgentGone| Stop::AgentGone)
     }

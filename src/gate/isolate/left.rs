@@ -8,12 +8,13 @@ use super::super::decide::Stop;
 use super::super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
 use super::super::identify::Role;
 use super::super::own::OwnMessage;
-use super::super::record::{Came, Trail};
+use super::super::record::Trail;
 use super::super::refuse::Refusal;
 use super::super::talk::Talk;
 use super::super::understand::Understood;
 use super::super::{apart, rounds, tasks};
 use super::leave_for_good;
+use crate::gate::arrival::Arrival;
 use crate::session::{LeftBehind, Origin, Waits};
 use crate::wire::{self, ArrivalForm, Id, Likeness, Message, Shape, Side, Stream, WireError};
 
@@ -43,10 +44,10 @@ impl Gate {
         let is_awaited = talk.session.state().to_upstream.answer_behind(answered);
         if is_awaited {
             drop(message);
-            let came = Came::of_the_server(stream, form, self.clock.elapsed());
-            let mut trail = Trail::begin(talk, came);
+            let arrival = Arrival::of_the_server(stream, form, self.clock.elapsed());
+            let mut trail = Trail::begin(talk, arrival);
             trail.is_of_the_open_server(talk);
-            let told = self.handle_on(talk, came, frame, &mut trail).await;
+            let told = self.handle_on(talk, arrival, frame, &mut trail).await;
             talk.session.state().to_upstream.answer_behind(None);
             told?;
         } else {
@@ -158,8 +159,8 @@ impl Gate {
         form: ArrivalForm,
         message: Option<Message>,
     ) {
-        let came = Came::of_the_server(stream, form, self.clock.elapsed());
-        let mut trail = Trail::begin(talk, came);
+        let arrival = Arrival::of_the_server(stream, form, self.clock.elapsed());
+        let mut trail = Trail::begin(talk, arrival);
         trail.is_of_the_open_server(talk);
         if let Some(message) = message {
             trail.decoded(talk, &message, Side::Upstream);

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::super::Gate;
-use super::super::bridged::Source;
 use super::super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
-use super::super::record::{Came, Trail};
+use super::super::record::Trail;
 use super::super::talk::Talk;
+use crate::gate::arrival::{Arrival, Source};
 use crate::session::Travelling;
 use crate::wire::Side;
 
@@ -28,8 +28,8 @@ impl Gate {
                 trace: message.trace,
                 ..Source::on(message.stream)
             };
-            let came = Came::with(&source, Side::Agent, message.came);
-            let mut trail = Trail::begin(talk, came).known_as(message.reference);
+            let arrival = Arrival::with(&source, Side::Agent, message.came);
+            let mut trail = Trail::begin(talk, arrival).known_as(message.reference);
             trail.attempt = message.attempt;
             let decoded = self.decode(talk, Side::Agent, &message.frame, &mut trail);
             let refusal = decoded.err().unwrap_or_else(|| why.clone().into());
@@ -43,17 +43,17 @@ impl Gate {
 /// before.
 pub(super) async fn until_arrived<U, A>(
     talk: &Talk<U, A>,
-    came: Came,
+    arrival: Arrival,
     frame: &[u8],
     trail: &Trail,
 ) -> bool {
     let travelling = || Travelling {
         reference: Arc::clone(&trail.reference),
         frame: frame.to_vec(),
-        stream: came.stream,
-        peer: came.peer,
-        trace: came.trace,
-        came: came.at,
+        stream: arrival.stream,
+        peer: arrival.peer,
+        trace: arrival.trace,
+        came: arrival.at,
         attempt: trail.attempt,
     };
     talk.session.until_arrived(travelling).await

@@ -1,7 +1,6 @@
 //! How many calls a session may make in all.
 
 use crate::gate::Gate;
-use crate::gate::decide::called_tool;
 use crate::gate::extensions;
 use crate::gate::rates::Rates;
 use crate::gate::record::Trail;
@@ -20,7 +19,7 @@ impl Gate {
     ) -> Result<(), Refusal> {
         // INVARIANT: of a call, nothing is awaited between here and `route`, which counts it.
         let identified = &understood.identified;
-        let calls = called_tool(understood).is_some()
+        let calls = understood.called_tool().is_some()
             || identified.from == Side::Agent && extensions::method(&identified.role).is_some();
         let current = self.policy.current();
         let rates = &self.terms(&current).rates;

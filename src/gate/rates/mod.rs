@@ -16,12 +16,10 @@ use crate::session::{Attempt, Buckets, Empty, Session, TokenStore, Tokens};
 use crate::wire::Side;
 
 use super::Gate;
-use super::decide::called_tool;
 use super::extensions;
 use super::identify::{Identified, Role};
 use super::record::Trail;
 use super::refuse::Refusal;
-use super::rounds::owner;
 use super::understand::Understood;
 
 pub use crate::session::{Limit, Rate};
@@ -123,7 +121,7 @@ impl Gate {
             || extensions::method(&identified.role).is_some();
         // What was sent before was paid for then.
         if trail.attempt == Attempt::First && identified.from == Side::Agent && is_counted {
-            let principal = owner(&identified.scene.agent);
+            let principal = &identified.scene.agent.id;
             self.pace.tokens.look(rates.buckets(principal, None))?;
             trail.counted = Counted::Owed(principal.to_owned());
         }
@@ -141,7 +139,7 @@ impl Gate {
         };
         let current = self.policy.current();
         let rates = &self.terms(&current).rates;
-        let buckets = rates.buckets(&principal, called_tool(understood));
+        let buckets = rates.buckets(&principal, understood.called_tool());
         let refusal = match self.pace.tokens.take(buckets).get().await {
             Ok(Ok(())) => return Ok(()),
             Ok(Err(empty)) => empty.into(),
@@ -157,7 +155,7 @@ impl Gate {
         let rates = &self.terms(&current).rates;
         if rates.are_limits() {
             let agent = Arc::clone(&session.state().agent);
-            self.pace.charge(rates, owner(&agent)).await;
+            self.pace.charge(rates, &agent.id).await;
         }
     }
 
@@ -166,7 +164,7 @@ impl Gate {
         let current = self.policy.current();
         if trail.attempt == Attempt::First && self.terms(&current).rates.are_limits() {
             let agent = Arc::clone(&session.state().agent);
-            trail.counted = Counted::Owed(owner(&agent).to_owned());
+            trail.counted = Counted::Owed(agent.id.clone());
         }
     }
 

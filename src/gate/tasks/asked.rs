@@ -46,7 +46,7 @@ pub(in crate::gate) fn questions<'m>(
     }
     let told = news_of_a_result(method, asks, params);
     if told.is_some_and(asks_within) {
-        return Err(inspect::bad("the result of its task is not finished"));
+        return Err(Refusal::bad_reply("the result of its task is not finished"));
     }
     let content = told.map(inspect::Content::Result);
     let received = content.map(|content| inspect::received(&content, &target, look));

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::said::{begins, lifetime, named, related};
+use crate::gate::digest::{Digest, digest};
+use crate::gate::edits::Removal;
 use crate::gate::identify::{Identified, Role, Scene};
-use crate::gate::inspect::bad;
-use crate::gate::oblige::{Removal, escaped};
 use crate::gate::refuse::Refusal;
-use crate::gate::rounds::{Digest, digest, owner};
 use crate::gate::understand::{Asks, Understood};
 use crate::policy::{Consent, SessionSensitivity};
 use crate::session::{Instance, Keep, Ledger, OverHttp, Run, Session, Taken, Task};
+use crate::wire::pointer_step;
 use crate::wire::{Document, KnownMethod, Limits, Side, Value};
 
 /// How long a task is remembered at most, whatever the server says of it.
@@ -197,7 +197,7 @@ impl Tasks {
         let unasked = answers.filter(|(key, _)| !asked.contains(&digest(key.as_bytes())));
         let removal = |(key, item): (Cow<'m, str>, Value<'m>)| Removal {
             item,
-            pointer: format!("/params/inputResponses/{}", escaped(&key)),
+            pointer: format!("/params/inputResponses/{}", pointer_step(&key)),
             because: "the task asked nothing of the kind".to_owned(),
         };
         unasked.map(removal).collect()
@@ -249,7 +249,9 @@ impl Tasks {
             return Ok(());
         };
         if self.is_disputed(&whose, &id) {
-            return Err(bad("the id of its task is that of another principal's"));
+            return Err(Refusal::bad_reply(
+                "the id of its task is that of another principal's",
+            ));
         }
         Ok(())
     }
@@ -377,7 +379,7 @@ impl Whose<'_> {
     /// ends with the one that they have.
     fn owner(&self, runner: Runner) -> &str {
         match runner {
-            Runner::Upstream => owner(&self.scene.agent),
+            Runner::Upstream => &self.scene.agent.id,
             Runner::Agent => self.session.id.as_str(),
         }
     }

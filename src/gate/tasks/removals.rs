@@ -6,14 +6,14 @@ use std::collections::HashMap;
 use super::asked::{may_ask, may_be_told};
 use super::told::beyond_its_state;
 use crate::gate::Gate;
+use crate::gate::edits::Removal;
 use crate::gate::identify::Role;
-use crate::gate::inspect::bad;
 use crate::gate::listing::next_cursor;
-use crate::gate::oblige::{Removal, escaped};
 use crate::gate::pin::Pins;
 use crate::gate::refuse::Refusal;
 use crate::gate::understand::{Circumstances, Understood};
 use crate::policy::PolicySnapshot;
+use crate::wire::pointer_step;
 use crate::wire::{KnownMethod, Side, Value};
 
 impl Gate {
@@ -53,7 +53,8 @@ impl Gate {
                 };
                 next_cursor(identified.message)?;
                 let items = result.get("tasks").filter(|items| items.is_array());
-                let items = items.ok_or_else(|| bad("its `tasks` are not an array"))?;
+                let items =
+                    items.ok_or_else(|| Refusal::bad_reply("its `tasks` are not an array"))?;
                 // A server may list one task any number of times.
                 let mut known: HashMap<String, bool> = HashMap::new();
                 let mut is_shown = |id: Cow<'_, str>| {
@@ -128,7 +129,7 @@ fn of_its_result<'m>(
     let more = beyond_its_state(told).filter(move |_| from == Side::Upstream);
     more.map(move |(key, item)| Removal {
         item,
-        pointer: format!("{pointer}/{}", escaped(&key)),
+        pointer: format!("{pointer}/{}", pointer_step(&key)),
         because: "what comes of a task is told when the agent asks for it".to_owned(),
     })
 }

@@ -5,6 +5,7 @@
 //! to the view of arguments by tags: that property, or the whole tool where there is nothing else.
 
 use crate::policy::{Member, Presence, RecordShape, Scalar, UntypedMember, ValueShape};
+use crate::wire::pointer_step;
 use crate::wire::{JsonKind, Value};
 
 /// Objects inside each other, the arguments themselves included.
@@ -43,7 +44,7 @@ fn record(schema: Value<'_>, above: &str, depth: usize, room: &mut usize) -> Opt
     let mut record = RecordShape::default();
     for (name, property) in properties.into_iter().flat_map(Value::entries) {
         *room = room.checked_sub(1)?;
-        let pointer = format!("{above}/{}", escaped(&name));
+        let pointer = format!("{above}/{}", pointer_step(&name));
         match shape(property, &pointer, depth, room)? {
             Ok((shape, presence)) => record.members.push(Member {
                 presence: if presence == Presence::Required && !required.contains(&name) {
@@ -217,11 +218,6 @@ fn scalar(kind: &str) -> Option<Scalar> {
         "boolean" => Some(Scalar::Boolean),
         _ => None,
     }
-}
-
-/// RFC 6901, section 3.
-fn escaped(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
 }
 
 /// Of a name that a server chose: not too much.

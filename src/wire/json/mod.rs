@@ -12,6 +12,7 @@ mod edits;
 mod error;
 mod fragment;
 mod keys;
+mod pointer;
 mod scan;
 mod strings;
 mod tape;
@@ -22,6 +23,7 @@ pub use document::{Document, Limits, input_offsets};
 pub use edits::Edits;
 pub use error::{JsonError, JsonErrorKind};
 pub use fragment::Fragment;
+pub use pointer::pointer_step;
 pub use tape::JsonKind;
 pub use value::Value;
 

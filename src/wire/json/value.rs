@@ -5,6 +5,7 @@ use std::fmt;
 use std::ops::Range;
 
 use super::document::Document;
+use super::pointer::pointer_step;
 use super::strings;
 use super::tape::{Escapes, JsonKind, TapeNode};
 
@@ -138,7 +139,7 @@ impl<'d> Value<'d> {
             };
             pointer.push('/');
             match child.key() {
-                Some(key) => pointer.push_str(&key.replace('~', "~0").replace('/', "~1")),
+                Some(key) => pointer.push_str(&pointer_step(&key)),
                 None => pointer.push_str(&place.to_string()),
             }
             above = child;

@@ -1,0 +1,20 @@
+//! Digests by which states and names are known again.
+
+use sha2::{Digest as _, Sha256};
+
+pub(super) type Digest = [u8; 32];
+
+/// Parts cannot be shifted: each has its length before it.
+pub(super) fn digest_of<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> Digest {
+    let mut hash = Sha256::new();
+    for part in parts {
+        let length = u64::try_from(part.len()).unwrap_or(u64::MAX);
+        hash.update(length.to_be_bytes());
+        hash.update(part);
+    }
+    hash.finalize().into()
+}
+
+pub(super) fn digest(bytes: &[u8]) -> Digest {
+    Sha256::digest(bytes).into()
+}
