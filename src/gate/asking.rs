@@ -16,7 +16,9 @@ use crate::wire::{KnownMethod, Side, Value};
 use super::Gate;
 use super::decide::Stop;
 use super::extensions;
-use super::forward::{Agent, AgentGone, Upstream};
+use super::faults::AgentGone;
+use super::forward::Lends;
+use super::forward::{Agent, Upstream};
 use super::identify::Role;
 use super::parked::Over;
 use super::refuse::Refusal;
@@ -249,11 +251,4 @@ impl Gate {
         }
         Ok(())
     }
-}
-
-/// Whether an agent is being asked for a sample by whoever stands before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lends {
-    Nothing,
-    Model,
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tracing::warn;
 
 use super::Gate;
-use super::forward::UpstreamFault;
+use super::faults::UpstreamFault;
 use super::refuse::Refusal;
 
 /// The most reasons that are counted each for itself; there are fewer.

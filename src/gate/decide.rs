@@ -14,6 +14,7 @@ use crate::wire::{ArrivalForm, Edits, Side, Stream};
 use super::canonical::{self, Respelled};
 use super::consent::Asking;
 use super::extensions;
+use super::faults::UpstreamFault;
 use super::identify::{Role, Scene};
 use super::names::Readers;
 use super::outside::Outside;
@@ -364,7 +365,7 @@ fn exists(name: &str, session: &Session) -> Result<(), Stop> {
         Offer::Offered => Ok(()),
         Offer::NotOffered => Err(unknown_tool(name, Hidden::NotOffered).into()),
         Offer::Unknown => Err(Stop::Park),
-        Offer::Unlisted => Err(super::forward::UpstreamFault::Unlisted.into()),
+        Offer::Unlisted => Err(UpstreamFault::Unlisted.into()),
     }
 }
 

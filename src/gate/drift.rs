@@ -13,7 +13,8 @@ use crate::wire::{KnownMethod, Side, Stream, Value};
 
 use super::Gate;
 use super::decide::Stop;
-use super::forward::{Agent, AgentGone, Upstream};
+use super::faults::AgentGone;
+use super::forward::{Agent, Upstream};
 use super::own::{Occasion, OwnMessage};
 use super::page::ListKind;
 use super::pin::Pins;

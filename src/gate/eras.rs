@@ -17,7 +17,8 @@ use crate::wire::{KnownMethod, Message, Outcome, Shape, Side, Value};
 
 use super::Gate;
 use super::decide::Stop;
-use super::forward::{Agent, Upstream, UpstreamFault};
+use super::faults::UpstreamFault;
+use super::forward::{Agent, Upstream};
 use super::identify::Role;
 use super::own::OwnMessage;
 use super::record::Trail;

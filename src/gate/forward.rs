@@ -1,14 +1,12 @@
 //! The two ways out of the gate. Both take a [`Permit`] and nothing else.
 
 use std::future::{pending, ready};
-use std::sync::Arc;
 
 use crate::session::Place;
-use crate::wire::{DiscardReason, Stream};
+use crate::wire::Stream;
 
-use super::asking::Lends;
 use super::decide::Permit;
-use super::refuse::NO_MEMORY;
+use super::faults::{AgentGone, UpstreamFault};
 
 /// The protected server, as the gate sees it. Its frames come back through
 /// [`Gate::handle`](super::Gate::handle).
@@ -70,17 +68,6 @@ pub enum Abandoned {
     Untold,
 }
 
-impl UpstreamFault {
-    /// A reply was thrown away.
-    pub fn unread(why: DiscardReason) -> Self {
-        let why = match why {
-            DiscardReason::TooLong => "it is longer than `limits.max_message_bytes_to_agent`",
-            DiscardReason::NoMemory => NO_MEMORY,
-        };
-        Self::BadReply(why.to_owned())
-    }
-}
-
 /// A request that was permitted, waited for room at a server, and will not be sent.
 #[derive(Debug)]
 pub struct Unsent {
@@ -121,35 +108,9 @@ pub trait Agent: Send + Sync + 'static {
     }
 }
 
-/// Why the upstream could not be reached.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum UpstreamFault {
-    #[error("the upstream server is not running, or cannot be reached")]
-    Down,
-    #[error("the upstream server does not read what is sent to it")]
-    Stalled,
-    #[error("the upstream server ended before it answered")]
-    Died,
-    #[error("the upstream server did not answer within {} ms", .0.as_millis())]
-    TimedOut(std::time::Duration),
-    #[error("the upstream server's answer was refused: {0}")]
-    BadReply(String),
-    /// What it answers with is no message.
-    #[error("the upstream server's answer was refused: its status is {0}")]
-    Status(u16),
-    #[error("the upstream server cannot be reached: {0}")]
-    Unreachable(String),
-    #[error("it is not known what the upstream server speaks: {0}")]
-    Undiscovered(Arc<str>),
-    #[error("the upstream server did not list what it offers")]
-    Unlisted,
-    #[error("the session has gone on with another instance of the server")]
-    Left,
-    #[error("the session has ended")]
-    SessionOver,
+/// Whether an agent is being asked for a sample by whoever stands before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lends {
+    Nothing,
+    Model,
 }
-
-/// The agent has closed its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the agent has gone")]
-pub struct AgentGone;

@@ -12,7 +12,7 @@ use crate::wire::pointer_step;
 use crate::wire::{Document, Id, KnownMethod, Limits, Message, Side, Value};
 
 use super::edits::Removal;
-use super::forward::UpstreamFault;
+use super::faults::UpstreamFault;
 use super::identify::{Identified, Role};
 use super::listening;
 use super::refuse::Refusal;

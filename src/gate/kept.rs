@@ -16,7 +16,8 @@ use crate::wire::{KnownMethod, Side};
 
 use super::Gate;
 use super::decide::{self, Stop};
-use super::forward::{Agent, AgentGone, Upstream};
+use super::faults::AgentGone;
+use super::forward::{Agent, Upstream};
 use super::identify::{Identified, Role};
 use super::leaks::Look;
 use super::links::Followed;

@@ -15,7 +15,7 @@ use crate::wire::{KnownMethod, Message, Value};
 use super::decide::visible_in;
 use super::drift::{self, Drift};
 use super::edits::Removal;
-use super::forward::UpstreamFault;
+use super::faults::UpstreamFault;
 use super::identify::{Role, Scene};
 use super::instructions;
 use super::names::Readers;

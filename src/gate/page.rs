@@ -11,7 +11,7 @@ use crate::session::{Lifecycle, Offered, Page, PageDigest, PageItem, Pages, Sess
 use crate::wire::{AnnotationError, KnownMethod, Mirror, Value};
 
 use super::drift;
-use super::forward::UpstreamFault;
+use super::faults::UpstreamFault;
 use super::pin;
 use super::refuse::Refusal;
 use super::schemas::KnownSchemas;

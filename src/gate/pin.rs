@@ -10,7 +10,7 @@ use crate::session::{Offer, PageItem, Session};
 use crate::wire::{Definition, Value};
 
 use super::decide::Stop;
-use super::forward::UpstreamFault;
+use super::faults::UpstreamFault;
 use super::seen::Seen;
 use super::settings::{Level, ToolNames};
 use super::understand::{About, Understood};

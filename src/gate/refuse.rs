@@ -18,7 +18,7 @@ use crate::wire::{Fragment, KnownMethod, MirrorMismatch, ParamsError, Side, Wire
 use super::asking::Unaskable;
 use super::consent::Unconsented;
 use super::eras::Lack;
-use super::forward::UpstreamFault;
+use super::faults::{NO_MEMORY, UpstreamFault};
 use super::names::Misleading;
 use super::outside::Outside;
 use super::rates::Limit;
@@ -37,10 +37,6 @@ pub const UNCONSENTED: &str = "denied by policy: ";
 
 /// How records end to say that a tool is closed to an agent that does not see it.
 pub const HIDDEN: &str = "; the agent is told that there is no such tool";
-
-/// The reason of a refusal for want of memory.
-pub(super) const NO_MEMORY: &str =
-    "the gate has no memory for this message just now (`limits.max_memory`)";
 
 const INVALID_REQUEST: i64 = -32_600;
 const METHOD_NOT_FOUND: i64 = -32_601;

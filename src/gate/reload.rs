@@ -8,7 +8,8 @@ use crate::wire::KnownMethod;
 
 use super::Gate;
 use super::decide::sees;
-use super::forward::{Agent, AgentGone, Upstream};
+use super::faults::AgentGone;
+use super::forward::{Agent, Upstream};
 use super::hearers::{Hearer, Shown, shown};
 use super::own::Occasion;
 use super::settings::Terms;

@@ -17,7 +17,7 @@ use crate::wire::{KnownMethod, Message, Side, Value};
 use super::consent::{KEY, KeptReply};
 use super::digest::{Digest, digest, digest_of};
 use super::edits::Removal;
-use super::forward::UpstreamFault;
+use super::faults::UpstreamFault;
 use super::identify::Role;
 use super::refuse::Refusal;
 use super::understand::Understood;

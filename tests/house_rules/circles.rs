@@ -15,7 +15,7 @@ const IN_CIRCLES: [(&str, usize); 21] = [
     ("consent", 5),
     ("drafts", 2),
     ("explain", 5),
-    ("gate", 75),
+    ("gate", 74),
     ("guard", 7),
     ("identity", 2),
     ("inward", 2),

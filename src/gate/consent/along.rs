@@ -10,10 +10,10 @@ use tracing::error;
 
 use crate::audit::{self, Event};
 use crate::consent::{Outcome, TicketId};
+use crate::gate::faults::UpstreamFault;
 use crate::session::Session;
 
 use super::super::Gate;
-use super::super::forward::UpstreamFault;
 use super::super::refuse::Refusal;
 use super::answers::settled;
 

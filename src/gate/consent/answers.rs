@@ -7,13 +7,14 @@ use tracing::error;
 use crate::audit::{self, Event};
 use crate::consent::{Answer, Binding, By, Outcome, TicketId};
 use crate::gate::arrival::{AnswerTo, Arrival, Source};
+use crate::gate::faults::{AgentGone, UpstreamFault};
 use crate::policy::Denial;
 use crate::session::{Asked, AskedStage, Asking, Parked, Replied, Run, State};
 use crate::wire::{Id, Message, Method, Side, Stream, Value};
 
 use super::super::Gate;
 use super::super::decide::Stop;
-use super::super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
+use super::super::forward::{Agent, Upstream};
 use super::super::isolate;
 use super::super::own::{Occasion, OwnMessage};
 use super::super::record::Trail;

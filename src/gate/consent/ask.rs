@@ -8,12 +8,13 @@ use tracing::info;
 use crate::audit::{self, AuditFault, Event};
 use crate::consent::{Binding, Judged, Question, Request, TicketId, Way};
 use crate::gate::arrival::AnswerTo;
+use crate::gate::faults::AgentGone;
 use crate::policy::{Denial, PolicySnapshot};
 use crate::session::{Asked, AskedStage, Asker, Origin, Progress};
 use crate::wire::{Side, Stream};
 
 use super::super::Gate;
-use super::super::forward::{Agent, AgentGone, Upstream};
+use super::super::forward::{Agent, Upstream};
 use super::super::isolate;
 use super::super::parked::PARKED_FRAMES;
 use super::super::record::Trail;

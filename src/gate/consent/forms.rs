@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use crate::consent::TicketId;
 use crate::gate::arrival::AnswerTo;
+use crate::gate::faults::AgentGone;
 use crate::session::{Admitted, Exchange, News, Origin, Spoken, Target, Task, Turn};
 use crate::wire::{Fragment, KnownMethod, Side};
 
 use super::super::Gate;
 use super::super::decide::Permit;
-use super::super::forward::{Agent, AgentGone, Upstream};
+use super::super::forward::{Agent, Upstream};
 use super::super::own::{AnswerId, OwnMessage};
 use super::super::record::Trail;
 use super::super::refuse::Refusal;

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use crate::consent::{By, NotAsked, Outcome, Receipt, TicketId, pretty};
 use crate::gate::arrival::{AnswerTo, Arrival, Waited};
+use crate::gate::faults::{AgentGone, UpstreamFault};
 use crate::policy::{Consent, Decision, Denial, OnDeny, PolicySnapshot, Reason};
 use crate::session::{Asker, Exchange, Origin, Replied, Run, Session, SessionId, State, Taken};
 use crate::wire::{ArrivalForm, Id, KnownMethod, Side, Stream, Value};
@@ -19,7 +20,7 @@ use super::super::Gate;
 use super::super::asking::required;
 use super::super::decide::Stop;
 use super::super::exchange;
-use super::super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
+use super::super::forward::{Agent, Upstream};
 use super::super::identify::Role;
 use super::super::record::Trail;
 use super::super::refuse::Refusal;

@@ -5,7 +5,7 @@ use tracing::warn;
 use super::super::Gate;
 use super::super::asking::lending;
 use super::super::decide::Stop;
-use super::super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
+use super::super::forward::{Agent, Upstream};
 use super::super::identify::Role;
 use super::super::own::OwnMessage;
 use super::super::record::Trail;
@@ -15,6 +15,7 @@ use super::super::understand::Understood;
 use super::super::{apart, rounds, tasks};
 use super::leave_for_good;
 use crate::gate::arrival::Arrival;
+use crate::gate::faults::{AgentGone, UpstreamFault};
 use crate::session::{LeftBehind, Origin, Waits};
 use crate::wire::{self, ArrivalForm, Id, Likeness, Message, Shape, Side, Stream, WireError};
 

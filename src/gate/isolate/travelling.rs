@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::super::Gate;
-use super::super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
+use super::super::forward::{Agent, Upstream};
 use super::super::record::Trail;
 use super::super::talk::Talk;
 use crate::gate::arrival::{Arrival, Source};
+use crate::gate::faults::{AgentGone, UpstreamFault};
 use crate::session::Travelling;
 use crate::wire::Side;
 

@@ -2,7 +2,7 @@
 
 use crate::audit;
 use crate::gate::asking::Unaskable;
-use crate::gate::forward::UpstreamFault;
+use crate::gate::faults::UpstreamFault;
 use crate::gate::names::Misleading;
 use crate::gate::outside::Outside;
 use crate::gate::schemas::Unfit;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::memory::{KEPT_FOR, MAX_PARAMS};
 use crate::gate::asking::required::is_required;
-use crate::gate::forward::UpstreamFault;
+use crate::gate::faults::UpstreamFault;
 use crate::gate::identify::{Identified, Role};
 use crate::gate::refuse::Refusal;
 use crate::gate::understand::Understood;

@@ -1,0 +1,53 @@
+//! Why a message does not reach a side.
+
+use std::sync::Arc;
+
+use crate::wire::DiscardReason;
+
+/// The reason of a refusal for want of memory.
+pub(super) const NO_MEMORY: &str =
+    "the gate has no memory for this message just now (`limits.max_memory`)";
+
+/// Why the upstream could not be reached.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UpstreamFault {
+    #[error("the upstream server is not running, or cannot be reached")]
+    Down,
+    #[error("the upstream server does not read what is sent to it")]
+    Stalled,
+    #[error("the upstream server ended before it answered")]
+    Died,
+    #[error("the upstream server did not answer within {} ms", .0.as_millis())]
+    TimedOut(std::time::Duration),
+    #[error("the upstream server's answer was refused: {0}")]
+    BadReply(String),
+    /// What it answers with is no message.
+    #[error("the upstream server's answer was refused: its status is {0}")]
+    Status(u16),
+    #[error("the upstream server cannot be reached: {0}")]
+    Unreachable(String),
+    #[error("it is not known what the upstream server speaks: {0}")]
+    Undiscovered(Arc<str>),
+    #[error("the upstream server did not list what it offers")]
+    Unlisted,
+    #[error("the session has gone on with another instance of the server")]
+    Left,
+    #[error("the session has ended")]
+    SessionOver,
+}
+
+impl UpstreamFault {
+    /// A reply was thrown away.
+    pub fn unread(why: DiscardReason) -> Self {
+        let why = match why {
+            DiscardReason::TooLong => "it is longer than `limits.max_message_bytes_to_agent`",
+            DiscardReason::NoMemory => NO_MEMORY,
+        };
+        Self::BadReply(why.to_owned())
+    }
+}
+
+/// The agent has closed its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the agent has gone")]
+pub struct AgentGone;
