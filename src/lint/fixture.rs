@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::material::Material;
 use super::run::lint;
-use super::table::Lint;
+use super::findings::Lint;
 use crate::policy::PolicyProblem;
 use crate::policy::PolicySource;
 use crate::policy::engines::cedar::Cedar;

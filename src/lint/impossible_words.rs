@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use cedar_policy_core::ast::{Expr, ExprKind, Pattern, Var};
 
 use super::expressions::{comparison, path, text};
-use super::findings::{LintFindings, LintMessage};
+use super::findings::{Lint, LintFindings, LintMessage};
 use super::material::LintContext;
-use super::table::Lint;
 use crate::policy::suggest::did_you_mean;
 
 pub(super) const UNKNOWN_WORD: Lint = Lint {
