@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{tokens, tree};
 
 /// The modules in circles, for each component that has some. A component without any leaves the list, and none joins.
-const IN_CIRCLES: [(&str, usize); 16] = [
+const IN_CIRCLES: [(&str, usize); 15] = [
     ("admin", 4),
     ("agent", 14),
     ("bridge", 9),
@@ -17,7 +17,6 @@ const IN_CIRCLES: [(&str, usize); 16] = [
     ("guard", 7),
     ("identity", 2),
     ("inward", 2),
-    ("loading", 13),
     ("session", 10),
     ("telemetry", 2),
     ("upstream", 22),
