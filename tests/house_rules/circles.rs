@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{tokens, tree};
 
 /// The modules in circles, for each component that has some. A component without any leaves the list, and none joins.
-const IN_CIRCLES: [(&str, usize); 13] = [
+const IN_CIRCLES: [(&str, usize); 12] = [
     ("admin", 4),
-    ("agent", 14),
     ("bridge", 9),
     ("consent", 5),
     ("drafts", 2),
