@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{tokens, tree};
 
 /// The modules in circles, for each component that has some. A component without any leaves the list, and none joins.
-const IN_CIRCLES: [(&str, usize); 12] = [
+const IN_CIRCLES: [(&str, usize); 11] = [
     ("admin", 4),
     ("bridge", 9),
     ("consent", 5),
@@ -15,7 +15,6 @@ const IN_CIRCLES: [(&str, usize); 12] = [
     ("guard", 7),
     ("identity", 2),
     ("inward", 2),
-    ("session", 10),
     ("telemetry", 2),
     ("wire", 9),
 ];
