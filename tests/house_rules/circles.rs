@@ -8,7 +8,7 @@ use crate::{tokens, tree};
 const IN_CIRCLES: [(&str, usize); 4] = [
     ("bridge", 9),
     ("gate", 76),
-    ("guard", 7),
+    ("guard", 2),
     ("wire", 9),
 ];
 
