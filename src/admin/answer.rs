@@ -21,8 +21,25 @@ use crate::inward::{self, Misframed, named_host};
 use super::approvals::{self, Approvals};
 use super::expose::{CONTENT_TYPE as OPENMETRICS, expose};
 use super::metrics::{Gauges, Listening, Metrics};
-use super::serve::Sources;
 use super::settings::Settings;
+
+/// Where answers come from.
+pub struct Sources {
+    pub health: AskHealth,
+    /// Keys of the configuration that need a restart, for `GET /health` here.
+    pub restart: Box<dyn Fn() -> Vec<String> + Send + Sync>,
+    pub metrics: Arc<Metrics>,
+    /// Asked for each `GET /metrics`.
+    pub figures: Box<dyn Fn() -> Gauges + Send + Sync>,
+    /// Where people answer what agents wait for, if that is done here.
+    pub approvals: Option<Approvals>,
+}
+
+impl std::fmt::Debug for Sources {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sources").finish_non_exhaustive()
+    }
+}
 
 pub(super) type Response = hyper::Response<Full<Bytes>>;
 

@@ -17,7 +17,8 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
+pub use answer::Sources;
 pub use approvals::Approvals;
 pub use metrics::{Gauges, Listening, Metrics, Occupancy, Sessions, TraceCounts};
-pub use serve::{Listener, Serving, Sources};
+pub use serve::{Listener, Serving};
 pub use settings::Settings;

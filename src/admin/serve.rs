@@ -14,12 +14,9 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use crate::agent::http::AskHealth;
 use crate::inward::{Checked, Limits, Misframed, Place, Places, Protocol};
 
-use super::answer::{AdminContext, AdminRejection};
-use super::approvals::Approvals;
-use super::metrics::{Gauges, Metrics};
+use super::answer::{AdminContext, AdminRejection, Sources};
 use super::settings::Settings;
 
 /// A socket that is listened on.
@@ -28,18 +25,6 @@ pub struct Listener {
     socket: TcpListener,
     address: SocketAddr,
     settings: Settings,
-}
-
-/// Where answers come from.
-pub struct Sources {
-    pub health: AskHealth,
-    /// Keys of the configuration that need a restart, for `GET /health` here.
-    pub restart: Box<dyn Fn() -> Vec<String> + Send + Sync>,
-    pub metrics: Arc<Metrics>,
-    /// Asked for each `GET /metrics`.
-    pub figures: Box<dyn Fn() -> Gauges + Send + Sync>,
-    /// Where people answer what agents wait for, if that is done here.
-    pub approvals: Option<Approvals>,
 }
 
 /// Operators are served until this is dropped; then every connection is closed.
@@ -88,12 +73,6 @@ impl Listener {
                 });
             })?;
         Ok(Serving { _stop: stop })
-    }
-}
-
-impl std::fmt::Debug for Sources {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Sources").finish_non_exhaustive()
     }
 }
 

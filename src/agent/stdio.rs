@@ -3,6 +3,7 @@
 //! Pipes and sockets are driven by the event loop; a blocking thread, as `tokio::io::stdin` uses,
 //! costs two thread switches per message. It is still what terminals and files get.
 
+mod byte_streams;
 #[cfg(unix)]
 mod descriptor;
 
@@ -11,7 +12,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::wire::{End, LineWriter, WriterClosed};
 
@@ -92,9 +93,7 @@ impl AgentWriter {
     }
 }
 
-type Input = Box<dyn AsyncRead + Send + Unpin>;
-type Output = Box<dyn AsyncWrite + Send + Unpin>;
-
+use byte_streams::{Input, Output};
 #[cfg(unix)]
 use descriptor::Reader;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer, ser};
 use serde_json::value::RawValue;
 
-use super::line::escaped;
+use super::line_escapes::escaped;
 use super::redact::{LONGEST_SECRET, MARKER, Redactor};
 use super::text::TextCompletion;
 use crate::wire::{JsonKind, Value};

@@ -47,3 +47,11 @@ pub enum AuditFault {
     #[error("the audit log is closed")]
     Closed,
 }
+
+/// Whether the writer may say in the diagnostics that writing fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FaultReports {
+    Tell,
+    /// Standard error is what fails, perhaps: telling would fail too, or never return.
+    Silent,
+}

@@ -12,10 +12,11 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::backpressure::Backpressure;
+use super::fault::FaultReports;
 use super::follower::Follower;
-use super::line::{LineAddition, LogLine, VERSION, rfc3339};
+use super::line::{LineAddition, LogLine, rfc3339};
+use super::record::VERSION;
 use super::record::{Kind, Reason, Record};
-use super::writer::FaultReports;
 use crate::clock::Clock;
 
 /// Lines that are written at once, in bytes: what a pipe holds, so that a slow reader shows.

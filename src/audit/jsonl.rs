@@ -9,6 +9,7 @@ use tokio::time::timeout;
 use super::backpressure::Backpressure;
 use super::chain::LineHash;
 use super::checkpoint::SigningKey;
+use super::fault::FaultReports;
 use super::fault::{AuditFault, OpenError};
 use super::file::FileSink;
 use super::follower::{Follower, SinkFollower};
@@ -20,7 +21,7 @@ use super::record::Record;
 use super::redact::Redactor;
 use super::settings::{Checkpoints, Durability, OnFault, Settings, Stream};
 use super::sink::{Lane, Sink, StreamSink};
-use super::writer::{FaultReports, Signer, Writer};
+use super::writer::{Signer, Writer};
 use crate::clock::Clock;
 
 /// The audit log. Clones write to the same one.

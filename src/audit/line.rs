@@ -1,18 +1,12 @@
 //! A record as one line of JSON that cannot be broken out of.
 
-use std::io;
-
 use jiff::Timestamp;
 use serde::Serialize;
-use serde_json::ser::{CompactFormatter, Formatter, Serializer};
+use serde_json::ser::Serializer;
 
 use super::chain::LineHash;
-use super::queue::LogCondition;
+use super::line_escapes::OneLineFormatter;
 use super::record::Record;
-use crate::unseen::misleads;
-
-/// The version of the record format.
-pub const VERSION: u32 = 1;
 
 /// A record with what the log adds to it.
 #[derive(Debug, Serialize)]
@@ -29,6 +23,14 @@ pub(super) struct LogLine<'r> {
     pub(super) record: &'r Record,
     #[serde(flatten)]
     pub(super) addition: LineAddition<'r>,
+}
+
+/// The condition of the log while a record waited to be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LogCondition {
+    Working,
+    /// The record's message may have passed before the record was as safe as `durability` says.
+    Faulty,
 }
 
 /// The last field of some lines.
@@ -84,62 +86,17 @@ pub(super) fn rfc3339(time: Timestamp) -> String {
     format!("{time:.6}")
 }
 
-/// The text as it stands inside a JSON string of a line, without the quotes.
-pub(super) fn escaped(text: &str) -> String {
-    let mut out = Vec::with_capacity(text.len() + 2);
-    let written = text.serialize(&mut Serializer::with_formatter(&mut out, OneLineFormatter));
-    let quoted = String::from_utf8(out).unwrap_or_default();
-    match (
-        written,
-        quoted
-            .strip_prefix('"')
-            .and_then(|rest| rest.strip_suffix('"')),
-    ) {
-        (Ok(()), Some(inner)) => inner.to_owned(),
-        _ => text.to_owned(),
-    }
-}
-
-/// serde_json's compact form, with what a terminal or a reader could take for something else
-/// written as `\uXXXX`.
-#[derive(Debug)]
-struct OneLineFormatter;
-
-impl Formatter for OneLineFormatter {
-    // serde_json calls this for what lies between the characters that JSON itself escapes.
-    fn write_string_fragment<W: ?Sized + io::Write>(
-        &mut self,
-        writer: &mut W,
-        fragment: &str,
-    ) -> io::Result<()> {
-        // Nearly every text, at a tenth of the cost of looking at each character.
-        let plain = |byte| (b' '..=b'~').contains(&byte);
-        // To its end, which takes many bytes at once; to the first that is not plain takes each.
-        if fragment.bytes().fold(true, |all, byte| all & plain(byte)) {
-            return CompactFormatter.write_string_fragment(writer, fragment);
-        }
-        let mut rest = fragment;
-        while let Some((at, hidden)) = rest.char_indices().find(|(_, c)| misleads(*c)) {
-            let (plain, from) = rest.split_at_checked(at).unwrap_or((rest, ""));
-            CompactFormatter.write_string_fragment(writer, plain)?;
-            let mut units = [0; 2];
-            for unit in hidden.encode_utf16(&mut units) {
-                write!(writer, "\\u{unit:04x}")?;
-            }
-            rest = from.get(hidden.len_utf8()..).unwrap_or_default();
-        }
-        CompactFormatter.write_string_fragment(writer, rest)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
     use serde_json::Value;
 
+    use super::super::line_escapes::escaped;
+    use super::super::record::VERSION;
     use super::super::tests::samples;
     use super::super::{Kind, Redactor};
     use super::*;
+    use crate::unseen::misleads;
 
     #[track_caller]
     fn check(text: &str, stands_as: &str) {

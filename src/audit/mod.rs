@@ -20,6 +20,7 @@ mod follower;
 mod follower_queue;
 mod jsonl;
 mod line;
+mod line_escapes;
 mod memory;
 mod observer;
 pub mod ocsf;
@@ -46,9 +47,9 @@ pub use fault::{AuditFault, OpenError};
 pub use finding::{Finding, Guard};
 pub use follower::Follower;
 pub use jsonl::Audit;
-pub use line::VERSION;
 pub use memory::{MemoryRecords, MemorySink};
 pub use observer::{AuditEventSummary, AuditObserver, AuditTrace, LogFigures, LogState};
+pub use record::VERSION;
 pub use record::{
     Agent, Capabilities, Consent, ConsentOutcome, Correlation, Decision, Direction, Edit, EditOp,
     ErrorClass, Event, Kind, Level, Reason, Record, Scope, Sensitivity, SeqRange, Shadow,

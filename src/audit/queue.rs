@@ -9,6 +9,7 @@ use tokio::sync::{Notify, Semaphore, oneshot};
 
 use super::backpressure::Backpressure;
 use super::fault::AuditFault;
+use super::line::LogCondition;
 use super::observer::{LogFigures, LogState};
 use super::record::{Kind, Reason, Record, SeqRange};
 use super::settings::{Durability, OnFault};
@@ -29,14 +30,6 @@ pub(super) enum QueueEntry {
     },
     /// Everything before it has to be written and synced.
     Barrier(Ack),
-}
-
-/// The condition of the log while a record waited to be written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LogCondition {
-    Working,
-    /// The record's message may have passed before the record was as safe as `durability` says.
-    Faulty,
 }
 
 #[derive(Debug)]

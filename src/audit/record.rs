@@ -12,6 +12,9 @@ use super::finding::Finding;
 use super::text::Text;
 use crate::wire::{KnownMethod, Span};
 
+/// The version of the record format.
+pub const VERSION: u32 = 1;
+
 /// What happened, as it goes to the audit log. `version`, `seq`, `timestamp` and `instance` are added
 /// when the record is taken, so that they are in the order of the file.
 #[derive(Debug, Clone, PartialEq, Serialize)]

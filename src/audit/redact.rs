@@ -11,6 +11,7 @@ use memchr::memmem::Finder;
 use secrecy::SecretString;
 use thiserror::Error;
 
+use super::line_escapes::escaped;
 use crate::secret;
 
 /// What stands where a secret stood.
@@ -181,7 +182,7 @@ fn needles(secret: &SecretString) -> Result<Vec<Arc<Needle>>, SecretTooShort> {
         1..secret::SHORTEST => return Err(SecretTooShort),
         secret::SHORTEST.. => {}
     }
-    let forms = secret::patterns(secret, &[quoted, super::line::escaped]);
+    let forms = secret::patterns(secret, &[quoted, escaped]);
     let needles = forms.iter().map(|form| Arc::new(Needle::new(form)));
     Ok(needles.collect())
 }

@@ -8,23 +8,17 @@ use jiff::Timestamp;
 
 use super::chain::LineHash;
 use super::checkpoint::{CheckpointPlace, SigningKey};
-use super::fault::AuditFault;
+use super::fault::{AuditFault, FaultReports};
 use super::follower_queue::FollowerFeed;
-use super::line::{LineAddition, LogLine, VERSION, rfc3339};
-use super::queue::{Ack, LogCondition, QueueEntry, RecordQueue, answer};
+use super::line::LogCondition;
+use super::line::{LineAddition, LogLine, rfc3339};
+use super::queue::{Ack, QueueEntry, RecordQueue, answer};
+use super::record::VERSION;
 use super::record::{Kind, Record, SeqRange};
 use super::redact::Redactor;
 use super::settings::Durability;
 use super::sink::{Lane, Sync};
 use crate::clock::Clock;
-
-/// Whether the writer may say in the diagnostics that writing fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FaultReports {
-    Tell,
-    /// Standard error is what fails, perhaps: telling would fail too, or never return.
-    Silent,
-}
 
 #[derive(Debug)]
 pub(super) struct Writer {

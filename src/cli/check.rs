@@ -1,6 +1,7 @@
 //! `check`: what is wrong with policies, labels and tests, and what looks wrong.
 
 mod derived;
+mod diagnostics;
 mod report;
 mod target;
 #[cfg(test)]
@@ -8,16 +9,13 @@ mod tests;
 
 use std::io::Write;
 
-use miette::Diagnostic;
-
 pub use self::derived::run as run_policy;
-use self::report::{CheckOutcome, CheckReport};
+use self::diagnostics::{BoxedDiagnostic, CheckFindings, IgnoredFindings, one};
+use self::report::finish;
 use self::target::CheckTarget;
-use super::args::{CheckArgs, CheckFormat};
+use super::args::CheckArgs;
 use super::exit::Exit;
-use super::{heard, report as terminal};
-use crate::findings::{Finding, FindingLevel};
-use crate::lint::{ALL, Lint};
+use crate::lint::Lint;
 use crate::loading::WarningMode;
 use crate::policy::PolicyProblem;
 use crate::policy_tests;
@@ -25,44 +23,6 @@ use crate::policy_tests;
 /// Checks what the arguments name. What people read goes to `stderr`, anything else to `stdout`.
 pub fn run(args: &CheckArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> Exit {
     finish(check(args), args.format, stdout, stderr)
-}
-
-/// Writes the report.
-fn finish(
-    done: Result<CheckFindings, Vec<BoxedDiagnostic>>,
-    format: CheckFormat,
-    stdout: &mut dyn Write,
-    stderr: &mut dyn Write,
-) -> Exit {
-    let report = match done {
-        Ok(found) => CheckReport::of(found),
-        Err(why) => CheckReport::not_checked(why),
-    };
-    let written = match format {
-        CheckFormat::Human => report.human(stderr),
-        CheckFormat::Json => report.json(stdout),
-        CheckFormat::Sarif => report.sarif(stdout),
-        CheckFormat::Github => report.github(stdout),
-    };
-    // An unwritten report is a failure.
-    match (report.outcome, heard(written.and_then(|()| stdout.flush()))) {
-        (_, Err(_)) | (CheckOutcome::NotChecked, _) => Exit::NotChecked,
-        (CheckOutcome::Clean, Ok(())) => Exit::Success,
-        (CheckOutcome::Findings, Ok(())) => Exit::Findings,
-    }
-}
-
-/// Anything that can be told.
-type BoxedDiagnostic = Box<dyn Diagnostic + Send + Sync>;
-
-/// What was found in what was checked.
-struct CheckFindings {
-    told: Vec<BoxedDiagnostic>,
-    checked: Vec<String>,
-    /// A file that was written.
-    wrote: Option<String>,
-    /// Whether warnings count as findings.
-    warnings: WarningMode,
 }
 
 fn check(args: &CheckArgs) -> Result<CheckFindings, Vec<BoxedDiagnostic>> {
@@ -106,14 +66,6 @@ fn targets(args: &CheckArgs) -> Result<Vec<CheckTarget>, Vec<BoxedDiagnostic>> {
     Ok(packs.into_iter().map(CheckTarget::pack).collect())
 }
 
-/// What is not told.
-#[derive(Debug, Default)]
-struct IgnoredFindings {
-    lints: Vec<&'static Lint>,
-    /// Codes of what the loader remarks.
-    notices: Vec<&'static str>,
-}
-
 /// What the loader remarks of policies that are in order, and a team may be content with.
 const NOTICES: [&str; 1] = ["policy::untyped"];
 
@@ -133,8 +85,4 @@ fn without(names: &[String]) -> Result<IgnoredFindings, Vec<BoxedDiagnostic>> {
     } else {
         Err(problems)
     }
-}
-
-fn one(diagnostic: impl Diagnostic + Send + Sync + 'static) -> Vec<BoxedDiagnostic> {
-    vec![Box::new(diagnostic)]
 }

@@ -1,5 +1,6 @@
 //! How each command ends; the numbers are public contracts.
 
+use std::io;
 use std::process::ExitCode;
 
 /// The end of a command. Scripts and service managers read the number, so it never changes.
@@ -75,6 +76,14 @@ impl Exit {
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit.code())
+    }
+}
+
+/// The reader of standard output may have read enough, like `head`; that is no failure.
+pub(super) fn heard(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Ok(()) | Err(_) => written,
     }
 }
 

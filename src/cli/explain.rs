@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::args::{ExplainArgs, Format, Sender};
-use super::exit::Exit;
-use super::{heard, proxy, report, test_policy};
+use super::exit::{Exit, heard};
+use super::{proxy, report, test_policy};
 use crate::audit::read::{Piece, ReadError, Source, read};
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Config, ConfigErrors};

@@ -16,33 +16,13 @@
 //! The parent-death signal is sent when the *thread* that started us ends. The supervisor looks
 //! whether its parent is still the same process, so it does not matter which thread that was.
 
-use std::ffi::OsString;
+mod arguments;
+#[cfg(target_os = "linux")]
+mod linux;
+
 use std::process::ExitCode;
 
-use crate::upstream::launcher::Step;
-use crate::upstream::sandbox;
-
-/// The arguments of the hidden subcommand.
-#[derive(Debug, clap::Args)]
-#[cfg_attr(
-    not(target_os = "linux"),
-    expect(dead_code, reason = "only Linux has a launcher")
-)]
-pub struct Launch {
-    /// Process id of the parent; another parent means that it is dead.
-    #[arg(long)]
-    parent: i32,
-    #[arg(long, value_enum)]
-    step: Step,
-    /// How many files the server may have open, where it is not as many as the gate.
-    #[arg(long)]
-    open_files: Option<u64>,
-    #[command(flatten)]
-    sandbox: sandbox::Arguments,
-    /// The server's command line.
-    #[arg(last = true, required = true)]
-    command: Vec<OsString>,
-}
+pub use arguments::Launch;
 
 impl Launch {
     /// Does its step. Call it before any thread is started and before anything is printed.
@@ -55,6 +35,3 @@ impl Launch {
         return ExitCode::FAILURE;
     }
 }
-
-#[cfg(target_os = "linux")]
-mod linux;

@@ -1,6 +1,7 @@
 //! `policy suggest`: drafts a policy directory from audit logs, or from the tools of a server.
 
 mod draft_directory;
+mod failure;
 mod live;
 
 use std::fs;
@@ -10,51 +11,17 @@ use std::path::{Path, PathBuf};
 
 pub(super) use self::live::run_live;
 
-use self::draft_directory::{DraftDirectory, OutputPlace};
+use self::draft_directory::{OutputPlace, tell_files, write};
+use self::failure::SuggestFailure;
 use super::audit::sources;
-use super::exit::Exit;
-use super::test_policy::{ReplayFailure, ReplayReport, replay_logs};
-use super::tools::{self, ToolsFailure};
-use super::{heard, proxy, report};
+use super::exit::{Exit, heard};
+use super::proxy;
+use super::test_policy::{ReplayReport, replay_logs};
+use super::tools;
 use crate::audit::query::{LineError, LogRecord};
-use crate::audit::read::{Piece, Position, ReadError, read};
+use crate::audit::read::{Piece, read};
 use crate::drafts::{Draft, Observations};
-use crate::findings::printable;
-use crate::loading;
-use crate::policy::{PolicyErrors, PolicySnapshot};
 use crate::policy_tests::ReplayJudge;
-
-/// The reason why there is no draft.
-#[derive(Debug, thiserror::Error)]
-enum SuggestFailure {
-    #[error("`{}` exists and is not empty: name a new directory", .0.display())]
-    Taken(PathBuf),
-    #[error("`{}` is no directory: name a new one", .0.display())]
-    NoDirectory(PathBuf),
-    #[error("standard input can be read only once: give files")]
-    StandardInput,
-    /// A pipe or a device.
-    #[error("`{}` can be read only once: give files", .0.display())]
-    Stream(PathBuf),
-    #[error(transparent)]
-    Read(#[from] ReadError),
-    #[error("{at}: {error}")]
-    Line { at: Position, error: LineError },
-    #[error(transparent)]
-    Replay(#[from] ReplayFailure),
-    #[error("the log has no message of an agent that passed")]
-    NothingPassed,
-    /// Of the configuration or the server.
-    #[error(transparent)]
-    Server(#[from] ToolsFailure),
-    #[error("the server has no tool that a draft can hold")]
-    NoTools,
-    #[error("`{}` cannot be written: {cause}", file.display())]
-    Write { file: PathBuf, cause: io::Error },
-    /// A defect of the draft.
-    #[error(transparent)]
-    Draft(#[from] PolicyErrors),
-}
 
 /// The most tools whose failed calls are listed.
 const MAX_FAILED: usize = 20;
@@ -86,34 +53,6 @@ pub(super) fn run(
     }
 }
 
-impl SuggestFailure {
-    /// The exit code remains if the reader has closed the stream.
-    fn tell(&self, stderr: &mut dyn Write) -> Exit {
-        match self {
-            Self::Draft(errors) => {
-                report::policies(errors);
-                return Exit::Findings;
-            }
-            Self::Server(failure) => {
-                let _ = failure.tell(stderr);
-            }
-            Self::Taken(_)
-            | Self::NoDirectory(_)
-            | Self::StandardInput
-            | Self::Stream(_)
-            | Self::Read(_)
-            | Self::Line { .. }
-            | Self::Replay(_)
-            | Self::NothingPassed
-            | Self::NoTools
-            | Self::Write { .. } => {
-                let _ = writeln!(stderr, "error: {}", printable(&self.to_string()));
-            }
-        }
-        Exit::NotChecked
-    }
-}
-
 fn suggest(logs: &[PathBuf], output: &Path) -> Result<AuditDraft, SuggestFailure> {
     let place = OutputPlace::of(output)?;
     for log in logs {
@@ -140,20 +79,6 @@ fn suggest(logs: &[PathBuf], output: &Path) -> Result<AuditDraft, SuggestFailure
         seen,
         replayed,
     })
-}
-
-/// Writes and loads a draft. It goes again unless it is kept.
-fn write(
-    draft: &Draft,
-    place: OutputPlace,
-) -> Result<(DraftDirectory, PolicySnapshot), SuggestFailure> {
-    let written = DraftDirectory::write(draft, place)?;
-    let settings = loading::Settings {
-        dir: Some(written.files()),
-        ..loading::Settings::default()
-    };
-    let policies = loading::load(&settings)?.snapshot;
-    Ok((written, policies))
 }
 
 fn observe(logs: &[PathBuf]) -> Result<Observations, SuggestFailure> {
@@ -206,14 +131,6 @@ impl AuditDraft {
         writeln!(out, "\nThe log under the draft:")?;
         self.replayed.write(out)
     }
-}
-
-fn tell_files(draft: &Draft, output: &Path, out: &mut dyn Write) -> io::Result<()> {
-    for (name, _) in &draft.files {
-        let file = output.join(name);
-        writeln!(out, "wrote {}", printable(&file.display().to_string()))?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod ask;
 mod compare;
+mod failure;
 mod lines;
 mod lock_path;
 mod offered;
@@ -22,8 +23,9 @@ use self::compare::Differences;
 use self::offered::LockInputs;
 
 pub(super) use self::compare::flagged;
+pub(super) use self::failure::ToolsFailure;
 pub(super) use self::lines::shown;
-pub(super) use self::offered::{ToolsFailure, asked};
+pub(super) use self::offered::asked;
 
 /// Does what was asked for. What people and programs read goes to `stdout`, what went wrong to
 /// `stderr`.

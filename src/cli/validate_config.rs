@@ -424,7 +424,7 @@ mod tests {
             format: Format::Human,
         };
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let exit = run(&args, super::super::policies, &mut out, &mut err);
+        let exit = run(&args, crate::cli::commands::policies, &mut out, &mut err);
         let err = String::from_utf8(err).expect("UTF-8");
         assert_eq!(exit, Exit::Success, "{err}");
         for said in ["no tool can be called", "exposed   tools: none; closed: "] {

@@ -5,11 +5,12 @@ use std::path::Path;
 
 use secrecy::SecretString;
 
-use super::authentication::{AGENT_TOKEN, APPROVER_TOKEN, TokenOwner, token_in, tokens};
+use super::authentication::{TokenOwner, tokens};
 use super::errors::ConfigReason;
 use super::listen::allowed_hosts;
 use super::section::ConfigSection;
 use super::settings::{Admin, Anonymous, Bearer, Listen, ListenAuth};
+use super::tokens::{AGENT_TOKEN, APPROVER_TOKEN, token_in};
 use crate::secret;
 
 const APPROVERS: TokenOwner = TokenOwner {

@@ -11,40 +11,10 @@ use super::errors::ConfigReason;
 use super::network::web_url;
 use super::section::{ConfigField, ConfigSection};
 use super::settings::{Bearer, Jwks, Jwt, JwtAlgorithm, ListenAuth, ServerAuth};
+use super::tokens::{
+    AGENT_TOKEN, SERVER_TOKEN, SHORTEST_AGENT_TOKEN, TokenLength, either, scopes, token_in, word,
+};
 use crate::secret;
-
-/// The length from which a secret is rarely part of ordinary text.
-pub(super) const SHORTEST_TOKEN: usize = 8;
-
-/// The length from which a token is hard to guess.
-const SHORTEST_AGENT_TOKEN: usize = 16;
-
-/// How short a token may be, in bytes.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct TokenLength {
-    /// A shorter token is an error.
-    least: usize,
-    /// A shorter token gets a warning.
-    advised: usize,
-}
-
-/// What the gate shows to others.
-pub(super) const SERVER_TOKEN: TokenLength = TokenLength {
-    least: secret::SHORTEST,
-    advised: SHORTEST_TOKEN,
-};
-
-/// What agents show to the gate, and those who read its metrics.
-pub(super) const AGENT_TOKEN: TokenLength = TokenLength {
-    least: secret::SHORTEST,
-    advised: SHORTEST_AGENT_TOKEN,
-};
-
-/// What approvers show: a guess would answer for a person.
-pub(super) const APPROVER_TOKEN: TokenLength = TokenLength {
-    least: SHORTEST_AGENT_TOKEN,
-    advised: SHORTEST_AGENT_TOKEN,
-};
 
 const JWT_KEYS: [&str; 9] = [
     "issuer",
@@ -101,23 +71,6 @@ pub(super) fn to_the_server(mut section: ConfigSection<'_, '_>, base: &Path) -> 
     };
     section.finish();
     auth
-}
-
-/// Says that a secret is missing, or there twice: in this file, and in one of its own.
-pub(super) fn either(
-    section: &mut ConfigSection<'_, '_>,
-    [value, file]: [&'static str; 2],
-    help: &str,
-) {
-    if !section.has(value) && !section.has(file) {
-        section.require(value, ConfigReason::Required, help);
-    } else if section.has(value) && section.has(file) {
-        let reason = ConfigReason::Invalid(match value {
-            "token" => "does not apply beside `token`",
-            _ => "does not apply beside `client_secret`",
-        });
-        section.refuse(file, reason, Some("keep one of the two"));
-    }
 }
 
 /// `listen.auth`.
@@ -244,42 +197,6 @@ fn is_swapped(field: &ConfigField<'_>) -> bool {
     field.key.len() >= SHORTEST_AGENT_TOKEN && !could_be_a_token
 }
 
-/// A token that fits behind `Bearer ` in a header.
-pub(super) fn token_in<'t>(
-    section: &mut ConfigSection<'_, 't>,
-    field: &ConfigField<'t>,
-    length: TokenLength,
-) -> Option<SecretString> {
-    let token = section.secret_text(field)?.value;
-    if token.len() < length.least {
-        let help = format!("at least {} bytes", length.least);
-        section.tell(field, ConfigReason::BelowMinimum, Some(&help));
-    } else if token.len() > 4096 {
-        section.tell(
-            field,
-            ConfigReason::ExceedsMaximum,
-            Some("at most 4096 bytes"),
-        );
-    } else if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-        let reason = ConfigReason::Invalid("holds what no token holds");
-        let help = "only visible ASCII characters without spaces; is there a line end, or \
-                    `Bearer ` in front?";
-        section.tell(field, reason, Some(help));
-    } else {
-        if token.len() < length.advised {
-            let reason = ConfigReason::Suspicious("is short: it can be guessed");
-            let help = format!(
-                "use at least {} bytes; the gate replaces these characters by `[redacted]` \
-                 wherever they occur in its messages, logs and records, in ordinary words too",
-                length.advised
-            );
-            section.tell(field, reason, Some(&help));
-        }
-        return Some(SecretString::from(token));
-    }
-    None
-}
-
 fn jwt(section: &mut ConfigSection<'_, '_>, base: &Path) -> Option<Jwt> {
     let issuer = word(section, "issuer");
     let audience = word(section, "audience");
@@ -327,17 +244,6 @@ fn require_what_a_jwt_needs(section: &mut ConfigSection<'_, '_>) {
     }
 }
 
-/// A text that is compared as it is written.
-pub(super) fn word(section: &mut ConfigSection<'_, '_>, key: &'static str) -> Option<String> {
-    let text = section.string(key)?;
-    if text.is_empty() || text.chars().any(|c| c.is_control() || c.is_whitespace()) {
-        let reason = ConfigReason::Invalid("expected a text without spaces");
-        section.refuse(key, reason, None);
-        return None;
-    }
-    Some(text)
-}
-
 fn algorithms(section: &mut ConfigSection<'_, '_>) -> Option<Vec<JwtAlgorithm>> {
     let choices = Jwt::ALGORITHMS.map(|algorithm| (algorithm.name(), algorithm));
     let words = choices.iter().map(|(word, _)| *word);
@@ -350,21 +256,4 @@ fn algorithms(section: &mut ConfigSection<'_, '_>) -> Option<Vec<JwtAlgorithm>> 
         section.refuse_empty("algorithms", "expected at least one algorithm", help);
     }
     Some(algorithms)
-}
-
-pub(super) fn scopes(section: &mut ConfigSection<'_, '_>) -> Option<Vec<String>> {
-    let help = "as in `[\"mcp:tools\"]`";
-    section.each("scopes", help, |section, item| {
-        section.read_item(item, help, |text| {
-            // RFC 6749, section 3.3.
-            let fits = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
-            if !text.is_empty() && text.bytes().all(fits) {
-                Ok(text.to_owned())
-            } else {
-                Err(ConfigReason::Invalid(
-                    "expected a scope without spaces and quotes",
-                ))
-            }
-        })
-    })
 }

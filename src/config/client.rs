@@ -7,10 +7,10 @@ use url::Url;
 use crate::outward::PrivateAddresses;
 use crate::upstream::http::{ClientAuth, ClientCredentials, ClientSecret, TokenServer};
 
-use super::authentication::{SERVER_TOKEN, either, scopes, token_in, word};
 use super::errors::ConfigReason;
 use super::network::{is_loopback, web_url};
 use super::section::ConfigSection;
+use super::tokens::{SERVER_TOKEN, either, scopes, token_in, word};
 
 pub(super) const KEYS: [&str; 10] = [
     "client_id",

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use secrecy::SecretString;
 
 use super::errors::{ConfigError, ConfigErrors, ConfigReason};
-use super::resolve::tool_name;
 use super::settings::{
     Admin, Audit, Config, Guards, Limits, Listen, OtherMethods, Policy, Protocol, Ratchet,
     StartupProbe, Telemetry, Upstream,
 };
+use super::tool_names::tool_name;
 use super::upstream::inherited;
 use super::variables::Variables;
 use crate::wire::Extensions;

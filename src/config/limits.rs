@@ -9,9 +9,9 @@ use crate::memory;
 use super::errors::ConfigReason;
 use super::listen::{HTTP_ONLY, ListenTransport};
 use super::rates::rates;
-use super::resolve::tool_name;
 use super::section::ConfigSection;
 use super::settings::Limits;
+use super::tool_names::tool_name;
 
 pub(super) fn limits(mut section: ConfigSection<'_, '_>, transport: ListenTransport) -> Limits {
     const MESSAGE: RangeInclusive<u64> = 1 << 10..=256 << 20;

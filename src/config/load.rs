@@ -8,7 +8,8 @@ use miette::Severity;
 
 use super::conceal::{ConcealedText, VisibleText};
 use super::errors::{ConfigError, ConfigErrors, ConfigReason};
-use super::file::{self, ParsedFile, join};
+use super::file::{self, ParsedFile};
+use super::outline::join;
 use super::reader::{ConfigReader, KnownKeys, UnknownKey, UnsetVariable};
 use super::resolve::resolve;
 use super::settings::{Config, ConfigFile, ConfigText};

@@ -6,8 +6,8 @@ use std::time::Duration;
 use toml::de::DeValue;
 
 use super::errors::ConfigReason;
-use super::resolve::tool_name;
 use super::section::{ConfigField, ConfigSection};
+use super::tool_names::tool_name;
 use crate::gate::{Rate, Rates};
 
 /// The most of a period, and the most at once.

@@ -23,6 +23,7 @@ use super::settings::{
     ToolNames, Truncation, TruncationPreset, Warnings,
 };
 use super::telemetry::telemetry;
+use super::tool_names::tool_name;
 use super::upstream::upstream;
 use crate::consent::{Settings, Way};
 use crate::gate::OnFatal;
@@ -396,15 +397,4 @@ fn presets(
 
 fn nameless(name: &str) -> Option<ConfigReason> {
     name.is_empty().then_some(ConfigReason::Invalid("is empty"))
-}
-
-/// Why a text cannot be the name of a tool: the gate refuses calls with such names.
-pub(super) fn tool_name(name: &str) -> Option<ConfigReason> {
-    if name.is_empty() {
-        Some(ConfigReason::Invalid("expected the name of a tool"))
-    } else if name.chars().any(char::is_control) {
-        Some(ConfigReason::Invalid("contains a control character"))
-    } else {
-        None
-    }
 }

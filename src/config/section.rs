@@ -6,7 +6,7 @@ use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
 use super::errors::ConfigReason;
-use super::file::join;
+use super::outline::join;
 use super::reader::{ConfigReader, KeyAvailability, UnknownKey};
 use crate::policy::table::kind;
 

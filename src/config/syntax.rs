@@ -5,7 +5,7 @@ use std::ops::Range;
 use toml::de::{DeTable, Error};
 
 use super::errors::{ConfigError, ConfigReason};
-use super::file::{KeyEntry, TableForm, TomlOutline, touches};
+use super::outline::{KeyEntry, TableForm, TomlOutline, touches};
 
 /// After so many complaints, the file is something else (a log, an image), and each takes a look
 /// at the whole of it.

@@ -7,11 +7,11 @@ use std::time::Duration;
 use secrecy::SecretString;
 use url::Url;
 
-use super::authentication::SHORTEST_TOKEN;
 use super::errors::ConfigReason;
 use super::network::{is_loopback, web_url};
 use super::section::{ConfigField, ConfigSection};
 use super::settings::{Parents, PlainHttp, Telemetry, TelemetryLogs};
+use super::tokens::SHORTEST_TOKEN;
 use crate::secret;
 
 /// What the gate says itself, or what decides how a request is read.

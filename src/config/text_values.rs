@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use toml::de::{DeTable, DeValue};
 
-use super::file::join;
+use super::outline::join;
 
 /// Keys that are named with their values, and items of a list that are named; of others the list has the
 /// number.

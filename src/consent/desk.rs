@@ -8,6 +8,7 @@ use tokio::sync::Notify;
 use crate::clock::Clock;
 
 use super::binding::{Binding, Receipt};
+use super::outcome::{Answer, AnswerError, Judged, Outcome, Void};
 use super::question::Question;
 use super::seal::{self, Seal};
 use super::settings::{By, Settings, Way};
@@ -34,14 +35,6 @@ pub struct Request {
     pub judged: Judged,
 }
 
-/// By which policies a request is judged when there is an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Judged {
-    ByThoseInForce,
-    /// As replies are: a yes is good under them whatever is in force by then.
-    ByThoseThatAdmittedIt,
-}
-
 /// A question that waits, as it is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pending {
@@ -51,48 +44,6 @@ pub struct Pending {
     pub asked_at_ms: i64,
     /// The same: from then on no answer counts.
     pub expires_at_ms: i64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Answer {
-    Approve,
-    Deny,
-}
-
-/// What became of a question.
-#[derive(Debug, PartialEq, Eq)]
-#[must_use]
-pub enum Outcome {
-    Granted(Receipt),
-    Denied(By),
-    /// Nobody answered in time.
-    TimedOut,
-    /// Nobody is asked any more.
-    Withdrawn(Void),
-}
-
-/// Why a question is withdrawn that somebody still waits for: a yes would be good for nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Void {
-    #[error("the gate is stopping")]
-    Stopping,
-    #[error("the policies are no longer those that asked")]
-    Policies,
-}
-
-/// Why an answer does not count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum AnswerError {
-    #[error("there is no such approval request, or it is no longer pending")]
-    Unknown,
-    #[error("the question has been answered already")]
-    AlreadyAnswered,
-    #[error("the answer comes too late")]
-    Expired,
-    #[error("the question was withdrawn: an answer would be good for nothing")]
-    Withdrawn,
-    #[error("answers do not count that come this way")]
-    NotThisWay,
 }
 
 /// Why nobody is asked.

@@ -12,6 +12,7 @@ mod binding;
 mod desk;
 #[cfg(test)]
 mod oracle;
+mod outcome;
 mod question;
 mod seal;
 mod settings;
@@ -23,7 +24,8 @@ mod waiting;
 mod tests;
 
 pub use binding::{Binding, Misfit, Receipt};
-pub use desk::{Answer, AnswerError, Desk, Judged, NotAsked, Outcome, Pending, Request, Void};
+pub use desk::{Desk, NotAsked, Pending, Request};
+pub use outcome::{Answer, AnswerError, Judged, Outcome, Void};
 pub use question::{Found, Holds, Question};
 pub use settings::{By, Settings, Via, Way};
 pub use show::{pretty, shown};

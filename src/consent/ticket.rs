@@ -3,8 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::seal::Seal;
-
 /// A question's number: ten hexadecimal digits, never the same twice in one run. It is no secret, and
 /// to know it is no right to answer.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -25,8 +23,7 @@ impl TicketId {
     }
 
     /// Numbers of two runs of the gate differ, so that nobody answers a question of the run before.
-    pub(super) fn numbered(seal: &Seal, number: u64) -> Self {
-        let digits = seal.digits(number);
+    pub(super) fn of_digits(digits: &str) -> Self {
         Self(digits.chars().take(Self::DIGITS).collect::<String>().into())
     }
 }

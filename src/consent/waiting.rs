@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use super::binding::{Binding, Receipt};
-use super::desk::{Answer, AnswerError, Judged, Outcome, Void};
+use super::outcome::{Answer, AnswerError, Judged, Outcome, Void};
 use super::question::Question;
 use super::seal::Seal;
 use super::settings::By;
@@ -175,7 +175,7 @@ impl State {
     pub(super) fn next(&mut self, seal: &Seal) -> TicketId {
         loop {
             self.last = self.last.saturating_add(1);
-            let id = TicketId::numbered(seal, self.last);
+            let id = TicketId::of_digits(&seal.digits(self.last));
             let taken = self.ended.iter().any(|(ended, _)| *ended == id);
             if !taken && !self.numbers.contains_key(&id) {
                 return id;

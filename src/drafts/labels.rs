@@ -1,12 +1,9 @@
 //! `tools.toml` and `roots.toml`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::quote;
-use super::tool_draft::ToolDraft;
-
-/// Names of roots, by their directories.
-pub(super) type RootNames = BTreeMap<String, String>;
+use super::tool_draft::{RootNames, ToolDraft};
 
 /// What tools do, as far as names and arguments tell.
 pub(super) fn tools(drafts: &[ToolDraft<'_>]) -> String {

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::labels::RootNames;
 use super::observation::Observations;
 use super::quote;
-use super::tool_draft::ToolDraft;
+use super::tool_draft::{RootNames, ToolDraft};
 use crate::wire::KnownMethod;
 
 /// The action of a method of agents about the server, and of servers about the client. What is not here needs no

@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::argument_effects::ArgumentEffects;
 use super::effects::Effects;
-use super::labels::RootNames;
 use super::narrowing::{Narrowing, directories, lies_in};
 use super::observation::ToolUse;
 
 /// The sensitivity from which on the gate keeps sessions from tools that connect.
 const CLOSED_FROM: i64 = 2;
+
+/// Names of roots, by their directories.
+pub(super) type RootNames = BTreeMap<String, String>;
 
 /// A tool that is to be permitted.
 #[derive(Debug)]

@@ -7,8 +7,8 @@ use crate::policy::{
 };
 use crate::policy_tests::{self, DryRunOutcome, QueryDescription, RecordedQuery, Requester};
 
-use super::ConsentChannels;
 use super::change;
+use super::consent_channels::ConsentChannels;
 use super::origin::{Origins, is_of_arguments, is_open_in_records};
 use super::record::DefinitionApproval;
 use super::report::{

@@ -2,10 +2,7 @@
 //! them, or what was typed.
 
 use crate::policy::PolicySnapshot;
-use crate::policy_tests::StartState;
 use crate::wire::{Document, Limits, Value};
-
-use super::request::ExplainRequest;
 
 /// As policies see them and as records name them.
 const LEVELS: [&str; 4] = ["public", "internal", "confidential", "secret"];
@@ -23,8 +20,8 @@ pub(super) struct LevelChange {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LevelIncrease {
     seq: i64,
-    before: i64,
-    after: i64,
+    pub(super) before: i64,
+    pub(super) after: i64,
     what: MessageSummary,
 }
 
@@ -108,7 +105,7 @@ impl LevelIncrease {
         }
     }
 
-    fn told(&self, policies: &PolicySnapshot) -> String {
+    pub(super) fn told(&self, policies: &PolicySnapshot) -> String {
         let MessageSummary { method, target, .. } = &self.what;
         format!(
             "record {} raised it from {} to {}: {method} `{target}`, by {}",
@@ -120,57 +117,7 @@ impl LevelIncrease {
     }
 }
 
-/// What is known of where the level comes from, in sentences; none while it is public.
-pub(super) fn told(
-    request: &ExplainRequest,
-    start: &StartState,
-    policies: &PolicySnapshot,
-) -> Vec<String> {
-    let recorded = match request {
-        ExplainRequest::Message(_) if start.level() > 0 => {
-            return vec![format!(
-                "{} before this message: `--session` says so",
-                word(start.level())
-            )];
-        }
-        ExplainRequest::Message(_) => return Vec::new(),
-        ExplainRequest::Recorded(recorded) => recorded,
-    };
-    let Some(passed) = recorded.passed().filter(|it| it.before > 0) else {
-        return Vec::new();
-    };
-    let level = word(passed.before);
-    let mut told = vec![format!("{level} before this message: the record says so")];
-    let Some(raises) = recorded.raises() else {
-        told.push(
-            "what raised it is in earlier records of its session: `--audit` and `--seq` find them"
-                .to_owned(),
-        );
-        return told;
-    };
-    let mut reached = 0;
-    for raise in raises {
-        if raise.before > reached {
-            told.push(elsewhere(raise.before));
-        }
-        told.push(raise.told(policies));
-        reached = raise.after;
-    }
-    if reached < passed.before {
-        told.push(elsewhere(passed.before));
-    }
-    told
-}
-
-fn elsewhere(level: i64) -> String {
-    format!(
-        "what raised it to {} is not in this log: another session that counts together with this \
-         one, or an earlier log",
-        word(level)
-    )
-}
-
-fn word(level: i64) -> &'static str {
+pub(super) fn word(level: i64) -> &'static str {
     let known = usize::try_from(level).ok().and_then(|at| LEVELS.get(at));
     known.copied().unwrap_or("unknown")
 }

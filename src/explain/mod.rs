@@ -6,24 +6,26 @@
 
 mod build;
 mod change;
+mod consent_channels;
 mod human;
 mod level;
 mod origin;
 mod record;
 mod report;
 mod request;
+mod request_frame;
 #[cfg(test)]
 mod tests;
 mod untraced_rules;
 
 use jiff::Timestamp;
 
-use crate::consent;
 use crate::gate;
 use crate::loading;
 use crate::policy::{Agent, PolicyErrors};
 use crate::policy_tests::{DryRun, StartState};
 
+pub use consent_channels::ConsentChannels;
 pub use record::{RecordError, RecordSelector, RecordedMessage};
 pub use report::{
     ExplainOutcome, ExplainProblem, ExplainedDecision, Explanation, ExplanationDepth, PartReport,
@@ -43,39 +45,6 @@ pub struct Settings {
     pub gate: gate::Settings,
     /// Who could be asked.
     pub people: ConsentChannels,
-}
-
-/// The channels by which a gate can ask a person.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum ConsentChannels {
-    /// There is no configuration that says so.
-    #[default]
-    Unknown,
-    NoChannel,
-    /// In these ways.
-    Asked(Vec<consent::Way>),
-}
-
-impl ConsentChannels {
-    fn told(&self) -> String {
-        match self {
-            Self::Unknown => {
-                "a person would be asked, if the configuration has `[consent]`".to_owned()
-            }
-            Self::NoChannel => "no person can be asked: there is no `[consent]`".to_owned(),
-            Self::Asked(ways) => {
-                let ways: Vec<&str> = ways.iter().map(|way| in_words(*way)).collect();
-                format!("a person would be asked, by {}", ways.join(" or "))
-            }
-        }
-    }
-}
-
-fn in_words(way: consent::Way) -> &'static str {
-    match way {
-        consent::Way::Page => "the page or the command line",
-        consent::Way::Elicitation => "a form of the agent's client (`elicitation`)",
-    }
 }
 
 /// Who sends the message, and when.
@@ -106,7 +75,7 @@ pub fn explain(
     let judging = loading::load(&settings.policies)?.snapshot;
     let telling = loading::load(&settings.policies)?.snapshot;
     let (from, frame) = request.frame(telling.lock());
-    let level = level::told(request, &circumstances.start, &telling);
+    let level = request::level_told(request, &circumstances.start, &telling);
     let rehearsal = DryRun {
         agent: circumstances.agent,
         server: settings.server.clone(),

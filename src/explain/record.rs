@@ -13,7 +13,7 @@ use crate::wire::{Document, Fragment, JsonError, Limits, Side, Value};
 
 use super::level::{LevelChange, LevelIncrease};
 use super::report::{ExplainedDecision, Explanation, PermittedMessage};
-use super::request::request;
+use super::request_frame::request;
 
 pub use selector::RecordSelector;
 

@@ -1,9 +1,12 @@
 //! What is to be explained.
 
-use crate::policy::Lock;
-use crate::wire::{Fragment, Side};
+use crate::policy::{Lock, PolicySnapshot};
+use crate::policy_tests::StartState;
+use crate::wire::Side;
 
+use super::level::word;
 use super::record::RecordedMessage;
+use super::request_frame::request;
 
 /// What is to be explained.
 #[derive(Debug, Clone)]
@@ -51,11 +54,52 @@ impl HypotheticalMessage {
     }
 }
 
-/// Arguments stand in it as they were typed: what is wrong with them is the gate's to find.
-pub(super) fn request(method: &str, key: &str, name: &str, arguments: Option<&str>) -> String {
-    let [method, name] = [method, name].map(|text| Fragment::string(text).into_string());
-    let arguments = arguments.map_or_else(String::new, |text| format!(r#","arguments":{text}"#));
+/// What is known of where the level comes from, in sentences; none while it is public.
+pub(super) fn level_told(
+    request: &ExplainRequest,
+    start: &StartState,
+    policies: &PolicySnapshot,
+) -> Vec<String> {
+    let recorded = match request {
+        ExplainRequest::Message(_) if start.level() > 0 => {
+            return vec![format!(
+                "{} before this message: `--session` says so",
+                word(start.level())
+            )];
+        }
+        ExplainRequest::Message(_) => return Vec::new(),
+        ExplainRequest::Recorded(recorded) => recorded,
+    };
+    let Some(passed) = recorded.passed().filter(|it| it.before > 0) else {
+        return Vec::new();
+    };
+    let level = word(passed.before);
+    let mut told = vec![format!("{level} before this message: the record says so")];
+    let Some(raises) = recorded.raises() else {
+        told.push(
+            "what raised it is in earlier records of its session: `--audit` and `--seq` find them"
+                .to_owned(),
+        );
+        return told;
+    };
+    let mut reached = 0;
+    for raise in raises {
+        if raise.before > reached {
+            told.push(elsewhere(raise.before));
+        }
+        told.push(raise.told(policies));
+        reached = raise.after;
+    }
+    if reached < passed.before {
+        told.push(elsewhere(passed.before));
+    }
+    told
+}
+
+fn elsewhere(level: i64) -> String {
     format!(
-        r#"{{"jsonrpc":"2.0","id":1,"method":{method},"params":{{"{key}":{name}{arguments}}}}}"#
+        "what raised it to {} is not in this log: another session that counts together with this \
+         one, or an earlier log",
+        word(level)
     )
 }

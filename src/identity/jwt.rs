@@ -12,6 +12,7 @@ mod keys;
 mod keyset;
 #[cfg(test)]
 mod oracle;
+mod settings;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -28,27 +29,10 @@ use super::{
 pub use key_url::KeyUrl;
 pub use keys::{KeyFault, KeyFetch, KeyFile, KeySource};
 pub use keyset::Algorithm;
+pub use settings::JwtSettings;
 
 use compact::CompactToken;
 use keys::Keys;
-
-/// Whose tokens are accepted.
-#[derive(Debug, Clone)]
-pub struct JwtSettings {
-    /// `iss`, byte for byte.
-    pub issuer: String,
-    /// One of `aud`, byte for byte: the gate's canonical URL.
-    pub audience: String,
-    pub algorithms: Vec<Algorithm>,
-    /// How far clocks may differ; at most 60 seconds.
-    pub skew: Duration,
-    /// The claim that names a session.
-    pub session_claim: String,
-    /// The claim that names groups.
-    pub groups_claim: String,
-    /// Scopes that a token needs, all of them.
-    pub scopes: Vec<String>,
-}
 
 /// Why tokens cannot be checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

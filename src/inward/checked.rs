@@ -12,7 +12,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-use super::head::{Misframed, Rest, Scanned, Scanner};
+use super::head::{Rest, Scanned, Scanner};
+use super::misframed::Misframed;
 use super::patient::Patient;
 use super::places::{Displaced, Place};
 use super::progress::Progress;

@@ -1,7 +1,7 @@
 //! A body that comes in chunks (RFC 9112 §7.1), read so strictly that no other reader can see another
 //! end of it: no extensions, no trailers, no other line ends.
 
-use super::head::Misframed;
+use super::misframed::Misframed;
 
 /// Where in its chunks a body has come to. Nothing of it is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

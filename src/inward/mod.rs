@@ -8,6 +8,7 @@ mod checked;
 mod chunks;
 mod head;
 mod host;
+mod misframed;
 #[cfg(test)]
 mod oracle;
 mod patient;
@@ -20,8 +21,9 @@ mod tests;
 
 pub use answer::Answer;
 pub use checked::Checked;
-pub use head::{Limits, Misframed};
+pub use head::Limits;
 pub use host::named_host;
+pub use misframed::Misframed;
 pub use places::{Place, Places, neighbourhood};
 pub use progress::{Answering, Progress};
 pub use protocol::{Protocol, last};

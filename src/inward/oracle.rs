@@ -2,7 +2,8 @@
 //! `httparse` and hyper's rule for bodies, sees the same request in what the gate's own lets pass.
 
 use super::chunks::Chunks;
-use super::head::{Limits, Misframed, Rest, Scanned, Scanner};
+use super::head::{Limits, Rest, Scanned, Scanner};
+use super::misframed::Misframed;
 
 pub(super) const LIMITS: Limits = Limits {
     bytes: 4096,

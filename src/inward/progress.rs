@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-use super::head::Misframed;
+use super::misframed::Misframed;
 use super::places::{Displaced, Place};
 
 /// Of one connection. Whoever reads it and whoever answers it each know a part.

@@ -3,9 +3,8 @@
 use cedar_policy_core::ast::{ActionConstraint, BinaryOp, EntityUID, ExprKind, Literal, Var};
 
 use super::expressions::literal;
-use super::findings::{LintFindings, LintMessage};
+use super::findings::{Lint, LintFindings, LintMessage};
 use super::material::LintContext;
-use super::table::Lint;
 
 pub(super) const EXACT_CALL: Lint = Lint {
     code: "lint::exact_call",

@@ -1,4 +1,4 @@
-//! Names in `agents.toml` and `tools.toml` of unknown agents and tools: labels without effect.
+//! Names of unknown entities, here those in `agents.toml` and `tools.toml`: labels without effect.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -7,17 +7,23 @@ use cedar_policy_core::ast::Literal;
 use toml::de::{DeTable, DeValue};
 
 use super::expressions::literal;
-use super::findings::LintFindings;
+use super::findings::{Lint, LintFindings};
 use super::lock_coverage::{HELP, NOT_LOCKED};
 use super::material::LintContext;
-use super::names::{UNKNOWN_NAME, is, nearest};
-use super::table::Lint;
+use super::names::{self, is, nearest};
 use crate::policy::{PolicyProblem, PolicySource};
+
+pub(super) const UNKNOWN_NAME: Lint = Lint {
+    code: "lint::unknown_name",
+    about: "a role, team, user, capability, group, root, label or server that no file assigns, or \
+            a near miss of a name",
+    look,
+};
 
 /// What stands in a file, and where.
 type SpannedName<'t> = (&'t str, Range<usize>);
 
-pub(super) fn look(world: &LintContext<'_>, found: &mut LintFindings) {
+fn look(world: &LintContext<'_>, found: &mut LintFindings) {
     for source in world.label_files("tools.toml") {
         within(source, "tools", |name, _| {
             if !world.given.lock.is_empty() {
@@ -43,6 +49,7 @@ pub(super) fn look(world: &LintContext<'_>, found: &mut LintFindings) {
             }
         });
     }
+    names::in_policies(&UNKNOWN_NAME, world, found);
 }
 
 /// The tables in one table of a file. What is wrong with the file is told when it is loaded.

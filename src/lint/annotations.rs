@@ -2,9 +2,8 @@
 
 use cedar_policy::Effect;
 
-use super::findings::{LintFindings, LintMessage};
+use super::findings::{Lint, LintFindings, LintMessage};
 use super::material::LintContext;
-use super::table::Lint;
 
 pub(super) const ANNOTATION_WITHOUT_EFFECT: Lint = Lint {
     code: "lint::annotation_without_effect",

@@ -8,9 +8,8 @@ use toml::de::DeTable;
 use unicode_security::confusable_detection::skeleton;
 
 use super::expressions::literal;
-use super::findings::{LintFindings, LintMessage};
+use super::findings::{Lint, LintFindings, LintMessage};
 use super::material::LintContext;
-use super::table::Lint;
 use crate::policy::engines::cedar::PolicyTree;
 use crate::policy::{PolicyProblem, PolicySource};
 use crate::unseen::misleads;

@@ -6,12 +6,11 @@ use cedar_policy::Effect;
 use cedar_policy_core::ast::{EntityReference, EntityUID, PrincipalOrResourceConstraint};
 
 use super::expressions::{ChainPart, Sign, parts, truth};
-use super::findings::{LintFindings, LintMessage};
+use super::findings::{Lint, LintFindings, LintMessage};
 use super::material::LintContext;
 use super::names::is;
 use super::non_cedar;
 use super::ranges::{Range, compared, domain};
-use super::table::Lint;
 use crate::policy::engines::cedar::PolicyTree;
 use crate::policy::{ActionName, PolicySource, ToolLabels};
 
@@ -43,7 +42,7 @@ const DANGEROUS: [&str; 12] = [
 const HOLD_DANGER: [&str; 2] = ["fs", "db"];
 
 fn unconditional(world: &LintContext<'_>, found: &mut LintFindings) {
-    non_cedar::unconditional(world, found);
+    non_cedar::unconditional(&UNCONDITIONAL_PERMIT, world, found);
     for policy in world.policies {
         let principal = policy.template.principal_constraint().as_inner();
         let resource = policy.template.resource_constraint().as_inner();

@@ -10,11 +10,10 @@ use cedar_policy_core::ast::{
 use super::expressions::{
     ChainOperator, ChainPart, Sign, chains, equality, literal, membership, parts, path, truth,
 };
-use super::findings::{LintFindings, LintMessage};
+use super::findings::{Lint, LintFindings, LintMessage};
 use super::material::LintContext;
 use super::names::is;
 use super::ranges::{Range, compared, domain};
-use super::table::Lint;
 use crate::policy::engines::cedar::PolicyTree;
 
 pub(super) const NEVER_MATCHES: Lint = Lint {

@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 
 use super::expressions::{ChainPart, Sign, chains, parts};
-use super::findings::{LintFindings, LintMessage};
+use super::findings::{Lint, LintFindings, LintMessage};
 use super::material::LintContext;
-use super::table::Lint;
 use crate::policy::engines::cedar::PolicyTree;
 
 pub(super) const DUPLICATE_CONDITION: Lint = Lint {

@@ -1,10 +1,22 @@
-//! What lints found so far.
+//! A lint, and what lints found so far.
 
 use cedar_policy_core::parser::Loc;
 
-use super::table::Lint;
+use super::material::LintContext;
 use crate::policy::engines::cedar::PolicyTree;
 use crate::policy::{PolicyId, PolicyProblem};
+
+/// One lint.
+pub struct Lint {
+    /// Stable: annotations and other programs name it.
+    pub code: &'static str,
+    /// What it finds, in a few words.
+    pub about: &'static str,
+    pub(super) look: fn(&LintContext<'_>, &mut LintFindings),
+}
+
+/// What every code begins with.
+pub(super) const PREFIX: &str = "lint::";
 
 /// The findings of all lints.
 #[derive(Debug, Default)]
@@ -27,6 +39,19 @@ pub(super) struct LintMessage {
     pub(super) help: String,
     /// At the place.
     pub(super) label: &'static str,
+}
+
+impl Lint {
+    /// The code as annotations may write it: without what all begin with.
+    pub fn name(&self) -> &'static str {
+        self.code.strip_prefix(PREFIX).unwrap_or(self.code)
+    }
+}
+
+impl std::fmt::Debug for Lint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.code)
+    }
 }
 
 impl LintFindings {

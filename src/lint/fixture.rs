@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::findings::Lint;
 use super::material::Material;
 use super::run::lint;
-use super::table::Lint;
 use crate::policy::PolicyProblem;
 use crate::policy::PolicySource;
 use crate::policy::engines::cedar::Cedar;

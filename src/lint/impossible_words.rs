@@ -6,9 +6,8 @@ use std::iter;
 use cedar_policy_core::ast::{Expr, ExprKind, Pattern, Var};
 
 use super::expressions::{comparison, path, text};
-use super::findings::{LintFindings, LintMessage};
+use super::findings::{Lint, LintFindings, LintMessage};
 use super::material::LintContext;
-use super::table::Lint;
 use crate::mcp::revisions;
 use crate::policy::suggest::did_you_mean;
 

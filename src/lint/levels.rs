@@ -3,9 +3,8 @@
 use cedar_policy::Effect;
 
 use super::expressions::{attribute, equality, long};
-use super::findings::{LintFindings, LintMessage};
+use super::findings::{Lint, LintFindings, LintMessage};
 use super::material::LintContext;
-use super::table::Lint;
 
 pub(super) const EQUALITY_ON_LEVEL: Lint = Lint {
     code: "lint::equality_on_level",

@@ -5,10 +5,9 @@ use cedar_policy_core::ast::Literal;
 
 use super::allowlist;
 use super::expressions::literal;
-use super::findings::{LintFindings, LintMessage};
+use super::findings::{Lint, LintFindings, LintMessage};
 use super::material::LintContext;
 use super::names::{is, misspelt};
-use super::table::Lint;
 use crate::policy::PolicyProblem;
 
 pub(super) const NOT_LOCKED: Lint = Lint {

@@ -37,6 +37,7 @@ mod unlabelled;
 mod untested;
 
 pub use allowlist::place as place_of_allowed;
+pub use findings::Lint;
 pub use material::{KnownWords, Material};
 pub use run::lint;
-pub use table::{ALL, Lint};
+pub use table::ALL;

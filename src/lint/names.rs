@@ -1,21 +1,12 @@
-//! Names of unknown entities.
+//! Names in policies of unknown entities.
 
 use std::collections::BTreeSet;
 
 use cedar_policy_core::ast::{EntityUID, Expr, Literal, Var};
 
-use super::agents;
 use super::expressions::{comparison, literal, path, text};
-use super::findings::{LintFindings, LintMessage};
+use super::findings::{Lint, LintFindings, LintMessage};
 use super::material::LintContext;
-use super::table::Lint;
-
-pub(super) const UNKNOWN_NAME: Lint = Lint {
-    code: "lint::unknown_name",
-    about: "a role, team, user, capability, group, root, label or server that no file assigns, or \
-            a near miss of a name",
-    look,
-};
 
 /// The group of what the configuration allows.
 const GROUP: &str = crate::policy::engines::allowlist::GROUP;
@@ -42,8 +33,8 @@ enum NameCompleteness {
     None,
 }
 
-fn look(world: &LintContext<'_>, found: &mut LintFindings) {
-    agents::look(world, found);
+/// What policies name.
+pub(super) fn in_policies(lint: &'static Lint, world: &LintContext<'_>, found: &mut LintFindings) {
     let mut names = agents(world);
     names.extend(tools(world));
     names.extend(capabilities(world));
@@ -56,7 +47,7 @@ fn look(world: &LintContext<'_>, found: &mut LintFindings) {
             for (literal, name) in labels_in(expr) {
                 if let Some(say) = labels.doubt(name) {
                     let own = literal.source_loc().or_else(|| expr.source_loc());
-                    found.at(&UNKNOWN_NAME, policy, own, say);
+                    found.at(lint, policy, own, say);
                 }
             }
             let Some(Literal::EntityUID(uid)) = literal(expr) else {
@@ -66,7 +57,7 @@ fn look(world: &LintContext<'_>, found: &mut LintFindings) {
                 if let Some(say) = names.doubt(uid.eid().as_ref()) {
                     let own = uid.loc().or_else(|| expr.source_loc());
                     let own = own.filter(|loc| (loc.start()..loc.end()) != policy.span);
-                    found.at(&UNKNOWN_NAME, policy, own, say);
+                    found.at(lint, policy, own, say);
                 }
             }
         }

@@ -1,22 +1,22 @@
 //! What is said of rules in other languages than Cedar, whose files are read as far as they are plain.
 
-use super::breadth::UNCONDITIONAL_PERMIT;
-use super::findings::LintFindings;
+use super::findings::{Lint, LintFindings};
 use super::material::LintContext;
 use crate::policy::PolicyProblem;
 use crate::policy::engines::{OpenRule, open_permits};
 
-pub(super) fn unconditional(world: &LintContext<'_>, found: &mut LintFindings) {
+pub(super) fn unconditional(
+    lint: &'static Lint,
+    world: &LintContext<'_>,
+    found: &mut LintFindings,
+) {
     for OpenRule { source, place } in open_permits(&world.given.policies) {
         let message = "every agent may call every tool, with any arguments";
         let help = "say on what condition: which tools, by their names or capabilities, or whose \
                     calls";
-        let problem = PolicyProblem::warning(UNCONDITIONAL_PERMIT.code, message);
+        let problem = PolicyProblem::warning(lint.code, message);
         let problem = problem.with_help(help).in_source(source);
-        found.add(
-            &UNCONDITIONAL_PERMIT,
-            problem.at(place, "nothing narrows this"),
-        );
+        found.add(lint, problem.at(place, "nothing narrows this"));
     }
 }
 

@@ -7,10 +7,9 @@
 use cedar_policy_core::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
 
 use super::expressions::{Sign, long, parts, path, text};
-use super::findings::{LintFindings, LintMessage};
+use super::findings::{Lint, LintFindings, LintMessage};
 use super::material::LintContext;
 use super::ranges::{Range, compared, domain};
-use super::table::Lint;
 use crate::policy::engines::cedar::children;
 
 pub(super) const CAN_ERROR: Lint = Lint {

@@ -3,9 +3,8 @@
 use cedar_policy_core::ast::{EntityUID, Expr, ExprKind, Literal, Pattern, PatternElem};
 
 use super::expressions::{equality, literal, membership, text};
-use super::findings::{LintFindings, LintMessage};
+use super::findings::{Lint, LintFindings, LintMessage};
 use super::material::LintContext;
-use super::table::Lint;
 
 pub(super) const GLOB_LITERAL: Lint = Lint {
     code: "lint::glob_literal",

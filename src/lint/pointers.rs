@@ -5,9 +5,8 @@ use std::ops::Range;
 use serde_json::Value;
 use toml::de::{DeTable, DeValue};
 
-use super::findings::LintFindings;
+use super::findings::{Lint, LintFindings};
 use super::material::LintContext;
-use super::table::Lint;
 use crate::policy::suggest::nearest;
 use crate::policy::{PolicyProblem, ToolLabels};
 

@@ -2,10 +2,10 @@
 
 use miette::{LabeledSpan, NamedSource};
 
-use super::findings::LintFindings;
+use super::findings::{Lint, LintFindings};
 use super::material::{LintContext, Material};
 use super::suppressions;
-use super::table::{ALL, Lint};
+use super::table::ALL;
 use crate::policy::engines::cedar::{PolicyTree, read_trees};
 use crate::policy::{PolicyErrors, PolicyProblem};
 

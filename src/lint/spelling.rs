@@ -5,9 +5,8 @@ use std::net::IpAddr;
 use cedar_policy_core::ast::{Expr, Var};
 
 use super::expressions::{comparison, path, text};
-use super::findings::{LintFindings, LintMessage};
+use super::findings::{Lint, LintFindings, LintMessage};
 use super::material::LintContext;
-use super::table::Lint;
 use crate::policy::{UNREADABLE_HOST, host_in, host_named};
 
 pub(super) const HOST_SPELLING: Lint = Lint {

@@ -6,10 +6,9 @@ use cedar_policy_core::ast::{
 };
 
 use super::expressions::{Sign, argument, equality, membership, pieces, signed, text};
-use super::findings::{LintFindings, LintMessage};
+use super::findings::{Lint, LintFindings, LintMessage};
 use super::material::LintContext;
 use super::path_traversal::open_way;
-use super::table::Lint;
 use crate::policy::ToolLabels;
 use crate::policy::engines::cedar::PolicyTree;
 

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use cedar_policy_core::parser::Loc;
 
-use super::findings::LintFindings;
-use super::table::{ALL, Lint};
+use super::findings::{Lint, LintFindings};
+use super::table::ALL;
 use crate::policy::engines::cedar::PolicyTree;
 use crate::policy::suggest::did_you_mean;
 use crate::policy::{PolicyId, PolicyProblem};

@@ -3,9 +3,8 @@
 use serde_json::Value;
 use toml::de::DeTable;
 
-use super::findings::LintFindings;
+use super::findings::{Lint, LintFindings};
 use super::material::LintContext;
-use super::table::Lint;
 use crate::policy::{PolicyProblem, PolicySource};
 
 pub(super) const UNLABELLED_PATH: Lint = Lint {

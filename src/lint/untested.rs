@@ -2,9 +2,8 @@
 
 use toml::de::DeTable;
 
-use super::findings::LintFindings;
+use super::findings::{Lint, LintFindings};
 use super::material::LintContext;
-use super::table::Lint;
 use crate::policy::PolicyProblem;
 
 pub(super) const UNTESTED_TOOL: Lint = Lint {

@@ -6,12 +6,9 @@ use std::path::{Path, PathBuf};
 
 use super::engines::{EXTENSIONS, EngineKinds};
 use super::labels;
-use super::manifest;
+use super::manifest::{self, MAX_FILE};
 use super::unrecognized_files::{self, UnrecognizedFile};
 use crate::policy::{PolicyProblem, PolicySnapshot, PolicySource};
-
-/// The largest policy file that is read, in bytes.
-pub(super) const MAX_FILE: u64 = 4 << 20;
 
 /// The code of what is said of a file that is not read.
 const UNREAD: &str = "policy::unrecognized_file";

@@ -11,11 +11,13 @@ use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
-use super::directory::MAX_FILE;
 use crate::policy::{PolicyProblem, PolicySource};
 
 /// The name of the file, in the policy directory itself.
 pub const FILE: &str = "MANIFEST";
+
+/// The largest policy file that is read, in bytes.
+pub(super) const MAX_FILE: u64 = 4 << 20;
 
 const CODE: &str = "policy::manifest";
 

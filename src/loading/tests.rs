@@ -7,11 +7,12 @@ use std::path::Path;
 use miette::Severity;
 use tempfile::TempDir;
 
+use super::load::{compile, read};
 use super::*;
 use crate::policy::fixture::{World, told, tool};
 use crate::policy::{
-    Action, ActionName, ExtensionMethod, Facts, ListFacts, Principal, Prompt, Resource,
-    ResourceFacts, UseTime,
+    Action, ActionName, ExtensionMethod, Facts, ListFacts, PolicySnapshot, Principal, Prompt,
+    Resource, ResourceFacts, UseTime,
 };
 
 const PERMIT_ALL: &str = "@id(\"all\") permit(principal, action, resource);";

@@ -30,7 +30,8 @@ pub use self::changes::{PathChanges, WakeReason, Waker};
 use self::fingerprint::DirectoryFingerprint;
 use self::reading::{LastReading, PolicyReading, ReadingFingerprints, directories};
 pub use self::source::{LoadedSource, NoSource, ReloadError, Source, SourceSettings};
-use super::{LoadedPolicies, Settings};
+use super::load::{self, LoadedPolicies};
+use super::settings::{OnRemoval, Reload, Settings};
 use crate::policy::{PolicyErrors, PolicyProblem, PolicySnapshot, PolicyStore};
 
 /// How often the thread looks at everything.
@@ -44,26 +45,6 @@ const READINGS: u32 = 20;
 
 /// The number of differing readings before a report.
 const PATIENCE: u32 = 3;
-
-/// When policies are read again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Reload {
-    /// After a change, and on request.
-    #[default]
-    Watch,
-    /// On request.
-    Off,
-}
-
-/// What happens when what changed lacks policies that are in force.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OnRemoval {
-    /// The gate keeps the policies in force: a half-written file looks the same.
-    #[default]
-    Reject,
-    /// The gate applies the new policies.
-    Apply,
-}
 
 /// Why policies were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -280,7 +261,7 @@ impl<S: Source> Watcher<S> {
         found: &PolicyReading<S>,
     ) -> Result<LoadedPolicies, PolicyErrors> {
         let settings = found.settings().unwrap_or(&self.settings);
-        let mut loaded = super::compile(settings, found.directory.clone(), Some(current))?;
+        let mut loaded = load::compile(settings, found.directory.clone(), Some(current))?;
         match removals::problems(current, &loaded.snapshot, self.on_policy_removal(cause)) {
             problems if problems.is_empty() => {
                 let meant = removals::meant(current, &loaded.snapshot);
@@ -346,7 +327,7 @@ impl<S: Source> Watcher<S> {
         let settings = meant.as_ref().ok().and_then(Option::as_ref);
         let settings = settings.map_or(&self.settings, |meant| &meant.settings);
         let seen = ReadingFingerprints::of(file, directories(settings));
-        let directory = super::read(settings);
+        let directory = load::read(settings);
         PolicyReading {
             seen,
             text,

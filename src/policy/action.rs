@@ -1,6 +1,6 @@
 //! What can be asked for: one action for each thing that an MCP message can mean.
 
-use super::facts::{Arguments, Received, Targets};
+use super::message_facts::{Arguments, Received, Targets};
 
 /// What is asked for, with the facts that only this action has.
 #[derive(Debug, Clone, Copy)]

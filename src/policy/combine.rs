@@ -61,8 +61,8 @@ fn sort<T: Ord>(items: &mut Vec<T>) {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::decision::EngineName;
     use super::super::decision::{FaultKind, PolicyId, PolicyOrigin};
-    use super::super::engine::EngineName;
     use super::*;
 
     #[test]

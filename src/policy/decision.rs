@@ -3,8 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::engine::EngineName;
 use super::sensitivity::SessionSensitivity;
+
+/// The name of an engine, in diagnostics and records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EngineName(pub &'static str);
 
 /// The opinion of one engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -243,6 +246,12 @@ impl PolicyId {
 
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl fmt::Display for EngineName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
     }
 }
 

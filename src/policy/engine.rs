@@ -6,17 +6,13 @@ use std::sync::Arc;
 
 use super::action::ActionName;
 use super::checked_policies::CheckedPolicies;
-use super::decision::{EngineFault, Verdict};
+use super::decision::{EngineFault, EngineName, Verdict};
 use super::errors::{PolicyErrors, PolicyProblem};
 use super::facts::{Environment, Facts, Principal, Resource};
 use super::mutant::Mutant;
 use super::partial::{PartialDecision, PartialRequest};
-use super::snapshot::{PolicyEntry, PolicySource};
+use super::source::{PolicyEntry, PolicySource};
 use super::trace::{PolicyOutline, Trace};
-
-/// The name of an engine, in diagnostics and records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct EngineName(pub &'static str);
 
 /// Compiled rules. Pure: the same facts give the same verdict, with no I/O, clock or memory.
 pub trait RuleEngine: fmt::Debug + Send + Sync {
@@ -342,12 +338,6 @@ impl fmt::Display for ExposedActions {
             }
         }
         Ok(())
-    }
-}
-
-impl fmt::Display for EngineName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
     }
 }
 

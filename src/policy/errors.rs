@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, Severity, SourceCode};
 
-use super::snapshot::PolicySource;
+use super::source::PolicySource;
 
 /// Every problem found; the policies are not usable.
 #[derive(Debug, thiserror::Error)]

@@ -24,14 +24,11 @@ pub use roots::{Root, RootProblem, Roots};
 pub use virtual_paths::VirtualPathError;
 
 use super::action::Action;
-use super::engine::ListFacts;
 use super::facts::{
-    Agent, ExtensionMethod, Facts, Hints, Permissions, Principal, Prompt, Resource, ResourceFacts,
-    Targets, Tool,
+    Agent, ConsentRule, ExtensionMethod, Facts, Hints, Permissions, Principal, Prompt, Resource,
+    ResourceFacts, Tool,
 };
-
-/// The highest sensitivity, for unknown content.
-pub const MAX_LEVEL: i64 = 3;
+use super::message_facts::Targets;
 
 /// Everything that the host says.
 #[derive(Debug, Clone, Default)]
@@ -79,15 +76,6 @@ pub struct ToolLabels {
     pub labels: Vec<String>,
     /// Whether others write what it answers; by default, if it connects.
     pub untrusted: Option<bool>,
-}
-
-/// When a human has to agree to a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ConsentRule {
-    #[default]
-    Never,
-    Always,
-    OncePerSession,
 }
 
 /// What the host says of an agent, the roles of its teams included.
@@ -259,11 +247,6 @@ impl Labels {
         }
     }
 
-    /// Who looks at a list.
-    pub(super) fn viewer(&self, facts: &ListFacts<'_>) -> Option<Agent> {
-        self.described(facts.principal)
-    }
-
     pub(super) fn described(&self, principal: Principal<'_>) -> Option<Agent> {
         match principal {
             Principal::Agent(agent) => self.agent(agent),
@@ -313,17 +296,6 @@ impl LabelledItem {
             Self::Resource(facts) => Resource::Resource(facts),
             Self::Prompt(prompt) => Resource::Prompt(prompt),
             Self::Method(method) => Resource::Method(method),
-        }
-    }
-}
-
-impl ConsentRule {
-    /// As `tools.toml` and policies write it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Never => "never",
-            Self::Always => "always",
-            Self::OncePerSession => "once_per_session",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The arguments of a call, found by pointer.
 
-use super::facts::{Arguments, Leaf};
+use super::message_facts::{Arguments, Leaf};
 
 /// The arguments of a call by pointer.
 #[derive(Debug, Default)]

@@ -11,7 +11,7 @@ mod patterns;
 use unicode_normalization::UnicodeNormalization;
 use url::{Host, Url};
 
-use super::uris;
+use super::percent_escapes::{has_escape, settled, unescaped};
 use crate::unseen::is_unseen;
 
 /// A place among files, or below the authority of a URI.
@@ -192,7 +192,7 @@ impl Location {
         let mut parts = resolve(parts.iter().map(String::as_str), &realm)?;
         // Whatever it selects is another resource.
         if let Some(query) = url.query() {
-            parts.push(Name::new(format!("?{}", uris::settled(query)?)));
+            parts.push(Name::new(format!("?{}", settled(query)?)));
         }
         Some(Self { realm, parts })
     }
@@ -408,33 +408,6 @@ fn is_device(name: &str) -> bool {
     let is_numbered = matches!(end.as_str(), "COM" | "LPT")
         && number.is_some_and(|c| c.is_ascii_digit() || matches!(c, '¹' | '²' | '³'));
     is_numbered || matches!(&*stem, "CON" | "PRN" | "AUX" | "NUL")
-}
-
-/// `None` for what would have to be decoded twice.
-fn unescaped(part: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(part.len());
-    let mut rest = part.as_bytes().iter();
-    while let Some(byte) = rest.next() {
-        if *byte == b'%' {
-            let hex = [*rest.next()?, *rest.next()?];
-            let hex = std::str::from_utf8(&hex).ok()?.to_owned();
-            bytes.push(u8::from_str_radix(&hex, 16).ok()?);
-        } else {
-            bytes.push(*byte);
-        }
-    }
-    let text = String::from_utf8(bytes).ok()?;
-    (!has_escape(&text)).then_some(text)
-}
-
-/// Whether some reader would take `%2e` in it for a dot.
-fn has_escape(text: &str) -> bool {
-    let mut rest = text.split('%').skip(1);
-    rest.any(|rest| {
-        let mut digits = rest.chars().take(2);
-        let is_hex = |c: Option<char>| c.is_some_and(|c| c.is_ascii_hexdigit());
-        is_hex(digits.next()) && is_hex(digits.next())
-    })
 }
 
 /// The host in lower case; an IPv4 address in IPv6 is the IPv4 address.

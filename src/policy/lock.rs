@@ -1,4 +1,4 @@
-//! Definitions of tools that the host has approved.
+//! Definitions of tools that the host has approved, and the instructions and prompts beside them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,9 +8,8 @@ use sha2::{Digest, Sha256};
 use super::action::Action;
 use super::decision::{PolicyId, PolicyOrigin, Reason};
 use super::facts::{Facts, Pin, Resource};
-use super::locked_texts::LockedTexts;
 use super::shape::{MismatchKind, RecordShape, TypeMismatch};
-use super::snapshot::PolicyEntry;
+use super::source::PolicyEntry;
 
 /// The name under which a call is refused whose arguments are not what its tool takes.
 pub const ARGUMENTS: &str = "lock.arguments";
@@ -66,6 +65,23 @@ pub struct LockedTool {
     /// What its calls take, or why that cannot be said.
     pub arguments: Result<RecordShape, String>,
     pub origin: PolicyOrigin,
+}
+
+/// What an agent reads of a server beside its tools, as it was approved.
+#[derive(Debug, Clone, Default)]
+pub struct LockedTexts {
+    /// `None` approves none.
+    pub instructions: Option<Arc<str>>,
+    /// By exact name.
+    pub prompts: BTreeMap<String, LockedPrompt>,
+}
+
+/// One approved prompt.
+#[derive(Debug, Clone)]
+pub struct LockedPrompt {
+    pub fingerprint: DefinitionFingerprint,
+    /// The whole definition as JSON.
+    pub definition: Arc<str>,
 }
 
 /// What tells definitions apart: a server may choose their texts so that a weaker hash does not.
@@ -207,6 +223,17 @@ impl DefinitionFingerprint {
             pin.description_ok = (before || pin.description_ok) && defined.words == self.words;
         }
         pin
+    }
+}
+
+impl LockedTexts {
+    /// Whether a prompt is what was approved. A prompt that no list has shown counts as approved.
+    fn pin(&self, name: &str, defined: Option<DefinitionFingerprint>) -> Pin {
+        match (self.prompts.get(name), defined) {
+            (Some(prompt), Some(defined)) => prompt.fingerprint.pin([defined]),
+            (Some(prompt), None) => prompt.fingerprint.pin([prompt.fingerprint]),
+            (None, _) => Pin::default(),
+        }
     }
 }
 

@@ -18,16 +18,18 @@ mod labels;
 mod leaves;
 mod location;
 mod lock;
-mod locked_texts;
+mod message_facts;
 mod mutant;
 mod numbers;
 mod observe;
 mod options;
 mod partial;
+mod percent_escapes;
 mod revision_diff;
 mod sensitivity;
 mod shape;
 mod snapshot;
+mod source;
 mod store;
 pub(crate) mod suggest;
 pub(crate) mod table;
@@ -38,39 +40,39 @@ pub use action::{Action, ActionName, Nothing};
 pub use checked_policies::{CheckBasis, CheckedPolicies};
 pub use combine::combine;
 pub use decision::{
-    AllowDecision, Decision, Denial, DenialCause, EngineFault, EscalationTarget, FaultKind,
-    Obligation, OnDeny, PolicyId, PolicyOrigin, Reason, Verdict,
+    AllowDecision, Decision, Denial, DenialCause, EngineFault, EngineName, EscalationTarget,
+    FaultKind, Obligation, OnDeny, PolicyId, PolicyOrigin, Reason, Verdict,
 };
 pub use engine::{
-    CompiledPolicies, EngineKind, EngineName, ExposedActions, ExposedTools, ListDependency,
-    ListFacts, ListMode, RequiredDetectors, RuleEngine, UseTime, Visibility, WarningMode,
+    CompiledPolicies, EngineKind, ExposedActions, ExposedTools, ListDependency, ListFacts,
+    ListMode, RequiredDetectors, RuleEngine, UseTime, Visibility, WarningMode,
 };
 pub use errors::{PolicyErrors, PolicyProblem};
 pub use facts::{
-    Agent, Arguments, Client, Consent, Environment, ExtensionMethod, Facts, Hints, Leaf,
-    Permissions, Pin, Principal, Prompt, Received, Resource, ResourceFacts, Server, SessionState,
-    Targets, Tool,
+    Agent, Client, Consent, ConsentRule, Environment, ExtensionMethod, Facts, Hints, Permissions,
+    Pin, Principal, Prompt, Resource, ResourceFacts, Server, SessionState, Tool,
 };
 pub use labels::{
-    AgentLabels, CanonicalPathError, CanonicalPaths, ConsentRule, Labels, MAX_LEVEL,
-    ResourceLabels, ResourceProblem, Resources, Root, RootProblem, Roots, ToolLabels,
-    UNREADABLE_HOST, VirtualPathError, host_in, host_named, opened_as, page_host, spelled_like,
+    AgentLabels, CanonicalPathError, CanonicalPaths, Labels, ResourceLabels, ResourceProblem,
+    Resources, Root, RootProblem, Roots, ToolLabels, UNREADABLE_HOST, VirtualPathError, host_in,
+    host_named, opened_as, page_host, spelled_like,
 };
 pub use lock::{
-    ARGUMENTS as LOCKED_ARGUMENTS, DRIFT as LOCK_DRIFT, DefinitionFingerprint, Lock, LockedTool,
-    PROMPT_DRIFT as LOCK_PROMPT_DRIFT, Pinning,
+    ARGUMENTS as LOCKED_ARGUMENTS, DRIFT as LOCK_DRIFT, DefinitionFingerprint, Lock, LockedPrompt,
+    LockedTexts, LockedTool, PROMPT_DRIFT as LOCK_PROMPT_DRIFT, Pinning,
 };
-pub use locked_texts::{LockedPrompt, LockedTexts};
+pub use message_facts::{Arguments, Leaf, Received, Targets};
 pub use mutant::{Mutant, MutantKind, MutantRule};
 pub use observe::{Evaluation, ListEvaluation, Observer};
 pub use options::options;
 pub use partial::{ClientFacts, PartialDecision, PartialRequest, Tristate};
 pub use revision_diff::RevisionDiff;
-pub use sensitivity::SessionSensitivity;
+pub use sensitivity::{MAX_LEVEL, SessionSensitivity};
 pub use shape::{
     Member, MismatchKind, Presence, RecordShape, Scalar, TypeMismatch, UntypedMember, ValueShape,
 };
-pub use snapshot::{Listing, PolicyEntry, PolicySnapshot, PolicySource, Revision};
+pub use snapshot::{Listing, PolicySnapshot, Revision};
+pub use source::{PolicyEntry, PolicySource};
 pub use store::PolicyStore;
 pub use trace::{
     AttributeRead, ConditionPart, PartKind, PartTrace, PartValue, PolicyOutline, PolicyTrace,

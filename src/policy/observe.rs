@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use super::action::ActionName;
 use super::checked_policies::CheckedPolicies;
+use super::decision::EngineName;
 use super::decision::{EngineFault, Verdict};
 use super::engine::{
-    EngineName, ListDependency, ListFacts, ListMode, RequiredDetectors, RuleEngine, Visibility,
+    ListDependency, ListFacts, ListMode, RequiredDetectors, RuleEngine, Visibility,
 };
 use super::facts::{Facts, Resource};
 use super::mutant::Mutant;

@@ -3,7 +3,7 @@
 //! Many servers hand what they are called with to a program's command line, where a revision named
 //! `--output=/etc/cron.d/x` is no revision.
 
-use super::facts::{Arguments, Leaf};
+use super::message_facts::{Arguments, Leaf};
 use crate::unseen::is_unseen;
 
 /// The most that are told one by one; of more, one is [`MORE`].

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
-use super::snapshot::{PolicyEntry, PolicySnapshot};
+use super::snapshot::PolicySnapshot;
+use super::source::PolicyEntry;
 
 /// Names that are told of each kind of change; of the others it is said how many there are.
 const FEW: usize = 8;

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::facts::{Arguments, Leaf};
 use super::leaves::Leaves;
+use super::message_facts::{Arguments, Leaf};
 use super::numbers::Exact;
 
 /// An object whose members are known. What is not among them may still be there.

@@ -14,12 +14,14 @@ use super::decision::{
     Decision, Denial, DenialCause, EngineFault, FaultKind, PolicyId, PolicyOrigin,
 };
 use super::engine::{ListDependency, ListFacts, RequiredDetectors, RuleEngine, Visibility};
-use super::facts::{Facts, Principal, Resource, Targets};
+use super::facts::{Facts, Principal, Resource};
 use super::labels::{LabelledItem, Labels};
 use super::lock::{self, Lock};
+use super::message_facts::Targets;
 use super::mutant::Mutant;
 use super::observe::{ObservedEngine, Observer};
 use super::partial::{PartialDecision, PartialRequest};
+use super::source::{PolicyEntry, PolicySource};
 use super::trace::{PolicyOutline, Trace};
 
 /// One revision of the policy. A message is judged, and its reply too, by one snapshot.
@@ -44,14 +46,6 @@ pub struct PolicySnapshot {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Revision(Arc<str>);
 
-/// One text that rules were compiled from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PolicySource {
-    /// The path as the user would write it, or `<…>` for what is built in or compiled.
-    pub name: Arc<str>,
-    pub text: Arc<str>,
-}
-
 /// Which items of a list may be shown, and what went wrong while finding out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
@@ -59,22 +53,6 @@ pub struct Listing {
     pub shown: Vec<bool>,
     /// What hid an item because an engine could not tell.
     pub faults: Vec<EngineFault>,
-}
-
-/// Where a policy's text stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PolicyEntry {
-    pub id: PolicyId,
-    pub origin: PolicyOrigin,
-    /// The policy's own text, annotations included.
-    pub text: Arc<str>,
-}
-
-impl PolicyEntry {
-    /// One without a name of its own is called by its line, which any edit above it moves.
-    pub fn is_named(&self) -> bool {
-        self.id.as_str() != self.origin.to_string()
-    }
 }
 
 impl PolicySnapshot {
@@ -332,7 +310,7 @@ impl PolicySnapshot {
         if self.labels.is_empty() {
             return self.shown(facts, items);
         }
-        let agent = self.labels.viewer(facts);
+        let agent = self.labels.described(facts.principal);
         let mut facts = facts.clone();
         if let Some(agent) = &agent {
             facts.principal = Principal::Agent(agent);

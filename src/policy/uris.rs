@@ -4,8 +4,6 @@
 //! `notes:/a`, `notes://team/a` and `notes://team/a/`), so that the one spelling keeps what it could see
 //! a difference in.
 
-use std::fmt::Write as _;
-
 mod non_canonical;
 
 pub use non_canonical::NonCanonicalUri;
@@ -13,6 +11,7 @@ pub use non_canonical::NonCanonicalUri;
 use url::Url;
 
 use super::location::{self, Location};
+use super::percent_escapes::{escaped, settled};
 
 /// What stands for an expression of a template while it is read, with its number before the end.
 const STAND_IN: &str = "x-expression-";
@@ -177,48 +176,6 @@ fn user_of(rest: &str) -> Option<(&str, &str)> {
     let (user, host) = rest.split_once('@')?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     (!user.is_empty() && user.chars().all(is_plain)).then_some((user, host))
-}
-
-/// What selects something, with escapes only where they are needed, those in upper case; `None` if some
-/// escape is none.
-pub(super) fn settled(query: &str) -> Option<String> {
-    let mut settled = String::with_capacity(query.len());
-    let mut pieces = query.split('%');
-    settled.push_str(pieces.next().unwrap_or_default());
-    for piece in pieces {
-        let (hex, rest) = piece.split_at_checked(2)?;
-        let byte = u8::from_str_radix(hex, 16).ok();
-        let byte = byte.filter(|_| hex.bytes().all(|digit| digit.is_ascii_hexdigit()))?;
-        push(&mut settled, byte, is_unreserved);
-        settled.push_str(rest);
-    }
-    Some(settled)
-}
-
-/// A name as it stands in the path of a URI.
-fn escaped(name: &str) -> String {
-    let mut escaped = String::with_capacity(name.len());
-    for byte in name.bytes() {
-        // RFC 3986 §3.3: what a segment may hold.
-        push(&mut escaped, byte, |byte| {
-            is_unreserved(byte) || b"!$&'()*+,;=:@".contains(&byte)
-        });
-    }
-    escaped
-}
-
-fn push(text: &mut String, byte: u8, is_plain: impl Fn(u8) -> bool) {
-    if is_plain(byte) {
-        text.push(char::from(byte));
-    } else {
-        // Writing to a string does not fail.
-        let _ = write!(text, "%{byte:02X}");
-    }
-}
-
-/// RFC 3986 §2.3.
-fn is_unreserved(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::audit::{self, Record};
 use crate::gate::Stage;
 
-use super::fixture::{ServerInstance, TestDecision};
+use super::fixture_words::{ServerInstance, TestDecision};
 
 /// What became of a message.
 #[derive(Debug)]

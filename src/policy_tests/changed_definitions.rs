@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use toml::Spanned;
 
-use super::errors::FixtureProblem;
-use super::fixture::{Fixture, ListKind};
+use super::errors::{FixtureProblem, FixtureSource};
+use super::fixture_words::ListKind;
 use super::suggest;
 use super::table::FixtureTable;
 use crate::policy::{Pin, PolicySnapshot};
@@ -55,10 +55,14 @@ pub(super) fn changed(test: &FixtureTable<'_>) -> ChangedDefinition {
 }
 
 /// Of what no lock has a definition, none can be another.
-pub(super) fn unlocked(fixture: &Fixture, snapshot: &PolicySnapshot) -> Vec<FixtureProblem> {
+pub(super) fn unlocked<'c>(
+    changed: impl Iterator<Item = &'c ChangedDefinition>,
+    source: &FixtureSource,
+    snapshot: &PolicySnapshot,
+) -> Vec<FixtureProblem> {
     let lock = snapshot.lock();
     let prompts = lock.words().map(|words| &words.prompts);
-    let named = fixture.tests.iter().flat_map(|test| &test.changed.named);
+    let named = changed.flat_map(|changed| &changed.named);
     let problem = |(list, name): &(ListKind, Spanned<String>)| {
         let (known, what): (Vec<&str>, &str) = match list {
             ListKind::Tools => (lock.tools().map(|(name, _)| name).collect(), "tool"),
@@ -78,7 +82,7 @@ pub(super) fn unlocked(fixture: &Fixture, snapshot: &PolicySnapshot) -> Vec<Fixt
         );
         let fallback = "say it of what is locked";
         let problem = FixtureProblem::new("test::not_locked", message)
-            .at(&fixture.source, name.span())
+            .at(source, name.span())
             .with_help(suggest::help(name.get_ref(), &known, fallback));
         Some(problem)
     };

@@ -3,7 +3,8 @@
 use toml::Spanned;
 
 use super::actual::ActualOutcome;
-use super::fixture::{Expect, TestDecision, TestStep};
+use super::fixture::{Expect, TestStep};
+use super::fixture_words::TestDecision;
 use super::judge::MessageOutcome;
 use super::suggest;
 

@@ -8,11 +8,12 @@ use jiff::Timestamp;
 
 use super::actual::{ActualOutcome, InvalidRun, RejectedPart};
 use super::changed_definitions::ChangedDefinition;
-use super::fixture::{Expect, Plan, Sends, ServerLists, StartState, Test, TestDecision, TestStep};
+use super::fixture::{Expect, Plan, Sends, ServerLists, StartState, Test, TestStep};
+use super::fixture_words::TestDecision;
 use super::judge::SuiteContext;
 use super::listing::{self, ServerCatalog};
 use super::recorder::{RecordedQueries, Recorder};
-use super::run::{STACK_BYTES, timed_runtime};
+use super::test_runner::{STACK_BYTES, timed_runtime};
 use crate::gate;
 use crate::policy::{Agent, Observer, PolicySnapshot, PolicyStore, Server};
 use crate::wire::{Extensions, Message, Side};

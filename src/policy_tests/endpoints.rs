@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::fixture::ServerInstance;
+use super::fixture_words::ServerInstance;
 use crate::gate::{Agent, AgentGone, Permit, Upstream, UpstreamFault};
 
 /// An agent or an upstream in this process: writes down what reaches it.

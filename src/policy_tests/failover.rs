@@ -1,6 +1,7 @@
 //! From the open server to the isolated one, within one test.
 
-use super::fixture::{ListKind, ScriptedReply};
+use super::fixture::ScriptedReply;
+use super::fixture_words::ListKind;
 use super::judge::TestSession;
 use super::lines;
 use crate::session::Place;

@@ -1,15 +1,34 @@
-//! The configuration of the gate that judges a fixture, where the fixture names one.
+//! The configuration of the gate that judges fixtures, and that of one fixture which names its own.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use toml::Spanned;
 
 use super::errors::{FixtureProblem, FixtureSource};
 use super::find::FixtureFile;
-use super::load::{self, ConfigLoader, ConfiguredPolicies};
 use super::pack_paths;
 use crate::config::{Config, ConfigError};
+use crate::gate;
+use crate::loading;
+
+/// Policies that a configuration names, in place of those beside each fixture.
+#[derive(Debug, Clone)]
+pub struct ConfiguredPolicies {
+    /// What reports call the configuration.
+    pub file: PathBuf,
+    pub policies: loading::Settings,
+    /// The name of the upstream.
+    pub server: String,
+    /// The gate, with all its limits.
+    pub gate: gate::Settings,
+}
+
+/// What a configuration comes to, by its path.
+pub type ConfigLoader = fn(&Config, &Path) -> ConfiguredPolicies;
+
+/// Fixtures are written by hand; a larger file is a mistake.
+const MAX_BYTES: u64 = 16 << 20;
 
 /// Reads the configuration that a fixture names. It judges the policies beside the fixture, so that
 /// it has to be theirs. The environment has no variables: what a test comes to depends on its pack
@@ -30,7 +49,7 @@ pub(super) fn load(
         return Err(vec![outside.with_help(help)]);
     }
     let path = dir.join(name);
-    let text = load::text(&path).map_err(|why| {
+    let text = text(&path).map_err(|why| {
         let help = "its path is relative to the fixture's directory";
         vec![problem(format!("`{name}`: {why}")).with_help(help)]
     })?;
@@ -59,6 +78,19 @@ pub(super) fn load(
     configured.policies.dir.clone_from(&found.pack);
     configured.policies.shadow = None;
     Ok(configured)
+}
+
+/// The text of a file, or why there is none.
+pub(super) fn text(path: &Path) -> Result<String, String> {
+    let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
+    if fs::metadata(path).map_err(unreadable)?.len() > MAX_BYTES {
+        return Err(format!("larger than {MAX_BYTES} bytes"));
+    }
+    let bytes = fs::read(path).map_err(unreadable)?;
+    let not_utf8 = |error: std::string::FromUtf8Error| {
+        format!("not UTF-8 at byte {}", error.utf8_error().valid_up_to())
+    };
+    String::from_utf8(bytes).map_err(not_utf8)
 }
 
 fn is_of(dir: Option<&Path>, pack: Option<&Path>) -> bool {

@@ -18,18 +18,14 @@ use super::actual::{ActualOutcome, InvalidRun, RejectedPart};
 use super::clock::MovedClock;
 use super::endpoints::End;
 use super::fixture::{
-    ConsentAnswer, ConsentSource, ListKind, PersonReply, Plan, ScriptedReply, Sends,
-    ServerInstance, ServerLists, Test, TestStep,
+    ConsentAnswer, ConsentSource, PersonReply, Plan, ScriptedReply, Sends, ServerLists, Test,
+    TestStep,
 };
+use super::fixture_words::{ListKind, ServerInstance};
 use super::lines;
 use super::listing::{self, ListingFacts, ServerCatalog};
 use super::load::Suite;
 use super::recorder::Recorder;
-use super::replay;
-use super::report::TestReport;
-
-/// How the agent is connected.
-pub(super) const TRANSPORT: &str = "stdio";
 
 /// Who says yes or no in tests.
 const TESTER: &str = "tester";
@@ -89,17 +85,6 @@ impl<'s> SuiteContext<'s> {
         }
     }
 
-    /// What a test came to.
-    pub(super) async fn report(&self, test: &Test) -> TestReport {
-        match &test.plan {
-            Plan::Replay(recorded) => Box::pin(replay::replay(self, test, recorded)).await,
-            Plan::Message(_) | Plan::Conversation(_) => {
-                let came = Box::pin(self.judge(test)).await;
-                TestReport::new(test, came, &self.policies.current())
-            }
-        }
-    }
-
     /// What becomes of a test's messages, in a session of its own.
     pub(super) async fn judge(&self, test: &Test) -> Vec<MessageOutcome> {
         let called = test.steps().iter().map(|step| &step.sends);
@@ -146,7 +131,7 @@ impl<'s> TestSession<'s> {
         };
         let started = before(test.now.as_millisecond(), test.start.age);
         let id = SessionId::from_random(0);
-        let session = Session::new(id, TRANSPORT, bench.server.clone(), started);
+        let session = Session::new(id, lines::TRANSPORT, bench.server.clone(), started);
         {
             let mut state = session.state();
             state.agent = Arc::new(test.agent.clone());
@@ -321,7 +306,10 @@ impl<'s> TestSession<'s> {
             return Err(InvalidRun::NotJudged(why));
         }
         got.shown = shown;
-        got.fault = listing::fault(self.bench, &self.sight(), list, &self.test.changed);
+        let SuiteContext { server, offers, .. } = self.bench;
+        let policies = self.bench.policies.current();
+        let changed = &self.test.changed;
+        got.fault = listing::fault(server, offers, &policies, &self.sight(), list, changed);
         Ok(got)
     }
 

@@ -1,9 +1,13 @@
 //! The lines that the two ends of a test say by themselves.
 
-use super::fixture::{ListKind, ScriptedReply};
+use super::fixture::ScriptedReply;
+use super::fixture_words::ListKind;
 use crate::mcp::meta;
 use crate::policy::Client;
 use crate::wire::{Fragment, KnownMethod, Limits, Message, Method};
+
+/// How the agent is connected.
+pub(super) const TRANSPORT: &str = "stdio";
 
 /// The revision that the handshake agrees on.
 pub(super) const PROTOCOL: &str = "2025-11-25";

@@ -4,16 +4,16 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::policy::{
-    Agent, Environment, ListFacts, Lock, Principal, Prompt, Resource, ResourceFacts,
-    SessionSensitivity, SessionState, Tool, UseTime,
+    Agent, Environment, ListFacts, Lock, PolicySnapshot, Principal, Prompt, Resource,
+    ResourceFacts, Server, SessionSensitivity, SessionState, Tool, UseTime,
 };
 use crate::session::Established;
 use crate::wire::{Fragment, KnownMethod, Limits, Message, Value};
 
 use super::changed_definitions::ChangedDefinition;
-use super::fixture::{ListKind, ServerLists};
-use super::judge::{SuiteContext, TRANSPORT};
-use super::lines::PROTOCOL;
+use super::fixture::ServerLists;
+use super::fixture_words::ListKind;
+use super::lines::{PROTOCOL, TRANSPORT};
 
 /// What the gate sees when it decides what a list shows.
 pub(super) struct ListingFacts {
@@ -150,14 +150,16 @@ pub(super) fn names(line: &str, list: ListKind) -> Option<Vec<String>> {
 /// The engine's fault, if one hid an item. The gate hides the item and does not say so in its
 /// record, so the question is asked once more, of the same policies and with the same facts.
 pub(super) fn fault(
-    bench: &SuiteContext<'_>,
+    server: &Server,
+    offers: &ServerLists,
+    snapshot: &PolicySnapshot,
     sight: &ListingFacts,
     list: ListKind,
     changed: &ChangedDefinition,
 ) -> Option<String> {
     let established = &sight.established;
     let env = Environment {
-        server: bench.server,
+        server,
         transport: TRANSPORT,
         protocol: PROTOCOL,
         now_ms: sight.now_ms,
@@ -176,8 +178,7 @@ pub(super) fn fault(
         env,
         uses: UseTime::Now,
     };
-    let names = bench.offers.of(list).iter().cloned();
-    let snapshot = bench.policies.current();
+    let names = offers.of(list).iter().cloned();
     let ask = |items: &[Resource<'_>]| {
         let faults = snapshot.listing(&facts, items).faults;
         faults.into_iter().min().map(|fault| fault.to_string())

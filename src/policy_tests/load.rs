@@ -1,7 +1,6 @@
 //! Fixtures and the policies that they test, ready to run.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,30 +10,14 @@ use super::changed_definitions;
 use super::errors::FixtureProblem;
 use super::find::{self, FixtureFile};
 use super::fixture::{Fixture, Plan};
-use super::gate_file;
+use super::gate_file::{self, ConfigLoader, ConfiguredPolicies};
 use super::groups;
 use super::read::{self, ParsedFixture};
-use super::replay;
+use super::replay::load_recording;
 use super::suggest;
-use crate::config::Config;
 use crate::gate;
 use crate::loading;
 use crate::policy::{PolicyProblem, PolicySnapshot, PolicyStore};
-
-/// Policies that a configuration names, in place of those beside each fixture.
-#[derive(Debug, Clone)]
-pub struct ConfiguredPolicies {
-    /// What reports call the configuration.
-    pub file: PathBuf,
-    pub policies: loading::Settings,
-    /// The name of the upstream.
-    pub server: String,
-    /// The gate, with all its limits.
-    pub gate: gate::Settings,
-}
-
-/// What a configuration comes to, by its path.
-pub type ConfigLoader = fn(&Config, &Path) -> ConfiguredPolicies;
 
 /// A fixture and the policies that judge it.
 pub(super) struct Suite {
@@ -55,9 +38,6 @@ pub(super) struct Problems {
     pub(super) fixtures: Vec<FixtureProblem>,
     pub(super) policies: Vec<PolicyProblem>,
 }
-
-/// Fixtures are written by hand; a larger file is a mistake.
-const MAX_BYTES: u64 = 16 << 20;
 
 /// The default of `upstream.name` in the configuration.
 const SERVER: &str = "upstream";
@@ -113,7 +93,7 @@ impl Loader<'_> {
     }
 
     fn suite(&mut self, found: FixtureFile) -> Option<Suite> {
-        let text = match text(&found.fixture) {
+        let text = match gate_file::text(&found.fixture) {
             Ok(text) => text,
             Err(why) => {
                 let problem = FixtureProblem::about(&found.fixture, "test::unreadable", why);
@@ -139,7 +119,9 @@ impl Loader<'_> {
             let policies = policies.current();
             problems.extend(unknown_policies(&fixture, &named, &policies));
             problems.extend(groups::misspelt(&fixture, &groups, &policies));
-            problems.extend(changed_definitions::unlocked(&fixture, &policies));
+            let changed = fixture.tests.iter().map(|test| &test.changed);
+            let unlocked = changed_definitions::unlocked(changed, &fixture.source, &policies);
+            problems.extend(unlocked);
         }
         let sound = problems.is_empty();
         self.problems.fixtures.append(&mut told(problems, &fixture));
@@ -280,25 +262,12 @@ fn recordings(fixture: &mut Fixture, found: &FixtureFile) -> Vec<FixtureProblem>
     let mut problems = Vec::new();
     for test in &mut fixture.tests {
         if let Plan::Replay(replay) = &mut test.plan
-            && let Err(problem) = replay::load(replay, &fixture.source, dir, pack)
+            && let Err(problem) = load_recording(replay, &fixture.source, dir, pack)
         {
             problems.push(*problem);
         }
     }
     problems
-}
-
-/// The text of a file, or why there is none.
-pub(super) fn text(path: &Path) -> Result<String, String> {
-    let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
-    if fs::metadata(path).map_err(unreadable)?.len() > MAX_BYTES {
-        return Err(format!("larger than {MAX_BYTES} bytes"));
-    }
-    let bytes = fs::read(path).map_err(unreadable)?;
-    let not_utf8 = |error: std::string::FromUtf8Error| {
-        format!("not UTF-8 at byte {}", error.utf8_error().valid_up_to())
-    };
-    String::from_utf8(bytes).map_err(not_utf8)
 }
 
 /// Two allowlists cannot both hold, and which one does must not be a guess.

@@ -11,14 +11,15 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::errors::FixtureProblem;
-use super::fixture::{Fixture, ListKind, Sends, ServerLists, Test};
+use super::fixture::{Fixture, Sends, ServerLists, Test};
+use super::fixture_words::ListKind;
 use super::groups::Group;
 use super::listing;
 use super::printable::with_places_kept;
-use super::read_test;
+use super::read_test::{self, FixtureContext};
 use super::section::FixtureSection;
 use super::suggest;
-use super::table::{FixtureReader, FixtureTable, in_order};
+use super::table::{FixtureReader, FixtureTable, in_order, plain};
 use crate::findings::printable;
 use crate::policy::{Agent, Client};
 use crate::unseen::misleads;
@@ -27,13 +28,6 @@ use crate::wire::{Extensions, Limits, ListedMethod, ListedProblem, Message, Side
 /// When a fixture says nothing of the time: 2026-01-01T00:00:00Z, so that results never depend on
 /// the day they are asked for.
 const DEFAULT_NOW: Timestamp = Timestamp::constant(1_767_225_600, 0);
-
-/// What a test may refer to.
-pub(super) struct FixtureContext {
-    pub(super) now: Timestamp,
-    /// By the names that tests use for them.
-    pub(super) agents: BTreeMap<String, Agent>,
-}
 
 /// What could be read of a fixture; fit to run only without problems.
 pub(super) struct ParsedFixture {
@@ -319,8 +313,4 @@ pub(super) fn called_tool(sends: &Sends) -> Option<String> {
     };
     let message = Message::decode(frame.as_bytes(), &Limits::default()).ok()?;
     listing::called_tool(&message)
-}
-
-pub(super) fn plain(texts: Vec<Spanned<String>>) -> Vec<String> {
-    texts.into_iter().map(Spanned::into_inner).collect()
 }

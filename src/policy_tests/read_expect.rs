@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::fixture::{Expect, ServerInstance, TestDecision};
-use super::read::plain;
+use super::fixture::Expect;
+use super::fixture_words::{ServerInstance, TestDecision};
 use super::section::FixtureSection;
 use super::suggest;
+use super::table::plain;
 use super::table::{FixtureReader, FixtureTable, FixtureValue, in_order};
 
 /// What is expected of one message in each cell of a matrix.

@@ -10,8 +10,8 @@ use toml::de::{DeTable, DeValue};
 use super::errors::{FixtureErrors, FixtureProblem};
 use super::fixture::{ConsentAnswer, ConsentSource, PersonReply, StartState};
 use super::printable::with_places_kept;
-use super::read::plain;
 use super::section::FixtureSection;
+use super::table::plain;
 use super::table::{FixtureReader, FixtureTable};
 use crate::policy::opened_as;
 

@@ -5,7 +5,8 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::fixture::{ListKind, ScriptedReply, Sends, TestStep};
+use super::fixture::{ScriptedReply, Sends, TestStep};
+use super::fixture_words::ListKind;
 use super::json;
 use super::read_expect::{Expectations, expectations, received};
 use super::read_start::consent;

@@ -1,11 +1,13 @@
 //! One `[[test]]`: who begins a session, and what happens in it.
 
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
 use toml::Spanned;
 use toml::de::DeValue;
 
 use super::changed_definitions::changed;
 use super::fixture::{OnUnknown, Plan, Replay, Test};
-use super::read::FixtureContext;
 use super::read_start::start;
 use super::read_step::{self, MessageTemplate};
 use super::section::FixtureSection;
@@ -24,6 +26,13 @@ const OF_MESSAGES: [&str; 11] = [
 
 /// More cells than a matrix of people and tools has.
 const MOST_CELLS: usize = 10_000;
+
+/// What a test may refer to.
+pub(super) struct FixtureContext {
+    pub(super) now: Timestamp,
+    /// By the names that tests use for them.
+    pub(super) agents: BTreeMap<String, Agent>,
+}
 
 /// The course of a test, for any agent.
 enum TestCourse {

@@ -4,14 +4,16 @@ use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::coverage::WantedCoverage;
+use super::coverage::{self, WantedCoverage};
 use super::errors::{FixtureErrors, FixtureProblem};
 use super::find::{self, FixtureFile};
 use super::fixture::{Fixture, Test};
+use super::gate_file::{ConfigLoader, ConfiguredPolicies};
 use super::judge::SuiteContext;
-use super::load::{self, ConfigLoader, ConfiguredPolicies, Problems, Suite};
-use super::mutate::Mutants;
-use super::report::{NotRun, Report, SuiteReport, TestReport};
+use super::load::{self, Problems, Suite};
+use super::mutate::{self, Mutants, Mutation};
+use super::report::{NotRun, Report, RunOutcome, SuiteReport, TestReport};
+use super::test_runner::{STACK_BYTES, report, server, timed_runtime};
 use crate::gate;
 use crate::policy::{PolicyErrors, Server};
 
@@ -41,9 +43,6 @@ pub struct Progress {
     done: AtomicUsize,
     of: AtomicUsize,
 }
-
-/// Cedar evaluates recursively; this is what the gate's own thread has.
-pub(super) const STACK_BYTES: usize = 32 * 1024 * 1024;
 
 /// More threads than this have never made a run shorter.
 const MOST_THREADS: usize = 16;
@@ -76,8 +75,8 @@ pub fn run_telling(settings: &Settings, progress: &Progress) -> Result<Report, N
     match judge(&suites, &settings.gate, progress) {
         Some(judged) => {
             let mut report = Report::new(judged, left_out);
-            report.add_coverage(&suites, settings).ok_or_else(failed)?;
-            report.add_mutation(&suites, settings).ok_or_else(failed)?;
+            add_coverage(&mut report, &suites, settings).ok_or_else(failed)?;
+            add_mutation(&mut report, &suites, settings).ok_or_else(failed)?;
             Ok(report)
         }
         None => Err(failed()),
@@ -86,6 +85,41 @@ pub fn run_telling(settings: &Settings, progress: &Progress) -> Result<Report, N
 
 fn failed() -> NotRun {
     not_run("test::internal", "the gate that judges has failed", "")
+}
+
+/// Adds what the tests have seen of the policies, if that is wanted. `None` if the gate that
+/// judges has failed.
+fn add_coverage(report: &mut Report, suites: &[Suite], settings: &Settings) -> Option<()> {
+    let least = match settings.coverage {
+        WantedCoverage::Untold => return Some(()),
+        WantedCoverage::Told => 0,
+        WantedCoverage::AtLeast(percent) => usize::from(percent),
+    };
+    report.least = least;
+    report.coverage = coverage::measure(suites, &settings.gate)?;
+    let too_low = report.coverage.iter().any(|pack| pack.percent < least);
+    if report.outcome == RunOutcome::Passed && too_low {
+        report.outcome = RunOutcome::CoverageTooLow;
+    }
+    Some(())
+}
+
+/// Adds which changes of the policies the tests notice, if that is wanted. Tests that fail
+/// anyway notice nothing. `None` if the gate that judges has failed.
+fn add_mutation(report: &mut Report, suites: &[Suite], settings: &Settings) -> Option<()> {
+    if settings.mutants == Mutants::Untried {
+        return Some(());
+    }
+    if report.outcome == RunOutcome::Failed {
+        report.untried = true;
+        return Some(());
+    }
+    report.mutation = mutate::mutate(suites, &settings.gate)?;
+    let survived = |pack: &Mutation| !pack.is_complete();
+    if report.outcome == RunOutcome::Passed && report.mutation.iter().any(survived) {
+        report.outcome = RunOutcome::MutantsSurvived;
+    }
+    Some(())
 }
 
 /// Everything below which a result depends on: what was named, and the policies of each fixture.
@@ -152,11 +186,7 @@ fn judge(
     settings: &gate::Settings,
     progress: &Progress,
 ) -> Option<Vec<SuiteReport>> {
-    let servers = suites.iter().map(|suite| Server {
-        name: suite.server.clone(),
-        ..Server::default()
-    });
-    let servers: Vec<Server> = servers.collect();
+    let servers: Vec<Server> = suites.iter().map(server).collect();
     let benches = suites.iter().zip(&servers);
     let benches: Vec<SuiteContext<'_>> = benches
         .map(|(suite, server)| SuiteContext::new(suite, server, settings))
@@ -191,13 +221,6 @@ fn judge(
     Some(of_suite.collect())
 }
 
-/// What a gate runs on: parts of it wait no longer than so long, as for a disk.
-pub(super) fn timed_runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-}
-
 fn threads(tests: usize) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
     tests
@@ -218,7 +241,7 @@ fn work(
         let Some((bench, test)) = tests.get(place) else {
             return Some(reports);
         };
-        reports.push((place, runtime.block_on(bench.report(test))));
+        reports.push((place, runtime.block_on(report(bench, test))));
         done.fetch_add(1, Ordering::Relaxed);
     }
 }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::errors::{FixtureErrors, FixtureProblem};
 use super::find;
-use super::load::{self, ConfigLoader, ConfiguredPolicies};
+use super::gate_file::{ConfigLoader, ConfiguredPolicies};
+use super::load;
 use crate::loading;
 
 /// What the tests of one directory say of themselves.

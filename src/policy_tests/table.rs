@@ -293,3 +293,8 @@ pub(super) fn in_order<'t>(
     entries.sort_by_key(|(key, _)| key.span().start);
     entries
 }
+
+/// Without their places.
+pub(super) fn plain(texts: Vec<Spanned<String>>) -> Vec<String> {
+    texts.into_iter().map(Spanned::into_inner).collect()
+}

@@ -1,16 +1,19 @@
-//! Tests once more, for what else can be learnt of them: which parts of the policies they reach,
-//! and whether they notice when a policy is another.
+//! Runs one test, also once more for what else can be learnt of it: which parts of the policies it reaches,
+//! and whether it notices when a policy is another.
 
 use std::sync::Arc;
 
-use super::fixture::Test;
+use super::fixture::{Plan, Test};
 use super::judge::SuiteContext;
 use super::load::Suite;
 use super::recorder::Recorder;
+use super::replay;
 use super::report::TestReport;
-use super::run::{STACK_BYTES, timed_runtime};
 use crate::gate;
 use crate::policy::{PolicyStore, Server};
+
+/// Cedar evaluates recursively; this is what the gate's own thread has.
+pub(super) const STACK_BYTES: usize = 32 * 1024 * 1024;
 
 /// What runs tests of a suite under policies of its own.
 pub(super) struct TestRunner<'s> {
@@ -24,6 +27,24 @@ pub(super) fn server(suite: &Suite) -> Server {
         name: suite.server.clone(),
         ..Server::default()
     }
+}
+
+/// What a test came to.
+pub(super) async fn report(bench: &SuiteContext<'_>, test: &Test) -> TestReport {
+    match &test.plan {
+        Plan::Replay(recorded) => Box::pin(replay::replay(bench, test, recorded)).await,
+        Plan::Message(_) | Plan::Conversation(_) => {
+            let came = Box::pin(bench.judge(test)).await;
+            TestReport::new(test, came, &bench.policies.current())
+        }
+    }
+}
+
+/// What a gate runs on: parts of it wait no longer than so long, as for a disk.
+pub(super) fn timed_runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
 }
 
 /// Does something on a thread with the stack of the gate's own; nothing if it fails.
@@ -61,6 +82,6 @@ impl<'s> TestRunner<'s> {
 
     /// What the test comes to.
     pub(super) fn run(&self, test: &Test) -> TestReport {
-        self.runtime.block_on(self.bench.report(test))
+        self.runtime.block_on(report(&self.bench, test))
     }
 }

@@ -4,10 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::policy::{Consent, Denial, PolicySnapshot};
+use crate::policy::{Denial, PolicySnapshot};
 use crate::wire::{ArrivalForm, Side, Stream};
 
-use super::{Asker, Parked, Run};
+use super::parked::Parked;
+use super::place::Run;
+use super::request::{Agreed, Asker};
 
 /// A request that waits for a person's consent; or a result, for what the server asks in it.
 #[derive(Debug)]
@@ -63,18 +65,6 @@ pub enum Stage {
     Asked,
 }
 
-/// Consent under which a request was judged: what comes of it, and what goes on with it, is judged
-/// under the same.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Agreed {
-    /// A digest of all that the consent is bound to, but for what a round goes on with: a yes to a request
-    /// holds for the rounds that follow.
-    pub binding: [u8; 32],
-    /// The number of the question.
-    pub ticket: Arc<str>,
-    pub consent: Consent,
-}
-
 /// Consent of a session, by what it is about.
 #[derive(Debug, Default)]
 pub struct Asking {
@@ -90,14 +80,6 @@ pub struct Asking {
 
 /// The most roots that are remembered, and the bytes of their URIs together.
 const MOST_ROOTS: (usize, usize) = (64, 16 * 1024);
-
-impl Agreed {
-    /// The bytes that it takes, about.
-    pub fn weight(&self) -> usize {
-        let by = self.consent.by.as_ref().map_or(0, String::len);
-        size_of::<Self>() + self.consent.scope.len() + self.ticket.len() + by
-    }
-}
 
 impl Asked {
     fn is_request_of(&self, side: Side) -> bool {

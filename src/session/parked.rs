@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::wire::{Stream, TraceContext, TransportHeaders, WorkIds};
 
-use super::asked::Agreed;
-use super::pending::{Asker, Target};
+use super::request::Agreed;
+use super::request::{Asker, Target};
 
 /// A request that waits before it is judged.
 #[derive(Debug, Clone)]

@@ -10,12 +10,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::policy::{Agent, PolicySnapshot, SessionSensitivity};
-use crate::wire::{Id, KnownMethod, ListedMethod, Span, Stream, WorkIds};
+use crate::wire::{Id, KnownMethod, Span, Stream, WorkIds};
 
-use super::Parked;
-use super::asked::Agreed;
 use super::call_facts::CallFacts;
 use super::pages::Offered;
+use super::parked::Parked;
+use super::request::Agreed;
+use super::request::{Asker, Target};
 use super::task::Task;
 use super::trial::Opening;
 
@@ -113,14 +114,6 @@ pub struct Turn {
     pub subject: Option<[u8; 32]>,
 }
 
-/// Who waits for a reply: its own id, and where no other may have the same.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Asker {
-    pub id: Id,
-    /// The stream that the id belongs to; [`Stream::MAIN`] where it belongs to the whole session.
-    pub scope: Stream,
-}
-
 /// Who asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
@@ -136,17 +129,6 @@ pub enum Origin {
     Trial(Opening),
     /// The gate: the agent's client asks a person, about the question with this number.
     Consent(Arc<str>),
-}
-
-/// What a request is about.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
-    Tool(String),
-    Resource(String),
-    Prompt(String),
-    /// What the method of an extension does.
-    Method(ListedMethod),
-    Server,
 }
 
 /// A request that may go out under an id of the gate's.
@@ -186,17 +168,6 @@ impl Origin {
             self,
             Self::Catalogue | Self::Discovery | Self::Handshake | Self::Trial(_) | Self::Consent(_)
         )
-    }
-}
-
-impl Target {
-    /// The name or URI, for records.
-    pub fn name(&self) -> Option<&str> {
-        match self {
-            Self::Tool(name) | Self::Resource(name) | Self::Prompt(name) => Some(name),
-            // The record has its method.
-            Self::Method(_) | Self::Server => None,
-        }
     }
 }
 

@@ -14,10 +14,11 @@ use crate::audit::Redactor;
 use crate::clock::Clock;
 
 use super::collector::{Collector, ExportFailure, SetupError};
+use super::queue::FinishedSpan;
 use super::queue::{ExportTally, SpanQueue};
 use super::semconv::SpanEncoder;
 use super::settings::Settings;
-use super::spans::{FinishedSpan, Spans};
+use super::spans::Spans;
 
 /// Exports spans for as long as this lives.
 #[derive(Debug)]

@@ -5,10 +5,28 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::mpsc;
 
-use super::spans::FinishedSpan;
+use crate::audit::{AuditEventSummary, AuditTrace};
 
 /// Messages that wait. Each takes one or two kilobytes.
 pub(super) const ROOM: usize = 2048;
+
+/// A message as it was judged.
+#[derive(Debug, Clone)]
+pub(super) struct OpenSpan {
+    pub(super) sighting: AuditEventSummary,
+    pub(super) story: AuditTrace,
+    /// Nanoseconds since the Unix epoch: when it came, and when it was recorded.
+    pub(super) came: u64,
+    pub(super) recorded: u64,
+}
+
+/// A message of which nothing more is to come.
+#[derive(Debug)]
+pub(super) struct FinishedSpan {
+    pub(super) asked: OpenSpan,
+    /// What came of it, where it was let through and waited for.
+    pub(super) outcome: Option<OpenSpan>,
+}
 
 /// How exporting is doing, since the gate started. Counts messages, each of which is one or two
 /// spans.

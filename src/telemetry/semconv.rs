@@ -19,8 +19,8 @@ use crate::audit::{AuditTrace, Decision, Redactor, TargetStatus, Text};
 use crate::unseen::misleads;
 use crate::wire::{KnownMethod, Sampled, TraceContext};
 
+use super::queue::{FinishedSpan, OpenSpan};
 use super::settings::Transport;
-use super::spans::{FinishedSpan, OpenSpan};
 
 /// Writes spans of one gate.
 #[derive(Debug)]

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::audit::{AuditEventSummary, AuditFault, AuditObserver, AuditTrace, Decision, Kind};
+use crate::audit::{AuditEventSummary, AuditFault, AuditObserver, Decision, Kind};
 use crate::clock::Clock;
 use crate::wire::SpanId;
 
-use super::queue::{ExportFigures, SpanQueue};
+use super::queue::{ExportFigures, FinishedSpan, OpenSpan, SpanQueue};
 
 /// Makes spans of what is recorded.
 #[derive(Debug)]
@@ -17,24 +17,6 @@ pub struct Spans {
     open: Mutex<HashMap<SpanId, OpenSpan>>,
     queue: SpanQueue,
     clock: Arc<dyn Clock>,
-}
-
-/// A message as it was judged.
-#[derive(Debug, Clone)]
-pub(super) struct OpenSpan {
-    pub(super) sighting: AuditEventSummary,
-    pub(super) story: AuditTrace,
-    /// Nanoseconds since the Unix epoch: when it came, and when it was recorded.
-    pub(super) came: u64,
-    pub(super) recorded: u64,
-}
-
-/// A message of which nothing more is to come.
-#[derive(Debug)]
-pub(super) struct FinishedSpan {
-    pub(super) asked: OpenSpan,
-    /// What came of it, where it was let through and waited for.
-    pub(super) outcome: Option<OpenSpan>,
 }
 
 /// Requests that wait for their reply. Beyond these no more are traced until some are answered.

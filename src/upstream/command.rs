@@ -9,76 +9,9 @@ use tokio::process::Command;
 
 use crate::secret;
 
-use super::child_process::Settings;
 use super::sandbox::{self, Access, Place, Sandbox, SandboxError};
-
-/// Variables that a server gets from our own environment unless the configuration says otherwise.
-///
-/// The list of the official SDKs (`DEFAULT_INHERITED_ENV_VARS` in Python and TypeScript), and what a
-/// program needs to find its language, its time zone and a place for temporary files. Nothing that
-/// makes a loader, an interpreter or a shell run other code (`LD_PRELOAD`, `NODE_OPTIONS`,
-/// `PYTHONPATH`, `BASH_ENV`), and no credentials.
-#[cfg(not(windows))]
-pub const DEFAULT_INHERITED: &[&str] = &[
-    "HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ",
-    "USER",
-];
-
-/// Variables that a server gets from our own environment unless the configuration says otherwise.
-///
-/// The list of the official SDKs (`DEFAULT_INHERITED_ENV_VARS` in Python and TypeScript).
-#[cfg(windows)]
-pub const DEFAULT_INHERITED: &[&str] = &[
-    "APPDATA",
-    "HOMEDRIVE",
-    "HOMEPATH",
-    "LOCALAPPDATA",
-    "PATH",
-    "PATHEXT",
-    "PROCESSOR_ARCHITECTURE",
-    "PROGRAMFILES",
-    "SYSTEMDRIVE",
-    "SYSTEMROOT",
-    "TEMP",
-    "TMP",
-    "USERNAME",
-    "USERPROFILE",
-];
-
-/// What stands between the gate and the server, so that nothing survives a killed gate.
-///
-/// Only used on Linux; elsewhere the server is always started directly.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Launcher {
-    /// This very program, which must hand its `launch` subcommand to [`crate::cli::launch`].
-    Own,
-    /// Another program with that subcommand.
-    Program(PathBuf),
-    /// None: a gate that is killed by force leaves its server to notice the closed stdin.
-    Absent,
-}
-
-/// Why a server cannot be started. Restarting would not help.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum StartError {
-    #[error("`upstream.command` is empty")]
-    Empty,
-    #[error("`upstream.command`: `{program}` was not found{place}")]
-    NotFound { program: String, place: String },
-    #[error("`upstream.command`: `{program}` is not an executable file")]
-    NotExecutable { program: String },
-    #[error("`upstream.command`: `{program}` cannot be started: {cause}")]
-    Refused { program: String, cause: String },
-    #[error("the launcher `{launcher}` is not there; is `/proc` mounted?")]
-    NoLauncher { launcher: String },
-    #[error("`upstream.cwd`: `{directory}` is not a directory")]
-    NoDirectory { directory: String },
-    #[error("`upstream.env`: `{name}` cannot be the name of a variable")]
-    VariableName { name: String },
-    /// All that is wrong with it.
-    #[error("{}", listed(.0))]
-    Sandbox(Vec<SandboxError>),
-}
+use super::settings::{Launcher, Settings};
+use super::start_error::StartError;
 
 /// The command for one start. Looks at the file system each time: programs are replaced while
 /// gates run.
@@ -144,11 +77,6 @@ fn confined(
         Ok(_) => Ok(sandbox),
         Err(problems) => Err(StartError::Sandbox(problems)),
     }
-}
-
-fn listed(problems: &[SandboxError]) -> String {
-    let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
-    problems.join("; ")
 }
 
 #[cfg(target_os = "linux")]

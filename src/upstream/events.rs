@@ -13,10 +13,11 @@ use tracing::warn;
 use crate::wire::{DiscardReason, LineFrame, LineReader};
 
 use super::backoff::Delays;
-use super::child_process::{Settings, Shared, Started};
-use super::command::StartError;
+use super::child_state::{Shared, Started};
 use super::keeper::{Ended, Lifetime, Order, Phase};
 use super::process::Exit;
+use super::settings::Settings;
+use super::start_error::StartError;
 
 /// Something that happened to the server, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,10 +9,10 @@ use tokio::time::{sleep, timeout};
 
 use crate::wire::LineWriter;
 
-use super::child_process::StopLadder;
-use super::command::StartError;
 use super::launcher;
 use super::process::{Exit, Process, Push};
+use super::settings::StopLadder;
+use super::start_error::StartError;
 
 /// For the launcher to kill what is below it.
 const SWEEP: Duration = Duration::from_secs(1);

@@ -8,6 +8,7 @@
 
 mod backoff;
 mod child_process;
+mod child_state;
 mod command;
 mod events;
 pub mod http;
@@ -16,11 +17,15 @@ pub mod launcher;
 pub mod open_files;
 mod process;
 pub mod sandbox;
+mod settings;
+mod start_error;
 mod stderr;
 
 pub use backoff::{Backoff, Delays};
-pub use child_process::{ChildProcess, ChildSender, Settings, StopLadder, UpstreamFault};
-pub use command::{DEFAULT_INHERITED, Launcher, StartError};
+pub use child_process::{ChildProcess, ChildSender, UpstreamFault};
 pub use events::{ChildEvents, Event, GiveUp};
 pub use process::Exit;
+pub use settings::{DEFAULT_INHERITED, Launcher};
+pub use settings::{Settings, StopLadder};
+pub use start_error::StartError;
 pub use stderr::Concealing;

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
-use super::command::{Launcher, StartError};
+use super::settings::Launcher;
+use super::start_error::StartError;
 
 /// How a server's process ended.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,8 +12,8 @@ use secrecy::SecretString;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::sleep;
 
-use super::command::StartError;
 use super::launcher;
+use super::start_error::StartError;
 use crate::secret;
 use crate::unseen::misleads;
 

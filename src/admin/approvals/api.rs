@@ -52,7 +52,15 @@ pub(super) fn read_answer(bytes: &[u8]) -> Option<Answer> {
     let document = Document::decode(bytes, &Limits::default()).ok()?;
     let root = document.root();
     let answer = root.get("answer").filter(|_| root.len() == 1)?.as_str()?;
-    super::read_answer(&answer)
+    answer_named(&answer)
+}
+
+pub(super) fn answer_named(word: &str) -> Option<Answer> {
+    match word {
+        "approve" => Some(Answer::Approve),
+        "deny" => Some(Answer::Deny),
+        _ => None,
+    }
 }
 
 /// What a page asks again and again.

@@ -117,7 +117,7 @@ impl Approvals {
                     return Ok(to(place, Some(Notice::Stale)));
                 };
                 let given = value(&form, "answer")
-                    .and_then(read_answer)
+                    .and_then(api::answer_named)
                     .ok_or(ApprovalRejection::Body)?;
                 let notice = match (self.give(id, given, By::page(sign_in.name)), given) {
                     (Ok(()), Answer::Approve) => Notice::Approved,
@@ -361,13 +361,5 @@ fn value<'f>(form: &'f [(String, String)], name: &str) -> Option<&'f str> {
     match (all.next(), all.next()) {
         (Some((_, value)), None) => Some(value),
         (Some(_), Some(_)) | (None, _) => None,
-    }
-}
-
-fn read_answer(word: &str) -> Option<Answer> {
-    match word {
-        "approve" => Some(Answer::Approve),
-        "deny" => Some(Answer::Deny),
-        _ => None,
     }
 }

@@ -1,59 +1,20 @@
 //! The path of one HTTP request.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use hyper::body::{Body, Incoming};
 use hyper::header::ORIGIN;
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Version};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use crate::identity::{Authenticate, Credential, Identity, Validity};
-use crate::inward::{self, Misframed, neighbourhood};
-use crate::wire::{Id, TransportHeaders, WorkIds};
+use crate::identity::Credential;
+use crate::inward::{self, Misframed};
 
 use super::alarm::Alarm;
-use super::conversations::{Brought, Conversations};
-use super::door::Door;
-use super::health::AskHealth;
-use super::refusal::{HttpRefusal, Refused};
-use super::respond::{self, Hearing, Names, Response};
-use super::room::Budget;
-use super::serve::Outside;
-use super::settings::Settings;
+use super::refusal::{Refused, Rejection};
+use super::respond::{self, Response};
+use super::server::{Asked, Server};
 use super::{body, fields, listen, post, share};
-
-/// What requests of all connections share.
-pub(super) struct Server {
-    pub(super) settings: Arc<Settings>,
-    pub(super) conversations: Conversations,
-    /// Budget of bodies that are being read, or wait to be judged.
-    pub(super) bodies: Arc<Budget>,
-    /// Connections that streams may hold that have no end of their own.
-    lasting: Arc<Semaphore>,
-    door: Door,
-    authenticate: Arc<dyn Authenticate>,
-    refusals: Box<dyn Fn(HttpRefusal) + Send + Sync>,
-    health: AskHealth,
-    taking: watch::Sender<Taking>,
-}
-
-/// What connections may still bring.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Taking {
-    Everything,
-    /// What has come as a whole is answered.
-    NothingNew,
-}
-
-/// Which part of the connections no stream may hold.
-const PART_FOR_MESSAGES: usize = 4;
-
-fn lasting(settings: &Settings) -> usize {
-    let connections = settings.max_connections.min(Semaphore::MAX_PERMITS);
-    connections - connections / PART_FOR_MESSAGES
-}
 
 /// The connection that brings a request.
 #[derive(Debug, Clone, Copy)]
@@ -62,77 +23,7 @@ struct Sender<'c> {
     alarm: &'c Alarm,
 }
 
-/// One request without its body, and who sent it.
-pub(super) struct Asked<'r> {
-    pub(super) parts: &'r Parts,
-    pub(super) identity: &'r Identity,
-    /// What the token says of the work that it is for.
-    pub(super) work: Option<&'r Arc<WorkIds>>,
-    /// For how long it may hear what it opens.
-    pub(super) term: &'r Validity,
-    pub(super) peer: IpAddr,
-    /// Of the connection that brought it.
-    pub(super) alarm: &'r Alarm,
-}
-
-impl Asked<'_> {
-    pub(super) fn brought(&self) -> Brought {
-        let headers = &self.parts.headers;
-        let trace = fields::trace(headers);
-        Brought {
-            peer: self.peer,
-            trace,
-            carrier: TransportHeaders {
-                state: trace.and_then(|_| fields::trace_state(headers)),
-                repeated: None,
-                work: fields::work(headers),
-                proven: self.work.cloned(),
-            },
-        }
-    }
-
-    pub(super) fn hearing(&self, server: &Server, names: Names) -> Hearing {
-        Hearing {
-            names,
-            keep_alive: server.settings.keep_alive,
-            term: self.term.clone(),
-            _place: None,
-        }
-    }
-}
-
-/// A refusal, and the id to answer with if the message was read that far.
-#[derive(Debug)]
-pub(super) struct Rejection {
-    pub(super) refused: Refused,
-    pub(super) id: Option<Id>,
-}
-
-impl From<Refused> for Rejection {
-    fn from(refused: Refused) -> Self {
-        Self { refused, id: None }
-    }
-}
-
 impl Server {
-    pub(super) fn new(settings: Settings, port: u16, outside: Outside) -> Self {
-        let settings = Arc::new(settings);
-        Self {
-            conversations: Conversations::new(Arc::clone(&settings), outside.arrivals),
-            bodies: Arc::new(Budget::new(
-                settings.max_waiting_bodies,
-                settings.limits.max_bytes,
-            )),
-            lasting: Arc::new(Semaphore::new(lasting(&settings))),
-            door: Door::new(&settings, port),
-            authenticate: outside.authenticate,
-            refusals: outside.refusals,
-            health: outside.health,
-            taking: watch::Sender::new(Taking::Everything),
-            settings,
-        }
-    }
-
     /// Answers one request. What is checked first costs least, and is known to fewest.
     pub(super) async fn answer(
         &self,
@@ -174,55 +65,6 @@ impl Server {
         let rejection = Rejection::from(Refused::Misframed(misframed));
         self.record(peer, &rejection.refused, None);
         respond::refusal(&rejection, None)
-    }
-
-    /// Where a body takes its room: with its agent's others, or where agents have no names with its
-    /// session's or its address's.
-    pub(super) fn share_of_bodies(&self, asked: &Asked<'_>) -> Arc<Budget> {
-        let shares = &self.conversations.shares;
-        if self.authenticate.tells_apart() {
-            return shares.bodies(&format!("agent {}", asked.identity.subject));
-        }
-        let session = fields::text(&asked.parts.headers, fields::SESSION);
-        let known = |id: &&str| self.conversations.session(id, asked.identity).is_ok();
-        match session.ok().flatten().filter(known) {
-            Some(id) => shares.bodies(&format!("session {id}")),
-            None => shares.bodies(&format!("address {}", neighbourhood(asked.peer))),
-        }
-    }
-
-    /// A place among the streams that have no end of their own, until what this returns is dropped.
-    pub(super) fn lasting(&self) -> Result<OwnedSemaphorePermit, Refused> {
-        let place = Arc::clone(&self.lasting).try_acquire_owned();
-        place.map_err(|_| Refused::TooManyStreams)
-    }
-
-    /// From now on only what has come as a whole is answered.
-    pub(super) fn stop(&self) {
-        self.taking.send_replace(Taking::NothingNew);
-        self.conversations.stop_listening();
-    }
-
-    /// Resolves when the gate takes nothing new.
-    pub(super) fn stopping(&self) -> impl Future<Output = ()> + Send + use<> {
-        let mut taking = self.taking.subscribe();
-        async move {
-            // Without a sender nothing is taken either.
-            let _ = taking.wait_for(|it| *it == Taking::NothingNew).await;
-        }
-    }
-
-    /// Tells whoever keeps records.
-    pub(super) fn record(&self, peer: IpAddr, refused: &Refused, subject: Option<String>) {
-        let (status, code) = (refused.status(), refused.code());
-        tracing::debug!(%peer, status, code, "refused: {refused}");
-        (self.refusals)(HttpRefusal {
-            status,
-            code,
-            why: refused.to_string(),
-            peer,
-            subject,
-        });
     }
 
     async fn take(

@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use crate::gate::AgentGone;
 use crate::identity::Identity;
 use crate::wire::Stream;
 
 use super::channel::{Channel, Kept, Piece, Reader};
-use super::conversations::{Brought, ConversationKind, Inbound, Place};
+use super::inbound::{Brought, ConversationKind, Inbound};
 use super::refusal::Refused;
 use super::settings::Settings;
 
@@ -33,6 +33,13 @@ pub(super) struct Conversation {
     patience: Duration,
     /// Its place among all conversations.
     _place: Place,
+}
+
+/// What a conversation takes of what there is, until it has ended.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) _own: OwnedSemaphorePermit,
+    pub(super) _common: OwnedSemaphorePermit,
 }
 
 /// What comes on the stream of a POST.

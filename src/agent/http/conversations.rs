@@ -6,14 +6,13 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
 
 use crate::identity::Identity;
-use crate::wire::{Stream, TraceContext, TransportHeaders};
 
-use super::conversation::Conversation;
+use super::conversation::{Conversation, Place};
+use super::inbound::{ConversationKind, Inbound};
 use super::refusal::Refused;
 use super::settings::Settings;
 use super::shares::Shares;
@@ -35,46 +34,6 @@ pub struct Arrival {
     pub streams: Streams,
     /// Whose connection began it.
     pub peer: IpAddr,
-}
-
-/// Which of the protocol's two eras a conversation is in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ConversationKind {
-    /// Begun by `initialize`, until 2025-11-25.
-    Session,
-    /// All requests of one identity, from 2026-07-28 on.
-    Stateless,
-}
-
-/// What is known of a message besides its text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Brought {
-    /// Whose connection brought it.
-    pub peer: IpAddr,
-    /// What the request says of a trace that brought it.
-    pub trace: Option<TraceContext>,
-    pub carrier: TransportHeaders,
-}
-
-/// What the agent sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Inbound {
-    Frame {
-        stream: Stream,
-        bytes: Bytes,
-        brought: Brought,
-    },
-    /// Nobody listens to this POST any more, which cancels its request (stateless only).
-    HungUp { stream: Stream },
-    /// No stream is open that would bring a `ping` to the agent, by the id that was minted for it.
-    Unheard { minted: u64 },
-}
-
-/// What a conversation takes of what there is, until it has ended.
-#[derive(Debug)]
-pub(super) struct Place {
-    _own: OwnedSemaphorePermit,
-    _common: OwnedSemaphorePermit,
 }
 
 /// Messages that may wait for the gate, per conversation.

@@ -6,15 +6,12 @@ use hyper::HeaderMap;
 
 use crate::wire::{TraceContext, TraceState, WorkIds};
 
+pub(super) use super::field_names::{LAST_EVENT_ID, METHOD, NAME, SESSION, VERSION};
+
 use super::refusal::Refused;
 use super::settings::Settings;
 use crate::identity::Identity;
 
-pub(super) const SESSION: &str = "Mcp-Session-Id";
-pub(super) const VERSION: &str = "MCP-Protocol-Version";
-pub(super) const METHOD: &str = "Mcp-Method";
-pub(super) const NAME: &str = "Mcp-Name";
-pub(super) const LAST_EVENT_ID: &str = "Last-Event-ID";
 /// The one whose name is configured.
 const OF_SESSIONS: &str = "ratchet.session_header";
 /// Those by which an agent's systems name a piece of work.

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::answer::{Asked, Server};
 use super::conversation::Conversation;
 use super::event_id::EventId;
-use super::post::names;
+use super::fields;
 use super::refusal::Refused;
 use super::respond::{self, Hearing, Names, Response};
-use super::{fields, stateless};
+use super::revisions::{is_named, names};
+use super::server::{Asked, Server};
 
 pub(super) fn get(server: &Server, asked: &Asked<'_>) -> Result<Response, Refused> {
     let (conversation, names) = session(server, asked)?;
@@ -47,7 +47,7 @@ fn session(server: &Server, asked: &Asked<'_>) -> Result<(Arc<Conversation>, Nam
 
 fn session_id<'r>(asked: &'r Asked<'_>) -> Result<&'r str, Refused> {
     let headers = &asked.parts.headers;
-    if stateless::is_named(fields::text(headers, fields::VERSION)?) {
+    if is_named(fields::text(headers, fields::VERSION)?) {
         return Err(Refused::Method("POST"));
     }
     fields::text(headers, fields::SESSION)?.ok_or(Refused::SessionMissing)

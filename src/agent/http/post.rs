@@ -3,32 +3,21 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hyper::Version;
 use hyper::body::Incoming;
 
 use crate::gate::apart;
-use crate::mcp::revisions::WITH_SESSIONS;
-use crate::wire::{ArrivalForm, KnownMethod, Likeness, Message, Method, Shape, WireError};
+use crate::wire::{KnownMethod, Likeness, Message, Method, Shape, WireError};
 
-use super::answer::{Asked, Rejection, Server};
 use super::channel::Piece;
-use super::conversation::{Conversation, Post, Takes};
+use super::conversation::{Conversation, Takes};
 use super::refusal::Refused;
-use super::respond::{self, Hearing, Names, Response};
+use super::refusal::Rejection;
+use super::reply::{Manner, answered};
+use super::respond::{self, Response};
+use super::revisions::{is_named, is_stateless, names};
 use super::room::Room;
+use super::server::{Asked, Server};
 use super::{body, fields, stateless};
-
-/// From this revision on a stream begins with an event that has nothing but an id, to come back
-/// with (MCP 2025-11-25, basic/transports). Earlier agents take it for an empty message.
-const PRIMED_SINCE: &str = "2025-11-25";
-
-/// How a POST that is answered may be answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Manner {
-    Legacy,
-    /// Errors have an HTTP status of their own.
-    Stateless,
-}
 
 pub(super) async fn post(
     server: &Server,
@@ -67,7 +56,7 @@ pub(super) async fn post(
             return undecodable(server, asked, bytes, error).await;
         }
     };
-    if stateless::is_stateless(&message, version) {
+    if is_stateless(&message, version) {
         return stateless::post(server, asked, bytes, message, room).await;
     }
     let kind = Kind::of(&message);
@@ -98,55 +87,6 @@ pub(super) async fn post(
             conversation.tell(bytes, asked.brought()).await?;
             Ok(respond::accepted())
         }
-    }
-}
-
-/// Waits for the first message for a request, and answers with it. A reply is JSON, unless a server over
-/// HTTP gave it on a stream: then it is a stream, too. Any other message begins a stream on which the
-/// reply comes later.
-pub(super) async fn answered(
-    server: &Server,
-    asked: &Asked<'_>,
-    mut post: Post,
-    manner: Manner,
-    hearing: Hearing,
-) -> Result<Response, Refused> {
-    let first = post.reader.next();
-    let is_old = asked.parts.version == Version::HTTP_10;
-    let first = if is_old {
-        // A client of HTTP/1.0 may not accept an answer that comes in parts.
-        Some(first.await)
-    } else {
-        let time = server.settings.stream_after;
-        asked.alarm.within(time, first).await
-    };
-    match first {
-        Some(Some(event)) => Ok(match event.piece {
-            Piece::Reply { error, form } => match (form, status(manner, error)) {
-                (ArrivalForm::Event, 200) if !is_old => {
-                    respond::post_stream(post, Some(event), hearing)
-                }
-                // A status of its own is only where the answer is the whole body.
-                (ArrivalForm::Whole | ArrivalForm::Rejected | ArrivalForm::Event, status) => {
-                    respond::json(status, event.line)
-                }
-            },
-            Piece::Other => respond::post_stream(post, Some(event), hearing),
-        }),
-        Some(None) if post.conversation().has_ended() => Err(Refused::Ended),
-        // Cancelled: there is no reply.
-        Some(None) => Ok(respond::accepted()),
-        None => Ok(respond::post_stream(post, None, hearing)),
-    }
-}
-
-/// How the events of a stream are named, by the revision that the agent says it speaks; without a
-/// word, 2025-03-26.
-pub(super) fn names(version: Option<&str>) -> Result<Names, Refused> {
-    match version {
-        Some(version) if !WITH_SESSIONS.contains(&version) => Err(Refused::ProtocolVersion),
-        Some(version) if version >= PRIMED_SINCE => Ok(Names::Primed),
-        Some(_) | None => Ok(Names::Told),
     }
 }
 
@@ -213,7 +153,7 @@ async fn undecodable(
 ) -> Result<Response, Rejection> {
     let headers = &asked.parts.headers;
     let version = fields::text(headers, fields::VERSION)?;
-    let conversation = if stateless::is_named(version) {
+    let conversation = if is_named(version) {
         server.conversations.known_stateless(asked.identity)
     } else {
         fields::text(headers, fields::SESSION)?
@@ -242,18 +182,5 @@ async fn undecodable(
             conversation.tell(bytes, asked.brought()).await?;
             Ok(respond::refusal(&rejection, None))
         }
-    }
-}
-
-/// The HTTP status of a reply. MCP 2026-07-28, basic/transports: an unknown method is 404; what the
-/// protocol itself refuses is 400.
-fn status(manner: Manner, error: Option<i64>) -> u16 {
-    match (manner, error) {
-        (Manner::Legacy, _) | (Manner::Stateless, None) => 200,
-        (Manner::Stateless, Some(code)) => match code {
-            -32601 => 404,
-            -32700 | -32600 | -32020 | -32021 | -32022 => 400,
-            _ => 200,
-        },
     }
 }

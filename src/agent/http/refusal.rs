@@ -4,7 +4,9 @@ use std::net::IpAddr;
 
 use crate::identity::Challenge;
 use crate::inward::Misframed;
-use crate::wire::WireError;
+use crate::wire::{Id, WireError};
+
+use super::field_names::SESSION;
 
 /// A request that got no further than HTTP, for whoever keeps records. Nothing in it was written by
 /// the peer.
@@ -239,5 +241,18 @@ impl Refused {
 fn is_mirrored(name: &str) -> bool {
     name.get(..4)
         .is_some_and(|start| start.eq_ignore_ascii_case("mcp-"))
-        && name != super::fields::SESSION
+        && name != SESSION
+}
+
+/// A refusal, and the id to answer with if the message was read that far.
+#[derive(Debug)]
+pub(super) struct Rejection {
+    pub(super) refused: Refused,
+    pub(super) id: Option<Id>,
+}
+
+impl From<Refused> for Rejection {
+    fn from(refused: Refused) -> Self {
+        Self { refused, id: None }
+    }
 }

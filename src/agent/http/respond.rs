@@ -18,13 +18,13 @@ use tokio::time::timeout;
 use crate::identity::{ProtectedResource, Validity};
 use crate::wire::Stream;
 
-use super::answer::Rejection;
 use super::channel::{Event, Piece, Reader};
 use super::conversation::Post;
 use super::event_id::EventId;
 use super::fields::SESSION;
 use super::health::Health;
 use super::refusal::Refused;
+use super::refusal::Rejection;
 
 pub(super) type Response = HyperResponse<Outbound>;
 

@@ -12,19 +12,15 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
-use crate::identity::Authenticate;
 use crate::inward::{Checked, Limits, Misframed, Place, Places, Protocol};
 
 use super::alarm::Alarm;
-use super::answer::Server;
 use super::at_once::AtOnce;
-use super::conversations::Arrival;
-use super::health::AskHealth;
-use super::refusal::{HttpRefusal, Refused};
+use super::refusal::Refused;
+use super::server::{Outside, Server};
 use super::settings::Settings;
 
 /// A socket that is listened on.
@@ -39,17 +35,6 @@ pub struct Listener {
 /// How many connections there are.
 #[derive(Debug, Clone)]
 pub struct Connections(Places);
-
-/// What the listener works with.
-pub struct Outside {
-    pub authenticate: Arc<dyn Authenticate>,
-    /// Called for each request that is refused before it was a message. Must return at once.
-    pub refusals: Box<dyn Fn(HttpRefusal) + Send + Sync>,
-    /// Where new conversations go.
-    pub arrivals: mpsc::Sender<Arrival>,
-    /// What `GET /health` says.
-    pub health: AskHealth,
-}
 
 /// How long nothing is accepted after the system refused to (no descriptors left).
 const RESPITE: Duration = Duration::from_millis(100);
@@ -125,14 +110,6 @@ impl Connections {
     /// At this moment.
     pub fn open(&self) -> usize {
         self.0.taken()
-    }
-}
-
-impl std::fmt::Debug for Outside {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Outside")
-            .field("authenticate", &self.authenticate)
-            .finish_non_exhaustive()
     }
 }
 

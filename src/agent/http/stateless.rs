@@ -4,42 +4,17 @@
 use bytes::Bytes;
 use hyper::HeaderMap;
 
-use crate::mcp::{
-    meta,
-    revisions::{FIRST_STATELESS, WITH_SESSIONS},
-};
+use crate::mcp::meta;
 use crate::memory::Reservation;
 use crate::wire::{self, KnownMethod, Message, Method, Shape, Value, of_header_value};
 
-use super::answer::{Asked, Rejection, Server};
 use super::conversation::Takes;
-use super::post::{Manner, answered};
 use super::refusal::Refused;
+use super::refusal::Rejection;
+use super::reply::{Manner, answered};
 use super::respond::{self, Hearing, Names, Response};
+use super::server::{Asked, Server};
 use super::{fields, repeated};
-
-/// Whether `MCP-Protocol-Version` names a revision without sessions.
-pub(super) fn is_named(version: Option<&str>) -> bool {
-    let is_date = |text: &str| {
-        text.len() == FIRST_STATELESS.len()
-            && text
-                .bytes()
-                .all(|byte| byte.is_ascii_digit() || byte == b'-')
-    };
-    version.is_some_and(|version| is_date(version) && version >= FIRST_STATELESS)
-}
-
-/// Whether a message is of the stateless era: it says so itself, or its header does. One that names a
-/// revision with sessions says that it is of the other.
-pub(super) fn is_stateless(message: &Message, version: Option<&str>) -> bool {
-    let meta = message.params().and_then(|params| params.get("_meta"));
-    let said = meta.and_then(|meta| meta.get(meta::VERSION));
-    let has_sessions = |said: Value<'_>| {
-        let said = said.as_str();
-        said.is_some_and(|said| WITH_SESSIONS.contains(&&*said))
-    };
-    is_named(version) || said.is_some_and(|said| !has_sessions(said))
-}
 
 pub(super) async fn post(
     server: &Server,

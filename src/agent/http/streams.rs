@@ -9,7 +9,7 @@ use crate::wire::{KnownMethod, Stream};
 
 use super::channel::Piece;
 use super::conversation::Conversation;
-use super::conversations::Inbound;
+use super::inbound::Inbound;
 
 /// Takes what is permitted to the agent to the stream that it belongs on. Clones are the same; with
 /// the last one the conversation ends.

@@ -20,7 +20,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
-use super::{Input, Output};
+use super::byte_streams::{Input, Output};
 
 /// Our stdin; `None` if only a thread can read it.
 pub(super) fn input() -> Option<Input> {

@@ -5,7 +5,7 @@ use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 
-use crate::audit::line::VERSION;
+use crate::audit::record::VERSION;
 use crate::audit::verify::LineForm;
 
 /// The fields of a record that questions are about. An absent text is empty, as the gate writes no empty one.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use memchr::{memchr, memchr_iter, memrchr};
 
-use super::{MAX_LINE_BYTES, Position, ReadError, Source};
+use super::source::{MAX_LINE_BYTES, Position, ReadError, Source};
 
 /// The bytes of one read, and of most pieces. A piece with one long line has more.
 pub(super) const READ_BYTES: usize = 1 << 20;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use memchr::memchr;
 
-use super::{MAX_LINE_BYTES, ReadError};
+use super::source::{MAX_LINE_BYTES, ReadError};
 
 /// The bytes of one read.
 const READ_BYTES: usize = 256 << 10;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use super::cut::{Cutter, Piece};
-use super::{ReadError, Source};
+use super::source::{ReadError, Source};
 
 /// The most threads: each has a piece, and another waits for it.
 const MAX_THREADS: usize = 16;

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::cut::Cutter;
 use super::follow::{FollowError, FollowedFile, read_error};
-use super::{ReadError, Source};
+use super::source::{ReadError, Source};
 use crate::audit::compression::compressed_name;
 use crate::audit::rotation::{OlderFile, older_files};
 

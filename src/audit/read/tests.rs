@@ -1,5 +1,6 @@
-use std::io::{Cursor, Write as _};
+use std::io::{self, Cursor, Read, Write as _};
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 
 use flate2::Compression;

@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use super::super::backpressure::Backpressure;
 use super::super::chain::LineHash;
 use super::super::finish::LIST_LIMIT;
-use super::super::line::{LineAddition, LogLine, VERSION, rfc3339};
-use super::super::queue::LogCondition;
+use super::super::line::LogCondition;
+use super::super::line::{LineAddition, LogLine, rfc3339};
+use super::super::record::VERSION;
 use super::super::*;
 use super::{samples, schema};
 

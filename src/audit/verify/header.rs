@@ -4,7 +4,7 @@ use memchr::memchr;
 use serde::de::IgnoredAny;
 
 use super::super::chain::LineHash;
-use super::super::line::VERSION;
+use super::super::record::VERSION;
 
 /// The members with which each record begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! What breaks a chain.
 
-use super::super::line::VERSION;
 use super::super::read::{Position, ReadError};
+use super::super::record::VERSION;
 
 /// The first line that does not continue the ones before it, or a file that cannot be checked.
 #[derive(Debug, thiserror::Error)]

@@ -3,8 +3,9 @@ use std::fs;
 use proptest::prelude::*;
 
 use super::super::checkpoint::{KeyFiles, SigningKey};
-use super::super::line::{LineAddition, LogLine, VERSION};
+use super::super::line::{LineAddition, LogLine};
 use super::super::read::MAX_LINE_BYTES;
+use super::super::record::VERSION;
 use super::super::{Decision, Kind, Record};
 use super::*;
 

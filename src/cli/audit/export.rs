@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::ops::ControlFlow;
 
-use super::scan::{ScanError, finish, scan};
+use super::scan::{ScanError, filter, finish, scan};
 use crate::audit::ocsf::{Exported, push_event};
 use crate::audit::query::LogRecord;
 use crate::cli::args::{AuditExportArgs, ExportFormat};
@@ -46,7 +46,7 @@ fn print(
     };
     scan(
         &args.files,
-        &super::filter(&args.filters),
+        &filter(&args.filters),
         add,
         |events: Events| {
             stdout.write_all(&events.text)?;

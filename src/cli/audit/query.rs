@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use super::rows::{self, Style};
-use super::scan::{ScanError, finish, scan};
+use super::scan::{ScanError, filter, finish, scan};
 use super::sql;
 use crate::audit::query::LogRecord;
 use crate::cli::args::{AuditQueryArgs, RecordFormat};
@@ -43,7 +43,7 @@ fn print(args: &AuditQueryArgs, stdout: &mut dyn Write) -> Result<u64, ScanError
         rows.ends.push(rows.text.len());
     };
     let mut left = args.limit;
-    scan(&args.files, &super::filter(&args.filters), add, |rows| {
+    scan(&args.files, &filter(&args.filters), add, |rows| {
         rows.write(&mut left, stdout)
     })
 }

@@ -1,15 +1,45 @@
-//! The records of files that match a filter, for `query` and `summary`.
+//! The files of a log, the filter of the arguments, and the records that match.
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::sources;
-use crate::audit::query::{Filter, LineError, LogRecord};
-use crate::audit::read::{Piece, Position, ReadError, read};
-use crate::cli::exit::Exit;
-use crate::cli::heard;
+use crate::audit::is_rotated;
+use crate::audit::query::{Field, Filter, LineError, LogRecord};
+use crate::audit::read::{Piece, Position, ReadError, Source, read};
+use crate::cli::args::{AuditFilters, TimeBound};
+use crate::cli::exit::{Exit, heard};
+use crate::clock::{Clock as _, SystemClock};
 use crate::findings::printable;
+
+pub(super) fn filter(filters: &AuditFilters) -> Filter {
+    let now = SystemClock::new().now();
+    let time = |bound: Option<TimeBound>| bound.map(|bound| bound.resolve(now));
+    let decisions = filters.decision.iter().map(|it| it.as_str().to_owned());
+    Filter::between(time(filters.since), time(filters.until))
+        .with(Field::Server, filters.server.clone())
+        .with(Field::Agent, filters.agent.clone())
+        .with(Field::Session, filters.session.clone())
+        .with(Field::Direction, filters.direction.clone())
+        .with(Field::Kind, filters.kind.clone())
+        .with(Field::Decision, decisions.collect())
+        .with(Field::Tool, filters.tool.clone())
+        .with(Field::Policy, filters.policy.clone())
+        .with(Field::Reason, filters.reason.clone())
+        .with(Field::Reference, filters.reference.clone())
+        .with(Field::Trace, filters.trace.clone())
+}
+
+/// The files of a log. Until a gate removes an older file that it compressed, both are there: one is enough.
+pub(in crate::cli) fn sources(files: &[PathBuf]) -> Vec<Source> {
+    let is_compressed = |path: &Path| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".zst");
+        is_rotated(path) && files.contains(&PathBuf::from(name))
+    };
+    let files = files.iter().filter(|path| !is_compressed(path));
+    files.map(|path| Source::of_argument(path)).collect()
+}
 
 /// The reason why a scan ended before the end of the files.
 #[derive(Debug, thiserror::Error)]

@@ -3,8 +3,7 @@
 use std::io::{self, Write};
 
 use crate::cli::args::AuditQueryArgs;
-use crate::cli::exit::Exit;
-use crate::cli::heard;
+use crate::cli::exit::{Exit, heard};
 use crate::findings::printable;
 
 /// The reason why a query has no result, or only a part of one.
@@ -65,10 +64,10 @@ mod with {
     use std::io::Write;
     use std::path::Path;
 
-    use super::super::rows;
-    use super::SqlError;
     use crate::audit::flight_recorder::{DatabaseError, SqlDatabase};
     use crate::cli::args::{AuditQueryArgs, RecordFormat};
+    use crate::cli::audit::rows;
+    use crate::cli::audit::sql::SqlError;
     use crate::findings::escape_json;
 
     pub(super) fn print(

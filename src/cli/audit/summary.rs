@@ -12,7 +12,7 @@ use std::path::Path;
 
 use self::figures::Figures;
 use self::report::Report;
-use super::scan::{ScanError, finish, scan};
+use super::scan::{ScanError, filter, finish, scan};
 use crate::audit::query::LogRecord;
 use crate::cli::args::{AuditSummaryArgs, Format};
 use crate::cli::exit::Exit;
@@ -63,7 +63,7 @@ fn count(
         figures.add(record, policies);
     };
     let mut all = Figures::default();
-    let half_lines = scan(&args.files, &super::filter(&args.filters), add, |figures| {
+    let half_lines = scan(&args.files, &filter(&args.filters), add, |figures| {
         all.merge(figures);
         Ok(ControlFlow::Continue(()))
     })?;

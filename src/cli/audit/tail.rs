@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::rows::{self, Style};
+use super::scan::filter;
 use crate::audit::query::{Filter, LineError};
 use crate::audit::read::{FollowError, LogTail};
 use crate::cli::args::AuditTailArgs;
@@ -92,7 +93,7 @@ impl Tail {
         let mut tail = Self {
             log: LogTail::open(&args.file).map_err(|cause| unreadable(&args.file, cause))?,
             file: args.file.clone(),
-            filter: super::filter(&args.filters),
+            filter: filter(&args.filters),
             style,
         };
         let rows = tail.last(args.lines)?;

@@ -3,15 +3,14 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::sources;
+use super::scan::sources;
 use crate::audit::VerifyingKey;
 use crate::audit::read::Source;
 use crate::audit::verify::{
     Beginning, ChainError, ChainProblem, ChainVerifier, RunChain, RunEnd, RunStart,
 };
 use crate::cli::args::AuditVerifyArgs;
-use crate::cli::exit::Exit;
-use crate::cli::heard;
+use crate::cli::exit::{Exit, heard};
 use crate::findings::printable;
 
 /// Runs the command.

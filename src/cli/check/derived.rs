@@ -4,11 +4,12 @@ use std::io::Write;
 use std::path::Path;
 
 use super::super::atomic_write;
+use super::diagnostics::{BoxedDiagnostic, CheckFindings, one};
+use super::report::finish;
 use super::target::CheckTarget;
-use super::{BoxedDiagnostic, CheckFindings, finish, one};
 use crate::cli::args::{CheckFormat, PolicyArgs, PolicyCommand};
-use crate::cli::exit::Exit;
-use crate::cli::{heard, suggest};
+use crate::cli::exit::{Exit, heard};
+use crate::cli::suggest;
 use crate::config::Config;
 use crate::loading::{self, MANIFEST_FILE};
 use crate::policy::PolicyProblem;

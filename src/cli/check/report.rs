@@ -4,15 +4,20 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::{ALL, BoxedDiagnostic, CheckFindings, Finding, FindingLevel, WarningMode, terminal};
-use crate::findings::{self, Rule, Tool};
+use super::diagnostics::{BoxedDiagnostic, CheckFindings};
+use crate::cli::args::CheckFormat;
+use crate::cli::exit::{Exit, heard};
+use crate::cli::report as terminal;
+use crate::findings::{self, Finding, FindingLevel, Rule, Tool};
+use crate::lint::ALL;
+use crate::loading::WarningMode;
 
 /// The version of the JSON format.
 const SCHEMA: u32 = 1;
 
 /// What the check came to.
-pub(super) struct CheckReport {
-    pub(super) outcome: CheckOutcome,
+struct CheckReport {
+    outcome: CheckOutcome,
     told: Vec<BoxedDiagnostic>,
     findings: Vec<Finding>,
     checked: Vec<String>,
@@ -22,7 +27,7 @@ pub(super) struct CheckReport {
 /// How it went as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum CheckOutcome {
+enum CheckOutcome {
     Clean,
     Findings,
     NotChecked,
@@ -45,8 +50,33 @@ struct CheckSummary {
     warnings: usize,
 }
 
+/// Writes the report.
+pub(super) fn finish(
+    done: Result<CheckFindings, Vec<BoxedDiagnostic>>,
+    format: CheckFormat,
+    stdout: &mut dyn Write,
+    stderr: &mut dyn Write,
+) -> Exit {
+    let report = match done {
+        Ok(found) => CheckReport::of(found),
+        Err(why) => CheckReport::not_checked(why),
+    };
+    let written = match format {
+        CheckFormat::Human => report.human(stderr),
+        CheckFormat::Json => report.json(stdout),
+        CheckFormat::Sarif => report.sarif(stdout),
+        CheckFormat::Github => report.github(stdout),
+    };
+    // An unwritten report is a failure.
+    match (report.outcome, heard(written.and_then(|()| stdout.flush()))) {
+        (_, Err(_)) | (CheckOutcome::NotChecked, _) => Exit::NotChecked,
+        (CheckOutcome::Clean, Ok(())) => Exit::Success,
+        (CheckOutcome::Findings, Ok(())) => Exit::Findings,
+    }
+}
+
 impl CheckReport {
-    pub(super) fn of(found: CheckFindings) -> Self {
+    fn of(found: CheckFindings) -> Self {
         let mut report = Self::with(CheckOutcome::Clean, found.told, found.checked);
         report.wrote = found.wrote;
         let CheckSummary { errors, warnings } = report.summary();
@@ -56,7 +86,7 @@ impl CheckReport {
         report
     }
 
-    pub(super) fn not_checked(why: Vec<BoxedDiagnostic>) -> Self {
+    fn not_checked(why: Vec<BoxedDiagnostic>) -> Self {
         Self::with(CheckOutcome::NotChecked, why, Vec::new())
     }
 
@@ -72,7 +102,7 @@ impl CheckReport {
     }
 
     /// Everything with its snippet, and a line that sums it up.
-    pub(super) fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         for told in &self.told {
             writeln!(out, "{}", terminal::text(&**told))?;
         }
@@ -94,7 +124,7 @@ impl CheckReport {
         writeln!(out, "{checked}: {errors}, {}", count(warnings, "warning"))
     }
 
-    pub(super) fn json(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn json(&self, out: &mut dyn Write) -> io::Result<()> {
         let written = JsonReport {
             schema: SCHEMA,
             outcome: self.outcome,
@@ -105,7 +135,7 @@ impl CheckReport {
         findings::json(&written, out)
     }
 
-    pub(super) fn sarif(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn sarif(&self, out: &mut dyn Write) -> io::Result<()> {
         let rules = ALL.iter().map(|lint| Rule {
             code: lint.code.to_owned(),
             about: lint.about.to_owned(),
@@ -121,7 +151,7 @@ impl CheckReport {
         findings::sarif(&tool, &self.findings, out)
     }
 
-    pub(super) fn github(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn github(&self, out: &mut dyn Write) -> io::Result<()> {
         findings::github(&self.findings, out)
     }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{BoxedDiagnostic, IgnoredFindings, one};
+use super::diagnostics::{BoxedDiagnostic, IgnoredFindings, one};
 use crate::cli::unmet_requirements::PolicyRequirements;
 use crate::cli::{proxy, test_policy};
 use crate::config::Config;

@@ -7,7 +7,8 @@ use clap::ValueEnum as _;
 use serde_json::Value;
 
 use super::*;
-use crate::cli::args::{PolicyArgs, PolicyCommand};
+use crate::cli::args::{CheckFormat, PolicyArgs, PolicyCommand};
+use crate::lint::ALL;
 use crate::policy::engines::cedar::BASE_SCHEMA;
 
 const PAGE: &str = include_str!("../../../docs/lints.md");

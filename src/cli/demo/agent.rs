@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::failure::DemoFailure;
-use super::{DIAGNOSTICS, PACK};
+use super::files::{DIAGNOSTICS, PACK};
 
 /// The longest wait for a line. A line takes about a millisecond on an idle machine.
 const PATIENCE: Duration = Duration::from_secs(20);

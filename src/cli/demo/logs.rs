@@ -5,7 +5,7 @@ use std::time::Duration;
 use std::{fs, io, thread};
 
 use super::failure::DemoFailure;
-use super::{AUDIT, RECEIVED};
+use super::files::{AUDIT, RECEIVED};
 use crate::wire::{Document, Limits, Value};
 
 /// The pause between two reads of the audit log, and the number of reads. The gate writes a record a

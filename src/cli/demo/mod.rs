@@ -6,13 +6,13 @@
 
 mod agent;
 mod failure;
+mod files;
 mod logs;
 mod page;
 mod scene;
 pub mod server;
 mod story;
 
-use std::fs;
 use std::io::Write;
 use std::path::{Path, absolute};
 
@@ -20,31 +20,8 @@ use super::args::DemoArgs;
 use super::exit::Exit;
 use super::test_policy::paint;
 use failure::DemoFailure;
+use files::write_files;
 use page::DemoPage;
-
-/// The directory of the policies and the configuration, in the source tree and in a directory of files.
-const PACK: &str = "policies/quickstart";
-
-/// The files of that directory, as the program contains them.
-const POLICIES: [(&str, &str); 2] = [
-    (
-        "notes.cedar",
-        include_str!("../../../policies/quickstart/notes.cedar"),
-    ),
-    (
-        "pages.cedar",
-        include_str!("../../../policies/quickstart/pages.cedar"),
-    ),
-];
-const CONFIG: &str = include_str!("../../../policies/quickstart/gate.toml");
-
-/// The start of the server in that configuration.
-const SERVER: &str = r#"["mcp-protector", "demo-server"]"#;
-
-/// The logs of a run, in its directory.
-const AUDIT: &str = "audit.jsonl";
-const RECEIVED: &str = "server-received.jsonl";
-const DIAGNOSTICS: &str = "gate-stderr.log";
 
 /// Plays the demo.
 pub fn run(args: &DemoArgs, out: &mut dyn Write) -> Exit {
@@ -76,36 +53,4 @@ fn play_in(page: &mut DemoPage<'_>, directory: &Path) -> Result<(), DemoFailure>
     let directory = absolute(directory).map_err(DemoFailure::io("find the directory"))?;
     write_files(&directory)?;
     story::play(page, &directory).map_err(|failure| failure.in_directory(directory))
-}
-
-/// Writes the pack, with this program as the server and the logs in `directory`.
-fn write_files(directory: &Path) -> Result<(), DemoFailure> {
-    let failed = DemoFailure::io("write the files of the demo");
-    let write = || {
-        let pack = directory.join(PACK);
-        fs::create_dir_all(directory)?;
-        if fs::read_dir(directory)?.next().is_some() {
-            return Err(std::io::ErrorKind::DirectoryNotEmpty.into());
-        }
-        fs::create_dir_all(&pack)?;
-        let program = std::env::current_exe()?;
-        let received = directory.join(RECEIVED);
-        let server: [&Path; 4] = [
-            &program,
-            "demo-server".as_ref(),
-            "--log".as_ref(),
-            &received,
-        ];
-        let server = serde_json::to_string(&server)?;
-        let audit = serde_json::to_string(&directory.join(AUDIT))?;
-        for (name, text) in POLICIES {
-            fs::write(pack.join(name), text)?;
-        }
-        let config = CONFIG.replace(SERVER, &server);
-        fs::write(
-            pack.join("gate.toml"),
-            format!("{config}\n[audit]\nfile = {audit}\n"),
-        )
-    };
-    write().map_err(failed)
 }

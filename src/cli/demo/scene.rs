@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::process::ExitStatus;
 
-use super::PACK;
 use super::agent::DemoAgent;
 use super::failure::DemoFailure;
+use super::files::PACK;
 use super::logs::{JsonLine, Logs};
 use super::page::{DemoPage, TerminalColour};
 use crate::loading::{self, Settings};

@@ -14,7 +14,7 @@ use rustix::stdio::{dup2_stdin, dup2_stdout};
 use rustix::thread::set_name;
 use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 
-use super::Launch;
+use super::arguments::Launch;
 use crate::cli::memory;
 use crate::upstream::launcher::{self, Step};
 use crate::upstream::{open_files, sandbox};

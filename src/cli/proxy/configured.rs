@@ -6,7 +6,8 @@ use crate::config::{Config, ConfigChanges, ConfigErrors, ConfigFile, ConfigText}
 use crate::gate::Terms;
 use crate::loading::{OnRemoval, Source, SourceSettings};
 
-use super::{policy_settings, settings};
+use super::command_settings::policy_settings;
+use super::settings;
 
 /// The file, and what of it is in force.
 #[derive(Debug)]

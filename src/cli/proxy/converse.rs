@@ -19,7 +19,7 @@ use crate::wire::Side;
 use super::super::exit::Exit;
 use super::absence::Absence;
 use super::agents::{Arrived, Inbox};
-use super::isolated::{PlacedEvents, Speaker};
+use super::isolated::{LAST_WORDS, PlacedEvents, Speaker};
 use super::renew::News;
 use super::servers::Occurrence;
 
@@ -27,8 +27,8 @@ use super::servers::Occurrence;
 const HANDS: usize = 2;
 const WHOLE: u32 = 2;
 
-/// How long servers have to take the last cancellations, and then the end of the session.
-pub(super) const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long the last records and the last lines to the agent may take to be written.
+pub(super) const FLUSH: Duration = Duration::from_secs(5);
 
 /// How long what is in hand may take when the server was given up.
 const IN_HAND: Duration = Duration::from_secs(5);

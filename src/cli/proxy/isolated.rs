@@ -6,6 +6,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::sleep;
@@ -17,9 +18,11 @@ use crate::session::Place;
 use crate::shutdown::Shutdown;
 use crate::upstream::StartError;
 
-use super::converse::LAST_WORDS;
 use super::outbox::{Letter, Outbox};
 use super::servers::{Occurrence, Server, ServerEvents, Upstreams};
+
+/// How long servers have to take the last cancellations, and then the end of the session.
+pub(super) const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// The server of one conversation: what sends.
 #[derive(Debug, Clone)]

@@ -8,7 +8,7 @@ use tracing::error;
 
 use crate::upstream::{ChildEvents, ChildProcess, ChildSender, Settings, StartError};
 
-use super::pulse::{Started, Starts};
+use super::starts::{Started, Starts};
 
 /// A command, and the process that it becomes.
 #[derive(Debug)]

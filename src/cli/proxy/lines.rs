@@ -5,8 +5,10 @@ use tracing::info;
 use crate::config::Config;
 use crate::upstream::StartError;
 
+use super::converse::End;
+use super::entrance::Entrance;
+use super::exposed;
 use super::servers::Upstreams;
-use super::{End, Entrance, exposed};
 
 /// A session begins.
 pub(super) fn begins(transport: &str, session_id: &str, upstream: &str) {

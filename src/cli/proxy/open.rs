@@ -5,65 +5,37 @@ use std::sync::Arc;
 use tracing::{error, warn};
 
 use crate::admin::{Metrics, Serving};
-use crate::agent::http::{AskHealth, Connections, Listener};
+use crate::agent::http::AskHealth;
 use crate::audit::{Audit, AuditObserver, Kind, Record, Redactor};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, Listen, StartupProbe};
 use crate::gate::{self, Gate};
-use crate::identity::Authenticate;
 use crate::loading::{LoadedPolicies, Watch};
 use crate::memory::Memory;
 use crate::policy::PolicyStore;
-use crate::session::Session;
 use crate::shutdown::Shutdown;
 use crate::telemetry::{Exporter, Spans};
 use crate::upstream::open_files;
 
 use super::super::exit::Exit;
 use super::super::unmet_requirements::PolicyRequirements;
+use super::command_settings::{limited_gate_settings, policy_settings};
 use super::configured::Configured;
 use super::conversations::Conversations;
 use super::decisions::Decisions;
+use super::entrance::{Entrance, enter};
 use super::exposed::Started;
 use super::flight::Flight;
-use super::isolated::{self, Placed, PlacedEvents};
+use super::parts::Parts;
 use super::pulse::{self, Serves};
 use super::renew::Renewal;
 use super::restart::Restart;
 use super::servers::Upstreams;
+use super::start_failures::{broken, invalid};
 use super::trials::Trials;
 use super::{
-    Parts, broken, exposed, flight, followers, invalid, limited_gate_settings, lines, network,
-    operators, policy_settings, reading, session, settings, traces,
+    exposed, flight, followers, isolated, lines, network, operators, reading, settings, traces,
 };
-
-/// Where agents come from, opened.
-pub(super) enum Entrance {
-    Stdio(Box<(Session, Placed, PlacedEvents)>),
-    Http {
-        listener: Box<Listener>,
-        path: String,
-        authenticate: Arc<dyn Authenticate>,
-    },
-}
-
-impl Entrance {
-    /// For how many it is, who tells them apart, and the connections that they have.
-    fn serves(&self) -> (Serves, Option<Arc<dyn Authenticate>>, Option<Connections>) {
-        match self {
-            Self::Stdio(_) => (Serves::One, None, None),
-            Self::Http {
-                listener,
-                authenticate,
-                ..
-            } => (
-                Serves::Many,
-                Some(Arc::clone(authenticate)),
-                Some(listener.connections()),
-            ),
-        }
-    }
-}
 
 /// A gate that is about to serve.
 pub(super) struct Opened {
@@ -281,42 +253,6 @@ fn observed(
     });
     let observers = metrics.into_iter().chain(spans).chain(followed);
     observers.fold(audit, Audit::observed_by)
-}
-
-/// Opens the way by which agents come.
-async fn enter(
-    config: &Config,
-    gate: &Gate,
-    upstreams: &Upstreams,
-    isolated: Option<&Upstreams>,
-    memory: &Memory,
-) -> Result<Entrance, Exit> {
-    let upstream = &config.upstream.name;
-    match &config.listen {
-        Listen::Stdio => {
-            let session = session(upstream, "stdio", gate).ok_or(Exit::Unrecoverable)?;
-            let session = reading::of_process(session, &config.ratchet);
-            session.described_by(gate.policies().labels());
-            let (server, events) =
-                isolated::connect(upstreams, isolated, memory).map_err(|cause| {
-                    error!("{cause}");
-                    Exit::Unrecoverable
-                })?;
-            Ok(Entrance::Stdio(Box::new((session, server, events))))
-        }
-        Listen::Http(listen) => {
-            let authenticate = network::authenticate(listen).map_err(|cause| invalid(&cause))?;
-            let settings = network::listener(config, listen, memory);
-            let what = format!("cannot listen at {} (`[listen]`)", settings.listen);
-            let listener = Listener::bind(settings).await;
-            let listener = listener.map_err(|cause| broken(&what, &cause))?;
-            Ok(Entrance::Http {
-                listener: Box::new(listener),
-                path: listen.path.clone(),
-                authenticate,
-            })
-        }
-    }
 }
 
 /// Reading files and compiling policies takes longer than a message may wait: a thread does it.

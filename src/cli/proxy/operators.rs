@@ -19,7 +19,8 @@ use crate::identity::{Identity, StaticToken, StaticTokens, StaticTokensError};
 use crate::telemetry::{self, Spans};
 
 use super::super::exit::Exit;
-use super::{Parts, broken, invalid};
+use super::parts::Parts;
+use super::start_failures::{broken, invalid};
 
 /// The listener, opened; none unless it is configured.
 pub(super) fn settings(

@@ -1,23 +1,22 @@
 //! Whether the server can serve a conversation, as `GET /health` says it (decision 15).
 
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::sleep;
 
 use crate::agent::http::{AskHealth, Health};
 use crate::audit::LogState;
-use crate::clock::Clock;
 use crate::identity::Authenticate;
 use crate::session::{Place, Readiness};
 use crate::upstream::ChildProcess;
 use crate::upstream::http::{HttpClient, Reach};
 
-use super::Parts;
 use super::conversations::Conversations;
+use super::parts::Parts;
 use super::servers::Upstreams;
+use super::starts::{Start, Starts};
 use super::trials::{Trials, Tried};
 
 /// How often is looked whether anybody has attempted to reach a server over HTTP.
@@ -30,95 +29,6 @@ const QUIET: u32 = 3;
 /// How long the failure of one start is held against the next where no trial is made: whoever keeps agents
 /// away because of it would else never see a better one.
 const HELD_AGAINST: Duration = Duration::from_secs(30);
-
-/// How the latest start of a command went, of whatever conversation.
-#[derive(Debug, Clone)]
-pub(super) struct Starts {
-    last: Arc<Mutex<Start>>,
-    clock: Arc<dyn Clock>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Start {
-    /// None has got so far that anything could be said of it.
-    Unknown,
-    Completed,
-    /// At this time since the clock was made.
-    Failed(Duration),
-}
-
-/// One server that is started, and perhaps started again.
-#[derive(Debug, Clone)]
-pub(super) struct Started {
-    starts: Starts,
-    /// The process that runs now has done what shows that it can serve.
-    completed: Arc<AtomicBool>,
-}
-
-impl Starts {
-    pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self {
-            last: Arc::new(Mutex::new(Start::Unknown)),
-            clock,
-        }
-    }
-
-    pub(super) fn begin(&self) -> Started {
-        Started {
-            starts: self.clone(),
-            completed: Arc::default(),
-        }
-    }
-
-    pub(super) fn failed(&self) {
-        self.set(Start::Failed(self.clock.elapsed()));
-    }
-
-    fn set(&self, start: Start) {
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = start;
-    }
-
-    /// Whether a server that was started has shaken hands, and none has failed to since.
-    pub(super) fn are_good(&self) -> bool {
-        self.last() == Start::Completed
-    }
-
-    /// What they say of servers that will be started.
-    fn of_many(&self, trials: &Trials) -> Health {
-        let last = self.last();
-        let held = match last {
-            // Until a trial has shown a better one.
-            Start::Failed(_) if trials.are_made() => true,
-            Start::Failed(at) => self.clock.elapsed().saturating_sub(at) < HELD_AGAINST,
-            Start::Unknown | Start::Completed => false,
-        };
-        if held {
-            Health::UpstreamDown
-        } else {
-            trials.of(last == Start::Completed)
-        }
-    }
-
-    fn last(&self) -> Start {
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Started {
-    /// The server has answered as one that can serve.
-    pub(super) fn completed(&self) {
-        if !self.completed.swap(true, Ordering::Relaxed) {
-            self.starts.set(Start::Completed);
-        }
-    }
-
-    /// It ended.
-    pub(super) fn ended(&self) {
-        if !self.completed.swap(false, Ordering::Relaxed) {
-            self.starts.failed();
-        }
-    }
-}
 
 /// What `GET /health` says from now on, of a gate whose agents are known in this way.
 pub(super) fn health(
@@ -168,6 +78,24 @@ fn of_any(server: &Tried) -> Health {
             Health::UpstreamDown
         }
         Upstreams::Command { starts, .. } => starts.of_many(&server.trials),
+    }
+}
+
+impl Starts {
+    /// What they say of servers that will be started.
+    fn of_many(&self, trials: &Trials) -> Health {
+        let last = self.last();
+        let held = match last {
+            // Until a trial has shown a better one.
+            Start::Failed(_) if trials.are_made() => true,
+            Start::Failed(at) => self.clock.elapsed().saturating_sub(at) < HELD_AGAINST,
+            Start::Unknown | Start::Completed => false,
+        };
+        if held {
+            Health::UpstreamDown
+        } else {
+            trials.of(last == Start::Completed)
+        }
     }
 }
 

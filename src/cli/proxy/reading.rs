@@ -10,7 +10,7 @@ use crate::session::{
 };
 
 use super::super::exit::Exit;
-use super::invalid;
+use super::start_failures::invalid;
 
 /// The gate with a memory of what sessions have read.
 pub(super) fn remembering(config: &Config, gate: Gate) -> Result<Gate, Exit> {

@@ -20,7 +20,7 @@ use crate::wire::{ArrivalForm, DiscardReason, Stream};
 
 use super::later::{Begun, Later};
 use super::outbox::Sending;
-use super::pulse::{Started, Starts};
+use super::starts::{Started, Starts};
 use super::{confinement, network, settings};
 
 /// How servers are reached: each conversation has one of its own.

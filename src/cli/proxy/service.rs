@@ -23,9 +23,10 @@ use crate::session::Ids;
 use super::agents::{Inbox, Outbox};
 use super::converse::{self, End};
 use super::isolated;
+use super::lines;
+use super::parts::{Parts, session};
 use super::reading::of_agent;
 use super::renew::{News, Renewal};
-use super::{Parts, lines, session};
 
 /// Conversations that wait to be begun.
 const ARRIVALS: usize = 64;

@@ -14,10 +14,11 @@ use crate::shutdown::{Shutdown, ShutdownCause};
 use crate::wire::{LineReader, Side};
 
 use super::agents::{Inbox, Outbox};
-use super::converse::{self, End};
+use super::converse::{self, End, FLUSH};
 use super::isolated::{Placed, PlacedEvents};
+use super::lines;
+use super::parts::Parts;
 use super::renew::Renewal;
-use super::{FLUSH, Parts, lines};
 
 /// Bytes that may wait for an agent that does not read.
 const AGENT_QUEUE_BYTES: usize = 1024 * 1024;

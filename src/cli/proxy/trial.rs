@@ -1,42 +1,33 @@
-//! One handshake with the server in a conversation with nobody (decision 15).
+//! Finds out whether the server shakes hands, while no agent has (decision 15): at the start, and again
+//! after it was lost. Each time in a
+//! conversation with nobody.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+use tracing::debug;
 
 use crate::audit::{self, Audit};
 use crate::gate::{Agent, AgentGone, Carried, Gate, Permit, Talk, UpstreamFault};
 use crate::policy;
-use crate::session::{Opening, Trial};
+use crate::session::{Opening, Place, Trial};
+use crate::upstream::http::Reach;
+use crate::upstream::{Backoff, ChildProcess, Delays};
 use crate::wire::{KnownMethod, Side};
 
-use super::converse::{note, sleep};
+use super::converse::{self, note};
+use super::parts::{Parts, session};
 use super::servers::{Occurrence, Server, ServerEvents, Upstreams};
-use super::trials::Tried;
-use super::{Parts, session};
+use super::trials::{MOST_HEARD, NoHandshake, PATIENCE, Tried};
 
-/// How long all of it may take, without the end of the server.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long after a trial that came to nothing the next one begins: twice as long each time.
+const FIRST: Duration = Duration::from_secs(1);
+const LAST: Duration = Duration::from_secs(30);
 
-/// How many messages of the server's are heard. Each has its record: one that talks and talks must not fill
-/// the log.
-const MOST_HEARD: usize = 100;
-
-/// Why there was no handshake.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum NoHandshake {
-    #[error("{0}")]
-    Because(String),
-    #[error("it has not answered within {} s", PATIENCE.as_secs())]
-    Silent,
-    #[error("it has said {MOST_HEARD} things, and none of them is its answer")]
-    Chatters,
-    #[error("the startup probe stopped early")]
-    BrokeOff,
-    #[error("the gate stops")]
-    Stopping,
-}
+/// How often is looked whether a trial is needed.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// The agent that is not there: nothing reaches anybody.
 #[derive(Debug, Default)]
@@ -65,8 +56,80 @@ impl Nobody {
     }
 }
 
+/// Makes trials until the gate stops, in a task of its own. It is to be waited for then: a trial that is
+/// under way ends in good order.
+pub(super) fn keep(parts: Parts, tried: Tried) -> JoinHandle<()> {
+    tokio::spawn(keep_trying(parts, tried))
+}
+
+async fn keep_trying(parts: Parts, server: Tried) {
+    let mut delays = Delays::new(&Backoff {
+        first: FIRST,
+        max: LAST,
+        ..Backoff::default()
+    });
+    let (upstreams, trials) = (&server.upstreams, &server.trials);
+    while !parts.shutdown.is_requested() {
+        if !is_needed(upstreams) {
+            delays.reset();
+            trials.not_needed();
+            unless_stopped(&parts, sleep(LOOK)).await;
+            continue;
+        }
+        // On its own: one that panics has come to nothing, and another one may not.
+        let tried = tokio::spawn(shake_hands(parts.clone(), server.clone())).await;
+        match tried.unwrap_or(Err(NoHandshake::BrokeOff)) {
+            Err(NoHandshake::Stopping) => return,
+            // The log says so already.
+            Err(why) if is_lost(upstreams) && server.place == Place::Open => {
+                debug!("no handshake: {why}");
+            }
+            tried => trials.note(tried),
+        }
+        let delay = delays.next_delay();
+        unless_stopped(&parts, until_next(upstreams, delay)).await;
+    }
+}
+
+async fn unless_stopped(parts: &Parts, waiting: impl Future<Output = ()>) {
+    tokio::select! {
+        _ = parts.shutdown.requested() => {}
+        () = waiting => {}
+    }
+}
+
+/// Waits for as long, unless something has changed before.
+async fn until_next(upstreams: &Upstreams, delay: Duration) {
+    let was_lost = is_lost(upstreams);
+    let changed = async {
+        while is_needed(upstreams) && is_lost(upstreams) == was_lost {
+            sleep(LOOK).await;
+        }
+    };
+    tokio::select! {
+        () = sleep(delay) => {}
+        () = changed => {}
+    }
+}
+
+/// Whether nobody has shaken hands with the server since it was there last.
+fn is_needed(upstreams: &Upstreams) -> bool {
+    match upstreams {
+        Upstreams::Http(client) => !client.is_shaken(),
+        Upstreams::Command { starts, .. } => !starts.are_good() || is_lost(upstreams),
+    }
+}
+
+/// Whether it is known not to be there, whatever it would say.
+fn is_lost(upstreams: &Upstreams) -> bool {
+    match upstreams {
+        Upstreams::Http(client) => client.reach() == Reach::Failed,
+        Upstreams::Command { settings, .. } => ChildProcess::check(settings).is_err(),
+    }
+}
+
 /// Begins a conversation, shakes hands, and ends it.
-pub(super) async fn shake_hands(parts: Parts, tried: Tried) -> Result<(), NoHandshake> {
+async fn shake_hands(parts: Parts, tried: Tried) -> Result<(), NoHandshake> {
     let upstreams = &tried.upstreams;
     let gate = &*parts.gate;
     let session = session(&parts.upstream, "http", gate)
@@ -167,7 +230,7 @@ async fn hear_one(
     let due = talk.session.until_next_deadline(gate.elapsed());
     let occurrence = tokio::select! {
         occurrence = events.next() => occurrence,
-        () = sleep(due) => {
+        () = converse::sleep(due) => {
             let (Ok(()) | Err(AgentGone)) = gate.expire(talk).await;
             return Ok(());
         }

@@ -2,11 +2,14 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use super::SuggestFailure;
+use super::failure::SuggestFailure;
 use crate::drafts::Draft;
+use crate::findings::printable;
+use crate::loading;
+use crate::policy::PolicySnapshot;
 
 /// The mode of the directory that the files are written in: no other user enters it.
 #[cfg(unix)]
@@ -188,8 +191,30 @@ impl Drop for DraftDirectory {
     }
 }
 
-#[cfg(test)]
+/// Writes and loads a draft. It goes again unless it is kept.
+pub(super) fn write(
+    draft: &Draft,
+    place: OutputPlace,
+) -> Result<(DraftDirectory, PolicySnapshot), SuggestFailure> {
+    let written = DraftDirectory::write(draft, place)?;
+    let settings = loading::Settings {
+        dir: Some(written.files()),
+        ..loading::Settings::default()
+    };
+    let policies = loading::load(&settings)?.snapshot;
+    Ok((written, policies))
+}
+
+pub(super) fn tell_files(draft: &Draft, output: &Path, out: &mut dyn Write) -> io::Result<()> {
+    for (name, _) in &draft.files {
+        let file = output.join(name);
+        writeln!(out, "wrote {}", printable(&file.display().to_string()))?;
+    }
+    Ok(())
+}
+
 #[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::{OutputPlace, SuggestFailure, tell_files, write};
-use crate::cli::exit::Exit;
-use crate::cli::heard;
+use super::draft_directory::{OutputPlace, tell_files, write};
+use super::failure::SuggestFailure;
+use crate::cli::exit::{Exit, heard};
 use crate::cli::tools::{self, ToolsFailure};
 use crate::config::Config;
 use crate::drafts::{Draft, ListedTools, ToolCounts};

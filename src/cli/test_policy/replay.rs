@@ -11,13 +11,13 @@ use std::path::PathBuf;
 
 pub(in crate::cli) use self::report::ReplayReport;
 use self::tally::{PieceTally, Tally};
-use super::configured;
+use super::single_run::configured;
 use crate::audit::query::LineError;
 use crate::audit::read::{Position, ReadError, read};
 use crate::cli::args::{TestFormat, TestPolicyArgs};
 use crate::cli::audit::sources;
-use crate::cli::exit::Exit;
-use crate::cli::{heard, proxy, report as diagnostics};
+use crate::cli::exit::{Exit, heard};
+use crate::cli::{proxy, report as diagnostics};
 use crate::config::{Config, ConfigErrors};
 use crate::findings::{self, printable};
 use crate::loading;

@@ -8,6 +8,7 @@ use std::thread;
 
 use super::super::args::TestPolicyArgs;
 use super::super::exit::Exit;
+use super::single_run::{run_once, settings};
 use crate::config::Config;
 use crate::loading::{PathChanges, WakeReason, Waker};
 use crate::policy_tests;
@@ -27,7 +28,7 @@ pub(super) fn watch(args: &TestPolicyArgs, stdout: &mut dyn Write) -> Exit {
         let changes = PathChanges::of(watched(args));
         // INVARIANT: set before `ended` is asked, so that an interrupt is either seen or wakes.
         *waiting.lock().unwrap_or_else(PoisonError::into_inner) = Some(changes.waker());
-        let last = super::run_once(args, stdout);
+        let last = run_once(args, stdout);
         tell("watching; Ctrl-C ends");
         match changes.wait(|| ended.load(Ordering::Acquire)) {
             WakeReason::Changed => tell("changed"),
@@ -41,7 +42,7 @@ fn watched(args: &TestPolicyArgs) -> Vec<PathBuf> {
     let config = args.config.as_deref().map(Config::load_offline);
     // What a configuration names that cannot be read is not known; it is watched itself.
     let config = config.and_then(Result::ok);
-    let mut paths = policy_tests::watched(&super::settings(args, config.as_ref()));
+    let mut paths = policy_tests::watched(&settings(args, config.as_ref()));
     paths.extend(args.config.clone());
     paths
 }

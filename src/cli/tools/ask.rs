@@ -5,61 +5,19 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::super::proxy;
-use super::offered::refused;
+use super::failure::{ListError, MAX_BYTES, MAX_PAGES, refused};
 use super::requests;
 use super::transport::{ServerEvent, ServerGone, ServerTransport};
 use crate::audit::Redactor;
 use crate::config::Config;
 use crate::gate::Carried;
 use crate::mcp::revisions::FIRST_STATELESS;
-use crate::upstream::StartError;
-use crate::upstream::http::HttpClientError;
 use crate::wire::{
     ArrivalForm, Era, Fragment, KnownMethod, Limits, Message, Value, WireError, WireErrorKind,
 };
 
-/// A cursor that loops ends here.
-const MAX_PAGES: usize = 1_000;
-
-/// Everything that the server may send. A lock that is much smaller cannot be loaded any more.
-const MAX_BYTES: usize = 64 << 20;
-
 /// All definitions come within this many times of what one request may take.
 const MAX_DURATION_IN_REQUESTS: u32 = 10;
-
-/// Why there is no list.
-#[derive(Debug, thiserror::Error)]
-pub(in crate::cli) enum ListError {
-    #[error("{0}")]
-    Start(#[from] StartError),
-    #[error("{0}")]
-    Sandbox(String),
-    #[error("{0}")]
-    Client(#[from] HttpClientError),
-    #[error("it did not answer `{method}`: {why}")]
-    Failed { method: &'static str, why: String },
-    #[error("no event loop: {0}")]
-    Runtime(std::io::Error),
-    #[error("it ended before it answered `{0}`")]
-    Ended(&'static str),
-    #[error("it did not answer `{method}` within {} s", .within.as_secs())]
-    TimedOut {
-        method: &'static str,
-        within: Duration,
-    },
-    #[error("it refused `{method}`: {told}")]
-    Refused { method: &'static str, told: String },
-    #[error("what it says is no message: {0}")]
-    NoMessage(String),
-    #[error("its `{0}/list` has no array `{0}`, or a `nextCursor` that is no string")]
-    NoList(&'static str),
-    #[error("its list of {0} has more than {MAX_PAGES} pages")]
-    Endless(&'static str),
-    #[error("it sends more than {MAX_BYTES} bytes")]
-    TooLarge,
-    #[error("it did not give all of its definitions within {} s", .0.as_secs())]
-    TooSlow(Duration),
-}
 
 /// What the server says of itself.
 #[derive(Debug)]

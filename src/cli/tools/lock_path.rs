@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::super::atomic_write;
-use super::offered::ToolsFailure;
+use super::failure::ToolsFailure;
 use crate::loading::{LOCK_FILE, LockFile};
 use crate::policy::{PolicyErrors, PolicySource};
 

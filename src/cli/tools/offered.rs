@@ -1,18 +1,16 @@
 //! What the server offers: asked of the server itself, or read from a recorded list.
 
 use std::fs;
-use std::io::{self, Write};
 use std::path::Path;
 
 use super::super::args::ToolsSource;
-use super::super::{proxy, report};
-use super::ask::{self, ListError};
+use super::super::proxy;
+use super::ask;
+use super::failure::{ToolsFailure, refused};
 use super::lock_path::LockPath;
-use crate::audit::SecretTooShort;
-use crate::config::{Config, ConfigErrors};
+use crate::config::Config;
 use crate::loading::{LOCK_FILE, LockFile, LockedItem, UnlockableDefinition};
-use crate::policy::PolicyErrors;
-use crate::wire::{Document, JsonErrorKind, Limits, Value};
+use crate::wire::{Document, Limits, Value};
 
 /// Everything that the commands start from.
 #[derive(Debug)]
@@ -21,39 +19,6 @@ pub(super) struct LockInputs {
     pub(super) offered: LockFile,
     /// What cannot be locked, and so stays unapproved.
     pub(super) left_out: Vec<UnlockableDefinition>,
-}
-
-/// Why there is nothing to compare.
-#[derive(Debug, thiserror::Error)]
-pub(in crate::cli) enum ToolsFailure {
-    #[error("the configuration is not usable")]
-    Config(ConfigErrors),
-    #[error("the lock is not usable")]
-    Lock(PolicyErrors),
-    #[error("`{file}`: {error}")]
-    File { file: String, error: String },
-    #[error("there is no `{0}` yet: `tools lock` makes it")]
-    NoLock(String),
-    #[error("the configuration names no policy directory: say `--lock FILE`")]
-    NoPlace,
-    #[error("`{0}` is no list of tools: {1}")]
-    NoList(String, String),
-    #[error("the definition of `{0}` holds a secret of the configuration")]
-    Secret(String),
-    #[error(transparent)]
-    Unhidden(#[from] SecretTooShort),
-    #[error("the server could not be asked: {0}")]
-    Ask(#[from] ListError),
-    #[error("neither the lock nor the server has instructions")]
-    NoInstructions,
-    #[error("no {kind} is called `{name}`{}", nearest.as_ref().map(|it| format!("; did you mean `{it}`?")).unwrap_or_default())]
-    Unknown {
-        kind: &'static str,
-        name: String,
-        nearest: Option<String>,
-    },
-    #[error("the report could not be written: {0}")]
-    Report(#[from] io::Error),
 }
 
 impl LockInputs {
@@ -151,75 +116,4 @@ fn locked<'v>(lists: impl IntoIterator<Item = Value<'v>>) -> (LockFile, Vec<Unlo
         lock.adopt(LockedItem::Tool(name), &LockFile::default());
     }
     (lock, unfit)
-}
-
-/// Why a text is no message, and whose definition makes it none. The gate passes no such list either.
-pub(super) fn refused(error: &impl ToString, kind: Option<&JsonErrorKind>, text: &[u8]) -> String {
-    let mut why = error.to_string();
-    if let Some(JsonErrorKind::ControlInKey { .. }) = kind {
-        let tools = with_controls_in_keys(text);
-        let tools: Vec<String> = tools.iter().map(|name| format!("`{name}`")).collect();
-        if !tools.is_empty() {
-            why = format!("{why}, in the definition of {}", tools.join(", "));
-        }
-    }
-    super::lines::shown(&why)
-}
-
-/// The names of such tools in a reply to `tools/list`, or in its result.
-fn with_controls_in_keys(text: &[u8]) -> Vec<String> {
-    let text = String::from_utf8_lossy(text);
-    let Ok(root) = text.parse::<serde_json::Value>() else {
-        return Vec::new();
-    };
-    let result = root.get("result").unwrap_or(&root);
-    let tools = result.get("tools").and_then(serde_json::Value::as_array);
-    let odd = tools
-        .into_iter()
-        .flatten()
-        .filter(|tool| has_controls(tool));
-    let names = odd.map(|tool| tool.get("name").and_then(serde_json::Value::as_str));
-    names
-        .map(|name| name.unwrap_or_default().to_owned())
-        .collect()
-}
-
-fn has_controls(value: &serde_json::Value) -> bool {
-    let mut open = vec![value];
-    while let Some(value) = open.pop() {
-        if let Some(object) = value.as_object() {
-            if object.keys().any(|key| key.contains(char::is_control)) {
-                return true;
-            }
-            open.extend(object.values());
-        }
-        open.extend(value.as_array().into_iter().flatten());
-    }
-    false
-}
-
-impl ToolsFailure {
-    pub(super) fn file(file: &Path, error: &io::Error) -> Self {
-        Self::File {
-            file: file.display().to_string(),
-            error: error.to_string(),
-        }
-    }
-
-    pub(in crate::cli) fn tell(&self, out: &mut dyn Write) -> io::Result<()> {
-        match self {
-            Self::Config(errors) => writeln!(out, "{}", report::text(errors)),
-            Self::Lock(errors) => writeln!(out, "{}", report::text(errors)),
-            Self::File { .. }
-            | Self::NoLock(_)
-            | Self::NoPlace
-            | Self::NoList(..)
-            | Self::Secret(_)
-            | Self::Unhidden(_)
-            | Self::Ask(_)
-            | Self::NoInstructions
-            | Self::Unknown { .. }
-            | Self::Report(_) => writeln!(out, "error: {self}"),
-        }
-    }
 }

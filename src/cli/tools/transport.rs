@@ -9,7 +9,7 @@ use crate::upstream::{ChildEvents, ChildProcess, ChildSender, Event};
 use crate::wire::Stream;
 
 use super::super::proxy;
-use super::ask::ListError;
+use super::failure::ListError;
 
 pub(super) enum ServerTransport {
     Child(ChildSender, Box<ChildEvents>),

@@ -77,7 +77,7 @@ mod tests {
             format: Format::Json,
         };
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let exit = run(&args, crate::cli::policies, &mut out, &mut err);
+        let exit = run(&args, crate::cli::commands::policies, &mut out, &mut err);
         let outcome: serde_json::Value = String::from_utf8(out).unwrap().parse().unwrap();
         let problems = outcome["problems"].as_array().unwrap().iter();
         let problems: Vec<(String, String)> = problems

@@ -7,7 +7,9 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value as Json};
 
-use super::{MAX_EFFORT, MAX_PATTERN_BYTES, MAX_PATTERNS, SchemaProblem, Violation};
+use super::problem::{
+    MAX_EFFORT, MAX_PATTERN_BYTES, MAX_PATTERNS, SchemaProblem, Violation, shortened,
+};
 
 /// A schema as far as it tells where checks go.
 #[derive(Debug)]
@@ -49,11 +51,11 @@ impl CostEstimate {
             anchors: survey.anchors,
         };
         if let Some(elsewhere) = survey.elsewhere {
-            return Err(SchemaProblem::Reference(super::shortened(elsewhere)));
+            return Err(SchemaProblem::Reference(shortened(elsewhere)));
         }
         let lost = survey.references.into_iter();
         match lost.into_iter().find(|it| effort.resolve(it).is_none()) {
-            Some(reference) => Err(SchemaProblem::Reference(super::shortened(reference))),
+            Some(reference) => Err(SchemaProblem::Reference(shortened(reference))),
             None => Ok(effort),
         }
     }

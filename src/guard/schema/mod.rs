@@ -8,6 +8,7 @@ mod cost;
 #[cfg(test)]
 mod oracle;
 mod plain;
+mod problem;
 #[cfg(test)]
 mod tests;
 
@@ -15,12 +16,14 @@ use std::fmt;
 use std::sync::OnceLock;
 
 use jsonschema::{PatternOptions, Validator};
-use thiserror::Error;
 
 use super::argument_names::ArgumentNames;
 use crate::wire::{Document, Limits, Value};
 
+pub use problem::{SchemaProblem, Violation};
+
 use cost::CostEstimate;
+use problem::{MAX_BYTES, MAX_PATTERNS, shortened};
 
 /// A schema that values can be checked against.
 pub struct Schema {
@@ -41,56 +44,14 @@ struct LazySchema {
     compiled: OnceLock<Result<Schema, SchemaProblem>>,
 }
 
-/// Why a schema checks nothing.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum SchemaProblem {
-    #[error("it is longer than {MAX_BYTES} bytes")]
-    TooLong,
-    #[error("it is not valid: at `{at}`: {problem}")]
-    Invalid { at: String, problem: String },
-    #[error("it refers to `{0}`, which is not a place in it that the gate can find")]
-    Reference(String),
-    #[error(
-        "it has more than {MAX_PATTERNS} patterns, or longer ones than {MAX_PATTERN_BYTES} bytes in all"
-    )]
-    Patterns,
-}
-
-/// How a value is not what a schema says.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Violation {
-    #[error("at `{at}`: {problem} (`{rule}`)")]
-    Broken {
-        /// Where in the value (RFC 6901); empty is the whole.
-        at: String,
-        /// Where in the schema.
-        rule: String,
-        /// In words that quote nothing of the value but names of members.
-        problem: String,
-    },
-    #[error("to check it takes more than {MAX_EFFORT} steps")]
-    TooMuch,
-}
-
-/// The longest schema, in bytes of its compact text. The longest of the public servers that we read
-/// had 20 KiB.
-const MAX_BYTES: usize = 256 * 1024;
-
 /// What a compiled pattern takes as a rule, in bytes.
 const PATTERN: usize = 32 * 1024;
 
 /// What keeping a tool's schemas takes beside their text, near enough, in bytes.
 const KEPT: usize = 1024;
 
-const MAX_PATTERNS: usize = 128;
-const MAX_PATTERN_BYTES: usize = 16 * 1024;
-
 /// The most that one pattern may take when it is compiled, in bytes, and its cache as much again.
 const MAX_COMPILED: usize = 128 * 1024;
-
-/// Steps that one check may take; a step is one schema against one value, one value compared, or some
-/// bytes of a string. Milliseconds, but for patterns that are made to be slow.
-const MAX_EFFORT: u32 = 200_000;
 
 impl Schema {
     /// # Errors
@@ -259,14 +220,3 @@ impl PartialEq for ToolSchemas {
 }
 
 impl Eq for ToolSchemas {}
-
-/// The maximum length of a peer's schema or pointer in a report.
-fn shortened(mut text: String) -> String {
-    const LONGEST: usize = 300;
-    if text.len() > LONGEST {
-        let end = text.floor_char_boundary(LONGEST);
-        text.truncate(end);
-        text.push('…');
-    }
-    text
-}

@@ -8,7 +8,7 @@ use icu_properties::props::{BidiControl, VariationSelector};
 
 use super::escapes;
 use super::hidden_kinds::{HiddenKind, HiddenKinds};
-use super::sanitize::Sanitized;
+use super::sanitized::Sanitized;
 use super::scripts::{
     has_no_spaces, has_variants, is_arabic, is_ideograph, is_mongolian, is_pictograph,
     is_right_to_left, is_virama, joins,

@@ -7,7 +7,7 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use super::hidden_kinds::{HiddenKind, HiddenKinds};
-use super::sanitize::Sanitized;
+use super::sanitized::Sanitized;
 
 /// How much markup belongs in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

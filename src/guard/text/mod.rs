@@ -16,6 +16,7 @@ mod patterns;
 mod required_strings;
 mod rows;
 mod sanitize;
+mod sanitized;
 mod scripts;
 #[cfg(test)]
 mod tests;
@@ -23,4 +24,5 @@ mod tests;
 pub use flag::{Flag, Flags};
 pub use flags::flags;
 pub use hidden_kinds::{HiddenKind, HiddenKinds};
-pub use sanitize::{Sanitized, TextPurpose, revealed, sanitize};
+pub use sanitize::{TextPurpose, revealed, sanitize};
+pub use sanitized::Sanitized;

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::hidden;
 use super::hidden_kinds::{HiddenKind, HiddenKinds};
 use super::markup::{self, Markup};
+use super::sanitized::Sanitized;
 
 /// What a text is, which says what belongs in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,14 +16,6 @@ pub enum TextPurpose {
     Instruction,
     /// Whatever a tool gives out; source code and HTML among other things.
     Content,
-}
-
-/// A text without hidden parts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sanitized<'t> {
-    /// Borrowed if nothing was taken out. Never longer than the text was, in bytes.
-    pub text: Cow<'t, str>,
-    pub removed: HiddenKinds,
 }
 
 /// What stands for the rest of a text that is too long.

@@ -3,7 +3,7 @@
 use crate::wire::{Value, WorkIds};
 
 use super::super::{Challenge, Identity};
-use super::JwtSettings;
+use super::settings::JwtSettings;
 
 /// The longest name, in bytes, and the largest number of names.
 const MAX_NAME: usize = 256;

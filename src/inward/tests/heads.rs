@@ -5,7 +5,8 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use crate::inward::head::{Limits, Misframed, Rest, Scanned, Scanner};
+use crate::inward::head::{Limits, Rest, Scanned, Scanner};
+use crate::inward::misframed::Misframed;
 use crate::inward::oracle::{LIMITS, laws};
 
 /// The status of a head; 200 if it is taken.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use toml::de::{DeTable, DeValue};
 
-use super::{AGENTS, file_name};
+use super::file_names::{AGENTS, file_name};
 use crate::policy::PolicySource;
 
 /// Lists of `agents.toml` that only grant: a shorter list withdraws a permission.

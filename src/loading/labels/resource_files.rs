@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::CODE;
+use super::file_names::CODE;
 use super::tools::level;
 use crate::policy::table::TomlTable;
 use crate::policy::{self, Labels, PolicyProblem, ResourceLabels, Root};

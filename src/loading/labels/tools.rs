@@ -3,9 +3,16 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::LEVELS;
 use crate::policy::table::TomlTable;
 use crate::policy::{ConsentRule, Labels, Permissions, ToolLabels};
+
+/// How sensitive something is: the words of the files, and the levels of policies.
+const LEVELS: &[(&str, i64)] = &[
+    ("public", 0),
+    ("internal", 1),
+    ("confidential", 2),
+    ("secret", 3),
+];
 
 /// The deepest capability, `a.b.c…`.
 const MAX_PARTS: usize = 8;

@@ -1,6 +1,7 @@
 //! Directories that say which files they hold.
 
-use super::super::{MANIFEST_FILE, compile, manifest, read};
+use super::super::load::{compile, read};
+use super::super::{MANIFEST_FILE, manifest};
 use super::*;
 
 const PERMIT: &str = "@id(\"one\") permit(principal, action, resource);\n";

@@ -2,8 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::super::{compile, read};
+use super::super::load::{compile, read};
 use super::*;
+use crate::policy::PolicyErrors;
 use crate::policy::WarningMode;
 use crate::wire::{Document, Limits};
 

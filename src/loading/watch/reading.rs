@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::fingerprint::DirectoryFingerprint;
 use super::source::{Source, SourceSettings};
-use crate::loading::Settings;
 use crate::loading::directory::Directory;
+use crate::loading::settings::Settings;
 use crate::policy::PolicySnapshot;
 
 /// What was read, and what it looked like before.

@@ -10,7 +10,7 @@ use super::super::directory::of_files;
 use super::super::engines::EngineKinds;
 use super::super::labels::claims;
 use super::super::lock;
-use super::OnRemoval;
+use super::super::settings::OnRemoval;
 use crate::policy::{PolicyEntry, PolicyProblem, PolicySnapshot, PolicySource};
 
 const CODE: &str = "policy::removed";

@@ -4,8 +4,8 @@ use std::convert::Infallible;
 use std::fmt;
 use std::path::Path;
 
-use super::{OnRemoval, Settings};
-use crate::loading::LoadedPolicies;
+use crate::loading::load::LoadedPolicies;
+use crate::loading::settings::{OnRemoval, Settings};
 use crate::policy::PolicyErrors;
 
 /// Is read again with the policies, and comes into force with them or not at all.

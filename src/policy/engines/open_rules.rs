@@ -1,20 +1,11 @@
 //! Rules in other languages than Cedar that allow every call.
 
-use std::ops::Range;
-
 #[cfg(feature = "cel")]
 use super::cel;
+use super::open_rule::OpenRule;
 #[cfg(feature = "rego")]
 use super::rego;
 use crate::policy::PolicySource;
-
-/// A rule that allows every call of every tool to every agent.
-#[derive(Debug)]
-pub struct OpenRule<'s> {
-    pub source: &'s PolicySource,
-    /// Where it says so.
-    pub place: Range<usize>,
-}
 
 type Search = for<'s> fn(&'s [PolicySource]) -> Vec<OpenRule<'s>>;
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::super::facts::{Arguments, Leaf};
 use super::super::location::{Location, MAX_PATH_BYTES, MAX_URI_BYTES, has_scheme};
+use super::super::message_facts::{Arguments, Leaf};
 use super::super::uris::NonCanonicalUri;
 use super::targets::{MAX_PATHS, MAX_PATHS_BYTES};
 use super::{Labels, targets};

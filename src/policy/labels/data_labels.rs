@@ -1,8 +1,9 @@
 //! What the host says that a message brings into its session, should it be permitted.
 
 use super::super::action::Action;
-use super::super::facts::{Arguments, Facts, Principal, Resource, Targets};
+use super::super::facts::{Facts, Principal, Resource};
 use super::super::location::Location;
+use super::super::message_facts::{Arguments, Targets};
 use super::super::sensitivity::SessionSensitivity;
 use super::targets::{are_few, found_at};
 use super::{Labels, ToolLabels};

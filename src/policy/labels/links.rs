@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::super::facts::Arguments;
 use super::super::location::Location;
+use super::super::message_facts::Arguments;
 use super::{Labels, targets};
 
 impl Labels {

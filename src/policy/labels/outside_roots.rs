@@ -1,7 +1,7 @@
 //! What lies in no root, and how it would be if it lay in one.
 
-use super::super::facts::{Arguments, Targets};
 use super::super::location::Location;
+use super::super::message_facts::{Arguments, Targets};
 use super::{Labels, targets};
 
 /// The most roots that are looked into: each is a question to all policies.

@@ -5,8 +5,9 @@ use std::collections::{HashMap, HashSet};
 use super::super::facts::ResourceFacts;
 use super::super::location::{Containment, Location};
 use super::super::uris;
+use super::join;
 use super::roots::{Root, RootPosition, Roots};
-use super::{MAX_LEVEL, join};
+use crate::policy::MAX_LEVEL;
 
 /// All that is said of resources.
 #[derive(Debug, Clone, Default)]

@@ -1,8 +1,7 @@
 //! The host's map of places: named roots, with what lies in each.
 
 use super::super::location::{Containment, Location};
-use super::MAX_LEVEL;
-use super::virtual_paths::VirtualPath;
+use super::super::sensitivity::MAX_LEVEL;
 
 /// All roots, the outer ones before those that lie in them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,6 +20,15 @@ pub struct Root {
     pub labels: Vec<String>,
     /// How agents know it, if otherwise.
     pub(super) guise: Option<VirtualPath>,
+}
+
+/// How a root is called on either side.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct VirtualPath {
+    pub(super) place: Location,
+    /// What stands in texts for the root's own path, and what is written in its place: as a path, and as
+    /// the path of a URI where that is spelled otherwise.
+    pub(super) spellings: Vec<(String, String)>,
 }
 
 /// Why a text is no place for a root.

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::super::facts::{Arguments, Leaf, Targets};
 use super::super::location::Location;
+use super::super::message_facts::{Arguments, Leaf, Targets};
+use super::ToolLabels;
 use super::hosts::{self, UNREADABLE_HOST};
 use super::roots::Roots;
-use super::{MAX_LEVEL, ToolLabels};
+use crate::policy::MAX_LEVEL;
 
 /// The most hosts that are told one by one; of more, one is unreadable, which no list contains.
 const MOST_HOSTS: usize = 256;

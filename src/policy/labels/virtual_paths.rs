@@ -2,16 +2,7 @@
 //! agent. Paths go in as the server knows them, before anything is judged, and come back as the agent does.
 
 use super::super::location::{Containment, Location};
-use super::roots::{Root, Roots};
-
-/// How a root is called on either side.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct VirtualPath {
-    place: Location,
-    /// What stands in texts for the root's own path, and what is written in its place: as a path, and as
-    /// the path of a URI where that is spelled otherwise.
-    spellings: Vec<(String, String)>,
-}
+use super::roots::{Root, Roots, VirtualPath};
 
 /// Why a root cannot have another path for agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::fixture::TestDecision;
+use super::super::fixture_words::TestDecision;
 use super::super::judge::SuiteContext;
+use super::comparison::{CurrentDecision, DecisionComparison};
 use super::known_targets::{self, KnownTargets, both, may_oblige_to_raise};
 use super::log_entry::{LogEntry, RecordRole, RecordedDecision};
-use super::{CurrentDecision, DecisionComparison};
 use crate::gate;
 use crate::policy::{
     Action, ActionName, Agent, Arguments, Client, ClientFacts, Consent, Decision, Environment,

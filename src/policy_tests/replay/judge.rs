@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::super::fixture::TestDecision;
-use super::CurrentDecision;
+use super::super::fixture_words::TestDecision;
 use super::audit::{JudgeContext, SessionLevels};
+use super::comparison::CurrentDecision;
 use super::log_entry::LogEntry;
 use crate::gate;
 use crate::policy::{PolicySnapshot, Server};

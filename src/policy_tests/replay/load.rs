@@ -6,13 +6,13 @@ use std::path::Path;
 use super::super::errors::{FixtureProblem, FixtureSource};
 use super::super::fixture::Replay;
 use super::super::pack_paths::is_below;
-use super::{RecordingError, read};
+use super::read::{RecordingError, read};
 
 /// A day of a busy gate. More than that is better replayed in parts.
 const MAX_BYTES: u64 = 64 << 20;
 
 /// Reads the recording that a test names, `dir` being where its fixture is and `pack` what it tests.
-pub(in super::super) fn load(
+pub(in super::super) fn load_recording(
     replay: &mut Replay,
     source: &FixtureSource,
     dir: &Path,

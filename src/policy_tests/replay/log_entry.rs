@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 
-use super::super::fixture::TestDecision;
+use super::super::fixture_words::TestDecision;
 use crate::audit::{self, Body, MARKER};
 use crate::gate::Stage;
 use crate::wire::{Side, Value};

@@ -5,6 +5,7 @@
 //! which go through the gate as those of any test do (`transcript`).
 
 mod audit;
+mod comparison;
 mod judge;
 mod known_targets;
 mod load;
@@ -15,42 +16,16 @@ mod oracle;
 mod read;
 mod transcript;
 
-use std::sync::Arc;
-
-use super::fixture::{OnUnknown, Replay, Test, TestDecision};
+use super::fixture::{OnUnknown, Replay, Test};
 use super::judge::SuiteContext;
 use super::report::{ChangedDecision, ReplayReport, TestReport, UnknownDecision};
 use super::suggest;
 
 pub use judge::{JudgedRecord, ReplayJudge, ReplayedDecision};
-pub(super) use load::load;
-use read::{RecordingError, read};
+pub(super) use load::load_recording;
+pub(super) use read::Recording;
 
-/// What a recording holds.
-#[derive(Debug, Clone)]
-pub(super) enum Recording {
-    Audit(Arc<[log_entry::LogEntry]>),
-    Transcript(Arc<[messages::TranscriptMessage]>),
-}
-
-/// One recorded decision beside today's.
-struct DecisionComparison {
-    /// Of the recording, from 1.
-    line: usize,
-    /// What was asked, in a few words.
-    about: String,
-    was: TestDecision,
-    now: CurrentDecision,
-}
-
-enum CurrentDecision {
-    Same,
-    Changed {
-        policies: Vec<String>,
-    },
-    /// What the record does not tell.
-    Unknown(String),
-}
+use comparison::{CurrentDecision, DecisionComparison};
 
 /// The maximum number of problems in a report for people; the report for programs has all.
 const MOST_PROBLEMS: usize = 20;
@@ -124,15 +99,4 @@ fn problems(told: &ReplayReport, unknown: OnUnknown) -> Vec<String> {
         problems.push("it holds no decision of policies, and so tests nothing".to_owned());
     }
     problems
-}
-
-impl CurrentDecision {
-    /// Today's decision, which is certain.
-    fn certain(was: TestDecision, now: TestDecision, policies: Vec<String>) -> Self {
-        if was == now {
-            Self::Same
-        } else {
-            Self::Changed { policies }
-        }
-    }
 }

@@ -1,9 +1,17 @@
 //! The text of a recording to what it holds.
 
-use super::Recording;
+use std::sync::Arc;
+
 use super::log_entry::LogEntry;
-use super::messages::{self, TranscriptLine};
+use super::messages::{self, TranscriptLine, TranscriptMessage};
 use crate::wire::{Document, Limits, Value};
+
+/// What a recording holds.
+#[derive(Debug, Clone)]
+pub(in super::super) enum Recording {
+    Audit(Arc<[LogEntry]>),
+    Transcript(Arc<[TranscriptMessage]>),
+}
 
 /// Why a recording cannot be read, and in which line.
 #[derive(Debug, PartialEq, Eq)]

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::super::actual::ActualOutcome;
-use super::super::fixture::{ListKind, ScriptedReply, Test, TestDecision};
+use super::super::fixture::{ScriptedReply, Test};
+use super::super::fixture_words::{ListKind, TestDecision};
 use super::super::judge::{PendingQuestion, SuiteContext, TestSession};
 use super::super::{lines, listing};
+use super::comparison::{CurrentDecision, DecisionComparison};
 use super::messages::{MessageRole, RecordedOutcome, TranscriptMessage};
-use super::{CurrentDecision, DecisionComparison};
 use crate::gate::Stage;
 use crate::wire::{Fragment, KnownMethod, Limits, Message, Side, Value};
 

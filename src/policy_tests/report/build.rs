@@ -3,7 +3,8 @@
 use toml::Spanned;
 
 use super::super::actual::{ActualOutcome, RejectedPart};
-use super::super::fixture::{Expect, Plan, Sends, Test, TestDecision, TestStep};
+use super::super::fixture::{Expect, Plan, Sends, Test, TestStep};
+use super::super::fixture_words::TestDecision;
 use super::super::judge::MessageOutcome;
 use super::super::load::Suite;
 use super::super::{compare, listing};

@@ -1,14 +1,36 @@
 //! Why a test failed, and why none has run, for every format that is no tree.
 
+use std::io::{self, Write};
+
+use super::short;
 use super::{Report, RunProblem, StepReport, SuiteReport, TestOutcome, TestReport};
-use crate::findings::{FileSpan, Finding, FindingLevel, printable};
+use crate::findings::{self, FileSpan, Finding, FindingLevel, Rule, Tool, printable};
 
 /// The rule of every test that failed.
 pub(super) const FAILED: &str = "test::failed";
 
 impl Report {
+    /// Workflow commands of GitHub: an annotation for each failed test, and for each shortfall.
+    pub fn github(&self, out: &mut dyn Write) -> io::Result<()> {
+        findings::github(&self.findings(), out)
+    }
+
+    /// SARIF 2.1.0: one result for each failed test and each shortfall, or for each thing that kept tests from
+    /// running.
+    pub fn sarif(&self, out: &mut dyn Write) -> io::Result<()> {
+        let failed = Rule {
+            code: FAILED.to_owned(),
+            about: "a policy test whose message did not become what it should".to_owned(),
+            help_uri: None,
+        };
+        let tool = Tool {
+            rules: std::iter::once(failed).chain(short::rules()).collect(),
+        };
+        findings::sarif(&tool, &self.findings(), out)
+    }
+
     /// Failed tests where they stand, what kept tests from running, and where they fall short.
-    pub(super) fn findings(&self) -> Vec<Finding> {
+    fn findings(&self) -> Vec<Finding> {
         let failed = self.suites.iter().flat_map(|suite| {
             let failed = suite.tests.iter();
             let failed = failed.filter(|test| test.outcome == TestOutcome::Failed);

@@ -1,7 +1,8 @@
 //! What an author probably wants to know next.
 
 use super::super::actual::{ActualOutcome, RejectedPart};
-use super::super::fixture::{Sends, TestDecision, TestStep};
+use super::super::fixture::{Sends, TestStep};
+use super::super::fixture_words::TestDecision;
 use crate::gate::Stage;
 use crate::wire::{KnownMethod, Side};
 

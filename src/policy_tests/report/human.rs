@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
-use super::super::fixture::{ServerInstance, TestDecision};
+use super::super::fixture_words::{ServerInstance, TestDecision};
 use super::super::suggest;
 use super::{
     Actual, DecidingPolicy, Expected, ReplayReport, Report, SuiteReport, TestOutcome, TestReport,

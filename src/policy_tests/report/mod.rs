@@ -13,19 +13,13 @@ mod not_run;
 mod short;
 mod tap;
 
-use std::io::{self, Write};
 use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::coverage::{self, Coverage, WantedCoverage};
-use super::fixture::{ServerInstance, TestDecision};
-use super::load::Suite;
-use super::mutate::{self, Mutants, Mutation};
-use super::run::Settings;
-use crate::findings::{self, Rule, Tool};
-
-use failure::FAILED;
+use super::coverage::Coverage;
+use super::fixture_words::{ServerInstance, TestDecision};
+use super::mutate::Mutation;
 
 pub use human::Paint;
 pub use not_run::NotRun;
@@ -50,10 +44,10 @@ pub struct Report {
     pub problems: Vec<RunProblem>,
     /// Of 100: packs of which the tests have seen less are told of.
     #[serde(skip)]
-    least: usize,
+    pub(super) least: usize,
     /// Changes of the policies were asked for, and not tried.
     #[serde(skip)]
-    untried: bool,
+    pub(super) untried: bool,
 }
 
 /// How it went as a whole.
@@ -293,60 +287,4 @@ pub struct RunProblem {
     /// From 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<usize>,
-}
-
-impl Report {
-    /// Adds what the tests have seen of the policies, if that is wanted. `None` if the gate that
-    /// judges has failed.
-    pub(super) fn add_coverage(&mut self, suites: &[Suite], settings: &Settings) -> Option<()> {
-        let least = match settings.coverage {
-            WantedCoverage::Untold => return Some(()),
-            WantedCoverage::Told => 0,
-            WantedCoverage::AtLeast(percent) => usize::from(percent),
-        };
-        self.least = least;
-        self.coverage = coverage::measure(suites, &settings.gate)?;
-        let too_low = self.coverage.iter().any(|pack| pack.percent < least);
-        if self.outcome == RunOutcome::Passed && too_low {
-            self.outcome = RunOutcome::CoverageTooLow;
-        }
-        Some(())
-    }
-
-    /// Adds which changes of the policies the tests notice, if that is wanted. Tests that fail
-    /// anyway notice nothing. `None` if the gate that judges has failed.
-    pub(super) fn add_mutation(&mut self, suites: &[Suite], settings: &Settings) -> Option<()> {
-        if settings.mutants == Mutants::Untried {
-            return Some(());
-        }
-        if self.outcome == RunOutcome::Failed {
-            self.untried = true;
-            return Some(());
-        }
-        self.mutation = mutate::mutate(suites, &settings.gate)?;
-        let survived = |pack: &Mutation| !pack.is_complete();
-        if self.outcome == RunOutcome::Passed && self.mutation.iter().any(survived) {
-            self.outcome = RunOutcome::MutantsSurvived;
-        }
-        Some(())
-    }
-
-    /// Workflow commands of GitHub: an annotation for each failed test, and for each shortfall.
-    pub fn github(&self, out: &mut dyn Write) -> io::Result<()> {
-        findings::github(&self.findings(), out)
-    }
-
-    /// SARIF 2.1.0: one result for each failed test and each shortfall, or for each thing that kept tests from
-    /// running.
-    pub fn sarif(&self, out: &mut dyn Write) -> io::Result<()> {
-        let failed = Rule {
-            code: FAILED.to_owned(),
-            about: "a policy test whose message did not become what it should".to_owned(),
-            help_uri: None,
-        };
-        let tool = Tool {
-            rules: std::iter::once(failed).chain(short::rules()).collect(),
-        };
-        findings::sarif(&tool, &self.findings(), out)
-    }
 }

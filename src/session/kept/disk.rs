@@ -13,12 +13,10 @@ use tracing::{error, warn};
 use crate::policy::SessionSensitivity;
 
 use super::batch::{self, Batch, Waiting};
-use super::file::{
-    Found, JournalFile, io_error, is_private, open_error, refused_at_once, strict, text_of,
-    unsealed,
-};
+use super::file::{Found, JournalFile, refused_at_once, text_of, unsealed};
 use super::journal::{self, JournalError};
 use super::key_file::KeyFile;
+use super::private_files::{io_error, is_private, open_error, strict};
 use super::writer::Writer;
 use super::{
     Answer, Budget, Counted, InMemory, Kept, Places, Raised, Room, SessionKey, SessionStore,

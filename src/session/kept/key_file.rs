@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use ring::hmac;
 use secrecy::zeroize::Zeroizing;
 
-use super::file::{io_error, is_the_same, rewritten, strict};
 use super::journal::JournalError;
+use super::private_files::{io_error, is_the_same, rewritten, strict};
 use super::seal::{bytes, hex};
 
 const KEY_BYTES: usize = 32;

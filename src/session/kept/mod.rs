@@ -5,6 +5,7 @@
 //! several, stands in a [`SessionStore`] under a [`SessionKey`]. What is kept so, and what is not:
 //! `docs/decisions/0023-session-store.md`.
 
+mod answer;
 mod batch;
 mod budget;
 mod disk;
@@ -15,6 +16,7 @@ mod key_file;
 mod memory;
 #[cfg(test)]
 mod oracle;
+mod private_files;
 mod room;
 mod seal;
 mod store;
@@ -22,9 +24,10 @@ mod store;
 mod tampering;
 mod writer;
 
+pub use answer::{Answer, StoreFault};
 pub use budget::{Budget, Calls, Rest};
 pub use disk::OnDisk;
 pub use journal::JournalError;
 pub use key::{SessionKey, Whose};
 pub use memory::InMemory;
-pub use store::{Answer, Counted, Kept, Places, Raised, Room, SessionStore, StoreFault};
+pub use store::{Counted, Kept, Places, Raised, Room, SessionStore};

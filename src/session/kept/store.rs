@@ -1,13 +1,12 @@
 //! Where it is kept what outlives a session, or is common to several.
 
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use crate::policy::SessionSensitivity;
 
 use super::super::TokenStore;
+use super::answer::Answer;
 use super::{Budget, Calls, SessionKey};
 
 /// Keeps what is known of sessions under their keys. Nothing is ever taken back: what was read is joined,
@@ -131,23 +130,6 @@ pub struct Raised {
     pub after: Arc<SessionSensitivity>,
 }
 
-/// What a store answers. Most know it at once, and nobody pays for those that do not.
-pub enum Answer<'a, T> {
-    Now(Result<T, StoreFault>),
-    Later(Pin<Box<dyn Future<Output = Result<T, StoreFault>> + Send + 'a>>),
-}
-
-/// It cannot be told what is kept of a session, or not be kept. Nothing passes that depends on it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct StoreFault(String);
-
-impl StoreFault {
-    pub fn new(problem: impl Into<String>) -> Self {
-        Self(problem.into())
-    }
-}
-
 impl Raised {
     /// Nothing was held before, or this was, and it stays so.
     pub fn unchanged(held: &Arc<SessionSensitivity>) -> Self {
@@ -165,34 +147,6 @@ impl Raised {
         Self {
             before: Arc::clone(held),
             after: Arc::new(SessionSensitivity::clone(held).join(by)),
-        }
-    }
-}
-
-impl<'a, T: 'a> Answer<'a, T> {
-    /// What comes of the answer, whenever it is there.
-    pub fn map<U>(self, make: impl FnOnce(T) -> U + Send + 'a) -> Answer<'a, U> {
-        match self {
-            Self::Now(result) => Answer::Now(result.map(make)),
-            Self::Later(future) => Answer::Later(Box::pin(async move { future.await.map(make) })),
-        }
-    }
-
-    /// # Errors
-    /// [`StoreFault`], whatever it was.
-    pub async fn get(self) -> Result<T, StoreFault> {
-        match self {
-            Self::Now(result) => result,
-            Self::Later(future) => future.await,
-        }
-    }
-}
-
-impl<T: fmt::Debug> fmt::Debug for Answer<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Now(result) => f.debug_tuple("Now").field(result).finish(),
-            Self::Later(_) => f.write_str("Later"),
         }
     }
 }

@@ -1,19 +1,19 @@
-//! What all conversations with one server share.
+//! A server that conversations can be had with.
 
 use std::fmt;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use hyper::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, HeaderValue};
-use hyper::{Method, StatusCode};
+use hyper::Method;
+use hyper::header::{ACCEPT, HeaderMap, HeaderValue};
 
 use crate::wire::Mirrors;
 
-use super::connections::{Asking, Connections, Response};
+use super::connections::Connections;
 use super::credential::Credential;
 use super::events::HttpEvents;
 use super::failure::Failure;
-use super::reach::{Attempt, By, Reach, Reachability};
+use super::parts::Parts;
+use super::reach::{By, Reach, Reachability};
 use super::sender::{Conversation, HttpSender};
 use super::settings::{HttpClientError, HttpSettings};
 
@@ -21,17 +21,6 @@ use super::settings::{HttpClientError, HttpSettings};
 #[derive(Clone)]
 pub struct HttpClient {
     parts: Arc<Parts>,
-}
-
-pub(super) struct Parts {
-    pub(super) settings: HttpSettings,
-    credential: Credential,
-    server: Connections,
-    /// What the log calls it.
-    origin: String,
-    /// The tools are the same for all conversations, which show the same token.
-    pub(super) mirrors: Mirrors,
-    pub(super) reachability: Reachability,
 }
 
 impl HttpClient {
@@ -97,73 +86,5 @@ impl fmt::Debug for HttpClient {
         f.debug_struct("HttpClient")
             .field("settings", &self.parts.settings)
             .finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Parts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Parts")
-            .field("settings", &self.settings)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Parts {
-    /// Sends a request and notes whether the server could be reached.
-    pub(super) async fn send(
-        &self,
-        method: Method,
-        headers: HeaderMap,
-        body: Option<Bytes>,
-    ) -> Result<Response, Failure> {
-        let attempt = self.reachability.begin(By::Conversation);
-        let answered = self.ask(method, headers, body).await;
-        self.note(&attempt, &answered);
-        answered
-    }
-
-    fn note(&self, attempt: &Attempt, answered: &Result<Response, Failure>) {
-        let now = self.settings.clock.elapsed();
-        let answered = answered.as_ref().map(Response::status);
-        self.reachability.note(attempt, answered, &self.origin, now);
-    }
-
-    /// The server has answered a message with this status, and not with a message.
-    pub(super) fn refused(&self, status: StatusCode) {
-        let now = self.settings.clock.elapsed();
-        self.reachability.refused(status, &self.origin, now);
-    }
-
-    /// Sends a request: a second time if the server refuses the token and there is another one. What
-    /// was refused with 401 was not looked at, so that nothing is done twice.
-    pub(super) async fn ask(
-        &self,
-        method: Method,
-        mut headers: HeaderMap,
-        body: Option<Bytes>,
-    ) -> Result<Response, Failure> {
-        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        let mut asking = Asking {
-            method,
-            headers,
-            body,
-        };
-        let Some(shown) = self.credential.present().await? else {
-            return self.server.ask(asking).await;
-        };
-        let again = self.credential.is_renewed().then(|| asking.clone());
-        asking.headers.insert(AUTHORIZATION, shown.header.clone());
-        let response = self.server.ask(asking).await?;
-        let Some(mut again) = again.filter(|_| response.status() == StatusCode::UNAUTHORIZED)
-        else {
-            return Ok(response);
-        };
-        match self.credential.instead_of(&shown).await {
-            Some(other) => {
-                again.headers.insert(AUTHORIZATION, other.header);
-                self.server.ask(again).await
-            }
-            None => Ok(response),
-        }
     }
 }

@@ -3,15 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use hyper::header::HeaderValue;
-use secrecy::SecretString;
-
-use crate::secret;
-
+use super::bearer::{Shown, bearer};
 use super::connections::Connections;
 use super::failure::Failure;
 use super::oauth::AccessTokens;
-use super::secret_file::MAX_SECRET;
 use super::settings::{Auth, HttpClientError, HttpSettings};
 use super::token_file::TokenFile;
 
@@ -20,14 +15,6 @@ pub(super) enum Credential {
     Fixed(Shown),
     File(Arc<TokenFile>),
     Client(Arc<AccessTokens>),
-}
-
-/// A token as it stands in a header.
-#[derive(Clone)]
-pub(super) struct Shown {
-    pub(super) header: HeaderValue,
-    /// Tells it from the tokens before and after it.
-    pub(super) number: u64,
 }
 
 impl Credential {
@@ -83,14 +70,4 @@ impl fmt::Debug for Credential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Credential")
     }
-}
-
-/// `None` if no header can hold it, or it has characters that no token has (RFC 6750, section 2.1).
-pub(super) fn bearer(token: &SecretString) -> Option<HeaderValue> {
-    let well_formed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
-    if !(1..=MAX_SECRET).contains(&secret::length(token)) || !secret::is_made_of(token, well_formed)
-    {
-        return None;
-    }
-    secret::header("Bearer ", token)
 }

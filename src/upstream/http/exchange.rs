@@ -11,9 +11,9 @@ use crate::wire::{ArrivalForm, Era, KnownMethod, OutgoingTrace, Stream};
 
 use super::answer::{self, Answer, Answered, Asked, Reply, Within};
 use super::connections::Response;
-use super::events::HttpEvent;
 use super::failure::{Failure, Loss};
 use super::headers::Known;
+use super::http_event::HttpEvent;
 use super::life::Open;
 use super::reading::{self, Ended, Looking, Place};
 

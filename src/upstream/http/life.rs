@@ -1,72 +1,44 @@
-//! One session of the server's, from its handshake to its loss, and the tasks that send in it.
+//! One session of the server's, from its handshake to its loss.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use hyper::Method;
 use hyper::header::HeaderValue;
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
-use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{sleep, timeout};
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
 
-use crate::gate::{Abandoned, Carried, UpstreamFault};
-use crate::wire::{Era, KnownMethod, OutgoingTrace};
+use crate::gate::{Abandoned, Carried};
+use crate::wire::{Era, OutgoingTrace};
 
-use super::client::Parts;
 use super::connections::Response;
-use super::events::HttpEvent;
-use super::exchange::Exchange;
 use super::failure::{Failure, Loss};
-use super::headers::Known;
-use super::{exchange, headers, listening, notice};
-
-/// How long a cancellation is held back.
-const CANCELLATION_DELAY: Duration = Duration::from_millis(100);
+use super::headers::{self, Known};
+use super::http_event::HttpEvent;
+use super::parts::Parts;
 
 /// What the tasks of one life know. None of them outlives it.
 pub(super) struct Life {
     pub(super) parts: Arc<Parts>,
     known: Mutex<Known>,
-    requests: Mutex<Requests>,
+    pub(super) requests: Mutex<Requests>,
     /// Messages in the queue, with the one that is being sent.
-    queued: AtomicUsize,
+    pub(super) queued: AtomicUsize,
     /// Rung when there is none left.
-    emptied: Notify,
+    pub(super) emptied: Notify,
     pub(super) slots: Semaphore,
-    over: watch::Sender<Option<Loss>>,
+    pub(super) over: watch::Sender<Option<Loss>>,
 }
 
 #[derive(Debug)]
-struct Requests {
-    open: HashMap<u64, Opened>,
+pub(super) struct Requests {
+    pub(super) open: HashMap<u64, Opened>,
     /// Where their answers go, until the life is over.
-    events: Option<mpsc::Sender<HttpEvent>>,
+    pub(super) events: Option<mpsc::Sender<HttpEvent>>,
 }
-
-/// A message on its way.
-#[derive(Debug)]
-pub(super) struct Parcel {
-    pub(super) carried: Carried,
-    pub(super) line: String,
-    /// The trace that the server is to go on with.
-    pub(super) trace: Option<OutgoingTrace>,
-    /// Of a request.
-    pub(super) open: Option<Open>,
-}
-
-/// A parcel in the queue.
-#[derive(Debug)]
-pub(super) struct Queued {
-    parcel: Parcel,
-    place: InQueue,
-}
-
-/// Counted until it is dropped.
-#[derive(Debug)]
-struct InQueue(Arc<Life>);
 
 /// Whether somebody still waits for a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,11 +48,11 @@ pub(super) enum Wanted {
 }
 
 #[derive(Debug)]
-struct Opened {
+pub(super) struct Opened {
     era: Era,
     wanted: watch::Sender<Wanted>,
     /// Once it is on its way.
-    task: Option<AbortHandle>,
+    pub(super) task: Option<AbortHandle>,
 }
 
 /// A request that was not answered yet. Known from before it is queued, so that it can be given up
@@ -108,121 +80,6 @@ impl Life {
             slots,
             over: watch::Sender::new(None),
         }
-    }
-
-    /// Sends what is queued, in order, until the life is over or nobody can queue any more.
-    pub(super) async fn run(self: Arc<Self>, mut queue: mpsc::Receiver<Queued>) {
-        let _last = Last(Arc::clone(&self));
-        let mut tasks = JoinSet::new();
-        loop {
-            let queued = tokio::select! {
-                biased;
-                () = self.over() => break,
-                Some(task) = tasks.join_next() => {
-                    if task.is_err_and(|error| error.is_panic()) {
-                        self.end(Loss::Panicked);
-                    }
-                    continue;
-                }
-                queued = queue.recv() => match queued {
-                    Some(queued) => queued,
-                    None => break,
-                },
-            };
-            // It counts as queued until it is dropped.
-            let Queued { parcel, place } = queued;
-            let Ok(Some(Parcel { carried, line, .. })) = self.set_out(parcel) else {
-                continue;
-            };
-            let begins = matches!(
-                &carried,
-                Carried::Notification { method: KnownMethod::Initialized, .. }
-                    if headers::era(&carried) == Era::Legacy
-            );
-            if matches!(carried, Carried::Reply { .. }) {
-                // What the server asked is answered whenever it is; nothing waits for that.
-                tasks.spawn(notice::send(Arc::clone(&self), carried, line));
-                continue;
-            }
-            if let Some(request) = cancelled(&carried) {
-                // From 2026-07-28 on a closed stream says it, and there is no message for it.
-                if self.is_stateless(request) {
-                    self.abandon(request);
-                    continue;
-                }
-                // On a connection of its own it may overtake the request that it cancels, and then
-                // it cancels nothing. When a request has arrived cannot be known before its answer.
-                let life = Arc::clone(&self);
-                tasks.spawn(async move {
-                    let _place = place;
-                    sleep(CANCELLATION_DELAY).await;
-                    notice::send(Arc::clone(&life), carried, line).await;
-                    life.abandon(request);
-                });
-                continue;
-            }
-            tokio::select! {
-                biased;
-                () = self.over() => break,
-                () = notice::send(Arc::clone(&self), carried, line) => {}
-            }
-            if begins && let Some(events) = self.events() {
-                tasks.spawn(listening::listen(Arc::clone(&self), events));
-            }
-        }
-    }
-
-    /// Takes one message to be sent: a request at once where nothing is to arrive before it, without
-    /// the detour over the task that keeps the order. What is returned must be queued.
-    pub(super) fn take(self: &Arc<Self>, parcel: Parcel) -> Result<Option<Queued>, UpstreamFault> {
-        let first = self.queued.fetch_add(1, Ordering::AcqRel) == 0;
-        let place = InQueue(Arc::clone(self));
-        if !first {
-            return Ok(Some(Queued { parcel, place }));
-        }
-        let left = self.set_out(parcel)?;
-        Ok(left.map(|parcel| Queued { parcel, place }))
-    }
-
-    /// Sends a request in a task of its own; returns what is none.
-    fn set_out(self: &Arc<Self>, parcel: Parcel) -> Result<Option<Parcel>, UpstreamFault> {
-        let Parcel {
-            carried,
-            line,
-            trace,
-            open,
-        } = parcel;
-        let (method, open) = match (&carried, open) {
-            (Carried::Request { method, .. }, Some(open)) => (*method, open),
-            (_, open) => {
-                return Ok(Some(Parcel {
-                    carried,
-                    line,
-                    trace,
-                    open,
-                }));
-            }
-        };
-        let events = self.events().filter(|_| self.over.borrow().is_none());
-        let events = events.ok_or(UpstreamFault::Down)?;
-        let id = open.id;
-        let unwound = Unwound(Arc::clone(self));
-        let exchange = Exchange::new(open, method, carried, trace, events);
-        let task = tokio::spawn(async move {
-            let _unwound = unwound;
-            exchange::run(exchange, line).await;
-        });
-        let is_over = {
-            let mut requests = self.requests();
-            if let Some(opened) = requests.open.get_mut(&id) {
-                opened.task = Some(task.abort_handle());
-            }
-            requests.events.is_none()
-        };
-        if is_over {
-            task.abort();
-        }
-        Ok(None)
     }
 
     /// Makes a request known before it is queued.
@@ -255,7 +112,7 @@ impl Life {
         }
     }
 
-    fn is_stateless(&self, id: u64) -> bool {
+    pub(super) fn is_stateless(&self, id: u64) -> bool {
         self.requests()
             .open
             .get(&id)
@@ -332,18 +189,18 @@ impl Life {
         }
     }
 
-    async fn over(&self) {
+    pub(super) async fn over(&self) {
         let mut over = self.over.subscribe();
         // The sender lives as long as `self`.
         let _ = over.wait_for(Option::is_some).await;
     }
 
-    fn events(&self) -> Option<mpsc::Sender<HttpEvent>> {
+    pub(super) fn events(&self) -> Option<mpsc::Sender<HttpEvent>> {
         self.requests().events.clone()
     }
 
     /// Nothing more is told, and nothing is on its way any more.
-    fn stop_all(&self) {
+    pub(super) fn stop_all(&self) {
         let (events, tasks) = {
             let mut requests = self.requests();
             let tasks = requests.open.values().filter_map(|it| it.task.clone());
@@ -356,7 +213,7 @@ impl Life {
         }
     }
 
-    fn requests(&self) -> MutexGuard<'_, Requests> {
+    pub(super) fn requests(&self) -> MutexGuard<'_, Requests> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -384,49 +241,9 @@ impl Open {
     }
 }
 
-/// The request that a message cancels.
-fn cancelled(carried: &Carried) -> Option<u64> {
-    match carried {
-        Carried::Notification {
-            method: KnownMethod::Cancelled,
-            ends,
-            ..
-        } => *ends,
-        Carried::Notification { .. } | Carried::Request { .. } | Carried::Reply { .. } => None,
-    }
-}
-
 impl Drop for Open {
     fn drop(&mut self) {
         self.life.requests().open.remove(&self.id);
-    }
-}
-
-impl Drop for InQueue {
-    fn drop(&mut self) {
-        if self.0.queued.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.0.emptied.notify_waiters();
-        }
-    }
-}
-
-/// The life is over when this is dropped, however its task ended.
-struct Last(Arc<Life>);
-
-impl Drop for Last {
-    fn drop(&mut self) {
-        self.0.stop_all();
-    }
-}
-
-/// Ends the life if this is dropped in a panic.
-struct Unwound(Arc<Life>);
-
-impl Drop for Unwound {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.end(Loss::Panicked);
-        }
     }
 }
 

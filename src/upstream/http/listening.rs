@@ -10,8 +10,8 @@ use crate::wire::Stream;
 
 use super::answer::{self, Answer};
 use super::connections::Response;
-use super::events::HttpEvent;
 use super::failure::{Failure, Loss};
+use super::http_event::HttpEvent;
 use super::life::Life;
 use super::reading::{self, Ended, Looking, Place};
 

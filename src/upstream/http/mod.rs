@@ -6,6 +6,7 @@
 //! own, so that one that is never answered holds up no other.
 
 mod answer;
+mod bearer;
 mod client;
 mod conceal;
 mod connections;
@@ -14,15 +15,18 @@ mod events;
 mod exchange;
 mod failure;
 mod headers;
+mod http_event;
 mod life;
 mod listening;
 mod named;
 mod notice;
 mod oauth;
+mod parts;
 mod reach;
 mod reading;
 mod secret_file;
 mod sender;
+mod sending;
 mod settings;
 mod tls;
 mod token_file;
@@ -32,8 +36,9 @@ mod tests;
 
 pub use client::HttpClient;
 pub use conceal::{Conceal, TooShort};
-pub use events::{HttpEvent, HttpEvents, HttpGiveUp};
+pub use events::HttpEvents;
 pub use failure::Loss;
+pub use http_event::{HttpEvent, HttpGiveUp};
 pub use oauth::{ClientAuth, ClientCredentials, ClientSecret, TokenServer};
 pub use reach::Reach;
 pub use secret_file::SecretFault;

@@ -11,8 +11,8 @@ use crate::wire::{ArrivalForm, EventKind, SseDecoder, SseEvent, Stream};
 
 use super::answer::{self, Reply};
 use super::connections::Response;
-use super::events::HttpEvent;
 use super::failure::Failure;
+use super::http_event::HttpEvent;
 use super::settings::HttpSettings;
 
 /// Where a stream can be resumed, and when.

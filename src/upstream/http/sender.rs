@@ -7,11 +7,12 @@ use tokio::sync::{mpsc, watch};
 
 use crate::gate::{Abandoned, Carried, Passage, Permit, Upstream, UpstreamFault};
 
-use super::client::Parts;
-use super::events::HttpEvent;
 use super::failure::Loss;
 use super::headers;
-use super::life::{Life, Parcel, Queued};
+use super::http_event::HttpEvent;
+use super::life::Life;
+use super::parts::Parts;
+use super::sending::{Parcel, Queued};
 use super::settings::HttpSettings;
 
 /// Messages that wait to be sent; further ones wait with whoever sends them.

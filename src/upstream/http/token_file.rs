@@ -10,8 +10,8 @@ use tokio::time::timeout;
 
 use crate::clock::Clock;
 
+use super::bearer::{Shown, bearer};
 use super::conceal::Conceal;
-use super::credential::{Shown, bearer};
 use super::secret_file::{SecretFault, read};
 use super::settings::{HttpClientError, HttpSettings};
 

@@ -8,6 +8,8 @@
 
 mod arguments;
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
+mod call_rules;
+#[cfg(all(target_os = "linux", feature = "sandbox"))]
 mod calls;
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
 mod kernel;

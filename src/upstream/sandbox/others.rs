@@ -7,7 +7,7 @@
 use nix::libc;
 use seccompiler::{BackendError, SeccompRule};
 
-use super::calls::{Refused, equal, refuse, unequal};
+use super::call_rules::{Refused, equal, refuse, unequal};
 
 /// Calls that no server needs, whatever their arguments.
 const ALWAYS: &[i64] = &[

@@ -7,7 +7,7 @@
 use nix::libc;
 use seccompiler::{BackendError, SeccompCondition, SeccompRule};
 
-use super::calls::{Refused, equal, masked, refuse, unequal};
+use super::call_rules::{Refused, equal, masked, refuse, unequal};
 use super::{LocalSockets, Network, Sandbox};
 
 /// Refuses the calls that would make a socket which `sandbox` does not grant.

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::super::super::engines::EXTENSIONS;
-use super::super::super::{compile, labels, read};
+use super::super::super::labels;
+use super::super::super::load::{compile, read};
 use super::*;
 use crate::cli::proxy::default_gate_settings;
 use crate::policy_tests::{

@@ -7,48 +7,9 @@ use cedar_policy_core::ast::{Context, Literal, Value};
 use cedar_policy_core::pst::SmolStr;
 
 use super::inspect::FactNeeds;
-use super::placeholder::{self, PlaceholderContext};
-use super::schema_action::SchemaAction;
 use super::value::{datetime, entity, ip, literal, record, record_of, strings};
 use super::vocabulary::{Vocabulary, uid};
 use crate::policy::{Action, Consent, Environment, Received, SessionState, Targets};
-
-/// A context that Cedar has no value for, or that the schema refuses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the context does not fit")]
-pub(super) struct ContextEncodingError;
-
-/// The context of one message.
-///
-/// It is checked against the schema each time (decision 4), which costs several times the rest of a
-/// decision; so it is made only for rules that look into it and are not plain (`glance.rs`).
-pub(super) fn context(
-    words: &Vocabulary,
-    idle: &PlaceholderContext,
-    action: &Action<'_>,
-    env: &Environment<'_>,
-    needs: FactNeeds,
-    arguments: Option<(SchemaAction, Value)>,
-) -> Result<Context, ContextEncodingError> {
-    if !needs.has(FactNeeds::CONTEXT) {
-        return idle.context(action.name()).ok_or(ContextEncodingError);
-    }
-    let env = if needs.has(FactNeeds::ENV) {
-        env_value(env, needs)
-    } else {
-        Some(idle.env.clone())
-    };
-    // Without the arguments, the call of a tool has the context of any.
-    let verb = arguments
-        .as_ref()
-        .map_or(SchemaAction::Named(action.name()), |(verb, _)| *verb);
-    let arguments = arguments.map(|(_, arguments)| arguments);
-    // Every shape of a context was checked when the process began (see `idle`), so this can only
-    // find a defect of ours; a gate pays the microseconds.
-    env.map(|env| assemble(words, action, env, needs, arguments))
-        .filter(|context| placeholder::check(words, verb, context).is_ok())
-        .ok_or(ContextEncodingError)
-}
 
 pub(super) fn assemble(
     words: &Vocabulary,

@@ -11,9 +11,9 @@
 
 use cedar_policy_core::ast::{EntityType, EntityUID};
 
+use super::action_set::ActionSet;
 use super::fact_values::{Accessor, Attribute, EntityKind, FactValue, FactView, StringSet};
 use super::possible_values::PossibleValues;
-use super::schema_action::ActionSet;
 use super::subjects::Subject;
 use super::wildcard::Wildcard;
 use crate::policy::Leaf;

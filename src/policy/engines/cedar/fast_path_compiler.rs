@@ -2,9 +2,9 @@
 
 use cedar_policy_core::ast::{BinaryOp, EntityUID, Expr, ExprKind, Literal, UnaryOp, Var};
 
+use super::action_set::ActionSet;
 use super::fact_values::{Attribute, EntityKind, look};
 use super::fast_path::{FastPath, MemberPath, Operand, SubjectTest};
-use super::schema_action::ActionSet;
 use super::vocabulary::Vocabulary;
 use super::wildcard::Wildcard;
 

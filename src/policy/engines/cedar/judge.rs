@@ -9,20 +9,24 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
-use cedar_policy_core::ast::{Effect, Entity, EntityUIDEntry, Literal, Request, Value, ValueKind};
+use cedar_policy_core::ast::{
+    Effect, Entity, EntityUIDEntry, Literal, PartialValue, Request, Value, ValueKind,
+};
 use cedar_policy_core::entities::{Entities, NoEntitiesSchema, TCComputation};
 use cedar_policy_core::evaluator::Evaluator;
 use cedar_policy_core::extensions::Extensions;
 
+use super::engine::{CedarEngine, NAME};
 use super::entities::{principal_entities, resource_entities};
 use super::fact_values::{ContextFacts, FactView};
 use super::inspect::FactNeeds;
+use super::possible_values::PossibleValues;
 use super::rules::CompiledRule;
 use super::schema_action::SchemaAction;
 use super::subjects::Subject;
 use super::typed::RecordReads;
 use super::vocabulary::Vocabulary;
-use super::{CedarEngine, NAME, arguments, context, typed};
+use super::{arguments, placeholder, typed};
 use crate::policy::leaves::Leaves;
 use crate::policy::{
     EngineFault, Facts, FaultKind, Obligation, Reason, Resource, TypeMismatch, Verdict,
@@ -87,7 +91,7 @@ impl CedarEngine {
         let arguments = arguments.map(|arguments| (view.verb, arguments));
         let [principal, action, resource] = [&view.principal.uid, action, &view.resource.uid]
             .map(|uid| EntityUIDEntry::known(uid.clone(), None));
-        context::context(
+        placeholder::context(
             words,
             self.idle,
             &facts.action,
@@ -205,7 +209,7 @@ pub(super) fn no_action() -> EngineFault {
 }
 
 /// A rule failed.
-pub(super) fn failed(rule: &CompiledRule, problem: impl Display) -> EngineFault {
+fn failed(rule: &CompiledRule, problem: impl Display) -> EngineFault {
     EngineFault {
         engine: NAME,
         kind: FaultKind::Evaluation,
@@ -314,6 +318,19 @@ fn satisfied(evaluator: &Evaluator<'_>, rule: &CompiledRule) -> Result<bool, Eng
             ..
         }) => Ok(value),
         Ok(_) => Err(failed(rule, "the condition is not a boolean")),
+        Err(error) => Err(failed(rule, error)),
+    }
+}
+
+/// What a rule may come to where the context is open.
+pub(super) fn outcomes(
+    evaluator: &Evaluator<'_>,
+    rule: &CompiledRule,
+) -> Result<PossibleValues, EngineFault> {
+    match evaluator.partial_interpret(&rule.condition, &rule.slots) {
+        Ok(PartialValue::Value(value)) => Ok(PossibleValues::of_value(&value)),
+        Ok(PartialValue::Residual(rest)) => Ok(PossibleValues::of(&rest)),
+        // It fails whatever the context is, so every use is denied by a fault.
         Err(error) => Err(failed(rule, error)),
     }
 }

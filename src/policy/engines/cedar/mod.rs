@@ -4,6 +4,7 @@
 //! names. A request is made of Cedar values by our own bridge; no JSON is ever given to Cedar, whose
 //! reader would turn an agent's `{"__entity": …}` into an entity. Any failure denies.
 
+mod action_set;
 mod annotations;
 mod argument_schema;
 mod arguments;
@@ -12,6 +13,7 @@ mod check;
 mod compile;
 mod context;
 mod dedupe_diagnostics;
+mod engine;
 mod entities;
 mod exposed;
 mod fact_values;
@@ -35,6 +37,7 @@ mod subjects;
 #[cfg(test)]
 mod tests;
 mod trace;
+mod traced_policies;
 mod trees;
 mod typed;
 mod value;
@@ -43,84 +46,26 @@ mod vocabulary;
 mod wildcard;
 
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use miette::Severity;
 
+pub use engine::Cedar;
 pub use inspect::children;
 pub use nesting::comments;
 pub use subjects::ToolGroups;
 pub use trees::{PolicyTree, read_trees, schema_text};
 pub use vocabulary::BASE_SCHEMA;
 
-use self::inspect::FactNeeds;
-use self::placeholder::PlaceholderContext;
-use self::rules::RuleSet;
-use self::trace::Tracer;
+use self::engine::{CedarEngine, NAME};
 use self::vocabulary::Vocabulary;
 use super::super::{
     ActionName, CheckedPolicies, CompiledPolicies, EngineFault, EngineKind, EngineName, Facts,
-    ListDependency, ListFacts, Lock, Mutant, PartialDecision, PartialRequest, PolicyErrors,
+    ListDependency, ListFacts, Mutant, PartialDecision, PartialRequest, PolicyErrors,
     PolicyOutline, PolicyProblem, PolicySource, RequiredDetectors, Resource, RuleEngine, Trace,
     Verdict, Visibility, WarningMode,
 };
 use super::stack::on_big_stack;
-
-const NAME: EngineName = EngineName("cedar");
-
-/// How Cedar sources are compiled.
-#[derive(Debug, Default)]
-pub struct Cedar {
-    pub groups: ToolGroups,
-    /// Tools whose arguments have types.
-    pub lock: Arc<Lock>,
-    pub warnings: WarningMode,
-    /// What need not be checked again.
-    pub checked: Vec<CheckedPolicies>,
-}
-
-/// Compiled Cedar policies.
-struct CedarEngine {
-    words: Arc<Vocabulary>,
-    groups: ToolGroups,
-    lock: Arc<Lock>,
-    rules: RuleSet,
-    /// In the order of [`ListDependency::LISTS`].
-    lists_by: [ListDependency; 3],
-    looks_for: RequiredDetectors,
-    idle: &'static PlaceholderContext,
-    checked: CheckedPolicies,
-    /// What the rules were compiled from.
-    sources: Vec<PolicySource>,
-    /// Made for the first trace.
-    tracer: OnceLock<Tracer>,
-}
-
-impl CedarEngine {
-    fn new(
-        words: Arc<Vocabulary>,
-        of: &Cedar,
-        rules: RuleSet,
-        sources: &[PolicySource],
-        checked: CheckedPolicies,
-    ) -> Result<Self, String> {
-        Ok(Self {
-            words,
-            groups: of.groups.clone(),
-            lock: Arc::clone(&of.lock),
-            lists_by: ListDependency::LISTS.map(|list| rules.lists_by(list)),
-            looks_for: RequiredDetectors {
-                secrets: rules.needs().has(FactNeeds::SECRETS),
-                flags: rules.needs().has(FactNeeds::FLAGS),
-            },
-            rules,
-            idle: PlaceholderContext::get()?,
-            checked,
-            sources: sources.to_vec(),
-            tracer: OnceLock::new(),
-        })
-    }
-}
 
 impl EngineKind for Cedar {
     fn name(&self) -> EngineName {
@@ -208,12 +153,6 @@ impl RuleEngine for CedarEngine {
         let all = ListDependency::LISTS.into_iter().zip(self.lists_by);
         let mut by = all.filter_map(|(of, by)| (of == list).then_some(by));
         by.next().unwrap_or(ListDependency::Moment)
-    }
-}
-
-impl std::fmt::Debug for CedarEngine {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CedarEngine").finish_non_exhaustive()
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use cedar_policy_core::parser::{Node, cst};
 use cedar_policy_core::validator::ValidatorActionId;
 
-use super::CedarEngine;
+use super::engine::CedarEngine;
 use super::outline::{effect, policies, span};
 use super::schema_action::SchemaAction;
 use super::vocabulary::Vocabulary;

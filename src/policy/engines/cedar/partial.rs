@@ -15,6 +15,7 @@ use cedar_policy_core::evaluator::{EvaluationError, Evaluator};
 use cedar_policy_core::extensions::Extensions;
 use cedar_policy_core::pst::SmolStr;
 
+use super::engine::CedarEngine;
 use super::entities::{principal_entities, resource_entities};
 use super::inspect::FactNeeds;
 use super::judge::with_entities;
@@ -24,7 +25,7 @@ use super::schema_action::SchemaAction;
 use super::subjects::Subject;
 use super::typed::{self, RecordReads};
 use super::value::{datetime, literal, strings};
-use super::{CedarEngine, arguments, context};
+use super::{arguments, context};
 use crate::policy::leaves::Leaves;
 use crate::policy::{
     ActionName, ClientFacts, EngineFault, PartialDecision, PartialRequest, SessionState, Tristate,

@@ -1,4 +1,4 @@
-//! Contexts for rules that look at none, and the proof that the schema accepts ours.
+//! The context of each message, that of rules that look at none, and the proof that the schema accepts ours.
 
 use std::net::Ipv4Addr;
 use std::sync::LazyLock;
@@ -13,6 +13,11 @@ use super::vocabulary::{Vocabulary, uid};
 use crate::policy::{
     Action, ActionName, Consent, Environment, Nothing, Principal, Resource, Server, SessionState,
 };
+
+/// A context that Cedar has no value for, or that the schema refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the context does not fit")]
+pub(super) struct ContextEncodingError;
 
 /// A placeholder for unread context. There is one only if the schema accepts every shape that a
 /// context of ours can have.
@@ -83,6 +88,38 @@ impl PlaceholderContext {
                 .collect(),
         })
     }
+}
+
+/// The context of one message.
+///
+/// It is checked against the schema each time (decision 4), which costs several times the rest of a
+/// decision; so it is made only for rules that look into it and are not plain (`glance.rs`).
+pub(super) fn context(
+    words: &Vocabulary,
+    idle: &PlaceholderContext,
+    action: &Action<'_>,
+    env: &Environment<'_>,
+    needs: FactNeeds,
+    arguments: Option<(SchemaAction, Value)>,
+) -> Result<Context, ContextEncodingError> {
+    if !needs.has(FactNeeds::CONTEXT) {
+        return idle.context(action.name()).ok_or(ContextEncodingError);
+    }
+    let env = if needs.has(FactNeeds::ENV) {
+        env_value(env, needs)
+    } else {
+        Some(idle.env.clone())
+    };
+    // Without the arguments, the call of a tool has the context of any.
+    let verb = arguments
+        .as_ref()
+        .map_or(SchemaAction::Named(action.name()), |(verb, _)| *verb);
+    let arguments = arguments.map(|(_, arguments)| arguments);
+    // Every shape of a context was checked when the process began (see `idle`), so this can only
+    // find a defect of ours; a gate pays the microseconds.
+    env.map(|env| assemble(words, action, env, needs, arguments))
+        .filter(|context| check(words, verb, context).is_ok())
+        .ok_or(ContextEncodingError)
 }
 
 pub(super) fn check(

@@ -7,13 +7,14 @@ use cedar_policy::{ActionConstraint, EntityUid, Policy, PrincipalConstraint, Res
 use cedar_policy_core::ast::{self, EntityUID};
 use cedar_policy_core::parser::Loc;
 
+use super::action_set::ActionSet;
 use super::annotations::Annotations;
 use super::fast_path::FastPath;
 use super::hints;
 use super::inspect::{self, ConditionFaultKind, FactNeeds, Inspection};
 use super::rebalance::{balanced, without_places};
 use super::rules::{CompiledRule, ScopeKey};
-use super::schema_action::{ActionSet, SchemaAction};
+use super::schema_action::SchemaAction;
 use super::vocabulary::Vocabulary;
 use crate::policy::{PolicyEntry, PolicyId, PolicyOrigin, PolicyProblem, PolicySource, Reason};
 

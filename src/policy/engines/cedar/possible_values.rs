@@ -1,29 +1,12 @@
 //! What a condition may still come to when the context is open.
 
-use cedar_policy_core::ast::{Expr, ExprKind, Literal, PartialValue, UnaryOp, Value, ValueKind};
-use cedar_policy_core::evaluator::Evaluator;
-
-use super::judge::failed;
-use super::rules::CompiledRule;
-use crate::policy::EngineFault;
+use cedar_policy_core::ast::{Expr, ExprKind, Literal, UnaryOp, Value, ValueKind};
 
 /// What an evaluation may still come to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PossibleValues {
     pub(super) truth: bool,
     pub(super) falsehood: bool,
-}
-
-pub(super) fn outcomes(
-    evaluator: &Evaluator<'_>,
-    rule: &CompiledRule,
-) -> Result<PossibleValues, EngineFault> {
-    match evaluator.partial_interpret(&rule.condition, &rule.slots) {
-        Ok(PartialValue::Value(value)) => Ok(PossibleValues::of_value(&value)),
-        Ok(PartialValue::Residual(rest)) => Ok(PossibleValues::of(&rest)),
-        // It fails whatever the context is, so every use is denied by a fault.
-        Err(error) => Err(failed(rule, error)),
-    }
 }
 
 impl PossibleValues {

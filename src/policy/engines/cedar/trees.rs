@@ -6,8 +6,9 @@ use cedar_policy::Effect;
 use cedar_policy_core::ast::{self, Expr};
 use cedar_policy_core::parser::Loc;
 
+use super::action_set::ActionSet;
 use super::policy_draft::{PolicyDraft, verbs};
-use super::schema_action::{ActionSet, SchemaAction};
+use super::schema_action::SchemaAction;
 use super::vocabulary::Vocabulary;
 use super::{BASE_SCHEMA, argument_schema, compile, fault, on_big_stack};
 use crate::policy::{

@@ -13,16 +13,17 @@ use cedar_policy_core::entities::Entities;
 use cedar_policy_core::evaluator::Evaluator;
 use cedar_policy_core::extensions::Extensions;
 
+use super::engine::CedarEngine;
 use super::entities::{principal_entities, resource_entities};
 use super::fact_values::{ContextFacts, FactView};
 use super::inspect::FactNeeds;
-use super::judge::{no_action, unsayable, with_actions, with_entities};
+use super::judge::{no_action, outcomes, unsayable, with_actions, with_entities};
 use super::partial::open_but_for_held;
-use super::possible_values::{PossibleValues, outcomes};
+use super::placeholder;
+use super::possible_values::PossibleValues;
 use super::rules::CompiledRule;
 use super::schema_action::SchemaAction;
 use super::subjects::Subject;
-use super::{CedarEngine, context};
 use crate::policy::leaves::Leaves;
 use crate::policy::{
     Action, ActionName, EngineFault, ListFacts, Resource, SessionState, UseTime, Visibility,
@@ -228,7 +229,8 @@ impl CedarEngine {
         question: &VisibilityQuery<'_, '_>,
     ) -> Result<SharedContext, EngineFault> {
         let (words, facts, needs) = (&*self.words, viewer.facts, self.rules.needs());
-        let context = |action| context::context(words, self.idle, &action, &facts.env, needs, None);
+        let context =
+            |action| placeholder::context(words, self.idle, &action, &facts.env, needs, None);
         let context = question.listing.map(context).transpose();
         let (base, actions) = with_actions(words, SchemaAction::Named(question.action), needs);
         let principal = principal_entities(words, &viewer.subject, facts.principal, needs);

@@ -4,7 +4,7 @@ use toml::de::DeTable;
 
 use super::super::is_cel;
 use super::file::{CODE, actions};
-use crate::policy::engines::open_rules::OpenRule;
+use crate::policy::engines::open_rule::OpenRule;
 use crate::policy::table::TomlTable;
 use crate::policy::{ActionName, PolicySource, RuleEffect};
 

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use super::node::{DocumentEncodingError, DocumentNode};
 use super::numbers::number;
-use super::{DocumentEncodingError, DocumentNode};
 use crate::policy::{Arguments, Leaf};
 
 /// The `arguments` object as it was sent.

@@ -6,51 +6,23 @@
 
 mod arguments;
 mod known_names;
+mod node;
 mod numbers;
 mod parts;
 mod samples;
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
-
 pub(super) use self::known_names::KnownNames;
+pub(super) use self::node::{DocumentEncodingError, DocumentNode, Object};
 pub(super) use self::samples::samples;
 
+use self::node::{object, text, texts};
 use self::parts::{context, principal, resource};
 use super::cedar::ToolGroups;
 use crate::policy::{
     Action, ActionName, EngineFault, Facts, ListFacts, Resource, Verdict, Visibility,
 };
-
-/// A JSON value, with integers apart from other numbers.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum DocumentNode<'a> {
-    Null,
-    Bool(bool),
-    Integer(i64),
-    Number(f64),
-    Text(Cow<'a, str>),
-    List(Vec<DocumentNode<'a>>),
-    Object(Object<'a>),
-}
-
-/// Members in the order of their names.
-pub(super) type Object<'a> = BTreeMap<Cow<'a, str>, DocumentNode<'a>>;
-
-/// Some fact has no faithful form.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum DocumentEncodingError {
-    #[error("a time is beyond the years that can be written")]
-    Time,
-    #[error("the argument `{0}` is a number that neither 64 bits nor 17 digits hold")]
-    Number(String),
-    #[error("two arguments have the pointer `{0}`")]
-    Repeated(String),
-    #[error("the arguments below `{0}` are of no shape")]
-    Shapeless(String),
-}
 
 /// The members of the document: `action`, `actionGroups`, `principal`, `resource`, `context`.
 pub(super) fn of<'a>(
@@ -123,19 +95,4 @@ pub(super) const fn action_groups(name: ActionName) -> &'static [&'static str] {
         }
         ActionName::ReceiveResult => &["any"],
     }
-}
-
-fn object<'a>(members: impl IntoIterator<Item = (&'static str, DocumentNode<'a>)>) -> Object<'a> {
-    members
-        .into_iter()
-        .map(|(key, value)| (Cow::Borrowed(key), value))
-        .collect()
-}
-
-fn text(text: &str) -> DocumentNode<'_> {
-    DocumentNode::Text(Cow::Borrowed(text))
-}
-
-fn texts<T: AsRef<str>>(items: &[T]) -> DocumentNode<'_> {
-    DocumentNode::List(items.iter().map(|item| text(item.as_ref())).collect())
 }

@@ -1,6 +1,6 @@
 //! A JSON number as what most readers take it for, or nothing.
 
-use super::DocumentNode;
+use super::node::DocumentNode;
 use crate::policy::numbers::Exact;
 
 /// Digits that every double can be told by.

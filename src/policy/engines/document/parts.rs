@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::super::cedar::ToolGroups;
 use super::arguments;
-use super::{DocumentEncodingError, DocumentNode, Object, object, text, texts};
+use super::node::{DocumentEncodingError, DocumentNode, Object, object, text, texts};
 use crate::policy::{
     Action, Agent, Client, Consent, Environment, Permissions, Pin, Principal, Prompt, Resource,
     ResourceFacts, Server, SessionState, Targets, Tool,

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use regorus::Engine;
 
+use super::evaluation::{ENTRY, evaluated, object, told};
 use super::functions::{self, RejectedCall, Segment};
 use super::limits;
 use super::tokens::{RegoToken, TokenKind, tokens};
-use super::{ENTRY, evaluated, object, told};
 use crate::policy::engines::document;
 use crate::policy::{
     PolicyEntry, PolicyErrors, PolicyId, PolicyOrigin, PolicyProblem, PolicySource, Reason,

@@ -6,6 +6,7 @@
 
 mod answer;
 mod compile;
+mod evaluation;
 mod functions;
 mod limits;
 mod open_rules;
@@ -14,17 +15,15 @@ mod removed_rules;
 mod tests;
 mod tokens;
 
-use std::collections::BTreeMap;
-use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::Duration;
 
 use regorus::Engine;
-use regorus::utils::limits::ExecutionTimerConfig;
 
 use self::compile::ReasonIds;
+use self::evaluation::{ENTRY, evaluated, object};
 use super::cedar::ToolGroups;
-use super::document::{self, DocumentNode};
+use super::document;
 use super::is_rego;
 use super::stack::on_big_stack;
 use crate::policy::{
@@ -37,15 +36,9 @@ pub(super) use open_rules::open_permits;
 
 const NAME: EngineName = EngineName("rego");
 
-/// The rule that is asked.
-const ENTRY: &str = "data.mcp.decision";
-
 /// How long one evaluation may take. Only a program that runs away comes near it:
 /// ordinary rules take some ten microseconds, and a busy machine must not make them faults.
 const LIMIT: Duration = Duration::from_millis(250);
-
-/// Steps of an evaluation between two looks at the time.
-const INTERVAL: NonZeroU32 = NonZeroU32::MIN.saturating_add(63);
 
 /// A machine that runs tests may be busy for longer than [`LIMIT`] in the middle of any evaluation.
 #[cfg(test)]
@@ -161,69 +154,11 @@ fn asked<'a>(
     members.map_err(|error| fault(FaultKind::Facts, &error.to_string()))
 }
 
-/// What a rule says of an input; undefined where it says nothing.
-fn evaluated(
-    engine: &Engine,
-    rule: &str,
-    input: regorus::Value,
-    limit: Duration,
-) -> Result<regorus::Value, String> {
-    let mut engine = engine.clone();
-    engine.set_execution_timer_config(ExecutionTimerConfig {
-        limit,
-        check_interval: INTERVAL,
-    });
-    engine.set_input(input);
-    let answer = engine.eval_rule(rule.to_owned());
-    answer.map_err(|error| told(&error.to_string()))
-}
-
-/// regorus draws a picture around its message; a record wants the message.
-fn told(problem: &str) -> String {
-    const MOST: usize = 300;
-    let place = problem.lines().find_map(|line| line.strip_prefix("--> "));
-    let message = problem
-        .rsplit("error: ")
-        .next()
-        .unwrap_or(problem)
-        .lines()
-        .next();
-    let told = match (place, message) {
-        (Some(place), Some(message)) => format!("{place}: {message}"),
-        (None, Some(message)) => message.to_owned(),
-        (_, None) => problem.to_owned(),
-    };
-    told.chars().take(MOST).collect()
-}
-
 fn fault(kind: FaultKind, problem: &str) -> EngineFault {
     EngineFault {
         engine: NAME,
         kind,
         policy: None,
         problem: problem.to_owned(),
-    }
-}
-
-/// The document as a value of Rego.
-fn object(members: document::Object<'_>) -> regorus::Value {
-    let members: BTreeMap<regorus::Value, regorus::Value> = members
-        .into_iter()
-        .map(|(key, node)| (regorus::Value::from(&*key), value(node)))
-        .collect();
-    regorus::Value::from(members)
-}
-
-fn value(node: DocumentNode<'_>) -> regorus::Value {
-    match node {
-        DocumentNode::Null => regorus::Value::Null,
-        DocumentNode::Bool(value) => regorus::Value::from(value),
-        DocumentNode::Integer(value) => regorus::Value::from(value),
-        DocumentNode::Number(value) => regorus::Value::from(value),
-        DocumentNode::Text(text) => regorus::Value::from(&*text),
-        DocumentNode::List(items) => {
-            regorus::Value::from(items.into_iter().map(value).collect::<Vec<_>>())
-        }
-        DocumentNode::Object(members) => object(members),
     }
 }

@@ -6,7 +6,7 @@ use super::super::is_rego;
 use super::functions::{Segment, segments};
 use super::tokens::{RegoToken, TokenKind, tokens};
 use crate::policy::PolicySource;
-use crate::policy::engines::open_rules::OpenRule;
+use crate::policy::engines::open_rule::OpenRule;
 
 /// One value of a rule, and on which condition it is that.
 struct Clause<'t> {

@@ -1,6 +1,7 @@
 use std::fmt::Write as _;
 
 use super::super::super::fixture::{World, check_lists_only_a, told as outcome, tool};
+use super::evaluation::told;
 use super::*;
 use crate::policy::{Decision, DenialCause, Leaf, OnDeny, PolicyId, PolicySnapshot};
 

@@ -17,10 +17,10 @@ use crate::outward::{
 use super::super::connections::{Asking, Connections};
 use super::super::settings::{HttpClientError, HttpSettings};
 use super::super::tls::client_tls;
-use super::exchange::json;
 use super::fault::{Of, TokenFault};
 use super::places::{appended, pointer, resource_of, well_known};
 use super::read;
+use super::read::json;
 use super::settings::{ClientAuth, ClientCredentials, TokenServer};
 
 /// Bytes of a metadata document.

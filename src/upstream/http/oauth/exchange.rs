@@ -10,7 +10,6 @@ use url::form_urlencoded::Serializer;
 
 use crate::outward::HttpResponse;
 use crate::secret;
-use crate::wire::Document;
 
 use super::super::conceal::Conceal;
 use super::super::connections::Connections;
@@ -135,7 +134,7 @@ impl Exchange {
 fn granted(answer: &HttpResponse) -> Result<Granted, TokenFault> {
     let of = Of::Endpoint;
     let unfit = |what| TokenFault::Unfit { of, what };
-    let read = json(answer);
+    let read = read::json(answer);
     if answer.status != 200 {
         let named = read.as_ref().and_then(|read| read::error(read.root()));
         return Err(match (named, answer.status) {
@@ -150,10 +149,6 @@ fn granted(answer: &HttpResponse) -> Result<Granted, TokenFault> {
         token: SecretString::from(&*token),
         lifetime,
     })
-}
-
-pub(super) fn json(answer: &HttpResponse) -> Option<Document> {
-    answer.is_json().then(|| read::object(&answer.body))?
 }
 
 #[cfg(test)]

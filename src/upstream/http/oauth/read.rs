@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use url::Url;
 
+use crate::outward::HttpResponse;
 use crate::wire::{Document, Limits, Value};
 
 use super::places::{client_auth, is_within};
@@ -13,6 +14,10 @@ use super::settings::ClientAuth;
 
 /// A lifetime that is longer is as good as none: the token is used until it is refused.
 const LONGEST: Duration = Duration::from_hours(24 * 365);
+
+pub(super) fn json(answer: &HttpResponse) -> Option<Document> {
+    answer.is_json().then(|| object(&answer.body))?
+}
 
 /// As strictly as messages: two readers see one token.
 pub(super) fn object(body: &[u8]) -> Option<Document> {

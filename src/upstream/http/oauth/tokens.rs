@@ -9,9 +9,9 @@ use crate::clock::Clock;
 use crate::secret;
 use crate::upstream::{Backoff, Delays};
 
+use super::super::bearer::{Shown, bearer};
 use super::super::conceal::Conceal;
 use super::super::connections::Connections;
-use super::super::credential::{Shown, bearer};
 use super::super::failure::Failure;
 use super::super::settings::{HttpClientError, HttpSettings};
 use super::exchange::{Exchange, Granted};

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use miette::{GraphicalReportHandler, GraphicalTheme};
 
 use super::*;
+use crate::policy::Lock;
 use crate::policy::fixture::World;
 
 #[test]

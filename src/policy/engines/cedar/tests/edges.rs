@@ -2,9 +2,10 @@
 
 use cedar_policy_core::ast::Expr;
 
-use super::super::context::ContextEncodingError;
 use super::super::fact_values::{ContextFacts, FactView};
 use super::super::fast_path::FastPath;
+use super::super::inspect::FactNeeds;
+use super::super::placeholder::{ContextEncodingError, PlaceholderContext};
 use super::super::possible_values::PossibleValues;
 use super::super::rules::RuleSet;
 use super::super::schema_action::{CallIndex, SchemaAction};

@@ -195,7 +195,7 @@ pub(super) fn whole_request_in(
     let principal = Subject::of_principal(words, facts.principal);
     let resource = Subject::of_resource(words, groups, facts.env.server, facts.resource);
     let known = |uid: &ast::EntityUID| ast::EntityUIDEntry::known(uid.clone(), None);
-    let context = context::context(
+    let context = placeholder::context(
         words,
         PlaceholderContext::get().unwrap(),
         &facts.action,

@@ -11,7 +11,7 @@ use super::*;
 use crate::policy::fixture::{World, tool};
 use crate::policy::leaves::Leaves;
 use crate::policy::{
-    Arguments, ClientFacts, DefinitionFingerprint, Leaf, ListFacts, LockedTool, Member,
+    Arguments, ClientFacts, DefinitionFingerprint, Leaf, ListFacts, Lock, LockedTool, Member,
     MismatchKind, PolicyOrigin, Presence, Principal, RecordShape, Resource, Scalar, Tristate,
     UseTime, ValueShape,
 };

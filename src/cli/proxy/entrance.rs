@@ -1,0 +1,84 @@
+//! Where agents come from.
+
+use std::sync::Arc;
+
+use tracing::error;
+
+use crate::agent::http::{Connections, Listener};
+use crate::config::{Config, Listen};
+use crate::gate::Gate;
+use crate::identity::Authenticate;
+use crate::memory::Memory;
+use crate::session::Session;
+
+use super::super::exit::Exit;
+use super::isolated::{self, Placed, PlacedEvents};
+use super::parts::session;
+use super::pulse::Serves;
+use super::servers::Upstreams;
+use super::start_failures::{broken, invalid};
+use super::{network, reading};
+
+/// Where agents come from, opened.
+pub(super) enum Entrance {
+    Stdio(Box<(Session, Placed, PlacedEvents)>),
+    Http {
+        listener: Box<Listener>,
+        path: String,
+        authenticate: Arc<dyn Authenticate>,
+    },
+}
+
+impl Entrance {
+    /// For how many it is, who tells them apart, and the connections that they have.
+    pub(super) fn serves(&self) -> (Serves, Option<Arc<dyn Authenticate>>, Option<Connections>) {
+        match self {
+            Self::Stdio(_) => (Serves::One, None, None),
+            Self::Http {
+                listener,
+                authenticate,
+                ..
+            } => (
+                Serves::Many,
+                Some(Arc::clone(authenticate)),
+                Some(listener.connections()),
+            ),
+        }
+    }
+}
+
+/// Opens the way by which agents come.
+pub(super) async fn enter(
+    config: &Config,
+    gate: &Gate,
+    upstreams: &Upstreams,
+    isolated: Option<&Upstreams>,
+    memory: &Memory,
+) -> Result<Entrance, Exit> {
+    let upstream = &config.upstream.name;
+    match &config.listen {
+        Listen::Stdio => {
+            let session = session(upstream, "stdio", gate).ok_or(Exit::Unrecoverable)?;
+            let session = reading::of_process(session, &config.ratchet);
+            session.described_by(gate.policies().labels());
+            let (server, events) =
+                isolated::connect(upstreams, isolated, memory).map_err(|cause| {
+                    error!("{cause}");
+                    Exit::Unrecoverable
+                })?;
+            Ok(Entrance::Stdio(Box::new((session, server, events))))
+        }
+        Listen::Http(listen) => {
+            let authenticate = network::authenticate(listen).map_err(|cause| invalid(&cause))?;
+            let settings = network::listener(config, listen, memory);
+            let what = format!("cannot listen at {} (`[listen]`)", settings.listen);
+            let listener = Listener::bind(settings).await;
+            let listener = listener.map_err(|cause| broken(&what, &cause))?;
+            Ok(Entrance::Http {
+                listener: Box::new(listener),
+                path: listen.path.clone(),
+                authenticate,
+            })
+        }
+    }
+}

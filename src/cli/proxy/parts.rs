@@ -1,0 +1,94 @@
+//! What every conversation of a gate shares.
+
+use std::sync::Arc;
+
+use tracing::error;
+
+use crate::admin::Metrics;
+use crate::audit::Audit;
+use crate::bridge::{self, Bridge};
+use crate::clock::Clock;
+use crate::gate::Gate;
+use crate::memory::Memory;
+use crate::policy;
+use crate::session::{Place, Session, SessionId};
+use crate::shutdown::Shutdown;
+
+use super::conversations::Conversations;
+use super::reading::Names;
+use super::restart::Restart;
+use super::servers::Upstreams;
+use super::trials::{Trials, Tried};
+
+/// What every conversation of a gate shares.
+#[derive(Debug, Clone)]
+pub(super) struct Parts {
+    pub(super) gate: Arc<Gate>,
+    pub(super) audit: Audit,
+    pub(super) upstreams: Upstreams,
+    /// How isolated servers are reached, if sessions may come to need one.
+    pub(super) isolated: Option<Upstreams>,
+    pub(super) conversations: Conversations,
+    /// What the gate has found out by itself of whether the server can serve.
+    pub(super) trials: Trials,
+    /// The same of the isolated one.
+    pub(super) isolated_trials: Trials,
+    /// Counts, if somebody may look.
+    pub(super) metrics: Option<Arc<Metrics>>,
+    /// The name of the protected server.
+    pub(super) upstream: String,
+    pub(super) shutdown: Shutdown,
+    /// What stands before agents whose server may speak another revision, if anything may.
+    pub(super) bridging: Option<bridge::Settings>,
+    /// Whether somebody is to name the sessions of agents.
+    pub(super) names: Names,
+    /// What of the configuration is not in force.
+    pub(super) restart: Restart,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) memory: Memory,
+}
+
+impl Parts {
+    /// The server of sessions that begin.
+    pub(super) fn open_server(&self) -> Tried {
+        Tried {
+            upstreams: self.upstreams.clone(),
+            trials: self.trials.clone(),
+            place: Place::Open,
+        }
+    }
+
+    /// The one that they may move to.
+    pub(super) fn isolated_server(&self) -> Option<Tried> {
+        let isolated = self.isolated.clone();
+        isolated.map(|upstreams| Tried {
+            upstreams,
+            trials: self.isolated_trials.clone(),
+            place: Place::Isolated,
+        })
+    }
+
+    /// A bridge for one conversation.
+    pub(super) fn bridge(&self) -> Option<Bridge> {
+        let mut settings = self.bridging.clone()?;
+        if let Some(terms) = self.gate.policies().terms() {
+            settings = settings.under(terms);
+        }
+        Some(Bridge::new(settings, Arc::clone(&self.clock)))
+    }
+}
+
+pub(super) fn session(upstream: &str, transport: &'static str, gate: &Gate) -> Option<Session> {
+    let mut bits = [0; 16];
+    if getrandom::fill(&mut bits).is_err() {
+        error!("the operating system gives no random numbers");
+        return None;
+    }
+    let server = policy::Server {
+        name: upstream.to_owned(),
+        ..policy::Server::default()
+    };
+    let id = SessionId::from_random(u128::from_be_bytes(bits));
+    let session = Session::new(id, transport, server, gate.now_ms());
+    Some(session.reaching(gate.over_http()))
+}

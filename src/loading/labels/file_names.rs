@@ -1,0 +1,32 @@
+//! The files of labels, by their names.
+
+use std::path::Path;
+
+use super::super::lock;
+use crate::policy::PolicySource;
+
+pub(super) const AGENTS: &str = "agents.toml";
+pub(super) const TOOLS: &str = "tools.toml";
+pub(super) const ROOTS: &str = "roots.toml";
+pub(super) const RESOURCES: &str = "resources.toml";
+pub(super) const PROMPTS: &str = "prompts.toml";
+const ALL: [&str; 5] = [AGENTS, TOOLS, ROOTS, RESOURCES, PROMPTS];
+
+/// The code of every problem with labels.
+pub(super) const CODE: &str = "policy::labels";
+
+/// The lock of the tools among them.
+pub(in crate::loading) fn claims(path: &Path) -> bool {
+    path.file_name()
+        .is_some_and(|name| ALL.iter().any(|file| name == *file) || name == lock::FILE)
+}
+
+/// The file of labels that an author may have had in mind with a name in lower case.
+pub(in crate::loading) fn meant(name: &str) -> Option<&'static str> {
+    let near = |file: &&str| strsim::osa_distance(name, file) <= 1;
+    ALL.into_iter().chain([lock::FILE]).find(near)
+}
+
+pub(super) fn file_name(source: &PolicySource) -> &str {
+    source.name.rsplit(['/', '\\']).next().unwrap_or_default()
+}

@@ -1,0 +1,364 @@
+//! Files to policy snapshot.
+
+use std::sync::Arc;
+
+use super::directory::Directory;
+use super::engines::EngineKinds;
+use super::load_report::{self, LockState};
+use super::settings::{OtherMethods, Settings};
+use super::{labels, lock};
+use crate::policy::engines::allowlist::CompiledAllowlist;
+use crate::policy::engines::cedar::ToolGroups;
+use crate::policy::{
+    CheckedPolicies, ExposedActions, ExposedTools, Labels, Lock, Pinning, PolicyEntry,
+    PolicyErrors, PolicyProblem, PolicySnapshot, PolicySource,
+};
+
+/// A snapshot that is fit to be published, and what to say about it.
+#[derive(Debug)]
+pub struct LoadedPolicies {
+    pub snapshot: PolicySnapshot,
+    /// What an operator should know; nothing here refuses the policies.
+    pub notices: Vec<PolicyProblem>,
+    /// What is wrong with the shadow policy, which is then not asked.
+    pub shadow: Vec<PolicyProblem>,
+    pub surfaces: ExposedActions,
+}
+
+/// All there is, or all that is wrong with it, the shadow policy included.
+pub fn load(settings: &Settings) -> Result<LoadedPolicies, PolicyErrors> {
+    let mut loaded = compile(settings, read(settings), None)?;
+    match std::mem::take(&mut loaded.shadow) {
+        problems if problems.is_empty() => Ok(loaded),
+        problems => Err(PolicyErrors::of(problems)),
+    }
+}
+
+/// Policies with their source texts, whether they load or not, for lints.
+#[derive(Debug)]
+pub struct PolicySurvey {
+    /// Files of policies.
+    pub policies: Vec<PolicySource>,
+    /// `agents.toml` and `tools.toml`.
+    pub labels: Vec<PolicySource>,
+    /// What those say, as far as they can be read.
+    pub said: Labels,
+    pub lock: Arc<Lock>,
+    pub loaded: Result<LoadedPolicies, PolicyErrors>,
+}
+
+/// Loads, and keeps what was read.
+pub fn survey(settings: &Settings) -> PolicySurvey {
+    let found = read(settings);
+    PolicySurvey {
+        policies: found.sources.clone(),
+        labels: found.labels.clone(),
+        said: labels::read(&found.labels, &mut Vec::new()).0,
+        lock: Arc::new(lock::read(&found.labels, &mut Vec::new())),
+        loaded: compile(settings, found, None),
+    }
+}
+
+/// The same, with texts changed between reading and compiling: for tests of tests.
+pub fn load_changed(
+    settings: &Settings,
+    change: impl FnOnce(&mut [PolicySource]),
+) -> Result<LoadedPolicies, PolicyErrors> {
+    let mut found = read(settings);
+    change(&mut found.sources);
+    compile(settings, found, None)
+}
+
+/// What `MANIFEST` has to say of the directory, which has to hold policies that are in order, and
+/// whatever it says now.
+///
+/// # Errors
+/// What is wrong with the policies.
+pub fn manifest(settings: &Settings) -> Result<String, PolicyErrors> {
+    let mut found = Directory::default();
+    if let Some(dir) = &settings.dir {
+        found.read(dir, &EngineKinds::default());
+    }
+    let text = found.listing();
+    compile(settings, found, None).map(|_| text)
+}
+
+/// Everything that lies in the directory, read whole.
+pub(super) fn read(settings: &Settings) -> Directory {
+    let mut found = Directory::default();
+    if let Some(dir) = &settings.dir {
+        found.read(dir, &EngineKinds::default());
+        found.check_manifest();
+    }
+    if let Some(dir) = &settings.shadow {
+        let mut shadow = Directory::default();
+        shadow.read(dir, &EngineKinds::default());
+        shadow.check_manifest();
+        found.shadow = Some(Box::new(shadow));
+    }
+    found
+}
+
+/// A shadow policy that is not valid is left out, and never keeps the policies themselves from being
+/// taken.
+///
+/// What was checked for `before`, which may be in force, is not checked again; the result is the
+/// same without it.
+pub(super) fn compile(
+    settings: &Settings,
+    mut found: Directory,
+    before: Option<&PolicySnapshot>,
+) -> Result<LoadedPolicies, PolicyErrors> {
+    let shadow = found.shadow.take();
+    let mut checked = before.map(PolicySnapshot::checked).unwrap_or_default();
+    let mut loaded = compile_one(settings, found, checked.clone())?;
+    let Some(shadow) = shadow else {
+        return Ok(loaded);
+    };
+    let settings = Settings {
+        dir: settings.shadow.clone(),
+        shadow: None,
+        ..settings.clone()
+    };
+    // A shadow policy is mostly what is in force and a little more, and later comes into force.
+    checked.extend(loaded.snapshot.checked());
+    let before = before.and_then(PolicySnapshot::shadow);
+    checked.extend(before.map(PolicySnapshot::checked).unwrap_or_default());
+    match compile_one(&settings, *shadow, checked) {
+        Ok(shadow) => loaded.snapshot = loaded.snapshot.with_shadow(shadow.snapshot),
+        Err(errors) => loaded.shadow = errors.problems,
+    }
+    Ok(loaded)
+}
+
+fn compile_one(
+    settings: &Settings,
+    mut found: Directory,
+    checked: Vec<CheckedPolicies>,
+) -> Result<LoadedPolicies, PolicyErrors> {
+    let mut labels = Labels::default();
+    let mut sources = vec![builtin(
+        "<core.cedar>",
+        include_str!("../policy/builtin/core.cedar"),
+    )];
+    sources.extend(settings.network.compiled());
+    let mut groups = ToolGroups::default();
+    let mut entities = None;
+    if let Some(names) = &settings.allow {
+        found
+            .notices
+            .extend(names.iter().filter_map(|name| doubt(name)));
+        let allowlist = CompiledAllowlist::of(names);
+        groups = allowlist.groups;
+        sources.push(allowlist.policy);
+        entities = Some(allowlist.entities);
+        if settings.dir.is_none() && settings.other_methods == OtherMethods::Allow {
+            sources.push(builtin(
+                "<base.cedar>",
+                include_str!("../policy/builtin/base.cedar"),
+            ));
+        }
+    }
+    let mut lock = Lock::default();
+    let mut lock_is = LockState::Whole;
+    if settings.dir.is_some() {
+        let sound = found.problems.len();
+        lock = lock::read(&found.labels, &mut found.problems);
+        if found.problems.len() > sound {
+            lock_is = LockState::Broken;
+        }
+        sources.append(&mut found.sources);
+        let (read, compiled) = labels::read(&found.labels, &mut found.problems);
+        labels = read;
+        sources.extend(compiled.sources);
+        groups.extend(compiled.groups);
+    }
+    labels.allowed = settings.allow.iter().flatten().cloned().collect();
+    labels.closed_from = settings.network.closed_from();
+    let lock = Arc::new(lock.with_mode(settings.lock));
+    if lock.pins() {
+        sources.push(builtin(
+            "<lock.cedar>",
+            include_str!("../policy/builtin/lock.cedar"),
+        ));
+    }
+    if lock.mode() == Pinning::Enforce {
+        sources.push(builtin(
+            "<approved.cedar>",
+            include_str!("../policy/builtin/approved.cedar"),
+        ));
+        if lock.words().is_some() {
+            sources.push(builtin(
+                "<approved-prompts.cedar>",
+                include_str!("../policy/builtin/approved-prompts.cedar"),
+            ));
+        }
+        found.notices.extend(nothing_approved(&lock));
+        let allowed = labels.allowed.iter();
+        found
+            .notices
+            .extend(allowed.filter_map(|name| unapproved(name, &lock)));
+    }
+    let kinds = EngineKinds::new(&groups, &lock, settings.warnings).after(checked);
+    let compiled = match load_report::compiled(&kinds, &sources, (&lock, lock_is)) {
+        Ok(compiled) if found.problems.is_empty() => compiled,
+        Ok(_) => {
+            return Err(PolicyErrors::of(found.problems));
+        }
+        Err(errors) => {
+            found.problems.extend(errors.problems);
+            return Err(PolicyErrors::of(found.problems));
+        }
+    };
+    let mut notices = found.notices;
+    if sources.iter().any(reads_typed_arguments) {
+        notices.extend(lock::notices(&lock, &found.labels));
+    }
+    notices.extend(compiled.notices);
+    notices.extend(empty_files(&sources, &compiled.policies));
+    notices.extend(nameless(&sources, &compiled.policies));
+    if compiled.surfaces.tools == ExposedTools::None {
+        notices.push(no_tools(settings));
+    }
+    sources.extend(entities);
+    sources.append(&mut found.labels);
+    let snapshot = PolicySnapshot::new(compiled.engines, sources, compiled.policies);
+    let mut snapshot = snapshot.with_labels(labels).with_lock(lock);
+    if let Some(dir) = &settings.dir {
+        snapshot = snapshot.in_directory(&dir.to_string_lossy());
+    }
+    if found.manifest.is_some() {
+        snapshot = snapshot.with_manifest();
+    }
+    Ok(LoadedPolicies {
+        snapshot,
+        notices,
+        shadow: Vec::new(),
+        surfaces: compiled.surfaces,
+    })
+}
+
+/// Whether a policy of the operator may read arguments by their types. Without one, no policy needs types.
+fn reads_typed_arguments(source: &PolicySource) -> bool {
+    let spaceless = |text: &str| text.split_whitespace().collect::<String>();
+    let is_own = !source.name.starts_with('<');
+    let reads = [
+        "context.arguments",
+        "contexthasarguments",
+        "context[\"arguments\"]",
+    ];
+    is_own && {
+        let text = spaceless(&source.text);
+        reads.iter().any(|words| text.contains(words))
+    }
+}
+
+fn builtin(name: &str, text: &str) -> PolicySource {
+    PolicySource {
+        name: name.into(),
+        text: text.into(),
+    }
+}
+
+/// Policies that are called by their line, which moves with every edit: tests, records and reviewers can
+/// hold on to a name. One remark for each file.
+fn nameless(
+    sources: &[PolicySource],
+    policies: &[PolicyEntry],
+) -> impl Iterator<Item = PolicyProblem> {
+    /// Policies of a file that are pointed at.
+    const SHOWN: usize = 8;
+    // A file of Rego is called by its place when an answer gives no reason.
+    let is_asked = |source: &&PolicySource| !source.name.ends_with(".rego");
+    sources.iter().filter(is_asked).filter_map(|source| {
+        let is_here = |policy: &&PolicyEntry| Arc::ptr_eq(&policy.origin.file, &source.name);
+        let here = policies.iter().filter(is_here);
+        let nameless: Vec<&PolicyEntry> = here.filter(|policy| !policy.is_named()).collect();
+        let first = nameless.first()?;
+        let message = format!(
+            "`{}` has {} without an `@id`, known by the line (`{}`)",
+            source.name,
+            counted(nameless.len()),
+            first.id
+        );
+        let problem = PolicyProblem::warning("policy::no_id", message).with_help(
+            "write `@id(\"what-it-does\")` above each: a line moves with every edit, and tests, records \
+             and reviews need a name that stays",
+        );
+        let shown = nameless.iter().take(SHOWN);
+        let places = shown.filter_map(|policy| {
+            let start = source.text.find(&*policy.text)?;
+            Some(start..start + policy.text.lines().next().map_or(0, str::len))
+        });
+        let problem = problem.in_source(source);
+        Some(places.fold(problem, |problem, place| problem.at(place, "no `@id`")))
+    })
+}
+
+fn counted(policies: usize) -> String {
+    match policies {
+        1 => "a policy".to_owned(),
+        some => format!("{some} policies"),
+    }
+}
+
+fn empty_files(
+    sources: &[PolicySource],
+    policies: &[PolicyEntry],
+) -> impl Iterator<Item = PolicyProblem> {
+    let empty = sources.iter().filter(|source| {
+        policies
+            .iter()
+            .all(|policy| !Arc::ptr_eq(&policy.origin.file, &source.name))
+    });
+    empty.map(|source| {
+        let message = format!("`{}` holds no policy: it permits nothing", source.name);
+        PolicyProblem::warning("policy::empty_file", message)
+    })
+}
+
+fn no_tools(settings: &Settings) -> PolicyProblem {
+    let why = match (&settings.allow, &settings.dir) {
+        (None, None) => "there is neither an allowlist nor a policy directory",
+        (Some(_), None) => "the allowlist is empty and there is no policy directory",
+        (_, Some(_)) => "no policy permits it",
+    };
+    PolicyProblem::warning("policy::no_tools", format!("no tool can be called: {why}"))
+}
+
+fn nothing_approved(lock: &Lock) -> Option<PolicyProblem> {
+    let message = "no tool can be called: the lock is enforced, and approves none";
+    let help = "`mcp-protector tools lock --config FILE` writes `tools.lock` beside the policies";
+    let approves_none = lock.tools().next().is_none();
+    approves_none.then(|| PolicyProblem::warning("policy::no_tools", message).with_help(help))
+}
+
+/// A name in the allowlist that the enforced lock closes.
+fn unapproved(name: &str, lock: &Lock) -> Option<PolicyProblem> {
+    if lock.tool(name).is_some() || lock.tools().next().is_none() {
+        return None;
+    }
+    let message = format!(
+        "`{}` in the allowlist cannot be called: the lock is enforced, and does not approve it",
+        name.escape_debug()
+    );
+    let help = "`mcp-protector tools approve --config FILE` adds it to `tools.lock`";
+    Some(PolicyProblem::warning("policy::allow", message).with_help(help))
+}
+
+/// A name in the allowlist that looks as if more was meant than the exact name.
+pub fn doubt(name: &str) -> Option<PolicyProblem> {
+    let why = if name.is_empty() {
+        "is empty"
+    } else if name.contains(['*', '?']) {
+        "holds a `*` or `?`, which stand for themselves: names are exact"
+    } else if name.trim() != name {
+        "begins or ends with white space, which counts: names are exact"
+    } else if name.chars().any(char::is_control) {
+        "holds a control character; no tool of that name can be called"
+    } else {
+        return None;
+    };
+    let message = format!("`{}` in the allowlist {why}", name.escape_debug());
+    Some(PolicyProblem::warning("policy::allow", message))
+}

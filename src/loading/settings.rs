@@ -1,0 +1,56 @@
+//! Where policies come from, and what happens when they change.
+
+use std::path::PathBuf;
+
+use super::network::EgressRules;
+use crate::policy::{Pinning, WarningMode};
+
+/// Where policies come from.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// Exact tool names. `None` and an empty list both permit no tool.
+    pub allow: Option<Vec<String>>,
+    /// Every file below it that some engine claims counts: `*.cedar`, `*.rego`, `*.cel.toml`.
+    pub dir: Option<PathBuf>,
+    /// A shadow policy for the next revision: its files count as those of `dir` do, and what they would
+    /// decide is recorded.
+    pub shadow: Option<PathBuf>,
+    pub other_methods: OtherMethods,
+    pub warnings: WarningMode,
+    /// What definitions of tools are held to.
+    pub lock: Pinning,
+    /// When the directory is read again.
+    pub reload: Reload,
+    /// What happens when it then lacks policies.
+    pub on_policy_removal: OnRemoval,
+    /// How far tools that connect may reach, by what the session has read.
+    pub network: EgressRules,
+}
+
+/// What an agent may do beside calling tools, where there is an allowlist and no directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OtherMethods {
+    #[default]
+    Allow,
+    Deny,
+}
+
+/// When policies are read again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reload {
+    /// After a change, and on request.
+    #[default]
+    Watch,
+    /// On request.
+    Off,
+}
+
+/// What happens when what changed lacks policies that are in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnRemoval {
+    /// The gate keeps the policies in force: a half-written file looks the same.
+    #[default]
+    Reject,
+    /// The gate applies the new policies.
+    Apply,
+}

@@ -1,0 +1,29 @@
+//! The texts that rules are compiled from.
+
+use std::sync::Arc;
+
+use super::decision::{PolicyId, PolicyOrigin};
+
+/// One text that rules were compiled from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicySource {
+    /// The path as the user would write it, or `<…>` for what is built in or compiled.
+    pub name: Arc<str>,
+    pub text: Arc<str>,
+}
+
+/// Where a policy's text stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyEntry {
+    pub id: PolicyId,
+    pub origin: PolicyOrigin,
+    /// The policy's own text, annotations included.
+    pub text: Arc<str>,
+}
+
+impl PolicyEntry {
+    /// One without a name of its own is called by its line, which any edit above it moves.
+    pub fn is_named(&self) -> bool {
+        self.id.as_str() != self.origin.to_string()
+    }
+}
