@@ -50,7 +50,7 @@ pub(super) type LastRecords = HashMap<String, u64>;
 const WRITE_MEMORY: &str = "256MB";
 
 /// What it may hold while its rows are read one after the other.
-pub(super) const READ_MEMORY: &str = "32MB";
+pub(super) const READ_MEMORY: &str = "24MB";
 
 /// The reason why a database cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -83,6 +83,8 @@ pub enum DatabaseError {
     /// What was written before is not there.
     #[error("it was removed or replaced")]
     Another,
+    #[error("the query needs too much memory: narrow it")]
+    TooLarge,
     #[error("{0}")]
     Failed(String),
 }

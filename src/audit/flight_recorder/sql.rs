@@ -1,22 +1,31 @@
 //! Questions in SQL.
 
+use std::cell::OnceCell;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use duckdb::arrow::array::{Array, ArrayRef, AsArray};
+use duckdb::arrow::array::{Array, ArrayRef, AsArray, StructArray};
 use duckdb::{Connection, Statement};
 
-use super::database::{DatabaseError, open_to_read};
+use super::database::{DatabaseError, READ_MEMORY, open_to_read};
 
-/// What a query may hold in memory, for its sorting and grouping.
+/// What a query that sorts or groups may hold in memory. Any other one has enough with what reading takes.
 const SORT_MEMORY: &str = "256MB";
 
 /// A database that is asked. A question can neither change it nor reach other files.
 #[derive(Debug)]
-pub struct SqlDatabase(Connection);
+pub struct SqlDatabase {
+    path: PathBuf,
+    connection: Connection,
+    with_more_memory: OnceCell<Connection>,
+}
 
 /// The rows of an answer, which the database gives as they are read.
-pub struct SqlRows<'d>(Statement<'d>);
+pub struct SqlRows<'d> {
+    statement: Statement<'d>,
+    /// Those that were read to see whether the database has enough memory.
+    first: Option<StructArray>,
+}
 
 impl fmt::Debug for SqlRows<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -28,7 +37,11 @@ impl SqlDatabase {
     /// # Errors
     /// It is no database, or another process writes it.
     pub fn open(path: &Path) -> Result<Self, DatabaseError> {
-        Ok(Self(open_to_read(path, SORT_MEMORY)?))
+        Ok(Self {
+            path: path.to_owned(),
+            connection: open_to_read(path, READ_MEMORY)?,
+            with_more_memory: OnceCell::new(),
+        })
     }
 
     /// The rows of a query, at most so many. Each value is a text.
@@ -57,16 +70,31 @@ impl SqlDatabase {
         let limit = limit.map_or_else(String::new, |limit| format!("LIMIT {limit}"));
         // The line feed ends a comment.
         let select = format!("SELECT {values} FROM (\n{query}\n) AS fr_result {limit}");
-        let mut statement = self.0.prepare(&select)?;
-        // Its iterator panics where `step` has an error.
-        let _ = statement.stream_arrow([]).map_err(too_large)?;
-        Ok(SqlRows(statement))
+        match SqlRows::of(&self.connection, &select) {
+            Err(DatabaseError::TooLarge) => {}
+            rows => return rows,
+        }
+        let connection = if let Some(connection) = self.with_more_memory.get() {
+            connection
+        } else {
+            let connection = open_to_read(&self.path, SORT_MEMORY)?;
+            self.with_more_memory.get_or_init(|| connection)
+        };
+        SqlRows::of(connection, &select)
     }
 }
 
-impl SqlRows<'_> {
+impl<'d> SqlRows<'d> {
+    fn of(connection: &'d Connection, select: &str) -> Result<Self, DatabaseError> {
+        let mut statement = connection.prepare(select)?;
+        // Its iterator panics where `step` has an error.
+        let _ = statement.stream_arrow([]).map_err(of_query)?;
+        let first = statement.step().map_err(of_query)?;
+        Ok(Self { statement, first })
+    }
+
     pub fn columns(&self) -> Vec<String> {
-        self.0.column_names()
+        self.statement.column_names()
     }
 
     /// The next rows. Absent values are empty.
@@ -74,7 +102,11 @@ impl SqlRows<'_> {
     /// # Errors
     /// They cannot be computed.
     pub fn next_rows(&mut self) -> Result<Option<Vec<Vec<String>>>, DatabaseError> {
-        let Some(rows) = self.0.step().map_err(too_large)? else {
+        let rows = match self.first.take() {
+            Some(first) => Some(first),
+            None => self.statement.step().map_err(of_query)?,
+        };
+        let Some(rows) = rows else {
             return Ok(None);
         };
         let row = |index| {
@@ -94,11 +126,13 @@ fn cell(cells: &ArrayRef, index: usize) -> String {
 }
 
 /// The database's own advice is a setting that is locked.
-fn too_large(error: duckdb::Error) -> DatabaseError {
+fn of_query(error: duckdb::Error) -> DatabaseError {
     let error = DatabaseError::from(error);
-    if error.to_string().starts_with("Out of Memory") {
-        let problem = "the query needs too much memory: narrow it";
-        return DatabaseError::Failed(problem.to_owned());
+    let is_memory =
+        matches!(&error, DatabaseError::Failed(text) if text.starts_with("Out of Memory"));
+    if is_memory {
+        DatabaseError::TooLarge
+    } else {
+        error
     }
-    error
 }
