@@ -6,8 +6,8 @@ use super::error::{Likeness, ShapeProblem, WireErrorKind};
 use super::folding::{LookAlike, folded, look_alike};
 use super::id::{Id, IdProblem};
 use super::json::{JsonKind, Value, quoted};
-use super::message::{Outcome, Shape};
 use super::method::Method;
+use super::shape::{Outcome, Shape};
 
 /// The members of an envelope that the protocol gives meaning to.
 #[derive(Debug, Clone, Copy)]

@@ -7,6 +7,7 @@ use super::error::{Likeness, WireError, WireErrorKind};
 use super::id::{Id, MAX_ID_BYTES};
 use super::json::{Document, Edits, JsonKind, Limits, Value, input_offset};
 use super::method::Method;
+use super::shape::Shape;
 use super::skim::Skim;
 
 /// A message that was decoded strictly. Side-independent: who may send what is the gate's business.
@@ -15,30 +16,6 @@ pub struct Message {
     document: Document,
     shape: Shape,
     members: Members<usize>,
-}
-
-/// Which of the three kinds of message this is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Shape {
-    Request {
-        id: Id,
-        method: Method,
-    },
-    Notification {
-        method: Method,
-    },
-    /// Only error replies may come without an id, or with `null`.
-    Reply {
-        id: Option<Id>,
-        outcome: Outcome,
-    },
-}
-
-/// What a reply brings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Outcome {
-    Result,
-    Error,
 }
 
 impl Message {

@@ -23,6 +23,7 @@ mod placeholder;
 mod probes;
 mod redact;
 mod rule;
+mod rule_set;
 mod rules;
 mod scan;
 #[cfg(test)]
@@ -37,5 +38,5 @@ pub use finding::{Encoding, Layer, RuleId, SecretFinding};
 pub use redact::Redacted;
 pub(super) use redact::replaced;
 pub use rule::{SecretRule, tenths};
-pub use rules::SecretRules;
+pub use rule_set::SecretRules;
 pub use warnings::RuleWarning;

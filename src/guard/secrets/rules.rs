@@ -1,10 +1,8 @@
 //! All rules, compiled once and asked often.
 
-use std::fmt;
 use std::ops::Range;
 
 use super::builtin;
-use super::compiled::CompiledSecretRule;
 use super::custom::CustomRules;
 use super::error::RuleError;
 use super::finding::{RuleId, SecretFinding};
@@ -12,23 +10,13 @@ use super::placeholder;
 use super::probes::{AllCaches, ScanBudget};
 use super::redact::{self, Redacted};
 use super::rule::SecretRule;
+use super::rule_set::{MOST_FINDINGS, SecretRules};
 use super::scan::{SecretMatch, is_quiet, merged, scan};
 use crate::guard::keywords::Keywords;
-
-/// Secrets that are told apart in one text. From the last of them on all of the text is one.
-pub(super) const MOST_FINDINGS: usize = 4096;
 
 /// How often what is left of a text is looked at again. Two are enough but for texts that are made
 /// to need more.
 const MOST_ROUNDS: usize = 6;
-
-/// What counts as a secret.
-pub struct SecretRules {
-    /// Those of authors come first: of several rules for one secret the first names it.
-    pub(super) compiled: Vec<CompiledSecretRule>,
-    pub(super) keywords: Keywords,
-    pub(super) caches: AllCaches,
-}
 
 impl SecretRules {
     /// The kinds of credentials that are known here, without any rule of an author.
@@ -154,15 +142,6 @@ impl SecretRules {
             last.range.end = text.len();
         }
         told
-    }
-}
-
-impl fmt::Debug for SecretRules {
-    // Patterns of authors may hold what they look for.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Rules")
-            .field("rules", &self.compiled.len())
-            .finish_non_exhaustive()
     }
 }
 

@@ -8,7 +8,7 @@ use super::decode::{DecodedText, each_decoded, may_be_decoded};
 use super::finding::{Encoding, Layer};
 use super::fold::{folded, is_ordinary};
 use super::probes::{Caches, ScanBudget};
-use super::rules::{MOST_FINDINGS, SecretRules};
+use super::rule_set::{MOST_FINDINGS, SecretRules};
 
 /// Windows of one rule that overlap are one, up to this size: a text full of keywords is read once
 /// by a rule, and no search has more than this before it.
