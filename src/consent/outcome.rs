@@ -23,9 +23,9 @@ pub enum Answer {
 pub enum Outcome {
     Granted(Receipt),
     Denied(By),
-    /// Nobody answered in time.
+    /// No person answered in time.
     TimedOut,
-    /// Nobody is asked any more.
+    /// The question was withdrawn.
     Withdrawn(Void),
 }
 

@@ -47,7 +47,7 @@ impl Gate {
             talk.session.state().lifecycle.abandon();
         }
         let (to, id) = match &trail.answer_to {
-            AnswerTo::Nobody => return Ok(()),
+            AnswerTo::None => return Ok(()),
             // While it was recorded the session has turned to a server that did not ask this.
             AnswerTo::Asker(Side::Upstream, _) | AnswerTo::Waiting(Side::Upstream, _)
                 if isolate::gone(&talk.session, trail.run).is_some() =>

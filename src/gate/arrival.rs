@@ -1,4 +1,4 @@
-//! How a message came, and who gets the answer when it does not pass.
+//! How a message came, and the receiver of the answer when it does not pass.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -80,10 +80,10 @@ impl Arrival {
     }
 }
 
-/// Who is told when a message does not pass.
+/// The receiver of the answer when a message does not pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum AnswerTo {
-    Nobody,
+    None,
     /// The one who asked, under its own id.
     Asker(Side, Asker),
     /// The one who waits for the reply that the message was to be, under its own id.

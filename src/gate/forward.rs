@@ -108,7 +108,7 @@ pub trait Agent: Send + Sync + 'static {
     }
 }
 
-/// Whether an agent is being asked for a sample by whoever stands before it.
+/// Whether the bridge before an agent asks it for a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lends {
     Nothing,

@@ -295,7 +295,7 @@ pub(super) fn gone(session: &Session, then: Run) -> Option<UpstreamFault> {
 pub(super) fn asker_gone(session: &Session, trail: &mut Trail) -> Option<UpstreamFault> {
     let (side, _) = trail.asked_by()?;
     let fault = gone(session, trail.run).filter(|_| side == Side::Upstream)?;
-    trail.answer_to = AnswerTo::Nobody;
+    trail.answer_to = AnswerTo::None;
     Some(fault)
 }
 
@@ -312,7 +312,7 @@ fn still_speaks(session: &Session, trail: &mut Trail) -> Result<(), Stop> {
     let Some(fault) = gone(session, trail.run) else {
         return Ok(());
     };
-    trail.answer_to = AnswerTo::Nobody;
+    trail.answer_to = AnswerTo::None;
     Err(fault.into())
 }
 

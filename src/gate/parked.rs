@@ -180,7 +180,7 @@ impl Gate {
         }
         let refusal = if parked.cancelled {
             // Who cancels expects no answer.
-            trail.answer_to = AnswerTo::Nobody;
+            trail.answer_to = AnswerTo::None;
             talk.agent.release(parked.stream);
             Refusal::Cancelled
         } else {
@@ -256,7 +256,7 @@ impl Trail {
     pub(super) fn asker(&self) -> Option<&Asker> {
         match &self.answer_to {
             AnswerTo::Asker(_, asker) => Some(asker),
-            AnswerTo::Nobody | AnswerTo::Waiting(..) | AnswerTo::Unreadable => None,
+            AnswerTo::None | AnswerTo::Waiting(..) | AnswerTo::Unreadable => None,
         }
     }
 
@@ -264,7 +264,7 @@ impl Trail {
     pub(super) fn asked_by(&self) -> Option<(Side, &Asker)> {
         match &self.answer_to {
             AnswerTo::Asker(side, asker) => Some((*side, asker)),
-            AnswerTo::Nobody | AnswerTo::Waiting(..) | AnswerTo::Unreadable => None,
+            AnswerTo::None | AnswerTo::Waiting(..) | AnswerTo::Unreadable => None,
         }
     }
 }

@@ -126,7 +126,7 @@ impl Trail {
         // cannot write has nothing to learn from an answer.
         let answer_to = match from {
             Side::Agent => AnswerTo::Unreadable,
-            Side::Upstream => AnswerTo::Nobody,
+            Side::Upstream => AnswerTo::None,
         };
         Self {
             reference,
@@ -196,8 +196,8 @@ impl Trail {
                 kind::of_request(method.name(), from),
                 AnswerTo::Asker(from, asker(&talk.session, from, id, self.stream)),
             ),
-            Shape::Notification { .. } => (Kind::Notification, AnswerTo::Nobody),
-            Shape::Reply { .. } => (Kind::GateDecision, AnswerTo::Nobody),
+            Shape::Notification { .. } => (Kind::Notification, AnswerTo::None),
+            Shape::Reply { .. } => (Kind::GateDecision, AnswerTo::None),
         };
         self.record.kind = kind;
         self.answer_to = answer_to;
@@ -253,7 +253,7 @@ impl Trail {
     pub(super) fn cannot_repeat_its_id(&mut self, from: Side) {
         self.answer_to = match from {
             Side::Agent => AnswerTo::Unreadable,
-            Side::Upstream => AnswerTo::Nobody,
+            Side::Upstream => AnswerTo::None,
         };
     }
 
@@ -270,7 +270,7 @@ impl Trail {
         };
         let mut trail = Self::begin(talk, arrival);
         let method = occasion.method();
-        trail.answer_to = AnswerTo::Nobody;
+        trail.answer_to = AnswerTo::None;
         trail.method = Some(method);
         trail.record.kind = if method.is_request() {
             Kind::GateDecision

@@ -74,7 +74,7 @@ impl Gate {
         trail.unread(talk, arrival.from, (id.as_ref(), likeness));
         match (arrival.from, &id) {
             (Side::Upstream, Some(id)) => trail.asked_unread(talk, id, likeness),
-            (Side::Agent, None) if tells(frame) => trail.answer_to = AnswerTo::Nobody,
+            (Side::Agent, None) if tells(frame) => trail.answer_to = AnswerTo::None,
             (Side::Agent, Some(_) | None) | (Side::Upstream, None) => {}
         }
         // The answer would repeat this id, and nothing can stand for an id.

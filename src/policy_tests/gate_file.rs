@@ -24,7 +24,7 @@ pub struct ConfiguredPolicies {
     pub gate: gate::Settings,
 }
 
-/// What a configuration comes to, by its path.
+/// The meaning of a configuration, by its path.
 pub type ConfigLoader = fn(&Config, &Path) -> ConfiguredPolicies;
 
 /// Fixtures are written by hand; a larger file is a mistake.

@@ -96,8 +96,7 @@ impl Session {
         })
     }
 
-    /// The isolated server knows what it must, or will not come to know it: whoever waits for that
-    /// goes on.
+    /// The isolated server knows what it must, or never will: what waited for that goes on.
     pub fn arrived(&self) {
         {
             let mut state = self.state();
@@ -125,7 +124,7 @@ impl Session {
             reference
         };
         loop {
-            // Before the look: what is told in between is not lost.
+            // Before the look, so that no notice in between is lost.
             let arrived = self.arrived.notified();
             if self.place() != Place::Moving {
                 break;

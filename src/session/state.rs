@@ -49,9 +49,9 @@ pub struct Session {
     nearer: Notify,
     /// Wakes the task that has the parked requests judged.
     parked: Notify,
-    /// Wakes whoever goes on with the requests that waited for a person.
+    /// Wakes the task that goes on with the requests that waited for a person.
     bell: Arc<Notify>,
-    /// Wakes whoever waits for the isolated server to be ready.
+    /// Wakes the tasks that wait for the isolated server to be ready.
     pub(super) arrived: Notify,
     /// Messages that are on their way through the gate.
     in_hand: AtomicUsize,
@@ -413,7 +413,7 @@ impl Session {
             && self.in_hand.load(Ordering::Relaxed) == 0
     }
 
-    /// The request whose progress is told under a token.
+    /// The request whose progress a token names.
     pub fn in_progress<'e>(&self, state: &'e State, token: &'e str) -> Option<&'e Exchange> {
         let told = state.to_upstream.with_progress_token(token);
         self.newest_or_only(told, || state.forsaken.has(token))

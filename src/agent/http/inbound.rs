@@ -33,7 +33,7 @@ pub enum Inbound {
         bytes: Bytes,
         brought: Brought,
     },
-    /// Nobody listens to this POST any more, which cancels its request (stateless only).
+    /// The agent closed this POST, which cancels its request (stateless only).
     HungUp { stream: Stream },
     /// No stream is open that would bring a `ping` to the agent, by the id that was minted for it.
     Unheard { minted: u64 },

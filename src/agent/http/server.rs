@@ -157,7 +157,7 @@ impl Server {
         }
     }
 
-    /// Tells whoever keeps records.
+    /// Reports it for the audit log.
     pub(super) fn record(&self, peer: IpAddr, refused: &Refused, subject: Option<String>) {
         let (status, code) = (refused.status(), refused.code());
         tracing::debug!(%peer, status, code, "refused: {refused}");

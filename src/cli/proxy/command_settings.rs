@@ -81,7 +81,7 @@ pub(in crate::cli) fn upstream_over_http(
     network::over_http(config, &config.upstream, secrets, &clock)
 }
 
-/// What the configuration holds and nobody may see.
+/// The secrets of the configuration.
 pub(in crate::cli) fn upstream_secrets(config: &Config) -> Result<Redactor, SecretTooShort> {
     settings::secrets(config, None)
 }

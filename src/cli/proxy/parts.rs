@@ -26,7 +26,7 @@ pub(super) struct Parts {
     pub(super) gate: Arc<Gate>,
     pub(super) audit: Audit,
     pub(super) upstreams: Upstreams,
-    /// How isolated servers are reached, if sessions may come to need one.
+    /// How isolated servers are reached, if a session may need one.
     pub(super) isolated: Option<Upstreams>,
     pub(super) conversations: Conversations,
     /// What the gate has found out by itself of whether the server can serve.

@@ -1,6 +1,5 @@
 //! Finds out whether the server shakes hands, while no agent has (decision 15): at the start, and again
-//! after it was lost. Each time in a
-//! conversation with nobody.
+//! after it was lost. Each time in a conversation without an agent.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -76,7 +75,7 @@ async fn keep_trying(parts: Parts, server: Tried) {
             unless_stopped(&parts, sleep(LOOK)).await;
             continue;
         }
-        // On its own: one that panics has come to nothing, and another one may not.
+        // Each in a task of its own: a panic ends this handshake and no other.
         let tried = tokio::spawn(shake_hands(parts.clone(), server.clone())).await;
         match tried.unwrap_or(Err(NoHandshake::BrokeOff)) {
             Err(NoHandshake::Stopping) => return,
@@ -112,7 +111,7 @@ async fn until_next(upstreams: &Upstreams, delay: Duration) {
     }
 }
 
-/// Whether nobody has shaken hands with the server since it was there last.
+/// Whether the server had no handshake since it was last there.
 fn is_needed(upstreams: &Upstreams) -> bool {
     match upstreams {
         Upstreams::Http(client) => !client.is_shaken(),

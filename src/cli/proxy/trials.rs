@@ -1,4 +1,4 @@
-//! What handshakes of the gate's own have come to (decision 15).
+//! The outcomes of the gate's own handshakes (decision 15).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

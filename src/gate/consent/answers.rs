@@ -311,7 +311,7 @@ impl Gate {
                     return Ok(());
                 }
                 // Who cancels expects no answer.
-                trail.answer_to = AnswerTo::Nobody;
+                trail.answer_to = AnswerTo::None;
                 if from == Side::Agent {
                     talk.agent.release(request.stream);
                 }
@@ -326,7 +326,7 @@ impl Gate {
                 }
                 // Nobody is left who could be answered.
                 if from == Side::Upstream {
-                    trail.answer_to = AnswerTo::Nobody;
+                    trail.answer_to = AnswerTo::None;
                 }
                 return self.refuse(talk, &trail, refusal).await;
             }
@@ -349,7 +349,7 @@ impl Gate {
         if from == Side::Upstream
             && let Some(fault) = isolate::gone(&talk.session, run)
         {
-            trail.answer_to = AnswerTo::Nobody;
+            trail.answer_to = AnswerTo::None;
             return self.refuse(talk, &trail, fault.into()).await;
         }
         let why = match outcome {

@@ -288,7 +288,7 @@ impl Gate {
         if matches!(trail.asked_by(), Some((Side::Agent, _))) {
             talk.agent.release(trail.stream);
         }
-        trail.answer_to = AnswerTo::Nobody;
+        trail.answer_to = AnswerTo::None;
         self.refuse(talk, trail, Refusal::Cancelled).await
     }
 

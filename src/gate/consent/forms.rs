@@ -132,7 +132,7 @@ impl Gate {
         }
         let asker = match &trail.answer_to {
             AnswerTo::Asker(_, asker) | AnswerTo::Waiting(_, asker) => asker,
-            AnswerTo::Nobody | AnswerTo::Unreadable => return Ok(()),
+            AnswerTo::None | AnswerTo::Unreadable => return Ok(()),
         };
         let id = AnswerId::Json(asker.id.json());
         let message = OwnMessage::input_required(id, KEY, form(&message), &state);

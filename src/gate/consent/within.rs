@@ -396,7 +396,7 @@ impl Gate {
         arrival.waited = Waited::ForAPerson(reply.minted);
         let mut answering = Trail::begin(talk, arrival);
         answering.brought = Brought::Receipt(receipt);
-        trail.answer_to = AnswerTo::Nobody;
+        trail.answer_to = AnswerTo::None;
         Box::pin(self.handle_on(talk, arrival, frame, &mut answering))
             .await
             .map_err(|AgentGone| Stop::AgentGone)

@@ -119,7 +119,7 @@ impl Trail {
     /// The code of the error that is answered, if anybody is.
     fn answered(&self, refusal: &Refusal) -> Option<i64> {
         let answer = match &self.answer_to {
-            AnswerTo::Nobody => return None,
+            AnswerTo::None => return None,
             AnswerTo::Asker(side, _) => refusal.answer(*side, &self.reference),
             AnswerTo::Waiting(side, _) => refusal.answer_waiting(*side, &self.reference),
             AnswerTo::Unreadable => refusal.answer(Side::Agent, &self.reference),

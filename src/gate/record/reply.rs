@@ -19,7 +19,7 @@ impl Trail {
         let record = Record::new(kind::of_outcome(exchange.method)).within(&talk.scope());
         let mut trail = Self {
             reference: Arc::clone(&exchange.reference),
-            answer_to: AnswerTo::Nobody,
+            answer_to: AnswerTo::None,
             method: Some(exchange.method),
             asked_by_gate: None,
             correlation: Arc::default(),
@@ -78,7 +78,7 @@ impl Trail {
             }
             (Side::Upstream, Likeness::Question | Likeness::Nothing) => None,
             (Side::Agent, Likeness::Reply) => {
-                self.answer_to = AnswerTo::Nobody;
+                self.answer_to = AnswerTo::None;
                 talk.session.state().to_agent.take(id)
             }
             (Side::Agent, Likeness::Question | Likeness::Neither | Likeness::Nothing) => {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
-/// What a store answers. Most know it at once, and nobody pays for those that do not.
+/// The answer of a store. Most stores have it at once, without a future on the heap.
 pub enum Answer<'a, T> {
     Now(Result<T, StoreFault>),
     Later(Pin<Box<dyn Future<Output = Result<T, StoreFault>> + Send + 'a>>),

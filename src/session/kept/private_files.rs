@@ -58,7 +58,7 @@ pub(super) fn lock(file: &File) -> Result<(), JournalError> {
     }
 }
 
-/// Whoever can write to it can lower what it says.
+/// A process that can write to it can lower what it says.
 #[cfg(unix)]
 pub(super) fn is_private(file: &File) -> Result<(), JournalError> {
     use std::os::unix::fs::PermissionsExt;

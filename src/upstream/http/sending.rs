@@ -42,7 +42,7 @@ pub(super) struct Queued {
 struct InQueue(Arc<Life>);
 
 impl Life {
-    /// Sends what is queued, in order, until the life is over or nobody can queue any more.
+    /// Sends the queue in order, until the life is over or the queue is closed.
     pub(super) async fn run(self: Arc<Self>, mut queue: mpsc::Receiver<Queued>) {
         let _last = Last(Arc::clone(&self));
         let mut tasks = JoinSet::new();

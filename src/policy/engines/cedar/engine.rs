@@ -1,4 +1,4 @@
-//! The engine of Cedar: what its policies come to when they are compiled.
+//! The engine of Cedar, with its compiled policies.
 
 use std::sync::{Arc, OnceLock};
 

@@ -322,7 +322,7 @@ fn satisfied(evaluator: &Evaluator<'_>, rule: &CompiledRule) -> Result<bool, Eng
     }
 }
 
-/// What a rule may come to where the context is open.
+/// The possible outcomes of a rule where the context is open.
 pub(super) fn outcomes(
     evaluator: &Evaluator<'_>,
     rule: &CompiledRule,
