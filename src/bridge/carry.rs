@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 use crate::clock::Clock;
 use crate::gate::{
-    Agent, AgentGone, Carried, Gate, Lends, Permit, Refusal, Settled, Source, Talk, Terms, Upstream,
+    Agent, AgentGone, Carried, Gate, Lends, Permit, Settled, Source, Talk, Terms, Upstream,
 };
 use crate::wire::{Id, Message};
 
@@ -164,7 +164,7 @@ impl Bridge {
                 frame,
                 refusal,
             } => {
-                if matches!(refusal, Refusal::ReusedId) {
+                if refusal.is_reused_id() {
                     let limits = self.settings().from_agent;
                     let message = Message::decode(&frame, &limits).ok();
                     let id = message.and_then(|message| message.id().cloned());

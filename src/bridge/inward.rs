@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::gate::{Refusal, Source, Unbridged};
+use crate::gate::{Rejection, Source, Unbridged};
 use crate::session::OutOfOrder;
 use crate::wire::{Fragment, Id, KnownMethod, Message, Shape, Value};
 
@@ -79,19 +79,19 @@ impl Inward<'_> {
     /// What becomes of a request; a subscription may have become a part of the news instead.
     fn request(&self, session: &mut Session, id: &Id, method: Option<KnownMethod>) -> Option<Step> {
         if session.awaits(id) {
-            return Some(self.turn_back(Refusal::ReusedId));
+            return Some(self.turn_back(Rejection::reused_id()));
         }
         if session.waiting() >= self.settings.max_in_flight {
-            return Some(self.turn_back(Refusal::TooMany(self.settings.max_in_flight)));
+            return Some(self.turn_back(Rejection::too_many(self.settings.max_in_flight)));
         }
         let Some(method) = method else {
             return Some(self.settle(session, Then::Nothing));
         };
         if is_of_tasks(method) {
-            return Some(self.turn_back(Refusal::UnknownMethod(method.name().to_owned())));
+            return Some(self.turn_back(Rejection::unknown_method(method.name())));
         }
         if let Err(problem) = method.check_params(self.message.params()) {
-            return Some(self.turn_back(Refusal::Params(problem)));
+            return Some(self.turn_back(problem.into()));
         }
         match method {
             KnownMethod::Initialize => Some(self.turn_back(OutOfOrder::AlreadyInitialized.into())),
@@ -205,7 +205,7 @@ impl Inward<'_> {
             });
         } else {
             // It has ended, or it is a stream of the bridge's own.
-            steps.push_back(self.turn_back(Refusal::Stray));
+            steps.push_back(self.turn_back(Rejection::stray()));
         }
         Taken::Yes
     }
@@ -219,7 +219,7 @@ impl Inward<'_> {
         }
     }
 
-    fn turn_back(&self, refusal: Refusal) -> Step {
+    fn turn_back(&self, refusal: Rejection) -> Step {
         Step::TurnBack {
             source: self.source.clone(),
             frame: self.frame.to_vec(),

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::gate::{DENIED, Permit, Refusal, Source, Unbridged, UpstreamFault};
+use crate::gate::{DENIED, Permit, Rejection, Source, Unbridged, UpstreamFault};
 use crate::session::{Followed, Spoken};
 use crate::wire::{Id, Limits, Message, Stream, Value};
 
@@ -354,7 +354,7 @@ impl Following {
         }
     }
 
-    fn refused(self, why: impl Into<Refusal>) -> Step {
+    fn refused(self, why: impl Into<Rejection>) -> Step {
         Step::TurnBack {
             source: self.source,
             frame: self.frame,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::gate::{Refusal, Source};
+use crate::gate::{Rejection, Source};
 use crate::wire::{Fragment, Id, KnownMethod};
 
 use super::news::News;
@@ -131,7 +131,7 @@ impl Session {
     pub(super) fn fail(
         &mut self,
         id: &Id,
-        refusal: impl Into<Refusal>,
+        refusal: impl Into<Rejection>,
         steps: &mut impl Extend<Step>,
     ) {
         if let Some(call) = self.close(id, steps) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::gate::{Refusal, Source};
+use crate::gate::{Rejection, Source};
 use crate::session::Spoken;
 use crate::wire::{Fragment, Id, Stream};
 
@@ -27,7 +27,7 @@ pub enum Step {
     TurnBack {
         source: Source,
         frame: Vec<u8>,
-        refusal: Refusal,
+        refusal: Rejection,
     },
     /// The agent need not answer a question any more.
     TakeBack {

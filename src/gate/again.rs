@@ -11,13 +11,13 @@ use crate::session::{Attempt, Parked, Session, Waits};
 use crate::wire::{ArrivalForm, KnownMethod};
 
 use super::Gate;
+use super::classified::{Identified, Role};
 use super::decide::Stop;
 use super::forward::{Agent, Upstream};
-use super::identify::{Identified, Role};
 use super::page::Headers;
 use super::parked::PARKED_FRAMES;
 use super::record::Trail;
-use super::refuse::HEADER_MISMATCH;
+use super::rejection::HEADER_MISMATCH;
 use super::talk::Talk;
 
 impl Gate {

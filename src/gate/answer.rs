@@ -13,8 +13,7 @@ use super::faults::AgentGone;
 use super::forward::{Agent, Upstream};
 use super::own::{AnswerId, OwnMessage, Stateless};
 use super::record::Trail;
-use super::refuse::Refusal;
-use super::schemas::Unfit;
+use super::rejection::{Property, Rejection};
 use super::talk::Talk;
 use super::{DenialForm, Gate, isolate};
 use crate::session::Lifecycle;
@@ -25,7 +24,7 @@ impl Gate {
         &self,
         talk: &Talk<U, A>,
         trail: &Trail,
-        refusal: Refusal,
+        refusal: Rejection,
     ) -> Result<(), AgentGone> {
         let record = trail.refused(&refusal, self.clock.elapsed());
         if trail.is_an_answer() {
@@ -67,15 +66,8 @@ impl Gate {
         // A refusal may quote the other side: a name, or what a schema says.
         answer.message = self.without_credentials(answer.message);
         let denial = self.terms(&self.policy.current()).denial;
-        // What is wrong with arguments is for the model to read (MCP 2025-11-25, server/tools).
-        let for_models = matches!(refusal, Refusal::Unfit(Unfit::Arguments(_)))
-            || matches!(
-                refusal,
-                Refusal::Denied { .. }
-                    | Refusal::Unconsented { .. }
-                    | Refusal::TooOften { .. }
-                    | Refusal::Spent { .. }
-            ) && denial == DenialForm::ToolResult;
+        let for_models = refusal.has(Property::ForModels)
+            || refusal.has(Property::ForModelsIfConfigured) && denial == DenialForm::ToolResult;
         let readable = for_models && trail.method == Some(KnownMethod::ToolsCall);
         let message = if readable {
             let stateless = match talk.session.state().lifecycle {
@@ -154,7 +146,7 @@ impl Gate {
                 talk.agent.release(taken.exchange.stream);
             }
             lending::given_up(&taken, &mut talk.session.state(), lending::in_time(&taken));
-            self.close(talk, &taken, &Refusal::Cancelled).await;
+            self.close(talk, &taken, &Rejection::cancelled()).await;
         }
     }
 
@@ -163,7 +155,7 @@ impl Gate {
         &self,
         talk: &Talk<U, A>,
         taken: &Taken,
-        refusal: &Refusal,
+        refusal: &Rejection,
     ) {
         self.close_with(talk, taken, refusal, None).await;
     }
@@ -173,7 +165,7 @@ impl Gate {
         &self,
         talk: &Talk<U, A>,
         taken: &Taken,
-        refusal: &Refusal,
+        refusal: &Rejection,
         code: Option<i64>,
     ) {
         // A person may be asked about its reply, which nobody waits for any more.
@@ -208,7 +200,7 @@ impl Gate {
         talk: &Talk<U, A>,
         asker: Side,
         taken: &Taken,
-        refusal: Refusal,
+        refusal: Rejection,
     ) -> Result<(), AgentGone> {
         let Origin::Peer(waiting) = &taken.exchange.origin else {
             return Ok(());

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use crate::policy::{Arguments, Leaf};
 use crate::wire::{JsonKind, Value};
 
-use super::refuse::Refusal;
+use super::rejection::Rejection;
+use super::stage::Stage;
 
 /// Bytes of all pointers of one message. Each leaf has a pointer of its own, so that a long key
 /// above many leaves would take a thousand times the memory of the message.
@@ -14,17 +15,25 @@ pub(super) const MAX_POINTER_BYTES: usize = 8 << 20;
 /// The leaves of an `arguments` object; nothing when there is none.
 ///
 /// # Errors
-/// [`Refusal::ArgumentsTooWide`] when the pointers would be longer than [`MAX_POINTER_BYTES`].
-pub(super) fn leaves(arguments: Option<Value<'_>>) -> Result<Arguments<'_>, Refusal> {
+/// [`Rejection`] when the pointers would be longer than [`MAX_POINTER_BYTES`].
+pub(super) fn leaves(arguments: Option<Value<'_>>) -> Result<Arguments<'_>, Rejection> {
     let mut leaves = Leaves::default();
     if let Some(arguments) = arguments {
         // The wire's depth limit bounds the recursion.
         descend(arguments, &mut String::new(), &mut leaves);
     }
     if leaves.pointer_bytes > MAX_POINTER_BYTES {
-        return Err(Refusal::ArgumentsTooWide(MAX_POINTER_BYTES));
+        return Err(too_wide());
     }
     Ok(Arguments(leaves.found))
+}
+
+/// The pointers of the arguments are longer than the gate looks at.
+pub(super) fn too_wide() -> Rejection {
+    let problem = format!(
+        "the JSON pointers of the arguments are longer than {MAX_POINTER_BYTES} bytes in all"
+    );
+    Rejection::invalid_params(Stage::Understand, "arguments_too_wide", problem)
 }
 
 #[derive(Default)]

@@ -5,7 +5,7 @@ mod form;
 pub(super) mod lending;
 pub(super) mod required;
 
-use std::borrow::Cow;
+use crate::gate::query::{Elicitation, Unaskable};
 use std::time::Duration;
 
 use crate::audit::{Finding, Guard};
@@ -14,42 +14,47 @@ use crate::session::{Awaits, Extension, Session, Spoken, State, Turn};
 use crate::wire::{KnownMethod, Side, Value};
 
 use super::Gate;
+use super::classified::Role;
 use super::decide::Stop;
 use super::extensions;
 use super::faults::AgentGone;
 use super::forward::Lends;
 use super::forward::{Agent, Upstream};
-use super::identify::Role;
 use super::parked::Over;
-use super::refuse::Refusal;
+use super::query::{Doing, Understood};
+use super::rejection::{DENIED, INVALID_PARAMS, Property, Rejection};
 use super::settings::{Asking, Level, Pages};
+use super::stage::Stage;
 use super::talk::Talk;
-use super::understand::{Doing, Understood};
 
-/// What a question of a server's asks for that it must not have.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unaskable {
-    /// By the name of the field.
-    #[error(
-        "the form asks for a secret in `{0}`: a server may ask for one on a page of its own only"
-    )]
-    Secret(String),
-    #[error("the form is none that the protocol has: {0}")]
-    Form(&'static str),
-    #[error("the user may not be sent to a page of `{0}`")]
-    Page(String),
+impl Unaskable {
+    /// A stable word for it, in records.
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Secret(_) => "elicitation_requests_secret",
+            Self::Form(_) => "form",
+            Self::Page(_) => "elicitation_url_not_allowed",
+        }
+    }
 }
 
-/// What a server wants of the agent's user.
-#[derive(Debug)]
-pub(super) struct Elicitation<'m> {
-    pub(super) mode: Cow<'m, str>,
-    pub(super) fields: Vec<String>,
-    /// Of the page that the user is to be sent to; empty for forms.
-    pub(super) host: String,
-    /// Under which the server will tell that the user is done there.
-    pub(super) id: Option<Cow<'m, str>>,
-    problem: Option<Unaskable>,
+impl From<Unaskable> for Rejection {
+    fn from(what: Unaskable) -> Self {
+        let (code, properties): (_, &[_]) = match what {
+            Unaskable::Secret(_) | Unaskable::Form(_) => (INVALID_PARAMS, &[]),
+            Unaskable::Page(_) => (DENIED, &[Property::HiddenFromServers]),
+        };
+        Self::new(Stage::Guard, what.code(), code, what.to_string()).with(properties)
+    }
+}
+
+/// The agent's model works for the server, and the message could change something.
+pub(super) fn blocked_during_sampling() -> Rejection {
+    let text = "the agent's model works for the server, and nothing that changes something passes \
+                until it has answered";
+    Rejection::new(Stage::Guard, "blocked_during_sampling", DENIED, text)
+        .naming_its_reason()
+        .with(&[Property::KeepsConsent])
 }
 
 /// What a server wants of the agent's user.
@@ -80,13 +85,13 @@ pub(super) fn elicit(params: Option<Value<'_>>) -> Doing<'_> {
 /// Whether the agent has said that it answers what a server asks or tells.
 ///
 /// # Errors
-/// [`Refusal::NotNegotiated`] if it has not said so of the method, and [`Refusal::Undeclared`] if not
+/// [`Rejection`] if it has not said so of the method, and [`Rejection`] if not
 /// of something in the request.
 pub(super) fn negotiated(
     method: KnownMethod,
     spoken: &Spoken,
     params: Option<Value<'_>>,
-) -> Result<(), Refusal> {
+) -> Result<(), Rejection> {
     let within = &spoken.within;
     let declares = |what: Extension| what == Extension::Declared;
     let needs = [
@@ -100,7 +105,7 @@ pub(super) fn negotiated(
         (KnownMethod::TasksCancel, declares(within.task_ends)),
     ];
     if needs.contains(&(method, false)) {
-        return Err(Refusal::NotNegotiated(method.name().to_owned()));
+        return Err(Rejection::not_negotiated(method.name()));
     }
     let has = |key: &str| params.is_some_and(|params| params.get(key).is_some());
     let (is_sample, is_form) = (
@@ -128,7 +133,7 @@ pub(super) fn negotiated(
         .into_iter()
         .find(|(asks, declared, _)| *asks && *declared == Extension::Undeclared);
     match undeclared {
-        Some((_, _, what)) => Err(Refusal::Undeclared(what)),
+        Some((_, _, what)) => Err(Rejection::undeclared(what)),
         None => Ok(()),
     }
 }
@@ -143,7 +148,10 @@ fn knows_mode(spoken: &Spoken, params: Option<Value<'_>>) -> bool {
 }
 
 /// Whether what a server asks of the user may be asked at all; what is only to be recorded is told.
-pub(super) fn check(understood: &Understood<'_>, asking: &Asking) -> Result<Vec<Finding>, Refusal> {
+pub(super) fn check(
+    understood: &Understood<'_>,
+    asking: &Asking,
+) -> Result<Vec<Finding>, Rejection> {
     let mut findings = Vec::new();
     for question in &understood.questions {
         let Doing::Elicit(asked) = &question.doing else {
@@ -155,7 +163,7 @@ pub(super) fn check(understood: &Understood<'_>, asking: &Asking) -> Result<Vec<
                 let detail = problem.to_string().into();
                 findings.push(Finding {
                     guard: Guard::Elicitation,
-                    code: Refusal::from(problem.clone()).code().into(),
+                    code: problem.code().into(),
                     detail,
                 });
             }
@@ -177,7 +185,7 @@ pub(super) fn check(understood: &Understood<'_>, asking: &Asking) -> Result<Vec<
 /// is that of before; one that merely repeats its state is not.
 ///
 /// # Errors
-/// [`Stop::Hold`] for a request; [`Refusal::WhileSampling`] for a notification or a reply.
+/// [`Stop::Hold`] for a request; [`Rejection`] for a notification or a reply.
 pub(super) fn while_sampling(
     understood: &Understood<'_>,
     turn: Turn,
@@ -202,7 +210,7 @@ pub(super) fn while_sampling(
     }
     match role {
         Role::Request { .. } => Err(Stop::Hold),
-        Role::Notification { .. } | Role::Reply(_) => Err(Refusal::WhileSampling.into()),
+        Role::Notification { .. } | Role::Reply(_) => Err(blocked_during_sampling().into()),
     }
 }
 

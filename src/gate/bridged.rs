@@ -11,19 +11,20 @@ use crate::wire::{ArrivalForm, Era, Id, KnownMethod, Method, Shape, Side, Stream
 
 use super::Gate;
 use super::arrival::{Arrival, Source};
+use super::classified::{Identified, Role, Scene};
 use super::consent::note_roots;
 use super::decide::Stop;
 use super::faults::AgentGone;
 use super::forward::{Agent, Upstream};
-use super::identify::{Identified, Role, Scene, asker};
+use super::identify::asker;
 use super::leaks::Look;
 use super::own::{AnswerId, Occasion, OwnMessage};
 use super::panics::{self, Panicked};
+use super::query::Asks;
 use super::record::Trail;
-use super::refuse::Refusal;
+use super::rejection::Rejection;
 use super::talk::Talk;
 use super::understand;
-use super::understand::Asks;
 
 /// What became of a message that goes no further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,13 +69,13 @@ impl Gate {
                 return Ok(Settled::Done);
             }
             Ok(Err(stop)) => stop,
-            Err(Panicked) => Refusal::Panicked.into(),
+            Err(Panicked) => Rejection::panicked().into(),
         };
         let refusal = match stopped {
             Stop::Refused(refusal) => refusal,
             // No call of a tool is settled here, so that nothing waits for a list, the model or a person.
             Stop::Park | Stop::Hold | Stop::Ask(_) | Stop::Elsewhere | Stop::Settled => {
-                Refusal::Panicked
+                Rejection::panicked()
             }
             Stop::AgentGone => return Err(AgentGone),
         };
@@ -92,7 +93,7 @@ impl Gate {
         talk: &Talk<U, A>,
         source: Source,
         frame: &[u8],
-        refusal: Refusal,
+        refusal: Rejection,
     ) -> Result<(), AgentGone> {
         let _in_hand = talk.session.take_in_hand();
         let mut trail = self.begin_from(talk, source);
@@ -169,7 +170,7 @@ impl Gate {
             Shape::Notification { method } => Role::Notification {
                 method: of_a_session(method)?,
             },
-            Shape::Reply { .. } => return Err(Refusal::Stray.into()),
+            Shape::Reply { .. } => return Err(Rejection::stray().into()),
         };
         let is_request = matches!(role, Role::Request { .. });
         let (kept, fault) = self.ratchet.kept(session).await;
@@ -206,9 +207,9 @@ impl Gate {
 }
 
 /// A method that an agent may send in a session.
-fn of_a_session(method: &Method) -> Result<KnownMethod, Refusal> {
+fn of_a_session(method: &Method) -> Result<KnownMethod, Rejection> {
     method
         .known()
         .filter(|known| known.sent_by_in(Side::Agent, Era::Legacy))
-        .ok_or_else(|| Refusal::UnknownMethod(method.name().to_owned()))
+        .ok_or_else(|| Rejection::unknown_method(method.name()))
 }

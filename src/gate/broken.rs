@@ -8,8 +8,7 @@ use std::time::Duration;
 use tracing::warn;
 
 use super::Gate;
-use super::faults::UpstreamFault;
-use super::refuse::Refusal;
+use super::rejection::{Property, Rejection};
 
 /// The most reasons that are counted each for itself; there are fewer.
 const MOST: usize = 64;
@@ -49,13 +48,13 @@ pub(super) struct Fault<'f> {
     pub(super) server: &'f str,
     pub(super) method: Option<&'f str>,
     pub(super) record: &'f str,
-    pub(super) refusal: &'f Refusal,
+    pub(super) refusal: &'f Rejection,
 }
 
 impl Gate {
     /// One line, without what only the one may see who asked.
     pub(super) fn tell_of_broken(&self, fault: &Fault<'_>) {
-        let reason = fault.refusal.code();
+        let reason = fault.refusal.reason();
         let Some(left_out) = self.broken.turn(reason, self.clock.elapsed()) else {
             return;
         };
@@ -77,23 +76,8 @@ impl Gate {
 
 /// Whether a request has ended without an answer since something is wrong with its server. A timeout has a
 /// warning of its own.
-pub(super) fn is_broken(refusal: &Refusal) -> bool {
-    let Refusal::Upstream(fault) = refusal else {
-        return false;
-    };
-    match fault {
-        UpstreamFault::Died
-        | UpstreamFault::BadReply(_)
-        | UpstreamFault::Status(_)
-        | UpstreamFault::Stalled
-        | UpstreamFault::Unreachable(_) => true,
-        UpstreamFault::Down
-        | UpstreamFault::TimedOut(_)
-        | UpstreamFault::Undiscovered(_)
-        | UpstreamFault::Unlisted
-        | UpstreamFault::Left
-        | UpstreamFault::SessionOver => false,
-    }
+pub(super) fn is_broken(refusal: &Rejection) -> bool {
+    refusal.has(Property::BrokenServer)
 }
 
 #[cfg(test)]

@@ -9,12 +9,12 @@ use crate::policy::{ListDependency, PolicySnapshot};
 use crate::wire::{Fragment, KnownMethod, Value};
 
 use super::Gate;
+use super::classified::Role;
 use super::edits::Rewrite;
-use super::identify::Role;
 use super::kept::KEPT_FOR_MS;
 use super::page::Shape;
+use super::query::Understood;
 use super::shortening::Shortening;
-use super::understand::Understood;
 
 /// How long a list may be kept that policies filter by names alone, in milliseconds: an agent without
 /// a session is not told when new policies show another one.

@@ -8,19 +8,15 @@
 //!
 //! `@obligation_canonical("uris")` does the same for what a message names by URI.
 
-use std::collections::BTreeMap;
-
+use crate::gate::query::Respelled;
 use crate::policy::{
     AllowDecision, CanonicalPathError, CanonicalPaths, Obligation, PolicySnapshot,
 };
 use crate::wire::{Fragment, Value};
 
-use super::refuse::Refusal;
+use super::query::{About, Doing, Question, Understood};
+use super::rejection::Rejection;
 use super::resources;
-use super::understand::{About, Doing, Question, Understood};
-
-/// What is written otherwise in a message than it came, by its pointer in it.
-pub(super) type Respelled = BTreeMap<String, String>;
 
 /// What a message names by paths and URIs, as it will be sent.
 pub(super) fn respelled(paths: &CanonicalPaths, uris: Respelled) -> Respelled {
@@ -47,11 +43,11 @@ pub(super) const ARGUMENTS: &str = "/params/arguments";
 /// been judged in the one spelling as well, or are links that nobody is asked about.
 ///
 /// # Errors
-/// [`Refusal::Uncanonical`]: what an allowance obliges to is done, or the message does not pass.
+/// [`Rejection`]: what an allowance obliges to is done, or the message does not pass.
 pub(super) fn due_uris(
     understood: &Understood<'_>,
     allowances: &[AllowDecision],
-) -> Result<Respelled, Refusal> {
+) -> Result<Respelled, Rejection> {
     let mut respelled = Respelled::new();
     if !asks_for(&Obligation::CanonicalUris, allowances) {
         return Ok(respelled);
@@ -80,11 +76,11 @@ fn asks_for(wanted: &Obligation, allowances: &[AllowDecision]) -> bool {
 /// the answer shows no tool that the agent does not see.
 ///
 /// # Errors
-/// [`Refusal::Uncanonical`] for more or longer paths than the gate looks at.
+/// [`Rejection`] for more or longer paths than the gate looks at.
 pub(super) fn bounded(
     understood: &Understood<'_>,
     snapshot: &PolicySnapshot,
-) -> Result<(), Refusal> {
+) -> Result<(), Rejection> {
     let labels = snapshot.labels();
     for question in &understood.questions {
         if let (About::Tool(tool), Doing::CallTool(arguments, _)) =
@@ -100,12 +96,12 @@ pub(super) fn bounded(
 /// no calls have none.
 ///
 /// # Errors
-/// [`Refusal::Uncanonical`]: what an allowance obliges to is done, or the message does not pass.
+/// [`Rejection`]: what an allowance obliges to is done, or the message does not pass.
 pub(super) fn due(
     understood: &Understood<'_>,
     snapshot: &PolicySnapshot,
     allowances: &[AllowDecision],
-) -> Result<CanonicalPaths, Refusal> {
+) -> Result<CanonicalPaths, Rejection> {
     if !asks_for(&Obligation::CanonicalPaths, allowances) {
         return Ok(CanonicalPaths::new());
     }

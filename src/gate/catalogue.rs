@@ -16,17 +16,17 @@ use crate::wire::{Fragment, Id, Message, Side, Stream};
 
 use super::Gate;
 use super::again;
+use super::classified::{Identified, Role};
 use super::decide::{Permit, Stop};
 use super::drift;
 use super::faults::{AgentGone, UpstreamFault};
 use super::forward::{Agent, Upstream};
-use super::identify::{Identified, Role};
 use super::isolate::has_left_since;
 use super::listing;
 use super::own::{Occasion, OwnMessage};
 use super::page::{ListKind, Shape};
 use super::record::Trail;
-use super::refuse::Refusal;
+use super::rejection::Rejection;
 use super::remember;
 use super::talk::Talk;
 use super::trial::method_of;
@@ -39,7 +39,7 @@ impl Gate {
     /// Takes in what the gate asked for.
     ///
     /// # Errors
-    /// A [`Refusal`] when it is of no use, or cannot be recorded: then it will not come.
+    /// A [`Rejection`] when it is of no use, or cannot be recorded: then it will not come.
     pub(super) async fn absorb<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
@@ -274,7 +274,7 @@ impl Gate {
         origin: Origin,
         ready: Readiness,
         message: impl FnOnce(u64) -> OwnMessage,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Rejection> {
         let occasion = match origin {
             Origin::Handshake => Occasion::Handshake,
             Origin::Discovery => Occasion::Discovery,
@@ -314,7 +314,7 @@ impl Gate {
             let mut state = talk.session.state();
             talk.session.arm(&state, exchange.deadline);
             let admitted = state.to_upstream.admit(exchange);
-            let Admitted(minted) = admitted.map_err(|_| Refusal::ReusedId)?;
+            let Admitted(minted) = admitted.map_err(|_| Rejection::reused_id())?;
             minted
         };
         let secrets = &self.settings.secrets;
@@ -351,6 +351,6 @@ impl Identified<'_> {
     }
 }
 
-pub(super) fn useless(problem: &str) -> Refusal {
+pub(super) fn useless(problem: &str) -> Rejection {
     UpstreamFault::BadReply(problem.to_owned()).into()
 }

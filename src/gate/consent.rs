@@ -23,5 +23,5 @@ pub(super) use ask::Asking;
 pub(super) use bound::KEY;
 pub(super) use lift::{Brought, keep_for_the_session};
 pub(super) use roots::note_roots;
-pub use why::Unconsented;
-pub(super) use within::{KeptReply, method_of};
+
+pub(super) use within::KeptReply;

@@ -4,10 +4,11 @@
 use crate::session::{Exchange, Session, State};
 use crate::wire::{KnownMethod, Message, Side, Value};
 
-use super::identify::Role;
+use super::classified::Role;
 use super::page::Shape;
-use super::refuse::Refusal;
-use super::understand::Understood;
+use super::query::Understood;
+use super::rejection::Rejection;
+use super::stage::Stage;
 
 /// Whether a method returns a list in pages.
 pub(super) fn is_paged(method: KnownMethod) -> bool {
@@ -15,8 +16,8 @@ pub(super) fn is_paged(method: KnownMethod) -> bool {
 }
 
 /// # Errors
-/// [`Refusal::UnknownCursor`] when the agent brings one that it was not given for this list.
-pub(super) fn check(understood: &Understood<'_>, session: &Session) -> Result<(), Refusal> {
+/// [`Rejection`] when the agent brings one that it was not given for this list.
+pub(super) fn check(understood: &Understood<'_>, session: &Session) -> Result<(), Rejection> {
     let identified = &understood.identified;
     let (Role::Request { method, .. }, Side::Agent) = (&identified.role, identified.from) else {
         return Ok(());
@@ -29,7 +30,14 @@ pub(super) fn check(understood: &Understood<'_>, session: &Session) -> Result<()
     let was_given = |cursor: &str| session.state().cursors.was_given(*method, cursor);
     match cursor.as_str() {
         Some(cursor) if was_given(&cursor) => Ok(()),
-        Some(_) | None => Err(Refusal::UnknownCursor),
+        Some(_) | None => {
+            let problem = "`cursor` was not given for this list; begin it anew";
+            Err(Rejection::invalid_params(
+                Stage::Understand,
+                "unknown_cursor",
+                problem,
+            ))
+        }
     }
 }
 

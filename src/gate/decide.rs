@@ -11,18 +11,19 @@ use crate::policy::{Principal, Resource, Tool, UseTime};
 use crate::session::{Offer, Session};
 use crate::wire::{ArrivalForm, Edits, Side, Stream};
 
-use super::canonical::{self, Respelled};
+use super::canonical::{self};
+use super::classified::{Role, Scene};
 use super::consent::Asking;
 use super::extensions;
 use super::faults::UpstreamFault;
-use super::identify::{Role, Scene};
 use super::names::Readers;
 use super::outside::Outside;
 use super::own::OwnMessage;
 use super::passage::{Carried, Passage};
 use super::pin::Pins;
-use super::refuse::{Hidden, Refusal};
-use super::understand::{Circumstances, Question, Understood};
+use super::query::Respelled;
+use super::query::{Circumstances, Question, Understood};
+use super::rejection::Rejection;
 
 /// A message that policy lets through, before its obligations were carried out.
 #[derive(Debug)]
@@ -51,7 +52,7 @@ pub struct Permit {
 /// Why there is no decision that lets a message pass now.
 #[derive(Debug)]
 pub(super) enum Stop {
-    Refused(Refusal),
+    Refused(Rejection),
     /// Whether the tool exists is not known yet: the call waits for the catalogue.
     Park,
     /// The agent's model works for the server: the call waits until it is done.
@@ -67,9 +68,24 @@ pub(super) enum Stop {
     AgentGone,
 }
 
-impl<R: Into<Refusal>> From<R> for Stop {
+impl<R: Into<Rejection>> From<R> for Stop {
     fn from(refusal: R) -> Self {
         Self::Refused(refusal.into())
+    }
+}
+
+impl Stop {
+    /// Why the message is rejected, if it is.
+    pub(super) fn rejection(&self) -> Option<&Rejection> {
+        match self {
+            Self::Refused(rejection) => Some(rejection),
+            Self::Park
+            | Self::Hold
+            | Self::Ask(_)
+            | Self::Elsewhere
+            | Self::Settled
+            | Self::AgentGone => None,
+        }
     }
 }
 
@@ -194,11 +210,12 @@ pub(super) fn decide(
     if let Some(name) = understood.called_tool() {
         // A call that is permitted could still be of a tool that may not be listed.
         if !listed(&pins.tool(name, snapshot), scene, snapshot, now) {
-            return Err(unknown_tool(name, Hidden::NotListed).into());
+            // It could be called, and must not be listed.
+            return Err(Rejection::unknown_tool(name, "not_listed").into());
         }
         exists(name, pins.session)?;
         if let Some(misleading) = readers.misled(name) {
-            return Err(unknown_tool(name, Hidden::Misleading(misleading)).into());
+            return Err(Rejection::unknown_tool(name, misleading.code()).into());
         }
     }
     canonical::bounded(understood, snapshot)?;
@@ -304,22 +321,24 @@ fn denied(
         now,
     } = readers;
     let Some(name) = understood.called_tool() else {
-        return Refusal::denied(denial).into();
+        return Rejection::denied(denial).into();
     };
     let tool = [Resource::Tool(&pins.tool(name, snapshot))];
     // What only this session may not call is there: its agent is told why.
     if visible(snapshot, scene, now, UseTime::Ever, &tool) != [true] {
-        return unknown_tool(name, Hidden::Denied(denial)).into();
+        return Rejection::hidden(name, denial).into();
     }
     match exists(name, pins.session) {
         // What the agent cannot see is answered as everything that it cannot see.
-        Ok(()) if readers.misled(name).is_some() => {
-            unknown_tool(name, Hidden::Denied(denial)).into()
-        }
+        Ok(()) if readers.misled(name).is_some() => Rejection::hidden(name, denial).into(),
         Ok(()) => {
             let outside = Outside::of(understood, question, &denial, snapshot, scene, now);
-            let outside = outside.map(Box::new);
-            Refusal::Denied { denial, outside }.into()
+            let denied = Rejection::denied(denial);
+            match outside {
+                Some(outside) => outside.explains(denied),
+                None => denied,
+            }
+            .into()
         }
         Err(stop) => stop,
     }
@@ -355,15 +374,10 @@ pub(super) fn sees(
     visible(snapshot, scene, now, UseTime::Now, &[Resource::Tool(tool)]) == [true]
 }
 
-fn unknown_tool(name: &str, cause: Hidden) -> Refusal {
-    let name = name.to_owned();
-    Refusal::UnknownTool { name, cause }
-}
-
 fn exists(name: &str, session: &Session) -> Result<(), Stop> {
     match session.state().tools.offers(name) {
         Offer::Offered => Ok(()),
-        Offer::NotOffered => Err(unknown_tool(name, Hidden::NotOffered).into()),
+        Offer::NotOffered => Err(Rejection::unknown_tool(name, "unknown_tool").into()),
         Offer::Unknown => Err(Stop::Park),
         Offer::Unlisted => Err(UpstreamFault::Unlisted.into()),
     }

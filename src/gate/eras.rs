@@ -5,27 +5,27 @@
 //! What an agent asks is not believed for others where the answer is a refusal: what it sent may be
 //! why. Then the gate asks itself.
 
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::mcp::revisions::{self, FIRST_STATELESS};
+use crate::mcp::revisions::FIRST_STATELESS;
 use crate::session::{
     Lifecycle, Opening, Origin, OutOfOrder, Place, Probe, Session, Taken, Trial, Waits,
 };
 use crate::wire::{KnownMethod, Message, Outcome, Shape, Side, Value};
 
 use super::Gate;
+use super::classified::Role;
 use super::decide::Stop;
 use super::faults::UpstreamFault;
 use super::forward::{Agent, Upstream};
-use super::identify::Role;
+use super::lack::{How, Lack, needs_session};
 use super::own::OwnMessage;
+use super::query::Understood;
 use super::record::Trail;
-use super::refuse::Refusal;
+use super::rejection::{HEADER_MISMATCH, MISSING_CAPABILITY, Rejection, UNSUPPORTED_VERSION};
 use super::remember;
 use super::talk::Talk;
-use super::understand::Understood;
 use super::versions::named;
 
 /// Whether servers are asked what they speak.
@@ -48,8 +48,7 @@ const MOST_NAMED: usize = 16;
 
 /// MCP 2026-07-28, basic/versioning: errors that only servers of that era give. The first one names
 /// revisions.
-const UNSUPPORTED_VERSION: i64 = -32_022;
-const OF_THE_ERA: [i64; 2] = [-32_021, -32_020];
+const OF_THE_ERA: [i64; 2] = [MISSING_CAPABILITY, HEADER_MISMATCH];
 
 /// What the servers of one gate have said, of whatever conversation.
 #[derive(Debug, Default)]
@@ -90,47 +89,6 @@ pub(super) enum Awaited {
 pub(super) enum Found {
     Something,
     Nothing,
-}
-
-/// How a server says that it speaks no revision without sessions.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lack {
-    /// The revisions that it names instead.
-    pub(super) named: Vec<String>,
-    how: How,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum How {
-    Error(i64),
-    Status(u16),
-    Result,
-}
-
-impl fmt::Display for Lack {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.how {
-            How::Error(code) => write!(f, "it answers `server/discover` with the error {code}"),
-            How::Status(status) => {
-                write!(f, "it answers `server/discover` with the status {status}")
-            }
-            How::Result if self.named.is_empty() => {
-                f.write_str("its answer to `server/discover` names no such revision")
-            }
-            How::Result => write!(f, "it speaks {}", self.named.join(", ")),
-        }
-    }
-}
-
-impl Lack {
-    /// What an agent may ask for instead.
-    pub(super) fn instead(&self) -> Vec<String> {
-        if self.named.is_empty() {
-            let known = revisions::known().filter(|one| *one < FIRST_STATELESS);
-            return known.map(str::to_owned).collect();
-        }
-        self.named.clone()
-    }
 }
 
 impl Known {
@@ -191,7 +149,7 @@ impl Gate {
     /// Whether a judged message may go on, as far as the eras of its two sides go.
     ///
     /// # Errors
-    /// [`Stop::Park`] while it is not known; [`Refusal::NeedsSession`].
+    /// [`Stop::Park`] while it is not known; [`Rejection`].
     pub(super) fn within_its_era(
         &self,
         understood: &Understood<'_>,
@@ -203,7 +161,7 @@ impl Gate {
             Role::Request { method, .. } if identified.from == Side::Agent => {
                 match self.says(session, *method, version)? {
                     Some(Says::Takes) => Ok(()),
-                    Some(Says::Lacks(lack)) => Err(needs_session(*method, version, lack).into()),
+                    Some(Says::Lacks(lack)) => Err(needs_session(*method, version, &lack).into()),
                     None => Err(Stop::Park),
                 }
             }
@@ -218,8 +176,8 @@ impl Gate {
                 method: method @ KnownMethod::Extension(_),
             } if identified.from == Side::Agent => match self.says(session, *method, version)? {
                 Some(Says::Takes) => Ok(()),
-                Some(Says::Lacks(lack)) => Err(needs_session(*method, version, lack).into()),
-                None => Err(Refusal::OutOfOrder(OutOfOrder::Undiscovered).into()),
+                Some(Says::Lacks(lack)) => Err(needs_session(*method, version, &lack).into()),
+                None => Err(OutOfOrder::Undiscovered.into()),
             },
             Role::Request { .. } | Role::Notification { .. } => Ok(()),
         }
@@ -256,14 +214,14 @@ impl Gate {
     /// What a request waits for that cannot go on yet.
     ///
     /// # Errors
-    /// [`Refusal::NeedsSession`], or [`UpstreamFault`] where the server could not be asked.
-    pub(super) fn awaited(&self, session: &Session, trail: &Trail) -> Result<Awaited, Refusal> {
+    /// [`Rejection`], or [`UpstreamFault`] where the server could not be asked.
+    pub(super) fn awaited(&self, session: &Session, trail: &Trail) -> Result<Awaited, Rejection> {
         let (Some(method), Some(version)) = (trail.method, &trail.version) else {
             return Ok(Awaited::Catalogue);
         };
         match self.says(session, method, version)? {
             Some(Says::Takes) => Ok(Awaited::Catalogue),
-            Some(Says::Lacks(lack)) => Err(needs_session(method, version, lack)),
+            Some(Says::Lacks(lack)) => Err(needs_session(method, version, &lack)),
             None => Ok(Awaited::Era(Arc::clone(version))),
         }
     }
@@ -271,13 +229,13 @@ impl Gate {
     /// Takes in what the server says to an agent that asks what it speaks.
     ///
     /// # Errors
-    /// [`Refusal::NeedsSession`]
+    /// [`Rejection`]
     fn discovered(
         &self,
         session: &Session,
         taken: &Taken,
         message: &Message,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Rejection> {
         if !self.is_discovery(session, taken) {
             return Ok(());
         }
@@ -287,7 +245,7 @@ impl Gate {
                 self.eras.note(place, (Says::Takes, named(message)), now);
                 Ok(())
             }
-            Says::Lacks(lack) => self.lacks(place, &taken.exchange.spoken.version, lack),
+            Says::Lacks(lack) => self.lacks(place, &taken.exchange.spoken.version, &lack),
         }
     }
 
@@ -297,7 +255,7 @@ impl Gate {
         session: &Session,
         taken: &Taken,
         fault: UpstreamFault,
-    ) -> Refusal {
+    ) -> Rejection {
         if lack_of(&fault).is_some() && self.concerns(session, taken) {
             self.eras.doubt(place_of(session, taken));
         }
@@ -305,14 +263,14 @@ impl Gate {
             Some(lack) if self.is_discovery(session, taken) => {
                 let place = place_of(session, taken);
                 let version = &taken.exchange.spoken.version;
-                let refused = self.lacks(place, version, lack);
+                let refused = self.lacks(place, version, &lack);
                 refused.err().unwrap_or_else(|| fault.into())
             }
             Some(_) | None => fault.into(),
         }
     }
 
-    fn lacks(&self, place: Place, version: &str, lack: Arc<Lack>) -> Result<(), Refusal> {
+    fn lacks(&self, place: Place, version: &str, lack: &Lack) -> Result<(), Rejection> {
         // Of one that is known to speak it, the error is about the request.
         if self.eras.says(place, self.clock.elapsed()) == Some(Says::Takes) {
             return Ok(());
@@ -403,14 +361,6 @@ fn place_of(session: &Session, taken: &Taken) -> Place {
     match taken.waits {
         Waits::Here => session.place(),
         Waits::Behind => Place::Open,
-    }
-}
-
-fn needs_session(method: KnownMethod, version: &str, lack: Arc<Lack>) -> Refusal {
-    Refusal::NeedsSession {
-        requested: version.to_owned(),
-        method,
-        lack,
     }
 }
 

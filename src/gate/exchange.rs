@@ -8,9 +8,9 @@ use crate::policy::PolicySnapshot;
 use crate::session::{Agreed, Asker, Exchange, News, Origin, Session, Target, Task, Turn};
 use crate::wire::{KnownMethod, Side, Stream, Value};
 
-use super::identify::Role;
+use super::classified::Role;
+use super::query::Understood;
 use super::record::Trail;
-use super::understand::Understood;
 use super::{Gate, identify, route, tasks};
 
 impl Gate {

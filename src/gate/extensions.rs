@@ -11,14 +11,15 @@ use crate::unseen::misleads;
 use crate::wire::pointer_step;
 use crate::wire::{Extensions, JsonKind, KnownMethod, ListedMethod, Message, Value};
 
-use super::arguments::{MAX_POINTER_BYTES, leaves};
-use super::canonical::Respelled;
-use super::identify::Role;
+use super::arguments::{self, MAX_POINTER_BYTES, leaves};
+use super::classified::Role;
 use super::leaks::Look;
-use super::refuse::Refusal;
+use super::query::Respelled;
+use super::query::{About, Asks, Doing, Question, Understood};
+use super::rejection::Rejection;
 use super::resources::{self, Kind, Named};
 use super::rounds;
-use super::understand::{About, Asks, Doing, Question, Understood, targets};
+use super::understand::targets;
 
 /// The member of `params` and of results that is the protocol's own.
 const META: &str = "_meta";
@@ -68,7 +69,7 @@ pub(super) fn ask<'m>(
     asks: Asks,
     params: Option<Value<'m>>,
     look: Look<'_>,
-) -> Result<(Target, Vec<Question<'m>>), Refusal> {
+) -> Result<(Target, Vec<Question<'m>>), Rejection> {
     let mut arguments = leaves(params)?;
     arguments.0.retain(|(pointer, _)| !is_of_meta(pointer));
     let targets = targets(params, &arguments, look);
@@ -87,7 +88,7 @@ pub(super) fn ask<'m>(
             return;
         }
         if matches!(part.found, Found::Key(_)) && !is_as_it_is_read(&uri) {
-            refusal.get_or_insert(Refusal::Uncanonical(CanonicalPathError::Name));
+            refusal.get_or_insert(Rejection::from(CanonicalPathError::Name));
         }
         let doing = || match asks {
             Asks::Agent => Doing::ReadResource,
@@ -176,13 +177,13 @@ struct Bound {
 }
 
 impl Bound {
-    fn take(&mut self, path: &Path<'_>) -> Result<(), Refusal> {
+    fn take(&mut self, path: &Path<'_>) -> Result<(), Rejection> {
         self.uris = self.uris.saturating_add(1);
         self.pointer_bytes = self.pointer_bytes.saturating_add(path.bytes());
         if self.uris > resources::MOST_URIS {
-            Err(Refusal::TooManyUris(resources::MOST_URIS))
+            Err(Rejection::too_many_uris(resources::MOST_URIS))
         } else if self.pointer_bytes > MAX_POINTER_BYTES {
-            Err(Refusal::ArgumentsTooWide(MAX_POINTER_BYTES))
+            Err(arguments::too_wide())
         } else {
             Ok(())
         }

@@ -7,13 +7,14 @@ use crate::session::{Session, Target, Whose};
 use crate::wire::{Side, Value};
 
 use super::Gate;
+use super::classified::{Identified, Role};
 use super::forward::Agent;
-use super::identify::{Identified, Role};
+use super::query::{Doing, Understood};
 use super::record::Trail;
-use super::refuse::Refusal;
+use super::rejection::{DENIED, Property, Rejection};
 use super::settings::OnFatal;
+use super::stage::Stage;
 use super::talk::Talk;
-use super::understand::{Doing, Understood};
 
 /// How the first text of an error begins after which nothing is to be tried again.
 const FATAL: &str = "[FATAL] ";
@@ -60,7 +61,7 @@ impl Gate {
     /// makes of the answer: that the tool has failed so is as true if nobody is told.
     ///
     /// # Errors
-    /// [`Refusal::Unheld`] where it cannot be kept that the session has ended: then nobody is told of the
+    /// [`Rejection`] where it cannot be kept that the session has ended: then nobody is told of the
     /// answer, and this conversation has ended all the same.
     pub(super) async fn classify(
         &self,
@@ -68,7 +69,7 @@ impl Gate {
         session: &Session,
         snapshot: &PolicySnapshot,
         trail: &mut Trail,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Rejection> {
         let Some(class) = class(understood) else {
             return Ok(());
         };
@@ -92,7 +93,7 @@ impl Gate {
 
     /// Refuses requests of an agent whose session has ended, and whatever its server begins to say. What
     /// is under way may finish.
-    pub(super) fn goes_on(identified: &Identified<'_>, session: &Session) -> Result<(), Refusal> {
+    pub(super) fn goes_on(identified: &Identified<'_>, session: &Session) -> Result<(), Rejection> {
         match (identified.from, &identified.role) {
             (_, Role::Reply(_)) | (Side::Agent, Role::Notification { .. }) => return Ok(()),
             (Side::Agent | Side::Upstream, Role::Request { .. })
@@ -100,9 +101,16 @@ impl Gate {
         }
         let failed = session.state().failed.clone();
         match failed.as_ref().or(identified.scene.kept.ended.as_ref()) {
-            Some(tool) => Err(Refusal::Ended {
-                tool: tool.to_string(),
-            }),
+            Some(tool) => {
+                let text = format!(
+                    "the session has ended, since `{tool}` failed for good: begin another one"
+                );
+                Err(
+                    Rejection::new(Stage::Identify, "session_ended", DENIED, text)
+                        .naming_its_reason()
+                        .with(&[Property::HiddenFromServers]),
+                )
+            }
             None => Ok(()),
         }
     }

@@ -37,6 +37,23 @@ pub enum UpstreamFault {
 }
 
 impl UpstreamFault {
+    /// Something is wrong with the server, and operators have to know it. A timeout has a warning of its own.
+    pub(super) fn shows_a_broken_server(&self) -> bool {
+        match self {
+            Self::Died
+            | Self::BadReply(_)
+            | Self::Status(_)
+            | Self::Stalled
+            | Self::Unreachable(_) => true,
+            Self::Down
+            | Self::TimedOut(_)
+            | Self::Undiscovered(_)
+            | Self::Unlisted
+            | Self::Left
+            | Self::SessionOver => false,
+        }
+    }
+
     /// A reply was thrown away.
     pub fn unread(why: DiscardReason) -> Self {
         let why = match why {

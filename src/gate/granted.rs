@@ -11,14 +11,14 @@ use crate::session::{Admitted, Exchange, News, Session, State};
 use crate::wire::pointer_step;
 use crate::wire::{Document, Id, KnownMethod, Limits, Message, Side, Value};
 
+use super::classified::{Identified, Role};
 use super::edits::Removal;
 use super::faults::UpstreamFault;
-use super::identify::{Identified, Role};
 use super::listening;
-use super::refuse::Refusal;
+use super::query::Understood;
+use super::rejection::Rejection;
 use super::resources::Kind;
 use super::sent::Sent;
-use super::understand::Understood;
 
 /// The most that is taken out of one acknowledgement: its record holds no more notes.
 const MOST: usize = 64;
@@ -71,25 +71,25 @@ pub(super) fn note_asked(
 /// What an acknowledgement says of what was not asked for.
 ///
 /// # Errors
-/// [`Refusal::Stray`] for one that belongs to no stream, or comes twice.
+/// [`Rejection`] for one that belongs to no stream, or comes twice.
 pub(super) fn unasked<'m>(
     understood: &Understood<'m>,
     session: &Session,
-) -> Result<Vec<Removal<'m>>, Refusal> {
+) -> Result<Vec<Removal<'m>>, Rejection> {
     let identified = &understood.identified;
     if !is_acknowledgement(identified) {
         return Ok(Vec::new());
     }
     let filter = {
         let state = session.state();
-        let (_, stream) = opened_by(identified, &state).ok_or(Refusal::Stray)?;
-        stream.news.filter.clone().ok_or(Refusal::Stray)?
+        let (_, stream) = opened_by(identified, &state).ok_or(Rejection::stray())?;
+        stream.news.filter.clone().ok_or(Rejection::stray())?
     };
     let limits = Limits {
         max_bytes: usize::MAX,
         ..Limits::default()
     };
-    let asked = Document::decode(filter.as_bytes(), &limits).map_err(|_| Refusal::Stray)?;
+    let asked = Document::decode(filter.as_bytes(), &limits).map_err(|_| Rejection::stray())?;
     let mut found = Vec::new();
     for (member, granted) in said(identified.message) {
         let place = format!("/params/notifications/{}", pointer_step(&member));

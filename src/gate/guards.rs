@@ -4,14 +4,14 @@ use crate::audit::Finding;
 use crate::policy::PolicySnapshot;
 use crate::session::{Session, Turn};
 
+use super::classified::Identified;
 use super::decide::{Allowed, Stop};
 use super::forward::Agent;
-use super::identify::Identified;
 use super::oblige::Obliged;
+use super::query::Understood;
 use super::record::Trail;
-use super::refuse::Refusal;
+use super::rejection::Rejection;
 use super::talk::Talk;
-use super::understand::Understood;
 use super::{Gate, asking, leaks, oblige, resources, schemas};
 
 impl Gate {
@@ -22,7 +22,7 @@ impl Gate {
         allowed: &Allowed,
         session: &Session,
         snapshot: &PolicySnapshot,
-    ) -> Result<Vec<Finding>, Refusal> {
+    ) -> Result<Vec<Finding>, Rejection> {
         let (message, from) = (understood.identified.message, understood.identified.from);
         let guards = &self.terms(snapshot).guards;
         let secrets = guards.secrets.as_ref();
@@ -54,7 +54,7 @@ impl Gate {
         understood: &Understood<'_>,
         snapshot: &PolicySnapshot,
         mut obliged: Obliged,
-    ) -> Result<Obliged, Refusal> {
+    ) -> Result<Obliged, Rejection> {
         let (line, guards) = (obliged.permit.line(), &self.terms(snapshot).guards);
         if !(obliged.redactions.is_empty() && obliged.edits.is_empty()) {
             let limits = self.limits(understood.identified.from);
@@ -70,7 +70,7 @@ impl Gate {
         identified: &Identified<'_>,
         session: &Session,
         trail: &mut Trail,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Rejection> {
         Self::goes_on(identified, session)?;
         self.look_at_rates(identified, trail)
     }

@@ -11,11 +11,11 @@ use crate::wire::{KnownMethod, Limits, Message, Method, Side, Value};
 
 use super::Gate;
 use super::canonical::values_at;
-use super::identify::Identified;
+use super::classified::Identified;
 use super::noted::note_replaced;
 use super::oblige;
 use super::record::Trail;
-use super::refuse::Refusal;
+use super::rejection::Rejection;
 use super::resources;
 
 /// Members whose text is another's to read.
@@ -38,7 +38,7 @@ impl Gate {
         from: Side,
         current: &PolicySnapshot,
         trail: &mut Trail,
-    ) -> Result<Message, Refusal> {
+    ) -> Result<Message, Rejection> {
         let inward = inward(&message, from, current.labels(), self.limits(from))?;
         Ok(inward.map_or(message, |(inward, edits)| {
             trail.edited(edits);
@@ -54,7 +54,7 @@ fn inward(
     from: Side,
     labels: &Labels,
     limits: &Limits,
-) -> Result<Option<(Message, Vec<audit::Edit>)>, Refusal> {
+) -> Result<Option<(Message, Vec<audit::Edit>)>, Rejection> {
     if from == Side::Upstream || !labels.roots.have_guises() {
         return Ok(None);
     }

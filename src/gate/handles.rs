@@ -5,8 +5,8 @@ use crate::mcp::revisions::FIRST_STATELESS;
 use crate::session::Task;
 use crate::wire::{KnownMethod, Side};
 
+use super::classified::{Identified, Role};
 use super::cursors::is_paged;
-use super::identify::{Identified, Role};
 use super::rounds;
 use super::tasks;
 

@@ -11,9 +11,9 @@ use crate::session::{Asker, Kept, Lifecycle, Origin, Spoken, State};
 use crate::wire::{Id, KnownMethod, Side, Stream};
 
 use super::Gate;
+use super::classified::Scene;
 use super::faults::AgentGone;
 use super::forward::{Agent, Upstream};
-use super::identify::Scene;
 use super::own::{Occasion, OwnMessage};
 use super::talk::Talk;
 

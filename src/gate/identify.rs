@@ -1,5 +1,6 @@
 //! Whose message it is: its era, the request that a reply answers, and whether it may come now.
 
+use crate::gate::classified::{Identified, Role, Scene};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,71 +9,16 @@ use crate::mcp::{
     TASKS, meta,
     revisions::{self, FIRST_STATELESS},
 };
-use crate::policy::{Agent, Consent, Server, SessionSensitivity};
+use crate::policy::Agent;
 use crate::session::{
-    Asker, Era, Established, Extension, Kept, Lifecycle, PendingTable, Run, Session, Spoken, State,
-    Taken, Waits, Within,
+    Asker, Era, Extension, Kept, Lifecycle, PendingTable, Session, Spoken, State, Waits, Within,
 };
-use crate::wire::{
-    self, ArrivalForm, Extensions, Id, KnownMethod, Message, Method, Shape, Side, Stream, Value,
-};
+use crate::wire::{self, Extensions, Id, KnownMethod, Message, Method, Shape, Side, Stream, Value};
 
 use super::arrival::{Arrival, Waited};
 use super::extensions;
-use super::refuse::{Modern, Refusal};
+use super::rejection::Rejection;
 use super::remember::client;
-
-/// A message that has a place in its session.
-#[derive(Debug)]
-pub(super) struct Identified<'m> {
-    pub(super) message: &'m Message,
-    pub(super) from: Side,
-    /// The stream of its sender that it came on.
-    pub(super) stream: Stream,
-    pub(super) form: ArrivalForm,
-    pub(super) role: Role,
-    /// Whether it is a result of a type that an extension defines, which is listed.
-    pub(super) of_listed_type: bool,
-    pub(super) scene: Scene,
-}
-
-/// What a message is to its session.
-#[derive(Debug)]
-pub(super) enum Role {
-    Request {
-        asker: Asker,
-        method: KnownMethod,
-    },
-    Notification {
-        method: KnownMethod,
-    },
-    /// The reply to a request that the gate let through, or sent itself.
-    Reply(Box<Taken>),
-}
-
-/// Who is there, and what they speak: what policies see of the session.
-#[derive(Debug, Clone)]
-pub(super) struct Scene {
-    pub(super) agent: Arc<Agent>,
-    pub(super) server: Arc<Server>,
-    /// The one that a message of the agent's is for, or that has sent it.
-    pub(super) run: Run,
-    pub(super) spoken: Spoken,
-    /// The address of whoever asks, if it asks over a network.
-    pub(super) peer: Option<IpAddr>,
-    pub(super) calls: i64,
-    pub(super) started_ms: i64,
-    /// What the session had read when it was asked for last.
-    pub(super) held: Arc<SessionSensitivity>,
-    /// What was kept of the session when the message came.
-    pub(super) kept: Kept,
-    /// What was established of what the agent asks for.
-    pub(super) established: Arc<Established>,
-    /// The same of what the server asks for.
-    pub(super) of_server: Arc<Established>,
-    /// What a person agreed to of what the server asks for within its result.
-    pub(super) within: Option<Arc<Consent>>,
-}
 
 /// Finds the place of a message in its session.
 pub(super) fn identify<'m>(
@@ -81,7 +27,7 @@ pub(super) fn identify<'m>(
     session: &Session,
     kept: Kept,
     (extensions, max_in_flight): (&Extensions, usize),
-) -> Result<Identified<'m>, Refusal> {
+) -> Result<Identified<'m>, Rejection> {
     let Arrival {
         from,
         stream,
@@ -94,7 +40,7 @@ pub(super) fn identify<'m>(
         Shape::Request { id, method } => {
             let known = known(method, from, extensions)?;
             if !known.is_request() {
-                return Err(Refusal::WrongShape(known));
+                return Err(Rejection::wrong_shape(known));
             }
             let spoken = speak(&mut state, from, known, message)?;
             let asker = asker(session, from, id, stream);
@@ -113,7 +59,7 @@ pub(super) fn identify<'m>(
         Shape::Notification { method } => {
             let known = known(method, from, extensions)?;
             if known.is_request() {
-                return Err(Refusal::WrongShape(known));
+                return Err(Rejection::wrong_shape(known));
             }
             let spoken = speak(&mut state, from, known, message)?;
             (Role::Notification { method: known }, spoken)
@@ -131,7 +77,7 @@ pub(super) fn identify<'m>(
                     state.lending.answered(id);
                 }
                 state.stray_replies = state.stray_replies.saturating_add(1);
-                return Err(Refusal::Stray);
+                return Err(Rejection::stray());
             };
             let spoken = taken.exchange.spoken.clone();
             (Role::Reply(Box::new(taken)), spoken)
@@ -174,31 +120,6 @@ pub(super) fn identify<'m>(
     })
 }
 
-impl Identified<'_> {
-    pub(super) fn is_request(&self) -> bool {
-        matches!(self.role, Role::Request { .. })
-    }
-}
-
-impl Scene {
-    pub(super) fn of(state: &State, spoken: Spoken, kept: Kept) -> Self {
-        Self {
-            agent: Arc::clone(&state.agent),
-            server: Arc::clone(&state.server),
-            run: state.run(),
-            spoken,
-            peer: None,
-            calls: state.calls,
-            started_ms: state.started_ms,
-            held: Arc::clone(&kept.held),
-            kept,
-            established: Arc::clone(&state.established),
-            of_server: Arc::clone(&state.established),
-            within: None,
-        }
-    }
-}
-
 /// From 2026-07-28 on each message says who sent it, as far as anybody does.
 fn calling_itself(agent: &Arc<Agent>, message: &Message) -> Arc<Agent> {
     let client = client(message.meta().and_then(|meta| meta.get(meta::CLIENT)));
@@ -213,14 +134,14 @@ fn calling_itself(agent: &Arc<Agent>, message: &Message) -> Arc<Agent> {
 
 /// An unknown method is refused whoever sends it, and so is one that the other side sends. Those of
 /// extensions are known where the configuration lists them.
-fn known(method: &Method, from: Side, extensions: &Extensions) -> Result<KnownMethod, Refusal> {
+fn known(method: &Method, from: Side, extensions: &Extensions) -> Result<KnownMethod, Rejection> {
     let known = match method {
         Method::Known(known) => Some(*known),
         Method::Unknown(name) => extensions.find(name),
     };
     known
         .filter(|known| known.sent_by(from))
-        .ok_or_else(|| Refusal::UnknownMethod(method.name().to_owned()))
+        .ok_or_else(|| Rejection::unknown_method(method.name()))
 }
 
 /// Settles the era of a message and, with it, what its sender speaks. A method of the other era is
@@ -230,7 +151,7 @@ fn speak(
     from: Side,
     method: KnownMethod,
     message: &Message,
-) -> Result<Spoken, Refusal> {
+) -> Result<Spoken, Rejection> {
     let era = match from {
         Side::Agent => agents_era(state, method, message)?,
         // What the upstream may ask depends on what the agent said at the handshake. In the
@@ -245,12 +166,12 @@ fn speak(
         Era::Stateless(spoken) => (spoken, wire::Era::Stateless),
     };
     if !method.sent_by_in(from, era) {
-        return Err(Refusal::UnknownMethod(method.name().to_owned()));
+        return Err(Rejection::unknown_method(method.name()));
     }
     Ok(spoken)
 }
 
-fn agents_era(state: &State, method: KnownMethod, message: &Message) -> Result<Era, Refusal> {
+fn agents_era(state: &State, method: KnownMethod, message: &Message) -> Result<Era, Rejection> {
     let modern = match state.lifecycle {
         Lifecycle::New if method != KnownMethod::Initialize => {
             message.meta().and_then(|meta| meta.get(meta::VERSION))
@@ -271,15 +192,10 @@ fn agents_era(state: &State, method: KnownMethod, message: &Message) -> Result<E
     Ok(state.lifecycle.legacy(method)?)
 }
 
-fn stateless(version: Value<'_>, message: &Message) -> Result<Era, Refusal> {
+fn stateless(version: Value<'_>, message: &Message) -> Result<Era, Rejection> {
     let version = version.as_str().unwrap_or_default();
     if !revisions::is_known(&version) {
-        let requested = version.into_owned();
-        return Err(Refusal::UnsupportedVersion {
-            requested,
-            modern: Modern::Stateless,
-            supported: Vec::new(),
-        });
+        return Err(Rejection::unsupported_version(&version));
     }
     let capabilities = message.meta().and_then(|meta| meta.get(meta::CAPABILITIES));
     let level = message.meta().and_then(|meta| meta.get(meta::LOG_LEVEL));
@@ -330,7 +246,7 @@ fn admissible(
     from: Side,
     asker: &Asker,
     max_in_flight: usize,
-) -> Result<(), Refusal> {
+) -> Result<(), Rejection> {
     let table = match from {
         Side::Agent => &state.to_upstream,
         Side::Upstream => &state.to_agent,
@@ -338,10 +254,10 @@ fn admissible(
     let parked = from == Side::Agent && state.parked.iter().any(|parked| parked.asker == *asker);
     let is_asked_about = state.asking.waits(from, asker);
     if parked || is_asked_about || table.is_in_flight(asker) {
-        return Err(Refusal::ReusedId);
+        return Err(Rejection::reused_id());
     }
     if table.len() >= max_in_flight {
-        return Err(Refusal::TooMany(max_in_flight));
+        return Err(Rejection::too_many(max_in_flight));
     }
     Ok(())
 }
@@ -354,11 +270,11 @@ fn leaves_places(
     waiting: &PendingTable,
     peer: Option<IpAddr>,
     max_in_flight: usize,
-) -> Result<(), Refusal> {
+) -> Result<(), Rejection> {
     let most = max_in_flight - max_in_flight / PART_FOR_OTHERS;
     // As long as all have room, nobody is counted.
     if waiting.len() >= most && waiting.of_peer(peer) >= most {
-        return Err(Refusal::TooMany(most));
+        return Err(Rejection::too_many(most));
     }
     Ok(())
 }

@@ -8,15 +8,15 @@ use crate::session::Target;
 use crate::wire::{KnownMethod, Message, Side, Value};
 
 use super::asking::{self, required};
+use super::classified::{Identified, Role};
 use super::failures::is_fatal;
-use super::identify::{Identified, Role};
 use super::leaks::Look;
-use super::links::Followed;
-use super::refuse::Refusal;
+use super::query::Followed;
+use super::query::{About, Asks, Doing, Question, Understood};
+use super::rejection::Rejection;
 use super::resources;
 use super::rounds;
 use super::tasks;
-use super::understand::{About, Asks, Doing, Question, Understood};
 
 /// How many questions one result may carry (MCP 2026-07-28, multi round-trip requests): more than
 /// any form needs, and few enough to judge.
@@ -27,7 +27,7 @@ pub(super) const MAX_INPUT_REQUESTS: usize = 32;
 pub(super) fn understand_reply<'m>(
     identified: Identified<'m>,
     look: Look<'_>,
-) -> Result<Understood<'m>, Refusal> {
+) -> Result<Understood<'m>, Rejection> {
     let target = match &identified.role {
         Role::Reply(taken) => taken.exchange.target.clone(),
         Role::Request { .. } | Role::Notification { .. } => Target::Server,
@@ -77,7 +77,7 @@ pub(super) fn understand_reply<'m>(
 
 /// An upstream may offer another revision than the agent asked for, but not one that nobody here
 /// speaks.
-fn speaks_a_known_version(identified: &Identified<'_>) -> Result<(), Refusal> {
+fn speaks_a_known_version(identified: &Identified<'_>) -> Result<(), Rejection> {
     let Role::Reply(taken) = &identified.role else {
         return Ok(());
     };
@@ -88,19 +88,19 @@ fn speaks_a_known_version(identified: &Identified<'_>) -> Result<(), Refusal> {
 }
 
 /// The revision that an upstream agrees to begin a session in.
-pub(super) fn revision_of_session(initialized: &Message) -> Result<Cow<'_, str>, Refusal> {
+pub(super) fn revision_of_session(initialized: &Message) -> Result<Cow<'_, str>, Rejection> {
     let version = initialized.agreed_revision().unwrap_or_default();
     // MCP 2026-07-28 has no handshake: a session in it would be of neither era.
     if revisions::is_known(&version) && *version < *FIRST_STATELESS {
         return Ok(version);
     }
     if version.is_empty() {
-        return Err(Refusal::bad_reply(
+        return Err(Rejection::bad_reply(
             "it answers `initialize` without a version",
         ));
     }
     let named: String = version.chars().take(64).collect();
-    Err(Refusal::bad_reply(&format!(
+    Err(Rejection::bad_reply(&format!(
         "it answers `initialize` with the version `{}`, which the gate does not speak",
         named.escape_debug()
     )))
@@ -142,7 +142,7 @@ pub(super) fn received<'m>(content: &Content<'_>, target: &Target, look: Look<'_
 
 /// What a result asks of the agent before it can be complete: the `2026-07-28` form of requests
 /// from the server. Each is judged as the request that it replaces.
-fn input_requests<'m>(identified: &Identified<'m>) -> Result<Vec<Question<'m>>, Refusal> {
+fn input_requests<'m>(identified: &Identified<'m>) -> Result<Vec<Question<'m>>, Rejection> {
     let Some(result) = identified.message.result() else {
         return Ok(Vec::new());
     };
@@ -156,7 +156,7 @@ fn input_requests<'m>(identified: &Identified<'m>) -> Result<Vec<Question<'m>>, 
     );
     if !known && !identified.of_listed_type {
         // An unknown kind is not a result (MCP 2026-07-28).
-        return Err(Refusal::bad_reply(
+        return Err(Rejection::bad_reply(
             "its `resultType` is not one that the gate knows",
         ));
     }
@@ -165,7 +165,7 @@ fn input_requests<'m>(identified: &Identified<'m>) -> Result<Vec<Question<'m>>, 
         return Ok(Vec::new());
     };
     if !requests.is_object() || requests.len() > MAX_INPUT_REQUESTS {
-        return Err(Refusal::bad_reply(
+        return Err(Rejection::bad_reply(
             "its `inputRequests` are not an object of at most 32 members",
         ));
     }
@@ -178,7 +178,7 @@ fn input_requests<'m>(identified: &Identified<'m>) -> Result<Vec<Question<'m>>, 
 fn input_request<'m>(
     request: Value<'m>,
     identified: &Identified<'_>,
-) -> Result<Question<'m>, Refusal> {
+) -> Result<Question<'m>, Rejection> {
     let params = request.get("params");
     let name = request
         .get("method")
@@ -189,7 +189,7 @@ fn input_request<'m>(
         "elicitation/create" => (KnownMethod::Elicit, asking::elicit(params)),
         "roots/list" => (KnownMethod::RootsList, Doing::ListRoots),
         _ => {
-            return Err(Refusal::bad_reply(
+            return Err(Rejection::bad_reply(
                 "it asks the agent for a method that cannot be asked",
             ));
         }

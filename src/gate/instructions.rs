@@ -3,11 +3,11 @@
 use crate::policy::{Pinning, PolicySnapshot};
 use crate::wire::{KnownMethod, Value};
 
+use super::classified::Role;
 use super::drift::Drift;
 use super::edits::Removal;
-use super::identify::Role;
 use super::pin::Pins;
-use super::understand::Understood;
+use super::query::Understood;
 
 /// The instructions of a result, if they are not those that were approved, or seen first.
 pub(super) fn unapproved<'m>(

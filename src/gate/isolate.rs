@@ -15,15 +15,15 @@ use crate::wire::{KnownMethod, Message, Shape, Side, Stream};
 
 use super::Gate;
 use super::arrival::{AnswerTo, Arrival};
+use super::classified::Role;
 use super::decide::{Permit, Stop};
 use super::faults::{AgentGone, UpstreamFault};
 use super::forward::{Agent, Upstream};
-use super::identify::Role;
 use super::own::{Occasion, OwnMessage};
 use super::passage::Carried;
+use super::query::Understood;
 use super::record::Trail;
 use super::talk::Talk;
-use super::understand::Understood;
 pub(super) use left::leads_nowhere;
 use travelling::until_arrived;
 

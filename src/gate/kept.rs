@@ -15,22 +15,23 @@ use crate::session::{Keep, Ledger, Target};
 use crate::wire::{KnownMethod, Side};
 
 use super::Gate;
+use super::classified::{Identified, Role};
 use super::decide::{self, Stop};
 use super::faults::AgentGone;
 use super::forward::{Agent, Upstream};
-use super::identify::{Identified, Role};
 use super::leaks::Look;
-use super::links::Followed;
 use super::own::{AnswerId, OwnMessage, Stateless};
 use super::pin;
+use super::query::Followed;
+use super::query::{About, Asks, Doing, Question, Understood};
 use super::ratchet::{self, Judged};
 use super::record::Trail;
-use super::refuse::Refusal;
+use super::rejection::{INVALID_PARAMS, Rejection};
 use super::resources;
 use super::settings::Excerpts;
 use super::shadow;
+use super::stage::Stage;
 use super::talk::Talk;
-use super::understand::{About, Asks, Doing, Question, Understood};
 
 /// The scheme of what the gate keeps. No URI of it ever goes to the server.
 const SCHEME: &str = "mcp-protector";
@@ -209,6 +210,12 @@ pub(super) fn names_ours(understood: &Understood<'_>) -> bool {
     from_agent && understood.questions.iter().any(is_ours)
 }
 
+/// Which of them it is, and why it is gone, is not told.
+pub(super) fn not_kept() -> Rejection {
+    let text = "no such result is kept for this agent, or not any more";
+    Rejection::new(Stage::Understand, "result_expired", INVALID_PARAMS, text)
+}
+
 impl Gate {
     /// Answers an agent that reads on.
     pub(super) async fn read_on<U: Upstream, A: Agent>(
@@ -222,7 +229,7 @@ impl Gate {
         let (message, stream) = (identified.message, identified.stream);
         KnownMethod::ResourcesRead
             .check_params(message.params())
-            .map_err(Refusal::from)?;
+            .map_err(Rejection::from)?;
         let stateless = if *identified.scene.spoken.version >= *FIRST_STATELESS {
             Stateless::Yes
         } else {
@@ -236,7 +243,7 @@ impl Gate {
         let target = Target::Resource(asked.uri.clone());
         let Some(whole) = whole else {
             trail.asks(&target, message, self.content_recorder(snapshot));
-            return Err(Refusal::NotKept.into());
+            return Err(not_kept().into());
         };
         let mut understood = Understood {
             identified,

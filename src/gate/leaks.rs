@@ -12,10 +12,10 @@ use crate::policy::PolicySnapshot;
 use crate::wire::{Message, Side, Value};
 
 use super::Gate;
+use super::classified::Identified;
 use super::handles::{self, Handles};
-use super::identify::Identified;
 use super::page::Looked;
-use super::refuse::Refusal;
+use super::rejection::Rejection;
 use super::schemas::Unfit;
 use super::settings::{Level, Secrets, Treatment};
 use super::text;
@@ -95,12 +95,12 @@ pub(super) struct Received<'m> {
 /// Looks at what the agent sends: the message itself, or what is to be sent of it.
 ///
 /// # Errors
-/// [`Refusal::Unfit`] where it shows a credential and may not.
+/// [`Rejection`] where it shows a credential and may not.
 pub(super) fn sent(
     message: &Message,
     identified: &Identified<'_>,
     secrets: Option<&Secrets>,
-) -> Result<Vec<Finding>, Refusal> {
+) -> Result<Vec<Finding>, Rejection> {
     let from = identified.from;
     let Some(secrets) = secrets.filter(|it| from == Side::Agent && it.sent != Level::Off) else {
         return Ok(Vec::new());
@@ -111,7 +111,7 @@ pub(super) fn sent(
     let rules = named(rules.chain(found.names));
     match secrets.sent {
         _ if rules.is_empty() => Ok(Vec::new()),
-        Level::Strict => Err(Refusal::Unfit(Unfit::Secret(rules.join(", ")))),
+        Level::Strict => Err(Unfit::Secret(rules.join(", ")).into()),
         Level::Warn | Level::Off => {
             let found = rules.into_iter().map(|rule| Finding {
                 guard: Guard::Secrets,
@@ -135,7 +135,7 @@ pub(super) fn received<'m>(
     handles: &Handles,
     texts: &HashMap<usize, (Value<'m>, String)>,
     secrets: Option<&Secrets>,
-) -> Result<Received<'m>, Refusal> {
+) -> Result<Received<'m>, Rejection> {
     let said = |value: Value<'m>| Some(texts.get(&value.range().start)?.1.clone());
     let wanted = |it: &&Secrets| from == Side::Upstream && it.received != Treatment::Off;
     let Some(secrets) = secrets.filter(wanted) else {
@@ -151,7 +151,7 @@ pub(super) fn received<'m>(
     let rules = found.strings.iter().flat_map(|leak| leak.rules.clone());
     match secrets.received {
         Treatment::Redact => match found.names.first() {
-            Some(rule) => Err(Refusal::bad_reply(&format!(
+            Some(rule) => Err(Rejection::bad_reply(&format!(
                 "the name of a member shows a credential (`{rule}`)"
             ))),
             None => Ok(Received {

@@ -1,6 +1,7 @@
 //! Where paths lead on the server's disk. Policies look at no disk, so the gate follows links before it
 //! asks them, and asks about what it found as well: `docs/decisions/0020-paths-and-uris.md`.
 
+use crate::gate::query::{Followed, resource_facts};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -15,12 +16,12 @@ use crate::session::Session;
 use crate::wire::Side;
 
 use super::Gate;
-use super::canonical::{ARGUMENTS, Respelled};
+use super::canonical::ARGUMENTS;
+use super::query::{About, Doing, Question, Understood};
 use super::record::Trail;
-use super::refuse::Refusal;
+use super::rejection::Rejection;
 use super::resources;
 use super::settings::{Disk, Symlinks};
-use super::understand::{About, Doing, Question, Understood};
 
 use places::{Found, all_places, on_disk, said};
 
@@ -32,22 +33,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The most places of one message that are told.
 const MOST_TOLD: usize = 16;
 
-/// What was found of the paths that a message names.
-#[derive(Debug, Default)]
-pub(super) struct Followed {
-    /// What stands for them in one spelling, by pointer; only of those that lead elsewhere than they say.
-    pub(super) elsewhere: Respelled,
-    /// Every other place to which one may lead, with its pointer.
-    told: Vec<(String, String)>,
-    /// The pointer of one that nobody can follow.
-    pub(super) astray: Option<String>,
-}
-
 impl Gate {
     /// Adds to the questions of a message what it asks for behind links.
     ///
     /// # Errors
-    /// [`Refusal::Uncanonical`] for the URI of a file whose links cannot be followed; with [`Symlinks::Block`]
+    /// [`Rejection`] for the URI of a file whose links cannot be followed; with [`Symlinks::Block`]
     /// for every path that leads elsewhere or cannot be followed.
     pub(super) async fn follow(
         &self,
@@ -55,7 +45,7 @@ impl Gate {
         session: &Session,
         snapshot: &PolicySnapshot,
         trail: &mut Trail,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Rejection> {
         let symlinks = &self.terms(snapshot).guards.symlinks;
         let (Symlinks::Resolve(disk) | Symlinks::Block(disk)) = symlinks else {
             return Ok(());
@@ -256,7 +246,7 @@ fn behind<'m>(
     snapshot: &PolicySnapshot,
     symlinks: &Symlinks,
     found: &Found,
-) -> Result<Vec<Question<'m>>, Refusal> {
+) -> Result<Vec<Question<'m>>, Rejection> {
     let mut all = Vec::new();
     for question in &understood.questions {
         let named = named(question, snapshot, symlinks);
@@ -295,7 +285,7 @@ fn behind<'m>(
                     all.extend(places.iter().filter_map(|place| {
                         Some(Question {
                             asks: question.asks,
-                            about: About::Resource(resources::facts(place)),
+                            about: About::Resource(resource_facts(place)),
                             doing: again(doing)?,
                         })
                     }));

@@ -10,13 +10,13 @@ use crate::policy::{Decision, Denial, DenialCause, PolicySnapshot};
 use crate::session::Session;
 use crate::wire::{KnownMethod, Value};
 
+use super::classified::Role;
 use super::edits::Removal;
 use super::granted;
-use super::identify::Role;
+use super::query::{About, Asks, Circumstances, Doing, Question, Understood};
 use super::record::Trail;
-use super::refuse::Refusal;
+use super::rejection::Rejection;
 use super::resources::{self, Kind};
-use super::understand::{About, Asks, Circumstances, Doing, Question, Understood};
 use super::versions;
 
 /// The most resources that are taken out of one request; with more, all of it is refused. Each has a
@@ -34,7 +34,7 @@ pub(super) fn unheard<'m>(
     snapshot: &PolicySnapshot,
     now: Circumstances,
     trail: &mut Trail,
-) -> Result<Vec<Removal<'m>>, Refusal> {
+) -> Result<Vec<Removal<'m>>, Rejection> {
     let mut unheard = granted::unasked(understood, session)?;
     unheard.extend(narrow(understood, session, snapshot, now, trail));
     unheard.extend(versions::unspoken(understood));

@@ -4,6 +4,7 @@
 //! upstream offers, in the upstream's order. Each item stands for itself: one that cannot be read
 //! is dropped alone.
 
+use crate::gate::query::resource_facts;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -12,19 +13,19 @@ use crate::policy::{Prompt, Resource, ResourceFacts, Tool};
 use crate::session::{Page, PageItem, State, Traversal};
 use crate::wire::{KnownMethod, Message, Value};
 
+use super::classified::{Role, Scene};
 use super::decide::visible_in;
 use super::drift::{self, Drift};
 use super::edits::Removal;
 use super::faults::UpstreamFault;
-use super::identify::{Role, Scene};
 use super::instructions;
 use super::names::Readers;
 use super::page::{ListKind, Reading, Shape};
 use super::pin::{self, Pins};
-use super::refuse::Refusal;
+use super::query::{Circumstances, Understood};
+use super::rejection::Rejection;
 use super::resources::{self, Kind};
 use super::settings::Level;
-use super::understand::{Circumstances, Understood};
 
 /// An item that can be judged.
 enum Item {
@@ -57,7 +58,7 @@ pub(super) async fn listing<'m>(
     pins: Pins<'_>,
     now: Circumstances,
     reading: Reading<'_>,
-) -> Result<Listing<'m>, Refusal> {
+) -> Result<Listing<'m>, Rejection> {
     let session = pins.session;
     let Role::Reply(taken) = &understood.identified.role else {
         return Ok(Listing::default());
@@ -280,7 +281,7 @@ pub(super) fn changed(method: KnownMethod) -> Option<KnownMethod> {
 /// # Errors
 /// [`UpstreamFault::BadReply`] when it is anything else than a string: peers would disagree about
 /// whether this is the last page.
-pub(super) fn next_cursor(message: &Message) -> Result<Option<String>, Refusal> {
+pub(super) fn next_cursor(message: &Message) -> Result<Option<String>, Rejection> {
     let cursor = message.result().and_then(|result| result.get("nextCursor"));
     let Some(cursor) = cursor.filter(|cursor| !cursor.is_null()) else {
         return Ok(None);
@@ -339,7 +340,7 @@ impl Item {
                 ..Prompt::named(name)
             }),
             ListKind::Resources | ListKind::ResourceTemplates => {
-                Self::Resource(resources::facts(name))
+                Self::Resource(resource_facts(name))
             }
         }
     }

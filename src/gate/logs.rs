@@ -5,7 +5,7 @@ use crate::mcp::meta;
 use crate::session::{Extension, Lifecycle, Origin, State};
 use crate::wire::{Id, KnownMethod, Stream};
 
-use super::identify::Identified;
+use super::classified::Identified;
 
 /// Whether a log message may be told on this stream of the agent's.
 pub(super) fn are_heard(identified: &Identified<'_>, state: &State, belongs_on: Stream) -> bool {

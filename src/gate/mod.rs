@@ -11,6 +11,7 @@ mod broken;
 mod caching;
 mod canonical;
 mod catalogue;
+mod classified;
 mod consent;
 mod cursors;
 mod decide;
@@ -34,6 +35,7 @@ mod inspect;
 mod instructions;
 mod isolate;
 mod kept;
+mod lack;
 mod leaks;
 mod links;
 mod listening;
@@ -50,11 +52,12 @@ mod parked;
 mod passage;
 mod path;
 mod pin;
+mod query;
 mod raised;
 mod ratchet;
 mod rates;
 mod record;
-mod refuse;
+mod rejection;
 mod reload;
 mod remember;
 mod repeated;
@@ -75,6 +78,7 @@ mod terms;
 mod text;
 mod tracing;
 mod trial;
+mod unbridged;
 mod understand;
 mod unlisted;
 mod upkeep;
@@ -110,20 +114,16 @@ use tasks::Tasks;
 use unlisted::Unlisted;
 
 pub use arrival::Source;
-pub use asking::Unaskable;
 pub use bridged::Settled;
-pub use consent::Unconsented;
 pub use decide::Permit;
-pub use eras::{Eras, Lack};
+pub use eras::Eras;
 pub use faults::{AgentGone, UpstreamFault};
 pub use forward::{Abandoned, Agent, Lends, Unsent, Upstream};
 pub use identify::said;
-pub use names::Misleading;
 pub use passage::{Carried, Passage};
 pub use rates::{Limit, Rate, Rates};
-pub use refuse::{DENIED, HIDDEN, RATE_LIMITED, Refusal, UNCONSENTED, Unbridged};
+pub use rejection::{DENIED, HIDDEN, RATE_LIMITED, Rejection, UNCONSENTED};
 pub use reload::{Besides, Published};
-pub use schemas::Unfit;
 pub use settings::{
     Asking, Cleaning, DenialForm, Disk, Excerpts, Guards, Level, OnFatal, Pages, RecordedArguments,
     RecordedResults, Secrets, Settings, Symlinks, Terms, Texts, ToolNames, Treatment, Unconfined,
@@ -131,6 +131,7 @@ pub use settings::{
 pub use stage::Stage;
 pub use talk::Talk;
 pub use tracing::{Others, Share, Tracing};
+pub use unbridged::Unbridged;
 pub use understand::call_facts;
 
 /// The gate: what every message of every session passes.

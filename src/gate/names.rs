@@ -11,21 +11,31 @@ use crate::guard::NameSkeleton;
 use crate::policy::{PolicySnapshot, Resource};
 use crate::session::{Catalogue, Page, PageItem, Traversal};
 
+use super::classified::Scene;
 use super::decide::visible_in;
-use super::identify::Scene;
 use super::pin::Pins;
+use super::query::Circumstances;
 use super::settings::ToolNames;
-use super::understand::Circumstances;
 
 const MAX_LOOK_ALIKES: usize = Catalogue::MAX_LOOK_ALIKES;
 
 /// Why a tool is not there because of its name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Misleading {
+pub(super) enum Misleading {
     #[error("its name is not ASCII")]
     NotAscii,
     #[error("its name looks like `{}`", .0.escape_default())]
     LooksLike(String),
+}
+
+impl Misleading {
+    /// A stable word for it, in records.
+    pub(super) fn code(&self) -> &'static str {
+        match self {
+            Self::NotAscii => "not_ascii",
+            Self::LooksLike(_) => "look_alike",
+        }
+    }
 }
 
 /// What is asked of names, and of whom.

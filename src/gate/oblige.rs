@@ -9,18 +9,19 @@ use crate::policy::{CanonicalPathError, Obligation, PolicySnapshot, Roots, Sessi
 use crate::wire::pointer_step;
 use crate::wire::{Edits, Fragment, Limits, Message, Side, Value};
 
-use super::canonical::{self, Respelled, value_at};
+use super::canonical::{self, value_at};
+use super::classified::Identified;
 use super::decide::{Allowed, Permit};
 use super::edits::{Removal, Rewrite};
 use super::excerpts;
 use super::guises;
 use super::handles::{self, Handles};
-use super::identify::Identified;
 use super::leaks;
 use super::noted::{MOST_NOTED, note_replaced};
 use super::passage::Passage;
+use super::query::Respelled;
 use super::ratchet;
-use super::refuse::Refusal;
+use super::rejection::Rejection;
 use super::route::Route;
 use super::settings::Secrets;
 use super::shortening::Shortening;
@@ -73,7 +74,7 @@ type Said<'m> = HashMap<usize, (Value<'m>, String)>;
 /// Applies obligations, removals, rewrites, ids and redactions to a message, and seals it.
 ///
 /// # Errors
-/// [`Refusal::Secret`] when a secret of the configuration's own stands where no string can be
+/// [`Rejection`] when a secret of the configuration's own stands where no string can be
 /// replaced: in a key, or as a number.
 pub(super) fn oblige<'m>(
     message: &'m Message,
@@ -82,7 +83,7 @@ pub(super) fn oblige<'m>(
     route: &mut Route<'m>,
     mut passage: Passage,
     (secrets, others): (&Redactor, Option<&Secrets>),
-) -> Result<Obliged, Refusal> {
+) -> Result<Obliged, Rejection> {
     let mut edits: Edits<'m> = message.edits();
     let mut notes = Vec::with_capacity(wanted.removals.len());
     let mut brings = ratchet::obliged(&allowed);
@@ -160,7 +161,7 @@ pub(super) fn oblige<'m>(
         let shortening = shortening.with(&keeping);
         shorten(message, shortening, &mut edits, &mut said, &mut notes);
         if keeping.shows_a_secret() {
-            return Err(Refusal::Secret);
+            return Err(Rejection::secret());
         }
     }
     for (value, text) in said.into_values() {
@@ -169,7 +170,7 @@ pub(super) fn oblige<'m>(
     passage.carried.conceal(secrets);
     let permit = allowed.seal(edits, passage);
     if shows(permit.line(), secrets) {
-        return Err(Refusal::Secret);
+        return Err(Rejection::secret());
     }
     Ok(Obliged {
         permit,
@@ -223,7 +224,7 @@ fn respell<'m, 'p>(
     message: &'m Message,
     respelled: &'p Respelled,
     notes: &mut Vec<audit::Edit>,
-) -> Result<Vec<(Value<'m>, &'p str)>, Refusal> {
+) -> Result<Vec<(Value<'m>, &'p str)>, Rejection> {
     let mut all = Vec::with_capacity(respelled.len());
     for place in places(message, respelled) {
         let (value, pointer, text) = place?;
@@ -245,12 +246,12 @@ pub(super) fn respelled(
     message: &Message,
     respelled: &Respelled,
     limits: &Limits,
-) -> Result<Option<Message>, Refusal> {
+) -> Result<Option<Message>, Rejection> {
     let strings = places(message, respelled).map(|place| {
         let (value, _, text) = place?;
         Ok((value, text.to_owned()))
     });
-    let strings: Vec<_> = strings.collect::<Result<_, Refusal>>()?;
+    let strings: Vec<_> = strings.collect::<Result<_, Rejection>>()?;
     rewritten(message, strings, limits)
 }
 
@@ -259,7 +260,7 @@ pub(super) fn rewritten<'m>(
     message: &'m Message,
     strings: Vec<(Value<'m>, String)>,
     limits: &Limits,
-) -> Result<Option<Message>, Refusal> {
+) -> Result<Option<Message>, Rejection> {
     if strings.is_empty() {
         return Ok(None);
     }
@@ -275,7 +276,7 @@ pub(super) fn rewritten<'m>(
 fn places<'m, 'p>(
     message: &'m Message,
     respelled: &'p Respelled,
-) -> impl Iterator<Item = Result<(Value<'m>, &'p str, &'p str), Refusal>> {
+) -> impl Iterator<Item = Result<(Value<'m>, &'p str, &'p str), Rejection>> {
     let root = message.document().root();
     respelled.iter().map(move |(pointer, text)| {
         let place = value_at(root, pointer);

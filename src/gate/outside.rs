@@ -3,18 +3,20 @@
 use std::fmt;
 
 use crate::policy::{Denial, DenialCause, PolicySnapshot};
+use crate::wire::Fragment;
 
 use super::canonical::ARGUMENTS;
-use super::identify::Scene;
-use super::understand::{About, Circumstances, Doing, Question, Understood};
+use super::classified::Scene;
+use super::query::{About, Circumstances, Doing, Question, Understood};
+use super::rejection::{DENIED_BY_POLICY, Rejection};
 
 /// A path that lies in no root, where one in some root would have been permitted.
 #[derive(Debug)]
-pub struct Outside {
+pub(super) struct Outside {
     /// It says that it lies in one, and leads out of it.
     by_link: bool,
     /// By its pointer among the arguments (RFC 6901); none if the call names no path.
-    pub(super) argument: Option<String>,
+    argument: Option<String>,
 }
 
 impl Outside {
@@ -51,7 +53,25 @@ impl Outside {
         Some(Self { by_link, argument })
     }
 
-    pub(super) fn code(&self) -> &'static str {
+    /// A denial names the path, for the agent and for operators.
+    pub(super) fn explains(&self, denied: Rejection) -> Rejection {
+        let told = denied.told_to_agents();
+        let told = if told == DENIED_BY_POLICY {
+            format!("{DENIED_BY_POLICY}: {self}")
+        } else {
+            format!("{told} ({self})")
+        };
+        let reason = ("reason", Fragment::string(self.code()));
+        let argument = self.argument.as_deref();
+        let argument = argument.map(|argument| ("argument", Fragment::string(argument)));
+        denied
+            .in_words(format!("{DENIED_BY_POLICY}: {self}"))
+            .because(self.code())
+            .told(told)
+            .with_data([reason].into_iter().chain(argument))
+    }
+
+    fn code(&self) -> &'static str {
         if self.by_link {
             "symlink_outside"
         } else {

@@ -6,7 +6,7 @@ use crate::mcp::meta;
 use crate::wire::{ArrivalForm, Fragment, Id, KnownMethod, Limits, Message, WorkIds};
 
 use super::passage::Carried;
-use super::refuse::ErrorAnswer;
+use super::rejection::ErrorAnswer;
 
 /// A message of the gate's own making.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use crate::wire::{AnnotationError, KnownMethod, Mirror, Value};
 use super::drift;
 use super::faults::UpstreamFault;
 use super::pin;
-use super::refuse::Refusal;
+use super::rejection::Rejection;
 use super::schemas::KnownSchemas;
 use super::text;
 use super::{Cleaning, Gate};
@@ -114,7 +114,7 @@ impl Shape {
 
     /// # Errors
     /// [`UpstreamFault::BadReply`] when the result has no array where the list should be.
-    pub(super) fn list<'m>(&self, result: Value<'m>) -> Result<Value<'m>, Refusal> {
+    pub(super) fn list<'m>(&self, result: Value<'m>) -> Result<Value<'m>, Rejection> {
         match result.get(self.items) {
             Some(list) if list.is_array() => Ok(list),
             _ => {

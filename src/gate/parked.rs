@@ -11,12 +11,13 @@ use crate::wire::{Message, Method, Side};
 
 use super::Gate;
 use super::arrival::{AnswerTo, Arrival, Source};
+use super::asking::blocked_during_sampling;
 use super::consent::Brought;
 use super::eras::Awaited;
 use super::faults::{AgentGone, UpstreamFault};
 use super::forward::{Agent, Upstream};
 use super::record::Trail;
-use super::refuse::Refusal;
+use super::rejection::Rejection;
 use super::talk::Talk;
 
 /// How many frames of the greatest length may wait; of shorter ones as many as may
@@ -82,7 +83,7 @@ impl Gate {
         };
         if full {
             self.settle_rates(trail).await;
-            return self.refuse(talk, trail, Refusal::TooMany(most)).await;
+            return self.refuse(talk, trail, Rejection::too_many(most)).await;
         }
         match awaited {
             None => self.let_go_on(talk),
@@ -182,10 +183,10 @@ impl Gate {
             // Who cancels expects no answer.
             trail.answer_to = AnswerTo::None;
             talk.agent.release(parked.stream);
-            Refusal::Cancelled
+            Rejection::cancelled()
         } else {
             match over {
-                Over::Time if parked.awaits == Awaits::Model => Refusal::WhileSampling,
+                Over::Time if parked.awaits == Awaits::Model => blocked_during_sampling(),
                 Over::Time => {
                     warn!(
                         reference = &*trail.reference,

@@ -10,10 +10,10 @@ use crate::wire::{
     self, ArrivalForm, KnownMethod, Message, Outcome, OutgoingTrace, Shape, Stream, Value,
 };
 
-use super::identify::Role;
+use super::classified::Role;
+use super::query::Understood;
 use super::route::Ended;
 use super::tasks;
-use super::understand::Understood;
 
 /// Where a permitted message belongs, and what it is: what a transport says of it outside its text
 /// is made from this, never copied from what came in.

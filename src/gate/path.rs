@@ -8,20 +8,20 @@ use crate::wire::{Message, Side};
 
 use super::arrival::Arrival;
 use super::asking::lending;
+use super::classified::Identified;
 use super::decide::{Permit, Stop};
 use super::drift::Drift;
 use super::forward::{Agent, Upstream};
-use super::identify::Identified;
 use super::isolate::{has_left_since, leads_nowhere};
 use super::listing::Listing;
 use super::oblige::Wanted;
 use super::pin::Pins;
+use super::query::{Circumstances, Understood};
 use super::record::Trail;
-use super::refuse::Refusal;
+use super::rejection::Rejection;
 use super::route::{Route, Undone};
 use super::sent::Sent;
 use super::talk::Talk;
-use super::understand::{Circumstances, Understood};
 use super::{
     Gate, consent, cursors, decide, granted, identify, kept, listening, listing, oblige, pin,
     ratchet, remember, repeated, route, text, understand,
@@ -238,7 +238,7 @@ impl Gate {
         session: &Session,
         kept: Kept,
         current: &PolicySnapshot,
-    ) -> Result<Identified<'m>, Refusal> {
+    ) -> Result<Identified<'m>, Rejection> {
         let most = self.terms(current).max_in_flight;
         identify::identify(
             message,
@@ -256,7 +256,7 @@ impl Gate {
         from: Side,
         frame: &[u8],
         trail: &mut Trail,
-    ) -> Result<Message, Refusal> {
+    ) -> Result<Message, Rejection> {
         let message = Message::decode(frame, self.limits(from))
             .inspect_err(|error| trail.undecodable(talk, from, error))?;
         trail.decoded(talk, &message, from);
@@ -270,7 +270,7 @@ impl Gate {
         let id = message.id().filter(|_| message.method().is_some());
         if id.is_some_and(|id| oblige::shows(id.json(), &self.settings.secrets)) {
             trail.cannot_repeat_its_id(from);
-            return Err(Refusal::Secret);
+            return Err(Rejection::secret());
         }
         Ok(message)
     }

@@ -1,5 +1,6 @@
 //! What a session has read changes what it may use: its agent is told which lists are others now.
 
+use crate::gate::classified::Scene;
 use std::sync::Arc;
 
 use crate::policy::{ActionName, ListDependency, PolicySnapshot, SessionSensitivity};
@@ -101,7 +102,7 @@ impl Gate {
         let pins = self.pins(&talk.session, snapshot);
         let differs = |name: &String| {
             let closes = |level| snapshot.labels().closes(name, level);
-            let is_shown = |scene: &super::identify::Scene| {
+            let is_shown = |scene: &Scene| {
                 !closes(scene.held.level)
                     && (!looks || sees(&pins.tool(name, snapshot), scene, snapshot, now))
             };

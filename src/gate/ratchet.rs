@@ -18,15 +18,15 @@ use crate::session::{
 use crate::wire::{KnownMethod, Side};
 
 use super::Gate;
+use super::classified::Role;
 use super::decide::{self, Allowed, Stop};
-use super::identify::Role;
 use super::isolate;
 use super::kept;
 use super::leaks;
 use super::pin::Pins;
+use super::query::{Circumstances, Doing, Understood};
 use super::record::Trail;
-use super::refuse::Refusal;
-use super::understand::{Circumstances, Doing, Understood};
+use super::rejection::Rejection;
 use super::{resources, schemas, shadow};
 
 /// What is known of what sessions have read.
@@ -209,7 +209,7 @@ impl Gate {
     ) -> Result<Allowed, Stop> {
         let session = pins.session;
         if kept::names_ours(understood) {
-            return Err(Refusal::NotKept.into());
+            return Err(kept::not_kept().into());
         }
         if self.brings_consent(understood, trail) {
             let counted = session.state().calls;
@@ -258,7 +258,7 @@ impl Gate {
         for _ in 0..MOST_JUDGED {
             let counted = session.state().calls;
             let raised = self.ratchet.raise(session, &judged.brings).await;
-            let Raised { before, after } = raised.map_err(Refusal::from)?;
+            let Raised { before, after } = raised.map_err(Rejection::from)?;
             trail.raised(&before, &after);
             isolate::found(session, after.level);
             trail.brings = Arc::new(judged.brings.clone());
@@ -284,7 +284,7 @@ impl Gate {
             }
             expected = after;
         }
-        Err(Refusal::from(StoreFault::new("it rises again and again")).into())
+        Err(Rejection::from(StoreFault::new("it rises again and again")).into())
     }
 
     /// Raises what the session of whoever gets a message has read by what was found in it.
@@ -299,7 +299,7 @@ impl Gate {
             return Ok(());
         }
         let raised = self.ratchet.raise(session, brings).await;
-        let Raised { before, after } = raised.map_err(Refusal::from)?;
+        let Raised { before, after } = raised.map_err(Rejection::from)?;
         trail.raised(&before, &after);
         isolate::found(session, after.level);
         Ok(())
@@ -316,7 +316,8 @@ fn for_want_of_room(
     now: Circumstances,
 ) -> Stop {
     let scene = &mut understood.identified.scene;
-    if scene.kept.room == Room::Left || !matches!(stop, Stop::Refused(Refusal::Denied { .. })) {
+    if scene.kept.room == Room::Left || stop.rejection().and_then(Rejection::open_denial).is_none()
+    {
         return stop;
     }
     let own = Arc::clone(&pins.session.state().held);
@@ -324,7 +325,7 @@ fn for_want_of_room(
     let known = decide::decide(understood, snapshot, pins, now);
     understood.identified.scene.held = counted;
     match known {
-        Ok(_) => Refusal::NoRoom.into(),
+        Ok(_) => Rejection::no_room().into(),
         Err(_) => stop,
     }
 }

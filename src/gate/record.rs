@@ -33,18 +33,19 @@ use crate::wire::{
 use self::content::ContentRecorder;
 use super::Gate;
 use super::arrival::{AnswerTo, Arrival, Waited};
+use super::classified::Role;
 use super::consent::Brought;
 use super::decide::Allowed;
 use super::failures::Ends;
-use super::identify::{Role, asker};
+use super::identify::asker;
 use super::oblige::Obliged;
 use super::own::Occasion;
+use super::query::Understood;
 use super::ratchet;
 use super::rates::Counted;
 use super::sent::Sent;
 use super::settings::Settings;
 use super::talk::Talk;
-use super::understand::Understood;
 
 /// One message on its way through the gate.
 #[derive(Debug)]

@@ -7,14 +7,15 @@ use crate::policy::{self, Client};
 use crate::session::{self, Exchange, Lifecycle, Page, Run, State, Traversal, Waits};
 use crate::wire::{KnownMethod, Message, Side, Value};
 
+use super::classified::{Identified, Role};
 use super::consent::note_roots;
 use super::drift::Drift;
 use super::forward::Upstream;
-use super::identify::{Identified, Role, said as spoken};
+use super::identify::said as spoken;
 use super::listing;
+use super::query::{Doing, Understood};
 use super::sent::Sent;
 use super::talk::Talk;
-use super::understand::{Doing, Understood};
 use super::{cursors, granted};
 
 /// Called when a message is recorded and about to leave, as `sent`.

@@ -3,6 +3,7 @@
 //! Policies are asked about both, so that no other spelling of a resource gets round what they say of it.
 //! Why both: `docs/decisions/0020-paths-and-uris.md`.
 
+use crate::gate::query::resource_facts;
 use std::borrow::Cow;
 
 use crate::audit::{Finding, Guard};
@@ -13,11 +14,11 @@ use crate::policy::{
 use crate::session::Target;
 use crate::wire::{KnownMethod, Value};
 
+use super::classified::Role;
 use super::extensions;
-use super::identify::Role;
-use super::refuse::Refusal;
+use super::query::{About, Asks, Doing, Question, Understood};
+use super::rejection::Rejection;
 use super::settings::Level;
-use super::understand::{About, Asks, Doing, Question, Understood};
 
 /// Resources that one message may name: every policy is asked about each of them, in each of its spellings.
 pub(super) const MOST_URIS: usize = 256;
@@ -63,23 +64,12 @@ impl Kind {
     }
 }
 
-/// A resource as its URI alone shows it. RFC 3986 §3.1: the scheme is what stands before the first
-/// colon, in any case.
-pub(super) fn facts(uri: &str) -> ResourceFacts {
-    let scheme = uri.split_once(':').map_or("", |(scheme, _)| scheme);
-    ResourceFacts {
-        uri: uri.to_owned(),
-        scheme: scheme.to_ascii_lowercase(),
-        ..ResourceFacts::default()
-    }
-}
-
-/// The same in the one spelling, and as it reads where an escaped slash is a slash, where these are other
+/// A resource in the one spelling of its URI, and as it reads where an escaped slash is a slash, where these are other
 /// texts.
 pub(super) fn facts_otherwise(uri: &str, kind: Kind) -> Vec<ResourceFacts> {
     let canonical = kind.canonical(uri).filter(|it| it != uri);
     let others = canonical.into_iter().chain(with_plain_slashes(uri));
-    others.map(|it| facts(&it)).collect()
+    others.map(|it| resource_facts(&it)).collect()
 }
 
 /// What is asked of a resource: as it is named, and as it could be named otherwise.
@@ -89,7 +79,9 @@ pub(super) fn questions<'m>(
     asks: Asks,
     doing: impl Fn() -> Doing<'m>,
 ) -> Vec<Question<'m>> {
-    let all = [facts(uri)].into_iter().chain(facts_otherwise(uri, kind));
+    let all = [resource_facts(uri)]
+        .into_iter()
+        .chain(facts_otherwise(uri, kind));
     let question = |facts| Question {
         asks,
         about: About::Resource(facts),
@@ -263,12 +255,12 @@ fn mention<'m>(value: Value<'m>, found: &mut Vec<Cow<'m, str>>) {
 /// Whether what a message asks for by URI is one resource for all who read it.
 ///
 /// # Errors
-/// [`Refusal::NoUri`] where it is not, and has to be.
+/// [`Rejection`] where it is not, and has to be.
 pub(super) fn check(
     understood: &Understood<'_>,
     level: Level,
     labels: &Labels,
-) -> Result<Vec<Finding>, Refusal> {
+) -> Result<Vec<Finding>, Rejection> {
     if level == Level::Off || matches!(understood.identified.role, Role::Reply(_)) {
         return Ok(Vec::new());
     }
@@ -291,11 +283,11 @@ pub(super) fn check(
                 let detail = unclear.to_string().into();
                 findings.push(Finding {
                     guard: Guard::Uris,
-                    code: Refusal::NoUri(unclear).code().into(),
+                    code: Rejection::from(unclear).reason().into(),
                     detail,
                 });
             }
-            Level::Strict => return Err(Refusal::NoUri(unclear)),
+            Level::Strict => return Err(not_one_resource(unclear)),
         }
     }
     Ok(findings)
@@ -305,6 +297,13 @@ pub(super) fn check(
 pub(super) fn no_uri(pointer: String, text: Option<&str>) -> CanonicalPathError {
     let odd = text.map_or(NonCanonicalUri::NoText, NonCanonicalUri::of);
     CanonicalPathError::NoUri { pointer, odd }
+}
+
+/// Agents do not learn how the gate is configured.
+fn not_one_resource(unclear: CanonicalPathError) -> Rejection {
+    let rejection = Rejection::from(unclear);
+    let (told, text) = (rejection.to_string(), format!("{rejection}; {SETTING}"));
+    rejection.in_words(text).told(told)
 }
 
 /// Where operators read of such URIs.

@@ -13,7 +13,7 @@ use super::oblige;
 use super::panics;
 use super::rates::Counted;
 use super::record::Trail;
-use super::refuse::Refusal;
+use super::rejection::Rejection;
 use super::talk::Talk;
 use super::{Gate, apart};
 
@@ -22,7 +22,7 @@ impl Gate {
     /// such room waits neither for more nor for a task that may wait for some.
     ///
     /// # Errors
-    /// [`Refusal::NoMemory`] when there is no room. [`Stop::Elsewhere`] when its session has moved
+    /// [`Rejection`] when there is no room. [`Stop::Elsewhere`] when its session has moved
     /// meanwhile, [`Stop::Settled`] when somebody has ended the request that it answers.
     pub(super) async fn pass_in_room<U: Upstream, A: Agent>(
         &self,
@@ -48,7 +48,7 @@ impl Gate {
         }
         if trail.room.is_none() {
             self.unjudged(talk, arrival, frame, trail);
-            return Err(Refusal::NoMemory.into());
+            return Err(Rejection::no_memory().into());
         }
         // It is counted once it is known what it is.
         trail.counted = Counted::No;
@@ -59,7 +59,7 @@ impl Gate {
         drop(passing);
         let Ok(passed) = passed else {
             trail.forget(talk);
-            return Err(Refusal::Panicked.into());
+            return Err(Rejection::panicked().into());
         };
         passed.map_err(|stop| self.naming_versions(talk, stop, trail))
     }

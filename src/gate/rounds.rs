@@ -14,13 +14,13 @@ use crate::session::{Agreed, Instance, Keep, Ledger, Origin, Taken, Target, TooL
 use crate::wire::pointer_step;
 use crate::wire::{KnownMethod, Message, Side, Value};
 
+use super::classified::Role;
 use super::consent::{KEY, KeptReply};
 use super::digest::{Digest, digest, digest_of};
 use super::edits::Removal;
 use super::faults::UpstreamFault;
-use super::identify::Role;
-use super::refuse::Refusal;
-use super::understand::Understood;
+use super::query::Understood;
+use super::rejection::Rejection;
 
 /// How often one request may be asked to be repeated: what rmcp's client does at most.
 pub(super) const MAX_ROUNDS: u32 = 10;
@@ -72,13 +72,13 @@ impl Rounds {
     /// Where a request of the agent's stands.
     ///
     /// # Errors
-    /// [`Refusal::ForeignState`] when its state was not given to this agent for this request.
+    /// [`Rejection`] when its state was not given to this agent for this request.
     pub(super) fn standing<'m>(
         &self,
         understood: &Understood<'m>,
         at_the_gate: AtTheGate,
         now: Duration,
-    ) -> Result<Standing<'m>, Refusal> {
+    ) -> Result<Standing<'m>, Rejection> {
         let identified = &understood.identified;
         let Role::Request { method, .. } = identified.role else {
             return Ok(Standing::default());
@@ -122,7 +122,7 @@ impl Rounds {
         let key = (identified.scene.run.instance(), bound_to);
         let known = self.0.get(&identified.scene.agent.id, &key, now);
         if state.is_some() && known.is_none() {
-            return Err(Refusal::ForeignState);
+            return Err(Rejection::foreign_state());
         }
         standing.turn.round = known.as_ref().map_or(0, |round| round.number);
         standing.reply = known.as_ref().and_then(|round| round.reply.clone());
@@ -305,7 +305,7 @@ impl Round {
 /// # Errors
 /// [`UpstreamFault::BadReply`] when nobody could answer it: the method knows no questions, the state
 /// is none, or it is one round too many.
-pub(super) fn check(taken: &Taken, result: Value<'_>) -> Result<(), Refusal> {
+pub(super) fn check(taken: &Taken, result: Value<'_>) -> Result<(), Rejection> {
     let state = result.get("requestState").filter(|state| !state.is_null());
     let kind = result.get("resultType").and_then(Value::as_str);
     if kind.as_deref() != Some("input_required") && state.is_none() {

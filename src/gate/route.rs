@@ -7,13 +7,14 @@ use crate::session::{
 };
 use crate::wire::{Fragment, Id, KnownMethod, OutgoingTrace, Side, Stream, Value};
 
+use super::classified::{Identified, Role};
 use super::extensions;
-use super::identify::{Identified, Role, asker};
+use super::identify::asker;
 use super::listening;
 use super::logs;
 use super::passage::Passage;
-use super::refuse::Refusal;
-use super::understand::Understood;
+use super::query::Understood;
+use super::rejection::Rejection;
 
 /// The changes that carry a message across.
 #[derive(Debug, Default)]
@@ -71,7 +72,7 @@ pub(super) fn route<'m>(
     understood: &Understood<'m>,
     session: &Session,
     exchange: impl FnOnce(&Asker, KnownMethod) -> Exchange,
-) -> Result<Route<'m>, Refusal> {
+) -> Result<Route<'m>, Rejection> {
     let mut state = session.state();
     let state = &mut *state;
     let identified = &understood.identified;
@@ -96,7 +97,7 @@ pub(super) fn route<'m>(
                 Side::Agent => &mut state.to_upstream,
                 Side::Upstream => &mut state.to_agent,
             };
-            let admitted = table.admit(exchange).map_err(|_| Refusal::ReusedId)?;
+            let admitted = table.admit(exchange).map_err(|_| Rejection::reused_id())?;
             route.rename(
                 identified.message.id_value(),
                 Fragment::unsigned(admitted.0),
@@ -122,7 +123,7 @@ pub(super) fn route<'m>(
                 Side::Upstream => &mut state.to_upstream,
             };
             if !told_of(identified).is_some_and(|token| asked.progresses(&token)) {
-                return Err(Refusal::Stray);
+                return Err(Rejection::stray());
             }
         }
         // Which resources the agent may follow is policy's business; which it does is ours.
@@ -134,7 +135,7 @@ pub(super) fn route<'m>(
             let follows = uri.is_some_and(|uri| state.followed.hears_of(&uri));
             let streams = &state.to_upstream;
             if !follows && !streams.has_method(KnownMethod::SubscriptionsListen) {
-                return Err(Refusal::Stray);
+                return Err(Rejection::stray());
             }
         }
         // Only of a page that the user was sent to.
@@ -144,7 +145,7 @@ pub(super) fn route<'m>(
             let params = identified.message.params();
             let id = params.and_then(|params| params.get("elicitationId")?.as_str());
             if !id.is_some_and(|id| state.announced.has(&id)) {
-                return Err(Refusal::Stray);
+                return Err(Rejection::stray());
             }
         }
         Role::Notification { .. } => {}
@@ -159,12 +160,12 @@ pub(super) fn route<'m>(
         if method_of(identified) == Some(KnownMethod::LogMessage)
             && !logs::are_heard(identified, state, route.stream)
         {
-            return Err(Refusal::Stray);
+            return Err(Rejection::stray());
         }
         let tells = matches!(identified.role, Role::Notification { .. });
         if session.is_shared() && tells && route.stream == Stream::MAIN {
             // Nobody can be listening.
-            return Err(Refusal::Stray);
+            return Err(Rejection::stray());
         }
     }
     Ok(route)
@@ -173,13 +174,13 @@ pub(super) fn route<'m>(
 /// The stream of the receiver's that a message belongs on.
 ///
 /// # Errors
-/// [`Refusal::Stray`] when it belongs to a request that has ended, among agents that know nothing of
+/// [`Rejection`] when it belongs to a request that has ended, among agents that know nothing of
 /// each other.
 pub(super) fn belongs_on(
     identified: &Identified<'_>,
     session: &Session,
     state: &State,
-) -> Result<Stream, Refusal> {
+) -> Result<Stream, Rejection> {
     let method = match (identified.from, &identified.role) {
         (Side::Agent, _) => return Ok(Stream::MAIN),
         (Side::Upstream, Role::Reply(taken)) => return Ok(taken.exchange.stream),
@@ -212,14 +213,14 @@ pub(super) fn belongs_on(
             let opened_by = asked.by_minted(&Id::integer(stream.number()));
             match opened_by {
                 Some((_, exchange)) => Some(exchange),
-                None if session.is_shared() => return Err(Refusal::Stray),
+                None if session.is_shared() => return Err(Rejection::stray()),
                 None => None,
             }
         }
     };
     match related {
         Some(exchange) => Ok(exchange.stream),
-        None if session.is_shared() && identified.is_request() => Err(Refusal::Stray),
+        None if session.is_shared() && identified.is_request() => Err(Rejection::stray()),
         None => Ok(Stream::MAIN),
     }
 }
@@ -238,7 +239,7 @@ fn method_of(identified: &Identified<'_>) -> Option<KnownMethod> {
 
 /// Whether news that names no subscription may be told: on a stream that was opened to hear of it, if
 /// that was asked for.
-fn unnamed(understood: &Understood<'_>, state: &State) -> Result<(), Refusal> {
+fn unnamed(understood: &Understood<'_>, state: &State) -> Result<(), Rejection> {
     let identified = &understood.identified;
     let Role::Notification { method } = identified.role else {
         return Ok(());
@@ -252,7 +253,7 @@ fn unnamed(understood: &Understood<'_>, state: &State) -> Result<(), Refusal> {
                 && !matches!(identified.stream, Stream::MAIN | Stream::UNTOLD)
                 && !listening::is_for(&exchange.news.asked, method) =>
         {
-            Err(Refusal::Stray)
+            Err(Rejection::stray())
         }
         Some(_) | None => Ok(()),
     }
@@ -321,19 +322,19 @@ impl<'m> Route<'m> {
         identified: &Identified<'m>,
         session: &Session,
         state: &mut State,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Rejection> {
         let from = identified.from;
         let params = identified.message.params();
         let named = params.and_then(|params| params.get("requestId"));
         let (Some(value), Some(id)) = (named, named.and_then(Id::read)) else {
-            return Err(Refusal::Stray);
+            return Err(Rejection::stray());
         };
         let asker = asker(session, from, &id, identified.stream);
         if let Some((minted, exchange)) = sent_to(other(from), state).by_asker(&asker) {
             // MCP (all revisions with a handshake), basic/utilities/cancellation: the client must
             // not cancel `initialize`.
             if exchange.method == KnownMethod::Initialize {
-                return Err(Refusal::NotCancellable("initialize"));
+                return Err(Rejection::not_cancellable("initialize"));
             }
             self.ids.push((value, Fragment::unsigned(minted)));
             let to = other(from);
@@ -353,21 +354,25 @@ impl<'m> Route<'m> {
         }
         if state.asking.cancel(from, |waiting| waiting.asker == asker) {
             session.bell().notify_one();
-            return Err(Refusal::CancelledInTime("a person"));
+            return Err(Rejection::cancelled_in_time("a person"));
         }
         let parked = state.parked.iter_mut().find(|parked| parked.asker == asker);
         match (from, parked) {
             (Side::Agent, Some(parked)) => {
                 parked.cancelled = true;
-                Err(Refusal::CancelledInTime(
+                Err(Rejection::cancelled_in_time(
                     "what the upstream tells of itself",
                 ))
             }
-            (Side::Agent | Side::Upstream, _) => Err(Refusal::Stray),
+            (Side::Agent | Side::Upstream, _) => Err(Rejection::stray()),
         }
     }
 
-    fn subscription(&mut self, understood: &Understood<'m>, state: &State) -> Result<(), Refusal> {
+    fn subscription(
+        &mut self,
+        understood: &Understood<'m>,
+        state: &State,
+    ) -> Result<(), Rejection> {
         let message = understood.identified.message;
         let Some(named) = message.meta().and_then(|meta| meta.get(meta::SUBSCRIPTION)) else {
             return unnamed(understood, state);
@@ -383,7 +388,7 @@ impl<'m> Route<'m> {
             (opened_by, &understood.identified.role)
             && !listening::is_for(&stream.news.asked, *method)
         {
-            return Err(Refusal::Stray);
+            return Err(Rejection::stray());
         }
         match opened_by.map(|exchange| (&exchange.origin, exchange.stream)) {
             Some((Origin::Peer(asker), stream)) => {
@@ -399,7 +404,7 @@ impl<'m> Route<'m> {
                 | Origin::Consent(_),
                 _,
             ))
-            | None => Err(Refusal::Stray),
+            | None => Err(Rejection::stray()),
         }
     }
 }

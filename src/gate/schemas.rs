@@ -12,14 +12,15 @@ use crate::policy::{DefinitionFingerprint, Labels};
 use crate::session::{Offered, Session, Target};
 use crate::wire::{Document, KnownMethod, Limits, Message, Side, Value};
 
-use super::identify::Role;
-use super::refuse::Refusal;
+use super::classified::Role;
+use super::query::Understood;
+use super::rejection::{INTERNAL, Property, Rejection};
 use super::settings::{Guards, Level};
-use super::understand::Understood;
+use super::stage::Stage;
 
 /// How a message is not what a definition says.
 #[derive(Debug, thiserror::Error)]
-pub enum Unfit {
+pub(super) enum Unfit {
     #[error("the arguments are not what the tool's `inputSchema` asks for: {0}")]
     Arguments(Violation),
     #[error("the arguments cannot be checked, because of the tool's `inputSchema`: {0}")]
@@ -30,6 +31,35 @@ pub enum Unfit {
     Secret(String),
     #[error("the arguments cannot be checked: the tool's definition is not kept")]
     NotKept,
+}
+
+impl Unfit {
+    /// A stable word for it, in records.
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Arguments(_) => "arguments",
+            Self::Names(_) => "ambiguous_argument",
+            Self::Secret(_) => "secret_outbound",
+            Self::Schema(_) | Self::NotKept => "schema",
+        }
+    }
+}
+
+impl From<Unfit> for Rejection {
+    fn from(unfit: Unfit) -> Self {
+        let for_models = matches!(unfit, Unfit::Arguments(_));
+        let rejection = Self::invalid_params(Stage::Guard, unfit.code(), unfit);
+        if for_models {
+            rejection.with(&[Property::ForModels])
+        } else {
+            rejection
+        }
+    }
+}
+
+/// The requester learns no more of it: the words are the server's.
+fn bad_result(problem: String) -> Rejection {
+    Rejection::new(Stage::Guard, "result", INTERNAL, problem)
 }
 
 /// The schemas of all tools, by definition, as long as some session knows the tool: a thousand
@@ -95,7 +125,7 @@ pub(super) fn check(
     session: &Session,
     guards: &Guards,
     labels: &Labels,
-) -> Result<Vec<Finding>, Refusal> {
+) -> Result<Vec<Finding>, Rejection> {
     if let Some(name) = understood.called_tool() {
         check_names(name, understood.identified.message, session, labels)?;
         return check_call(understood, understood.identified.message, session, guards);
@@ -104,7 +134,7 @@ pub(super) fn check(
         result_of_call(understood).filter(|_| guards.results != Level::Off)
     {
         let fit = result_fits(offered, result);
-        return held(fit, guards.results, Guard::Results, Refusal::BadResult);
+        return held(fit, guards.results, Guard::Results, bad_result);
     }
     Ok(Vec::new())
 }
@@ -116,7 +146,7 @@ fn check_names(
     message: &Message,
     session: &Session,
     labels: &Labels,
-) -> Result<(), Refusal> {
+) -> Result<(), Rejection> {
     let params = message.params();
     let Some(arguments) = params.and_then(|params| params.get("arguments")) else {
         return Ok(());
@@ -127,7 +157,7 @@ fn check_names(
     let declared = schemas.as_ref().map_or(&unknown, |it| it.argument_names());
     let labelled = ArgumentNames::of_pointers(labels.argument_pointers(name));
     check_argument_names(arguments, declared, &labelled)
-        .map_err(|ambiguous| Refusal::Unfit(Unfit::Names(ambiguous)))
+        .map_err(|ambiguous| Unfit::Names(ambiguous).into())
 }
 
 /// The same for a call, by the message that holds its arguments.
@@ -136,7 +166,7 @@ pub(super) fn check_call(
     message: &Message,
     session: &Session,
     guards: &Guards,
-) -> Result<Vec<Finding>, Refusal> {
+) -> Result<Vec<Finding>, Rejection> {
     let Some(name) = understood
         .called_tool()
         .filter(|_| guards.arguments != Level::Off)
@@ -146,7 +176,7 @@ pub(super) fn check_call(
     let params = message.params();
     let arguments = params.and_then(|params| params.get("arguments"));
     let fit = arguments_fit(name, arguments, session);
-    held(fit, guards.arguments, Guard::Arguments, Refusal::Unfit)
+    held(fit, guards.arguments, Guard::Arguments, Rejection::from)
 }
 
 /// What comes of a check at this level: nothing, a finding, or a refusal.
@@ -154,13 +184,13 @@ fn held<P: Display>(
     fit: Result<(), P>,
     level: Level,
     guard: Guard,
-    refusal: fn(P) -> Refusal,
-) -> Result<Vec<Finding>, Refusal> {
+    refusal: fn(P) -> Rejection,
+) -> Result<Vec<Finding>, Rejection> {
     match (fit, level) {
         (Err(problem), Level::Strict) => Err(refusal(problem)),
         (Err(problem), Level::Warn | Level::Off) => {
             let detail = problem.to_string().into();
-            let code = refusal(problem).code().into();
+            let code = refusal(problem).reason().into();
             Ok(vec![Finding {
                 guard,
                 code,
@@ -223,7 +253,7 @@ pub(super) fn check_edited(
     line: &str,
     limits: &Limits,
     guards: &Guards,
-) -> Result<Vec<Finding>, Refusal> {
+) -> Result<Vec<Finding>, Rejection> {
     let result = result_of_call(understood).filter(|(offered, result)| {
         let is_structured = result.get("structuredContent").is_some();
         guards.results != Level::Off && is_structured && result_fits(*offered, *result).is_ok()
@@ -239,7 +269,7 @@ pub(super) fn check_edited(
             result_fits(offered, result.ok_or("it is no result any more")?)
         })
         .map_err(|problem| format!("without what must not leave, {problem}"));
-    held(fit, guards.results, Guard::Results, Refusal::BadResult)
+    held(fit, guards.results, Guard::Results, bad_result)
 }
 
 /// The definition by which the result of a request is to be checked: that which the tool had when it

@@ -5,8 +5,8 @@ use crate::policy::{Decision, DenialCause, PolicySnapshot, Prompt, Resource, Too
 
 use super::decide::listed;
 use super::pin::Pins;
+use super::query::{Circumstances, Understood};
 use super::record::named_once;
-use super::understand::{Circumstances, Understood};
 
 /// Asks the candidate of a snapshot, if it has one, what the snapshot itself is asked: the first
 /// denial counts, and without one all that permits.

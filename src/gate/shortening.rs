@@ -11,12 +11,12 @@ use crate::session::Target;
 use crate::wire::{KnownMethod, Value};
 
 use super::Gate;
+use super::classified::Role;
 use super::excerpts::Output;
-use super::identify::Role;
 use super::kept::{Kept, Origin, Whole};
 use super::oblige::shows;
+use super::query::{Doing, Understood};
 use super::settings::Excerpts;
-use super::understand::{Doing, Understood};
 
 const NOT_KEPT: &str = "They are not kept.";
 

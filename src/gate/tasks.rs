@@ -13,6 +13,31 @@ mod removals;
 mod said;
 mod told;
 
+use crate::mcp::TASKS;
+use crate::wire::Fragment;
+
+use super::rejection::{MISSING_CAPABILITY, Rejection};
+use super::stage::Stage;
+
 pub(super) use asked::{questions, tells};
 pub(super) use memory::{Recalled, Tasks};
 pub(super) use said::{begins, check, has_failed, is_about_one, lifetime, of_request};
+
+/// The agent did not begin it, or it has ended.
+pub(super) fn unknown_task() -> Rejection {
+    Rejection::invalid_params(Stage::Understand, "unknown_task", "there is no such task")
+}
+
+/// With what the agent must say it can do, as it would say it.
+pub(super) fn missing_capability() -> Rejection {
+    let text = "this needs an agent that has said that it knows tasks";
+    let tasks = Fragment::object([(TASKS, Fragment::object([]))]);
+    let required = Fragment::object([("extensions", tasks)]);
+    Rejection::new(
+        Stage::Understand,
+        "missing_capability",
+        MISSING_CAPABILITY,
+        text,
+    )
+    .with_data([("requiredCapabilities", required)])
+}

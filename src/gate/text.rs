@@ -6,7 +6,7 @@ use crate::guard::{MessagePart, StringRole as WordRole, message_strings};
 use crate::session::Page;
 use crate::wire::{KnownMethod, Message, Side, Value};
 
-use super::identify::{Identified, Role};
+use super::classified::{Identified, Role};
 use super::settings::{Cleaning, Texts};
 
 /// What is found in the text of a message.

@@ -1,136 +1,22 @@
 //! What a message asks for, in the words of the policy model. Every method is an action. Most messages
 //! ask one question; a subscription asks one per URI, and all of them must be allowed.
 
-use std::borrow::Cow;
-
+use crate::gate::query::{About, Asks, Doing, Question, Understood};
 use crate::mcp::revisions::FIRST_STATELESS;
-use crate::policy::{
-    Action, Arguments, Consent, Environment, ExtensionMethod, Facts, MAX_LEVEL, Principal, Prompt,
-    Received, Resource, ResourceFacts, SessionSensitivity, SessionState, Targets, Tool, options,
-};
+use crate::policy::{Arguments, MAX_LEVEL, Prompt, Targets, Tool, options};
 use crate::session::{Extension, Target};
 use crate::wire::{KnownMethod, Side, Value};
 
 use super::arguments::leaves;
-use super::asking::{self, Elicitation};
-use super::consent::method_of;
+use super::asking::{self};
+use super::classified::{Identified, Role};
 use super::extensions;
-use super::identify::{Identified, Role, Scene};
 use super::inspect;
 use super::leaks::Look;
-use super::links::Followed;
-use super::refuse::Refusal;
+use super::query::Followed;
+use super::rejection::Rejection;
 use super::resources::{self, Kind};
 use super::tasks::{self, Recalled};
-
-/// A message together with what policy is asked about it.
-#[derive(Debug)]
-pub(super) struct Understood<'m> {
-    pub(super) identified: Identified<'m>,
-    pub(super) questions: Vec<Question<'m>>,
-    pub(super) target: Target,
-    /// What it says brings into the session of whoever is told, beside what stands in it.
-    pub(super) tells: SessionSensitivity,
-    /// Where its paths lead, once somebody has looked.
-    pub(super) followed: Followed,
-}
-
-impl Understood<'_> {
-    /// The tool that a request calls.
-    pub(super) fn called_tool(&self) -> Option<&str> {
-        let calls = matches!(
-            self.identified.role,
-            Role::Request {
-                method: KnownMethod::ToolsCall,
-                ..
-            }
-        );
-        self.asked_tool().filter(|_| calls)
-    }
-
-    /// The tool that a request is about: one that is called, or was called when a task began.
-    pub(super) fn asked_tool(&self) -> Option<&str> {
-        match (&self.identified.role, &self.target) {
-            (Role::Request { .. }, Target::Tool(name)) => Some(name),
-            _ => None,
-        }
-    }
-}
-
-/// One thing that policy is asked.
-#[derive(Debug)]
-pub(super) struct Question<'m> {
-    pub(super) asks: Asks,
-    pub(super) about: About,
-    pub(super) doing: Doing<'m>,
-}
-
-/// The principal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asks {
-    Agent,
-    Server,
-}
-
-/// The resource.
-#[derive(Debug)]
-pub(super) enum About {
-    Tool(Tool),
-    Resource(ResourceFacts),
-    Prompt(Prompt),
-    Method(ExtensionMethod),
-    Server,
-    Client,
-}
-
-impl About {
-    /// What answers.
-    pub(super) fn of(target: &Target) -> Self {
-        match target {
-            Target::Tool(name) => Self::Tool(Tool::named(name.clone())),
-            Target::Resource(uri) => Self::Resource(resources::facts(uri)),
-            Target::Prompt(name) => Self::Prompt(Prompt::named(name.clone())),
-            Target::Method(method) => Self::Method(ExtensionMethod::named(method.name())),
-            Target::Server => Self::Server,
-        }
-    }
-}
-
-/// The action, with what belongs to it.
-#[derive(Debug)]
-pub(super) enum Doing<'m> {
-    Initialize,
-    Ping,
-    SetLevel,
-    Cancel,
-    Notify(KnownMethod),
-    List(KnownMethod),
-    Listen,
-    CallTool(Arguments<'m>, Targets),
-    ReadResource,
-    Subscribe,
-    GetPrompt(Arguments<'m>),
-    Complete(Cow<'m, str>),
-    Extend(Arguments<'m>, Targets),
-    ReceiveResult(Received),
-    Sample {
-        max_tokens: i64,
-        include_context: Cow<'m, str>,
-        tools: bool,
-        messages: i64,
-        bytes: i64,
-        system: bool,
-    },
-    Elicit(Elicitation<'m>),
-    ListRoots,
-}
-
-/// Where and when: what the gate adds to every question.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Circumstances {
-    pub(super) transport: &'static str,
-    pub(super) now_ms: i64,
-}
 
 /// Turns a message into questions.
 ///
@@ -139,7 +25,7 @@ pub(super) fn understand<'m>(
     mut identified: Identified<'m>,
     recalled: &'m Recalled,
     look: Look<'_>,
-) -> Result<Understood<'m>, Refusal> {
+) -> Result<Understood<'m>, Rejection> {
     let (method, asks) = match &identified.role {
         Role::Request { method, .. } | Role::Notification { method } => {
             let asks = match identified.from {
@@ -149,7 +35,9 @@ pub(super) fn understand<'m>(
             (*method, asks)
         }
         Role::Reply(_) if recalled.is_missing => {
-            return Err(Refusal::bad_reply("it belongs to a task that is not known"));
+            return Err(Rejection::bad_reply(
+                "it belongs to a task that is not known",
+            ));
         }
         Role::Reply(_) => return inspect::understand_reply(identified, look),
     };
@@ -159,9 +47,9 @@ pub(super) fn understand<'m>(
 
     if recalled.is_missing {
         return Err(if identified.is_request() {
-            Refusal::UnknownTask
+            tasks::unknown_task()
         } else {
-            Refusal::Stray
+            Rejection::stray()
         });
     }
     let tells = tasks::tells(method, asks, params, recalled);
@@ -200,7 +88,7 @@ pub(super) fn ask<'m>(
     asks: Asks,
     params: Option<Value<'m>>,
     look: Look<'_>,
-) -> Result<(Target, Vec<Question<'m>>), Refusal> {
+) -> Result<(Target, Vec<Question<'m>>), Rejection> {
     let text = |key: &str| {
         params
             .and_then(|params| params.get(key))
@@ -332,7 +220,7 @@ fn complete(asks: Asks, params: Option<Value<'_>>) -> (Target, Vec<Question<'_>>
 }
 
 /// A subscription stream is asked of the server, and of each resource that it names.
-fn listen(asks: Asks, params: Option<Value<'_>>) -> Result<(Target, Vec<Question<'_>>), Refusal> {
+fn listen(asks: Asks, params: Option<Value<'_>>) -> Result<(Target, Vec<Question<'_>>), Rejection> {
     let mut questions = vec![Question {
         asks,
         about: About::Server,
@@ -341,7 +229,7 @@ fn listen(asks: Asks, params: Option<Value<'_>>) -> Result<(Target, Vec<Question
     let uris = params.and_then(|params| params.at(&["notifications", "resourceSubscriptions"]));
     let beyond = uris.and_then(|uris| uris.items().nth(resources::MOST_URIS));
     if beyond.is_some() {
-        return Err(Refusal::TooManyUris(resources::MOST_URIS));
+        return Err(Rejection::too_many_uris(resources::MOST_URIS));
     }
     for uri in uris.into_iter().flat_map(Value::items) {
         let uri = uri.as_str().unwrap_or_default();
@@ -358,112 +246,14 @@ fn negotiated(
     method: KnownMethod,
     params: Option<Value<'_>>,
     identified: &Identified<'_>,
-) -> Result<(), Refusal> {
+) -> Result<(), Rejection> {
     let scene = &identified.scene;
     let is_stateless = *scene.spoken.version >= *FIRST_STATELESS;
     if is_stateless && tasks::is_about_one(method) && scene.spoken.tasks == Extension::Undeclared {
-        return Err(Refusal::MissingCapability);
+        return Err(tasks::missing_capability());
     }
     match identified.from {
         Side::Agent => Ok(()),
         Side::Upstream => asking::negotiated(method, &scene.spoken, params),
-    }
-}
-
-impl Circumstances {
-    /// The environment of what the agent asks for.
-    pub(super) fn environment<'a>(&self, scene: &'a Scene) -> Environment<'a> {
-        Environment {
-            server: &scene.server,
-            transport: self.transport,
-            protocol: &scene.spoken.version,
-            now_ms: self.now_ms,
-            peer: scene.peer,
-            session: SessionState {
-                level: scene.held.level,
-                labels: scene.held.labels.iter().cloned().collect(),
-                untrusted: scene.held.untrusted,
-                calls: scene.calls,
-                started_ms: scene.started_ms,
-            },
-            consent: scene.established.consent.clone(),
-        }
-    }
-}
-
-impl Question<'_> {
-    /// The question as policy reads it.
-    pub(super) fn facts<'a>(&'a self, scene: &'a Scene, now: Circumstances) -> Facts<'a> {
-        Facts {
-            principal: match self.asks {
-                Asks::Agent => Principal::Agent(&scene.agent),
-                Asks::Server => Principal::Server(&scene.server),
-            },
-            action: self.action(),
-            resource: match &self.about {
-                About::Tool(tool) => Resource::Tool(tool),
-                About::Resource(resource) => Resource::Resource(resource),
-                About::Prompt(prompt) => Resource::Prompt(prompt),
-                About::Method(method) => Resource::Method(method),
-                About::Server => Resource::Server(&scene.server),
-                About::Client => Resource::Client(&scene.agent.client),
-            },
-            env: Environment {
-                consent: self.consent(scene),
-                ..now.environment(scene)
-            },
-        }
-    }
-
-    /// What a person has agreed to of what is asked.
-    fn consent(&self, scene: &Scene) -> Consent {
-        match (self.asks, method_of(self), &scene.within) {
-            // To all that the result asks, each by its method.
-            (Asks::Server, Some(method), Some(consent)) => Consent {
-                scope: method.name().to_owned(),
-                ..(**consent).clone()
-            },
-            (Asks::Server, _, _) => scene.of_server.consent.clone(),
-            (Asks::Agent, _, _) => scene.established.consent.clone(),
-        }
-    }
-
-    fn action(&self) -> Action<'_> {
-        match &self.doing {
-            Doing::Initialize => Action::Initialize,
-            Doing::Ping => Action::Ping,
-            Doing::SetLevel => Action::SetLevel,
-            Doing::Cancel => Action::Cancel,
-            Doing::Notify(method) | Doing::List(method) => Action::Notify {
-                method: method.name(),
-            },
-            Doing::Listen => Action::Listen,
-            Doing::CallTool(arguments, targets) => Action::CallTool { arguments, targets },
-            Doing::ReadResource => Action::ReadResource,
-            Doing::Subscribe => Action::Subscribe,
-            Doing::GetPrompt(arguments) => Action::GetPrompt { arguments },
-            Doing::Complete(argument) => Action::Complete { argument },
-            Doing::Extend(arguments, targets) => Action::Extension { arguments, targets },
-            Doing::ReceiveResult(received) => Action::ReceiveResult { received },
-            Doing::Sample {
-                max_tokens,
-                include_context,
-                tools,
-                messages,
-                bytes,
-                system,
-            } => Action::Sample {
-                max_tokens: *max_tokens,
-                include_context,
-                tools: *tools,
-                messages: *messages,
-                bytes: *bytes,
-                system: *system,
-            },
-            Doing::Elicit(Elicitation {
-                mode, fields, host, ..
-            }) => Action::Elicit { mode, fields, host },
-            Doing::ListRoots => Action::ListRoots,
-        }
     }
 }

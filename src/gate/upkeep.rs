@@ -22,7 +22,7 @@ use super::isolate::{self, leave_for_good};
 use super::own::{Occasion, OwnMessage};
 use super::parked::Over;
 use super::record::Trail;
-use super::refuse::Refusal;
+use super::rejection::Rejection;
 use super::talk::Talk;
 
 impl Gate {
@@ -126,7 +126,7 @@ impl Gate {
         talk.session.arrived();
         // Every request gets its outcome, also when there is nobody left to be told.
         for taken in waiting {
-            let refusal: Refusal = fault.clone().into();
+            let refusal: Rejection = fault.clone().into();
             let origin = taken.exchange.origin.clone();
             if origin.is_gate() {
                 self.close(talk, &taken, &refusal).await;
@@ -195,7 +195,7 @@ impl Gate {
         let allowed = deadline.saturating_sub(taken.exchange.started);
         let refusal = match asker {
             Side::Agent => UpstreamFault::TimedOut(allowed).into(),
-            Side::Upstream => Refusal::Unanswered(allowed),
+            Side::Upstream => Rejection::unanswered(allowed),
         };
         // Whoever waits comes first: the other side may have ceased to read.
         if taken.exchange.origin.is_gate() {
@@ -328,7 +328,7 @@ impl Gate {
             taken
         };
         for taken in taken {
-            self.close(talk, &taken, &Refusal::Cancelled).await;
+            self.close(talk, &taken, &Rejection::cancelled()).await;
             if self.may_cancel(talk, &taken, Side::Upstream).await {
                 let at = (taken.minted, taken.exchange.sent_on);
                 self.withdraw(talk, at, Side::Upstream, "the agent has hung up")
@@ -465,8 +465,8 @@ impl Gate {
             },
         );
         let refusal = match why {
-            DiscardReason::TooLong => Refusal::TooLong(self.limits(from).max_bytes),
-            DiscardReason::NoMemory => Refusal::NoMemory,
+            DiscardReason::TooLong => Rejection::too_long(self.limits(from).max_bytes),
+            DiscardReason::NoMemory => Rejection::no_memory(),
         };
         self.refuse(talk, &trail, refusal).await
     }

@@ -3,18 +3,18 @@
 
 use crate::mcp::revisions::{self, FIRST_STATELESS};
 use crate::session::Session;
-use crate::wire::{KnownMethod, Message, Value};
+use crate::wire::{Fragment, KnownMethod, Message, Value};
 
 use super::Gate;
+use super::classified::Role;
 use super::decide::Stop;
 use super::edits::Removal;
 use super::eras::{Says, revisions};
 use super::forward::Upstream;
-use super::identify::Role;
+use super::query::Understood;
 use super::record::Trail;
-use super::refuse::Refusal;
+use super::rejection::Property;
 use super::talk::Talk;
-use super::understand::Understood;
 
 impl Gate {
     /// Tells an agent that names an unknown revision which ones the server speaks. If the gate does not
@@ -26,12 +26,12 @@ impl Gate {
         stop: Stop,
         trail: &mut Trail,
     ) -> Stop {
-        let Stop::Refused(Refusal::UnsupportedVersion {
-            requested, modern, ..
-        }) = stop
-        else {
+        let Stop::Refused(rejection) = stop else {
             return stop;
         };
+        if !rejection.has(Property::UnknownRevision) {
+            return rejection.into();
+        }
         // Like any request of that era, whatever it asks for.
         let method = KnownMethod::ToolsList;
         let session = &talk.session;
@@ -45,12 +45,11 @@ impl Gate {
             Ok(Some(Says::Takes)) => self.named(session),
             Ok(None) | Err(_) => Vec::new(),
         };
-        Refusal::UnsupportedVersion {
-            requested,
-            modern,
-            supported,
+        if supported.is_empty() {
+            return rejection.into();
         }
-        .into()
+        let supported = Fragment::array(supported.iter().map(|one| Fragment::string(one)));
+        rejection.with_data([("supported", supported)]).into()
     }
 
     /// The revisions that the server was heard to speak, of those that the gate knows.

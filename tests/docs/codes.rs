@@ -21,12 +21,14 @@ const AREAS: [&str; 7] = [
 ];
 
 /// Calls that take the code of a record as a literal, and annotations of builtin policies.
-const LITERALS: [&str; 5] = [
+const LITERALS: [&str; 7] = [
     "Reason::code(\"",
     "@code(\"",
     "code: Some(\"",
     " code: \"",
     "finding(\"",
+    "let reason = \"",
+    "unknown_tool(name, \"",
 ];
 
 /// Groups of codes with their meanings.
@@ -128,6 +130,12 @@ fn declared() -> BTreeSet<String> {
             .map(|code| format!("{area}{code}"))
             .collect::<Vec<_>>()
     });
+    // A rejection is built with its stage and its code.
+    let after_stages = source.split("Stage::").skip(1).filter_map(|rest| {
+        let (_, rest) = rest.split_once(',')?;
+        rest.trim_start().strip_prefix('"')?.split('"').next()
+    });
+    let literals = literals.chain(after_stages);
     let reasons = returned(&source).into_iter();
     let reasons = reasons.chain(literals.filter(|word| is_code(word)));
     reasons.map(str::to_owned).chain(diagnostics).collect()

@@ -5,7 +5,7 @@
 use crate::guard::{asks_for_secret, describes_secret};
 use crate::wire::Value;
 
-use super::Unaskable;
+use crate::gate::query::Unaskable;
 
 /// What is known of a form.
 #[derive(Debug, Default)]

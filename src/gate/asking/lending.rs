@@ -8,8 +8,8 @@ use crate::gate::digest::Digest;
 use crate::session::{Lent, Session, State, Taken};
 use crate::wire::{KnownMethod, Side, Value};
 
-use crate::gate::identify::{Identified, Role};
-use crate::gate::understand::{Doing, Understood};
+use crate::gate::classified::{Identified, Role};
+use crate::gate::query::{Doing, Understood};
 use crate::gate::{failures, tasks};
 
 /// The longest that a task of the agent's is taken to work of which nothing is heard.

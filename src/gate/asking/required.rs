@@ -5,8 +5,8 @@ use crate::session::Spoken;
 use crate::wire::{KnownMethod, Message, Value};
 
 use crate::gate::inspect::MAX_INPUT_REQUESTS;
-use crate::gate::refuse::Refusal;
-use crate::gate::understand::{About, Asks, Question};
+use crate::gate::query::{About, Asks, Question};
+use crate::gate::rejection::Rejection;
 
 /// The code of such an error.
 const CODE: i64 = -32_042;
@@ -26,24 +26,24 @@ pub(in crate::gate) fn listed(message: &Message) -> Option<Value<'_>> {
 pub(in crate::gate) fn questions<'m>(
     message: &'m Message,
     spoken: &Spoken,
-) -> Result<Vec<Question<'m>>, Refusal> {
+) -> Result<Vec<Question<'m>>, Rejection> {
     if !message.error().is_some_and(is_required) {
         return Ok(Vec::new());
     }
     let listed = listed(message).filter(|listed| listed.is_array() && !listed.is_empty());
     let listed = listed.filter(|listed| listed.len() <= MAX_INPUT_REQUESTS);
     let listed = listed.ok_or_else(|| {
-        Refusal::bad_reply(
+        Rejection::bad_reply(
             "it sends the user to pages, and its `elicitations` are not 1 to 32 of them",
         )
     })?;
     listed.items().map(|page| question(page, spoken)).collect()
 }
 
-fn question<'m>(page: Value<'m>, spoken: &Spoken) -> Result<Question<'m>, Refusal> {
+fn question<'m>(page: Value<'m>, spoken: &Spoken) -> Result<Question<'m>, Rejection> {
     let mode = page.get("mode").and_then(Value::as_str);
     if mode.as_deref() != Some("url") {
-        return Err(Refusal::bad_reply("it sends the user to what is no page"));
+        return Err(Rejection::bad_reply("it sends the user to what is no page"));
     }
     KnownMethod::Elicit.check_params(Some(page))?;
     super::negotiated(KnownMethod::Elicit, spoken, Some(page))?;

@@ -14,7 +14,7 @@ use crate::gate::faults::UpstreamFault;
 use crate::session::Session;
 
 use super::super::Gate;
-use super::super::refuse::Refusal;
+use super::super::rejection::Rejection;
 use super::answers::settled;
 
 /// How often is looked whether the time of one is over.
@@ -96,7 +96,7 @@ impl Gate {
         let Some(desk) = &self.desk else {
             return;
         };
-        let why = Refusal::from(UpstreamFault::SessionOver);
+        let why = Rejection::from(UpstreamFault::SessionOver);
         for ticket in self.along.of_session(session.id.as_str()) {
             let record = self.along.records().remove(&ticket);
             let Some(mut record) = record else {
@@ -106,7 +106,7 @@ impl Gate {
                 self.end_question(settled(*record, &outcome)).await;
             } else {
                 record.event = Some(Event::Cancelled);
-                record.reason = audit::Reason::code(why.code()).with_text(why.to_string());
+                record.reason = audit::Reason::code(why.reason()).with_text(why.to_string());
                 self.end_question(*record).await;
             }
         }

@@ -17,10 +17,10 @@ use super::super::decide::Stop;
 use super::super::forward::{Agent, Upstream};
 use super::super::isolate;
 use super::super::own::{Occasion, OwnMessage};
+use super::super::query::Understood;
 use super::super::record::Trail;
-use super::super::refuse::Refusal;
+use super::super::rejection::Rejection;
 use super::super::talk::Talk;
-use super::super::understand::Understood;
 use super::ask::TELLS_EVERY;
 use super::bound::KEY;
 use super::lift::Brought;
@@ -180,7 +180,7 @@ impl Gate {
                 .and_then(|desk| desk.open(state, binding)),
         );
         let Some((desk, ticket)) = opened else {
-            return Err(Refusal::ForeignState.into());
+            return Err(Rejection::foreign_state().into());
         };
         if let Some(receipt) = desk.kept(&ticket) {
             return Ok(Brought::Receipt(receipt));
@@ -303,7 +303,7 @@ impl Gate {
         let outcome = match end {
             End::Answered(outcome) => *outcome,
             End::Cancelled(told) => {
-                let refusal = Refusal::Cancelled;
+                let refusal = Rejection::cancelled();
                 self.close_question(&mut trail, &ticket, &denial, told.as_deref(), &refusal)
                     .await;
                 // Its request is ended by whoever ends it here.
@@ -315,7 +315,7 @@ impl Gate {
                 if from == Side::Agent {
                     talk.agent.release(request.stream);
                 }
-                return self.refuse(talk, &trail, Refusal::Cancelled).await;
+                return self.refuse(talk, &trail, Rejection::cancelled()).await;
             }
             End::Lost(fault, told) => {
                 let refusal = fault.into();
@@ -362,7 +362,7 @@ impl Gate {
             Outcome::TimedOut => Unconsented::TimedOut,
             Outcome::Withdrawn(void) => Unconsented::withdrawn(void),
         };
-        let refusal = Refusal::Unconsented { denial, why };
+        let refusal = why.rejection(denial);
         self.refuse(talk, &trail, refusal).await
     }
 
@@ -374,14 +374,14 @@ impl Gate {
         ticket: &str,
         denial: &Denial,
         told: Option<&Outcome>,
-        why: &Refusal,
+        why: &Rejection,
     ) {
         let record = if let Some(outcome) = told {
             trail.outcome_of_consent(ticket, outcome)
         } else {
             let mut record = trail.closing(ticket);
             record.event = Some(Event::Cancelled);
-            record.reason = audit::Reason::code(why.code()).with_text(why.to_string());
+            record.reason = audit::Reason::code(why.reason()).with_text(why.to_string());
             record
         };
         match told {

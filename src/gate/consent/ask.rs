@@ -18,7 +18,7 @@ use super::super::forward::{Agent, Upstream};
 use super::super::isolate;
 use super::super::parked::PARKED_FRAMES;
 use super::super::record::Trail;
-use super::super::refuse::Refusal;
+use super::super::rejection::Rejection;
 use super::super::talk::Talk;
 use super::why::Unconsented;
 use super::within::{Reply, take_out};
@@ -86,7 +86,7 @@ impl Gate {
         asking: Asking,
     ) -> Result<(), AgentGone> {
         let Some(desk) = &self.desk else {
-            let refusal = Refusal::denied(asking.denial);
+            let refusal = Rejection::denied(asking.denial);
             return self.refuse(talk, trail, refusal).await;
         };
         // Nobody need be asked for a server that is gone.
@@ -143,7 +143,7 @@ impl Gate {
         let ticket = match ticket {
             Ok(ticket) => ticket,
             Err(why) => {
-                let refusal = Refusal::Unconsented { denial, why };
+                let refusal = why.rejection(denial);
                 return self.refuse(talk, trail, refusal).await;
             }
         };
@@ -217,7 +217,7 @@ impl Gate {
             (Begun::Cancelled, recorded) => {
                 let told = desk.withdraw(ticket);
                 if recorded.is_ok() {
-                    let (ticket, refusal) = (ticket.as_str(), Refusal::Cancelled);
+                    let (ticket, refusal) = (ticket.as_str(), Rejection::cancelled());
                     self.close_question(trail, ticket, &put.denial, told.as_ref(), &refusal)
                         .await;
                 }
@@ -289,19 +289,19 @@ impl Gate {
             talk.agent.release(trail.stream);
         }
         trail.answer_to = AnswerTo::None;
-        self.refuse(talk, trail, Refusal::Cancelled).await
+        self.refuse(talk, trail, Rejection::cancelled()).await
     }
 
     /// Takes a request among those that wait for a person.
     ///
     /// # Errors
-    /// [`Refusal::TooMany`] where too many wait already, or too large ones.
+    /// [`Rejection`] where too many wait already, or too large ones.
     fn wait<U, A>(
         &self,
         talk: &Talk<U, A>,
         asked: Asked,
         reply: Option<&Reply>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Rejection> {
         let most = self.terms(&asked.snapshot).max_in_flight;
         let mut state = talk.session.state();
         let parked: usize = state.parked.iter().map(|parked| parked.frame.len()).sum();
@@ -309,12 +309,12 @@ impl Gate {
         if state.asking.waiting.len() >= most
             || bytes > PARKED_FRAMES * self.settings.from_agent.max_bytes
         {
-            return Err(Refusal::TooMany(most));
+            return Err(Rejection::too_many(most));
         }
         if let Some(reply) = reply {
             let (minted, exchange) = (reply.replied().minted, reply.exchange.clone());
             let waits = state.to_upstream.wait_replied(minted, exchange);
-            waits.map_err(|_| Refusal::TooMany(most))?;
+            waits.map_err(|_| Rejection::too_many(most))?;
         }
         state.asking.waiting.push(asked);
         Ok(())

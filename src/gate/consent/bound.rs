@@ -1,5 +1,6 @@
 //! What a request is bound to, and what a person is shown of it.
 
+use crate::gate::query::method_of;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -9,8 +10,8 @@ use crate::policy::{Denial, PolicySnapshot};
 use crate::session::{Session, Target};
 use crate::wire::{Document, KnownMethod, Limits, Side, Value};
 
-use super::super::identify::Role;
-use super::super::understand::{Circumstances, Understood};
+use super::super::classified::Role;
+use super::super::query::{Circumstances, Understood};
 use super::within;
 
 /// Under which key of `inputRequests` the gate asks, and of `inputResponses` it is answered.
@@ -238,7 +239,7 @@ fn told_roots(
     safe: &dyn Fn(&str) -> String,
 ) -> Vec<String> {
     let mut questions = understood.questions.iter();
-    if !questions.any(|it| within::method_of(it) == Some(KnownMethod::RootsList)) {
+    if !questions.any(|it| method_of(it) == Some(KnownMethod::RootsList)) {
         return Vec::new();
     }
     let state = session.state();

@@ -13,7 +13,6 @@ use super::super::decide::Permit;
 use super::super::forward::{Agent, Upstream};
 use super::super::own::{AnswerId, OwnMessage};
 use super::super::record::Trail;
-use super::super::refuse::Refusal;
 use super::super::talk::Talk;
 use super::answers::about;
 use super::ask::Put;
@@ -125,7 +124,7 @@ impl Gate {
             self.along.has_come_back(&ticket);
         }
         let why = Unconsented::Asked;
-        let refusal = Refusal::Unconsented { denial, why };
+        let refusal = why.rejection(denial);
         let record = trail.refused(&refusal, self.clock.elapsed());
         if let Err(fault) = self.audit.record(self.concealed(record)).await {
             return self.refuse(talk, trail, fault.into()).await;

@@ -14,26 +14,17 @@ use crate::session::{Agreed, Parked};
 
 use super::super::Gate;
 use super::super::decide::Stop;
+use super::super::query::Understood;
 use super::super::record::Trail;
-use super::super::refuse::Refusal;
-use super::super::understand::Understood;
+use super::super::rejection::Property;
 use super::bound;
 use super::lift::Brought;
 
 impl Gate {
     /// Puts by the yes of a request that may come again.
     pub(in crate::gate) fn keep_consent(&self, stop: &Stop, trail: &mut Trail) {
-        let may_come_again = matches!(
-            stop,
-            Stop::Refused(
-                Refusal::TooOften { .. }
-                    | Refusal::Spent { .. }
-                    | Refusal::NoRoom
-                    | Refusal::NoMemory
-                    | Refusal::WhileSampling
-            )
-        );
-        if !may_come_again {
+        let rejection = stop.rejection();
+        if !rejection.is_some_and(|it| it.has(Property::KeepsConsent)) {
             return;
         }
         // Of two that made the last call of a budget one has begun in vain.

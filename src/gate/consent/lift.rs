@@ -10,14 +10,14 @@ use crate::session::{Agreed, Established, Offer, Session, Target};
 use crate::wire::{KnownMethod, Side, Stream};
 
 use super::super::Gate;
+use super::super::classified::{Role, Scene};
 use super::super::decide::{self, Allowed, Stop};
-use super::super::identify::{Role, Scene};
 use super::super::pin::Pins;
+use super::super::query::{Circumstances, Understood};
 use super::super::record::Trail;
-use super::super::refuse::Refusal;
+use super::super::rejection::Rejection;
 use super::super::rounds::{AtTheGate, Standing};
 use super::super::route;
-use super::super::understand::{Circumstances, Understood};
 use super::ask::{Asking, Form};
 use super::bound::{self, asks, binding, ours};
 use super::kept::put_by_for;
@@ -107,7 +107,7 @@ impl Gate {
     pub(in crate::gate) fn standing<'m>(
         &self,
         understood: &Understood<'m>,
-    ) -> Result<Standing<'m>, Refusal> {
+    ) -> Result<Standing<'m>, Rejection> {
         let at_the_gate = match &self.desk {
             Some(_) if ours(understood).is_some() => AtTheGate::Asked,
             Some(_) | None => AtTheGate::Unasked,
@@ -119,7 +119,7 @@ impl Gate {
     /// Has a request judged under what it brings.
     ///
     /// # Errors
-    /// [`Refusal::ForeignState`] when its state was sealed for another request, or by nobody here.
+    /// [`Rejection`] when its state was sealed for another request, or by nobody here.
     /// [`Stop::Park`] while it is not known how the tool is defined: so neither is whether that is
     /// what was agreed to.
     pub(in crate::gate) async fn consented(
@@ -206,7 +206,7 @@ impl Gate {
             return decided;
         };
         let session = pins.session;
-        let (denial, outside) = match (decided, &trail.brought) {
+        let denied = match (decided, &trail.brought) {
             // What a person said no to does not pass, whatever policies have become meanwhile.
             (Ok(_), Brought::Refused(why)) => {
                 let denial = Denial {
@@ -214,7 +214,7 @@ impl Gate {
                     reasons: Vec::new(),
                 };
                 let why = why.clone();
-                return Err(Refusal::Unconsented { denial, why }.into());
+                return Err(why.rejection(denial).into());
             }
             (
                 Ok(allowed),
@@ -222,10 +222,10 @@ impl Gate {
             ) => {
                 return Ok(allowed);
             }
-            (Err(Stop::Refused(Refusal::Denied { denial, outside })), _)
-                if denial.remedy() == Some(OnDeny::AskConsent) =>
+            (Err(Stop::Refused(denied)), _)
+                if denied.open_denial().and_then(Denial::remedy) == Some(OnDeny::AskConsent) =>
             {
-                (denial, outside)
+                denied
             }
             (Err(stop), _) => return Err(stop),
         };
@@ -233,17 +233,19 @@ impl Gate {
             Brought::Nothing | Brought::Receipt(_) => {}
             // A person's yes was not enough.
             Brought::Fits(_) | Brought::Spent => {
-                return Err(Refusal::Denied { denial, outside }.into());
+                return Err(denied.into());
             }
             Brought::Refused(why) => {
-                let why = why.clone();
-                return Err(Refusal::Unconsented { denial, why }.into());
+                return Err(unconsented(denied, why).into());
             }
         }
         let binding = binding(understood, snapshot, session)
             .filter(|_| within::is_all_that_is_missing(understood, snapshot, now));
         let Some(binding) = binding else {
-            return Err(Refusal::Denied { denial, outside }.into());
+            return Err(denied.into());
+        };
+        let Some(denial) = denied.open_denial().cloned() else {
+            return Err(denied.into());
         };
         if holds_for_a_session(understood, snapshot, session) && is_of_the_label(&denial) {
             let of_tool = binding.whatever_the_arguments().of_all();
@@ -281,7 +283,7 @@ impl Gate {
         let longest = desk.settings().longest;
         if question.arguments.len().max(question.name.len()) > longest {
             let why = Unconsented::TooLong(longest);
-            return Err(Refusal::Unconsented { denial, why }.into());
+            return Err(why.rejection(denial).into());
         }
         Err(Stop::Ask(Box::new(Asking {
             binding,
@@ -294,6 +296,14 @@ impl Gate {
             progress: progress_token(understood),
             reply: Reply::of(understood),
         })))
+    }
+}
+
+/// The denial, since a person did not lift it.
+fn unconsented(denied: Rejection, why: &Unconsented) -> Rejection {
+    match denied.open_denial() {
+        Some(denial) => why.rejection(denial.clone()),
+        None => denied,
     }
 }
 

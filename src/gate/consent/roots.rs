@@ -3,8 +3,8 @@
 use crate::session::Session;
 use crate::wire::{KnownMethod, Side, Value};
 
+use super::super::classified::{Identified, Role};
 use super::super::guises::roots_of;
-use super::super::identify::{Identified, Role};
 
 /// Remembers what an agent says of its roots, as an answer or among the answers that a request brings,
 /// and forgets it when they change. Of agents that know nothing of each other it is not told whose they

@@ -8,7 +8,7 @@ use crate::policy::{Consent, PolicySnapshot};
 use super::super::Gate;
 use super::super::decide::{self, Stop};
 use super::super::pin::Pins;
-use super::super::understand::{Circumstances, Understood};
+use super::super::query::{Circumstances, Understood};
 use super::ask::Form;
 use super::within;
 

@@ -1,10 +1,13 @@
 //! Why a request has no consent.
 
+use crate::audit::{Consent, ConsentOutcome};
 use crate::consent::{By, Desk, Misfit, NotAsked, TicketId, Void};
+use crate::gate::rejection::Rejection;
+use crate::policy::Denial;
 
 /// Why a request that a person could have agreed to does not pass.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unconsented {
+pub(in crate::gate) enum Unconsented {
     /// It goes on when its agent brings the answer.
     #[error("a person has to agree to it, and the agent was told to ask")]
     Asked,
@@ -57,6 +60,32 @@ impl Unconsented {
         match void {
             Void::Stopping => Self::NotAsked(NotAsked::Stopping),
             Void::Policies => Self::Replaced,
+        }
+    }
+
+    /// The request is rejected for want of it.
+    pub(super) fn rejection(&self, denial: Denial) -> Rejection {
+        Rejection::unconsented(denial, self.code(), self, self.told(), self.recorded())
+    }
+
+    /// What its record says of consent.
+    fn recorded(&self) -> Consent {
+        let (outcome, by) = match self {
+            Self::Denied(by) => (Some(ConsentOutcome::Denied), Some(by)),
+            Self::TimedOut => (Some(ConsentOutcome::Timeout), None),
+            Self::Replaced => (Some(ConsentOutcome::Cancelled), None),
+            Self::Asked
+            | Self::Used
+            | Self::Changed(_)
+            | Self::NotAsked(_)
+            | Self::NoWay
+            | Self::TooLong(_) => (None, None),
+        };
+        Consent {
+            required: true,
+            outcome,
+            ticket: None,
+            by: by.map(|by| by.to_string().into()),
         }
     }
 

@@ -5,6 +5,7 @@
 //! the server said is kept until it comes back. Then the request goes no further than the gate, which
 //! has its answer.
 
+use crate::gate::query::method_of;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,14 +19,14 @@ use crate::wire::{ArrivalForm, Id, KnownMethod, Side, Stream, Value};
 
 use super::super::Gate;
 use super::super::asking::required;
+use super::super::classified::Role;
 use super::super::decide::Stop;
 use super::super::exchange;
 use super::super::forward::{Agent, Upstream};
-use super::super::identify::Role;
+use super::super::query::{Circumstances, Understood};
 use super::super::record::Trail;
-use super::super::refuse::Refusal;
+use super::super::rejection::Rejection;
 use super::super::talk::Talk;
-use super::super::understand::{Asks, Circumstances, Doing, Question, Understood};
 use super::answers::said;
 use super::bound::KEY;
 use super::lift::Brought;
@@ -127,33 +128,6 @@ impl KeptReply {
             whole: None,
             ..self.clone()
         }
-    }
-}
-
-/// The method by which a server asks something for which people are asked.
-pub(in crate::gate) fn method_of(question: &Question<'_>) -> Option<KnownMethod> {
-    match (question.asks, &question.doing) {
-        (Asks::Server, Doing::Sample { .. }) => Some(KnownMethod::CreateMessage),
-        (Asks::Server, Doing::Elicit(_)) => Some(KnownMethod::Elicit),
-        (Asks::Server, Doing::ListRoots) => Some(KnownMethod::RootsList),
-        (
-            Asks::Server,
-            Doing::Initialize
-            | Doing::Ping
-            | Doing::SetLevel
-            | Doing::Cancel
-            | Doing::Notify(_)
-            | Doing::List(_)
-            | Doing::Listen
-            | Doing::CallTool(..)
-            | Doing::ReadResource
-            | Doing::Subscribe
-            | Doing::GetPrompt(_)
-            | Doing::Complete(_)
-            | Doing::Extend(..)
-            | Doing::ReceiveResult(_),
-        )
-        | (Asks::Agent, _) => None,
     }
 }
 
@@ -272,7 +246,7 @@ impl Gate {
         &self,
         talk: &Talk<U, A>,
         replied: Replied,
-        refusal: Refusal,
+        refusal: Rejection,
     ) -> Result<(), AgentGone> {
         let taken = take_replied(&mut talk.session.state(), replied);
         match taken {
@@ -284,11 +258,15 @@ impl Gate {
     /// Keeps a result until its agent comes back, and yields what it is to bring.
     ///
     /// # Errors
-    /// [`Refusal`] when it is too large, or nothing random can be had.
-    pub(super) fn keep_reply(&self, reply: KeptReply, until: Duration) -> Result<String, Refusal> {
+    /// [`Rejection`] when it is too large, or nothing random can be had.
+    pub(super) fn keep_reply(
+        &self,
+        reply: KeptReply,
+        until: Duration,
+    ) -> Result<String, Rejection> {
         let no_room = |denial| {
             let why = Unconsented::NotAsked(NotAsked::Memory);
-            Refusal::Unconsented { denial, why }
+            why.rejection(denial)
         };
         let mut random = [0; 16];
         if getrandom::fill(&mut random).is_err() {
@@ -315,12 +293,12 @@ impl Gate {
     ) -> Result<(), Stop> {
         let (Some(desk), Role::Request { asker, .. }) = (&self.desk, &understood.identified.role)
         else {
-            return Err(Refusal::ForeignState.into());
+            return Err(Rejection::foreign_state().into());
         };
         self.pay(understood, trail).await?;
         // The id under which its server knows it means something in its own session alone.
         if reply.session != talk.session.id {
-            return Err(Refusal::ForeignState.into());
+            return Err(Rejection::foreign_state().into());
         }
         // Whoever answers what the open server asks would answer the isolated one.
         if reply.run.has_left != talk.session.run().has_left {
@@ -334,7 +312,7 @@ impl Gate {
         let Some(whole) = reply.whole.as_ref().filter(|_| has_come_back) else {
             let why = Unconsented::settled(desk, &reply.ticket);
             let denial = reply.denial.clone();
-            return Err(Refusal::Unconsented { denial, why }.into());
+            return Err(why.rejection(denial).into());
         };
         self.rounds.spend_reply(understood, self.clock.elapsed());
         // If somebody was faster, that counts.
@@ -373,7 +351,7 @@ impl Gate {
         };
         recorded?;
         let denial = reply.denial.clone();
-        Err(Refusal::Unconsented { denial, why }.into())
+        Err(why.rejection(denial).into())
     }
 
     /// Takes in the result that was kept for a request which waits for it.
@@ -406,14 +384,14 @@ impl Gate {
 /// A request waits for the result that was kept for it.
 ///
 /// # Errors
-/// [`Refusal::ReusedId`] when its agent has another under the same id by now, [`UpstreamFault::Left`] when
+/// [`Rejection`] when its agent has another under the same id by now, [`UpstreamFault::Left`] when
 /// the session has moved.
 fn wait_again(
     session: &Session,
     Asked { understood, asker }: Asked<'_, '_>,
     (reply, run): (&Reply, Run),
     trail: &Trail,
-) -> Result<(), Refusal> {
+) -> Result<(), Rejection> {
     let scene = &understood.identified.scene;
     let exchange = Exchange {
         origin: Origin::Peer(asker.clone()),
@@ -433,7 +411,7 @@ fn wait_again(
         return Err(UpstreamFault::Left.into());
     }
     let waits = state.to_upstream.wait_replied(reply.minted, exchange);
-    waits.map_err(|_| Refusal::ReusedId)
+    waits.map_err(|_| Rejection::reused_id())
 }
 
 /// A request that is answered by the gate.

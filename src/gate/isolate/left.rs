@@ -4,14 +4,15 @@ use tracing::warn;
 
 use super::super::Gate;
 use super::super::asking::lending;
+use super::super::classified::Role;
 use super::super::decide::Stop;
 use super::super::forward::{Agent, Upstream};
-use super::super::identify::Role;
 use super::super::own::OwnMessage;
+use super::super::query::Understood;
 use super::super::record::Trail;
-use super::super::refuse::Refusal;
+use super::super::rejection::{INVALID_REQUEST, Rejection};
+use super::super::stage::Stage;
 use super::super::talk::Talk;
-use super::super::understand::Understood;
 use super::super::{apart, rounds, tasks};
 use super::leave_for_good;
 use crate::gate::arrival::Arrival;
@@ -121,7 +122,7 @@ impl Gate {
             told = told.and(self.tell_of_other_list(talk, changed).await);
         }
         for taken in left.given_up {
-            let refusal: Refusal = UpstreamFault::Left.into();
+            let refusal: Rejection = UpstreamFault::Left.into();
             match taken.exchange.origin {
                 Origin::Peer(_) => {
                     told = told.and(self.give_up(talk, Side::Agent, &taken, refusal).await);
@@ -166,7 +167,9 @@ impl Gate {
         if let Some(message) = message {
             trail.decoded(talk, &message, Side::Upstream);
         }
-        let record = trail.refused(&Refusal::Left, self.clock.elapsed());
+        let text = "the session has left the server that says it";
+        let left = Rejection::new(Stage::Identify, "left", INVALID_REQUEST, text);
+        let record = trail.refused(&left, self.clock.elapsed());
         if let Err(fault) = self.audit.record(self.concealed(record)).await {
             warn!(
                 "a message of the primary server that no session receives could not be recorded: {fault}"

@@ -2,12 +2,26 @@
 
 use crate::gate::Gate;
 use crate::gate::extensions;
+use crate::gate::query::Understood;
 use crate::gate::rates::Rates;
 use crate::gate::record::Trail;
-use crate::gate::refuse::Refusal;
-use crate::gate::understand::Understood;
+use crate::gate::rejection::{Property, RATE_LIMITED, Rejection};
+use crate::gate::stage::Stage;
 use crate::session::{Attempt, Budget, Calls, Counted, Rest, Room, Session, Whose};
-use crate::wire::Side;
+use crate::wire::{Fragment, Side};
+
+/// With the time until the session counts as another one, if it does so by itself.
+fn spent(most: i64, retry_after_ms: Option<i64>) -> Rejection {
+    let later =
+        retry_after_ms.map_or_else(String::new, |after| format!(": retry after {after} ms"));
+    let text = format!("the session has made all of its {most} calls{later}");
+    let reason = "session_quota_exceeded";
+    let after = retry_after_ms.map(|after| ("retryAfterMs", Fragment::integer(after)));
+    Rejection::new(Stage::Limit, reason, RATE_LIMITED, text)
+        .naming_its_reason()
+        .with_data(after)
+        .with(&[Property::KeepsConsent, Property::ForModelsIfConfigured])
+}
 
 impl Gate {
     /// Whether the budget of its session has one more call, as far as is known without asking again.
@@ -16,7 +30,7 @@ impl Gate {
         understood: &Understood<'_>,
         session: &Session,
         attempt: Attempt,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Rejection> {
         // INVARIANT: of a call, nothing is awaited between here and `route`, which counts it.
         let identified = &understood.identified;
         let calls = understood.called_tool().is_some()
@@ -34,7 +48,7 @@ impl Gate {
             Whose::Common(key) if !key.is_somebodys() => (budget.without_rest(), made),
             // What was sent before was counted then, and is not taken back there.
             Whose::Common(_) | Whose::Unnamed if attempt == Attempt::Second => return Ok(()),
-            Whose::Common(_) if kept.room == Room::None => return Err(Refusal::NoRoom),
+            Whose::Common(_) if kept.room == Room::None => return Err(Rejection::no_room()),
             // Of one agent alone nothing ends, however long it rests, before its process does.
             Whose::Common(_) if !session.is_shared() && made.made >= most => {
                 (budget.without_rest(), made)
@@ -46,10 +60,7 @@ impl Gate {
             return Ok(());
         }
         let retry_after_ms = budget.begins_anew_in(made);
-        Err(Refusal::Spent {
-            most,
-            retry_after_ms,
-        })
+        Err(spent(most, retry_after_ms))
     }
 
     /// What a session may make, and how long a pause ends one that has no other end.
@@ -68,7 +79,7 @@ impl Gate {
         understood: &Understood<'_>,
         session: &Session,
         trail: &mut Trail,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Rejection> {
         let current = self.policy.current();
         let rates = &self.terms(&current).rates;
         let (Some(most), Attempt::First) = (rates.calls_per_session, trail.attempt) else {
@@ -78,11 +89,8 @@ impl Gate {
         let refusal = match self.ratchet.count(session, budget).await {
             Ok(Counted::Yes) => return Ok(()),
             // By somebody else, just now.
-            Ok(Counted::Spent) => Refusal::Spent {
-                most,
-                retry_after_ms: None,
-            },
-            Ok(Counted::NoRoom) => Refusal::NoRoom,
+            Ok(Counted::Spent) => spent(most, None),
+            Ok(Counted::NoRoom) => Rejection::no_room(),
             Err(fault) => fault.into(),
         };
         self.give_back(understood, trail);

@@ -13,14 +13,15 @@ use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::session::{Attempt, Buckets, Empty, Session, TokenStore, Tokens};
-use crate::wire::Side;
+use crate::wire::{Fragment, Side};
 
 use super::Gate;
+use super::classified::{Identified, Role};
 use super::extensions;
-use super::identify::{Identified, Role};
+use super::query::Understood;
 use super::record::Trail;
-use super::refuse::Refusal;
-use super::understand::Understood;
+use super::rejection::{Property, RATE_LIMITED, Rejection};
+use super::stage::Stage;
 
 pub use crate::session::{Limit, Rate};
 
@@ -111,7 +112,7 @@ impl Gate {
         &self,
         identified: &Identified<'_>,
         trail: &mut Trail,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Rejection> {
         let current = self.policy.current();
         let rates = &self.terms(&current).rates;
         if !rates.are_limits() {
@@ -133,7 +134,7 @@ impl Gate {
         &self,
         understood: &Understood<'_>,
         trail: &mut Trail,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Rejection> {
         let Counted::Owed(principal) = std::mem::take(&mut trail.counted) else {
             return Ok(());
         };
@@ -178,12 +179,18 @@ impl Gate {
     }
 }
 
-impl From<Empty> for Refusal {
+impl From<Empty> for Rejection {
     fn from(Empty { limit, wait }: Empty) -> Self {
-        Self::TooOften {
-            limit,
-            retry_after_ms: milliseconds(wait),
-        }
+        // Nothing of it was done: the same request may come again after that time.
+        let after = milliseconds(wait);
+        let text = format!("too many {}: retry after {after} ms", limit.counts());
+        Self::new(Stage::Limit, "rate_limited", RATE_LIMITED, text)
+            .naming_its_reason()
+            .with_data([
+                ("limit", Fragment::string(limit.name())),
+                ("retryAfterMs", Fragment::integer(after)),
+            ])
+            .with(&[Property::KeepsConsent, Property::ForModelsIfConfigured])
     }
 }
 

@@ -3,8 +3,7 @@
 use super::Trail;
 use crate::audit::{Consent, ConsentOutcome};
 use crate::consent::Outcome;
-use crate::gate::consent::Unconsented;
-use crate::gate::refuse::Refusal;
+use crate::gate::rejection::Rejection;
 use crate::policy::{Denial, OnDeny};
 use crate::session::Agreed;
 
@@ -49,13 +48,13 @@ impl Trail {
     }
 
     /// The same where it does not.
-    pub(super) fn consent_of_refusal(&self, refusal: &Refusal) -> Option<Consent> {
+    pub(super) fn consent_of_refusal(&self, refusal: &Rejection) -> Option<Consent> {
         let known = self.consent_of_passing();
         if known.is_some() {
             return known;
         }
-        if let Refusal::Unconsented { why, .. } = refusal {
-            return Some(missing(why));
+        if let Some(missing) = refusal.missing_consent() {
+            return Some(missing.clone());
         }
         let lifts = refusal.denial().and_then(Denial::remedy);
         matches!(lifts, Some(OnDeny::AskConsent)).then(|| Consent {
@@ -71,25 +70,5 @@ fn granted(agreed: &Agreed) -> Consent {
         outcome: Some(ConsentOutcome::Granted),
         ticket: Some((&agreed.ticket).into()),
         by: agreed.consent.by.as_deref().map(Into::into),
-    }
-}
-
-fn missing(why: &Unconsented) -> Consent {
-    let (outcome, by) = match why {
-        Unconsented::Denied(by) => (Some(ConsentOutcome::Denied), Some(by)),
-        Unconsented::TimedOut => (Some(ConsentOutcome::Timeout), None),
-        Unconsented::Replaced => (Some(ConsentOutcome::Cancelled), None),
-        Unconsented::Asked
-        | Unconsented::Used
-        | Unconsented::Changed(_)
-        | Unconsented::NotAsked(_)
-        | Unconsented::NoWay
-        | Unconsented::TooLong(_) => (None, None),
-    };
-    Consent {
-        required: true,
-        outcome,
-        ticket: None,
-        by: by.map(|by| by.to_string().into()),
     }
 }

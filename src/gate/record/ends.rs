@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use super::{AnswerTo, Trail, kind};
 use crate::audit::{self, Kind, Record, TargetStatus, Text};
-use crate::gate::refuse::{HIDDEN, Hidden, Refusal};
-use crate::gate::resources;
+use crate::gate::rejection::Rejection;
 use crate::gate::stage::Stage;
 use crate::policy::{Denial, DenialCause, OnDeny, Reason};
 use crate::session::Attempt;
@@ -80,7 +79,7 @@ impl Trail {
     }
 
     /// The record of a message that does not leave.
-    pub(in crate::gate) fn refused(&self, refusal: &Refusal, now: Duration) -> Record {
+    pub(in crate::gate) fn refused(&self, refusal: &Rejection, now: Duration) -> Record {
         let mut record = self.record.clone();
         if self.attempt == Attempt::Second {
             let method = KnownMethod::ToolsCall;
@@ -94,18 +93,18 @@ impl Trail {
         record.consent = self.consent_of_refusal(refusal);
         record.duration_us = Some(self.micros(now));
         record.stage = Some(refusal.stage().name().into());
-        record.reason.code = Some(refusal.code().into());
-        record.reason.text = Some(told_operators(refusal).into());
+        record.reason.code = Some(refusal.reason().into());
+        record.reason.text = Some(refusal.to_string().into());
         record.error_code = self.answered(refusal);
         if let Some(denial) = refusal.denial() {
             explain(&mut record, denial);
         }
-        if let Refusal::Unconsented { .. } = refusal {
-            record.reason.code = Some(refusal.code().into());
+        if refusal.missing_consent().is_some() {
+            record.reason.code = Some(refusal.reason().into());
             record.reason.text = Some(refusal.to_string().into());
         }
         // A tool that does not exist is answered otherwise, and what else is named may be anything.
-        let denied = matches!(refusal, Refusal::Denied { .. });
+        let denied = refusal.open_denial().is_some();
         let named = if denied && self.method == Some(KnownMethod::ToolsCall) {
             TargetStatus::Known
         } else {
@@ -117,7 +116,7 @@ impl Trail {
     }
 
     /// The code of the error that is answered, if anybody is.
-    fn answered(&self, refusal: &Refusal) -> Option<i64> {
+    fn answered(&self, refusal: &Rejection) -> Option<i64> {
         let answer = match &self.answer_to {
             AnswerTo::None => return None,
             AnswerTo::Asker(side, _) => refusal.answer(*side, &self.reference),
@@ -129,31 +128,6 @@ impl Trail {
 
     fn micros(&self, now: Duration) -> u64 {
         u64::try_from(now.saturating_sub(self.started).as_micros()).unwrap_or(u64::MAX)
-    }
-}
-
-/// Agents are not told how the gate is configured.
-fn told_operators(refusal: &Refusal) -> String {
-    if let Refusal::NoUri(_) = refusal {
-        format!("{refusal}; {}", resources::SETTING)
-    } else if let Refusal::Denied {
-        outside: Some(outside),
-        ..
-    } = refusal
-    {
-        format!("{refusal}: {outside}")
-    } else if let Refusal::UnknownTool {
-        name,
-        cause: Hidden::Denied(denial),
-    } = refusal
-    {
-        let why = match denial.cause {
-            DenialCause::NotPermitted => "not permitted",
-            DenialCause::Forbidden | DenialCause::Fault(_) => "forbidden",
-        };
-        format!("{why}: {name}{HIDDEN}")
-    } else {
-        refusal.to_string()
     }
 }
 

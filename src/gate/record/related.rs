@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::Trail;
-use crate::gate::identify::{Identified, Role, asker};
+use crate::gate::classified::{Identified, Role};
+use crate::gate::identify::asker;
 use crate::gate::route::told_of;
 use crate::session::{Exchange, Origin, PendingTable, Session, State};
 use crate::wire::{Id, KnownMethod, Side, Stream, WorkIds};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Trail, kind};
-use crate::gate::identify::{Identified, Role};
+use crate::gate::classified::{Identified, Role};
 use crate::gate::talk::{Talk, transport};
 use crate::session::{Instance, Waits};
 use crate::wire::{Side, Value};

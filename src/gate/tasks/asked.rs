@@ -3,13 +3,14 @@
 use super::memory::{Recalled, Work};
 use super::said::{asks_within, is_about_one};
 use super::told::says_more;
-use crate::gate::identify::Scene;
+use crate::gate::classified::Scene;
 use crate::gate::inspect;
 use crate::gate::leaks::Look;
 use crate::gate::pin::Pins;
-use crate::gate::refuse::Refusal;
+use crate::gate::query::{Asks, Circumstances, Question};
+use crate::gate::rejection::Rejection;
 use crate::gate::resources;
-use crate::gate::understand::{Asks, Circumstances, Question, ask};
+use crate::gate::understand::ask;
 use crate::policy::{Decision, PolicySnapshot, SessionSensitivity};
 use crate::session::Target;
 use crate::wire::{KnownMethod, Value};
@@ -21,7 +22,7 @@ pub(in crate::gate) fn questions<'m>(
     params: Option<Value<'m>>,
     recalled: &'m Recalled,
     look: Look<'_>,
-) -> Result<(Target, Vec<Question<'m>>), Refusal> {
+) -> Result<(Target, Vec<Question<'m>>), Rejection> {
     let mut target = None;
     let mut begun = Vec::new();
     for work in &recalled.works {
@@ -30,7 +31,7 @@ pub(in crate::gate) fn questions<'m>(
         // would be received as the result of only one of them.
         let one = target.get_or_insert_with(|| about.clone());
         if *one != about && method != KnownMethod::SubscriptionsListen {
-            return Err(Refusal::UnknownTask);
+            return Err(super::unknown_task());
         }
         begun.extend(questions);
     }
@@ -46,7 +47,9 @@ pub(in crate::gate) fn questions<'m>(
     }
     let told = news_of_a_result(method, asks, params);
     if told.is_some_and(asks_within) {
-        return Err(Refusal::bad_reply("the result of its task is not finished"));
+        return Err(Rejection::bad_reply(
+            "the result of its task is not finished",
+        ));
     }
     let content = told.map(inspect::Content::Result);
     let received = content.map(|content| inspect::received(&content, &target, look));

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::said::{begins, lifetime, named, related};
+use crate::gate::classified::{Identified, Role, Scene};
 use crate::gate::digest::{Digest, digest};
 use crate::gate::edits::Removal;
-use crate::gate::identify::{Identified, Role, Scene};
-use crate::gate::refuse::Refusal;
-use crate::gate::understand::{Asks, Understood};
+use crate::gate::query::{Asks, Understood};
+use crate::gate::rejection::Rejection;
 use crate::policy::{Consent, SessionSensitivity};
 use crate::session::{Instance, Keep, Ledger, OverHttp, Run, Session, Taken, Task};
 use crate::wire::pointer_step;
@@ -238,7 +238,7 @@ impl Tasks {
         session: &Session,
         over_http: OverHttp,
         now: Duration,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Rejection> {
         let identified = &understood.identified;
         let whose = Whose {
             scene: &identified.scene,
@@ -249,7 +249,7 @@ impl Tasks {
             return Ok(());
         };
         if self.is_disputed(&whose, &id) {
-            return Err(Refusal::bad_reply(
+            return Err(Rejection::bad_reply(
                 "the id of its task is that of another principal's",
             ));
         }

@@ -6,12 +6,12 @@ use std::collections::HashMap;
 use super::asked::{may_ask, may_be_told};
 use super::told::beyond_its_state;
 use crate::gate::Gate;
+use crate::gate::classified::Role;
 use crate::gate::edits::Removal;
-use crate::gate::identify::Role;
 use crate::gate::listing::next_cursor;
 use crate::gate::pin::Pins;
-use crate::gate::refuse::Refusal;
-use crate::gate::understand::{Circumstances, Understood};
+use crate::gate::query::{Circumstances, Understood};
+use crate::gate::rejection::Rejection;
 use crate::policy::PolicySnapshot;
 use crate::wire::pointer_step;
 use crate::wire::{KnownMethod, Side, Value};
@@ -25,7 +25,7 @@ impl Gate {
         snapshot: &PolicySnapshot,
         pins: Pins<'_>,
         now: Circumstances,
-    ) -> Result<Vec<Removal<'m>>, Refusal> {
+    ) -> Result<Vec<Removal<'m>>, Rejection> {
         let at = self.clock.elapsed();
         let session = pins.session;
         let identified = &understood.identified;
@@ -54,7 +54,7 @@ impl Gate {
                 next_cursor(identified.message)?;
                 let items = result.get("tasks").filter(|items| items.is_array());
                 let items =
-                    items.ok_or_else(|| Refusal::bad_reply("its `tasks` are not an array"))?;
+                    items.ok_or_else(|| Rejection::bad_reply("its `tasks` are not an array"))?;
                 // A server may list one task any number of times.
                 let mut known: HashMap<String, bool> = HashMap::new();
                 let mut is_shown = |id: Cow<'_, str>| {

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use super::memory::{KEPT_FOR, MAX_PARAMS};
 use crate::gate::asking::required::is_required;
+use crate::gate::classified::{Identified, Role};
 use crate::gate::faults::UpstreamFault;
-use crate::gate::identify::{Identified, Role};
-use crate::gate::refuse::Refusal;
-use crate::gate::understand::Understood;
+use crate::gate::query::Understood;
+use crate::gate::rejection::Rejection;
 use crate::mcp::{meta, revisions::FIRST_STATELESS};
 use crate::session::{Extension, Origin, Taken, Task};
 use crate::wire::{KnownMethod, Message, Side, Value};
@@ -55,7 +55,7 @@ pub(in crate::gate) fn of_request(understood: &Understood<'_>) -> Task {
 /// # Errors
 /// [`UpstreamFault::BadReply`] when it begins a task that was not asked for or cannot be named, or
 /// speaks of another one than was asked about.
-pub(in crate::gate) fn check(taken: &Taken, identified: &Identified<'_>) -> Result<(), Refusal> {
+pub(in crate::gate) fn check(taken: &Taken, identified: &Identified<'_>) -> Result<(), Rejection> {
     let Some(result) = identified.message.result() else {
         return Ok(());
     };

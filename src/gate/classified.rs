@@ -1,0 +1,85 @@
+//! A message with its place in its session: whose it is, and what its session was when it came.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use crate::policy::{Agent, Consent, Server, SessionSensitivity};
+use crate::session::{Asker, Established, Kept, Run, Spoken, State, Taken};
+use crate::wire::{ArrivalForm, KnownMethod, Message, Side, Stream};
+
+/// A message that has a place in its session.
+#[derive(Debug)]
+pub(super) struct Identified<'m> {
+    pub(super) message: &'m Message,
+    pub(super) from: Side,
+    /// The stream of its sender that it came on.
+    pub(super) stream: Stream,
+    pub(super) form: ArrivalForm,
+    pub(super) role: Role,
+    /// Whether it is a result of a type that an extension defines, which is listed.
+    pub(super) of_listed_type: bool,
+    pub(super) scene: Scene,
+}
+
+/// What a message is to its session.
+#[derive(Debug)]
+pub(super) enum Role {
+    Request {
+        asker: Asker,
+        method: KnownMethod,
+    },
+    Notification {
+        method: KnownMethod,
+    },
+    /// The reply to a request that the gate let through, or sent itself.
+    Reply(Box<Taken>),
+}
+
+/// Who is there, and what they speak: what policies see of the session.
+#[derive(Debug, Clone)]
+pub(super) struct Scene {
+    pub(super) agent: Arc<Agent>,
+    pub(super) server: Arc<Server>,
+    /// The one that a message of the agent's is for, or that has sent it.
+    pub(super) run: Run,
+    pub(super) spoken: Spoken,
+    /// The address of whoever asks, if it asks over a network.
+    pub(super) peer: Option<IpAddr>,
+    pub(super) calls: i64,
+    pub(super) started_ms: i64,
+    /// What the session had read when it was asked for last.
+    pub(super) held: Arc<SessionSensitivity>,
+    /// What was kept of the session when the message came.
+    pub(super) kept: Kept,
+    /// What was established of what the agent asks for.
+    pub(super) established: Arc<Established>,
+    /// The same of what the server asks for.
+    pub(super) of_server: Arc<Established>,
+    /// What a person agreed to of what the server asks for within its result.
+    pub(super) within: Option<Arc<Consent>>,
+}
+
+impl Identified<'_> {
+    pub(super) fn is_request(&self) -> bool {
+        matches!(self.role, Role::Request { .. })
+    }
+}
+
+impl Scene {
+    pub(super) fn of(state: &State, spoken: Spoken, kept: Kept) -> Self {
+        Self {
+            agent: Arc::clone(&state.agent),
+            server: Arc::clone(&state.server),
+            run: state.run(),
+            spoken,
+            peer: None,
+            calls: state.calls,
+            started_ms: state.started_ms,
+            held: Arc::clone(&kept.held),
+            kept,
+            established: Arc::clone(&state.established),
+            of_server: Arc::clone(&state.established),
+            within: None,
+        }
+    }
+}
