@@ -66,8 +66,8 @@ impl Gate {
         // A refusal may quote the other side: a name, or what a schema says.
         answer.message = self.without_credentials(answer.message);
         let denial = self.terms(&self.policy.current()).denial;
-        let for_models = refusal.has(Property::ForModels)
-            || refusal.has(Property::ForModelsIfConfigured) && denial == DenialForm::ToolResult;
+        let for_models = refusal.has(Property::ReadByModels)
+            || refusal.has(Property::ReadByModelsIfConfigured) && denial == DenialForm::ToolResult;
         let readable = for_models && trail.method == Some(KnownMethod::ToolsCall);
         let message = if readable {
             let stateless = match talk.session.state().lifecycle {

@@ -53,7 +53,7 @@ pub(super) fn blocked_during_sampling() -> Rejection {
     let text = "the agent's model works for the server, and nothing that changes something passes \
                 until it has answered";
     Rejection::new(Stage::Guard, "blocked_during_sampling", DENIED, text)
-        .naming_its_reason()
+        .with_reason_in_answer()
         .with(&[Property::KeepsConsent])
 }
 

@@ -194,7 +194,11 @@ impl Gate {
         trail.judged_under(&snapshot);
         let elapsed = self.clock.elapsed();
         let recalled = self.tasks.recall(&identified, session, elapsed);
-        let mut understood = understand::understand(identified, &recalled, self.look(&snapshot))?;
+        let mut understood = understand::understand(
+            identified,
+            &recalled,
+            Look::under(&snapshot, self.terms(&snapshot)),
+        )?;
         trail.understood(&understood, session, &snapshot, &self.settings);
         let pins = self.pins(session, &snapshot);
         Box::pin(self.admit(&mut understood, &snapshot, pins, now, trail)).await?;

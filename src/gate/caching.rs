@@ -8,26 +8,31 @@
 use crate::policy::{ListDependency, PolicySnapshot};
 use crate::wire::{Fragment, KnownMethod, Value};
 
-use super::Gate;
 use super::classified::Role;
-use super::edits::Rewrite;
+use super::edits::{EditPlan, Rewrite};
+use super::filter::{Filter, Permitted};
 use super::kept::KEPT_FOR_MS;
 use super::page::Shape;
 use super::query::Understood;
-use super::shortening::Shortening;
+use super::rejection::Rejection;
 
 /// How long a list may be kept that policies filter by names alone, in milliseconds: an agent without
 /// a session is not told when new policies show another one.
 const LONGEST_LIST_MS: u32 = 60_000;
 
-impl Gate {
-    /// What is to be written in place of the hints of a result.
-    pub(super) fn hints<'m>(
+/// Makes results private, and lets caches keep them no longer than they hold.
+#[derive(Debug)]
+pub(super) struct CacheHints;
+
+impl Filter for CacheHints {
+    fn on_permitted<'c>(
         &self,
-        understood: &Understood<'m>,
-        snapshot: &PolicySnapshot,
-    ) -> Vec<Rewrite<'m>> {
-        hints(understood, snapshot, self.shortening(understood, snapshot))
+        message: &Permitted<'c>,
+        plan: &mut EditPlan<'c>,
+    ) -> Result<(), Rejection> {
+        let rewrites = hints(message.understood, message.snapshot, plan.shortened_over);
+        plan.rewrites.extend(rewrites);
+        Ok(())
     }
 }
 
@@ -35,7 +40,7 @@ impl Gate {
 fn hints<'m>(
     understood: &Understood<'m>,
     snapshot: &PolicySnapshot,
-    shortening: Option<Shortening<'_>>,
+    shortened_over: Option<usize>,
 ) -> Vec<Rewrite<'m>> {
     let Role::Reply(taken) = &understood.identified.role else {
         return Vec::new();
@@ -57,7 +62,7 @@ fn hints<'m>(
             because: "the gate decides for each agent, so a shared cache must not keep the result",
         });
     }
-    let is_cut = shortening.is_some_and(|it| it.may_shorten(result));
+    let is_cut = shortened_over.is_some_and(|most| result.text().len() > most);
     let longest = match scope {
         // Nobody says what a result without a scope is taken for.
         None => Some((0, "it does not say who may keep it")),

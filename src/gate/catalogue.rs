@@ -179,7 +179,8 @@ impl Gate {
                 return Ok(());
             }
             listing::note_offers(&mut state, message, Some(&page), Traversal::Gate);
-            self.tell_of_unlisted(&snapshot, &state.tools);
+            let terms = self.terms(&snapshot);
+            self.unlisted.look(&snapshot, terms, &state.tools);
             !state.parked.is_empty()
         };
         trail.room = None;

@@ -1,5 +1,7 @@
 //! What filters want changed in a message.
 
+use crate::audit::Finding;
+use crate::guard::text::HiddenKinds;
 use crate::wire::{Fragment, Value};
 
 /// An item that a list does not show, and why.
@@ -19,4 +21,23 @@ pub(super) struct Rewrite<'m> {
     /// Where it stands (RFC 6901).
     pub(super) pointer: &'static str,
     pub(super) because: &'static str,
+}
+
+/// A string that says something else from here on.
+#[derive(Debug)]
+pub(super) struct Cleaned<'m> {
+    pub(super) value: Value<'m>,
+    pub(super) without: String,
+    pub(super) removed: HiddenKinds,
+}
+
+/// What filters want changed in one message, and what they found in it.
+#[derive(Debug, Default)]
+pub(super) struct EditPlan<'m> {
+    pub(super) removals: Vec<Removal<'m>>,
+    pub(super) rewrites: Vec<Rewrite<'m>>,
+    pub(super) texts: Vec<Cleaned<'m>>,
+    pub(super) findings: Vec<Finding>,
+    /// Bytes beyond which its texts are shortened, if they are.
+    pub(super) shortened_over: Option<usize>,
 }

@@ -5,6 +5,7 @@
 //! What an agent asks is not believed for others where the answer is a refusal: what it sent may be
 //! why. Then the gate asks itself.
 
+use crate::gate::settings::Eras;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -27,15 +28,6 @@ use super::rejection::{HEADER_MISMATCH, MISSING_CAPABILITY, Rejection, UNSUPPORT
 use super::remember;
 use super::talk::Talk;
 use super::versions::named;
-
-/// Whether servers are asked what they speak.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Eras {
-    /// What they answer is taken as it comes.
-    #[default]
-    Unasked,
-    Asked,
-}
 
 /// How long a server is believed that it needs no sessions.
 const BELIEVED: Duration = Duration::from_mins(10);

@@ -107,7 +107,7 @@ impl Gate {
                 );
                 Err(
                     Rejection::new(Stage::Identify, "session_ended", DENIED, text)
-                        .naming_its_reason()
+                        .with_reason_in_answer()
                         .with(&[Property::HiddenFromServers]),
                 )
             }

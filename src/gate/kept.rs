@@ -247,7 +247,10 @@ impl Gate {
         };
         let mut understood = Understood {
             identified,
-            questions: whole.questions(self.look(snapshot), snapshot.looks_for()),
+            questions: whole.questions(
+                Look::under(snapshot, self.terms(snapshot)),
+                snapshot.looks_for(),
+            ),
             target,
             tells: SessionSensitivity::default(),
             followed: Followed::default(),

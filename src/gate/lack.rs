@@ -66,7 +66,7 @@ pub(super) fn needs_session(method: KnownMethod, version: &str, lack: &Lack) -> 
     // these, and the server answers with its own.
     let instead = lack.instead();
     Rejection::new(Stage::Identify, "needs_session", code, text.clone())
-        .told(text)
+        .with_text_for_agents(text)
         .with_data(versions(version, instead.iter().map(String::as_str)))
-        .of_any_message()
+        .told_to_requesters_alike()
 }

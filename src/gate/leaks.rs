@@ -17,7 +17,7 @@ use super::handles::{self, Handles};
 use super::page::Looked;
 use super::rejection::Rejection;
 use super::schemas::Unfit;
-use super::settings::{Level, Secrets, Treatment};
+use super::settings::{Level, Secrets, Terms, Treatment};
 use super::text;
 
 /// What credentials look like where only policies ask.
@@ -70,10 +70,11 @@ impl Look<'_> {
     }
 }
 
-impl Gate {
-    pub(super) fn look<'s>(&'s self, snapshot: &'s PolicySnapshot) -> Look<'s> {
+impl<'s> Look<'s> {
+    /// What the policies and the terms that are in force with them want looked for.
+    pub(super) fn under(snapshot: &PolicySnapshot, terms: &'s Terms) -> Self {
         let credentials = snapshot.looks_for().secrets.then(|| {
-            let configured = self.terms(snapshot).guards.secrets.as_ref();
+            let configured = terms.guards.secrets.as_ref();
             configured.map_or(&*BUILTIN, |secrets| &*secrets.rules)
         });
         let words = if snapshot.looks_for().flags {
@@ -81,7 +82,7 @@ impl Gate {
         } else {
             Looked::Past
         };
-        Look { credentials, words }
+        Self { credentials, words }
     }
 }
 

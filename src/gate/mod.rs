@@ -6,6 +6,7 @@ pub mod apart;
 mod arguments;
 mod arrival;
 mod asking;
+mod assemble;
 mod bridged;
 mod broken;
 mod caching;
@@ -24,6 +25,7 @@ mod exchange;
 mod extensions;
 mod failures;
 mod faults;
+mod filter;
 mod forward;
 mod granted;
 mod guards;
@@ -65,6 +67,7 @@ mod resources;
 mod room;
 mod rounds;
 mod route;
+mod sampling;
 mod schemas;
 mod seen;
 mod sent;
@@ -98,10 +101,12 @@ use crate::session::Awaits;
 use crate::wire::{ArrivalForm, Side, Stream};
 
 use arrival::Arrival;
+use assemble::Stores;
 use broken::Broken;
 use consent::Along;
 use decide::Stop;
 use eras::Known;
+use filter::Chain;
 use isolate::has_left_since;
 use kept::Kept;
 use ratchet::Ratchet;
@@ -116,21 +121,21 @@ use unlisted::Unlisted;
 pub use arrival::Source;
 pub use bridged::Settled;
 pub use decide::Permit;
-pub use eras::Eras;
 pub use faults::{AgentGone, UpstreamFault};
 pub use forward::{Abandoned, Agent, Lends, Unsent, Upstream};
 pub use identify::said;
 pub use passage::{Carried, Passage};
-pub use rates::{Limit, Rate, Rates};
+pub use rates::{Limit, Rate};
 pub use rejection::{DENIED, HIDDEN, RATE_LIMITED, Rejection, UNCONSENTED};
 pub use reload::{Besides, Published};
+pub use sampling::{Others, Share, Tracing};
 pub use settings::{
-    Asking, Cleaning, DenialForm, Disk, Excerpts, Guards, Level, OnFatal, Pages, RecordedArguments,
-    RecordedResults, Secrets, Settings, Symlinks, Terms, Texts, ToolNames, Treatment, Unconfined,
+    Asking, Cleaning, DenialForm, Disk, Eras, Excerpts, Guards, Level, OnFatal, Pages, Rates,
+    RecordedArguments, RecordedResults, Secrets, Settings, Symlinks, Terms, Texts, ToolNames,
+    Treatment, Unconfined,
 };
 pub use stage::Stage;
 pub use talk::Talk;
-pub use tracing::{Others, Share, Tracing};
 pub use unbridged::Unbridged;
 pub use understand::call_facts;
 
@@ -141,11 +146,13 @@ pub struct Gate {
     audit: Audit,
     clock: Arc<dyn Clock>,
     settings: Settings,
-    rounds: Rounds,
-    tasks: Tasks,
+    /// All filters.
+    chain: Chain,
+    rounds: Arc<Rounds>,
+    tasks: Arc<Tasks>,
     schemas: KnownSchemas,
-    seen: Seen,
-    unlisted: Unlisted,
+    seen: Arc<Seen>,
+    unlisted: Arc<Unlisted>,
     kept: Kept,
     pace: Pace,
     ratchet: Ratchet,
@@ -167,16 +174,26 @@ impl Gate {
     ) -> Self {
         let kept = Kept::holding(settings.terms.guards.excerpts.as_ref());
         let pace = Pace::new(&clock);
+        let (rounds, tasks) = (Arc::default(), Arc::default());
+        let (seen, unlisted) = (Arc::default(), Arc::default());
+        let stores = Stores {
+            rounds: &rounds,
+            tasks: &tasks,
+            seen: &seen,
+            unlisted: &unlisted,
+        };
+        let chain = assemble::chain(&settings, &stores);
         Self {
+            chain,
             policy,
             audit,
             clock,
             settings,
-            rounds: Rounds::default(),
-            tasks: Tasks::default(),
+            rounds,
+            tasks,
             schemas: KnownSchemas::default(),
-            seen: Seen::default(),
-            unlisted: Unlisted::default(),
+            seen,
+            unlisted,
             kept,
             pace,
             ratchet: Ratchet::default(),

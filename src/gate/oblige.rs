@@ -12,7 +12,7 @@ use crate::wire::{Edits, Fragment, Limits, Message, Side, Value};
 use super::canonical::{self, value_at};
 use super::classified::Identified;
 use super::decide::{Allowed, Permit};
-use super::edits::{Removal, Rewrite};
+use super::edits::{Cleaned, EditPlan};
 use super::excerpts;
 use super::guises;
 use super::handles::{self, Handles};
@@ -25,7 +25,6 @@ use super::rejection::Rejection;
 use super::route::Route;
 use super::settings::Secrets;
 use super::shortening::Shortening;
-use super::text::Cleaned;
 
 /// A message as it will be sent, and what was changed in it for the audit.
 #[derive(Debug)]
@@ -47,9 +46,7 @@ const OWN_SECRET: &str = "configuration_secret";
 /// What the steps before want changed.
 #[derive(Debug, Default)]
 pub(super) struct Wanted<'m> {
-    pub(super) removals: Vec<Removal<'m>>,
-    pub(super) rewrites: Vec<Rewrite<'m>>,
-    pub(super) texts: Vec<Cleaned<'m>>,
+    pub(super) plan: EditPlan<'m>,
     pub(super) shortening: Option<Shortening<'m>>,
     /// The roots that the agent knows by other paths.
     pub(super) renaming: Option<&'m Roots>,
@@ -85,14 +82,19 @@ pub(super) fn oblige<'m>(
     (secrets, others): (&Redactor, Option<&Secrets>),
 ) -> Result<Obliged, Rejection> {
     let mut edits: Edits<'m> = message.edits();
-    let mut notes = Vec::with_capacity(wanted.removals.len());
+    let mut notes = Vec::with_capacity(wanted.plan.removals.len());
     let mut brings = ratchet::obliged(&allowed);
     let obligations = carried_out(message, &allowed, &mut edits, &mut notes);
-    for removal in &wanted.removals {
+    for removal in &wanted.plan.removals {
         allowed.respelled.remove(&removal.pointer);
     }
-    let gone: Vec<Range<usize>> = wanted.removals.iter().map(|it| it.item.range()).collect();
-    for removal in wanted.removals {
+    let gone: Vec<Range<usize>> = wanted
+        .plan
+        .removals
+        .iter()
+        .map(|it| it.item.range())
+        .collect();
+    for removal in wanted.plan.removals {
         edits.remove(removal.item);
         notes.push(audit::Edit {
             pointer: removal.pointer.into(),
@@ -100,8 +102,8 @@ pub(super) fn oblige<'m>(
             reason: Some(removal.because.into()),
         });
     }
-    let mut own = Vec::with_capacity(wanted.rewrites.len() + route.ids.len());
-    for rewrite in wanted.rewrites {
+    let mut own = Vec::with_capacity(wanted.plan.rewrites.len() + route.ids.len());
+    for rewrite in wanted.plan.rewrites {
         own.push(rewrite.value.range());
         edits.replace(rewrite.value, rewrite.with);
         notes.push(audit::Edit {
@@ -125,7 +127,7 @@ pub(super) fn oblige<'m>(
         own.push(value.range());
         edits.replace(value, id);
     }
-    let mut texts = cleaned(wanted.texts, &gone, &own, &mut notes);
+    let mut texts = cleaned(wanted.plan.texts, &gone, &own, &mut notes);
     texts.extend(links);
     let from = allowed.from();
     // What is hidden in a credential may not hide it.

@@ -55,7 +55,7 @@ impl Outside {
 
     /// A denial names the path, for the agent and for operators.
     pub(super) fn explains(&self, denied: Rejection) -> Rejection {
-        let told = denied.told_to_agents();
+        let told = denied.text_for_agents();
         let told = if told == DENIED_BY_POLICY {
             format!("{DENIED_BY_POLICY}: {self}")
         } else {
@@ -65,9 +65,9 @@ impl Outside {
         let argument = self.argument.as_deref();
         let argument = argument.map(|argument| ("argument", Fragment::string(argument)));
         denied
-            .in_words(format!("{DENIED_BY_POLICY}: {self}"))
-            .because(self.code())
-            .told(told)
+            .with_text(format!("{DENIED_BY_POLICY}: {self}"))
+            .with_reason(self.code())
+            .with_text_for_agents(told)
             .with_data([reason].into_iter().chain(argument))
     }
 

@@ -1,5 +1,6 @@
 //! The path itself: from bytes to what leaves.
 
+use crate::gate::edits::{EditPlan, Removal};
 use std::sync::Arc;
 
 use crate::policy::{PolicySnapshot, SessionSensitivity};
@@ -11,8 +12,10 @@ use super::asking::lending;
 use super::classified::Identified;
 use super::decide::{Permit, Stop};
 use super::drift::Drift;
+use super::filter::{Leaving, Permitted, Placement};
 use super::forward::{Agent, Upstream};
 use super::isolate::{has_left_since, leads_nowhere};
+use super::leaks::Look;
 use super::listing::Listing;
 use super::oblige::Wanted;
 use super::pin::Pins;
@@ -21,14 +24,15 @@ use super::record::Trail;
 use super::rejection::Rejection;
 use super::route::{Route, Undone};
 use super::sent::Sent;
+use super::shortening::Shortening;
 use super::talk::Talk;
 use super::{
     Gate, consent, cursors, decide, granted, identify, kept, listening, listing, oblige, pin,
-    ratchet, remember, repeated, route, text, understand,
+    ratchet, remember, repeated, route, understand,
 };
 
 /// A message that is judged, and what its leaving changes.
-struct Leaving<'l, 'm> {
+struct Judged<'l, 'm> {
     from: Side,
     begun: Option<Place>,
     understood: &'l Understood<'m>,
@@ -68,19 +72,22 @@ impl Gate {
         if let Some(fault) = fault {
             return Err(fault.into());
         }
-        lending::heard(&identified, session, self.clock.elapsed());
+        let at = self.clock.elapsed();
+        lending::heard(&identified, session, at);
         let snapshot = decide::revision(&identified.role, current);
         trail.judged_under(&snapshot);
         let (terms, pins) = (self.terms(&snapshot), self.pins(session, &snapshot));
 
-        let recalled = self
-            .tasks
-            .recall(&identified, session, self.clock.elapsed());
+        let recalled = self.tasks.recall(&identified, session, at);
         if let Some(asked) = kept::asked(&identified) {
             let read = self.read_on(talk, identified, &asked, &snapshot, trail);
             return Box::pin(read).await;
         }
-        let mut understood = understand::understand(identified, &recalled, self.look(&snapshot))?;
+        let mut understood = understand::understand(
+            identified,
+            &recalled,
+            Look::under(&snapshot, self.terms(&snapshot)),
+        )?;
         trail.understood(&understood, session, &snapshot, &self.settings);
         self.classify(&understood, session, &snapshot, trail)
             .await?;
@@ -90,8 +97,9 @@ impl Gate {
         let contained = ratchet::contained(&mut understood, &snapshot);
         let unheard = listening::unheard(&mut understood, session, &snapshot, now, trail)?;
         Box::pin(self.follow(&mut understood, session, &snapshot, trail)).await?;
-        let admitting = self.admit(&mut understood, &snapshot, pins, now, trail);
-        let admitted = admitting.await;
+        let admitted = self
+            .admit(&mut understood, &snapshot, pins, now, trail)
+            .await;
         if let Err(Stop::Park) = admitted {
             self.give_back(&understood, trail);
         }
@@ -112,16 +120,16 @@ impl Gate {
             drifts,
         } = listing::listing(&understood, &snapshot, pins, now, reading).await?;
         removals.extend(standing.unasked.into_iter().chain(unheard));
-        removals.extend(self.tasks_removals(&understood, &snapshot, pins, now)?);
-        let found = text::cleaned(&understood.identified, page.as_deref(), &terms.guards.texts);
-        trail.found(found.findings);
-        let wanted = Wanted {
-            removals,
-            texts: found.strings,
-            rewrites: self.hints(&understood, &snapshot),
-            shortening: self.shortening(&understood, &snapshot),
-            ..Wanted::of(&understood.identified, &snapshot)
+        let permitted = Permitted {
+            understood: &understood,
+            session,
+            snapshot: &snapshot,
+            terms,
+            now,
+            at: self.clock.elapsed(),
+            page: page.as_deref(),
         };
+        let wanted = self.edits(&permitted, removals, trail)?;
         self.may_come_again(&understood.identified, session, frame, trail);
         let exchange = |asker: &Asker, method| {
             self.exchange(asker, method, standing.turn, &understood, &snapshot, trail)
@@ -129,14 +137,14 @@ impl Gate {
         let mut route = route::route(&understood, session, exchange)?;
         let secrets = (&self.settings.secrets, terms.guards.secrets.as_ref());
         let passage = route.passage(&understood, trail.onward());
-        let mut obliged = oblige::oblige(&message, allowed, wanted, &mut route, passage, secrets)
-            .and_then(|obliged| self.still_fits(&understood, &snapshot, obliged))
-            .inspect_err(|_| {
-                let _ = route.undo(from, &mut session.state());
-            })?;
+        let obliged = oblige::oblige(&message, allowed, wanted, &mut route, passage, secrets)
+            .and_then(|obliged| self.still_fits(&understood, &snapshot, obliged));
+        let mut obliged = obliged.inspect_err(|_| {
+            let _ = route.undo(from, &mut session.state());
+        })?;
         trail.obliged(self, from, &snapshot, &mut obliged);
 
-        let leaving = Leaving {
+        let judged = Judged {
             from,
             begun,
             understood: &understood,
@@ -146,12 +154,29 @@ impl Gate {
             brings: &obliged.brings.join(&contained),
             permit: obliged.permit,
         };
-        let left = self.leave(talk, leaving, &mut route, trail).await;
-        left.map_err(|stop| match route.undo(from, &mut session.state()) {
-            Undone::Yes => stop,
-            // While it waited to be sent its time ran out, or the upstream died: it has been
-            // answered.
-            Undone::Settled => Stop::Settled,
+        self.leave(talk, judged, &mut route, trail).await
+    }
+
+    /// What is to be changed in a permitted message; `removals` is settled already.
+    fn edits<'c>(
+        &'c self,
+        permitted: &Permitted<'c>,
+        removals: Vec<Removal<'c>>,
+        trail: &mut Trail,
+    ) -> Result<Wanted<'c>, Rejection> {
+        let shortening = self.shortening(permitted.understood, permitted.snapshot);
+        let mut plan = EditPlan {
+            removals,
+            shortened_over: shortening.map(Shortening::over),
+            ..EditPlan::default()
+        };
+        self.chain.on_permitted(permitted, &mut plan)?;
+        trail.found(std::mem::take(&mut plan.findings));
+        let identified = &permitted.understood.identified;
+        Ok(Wanted {
+            plan,
+            shortening,
+            ..Wanted::of(identified, permitted.snapshot)
         })
     }
 
@@ -164,15 +189,32 @@ impl Gate {
         Ok(self.tasks.are_apart(understood, session, over_http, at)?)
     }
 
-    /// Records a message that may leave, and sends it.
+    /// Records a message that may leave, and sends it. If it does not leave, its ids are free again.
     async fn leave<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
-        leaving: Leaving<'_, '_>,
+        judged: Judged<'_, '_>,
         route: &mut Route<'_>,
         trail: &mut Trail,
     ) -> Result<(), Stop> {
-        let Leaving {
+        let from = judged.from;
+        let left = self.record_and_send(talk, judged, route, trail).await;
+        left.map_err(|stop| match route.undo(from, &mut talk.session.state()) {
+            Undone::Yes => stop,
+            // While it waited to be sent its time ran out, or the upstream died: it has been
+            // answered.
+            Undone::Settled => Stop::Settled,
+        })
+    }
+
+    async fn record_and_send<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        judged: Judged<'_, '_>,
+        route: &mut Route<'_>,
+        trail: &mut Trail,
+    ) -> Result<(), Stop> {
+        let Judged {
             from,
             begun,
             understood,
@@ -181,7 +223,7 @@ impl Gate {
             drifts,
             brings,
             permit,
-        } = leaving;
+        } = judged;
         let session = &talk.session;
         let sent = Sent::new(permit.line(), self.limits(from));
         granted::note_asked(&understood.identified, route.opened, sent, session);
@@ -210,20 +252,20 @@ impl Gate {
             return Err(Stop::Settled);
         }
         remember::remember(talk, understood, sent, page, drifts, trail.run);
-        if page.is_some() {
-            self.tell_of_unlisted(snapshot, &session.state().tools);
-        }
-        let at = self.clock.elapsed();
         consent::keep_for_the_session(understood, snapshot, session, trail);
-        // While it was recorded, the session may have left the server that says it.
-        if !has_left_since(talk, trail.run) {
-            if let Some(round) = self.rounds.note(understood, at) {
-                let timeout = self.terms(snapshot).request_timeout;
-                lending::asked_within(understood, session, round, at, timeout);
-            }
-            let over_http = self.settings.over_http;
-            self.tasks.note(understood, session, over_http, at);
-        }
+        self.chain.on_sent(&Leaving {
+            understood,
+            session,
+            snapshot,
+            terms: self.terms(snapshot),
+            at: self.clock.elapsed(),
+            page,
+            placement: if has_left_since(talk, trail.run) {
+                Placement::Left
+            } else {
+                Placement::Current
+            },
+        });
         self.extend(understood, session);
         Self::is_still_there(talk, begun, &permit, trail)?;
         // Gives the room back: the receiver may be slow.
@@ -276,13 +318,7 @@ impl Gate {
     }
 
     pub(super) fn pins<'p>(&'p self, session: &'p Session, snapshot: &PolicySnapshot) -> Pins<'p> {
-        let guards = &self.terms(snapshot).guards;
-        Pins {
-            session,
-            seen: &self.seen,
-            names: guards.tool_names,
-            uris: guards.uris,
-        }
+        Pins::of_session(session, &self.seen, self.terms(snapshot))
     }
 
     pub(super) fn circumstances(&self, session: &Session) -> Circumstances {

@@ -13,7 +13,7 @@ use super::decide::Stop;
 use super::faults::UpstreamFault;
 use super::query::{About, Understood};
 use super::seen::Seen;
-use super::settings::{Level, ToolNames};
+use super::settings::{Level, Terms, ToolNames};
 
 /// What tells how the tools of one session are defined, how they were when they were first seen, and
 /// how they may be called.
@@ -25,7 +25,16 @@ pub(super) struct Pins<'p> {
     pub(super) uris: Level,
 }
 
-impl Pins<'_> {
+impl<'p> Pins<'p> {
+    pub(super) fn of_session(session: &'p Session, seen: &'p Seen, terms: &Terms) -> Self {
+        Self {
+            session,
+            seen,
+            names: terms.guards.tool_names,
+            uris: terms.guards.uris,
+        }
+    }
+
     /// Of a tool as the upstream's lists define it.
     pub(super) fn of(&self, name: &str, snapshot: &PolicySnapshot) -> Pin {
         if !snapshot.lock().pins() {

@@ -60,7 +60,7 @@ struct Cause {
     for_agents: Option<Cow<'static, str>>,
     data: Vec<(&'static str, Fragment)>,
     reference: Reference,
-    for_waiting: ForWaiting,
+    for_requester: ForRequester,
     decision: audit::Decision,
     denial: Option<Denied>,
     consent: Option<audit::Consent>,
@@ -76,7 +76,7 @@ enum Reference {
 
 /// What a requester learns when the reply to its request is rejected.
 #[derive(Debug)]
-enum ForWaiting {
+enum ForRequester {
     /// The same as the sender of the message would.
     Same,
     /// That the reply was refused, and this short problem: the text of the reply is withheld.
@@ -93,15 +93,15 @@ enum Denied {
     Unconsented(Denial),
 }
 
-/// How parts of the gate treat a rejection that do not know its cause.
+/// How parts of the gate that do not know the cause treat a rejection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Property {
     /// A server learns only that there is no such method: it learns nothing of policies.
     HiddenFromServers,
     /// The model reads it, as the result of its call (MCP 2025-11-25, server/tools).
-    ForModels,
+    ReadByModels,
     /// The same where the configuration asks for it.
-    ForModelsIfConfigured,
+    ReadByModelsIfConfigured,
     /// A person's consent to the request stays good for its repetition.
     KeepsConsent,
     /// Something is wrong with the server.
@@ -141,7 +141,7 @@ impl Rejection {
             } else {
                 Reference::Untold
             },
-            for_waiting: ForWaiting::Problem(reason.into()),
+            for_requester: ForRequester::Problem(reason.into()),
             decision: audit::Decision::Block,
             denial: None,
             consent: None,
@@ -158,11 +158,14 @@ impl Rejection {
         };
         let decision = decision(&denial);
         Self::new(Stage::Decide, denial_code(&denial), DENIED, text)
-            .told(message)
+            .with_text_for_agents(message)
             .with_reference()
             .with_data(words_of(&denial))
-            .of_any_message()
-            .with(&[Property::HiddenFromServers, Property::ForModelsIfConfigured])
+            .told_to_requesters_alike()
+            .with(&[
+                Property::HiddenFromServers,
+                Property::ReadByModelsIfConfigured,
+            ])
             .decided(decision, Denied::Openly(denial))
     }
 
@@ -181,12 +184,15 @@ impl Rejection {
             DENIED,
             format!("{UNCONSENTED}{text}"),
         )
-        .told(format!("{DENIED_BY_POLICY}: {told}"))
+        .with_text_for_agents(format!("{DENIED_BY_POLICY}: {told}"))
         .with_reference()
         .with_data([("reason", Fragment::string(reason))])
         .with_data(words_of(&denial))
-        .of_any_message()
-        .with(&[Property::HiddenFromServers, Property::ForModelsIfConfigured])
+        .told_to_requesters_alike()
+        .with(&[
+            Property::HiddenFromServers,
+            Property::ReadByModelsIfConfigured,
+        ])
         .decided(decision, Denied::Unconsented(denial));
         rejection.0.consent = Some(consent);
         rejection
@@ -200,7 +206,7 @@ impl Rejection {
         };
         let decision = decision(&denial);
         Self::unknown_tool(name, denial_code(&denial))
-            .in_words(format!("{why}: {name}{HIDDEN}"))
+            .with_text(format!("{why}: {name}{HIDDEN}"))
             .decided(decision, Denied::Hidden(denial))
     }
 
@@ -209,23 +215,23 @@ impl Rejection {
     pub(super) fn unknown_tool(name: &str, reason: &'static str) -> Self {
         let text = format!("unknown tool: {name}");
         let told = format!("Unknown tool: {name}");
-        Self::new(Stage::Decide, reason, INVALID_PARAMS, text).told(told)
+        Self::new(Stage::Decide, reason, INVALID_PARAMS, text).with_text_for_agents(told)
     }
 
     /// The agent reads this instead of what operators do.
-    pub(super) fn told(mut self, message: impl Into<Cow<'static, str>>) -> Self {
+    pub(super) fn with_text_for_agents(mut self, message: impl Into<Cow<'static, str>>) -> Self {
         self.0.for_agents = Some(message.into());
         self
     }
 
     /// Operators read this instead.
-    pub(super) fn in_words(mut self, text: String) -> Self {
+    pub(super) fn with_text(mut self, text: String) -> Self {
         self.0.text = text;
         self
     }
 
     /// The stable word is another.
-    pub(super) fn because(mut self, reason: &'static str) -> Self {
+    pub(super) fn with_reason(mut self, reason: &'static str) -> Self {
         self.0.reason = reason;
         self
     }
@@ -252,19 +258,22 @@ impl Rejection {
     }
 
     /// A requester whose reply is rejected learns the same as the sender of a rejected message.
-    pub(super) fn of_any_message(mut self) -> Self {
-        self.0.for_waiting = ForWaiting::Same;
+    pub(super) fn told_to_requesters_alike(mut self) -> Self {
+        self.0.for_requester = ForRequester::Same;
         self
     }
 
     /// A requester whose reply is rejected learns this of it.
-    pub(super) fn of_reply(mut self, problem: impl Into<Cow<'static, str>>) -> Self {
-        self.0.for_waiting = ForWaiting::Problem(problem.into());
+    pub(super) fn with_problem_for_requesters(
+        mut self,
+        problem: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        self.0.for_requester = ForRequester::Problem(problem.into());
         self
     }
 
-    /// Something failed: nobody did anything that is forbidden.
-    pub(super) fn failing(mut self) -> Self {
+    /// Records call it an error, and no block.
+    pub(super) fn into_error(mut self) -> Self {
         self.0.decision = audit::Decision::Error;
         self
     }
@@ -333,7 +342,7 @@ impl Rejection {
         match to {
             Side::Agent => ErrorAnswer {
                 code: self.0.code,
-                message: self.told_to_agents().to_owned(),
+                message: self.text_for_agents().to_owned(),
                 data: self.data(reference),
             },
             Side::Upstream if self.has(Property::HiddenFromServers) => ErrorAnswer {
@@ -343,7 +352,7 @@ impl Rejection {
             },
             Side::Upstream => ErrorAnswer {
                 code: self.0.code,
-                message: self.told_to_agents().to_owned(),
+                message: self.text_for_agents().to_owned(),
                 data: None,
             },
         }
@@ -352,9 +361,9 @@ impl Rejection {
     /// What the one who waits is told when the reply does not pass. What was wrong with the reply is
     /// no fault of the request; and its text, which was withheld, must not come by this way.
     pub fn answer_waiting(&self, to: Side, reference: &str) -> ErrorAnswer {
-        let problem = match &self.0.for_waiting {
-            ForWaiting::Same => return self.answer(to, reference),
-            ForWaiting::Problem(problem) => problem,
+        let problem = match &self.0.for_requester {
+            ForRequester::Same => return self.answer(to, reference),
+            ForRequester::Problem(problem) => problem,
         };
         let (message, data) = match to {
             Side::Agent => (
@@ -370,7 +379,7 @@ impl Rejection {
         }
     }
 
-    pub(super) fn told_to_agents(&self) -> &str {
+    pub(super) fn text_for_agents(&self) -> &str {
         self.0.for_agents.as_deref().unwrap_or(&self.0.text)
     }
 

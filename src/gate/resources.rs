@@ -303,7 +303,7 @@ pub(super) fn no_uri(pointer: String, text: Option<&str>) -> CanonicalPathError 
 fn not_one_resource(unclear: CanonicalPathError) -> Rejection {
     let rejection = Rejection::from(unclear);
     let (told, text) = (rejection.to_string(), format!("{rejection}; {SETTING}"));
-    rejection.in_words(text).told(told)
+    rejection.with_text(text).with_text_for_agents(told)
 }
 
 /// Where operators read of such URIs.

@@ -6,7 +6,11 @@
 //! like any other. Here it is made sure that the state was given to this agent for the same method,
 //! name and arguments, and that only what was asked is answered.
 
+use crate::gate::asking::lending;
+use crate::gate::filter::Placement;
+use crate::gate::filter::{Filter, Leaving};
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::mcp::revisions::FIRST_STATELESS;
@@ -66,6 +70,34 @@ pub(super) struct Standing<'m> {
     pub(super) reply: Option<KeptReply>,
     /// The unfinished result that it answers.
     pub(super) answers: Option<Digest>,
+}
+
+/// Keeps what each unfinished result asks for, so that only its own agent goes on with it.
+#[derive(Debug)]
+pub(super) struct RoundFilter(pub(super) Arc<Rounds>);
+
+impl Filter for RoundFilter {
+    fn on_sent(&self, message: &Leaving<'_>) {
+        // While it was recorded, the session may have left the server that asks.
+        if message.placement == Placement::Left {
+            return;
+        }
+        let Leaving {
+            understood,
+            session,
+            at,
+            ..
+        } = *message;
+        if let Some(round) = self.0.note(understood, at) {
+            lending::asked_within(
+                understood,
+                session,
+                round,
+                at,
+                message.terms.request_timeout,
+            );
+        }
+    }
 }
 
 impl Rounds {
@@ -198,7 +230,7 @@ impl Rounds {
     }
 
     /// Remembers what a result asks for that is about to be delivered, and tells by what it is known.
-    pub(super) fn note(&self, understood: &Understood<'_>, now: Duration) -> Option<Digest> {
+    fn note(&self, understood: &Understood<'_>, now: Duration) -> Option<Digest> {
         let (taken, result) = unfinished(understood)?;
         let subject = taken.exchange.turn.subject.as_ref()?;
         let state = result.get("requestState").and_then(Value::as_str);

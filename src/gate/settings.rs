@@ -7,12 +7,10 @@ use std::time::Duration;
 use crate::audit::{DigestKey, Redactor};
 use crate::guard::Preset;
 use crate::guard::secrets::SecretRules;
-use crate::session::OverHttp;
+use crate::session::{OverHttp, Rate};
 use crate::wire::{Extensions, Limits};
 
-use super::eras::Eras;
-use super::rates::Rates;
-use super::tracing::Tracing;
+use super::sampling::Tracing;
 
 /// What the gate must be told.
 #[derive(Debug, Clone)]
@@ -262,4 +260,28 @@ pub enum Treatment {
     Warn,
     /// It passes without what was found.
     Redact,
+}
+
+/// Whether servers are asked what they speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Eras {
+    /// What they answer is taken as it comes.
+    #[default]
+    Unasked,
+    Asked,
+}
+
+/// How often requests may come.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rates {
+    /// Of all together.
+    pub global: Option<Rate>,
+    /// Of each principal.
+    pub principal: Option<Rate>,
+    /// Calls of single tools, of all principals together.
+    pub tools: HashMap<String, Rate>,
+    /// Calls that one session may make in all.
+    pub calls_per_session: Option<i64>,
+    /// The pause after which what a principal does without a session counts as another one.
+    pub rest: Option<Duration>,
 }

@@ -8,7 +8,7 @@ use crate::audit::Redactor;
 use crate::guard::{Preset, excerpt};
 use crate::policy::{PolicySnapshot, Received, RequiredDetectors, SessionSensitivity};
 use crate::session::Target;
-use crate::wire::{KnownMethod, Value};
+use crate::wire::KnownMethod;
 
 use super::Gate;
 use super::classified::Role;
@@ -129,11 +129,6 @@ impl<'g> Shortening<'g> {
     /// What is said of a resource by its URI.
     pub(super) fn of_uri(self, uri: &str) -> Option<Preset> {
         self.excerpts.of_uri(uri)
-    }
-
-    /// Whether a result may have to be shortened.
-    pub(super) fn may_shorten(self, result: Value<'_>) -> bool {
-        result.text().len() > self.over()
     }
 
     /// What stands for a text that is longer than that; `None` where it may stay.

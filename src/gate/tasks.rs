@@ -21,6 +21,7 @@ use super::stage::Stage;
 
 pub(super) use asked::{questions, tells};
 pub(super) use memory::{Recalled, Tasks};
+pub(super) use removals::TaskFilter;
 pub(super) use said::{begins, check, has_failed, is_about_one, lifetime, of_request};
 
 /// The agent did not begin it, or it has ended.

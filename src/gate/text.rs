@@ -7,35 +7,38 @@ use crate::session::Page;
 use crate::wire::{KnownMethod, Message, Side, Value};
 
 use super::classified::{Identified, Role};
+use super::edits::{Cleaned, EditPlan};
+use super::filter::{Filter, Permitted};
+use super::rejection::Rejection;
 use super::settings::{Cleaning, Texts};
-
-/// What is found in the text of a message.
-#[derive(Debug, Default)]
-pub(super) struct Found<'m> {
-    pub(super) strings: Vec<Cleaned<'m>>,
-    pub(super) findings: Vec<Finding>,
-}
-
-/// A string that says something else from here on.
-#[derive(Debug)]
-pub(super) struct Cleaned<'m> {
-    pub(super) value: Value<'m>,
-    pub(super) without: String,
-    pub(super) removed: HiddenKinds,
-}
 
 /// The most items of a list whose flags are told of each by itself.
 const MOST_TOLD: usize = 32;
 
-/// Looks at what the server sends.
-pub(super) fn cleaned<'m>(
+/// Takes out of what the server sends the text that nobody sees.
+#[derive(Debug)]
+pub(super) struct Sanitizer;
+
+impl Filter for Sanitizer {
+    fn on_permitted<'c>(
+        &self,
+        message: &Permitted<'c>,
+        plan: &mut EditPlan<'c>,
+    ) -> Result<(), Rejection> {
+        let identified = &message.understood.identified;
+        if identified.from == Side::Upstream {
+            sanitize_message(identified, message.page, &message.terms.guards.texts, plan);
+        }
+        Ok(())
+    }
+}
+
+fn sanitize_message<'m>(
     identified: &Identified<'m>,
     page: Option<&Page>,
     texts: &Texts,
-) -> Found<'m> {
-    if identified.from != Side::Upstream {
-        return Found::default();
-    }
+    plan: &mut EditPlan<'m>,
+) {
     let message: &'m Message = identified.message;
     let mut look = Look {
         strings: Vec::new(),
@@ -54,14 +57,12 @@ pub(super) fn cleaned<'m>(
             look.at(value, part, cleaning);
         }
     }
-    let mut findings = look.told();
+    plan.findings.extend(look.told());
     if look.cleaning != Cleaning::Off {
-        findings.extend(page.into_iter().flat_map(told_of_items));
+        plan.findings
+            .extend(page.into_iter().flat_map(told_of_items));
     }
-    Found {
-        strings: look.strings,
-        findings,
-    }
+    plan.texts.append(&mut look.strings);
 }
 
 /// What a result consists of, and what is done about it.

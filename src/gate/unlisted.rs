@@ -2,7 +2,9 @@
 //! misspelt one permits, shortens
 //! or limits nothing, and nobody would hear of it: it is logged once.
 
+use crate::gate::filter::{Filter, Leaving};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tracing::warn;
@@ -11,7 +13,6 @@ use crate::policy::PolicySnapshot;
 use crate::policy::suggest::nearest;
 use crate::session::Catalogue;
 
-use super::Gate;
 use super::settings::Terms;
 
 /// Names that are told of in one line; of more it is said how many there are.
@@ -29,19 +30,29 @@ impl Unlisted {
     pub(super) fn look_again(&self) {
         self.0.store(false, Ordering::Relaxed);
     }
-}
 
-impl Gate {
-    /// Called when a page of the tool list has come: the first list that is whole tells.
-    pub(super) fn tell_of_unlisted(&self, snapshot: &PolicySnapshot, tools: &Catalogue) {
-        let Unlisted(looked) = &self.unlisted;
-        if looked.load(Ordering::Relaxed) || !tools.is_whole() {
+    /// A page of the list of tools has come: warns of names that it lacks, once it is whole.
+    pub(super) fn look(&self, snapshot: &PolicySnapshot, terms: &Terms, tools: &Catalogue) {
+        if self.0.load(Ordering::Relaxed) || !tools.is_whole() {
             return;
         }
-        if !looked.swap(true, Ordering::Relaxed)
-            && let Some(unlisted) = unlisted(named(snapshot, self.terms(snapshot)), tools)
+        if !self.0.swap(true, Ordering::Relaxed)
+            && let Some(unlisted) = unlisted(named(snapshot, terms), tools)
         {
             warn!("the server lists no usable tool called {unlisted}");
+        }
+    }
+}
+
+/// Warns of configured names that the first whole list of tools lacks.
+#[derive(Debug)]
+pub(super) struct UnlistedFilter(pub(super) Arc<Unlisted>);
+
+impl Filter for UnlistedFilter {
+    fn on_sent(&self, message: &Leaving<'_>) {
+        if message.page.is_some() {
+            let tools = &message.session.state().tools;
+            self.0.look(message.snapshot, message.terms, tools);
         }
     }
 }

@@ -18,9 +18,9 @@ fn spent(most: i64, retry_after_ms: Option<i64>) -> Rejection {
     let reason = "session_quota_exceeded";
     let after = retry_after_ms.map(|after| ("retryAfterMs", Fragment::integer(after)));
     Rejection::new(Stage::Limit, reason, RATE_LIMITED, text)
-        .naming_its_reason()
+        .with_reason_in_answer()
         .with_data(after)
-        .with(&[Property::KeepsConsent, Property::ForModelsIfConfigured])
+        .with(&[Property::KeepsConsent, Property::ReadByModelsIfConfigured])
 }
 
 impl Gate {

@@ -7,7 +7,7 @@
 
 mod budget;
 
-use std::collections::HashMap;
+use crate::gate::settings::Rates;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,21 +24,6 @@ use super::rejection::{Property, RATE_LIMITED, Rejection};
 use super::stage::Stage;
 
 pub use crate::session::{Limit, Rate};
-
-/// How often requests may come.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Rates {
-    /// Of all together.
-    pub global: Option<Rate>,
-    /// Of each principal.
-    pub principal: Option<Rate>,
-    /// Calls of single tools, of all principals together.
-    pub tools: HashMap<String, Rate>,
-    /// Calls that one session may make in all.
-    pub calls_per_session: Option<i64>,
-    /// The pause after which what a principal does without a session counts as another one.
-    pub rest: Option<Duration>,
-}
 
 /// What was taken so far. A bucket is a point in time, so that it goes on under another rate.
 #[derive(Debug)]
@@ -185,12 +170,12 @@ impl From<Empty> for Rejection {
         let after = milliseconds(wait);
         let text = format!("too many {}: retry after {after} ms", limit.counts());
         Self::new(Stage::Limit, "rate_limited", RATE_LIMITED, text)
-            .naming_its_reason()
+            .with_reason_in_answer()
             .with_data([
                 ("limit", Fragment::string(limit.name())),
                 ("retryAfterMs", Fragment::integer(after)),
             ])
-            .with(&[Property::KeepsConsent, Property::ForModelsIfConfigured])
+            .with(&[Property::KeepsConsent, Property::ReadByModelsIfConfigured])
     }
 }
 

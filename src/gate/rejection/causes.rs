@@ -25,7 +25,7 @@ impl From<WireError> for Rejection {
             error.code().into(),
             format!("{error}{limit}"),
         )
-        .of_reply(format!("{reason}{limit}"))
+        .with_problem_for_requesters(format!("{reason}{limit}"))
     }
 }
 
@@ -64,8 +64,8 @@ impl From<UpstreamFault> for Rejection {
             &[]
         };
         Self::new(stage, reason, INTERNAL, fault.to_string())
-            .of_any_message()
-            .failing()
+            .told_to_requesters_alike()
+            .into_error()
             .with(properties)
     }
 }
@@ -74,9 +74,9 @@ impl From<AuditFault> for Rejection {
     fn from(fault: AuditFault) -> Self {
         let text = format!("the audit could not be written: {fault}");
         Self::new(Stage::Record, "audit_fault", INTERNAL, text)
-            .told("the gate cannot record this message")
-            .of_any_message()
-            .failing()
+            .with_text_for_agents("the gate cannot record this message")
+            .told_to_requesters_alike()
+            .into_error()
     }
 }
 
@@ -84,8 +84,8 @@ impl From<StoreFault> for Rejection {
     fn from(fault: StoreFault) -> Self {
         let text = format!("it cannot be told, or not be kept, what the session has read: {fault}");
         Self::new(Stage::Decide, "session_store_unavailable", INTERNAL, text)
-            .told("the gate cannot judge this message")
-            .failing()
+            .with_text_for_agents("the gate cannot judge this message")
+            .into_error()
     }
 }
 
@@ -133,9 +133,9 @@ impl Rejection {
             UNSUPPORTED_VERSION,
             text,
         )
-        .told("Unsupported protocol version")
+        .with_text_for_agents("Unsupported protocol version")
         .with_data(versions(requested, revisions::known()))
-        .of_any_message()
+        .told_to_requesters_alike()
         .with(&[Property::UnknownRevision])
     }
 
@@ -174,7 +174,7 @@ impl Rejection {
 
     pub(in crate::gate) fn no_memory() -> Self {
         Self::new(Stage::Decode, "no_memory", INTERNAL, NO_MEMORY)
-            .of_reply(NO_MEMORY)
+            .with_problem_for_requesters(NO_MEMORY)
             .with(&[Property::KeepsConsent])
     }
 
@@ -188,7 +188,7 @@ impl Rejection {
         let reason = "session_store_full";
         let text = "the session store is full, so the gate cannot tell what this session has read";
         Self::new(Stage::Decide, reason, DENIED, text)
-            .naming_its_reason()
+            .with_reason_in_answer()
             .with(&[Property::KeepsConsent])
     }
 
@@ -220,7 +220,7 @@ impl Rejection {
 
     pub(in crate::gate) fn cancelled() -> Self {
         let text = "cancelled by the one who asked";
-        Self::new(Stage::Forward, "cancelled", INTERNAL, text).failing()
+        Self::new(Stage::Forward, "cancelled", INTERNAL, text).into_error()
     }
 
     /// A request was cancelled before it was sent.
@@ -233,7 +233,7 @@ impl Rejection {
 
     pub(in crate::gate) fn unanswered(allowed: Duration) -> Self {
         let text = format!("the agent did not answer within {} ms", allowed.as_millis());
-        Self::new(Stage::Forward, "timeout", INTERNAL, text).failing()
+        Self::new(Stage::Forward, "timeout", INTERNAL, text).into_error()
     }
 
     /// A secret of the gate's own configuration stands where nothing can stand for it.
@@ -244,11 +244,11 @@ impl Rejection {
 
     pub(in crate::gate) fn panicked() -> Self {
         let text = "the gate failed to judge it";
-        Self::new(Stage::Decide, "panic", INTERNAL, text).failing()
+        Self::new(Stage::Decide, "panic", INTERNAL, text).into_error()
     }
 
     /// Programs read the record's name and the reason in the answer.
-    pub(in crate::gate) fn naming_its_reason(self) -> Self {
+    pub(in crate::gate) fn with_reason_in_answer(self) -> Self {
         let reason = Fragment::string(self.reason());
         self.with_reference().with_data([("reason", reason)])
     }

@@ -1,33 +1,83 @@
 //! What is not shown, and not answered, of tasks.
 
+use crate::gate::edits::EditPlan;
+use crate::gate::filter::Permitted;
+use crate::gate::filter::{Filter, Leaving, Placement};
+use crate::gate::leaks::Look;
+use crate::gate::pin::Pins;
+use crate::gate::seen::Seen;
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use super::Tasks;
 use super::asked::{may_ask, may_be_told};
 use super::told::beyond_its_state;
-use crate::gate::Gate;
 use crate::gate::classified::Role;
 use crate::gate::edits::Removal;
 use crate::gate::listing::next_cursor;
-use crate::gate::pin::Pins;
-use crate::gate::query::{Circumstances, Understood};
 use crate::gate::rejection::Rejection;
-use crate::policy::PolicySnapshot;
+use crate::session::OverHttp;
 use crate::wire::pointer_step;
 use crate::wire::{KnownMethod, Side, Value};
 
-impl Gate {
+/// Keeps the tasks that pass, and takes out of messages what is not shown of them.
+#[derive(Debug)]
+pub(in crate::gate) struct TaskFilter {
+    tasks: Arc<Tasks>,
+    seen: Arc<Seen>,
+    over_http: OverHttp,
+}
+
+impl Filter for TaskFilter {
+    fn on_permitted<'c>(
+        &self,
+        message: &Permitted<'c>,
+        plan: &mut EditPlan<'c>,
+    ) -> Result<(), Rejection> {
+        plan.removals.extend(self.removals(message)?);
+        Ok(())
+    }
+
+    fn on_sent(&self, message: &Leaving<'_>) {
+        if message.placement == Placement::Current {
+            let Leaving {
+                understood,
+                session,
+                at,
+                ..
+            } = *message;
+            self.tasks.note(understood, session, self.over_http, at);
+        }
+    }
+}
+
+impl TaskFilter {
+    pub(in crate::gate) fn new(tasks: Arc<Tasks>, seen: Arc<Seen>, over_http: OverHttp) -> Self {
+        Self {
+            tasks,
+            seen,
+            over_http,
+        }
+    }
+
+    fn pins<'p>(&'p self, message: &Permitted<'p>) -> Pins<'p> {
+        Pins::of_session(message.session, &self.seen, message.terms)
+    }
+
     /// What a message does not show or say of tasks: those of others in a list, what has come of them
     /// where that is not asked for, and answers to what no task asked.
-    pub(in crate::gate) fn tasks_removals<'m>(
-        &self,
-        understood: &Understood<'m>,
-        snapshot: &PolicySnapshot,
-        pins: Pins<'_>,
-        now: Circumstances,
-    ) -> Result<Vec<Removal<'m>>, Rejection> {
-        let at = self.clock.elapsed();
-        let session = pins.session;
+    fn removals<'m>(&self, message: &Permitted<'m>) -> Result<Vec<Removal<'m>>, Rejection> {
+        let Permitted {
+            understood,
+            snapshot,
+            session,
+            now,
+            at,
+            ..
+        } = *message;
+        let pins = self.pins(message);
+        let look = Look::under(snapshot, message.terms);
         let identified = &understood.identified;
         match &identified.role {
             Role::Request {
@@ -60,12 +110,11 @@ impl Gate {
                 let mut is_shown = |id: Cow<'_, str>| {
                     *known.entry(id.into_owned()).or_insert_with_key(|id| {
                         let works = self.tasks.listed(understood, session, at, id);
-                        let look = self.look(snapshot);
                         let scene = &identified.scene;
                         !works.is_empty() && may_ask(&works, scene, snapshot, pins, now, look)
                     })
                 };
-                let is_open = |item: Value<'_>| self.is_open(understood, snapshot, pins, now, item);
+                let is_open = |item: Value<'_>| self.is_open(message, item);
                 let mut removals = Vec::new();
                 for (index, item) in items.items().enumerate() {
                     let pointer = format!("/result/tasks/{index}");
@@ -89,7 +138,7 @@ impl Gate {
             // To give up what was begun reads nothing.
             Role::Reply(taken) if taken.exchange.method == KnownMethod::TasksCancel => {
                 let told = identified.message.result();
-                let told = told.filter(|it| !self.is_open(understood, snapshot, pins, now, *it));
+                let told = told.filter(|it| !self.is_open(message, *it));
                 let removals = told
                     .into_iter()
                     .flat_map(|it| of_its_result(it, "/result", identified.from));
@@ -100,22 +149,23 @@ impl Gate {
     }
 }
 
-impl Gate {
+impl TaskFilter {
     /// Whether all may pass that is told of a task.
-    fn is_open(
-        &self,
-        understood: &Understood<'_>,
-        snapshot: &PolicySnapshot,
-        pins: Pins<'_>,
-        now: Circumstances,
-        told: Value<'_>,
-    ) -> bool {
+    fn is_open(&self, message: &Permitted<'_>, told: Value<'_>) -> bool {
         let Some(id) = told.get("taskId").and_then(Value::as_str) else {
             return false;
         };
-        let at = self.clock.elapsed();
-        let works = self.tasks.listed(understood, pins.session, at, &id);
-        let (scene, look) = (&understood.identified.scene, self.look(snapshot));
+        let Permitted {
+            understood,
+            snapshot,
+            session,
+            now,
+            at,
+            ..
+        } = *message;
+        let works = self.tasks.listed(understood, session, at, &id);
+        let (scene, pins) = (&understood.identified.scene, self.pins(message));
+        let look = Look::under(snapshot, message.terms);
         may_be_told(&works, told, scene, snapshot, pins, now, look)
     }
 }
