@@ -180,7 +180,8 @@ impl LineAgent {
         let first = self.last + 1;
         let (input, output) = (&mut self.input, &mut self.output);
         let (times, sent) = std::thread::scope(|scope| {
-            let writer = scope.spawn(move || write_permitted(input, call, first, &permitted, &tell));
+            let writer =
+                scope.spawn(move || write_permitted(input, call, first, &permitted, &tell));
             let mut sent = Sent {
                 first,
                 at: Vec::new(),

@@ -180,10 +180,7 @@ pub(crate) fn all(
         Transport::Stdio => Server::Started,
         Transport::Http => web.server(),
     };
-    let mut paths = vec![
-        Path::direct(agent, web)?,
-        Path::floor(agent, &target)?,
-    ];
+    let mut paths = vec![Path::direct(agent, web)?, Path::floor(agent, &target)?];
     match (agent, server) {
         (Transport::Http, Transport::Http) => paths.extend(web_peers(scratch, web)?),
         (Transport::Stdio, Transport::Stdio) => paths.extend(pipes()?),
@@ -215,12 +212,20 @@ fn pipes() -> Result<Vec<Path>, Failure> {
     if installed("cat") {
         let script = format!("cat | '{this}' serve-lines | cat");
         let mut command = Command::new("sh");
-        paths.push(Path::piped("cat", Kind::Peer, command.args(["-c", &script]))?);
+        paths.push(Path::piped(
+            "cat",
+            Kind::Peer,
+            command.args(["-c", &script]),
+        )?);
     }
     if installed("socat") {
         let server = format!("EXEC:'{this}' serve-lines");
         let mut command = Command::new("socat");
-        paths.push(Path::piped("socat", Kind::Peer, command.args(["-", &server]))?);
+        paths.push(Path::piped(
+            "socat",
+            Kind::Peer,
+            command.args(["-", &server]),
+        )?);
     }
     Ok(paths)
 }

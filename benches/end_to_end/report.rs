@@ -89,9 +89,46 @@ impl Section {
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     sections: Vec<Section>,
+    goals: Vec<(Vec<String>, Value)>,
+}
+
+/// What a figure should be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Goal {
+    Least(f64),
+    Most(f64),
 }
 
 impl Report {
+    /// A figure that has a goal.
+    pub(crate) fn goal(&mut self, id: &str, what: &str, measured: f64, goal: Goal) {
+        let (words, limit, is_met) = match goal {
+            Goal::Least(limit) => ("at least", limit, measured >= limit),
+            Goal::Most(limit) => ("at most", limit, measured <= limit),
+        };
+        let cells = vec![
+            format!("{id} {what}"),
+            ratio(measured),
+            format!("{words} {limit}"),
+            if is_met { "met" } else { "missed" }.to_owned(),
+        ];
+        let data =
+            json!({"goal": id, "what": what, "measured": measured, "limit": limit, "met": is_met});
+        self.goals.push((cells, data));
+    }
+
+    /// The table of all goals that were measured.
+    pub(crate) fn add_goals(&mut self) -> Result<(), Failure> {
+        if self.goals.is_empty() {
+            return Ok(());
+        }
+        let mut section = Section::new("goals", &["goal", "measured", "should be", ""]);
+        for (cells, data) in std::mem::take(&mut self.goals) {
+            section.row(cells, data);
+        }
+        self.add(section)
+    }
+
     /// Prints a table at once, and keeps it.
     pub(crate) fn add(&mut self, section: Section) -> Result<(), Failure> {
         section.print(&mut std::io::stdout().lock())?;
@@ -145,8 +182,19 @@ pub(crate) fn of_load(title: &str, load: Load, payload: usize, outcomes: &[Outco
     let mut section = Section::new(
         &format!("{title}: {}, {}", size(payload), load.name()),
         &[
-            "path", "p50 us", "p99 us", "p99.9 us", "+p50 us", "+p99 us", "calls/s", "x direct",
-            "x floor", &beside_peer, "cpu us/call", "cpu x floor", "RSS KiB",
+            "path",
+            "p50 us",
+            "p99 us",
+            "p99.9 us",
+            "+p50 us",
+            "+p99 us",
+            "calls/s",
+            "x direct",
+            "x floor",
+            &beside_peer,
+            "cpu us/call",
+            "cpu x floor",
+            "RSS KiB",
         ],
     );
     for outcome in outcomes {
@@ -155,7 +203,9 @@ pub(crate) fn of_load(title: &str, load: Load, payload: usize, outcomes: &[Outco
         let beside = |other: Option<&Outcome>| other.map(|other| outcome.rate() / other.rate());
         let processor = outcome.processor_per_call();
         let floor_processor = floor.and_then(Outcome::processor_per_call);
-        let beside_floor = processor.zip(floor_processor).map(|(own, floor)| own / floor);
+        let beside_floor = processor
+            .zip(floor_processor)
+            .map(|(own, floor)| own / floor);
         let resident = outcome.resident;
         let curve = Curve::of(outcome);
         section.row(
