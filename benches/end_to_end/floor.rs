@@ -225,13 +225,12 @@ async fn lines_to_http(address: &str) -> Result<(), Failure> {
         let (output, idle, address) = (Rc::clone(&output), Rc::clone(&idle), Rc::clone(&address));
         spawn_local(async move {
             let kept = idle.borrow_mut().pop();
-            let mut sender = match kept {
-                Some(sender) => sender,
-                None => {
-                    let (sender, connection) = connect(&address).await?;
-                    spawn_local(connection);
-                    sender
-                }
+            let mut sender = if let Some(sender) = kept {
+                sender
+            } else {
+                let (sender, connection) = connect(&address).await?;
+                spawn_local(connection);
+                sender
             };
             let reply = post(&address, line, &mut sender).await?;
             idle.borrow_mut().push(sender);

@@ -72,21 +72,22 @@ impl Setting {
     }
 
     pub(crate) fn name(self) -> String {
-        let mut name = "gate".to_owned();
-        match self.policies {
-            Policies::Allowlist => {}
-            Policies::Cedar(1) => name.push_str(", 1 policy"),
-            Policies::Cedar(count) => name.push_str(&format!(", {count} policies")),
-        }
-        match self.audit {
-            Audit::Off => name.push_str(", no audit file"),
-            Audit::Async => {}
-            Audit::Strict => name.push_str(", strict audit"),
-        }
-        if let Some(workers) = self.workers {
-            name.push_str(&format!(", {workers} worker"));
-        }
-        name
+        let policies = match self.policies {
+            Policies::Allowlist => String::new(),
+            Policies::Cedar(1) => ", 1 policy".to_owned(),
+            Policies::Cedar(count) => format!(", {count} policies"),
+        };
+        let audit = match self.audit {
+            Audit::Off => ", no audit file",
+            Audit::Async => "",
+            Audit::Strict => ", strict audit",
+        };
+        let workers = match self.workers {
+            None => String::new(),
+            Some(1) => ", 1 worker".to_owned(),
+            Some(count) => format!(", {count} workers"),
+        };
+        format!("gate{policies}{audit}{workers}")
     }
 
     /// The command that starts such a gate between an agent and this server.
@@ -143,13 +144,6 @@ pub(crate) enum Server {
 }
 
 impl Server {
-    pub(crate) fn transport(&self) -> Transport {
-        match self {
-            Self::Started => Transport::Stdio,
-            Self::Listening(_) => Transport::Http,
-        }
-    }
-
     fn upstream(&self) -> Result<String, Failure> {
         match self {
             Self::Started => {

@@ -90,7 +90,7 @@ fn main() -> Result<(), Failure> {
     let options = Options::read(&words)?;
     // On a disk, for strict audit.
     let scratch = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
-    let mut report = Report::default();
+    let mut report = Report::begin()?;
     let mut failed = Vec::new();
     for topic in &options.topics {
         if let Err(cause) = run(*topic, &options, scratch.path(), &mut report) {

@@ -97,9 +97,14 @@ impl Path {
             }),
             Transport::Stdio => {
                 let mut command = Command::new(std::env::current_exe()?);
-                let mut path = Self::piped("direct", Kind::Direct, command.arg("serve-lines"))?;
-                path._server = path.proxy.0.take();
-                Ok(path)
+                let (server, agent) = Started::before_agent(command.arg("serve-lines"))?;
+                Ok(Self {
+                    name: "direct".to_owned(),
+                    kind: Kind::Direct,
+                    entry: Entry::Lines(Box::new(agent)),
+                    proxy: Proxy(None),
+                    _server: Some(server),
+                })
             }
         }
     }

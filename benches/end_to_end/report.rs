@@ -24,7 +24,6 @@ pub(crate) struct Section {
 #[derive(Debug)]
 pub(crate) struct Curve {
     pub(crate) name: String,
-    pub(crate) kind: Kind,
     /// How many nines a share has (0 is the least latency, 2 is p99), and microseconds.
     pub(crate) points: Vec<(f64, f64)>,
 }
@@ -38,7 +37,6 @@ impl Curve {
         };
         Self {
             name: outcome.name.clone(),
-            kind: outcome.kind,
             points: (0..=80).map(point).collect(),
         }
     }
@@ -71,15 +69,15 @@ impl Section {
             widths.max().unwrap_or(0)
         };
         for row in std::iter::once(&self.columns).chain(&self.rows) {
-            let mut line = String::new();
             for (nth, cell) in row.iter().enumerate() {
                 let width = width(nth);
-                line.push_str(&match nth {
-                    0 => format!("  {cell:<width$}"),
-                    _ => format!("  {cell:>width$}"),
-                });
+                if nth == 0 {
+                    write!(out, "  {cell:<width$}")?;
+                } else {
+                    write!(out, "  {cell:>width$}")?;
+                }
             }
-            writeln!(out, "{line}")?;
+            writeln!(out)?;
         }
         Ok(out.flush()?)
     }
@@ -88,6 +86,7 @@ impl Section {
 /// All tables so far.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
+    machine: String,
     sections: Vec<Section>,
     goals: Vec<(Vec<String>, Value)>,
 }
@@ -136,13 +135,34 @@ impl Report {
         Ok(())
     }
 
+    /// Says what machine this is, and how busy it is with other work.
+    pub(crate) fn begin() -> Result<Self, Failure> {
+        let processors = std::thread::available_parallelism()?.get();
+        let read = |file: &str| std::fs::read_to_string(file).unwrap_or_default();
+        let load = read("/proc/loadavg");
+        let load = load.split(' ').next().unwrap_or_default();
+        let kernel = read("/proc/sys/kernel/osrelease");
+        let machine = format!(
+            "{processors} processors, Linux {}, load {load} before the first call",
+            kernel.trim()
+        );
+        writeln!(std::io::stdout(), "{machine}")?;
+        Ok(Self {
+            machine,
+            ..Self::default()
+        })
+    }
+
     pub(crate) fn write_json(&self, file: &Path) -> Result<(), Failure> {
         let sections: Vec<Value> = self
             .sections
             .iter()
             .map(|section| json!({"title": section.title, "rows": section.data}))
             .collect();
-        let text = format!("{:#}\n", json!({ "sections": sections }));
+        let text = format!(
+            "{:#}\n",
+            json!({ "machine": self.machine, "sections": sections })
+        );
         Ok(std::fs::write(file, text)?)
     }
 

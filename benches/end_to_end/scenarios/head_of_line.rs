@@ -101,6 +101,7 @@ pub(crate) fn run(scratch: &FilePath, time: Duration, report: &mut Report) -> Re
             "alone p50 us",
             "same session p50 us",
             "x alone",
+            "p90 us",
             "p99 us",
             "other session p50 us",
             "x alone",
@@ -114,7 +115,10 @@ pub(crate) fn run(scratch: &FilePath, time: Duration, report: &mut Report) -> Re
             median(&crowd.beside_same),
             median(&crowd.beside_other),
         );
-        let p99 = quantile(&crowd.beside_same, 0.99);
+        let (p90, p99) = (
+            quantile(&crowd.beside_same, 0.9),
+            quantile(&crowd.beside_same, 0.99),
+        );
         let large = number(crowd.large_calls) / time.as_secs_f64();
         section.row(
             vec![
@@ -122,6 +126,7 @@ pub(crate) fn run(scratch: &FilePath, time: Duration, report: &mut Report) -> Re
                 short(alone),
                 short(same),
                 short(same / alone),
+                short(p90),
                 short(p99),
                 short(other),
                 short(other / alone),
@@ -129,7 +134,7 @@ pub(crate) fn run(scratch: &FilePath, time: Duration, report: &mut Report) -> Re
             ],
             json!({
                 "path": crowd.name, "alone_p50_us": alone, "same_session_p50_us": same,
-                "same_session_times_alone": same / alone, "same_session_p99_us": p99,
+                "same_session_times_alone": same / alone, "same_session_p90_us": p90, "same_session_p99_us": p99,
                 "other_session_p50_us": other, "other_session_times_alone": other / alone,
                 "large_calls_per_second": large,
             }),

@@ -21,12 +21,17 @@ pub(crate) fn run(scratch: &FilePath, time: Duration, report: &mut Report) -> Re
     for active in [1, 8, 32, 100, 200] {
         let load = Load::Closed(active);
         let outcomes = measure(&mut paths, load, 64, time)?;
-        report.add(of_load("scale, active sessions", load, 64, &outcomes))?;
+        report.add(of_load(
+            "scale, active sessions, HTTP -> HTTP",
+            load,
+            64,
+            &outcomes,
+        ))?;
     }
     for payload in [64, 1024, 16_384, 65_536, 262_144, 1_048_576] {
         let outcomes = measure(&mut paths, Load::Closed(1), payload, time)?;
         report.add(of_load(
-            "scale, payload",
+            "scale, payload, HTTP -> HTTP",
             Load::Closed(1),
             payload,
             &outcomes,
@@ -35,7 +40,12 @@ pub(crate) fn run(scratch: &FilePath, time: Duration, report: &mut Report) -> Re
     let gates = [1, 10, 100, 1000].map(|count| Setting::PLAIN.judging(Policies::Cedar(count)));
     let mut paths = over_http(scratch, &web, &gates)?;
     let outcomes = measure(&mut paths, Load::Closed(1), 64, time)?;
-    report.add(of_load("scale, policies", Load::Closed(1), 64, &outcomes))?;
+    report.add(of_load(
+        "scale, policies, HTTP -> HTTP",
+        Load::Closed(1),
+        64,
+        &outcomes,
+    ))?;
     tools(scratch, time, report)
 }
 
@@ -96,10 +106,15 @@ fn tools(scratch: &FilePath, time: Duration, report: &mut Report) -> Result<(), 
         let web = WebServer::start(Era::Sessions.revision(), count)?;
         let setting = Setting::PLAIN.judging(Policies::Cedar(10));
         let mut gate = Path::gate(scratch, Transport::Http, &web.server(), setting)?;
-        gate.name = format!("gate, {count} tools");
+        gate.name = format!("gate, tools: {count}");
         paths.push(gate);
         servers.push(web);
     }
     let outcomes = measure(&mut paths, Load::Closed(1), 64, time)?;
-    report.add(of_load("scale, tools", Load::Closed(1), 64, &outcomes))
+    report.add(of_load(
+        "scale, tools, HTTP -> HTTP",
+        Load::Closed(1),
+        64,
+        &outcomes,
+    ))
 }
