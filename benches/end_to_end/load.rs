@@ -12,8 +12,10 @@ use super::pause::Pauses;
 
 /// Connections of an open loop over HTTP.
 const OPEN_CONNECTIONS: usize = 32;
-/// Turns of each path.
-const TURNS: u32 = 6;
+/// Turns of each path: many, so that each meets the machine in all its moods.
+const TURNS: u32 = 20;
+/// A shorter turn would be spent on starting threads.
+const SHORTEST_TURN: Duration = Duration::from_millis(50);
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Load {
@@ -192,15 +194,18 @@ pub(crate) fn measure(
             resident: None,
         });
     }
+    let turn = SHORTEST_TURN.max(time / TURNS);
     for callers in &mut callers {
         // The first calls find cold caches.
-        callers.turn(load, &call, time / TURNS / 2)?;
+        callers.turn(load, &call, turn)?;
     }
-    for _ in 0..TURNS {
+    let mut left = time;
+    while !left.is_zero() {
+        left = left.saturating_sub(turn);
         for ((callers, proxy), outcome) in callers.iter_mut().zip(&proxies).zip(&mut outcomes) {
             let (before, start) = (proxy.spent(), now());
             let times = callers
-                .turn(load, &call, time / TURNS)
+                .turn(load, &call, turn)
                 .map_err(|cause| format!("{}: {cause}", outcome.name))?;
             outcome.elapsed += start.elapsed();
             outcome.processor += proxy.spent().since(&before);

@@ -42,6 +42,9 @@
 //! `--payload 64,1024`, `--rate 2000` (an open loop beside the closed ones) and `--seconds 3` (for each path and load).
 //! `--json FILE` has every figure, and `--svg FILE` draws the distributions of latency.
 //!
+//! On a virtual machine, to wake a halted processor takes longer than a call. `--awake` keeps processors from halting by
+//! loops that yield to everything else (`chrt` must be installed); then latencies are those of the programs.
+//!
 //! In a closed loop each caller waits for its answer before it calls again. In an open loop calls are due at a fixed
 //! rate, and a latency counts from when the call was due, so a path that stalls pays for all calls that it delays.
 //!
@@ -71,7 +74,7 @@ mod svg;
 use std::path::Path as FilePath;
 
 use measure::Failure;
-use options::{Options, Topic};
+use options::{Idling, Options, Topic};
 use report::Report;
 
 fn main() -> Result<(), Failure> {
@@ -84,13 +87,20 @@ fn main() -> Result<(), Failure> {
             "serve-http" => return server::serve_http(rest),
             "serve-lines" => return server::serve_lines(rest),
             "floor" => return floor::serve(rest),
+            "spin" => loop {
+                std::hint::spin_loop();
+            },
             _ => {}
         }
     }
     let options = Options::read(&words)?;
     // On a disk, for strict audit.
     let scratch = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
-    let mut report = Report::begin()?;
+    let mut report = Report::begin(options.idling)?;
+    let _awake = match options.idling {
+        Idling::Halted => Vec::new(),
+        Idling::Awake => started::keep_awake()?,
+    };
     let mut failed = Vec::new();
     for topic in &options.topics {
         if let Err(cause) = run(*topic, &options, scratch.path(), &mut report) {

@@ -41,6 +41,15 @@ pub(crate) enum Preset {
     Full,
 }
 
+/// What processors do that have nothing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Idling {
+    /// What the machine lets them do.
+    Halted,
+    /// They run a loop that yields to everything else.
+    Awake,
+}
+
 /// The transports of agent and server.
 pub(crate) type Pairing = (Transport, Transport);
 
@@ -63,6 +72,7 @@ pub(crate) struct Options {
     /// For each path and load.
     pub(crate) time: Duration,
     pub(crate) soak: Duration,
+    pub(crate) idling: Idling,
     pub(crate) json: Option<PathBuf>,
     pub(crate) svg: Option<PathBuf>,
 }
@@ -80,6 +90,10 @@ impl Options {
         while let Some(option) = words.next() {
             if let Some((_, topic)) = TOPICS.iter().find(|(name, _)| *name == option) {
                 topics.push(*topic);
+                continue;
+            }
+            if option == "--awake" {
+                options.idling = Idling::Awake;
                 continue;
             }
             if ["--quick", "--full"].contains(&option) {
@@ -141,6 +155,7 @@ impl Options {
             rate,
             time: Duration::from_secs_f64(seconds),
             soak: Duration::ZERO,
+            idling: Idling::Halted,
             json: None,
             svg: None,
         }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::load::{Load, Outcome};
 use super::measure::{Failure, quantile};
+use super::options::Idling;
 use super::paths::Kind;
 use super::svg;
 
@@ -136,14 +137,18 @@ impl Report {
     }
 
     /// Says what machine this is, and how busy it is with other work.
-    pub(crate) fn begin() -> Result<Self, Failure> {
+    pub(crate) fn begin(idling: Idling) -> Result<Self, Failure> {
         let processors = std::thread::available_parallelism()?.get();
         let read = |file: &str| std::fs::read_to_string(file).unwrap_or_default();
         let load = read("/proc/loadavg");
         let load = load.split(' ').next().unwrap_or_default();
         let kernel = read("/proc/sys/kernel/osrelease");
+        let idling = match idling {
+            Idling::Halted => "idle processors halt",
+            Idling::Awake => "processors are kept awake",
+        };
         let machine = format!(
-            "{processors} processors, Linux {}, load {load} before the first call",
+            "{processors} processors, Linux {}, load {load} before the first call, {idling}",
             kernel.trim()
         );
         writeln!(std::io::stdout(), "{machine}")?;
