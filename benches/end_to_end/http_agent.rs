@@ -84,12 +84,23 @@ impl HttpAgent {
         self.expect_result()
     }
 
+    /// Connects again if the connection was closed while it was idle.
+    pub(crate) fn reconnect_if_closed(&mut self) -> Result<(), Failure> {
+        if self.wire.is_closed()? {
+            let session = self.wire.session.take();
+            self.wire = HttpWire::new(TcpStream::connect(&self.address)?)?;
+            self.wire.session = session;
+        }
+        Ok(())
+    }
+
     /// One call after the other until then; the time that each took.
     pub(crate) fn calls_until(
         &mut self,
         call: &Call,
         until: Instant,
     ) -> Result<Vec<Duration>, Failure> {
+        self.reconnect_if_closed()?;
         let mut times = Vec::new();
         loop {
             let start = now();
@@ -103,6 +114,7 @@ impl HttpAgent {
 
     /// Ends the session, and with it the process behind it.
     pub(crate) fn end(mut self) -> Result<(), Failure> {
+        self.reconnect_if_closed()?;
         let Some(session) = &self.wire.session else {
             return Ok(());
         };

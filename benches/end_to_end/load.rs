@@ -158,6 +158,7 @@ fn on_schedule(
     };
     let asking = |agent: &mut HttpAgent| {
         let pauses = Pauses::new();
+        agent.reconnect_if_closed()?;
         let mut times = Vec::new();
         loop {
             let nth = next.fetch_add(1, Ordering::Relaxed);
@@ -183,7 +184,8 @@ pub(crate) fn measure(
     let call = Call::new(Era::Sessions, payload);
     let (mut callers, mut proxies, mut outcomes) = (Vec::new(), Vec::new(), Vec::new());
     for path in paths {
-        callers.push(Callers::open(&mut path.entry, load)?);
+        let opened = Callers::open(&mut path.entry, load);
+        callers.push(opened.map_err(|cause| format!("{}: {cause}", path.name))?);
         proxies.push(&path.proxy);
         outcomes.push(Outcome {
             name: path.name.clone(),
@@ -195,9 +197,11 @@ pub(crate) fn measure(
         });
     }
     let turn = SHORTEST_TURN.max(time / TURNS);
-    for callers in &mut callers {
+    for (callers, outcome) in callers.iter_mut().zip(&outcomes) {
         // The first calls find cold caches.
-        callers.turn(load, &call, turn)?;
+        callers
+            .turn(load, &call, turn)
+            .map_err(|cause| format!("{}: {cause}", outcome.name))?;
     }
     let mut left = time;
     while !left.is_zero() {
