@@ -128,6 +128,7 @@ impl Setting {
         let mut command = Command::new(PathBuf::from(env!("CARGO_BIN_EXE_gate")));
         command.args(["proxy", "--config"]).arg(&file);
         if let Some(workers) = self.workers {
+            // No key of the configuration says it; the runtime reads this variable.
             command.env("TOKIO_WORKER_THREADS", workers.to_string());
         }
         Ok(command)

@@ -23,6 +23,20 @@ const STYLE: &str = "text{font:12px system-ui,sans-serif;fill:#222}.title{font-s
 @media(prefers-color-scheme:dark){text{fill:#ddd}.back{fill:#16181c}.grid{stroke:#3a3d44}\
 .c0{stroke:#aaa}.c1{stroke:#4fd39b}.c2{stroke:#f0a860}.c3{stroke:#cf9be6}.c4{stroke:#7fb0ff}.c5{stroke:#ff8a7a}.c6{stroke:#5fd7e2}.c7{stroke:#d9c65a}}";
 
+/// The paths that most panels have, each of which has one color in all of them.
+const KNOWN: [(&str, usize); 10] = [
+    ("direct", 0),
+    ("floor", 1),
+    ("cat", 2),
+    ("haproxy", 2),
+    ("socat", 3),
+    ("nginx", 3),
+    ("gate", 4),
+    ("gate, 100 policies", 5),
+    ("gate, no audit file", 6),
+    ("gate, strict audit", 7),
+];
+
 /// The places of a panel's axes.
 struct Axes {
     /// The panel's upper edge.
@@ -118,10 +132,10 @@ fn line(out: &mut String, axes: &Axes, nth: usize, curve: &Curve) {
         .iter()
         .map(|(nines, micros)| format!("{:.1},{:.1}", Axes::x(*nines), axes.y(*micros)))
         .collect();
-    let color = nth % 8;
-    let dashes = match nth / 8 {
-        0 => "",
-        _ => " stroke-dasharray=\"6 3\"",
+    let known = KNOWN.iter().find(|(name, _)| *name == curve.name);
+    let (color, dashes) = match known {
+        Some((_, color)) => (*color, ""),
+        None => (nth % 8, " stroke-dasharray=\"6 3\""),
     };
     let points = points.join(" ");
     let _ = writeln!(
