@@ -16,7 +16,11 @@ pub(crate) struct HttpAgent {
     head: String,
     last: u64,
     request: Vec<u8>,
+    last_used: Instant,
 }
+
+/// The gate closes a connection that is idle for ten seconds; one that may be closed meanwhile is not used.
+const MAY_BE_CLOSED: Duration = Duration::from_secs(5);
 
 impl HttpAgent {
     /// A connection of no session.
@@ -28,6 +32,7 @@ impl HttpAgent {
             head: String::new(),
             last: 0,
             request: Vec::new(),
+            last_used: now(),
         };
         agent.write_head();
         Ok(agent)
@@ -84,12 +89,13 @@ impl HttpAgent {
         self.expect_result()
     }
 
-    /// Connects again if the connection was closed while it was idle.
-    pub(crate) fn reconnect_if_closed(&mut self) -> Result<(), Failure> {
-        if self.wire.is_closed()? {
+    /// Connects again if the connection was idle for long.
+    pub(crate) fn reconnect_if_idle(&mut self) -> Result<(), Failure> {
+        if self.last_used.elapsed() > MAY_BE_CLOSED {
             let session = self.wire.session.take();
             self.wire = HttpWire::new(TcpStream::connect(&self.address)?)?;
             self.wire.session = session;
+            self.last_used = now();
         }
         Ok(())
     }
@@ -100,7 +106,7 @@ impl HttpAgent {
         call: &Call,
         until: Instant,
     ) -> Result<Vec<Duration>, Failure> {
-        self.reconnect_if_closed()?;
+        self.reconnect_if_idle()?;
         let mut times = Vec::new();
         loop {
             let start = now();
@@ -114,7 +120,7 @@ impl HttpAgent {
 
     /// Ends the session, and with it the process behind it.
     pub(crate) fn end(mut self) -> Result<(), Failure> {
-        self.reconnect_if_closed()?;
+        self.reconnect_if_idle()?;
         let Some(session) = &self.wire.session else {
             return Ok(());
         };
@@ -150,6 +156,7 @@ impl HttpAgent {
         if !self.wire.receive()? {
             return Err("the connection ended".into());
         }
+        self.last_used = now();
         if self.wire.first_line.contains(" 20") {
             return Ok(());
         }

@@ -35,17 +35,6 @@ impl HttpWire {
         })
     }
 
-    /// Whether the other side has closed an idle connection.
-    pub(crate) fn is_closed(&self) -> Result<bool, Failure> {
-        self.stream.set_nonblocking(true)?;
-        let peeked = self.stream.peek(&mut [0]);
-        self.stream.set_nonblocking(false)?;
-        match peeked {
-            Ok(read) => Ok(read == 0),
-            Err(cause) => Ok(cause.kind() != std::io::ErrorKind::WouldBlock),
-        }
-    }
-
     pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         Ok(self.stream.write_all(bytes)?)
     }

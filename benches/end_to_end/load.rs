@@ -83,6 +83,14 @@ impl<'path> Callers<'path> {
         }
     }
 
+    /// What a turn needs and does not measure.
+    fn prepare(&mut self) -> Result<(), Failure> {
+        match self {
+            Self::Lines(_) => Ok(()),
+            Self::Http(agents) => agents.iter_mut().try_for_each(HttpAgent::reconnect_if_idle),
+        }
+    }
+
     /// The times of calls for about so long.
     pub(crate) fn turn(
         &mut self,
@@ -158,7 +166,6 @@ fn on_schedule(
     };
     let asking = |agent: &mut HttpAgent| {
         let pauses = Pauses::new();
-        agent.reconnect_if_closed()?;
         let mut times = Vec::new();
         loop {
             let nth = next.fetch_add(1, Ordering::Relaxed);
@@ -198,6 +205,7 @@ pub(crate) fn measure(
     }
     let turn = SHORTEST_TURN.max(time / TURNS);
     for (callers, outcome) in callers.iter_mut().zip(&outcomes) {
+        callers.prepare()?;
         // The first calls find cold caches.
         callers
             .turn(load, &call, turn)
@@ -207,6 +215,7 @@ pub(crate) fn measure(
     while !left.is_zero() {
         left = left.saturating_sub(turn);
         for ((callers, proxy), outcome) in callers.iter_mut().zip(&proxies).zip(&mut outcomes) {
+            callers.prepare()?;
             let (before, start) = (proxy.spent(), now());
             let times = callers
                 .turn(load, &call, turn)
