@@ -12,12 +12,12 @@ use crate::wire::{ArrivalForm, KnownMethod};
 
 use super::Gate;
 use super::classified::{Identified, Role};
-use super::decide::Stop;
 use super::forward::{Agent, Upstream};
 use super::page::Headers;
 use super::parked::PARKED_FRAMES;
 use super::record::Trail;
 use super::rejection::HEADER_MISMATCH;
+use super::stop::Stop;
 use super::talk::Talk;
 
 impl Gate {

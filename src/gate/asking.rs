@@ -15,7 +15,6 @@ use crate::wire::{KnownMethod, Side, Value};
 
 use super::Gate;
 use super::classified::Role;
-use super::decide::Stop;
 use super::extensions;
 use super::faults::AgentGone;
 use super::forward::Lends;
@@ -25,6 +24,7 @@ use super::query::{Doing, Understood};
 use super::rejection::{DENIED, INVALID_PARAMS, Property, Rejection};
 use super::settings::{Asking, Level, Pages};
 use super::stage::Stage;
+use super::stop::Stop;
 use super::talk::Talk;
 
 impl Unaskable {

@@ -13,7 +13,6 @@ use super::Gate;
 use super::arrival::{Arrival, Source};
 use super::classified::{Identified, Role, Scene};
 use super::consent::note_roots;
-use super::decide::Stop;
 use super::faults::AgentGone;
 use super::forward::{Agent, Upstream};
 use super::identify::asker;
@@ -23,6 +22,7 @@ use super::panics::{self, Panicked};
 use super::query::Asks;
 use super::record::Trail;
 use super::rejection::Rejection;
+use super::stop::Stop;
 use super::talk::Talk;
 use super::understand;
 

@@ -19,7 +19,6 @@ mod why;
 mod within;
 
 pub(super) use along::Along;
-pub(super) use ask::Asking;
 pub(super) use bound::KEY;
 pub(super) use lift::{Brought, keep_for_the_session};
 pub(super) use roots::note_roots;

@@ -12,13 +12,13 @@ use crate::session::PageItem;
 use crate::wire::{KnownMethod, Side, Stream, Value};
 
 use super::Gate;
-use super::decide::Stop;
 use super::faults::AgentGone;
 use super::forward::{Agent, Upstream};
 use super::own::{Occasion, OwnMessage};
 use super::page::ListKind;
 use super::pin::Pins;
 use super::seen::{INSTRUCTIONS, News, PROMPT};
+use super::stop::Stop;
 use super::talk::Talk;
 
 /// Something as a server defines it, and not as it was approved.

@@ -17,7 +17,6 @@ use crate::wire::{KnownMethod, Message, Outcome, Shape, Side, Value};
 
 use super::Gate;
 use super::classified::Role;
-use super::decide::Stop;
 use super::faults::UpstreamFault;
 use super::forward::{Agent, Upstream};
 use super::lack::{How, Lack, needs_session};
@@ -26,6 +25,7 @@ use super::query::Understood;
 use super::record::Trail;
 use super::rejection::{HEADER_MISMATCH, MISSING_CAPABILITY, Rejection, UNSUPPORTED_VERSION};
 use super::remember;
+use super::stop::Stop;
 use super::talk::Talk;
 use super::versions::named;
 

@@ -5,8 +5,8 @@ use std::future::{pending, ready};
 use crate::session::Place;
 use crate::wire::Stream;
 
-use super::decide::Permit;
 use super::faults::{AgentGone, UpstreamFault};
+use super::permit::Permit;
 
 /// The protected server, as the gate sees it. Its frames come back through
 /// [`Gate::handle`](super::Gate::handle).

@@ -5,12 +5,13 @@ use crate::policy::PolicySnapshot;
 use crate::session::{Session, Turn};
 
 use super::classified::Identified;
-use super::decide::{Allowed, Stop};
 use super::forward::Agent;
 use super::oblige::Obliged;
+use super::permit::Allowed;
 use super::query::Understood;
 use super::record::Trail;
 use super::rejection::Rejection;
+use super::stop::Stop;
 use super::talk::Talk;
 use super::{Gate, asking, leaks, oblige, resources, schemas};
 

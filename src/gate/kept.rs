@@ -16,11 +16,11 @@ use crate::wire::{KnownMethod, Side};
 
 use super::Gate;
 use super::classified::{Identified, Role};
-use super::decide::{self, Stop};
 use super::faults::AgentGone;
 use super::forward::{Agent, Upstream};
 use super::leaks::Look;
 use super::own::{AnswerId, OwnMessage, Stateless};
+use super::permit;
 use super::pin;
 use super::query::Followed;
 use super::query::{About, Asks, Doing, Question, Understood};
@@ -31,6 +31,7 @@ use super::resources;
 use super::settings::Excerpts;
 use super::shadow;
 use super::stage::Stage;
+use super::stop::Stop;
 use super::talk::Talk;
 
 /// The scheme of what the gate keeps. No URI of it ever goes to the server.
@@ -272,7 +273,7 @@ impl Gate {
             .join(&whole.origin.brings)
             .join(&whole.labels(snapshot));
         let judge = |understood: &mut Understood<'_>, _: &mut Trail| {
-            let allowed = decide::decide(understood, snapshot, pins, at)?;
+            let allowed = permit::decide(understood, snapshot, pins, at)?;
             Ok(Judged {
                 brings: ratchet::obliged(&allowed).join(&brings),
                 allowed,

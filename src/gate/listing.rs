@@ -14,13 +14,13 @@ use crate::session::{Page, PageItem, State, Traversal};
 use crate::wire::{KnownMethod, Message, Value};
 
 use super::classified::{Role, Scene};
-use super::decide::visible_in;
 use super::drift::{self, Drift};
 use super::edits::Removal;
 use super::faults::UpstreamFault;
 use super::instructions;
 use super::names::Readers;
 use super::page::{ListKind, Reading, Shape};
+use super::permit::visible_in;
 use super::pin::{self, Pins};
 use super::query::{Circumstances, Understood};
 use super::rejection::Rejection;

@@ -12,7 +12,7 @@ use crate::policy::{PolicySnapshot, Resource};
 use crate::session::{Catalogue, Page, PageItem, Traversal};
 
 use super::classified::Scene;
-use super::decide::visible_in;
+use super::permit::visible_in;
 use super::pin::Pins;
 use super::query::Circumstances;
 use super::settings::ToolNames;

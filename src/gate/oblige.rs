@@ -11,7 +11,6 @@ use crate::wire::{Edits, Fragment, Limits, Message, Side, Value};
 
 use super::canonical::{self, value_at};
 use super::classified::Identified;
-use super::decide::{Allowed, Permit};
 use super::edits::{Cleaned, EditPlan};
 use super::excerpts;
 use super::guises;
@@ -19,6 +18,7 @@ use super::handles::{self, Handles};
 use super::leaks;
 use super::noted::{MOST_NOTED, note_replaced};
 use super::passage::Passage;
+use super::permit::{Allowed, Permit};
 use super::query::Respelled;
 use super::ratchet;
 use super::rejection::Rejection;

@@ -1,6 +1,7 @@
 //! The path itself: from bytes to what leaves.
 
 use crate::gate::edits::{EditPlan, Removal};
+use crate::gate::permit;
 use std::sync::Arc;
 
 use crate::policy::{PolicySnapshot, SessionSensitivity};
@@ -10,7 +11,6 @@ use crate::wire::{Message, Side};
 use super::arrival::Arrival;
 use super::asking::lending;
 use super::classified::Identified;
-use super::decide::{Permit, Stop};
 use super::drift::Drift;
 use super::filter::{Leaving, Permitted, Placement};
 use super::forward::{Agent, Upstream};
@@ -18,6 +18,7 @@ use super::isolate::{has_left_since, leads_nowhere};
 use super::leaks::Look;
 use super::listing::Listing;
 use super::oblige::Wanted;
+use super::permit::Permit;
 use super::pin::Pins;
 use super::query::{Circumstances, Understood};
 use super::record::Trail;
@@ -25,10 +26,11 @@ use super::rejection::Rejection;
 use super::route::{Route, Undone};
 use super::sent::Sent;
 use super::shortening::Shortening;
+use super::stop::Stop;
 use super::talk::Talk;
 use super::{
-    Gate, consent, cursors, decide, granted, identify, kept, listening, listing, oblige, pin,
-    ratchet, remember, repeated, route, understand,
+    Gate, consent, cursors, granted, identify, kept, listening, listing, oblige, pin, ratchet,
+    remember, repeated, route, understand,
 };
 
 /// A message that is judged, and what its leaving changes.
@@ -74,7 +76,7 @@ impl Gate {
         }
         let at = self.clock.elapsed();
         lending::heard(&identified, session, at);
-        let snapshot = decide::revision(&identified.role, current);
+        let snapshot = permit::revision(&identified.role, current);
         trail.judged_under(&snapshot);
         let (terms, pins) = (self.terms(&snapshot), self.pins(session, &snapshot));
 

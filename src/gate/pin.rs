@@ -9,11 +9,11 @@ use crate::policy::{DefinitionFingerprint, Pin, Pinning, PolicySnapshot, Tool};
 use crate::session::{Offer, PageItem, Session};
 use crate::wire::{Definition, Value};
 
-use super::decide::Stop;
 use super::faults::UpstreamFault;
 use super::query::{About, Understood};
 use super::seen::Seen;
 use super::settings::{Level, Terms, ToolNames};
+use super::stop::Stop;
 
 /// What tells how the tools of one session are defined, how they were when they were first seen, and
 /// how they may be called.

@@ -19,14 +19,16 @@ use crate::wire::{KnownMethod, Side};
 
 use super::Gate;
 use super::classified::Role;
-use super::decide::{self, Allowed, Stop};
 use super::isolate;
 use super::kept;
 use super::leaks;
+use super::permit;
+use super::permit::Allowed;
 use super::pin::Pins;
 use super::query::{Circumstances, Doing, Understood};
 use super::record::Trail;
 use super::rejection::Rejection;
+use super::stop::Stop;
 use super::{resources, schemas, shadow};
 
 /// What is known of what sessions have read.
@@ -322,7 +324,7 @@ fn for_want_of_room(
     }
     let own = Arc::clone(&pins.session.state().held);
     let counted = std::mem::replace(&mut scene.held, own);
-    let known = decide::decide(understood, snapshot, pins, now);
+    let known = permit::decide(understood, snapshot, pins, now);
     understood.identified.scene.held = counted;
     match known {
         Ok(_) => Rejection::no_room().into(),
@@ -349,7 +351,7 @@ impl Judged {
         now: Circumstances,
         trail: &mut Trail,
     ) -> Result<Self, Stop> {
-        let decided = decide::decide(understood, snapshot, pins, now);
+        let decided = permit::decide(understood, snapshot, pins, now);
         let allowed = gate.lifted(decided, understood, snapshot, pins, now, trail)?;
         let findings = gate.guard(understood, &allowed, pins.session, snapshot)?;
         let brings = brings(understood, snapshot, now).join(&obliged(&allowed));

@@ -7,11 +7,11 @@ use crate::policy::{PolicySnapshot, RevisionDiff};
 use crate::wire::KnownMethod;
 
 use super::Gate;
-use super::decide::sees;
 use super::faults::AgentGone;
 use super::forward::{Agent, Upstream};
 use super::hearers::{Hearer, Shown, shown};
 use super::own::Occasion;
+use super::permit::sees;
 use super::settings::Terms;
 use super::talk::Talk;
 

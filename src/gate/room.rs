@@ -6,7 +6,6 @@ use serde::de::{Deserializer, IgnoredAny};
 use crate::wire::{self, Side};
 
 use super::arrival::{AnswerTo, Arrival, Waited};
-use super::decide::Stop;
 use super::forward::{Agent, Upstream};
 use super::isolate::has_left_since;
 use super::oblige;
@@ -14,6 +13,7 @@ use super::panics;
 use super::rates::Counted;
 use super::record::Trail;
 use super::rejection::Rejection;
+use super::stop::Stop;
 use super::talk::Talk;
 use super::{Gate, apart};
 

@@ -3,7 +3,7 @@
 use crate::audit::{self, Shadow};
 use crate::policy::{Decision, DenialCause, PolicySnapshot, Prompt, Resource, Tool};
 
-use super::decide::listed;
+use super::permit::listed;
 use super::pin::Pins;
 use super::query::{Circumstances, Understood};
 use super::record::named_once;

@@ -15,7 +15,6 @@ use crate::wire::{Id, KnownMethod, Message, Side, Stream};
 
 use super::Gate;
 use super::catalogue::useless;
-use super::decide::Stop;
 use super::eras::{self, Says};
 use super::faults::AgentGone;
 use super::forward::{Agent, Upstream};
@@ -23,6 +22,7 @@ use super::identify::said;
 use super::inspect::revision_of_session;
 use super::own::{AnswerId, Occasion, OwnMessage};
 use super::record::Trail;
+use super::stop::Stop;
 use super::talk::Talk;
 
 /// What is sent.

@@ -7,13 +7,13 @@ use crate::wire::{Fragment, KnownMethod, Message, Value};
 
 use super::Gate;
 use super::classified::Role;
-use super::decide::Stop;
 use super::edits::Removal;
 use super::eras::{Says, revisions};
 use super::forward::Upstream;
 use super::query::Understood;
 use super::record::Trail;
 use super::rejection::Property;
+use super::stop::Stop;
 use super::talk::Talk;
 
 impl Gate {

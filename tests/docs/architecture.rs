@@ -41,8 +41,8 @@ fn relative(path: &Path) -> String {
 }
 
 #[test]
-fn only_decide_makes_permits() {
-    assert_eq!(files_with("Permit {"), ["src/gate/decide.rs"]);
+fn only_permit_makes_permits() {
+    assert_eq!(files_with("Permit {"), ["src/gate/permit.rs"]);
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn only_the_bridge_translates_permits() {
     let calls = [".translated(", ".translated_for(", ".answering("];
     let mut files: Vec<String> = calls.into_iter().flat_map(files_with).collect();
     let elsewhere =
-        |file: &String| !file.starts_with("src/bridge/") && file != "src/gate/decide.rs";
+        |file: &String| !file.starts_with("src/bridge/") && file != "src/gate/permit.rs";
     files.retain(elsewhere);
     assert_eq!(files, [""; 0]);
 }

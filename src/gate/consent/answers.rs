@@ -13,13 +13,13 @@ use crate::session::{Asked, AskedStage, Asking, Parked, Replied, Run, State};
 use crate::wire::{Id, Message, Method, Side, Stream, Value};
 
 use super::super::Gate;
-use super::super::decide::Stop;
 use super::super::forward::{Agent, Upstream};
 use super::super::isolate;
 use super::super::own::{Occasion, OwnMessage};
 use super::super::query::Understood;
 use super::super::record::Trail;
 use super::super::rejection::Rejection;
+use super::super::stop::Stop;
 use super::super::talk::Talk;
 use super::ask::TELLS_EVERY;
 use super::bound::KEY;

@@ -1,17 +1,18 @@
 //! Asking: a question on the desk, and a form where the agent's client shows one.
 
+use crate::gate::stop::{Asking, Form};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tracing::info;
 
 use crate::audit::{self, AuditFault, Event};
-use crate::consent::{Binding, Judged, Question, Request, TicketId, Way};
+use crate::consent::{Binding, Judged, Request, TicketId, Way};
 use crate::gate::arrival::AnswerTo;
 use crate::gate::faults::AgentGone;
 use crate::policy::{Denial, PolicySnapshot};
 use crate::session::{Asked, AskedStage, Asker, Origin, Progress};
-use crate::wire::{Side, Stream};
+use crate::wire::Side;
 
 use super::super::Gate;
 use super::super::forward::{Agent, Upstream};
@@ -21,27 +22,11 @@ use super::super::record::Trail;
 use super::super::rejection::Rejection;
 use super::super::talk::Talk;
 use super::why::Unconsented;
-use super::within::{Reply, take_out};
+use super::within::take_out;
+use crate::gate::stop::Reply;
 
 /// How often who waits for a person is told that it still does.
 pub(super) const TELLS_EVERY: Duration = Duration::from_secs(5);
-
-/// A request that a person is to be asked about.
-#[derive(Debug)]
-pub(in crate::gate) struct Asking {
-    pub(super) binding: Binding,
-    pub(super) question: Question,
-    /// What the request says without what it goes on with, if it goes on with anything.
-    pub(super) anew: Option<String>,
-    pub(super) denial: Denial,
-    pub(super) snapshot: Arc<PolicySnapshot>,
-    pub(super) form: Form,
-    pub(super) shown_on: Stream,
-    /// JSON text.
-    pub(super) progress: Option<String>,
-    /// Set if it is a result, for what it asks of the agent.
-    pub(super) reply: Option<Reply>,
-}
 
 /// A question that was put to people.
 #[derive(Debug)]
@@ -63,17 +48,6 @@ enum Begun {
     Answered,
     Cancelled,
     Gone,
-}
-
-/// How the agent's client is asked to show a form.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
-    /// It has not said that it shows any.
-    None,
-    /// By a request, in a session.
-    Request,
-    /// By a result that asks for more, without one.
-    Result,
 }
 
 impl Gate {

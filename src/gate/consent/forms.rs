@@ -9,9 +9,9 @@ use crate::session::{Admitted, Exchange, News, Origin, Spoken, Target, Task, Tur
 use crate::wire::{Fragment, KnownMethod, Side};
 
 use super::super::Gate;
-use super::super::decide::Permit;
 use super::super::forward::{Agent, Upstream};
 use super::super::own::{AnswerId, OwnMessage};
+use super::super::permit::Permit;
 use super::super::record::Trail;
 use super::super::talk::Talk;
 use super::answers::about;

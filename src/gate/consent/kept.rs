@@ -13,10 +13,10 @@ use crate::policy::Consent;
 use crate::session::{Agreed, Parked};
 
 use super::super::Gate;
-use super::super::decide::Stop;
 use super::super::query::Understood;
 use super::super::record::Trail;
 use super::super::rejection::Property;
+use super::super::stop::Stop;
 use super::bound;
 use super::lift::Brought;
 

@@ -11,19 +11,22 @@ use crate::wire::{KnownMethod, Side, Stream};
 
 use super::super::Gate;
 use super::super::classified::{Role, Scene};
-use super::super::decide::{self, Allowed, Stop};
+use super::super::permit;
+use super::super::permit::Allowed;
 use super::super::pin::Pins;
 use super::super::query::{Circumstances, Understood};
 use super::super::record::Trail;
 use super::super::rejection::Rejection;
 use super::super::rounds::{AtTheGate, Standing};
 use super::super::route;
-use super::ask::{Asking, Form};
+use super::super::stop::Stop;
 use super::bound::{self, asks, binding, ours};
 use super::kept::put_by_for;
 use super::vain;
 use super::why::Unconsented;
-use super::within::{self, Reply};
+use super::within::{self};
+use crate::gate::stop::Reply;
+use crate::gate::stop::{Asking, Form};
 
 /// What a request brings of consent.
 #[derive(Debug, Default)]
@@ -265,12 +268,12 @@ impl Gate {
                     binding: binding.of_any_round().of_all(),
                     ..agreed
                 });
-                return decide::decide(understood, snapshot, pins, now);
+                return permit::decide(understood, snapshot, pins, now);
             }
         }
         if let Some(consent) = put_by_for(desk, &binding, self.clock.elapsed(), trail) {
             understood.identified.scene.agrees(&consent);
-            return decide::decide(understood, snapshot, pins, now);
+            return permit::decide(understood, snapshot, pins, now);
         }
         let (form, shown_on) = form(understood, session);
         let answering = vain::answering(desk, &binding, form);

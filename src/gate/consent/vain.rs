@@ -6,11 +6,12 @@ use crate::consent::{Binding, By, Desk, Way};
 use crate::policy::{Consent, PolicySnapshot};
 
 use super::super::Gate;
-use super::super::decide::{self, Stop};
+use super::super::permit;
 use super::super::pin::Pins;
 use super::super::query::{Circumstances, Understood};
-use super::ask::Form;
+use super::super::stop::Stop;
 use super::within;
+use crate::gate::stop::Form;
 
 impl Gate {
     /// Whether a yes of somebody who can be asked would let a message pass.
@@ -35,7 +36,7 @@ impl Gate {
                 at_ms: Some(now.now_ms),
             };
             within::agree(understood, &consent);
-            let decided = decide::decide(understood, snapshot, pins, now);
+            let decided = permit::decide(understood, snapshot, pins, now);
             let passes = decided.and_then(|allowed| {
                 let guarded = self.guard(understood, &allowed, pins.session, snapshot);
                 Ok(guarded.map(|_| ())?)

@@ -6,6 +6,7 @@
 //! has its answer.
 
 use crate::gate::query::method_of;
+use crate::gate::stop::Reply;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,30 +16,22 @@ use crate::gate::arrival::{AnswerTo, Arrival, Waited};
 use crate::gate::faults::{AgentGone, UpstreamFault};
 use crate::policy::{Consent, Decision, Denial, OnDeny, PolicySnapshot, Reason};
 use crate::session::{Asker, Exchange, Origin, Replied, Run, Session, SessionId, State, Taken};
-use crate::wire::{ArrivalForm, Id, KnownMethod, Side, Stream, Value};
+use crate::wire::{Id, KnownMethod, Side, Stream, Value};
 
 use super::super::Gate;
 use super::super::asking::required;
 use super::super::classified::Role;
-use super::super::decide::Stop;
 use super::super::exchange;
 use super::super::forward::{Agent, Upstream};
 use super::super::query::{Circumstances, Understood};
 use super::super::record::Trail;
 use super::super::rejection::Rejection;
+use super::super::stop::Stop;
 use super::super::talk::Talk;
 use super::answers::said;
 use super::bound::KEY;
 use super::lift::Brought;
 use super::why::Unconsented;
-
-/// A result that a person is to be asked about.
-#[derive(Debug)]
-pub(super) struct Reply {
-    minted: u64,
-    pub(super) exchange: Exchange,
-    form: ArrivalForm,
-}
 
 /// A result that is kept until its agent brings what a person says to it.
 #[derive(Debug, Clone)]

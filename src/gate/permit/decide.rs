@@ -1,191 +1,29 @@
-//! From questions to a permit. The only file that can make one.
+//! From questions to what policy allows.
 
+use crate::gate::permit::Allowed;
+use crate::gate::stop::Stop;
 use std::sync::Arc;
 
-use crate::audit::Redactor;
 use crate::policy::ListFacts;
 use crate::policy::PolicySnapshot;
 use crate::policy::{Action, Facts};
-use crate::policy::{AllowDecision, Decision, Denial, DenialCause};
+use crate::policy::{Decision, Denial, DenialCause};
 use crate::policy::{Principal, Resource, Tool, UseTime};
 use crate::session::{Offer, Session};
-use crate::wire::{ArrivalForm, Edits, Side, Stream};
+use crate::wire::Side;
 
-use super::canonical::{self};
-use super::classified::{Role, Scene};
-use super::consent::Asking;
-use super::extensions;
-use super::faults::UpstreamFault;
-use super::names::Readers;
-use super::outside::Outside;
-use super::own::OwnMessage;
-use super::passage::{Carried, Passage};
-use super::pin::Pins;
-use super::query::Respelled;
-use super::query::{Circumstances, Question, Understood};
-use super::rejection::Rejection;
-
-/// A message that policy lets through, before its obligations were carried out.
-#[derive(Debug)]
-pub(super) struct Allowed {
-    pub(super) allowances: Vec<AllowDecision>,
-    /// What is to stand in place of paths and URIs.
-    pub(super) respelled: Respelled,
-    to: Side,
-}
-
-/// The right of one message to leave the gate, in either direction, as it was judged.
-///
-/// Nothing outside this file can make one:
-///
-/// ```compile_fail
-/// use mcp_protector::{gate::Permit, wire::Side};
-/// let forged = Permit { to: Side::Upstream, line: String::from("{}"), passage: todo!() };
-/// ```
-#[derive(Debug)]
-pub struct Permit {
-    to: Side,
-    line: String,
-    passage: Passage,
-}
-
-/// Why there is no decision that lets a message pass now.
-#[derive(Debug)]
-pub(super) enum Stop {
-    Refused(Rejection),
-    /// Whether the tool exists is not known yet: the call waits for the catalogue.
-    Park,
-    /// The agent's model works for the server: the call waits until it is done.
-    Hold,
-    /// A person can lift what forbids it: it waits for an answer.
-    Ask(Box<Asking>),
-    /// Its session goes on with another server: what was said of it by what the first one offers
-    /// counts for nothing there.
-    Elsewhere,
-    /// Whoever waits for an answer has got it.
-    Settled,
-    /// There is nobody left to answer.
-    AgentGone,
-}
-
-impl<R: Into<Rejection>> From<R> for Stop {
-    fn from(refusal: R) -> Self {
-        Self::Refused(refusal.into())
-    }
-}
-
-impl Stop {
-    /// Why the message is rejected, if it is.
-    pub(super) fn rejection(&self) -> Option<&Rejection> {
-        match self {
-            Self::Refused(rejection) => Some(rejection),
-            Self::Park
-            | Self::Hold
-            | Self::Ask(_)
-            | Self::Elsewhere
-            | Self::Settled
-            | Self::AgentGone => None,
-        }
-    }
-}
-
-impl Permit {
-    /// Whom the message may be sent to.
-    pub fn to(&self) -> Side {
-        self.to
-    }
-
-    /// What whoever carries the message must know of it.
-    pub fn passage(&self) -> &Passage {
-        &self.passage
-    }
-
-    pub fn line(&self) -> &str {
-        &self.line
-    }
-
-    /// The message: one compact line without its line end.
-    pub fn into_line(self) -> String {
-        self.line
-    }
-
-    /// The same right for the same side, in the words of another revision.
-    ///
-    /// INVARIANT: only `src/bridge/` calls this, with what it made of [`Permit::line`] by edits and
-    /// out of pieces, for the stream that the message was permitted to.
-    #[must_use]
-    pub fn translated(&self, line: String, carried: Carried) -> Self {
-        self.translated_for(self.passage.stream, line, carried)
-    }
-
-    /// The same for a reply, in the form in which the server gave it.
-    ///
-    /// INVARIANT: as above.
-    #[must_use]
-    pub fn answering(&self, line: String, error: Option<i64>) -> Self {
-        let form = match self.passage.carried {
-            Carried::Reply { form, .. } => form,
-            Carried::Request { .. } | Carried::Notification { .. } => ArrivalForm::Whole,
-        };
-        self.translated(line, Carried::Reply { error, form })
-    }
-
-    /// The same for another stream of the same agent's: one that waits for what was asked for it.
-    ///
-    /// INVARIANT: as above.
-    #[must_use]
-    pub fn translated_for(&self, stream: Stream, line: String, carried: Carried) -> Self {
-        Self {
-            to: self.to,
-            line,
-            passage: Passage {
-                stream,
-                carried,
-                trace: self.passage.trace.clone(),
-            },
-        }
-    }
-
-    /// What the gate says of itself needs no policy: it is one of a closed set.
-    /// It may quote a peer, so it is searched for secrets like everything that leaves; what stands
-    /// in their place is plain text, within the same quotes.
-    pub(super) fn own(to: Side, stream: Stream, message: OwnMessage, secrets: &Redactor) -> Self {
-        let (text, carried) = message.into_parts();
-        let line = secrets.redact(&text).into_owned();
-        let passage = Passage {
-            stream,
-            carried,
-            trace: None,
-        };
-        Self { to, line, passage }
-    }
-}
-
-impl Allowed {
-    /// Whose message it is.
-    pub(super) fn from(&self) -> Side {
-        match self.to {
-            Side::Agent => Side::Upstream,
-            Side::Upstream => Side::Agent,
-        }
-    }
-
-    /// The message as it will be sent.
-    pub(super) fn seal(self, edits: Edits<'_>, mut passage: Passage) -> Permit {
-        if let Some(uri) = self.respelled.get("/params/uri") {
-            // A header repeats it.
-            passage.carried.rename(uri);
-        }
-        Permit {
-            to: self.to,
-            line: edits.finish(),
-            passage,
-        }
-    }
-}
+use crate::gate::canonical::{self};
+use crate::gate::classified::{Role, Scene};
+use crate::gate::extensions;
+use crate::gate::faults::UpstreamFault;
+use crate::gate::names::Readers;
+use crate::gate::outside::Outside;
+use crate::gate::pin::Pins;
+use crate::gate::query::{Circumstances, Question, Understood};
+use crate::gate::rejection::Rejection;
 
 /// Asks policy every question of a message; all of them must be allowed.
-pub(super) fn decide(
+pub(in crate::gate) fn decide(
     understood: &Understood<'_>,
     snapshot: &PolicySnapshot,
     pins: Pins<'_>,
@@ -272,7 +110,7 @@ fn visible(
 }
 
 /// The same, asking policies only what is not known already.
-pub(super) fn visible_in(
+pub(in crate::gate) fn visible_in(
     session: &Session,
     snapshot: &PolicySnapshot,
     scene: &Scene,
@@ -346,7 +184,7 @@ fn denied(
 
 /// Whether a list would show a tool that some call is permitted of: unless a policy forbids to list
 /// it. This very call proves the rest, at a fraction of the cost of [`sees`].
-pub(super) fn listed(
+pub(in crate::gate) fn listed(
     tool: &Tool,
     scene: &Scene,
     snapshot: &PolicySnapshot,
@@ -365,7 +203,7 @@ pub(super) fn listed(
 }
 
 /// Whether the agent is shown the tool, if there is one of its name.
-pub(super) fn sees(
+pub(in crate::gate) fn sees(
     tool: &Tool,
     scene: &Scene,
     snapshot: &PolicySnapshot,
@@ -385,7 +223,7 @@ fn exists(name: &str, session: &Session) -> Result<(), Stop> {
 
 /// The snapshot that judges a message: the reply to a request is judged under the revision that
 /// admitted the request.
-pub(super) fn revision(role: &Role, current: Arc<PolicySnapshot>) -> Arc<PolicySnapshot> {
+pub(in crate::gate) fn revision(role: &Role, current: Arc<PolicySnapshot>) -> Arc<PolicySnapshot> {
     match role {
         Role::Request { .. } | Role::Notification { .. } => current,
         Role::Reply(taken) => Arc::clone(&taken.exchange.snapshot),
