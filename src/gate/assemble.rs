@@ -1,4 +1,4 @@
-//! The order of all filters.
+//! The order of all filters. Features that are no filters yet are steps of [`Gate::pass`](super::Gate).
 
 use std::sync::Arc;
 
