@@ -432,3 +432,14 @@ fn decision(denial: &Denial) -> audit::Decision {
         DenialCause::Forbidden | DenialCause::NotPermitted => audit::Decision::Block,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_reused_id_is_taken_for_one() {
+        assert!(Rejection::reused_id().is_reused_id());
+        assert!(!Rejection::stray().is_reused_id());
+    }
+}
