@@ -5,7 +5,6 @@ mod form;
 pub(super) mod lending;
 pub(super) mod required;
 
-use crate::gate::query::{Elicitation, Unaskable};
 use std::time::Duration;
 
 use crate::audit::{Finding, Guard};
@@ -17,10 +16,9 @@ use super::Gate;
 use super::classified::Role;
 use super::extensions;
 use super::faults::AgentGone;
-use super::forward::Lends;
-use super::forward::{Agent, Upstream};
+use super::forward::{Agent, Lends, Upstream};
 use super::parked::Over;
-use super::query::{Doing, Understood};
+use super::query::{Doing, Elicitation, Unaskable, Understood};
 use super::rejection::{DENIED, INVALID_PARAMS, Property, Rejection};
 use super::settings::{Asking, Level, Pages};
 use super::stage::Stage;
@@ -44,7 +42,7 @@ impl From<Unaskable> for Rejection {
             Unaskable::Secret(_) | Unaskable::Form(_) => (INVALID_PARAMS, &[]),
             Unaskable::Page(_) => (DENIED, &[Property::HiddenFromServers]),
         };
-        Self::new(Stage::Guard, what.code(), code, what.to_string()).with(properties)
+        Self::new(Stage::Guard, what.code(), code, what.to_string()).with_properties(properties)
     }
 }
 
@@ -54,7 +52,7 @@ pub(super) fn blocked_during_sampling() -> Rejection {
                 until it has answered";
     Rejection::new(Stage::Guard, "blocked_during_sampling", DENIED, text)
         .with_reason_in_answer()
-        .with(&[Property::KeepsConsent])
+        .with_properties(&[Property::KeepsConsent])
 }
 
 /// What a server wants of the agent's user.
@@ -85,8 +83,7 @@ pub(super) fn elicit(params: Option<Value<'_>>) -> Doing<'_> {
 /// Whether the agent has said that it answers what a server asks or tells.
 ///
 /// # Errors
-/// [`Rejection`] if it has not said so of the method, and [`Rejection`] if not
-/// of something in the request.
+/// [`Rejection`] if it has not said so of the method, or of something in the request.
 pub(super) fn negotiated(
     method: KnownMethod,
     spoken: &Spoken,

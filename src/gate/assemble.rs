@@ -1,4 +1,4 @@
-//! The order of all filters. Features that are no filters yet are steps of [`Gate::pass`](super::Gate).
+//! The order of all filters. All other features are still steps of [`Gate::pass`](super::Gate).
 
 use std::sync::Arc;
 
@@ -22,17 +22,17 @@ pub(super) struct Stores<'s> {
 /// All filters, in the order in which they meet a message.
 pub(super) fn chain(settings: &Settings, stores: &Stores<'_>) -> Chain {
     Chain::new([
-        // Before texts are sanitized: what a list of tasks does not show needs no look.
+        // First, because it rejects invalid lists of tasks: their texts are not searched.
         Arc::new(TaskFilter::new(
             Arc::clone(stores.tasks),
             Arc::clone(stores.seen),
             settings.over_http,
         )) as Arc<dyn Filter>,
-        // Edits texts as the server wrote them, before any other filter replaces them.
+        // Searches the texts as the server wrote them; every filter only plans its edits.
         Arc::new(Sanitizer),
-        // Reads whether texts will be shortened, which is settled before all filters.
+        // Reads `EditPlan::shortened_over`, which the path sets before all filters.
         Arc::new(CacheHints),
-        // Keeps only what leaves, so its place among the filters does not matter.
+        // The last two act only on messages that leave, so their place does not matter.
         Arc::new(RoundFilter(Arc::clone(stores.rounds))),
         Arc::new(UnlistedFilter(Arc::clone(stores.unlisted))),
     ])

@@ -8,13 +8,12 @@
 //!
 //! `@obligation_canonical("uris")` does the same for what a message names by URI.
 
-use crate::gate::query::Respelled;
 use crate::policy::{
     AllowDecision, CanonicalPathError, CanonicalPaths, Obligation, PolicySnapshot,
 };
 use crate::wire::{Fragment, Value};
 
-use super::query::{About, Doing, Question, Understood};
+use super::query::{About, Doing, Question, Respelled, Understood};
 use super::rejection::Rejection;
 use super::resources;
 

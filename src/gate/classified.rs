@@ -43,7 +43,7 @@ pub(super) struct Scene {
     /// The one that a message of the agent's is for, or that has sent it.
     pub(super) run: Run,
     pub(super) spoken: Spoken,
-    /// The address of whoever asks, if it asks over a network.
+    /// The network address of the requester, if it has one.
     pub(super) peer: Option<IpAddr>,
     pub(super) calls: i64,
     pub(super) started_ms: i64,

@@ -31,13 +31,13 @@ pub(super) struct Cleaned<'m> {
     pub(super) removed: HiddenKinds,
 }
 
-/// What filters want changed in one message, and what they found in it.
+/// The edits that filters ask for in one message, and their findings.
 #[derive(Debug, Default)]
 pub(super) struct EditPlan<'m> {
     pub(super) removals: Vec<Removal<'m>>,
     pub(super) rewrites: Vec<Rewrite<'m>>,
     pub(super) texts: Vec<Cleaned<'m>>,
     pub(super) findings: Vec<Finding>,
-    /// Bytes beyond which its texts are shortened, if they are.
+    /// The number of bytes beyond which the gate shortens a result; `None` if it shortens none.
     pub(super) shortened_over: Option<usize>,
 }

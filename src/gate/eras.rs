@@ -5,7 +5,6 @@
 //! What an agent asks is not believed for others where the answer is a refusal: what it sent may be
 //! why. Then the gate asks itself.
 
-use crate::gate::settings::Eras;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -25,6 +24,7 @@ use super::query::Understood;
 use super::record::Trail;
 use super::rejection::{HEADER_MISMATCH, MISSING_CAPABILITY, Rejection, UNSUPPORTED_VERSION};
 use super::remember;
+use super::settings::Eras;
 use super::stop::Stop;
 use super::talk::Talk;
 use super::versions::named;
@@ -141,7 +141,7 @@ impl Gate {
     /// Whether a judged message may go on, as far as the eras of its two sides go.
     ///
     /// # Errors
-    /// [`Stop::Park`] while it is not known; [`Rejection`].
+    /// [`Stop::Park`] while it is not known; [`Rejection`] if the server needs a session.
     pub(super) fn within_its_era(
         &self,
         understood: &Understood<'_>,
@@ -206,7 +206,7 @@ impl Gate {
     /// What a request waits for that cannot go on yet.
     ///
     /// # Errors
-    /// [`Rejection`], or [`UpstreamFault`] where the server could not be asked.
+    /// [`Rejection`] if the server needs a session, or could not be asked.
     pub(super) fn awaited(&self, session: &Session, trail: &Trail) -> Result<Awaited, Rejection> {
         let (Some(method), Some(version)) = (trail.method, &trail.version) else {
             return Ok(Awaited::Catalogue);
@@ -221,7 +221,7 @@ impl Gate {
     /// Takes in what the server says to an agent that asks what it speaks.
     ///
     /// # Errors
-    /// [`Rejection`]
+    /// [`Rejection`] if the server needs a session.
     fn discovered(
         &self,
         session: &Session,

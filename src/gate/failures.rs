@@ -61,8 +61,8 @@ impl Gate {
     /// makes of the answer: that the tool has failed so is as true if nobody is told.
     ///
     /// # Errors
-    /// [`Rejection`] where it cannot be kept that the session has ended: then nobody is told of the
-    /// answer, and this conversation has ended all the same.
+    /// [`Rejection`] if the store cannot save that the session has ended. The gate then withholds the
+    /// answer, and ends this conversation all the same.
     pub(super) async fn classify(
         &self,
         understood: &Understood<'_>,
@@ -108,7 +108,7 @@ impl Gate {
                 Err(
                     Rejection::new(Stage::Identify, "session_ended", DENIED, text)
                         .with_reason_in_answer()
-                        .with(&[Property::HiddenFromServers]),
+                        .with_properties(&[Property::HiddenFromServers]),
                 )
             }
             None => Ok(()),

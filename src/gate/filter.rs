@@ -1,4 +1,4 @@
-//! A feature on the path of a message, as the path knows it.
+//! The trait by which a feature joins the path of a message.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use super::query::{Circumstances, Understood};
 use super::rejection::Rejection;
 use super::settings::Terms;
 
-/// A feature of the gate. What it keeps of a message is in its own store.
+/// A feature of the gate. It keeps state only in its own store.
 pub(super) trait Filter: fmt::Debug + Send + Sync {
-    /// Policy permits the message: asks for edits of it, and reports findings.
+    /// Runs after policy has permitted the message. Adds edits and findings to the plan.
     ///
     /// # Errors
-    /// The message does not pass.
+    /// The gate rejects the message, and no later filter runs.
     fn on_permitted<'c>(
         &self,
         _message: &Permitted<'c>,
@@ -26,7 +26,8 @@ pub(super) trait Filter: fmt::Debug + Send + Sync {
         Ok(())
     }
 
-    /// The message is recorded and leaves: keeps what must not exist for a message that does not.
+    /// Runs after the decision is recorded and before the message is sent. A filter saves state here that
+    /// must not exist for a message that is not sent.
     fn on_sent(&self, _message: &Leaving<'_>) {}
 }
 
@@ -40,7 +41,7 @@ pub(super) struct Permitted<'c> {
     pub(super) now: Circumstances,
     /// Time since the clock was made.
     pub(super) at: Duration,
-    /// The items of the list that it is, if it is the reply to a list of definitions.
+    /// The items, if the message is the reply to a list of definitions.
     pub(super) page: Option<&'c Page>,
 }
 
@@ -57,7 +58,7 @@ pub(super) struct Leaving<'c> {
     pub(super) placement: Placement,
 }
 
-/// Whether the session still speaks to the server that a message is from or for.
+/// Whether the session still uses the server that a message is from or for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Placement {
     Current,
@@ -74,10 +75,10 @@ impl Chain {
         Self(filters.into_iter().collect())
     }
 
-    /// Adds to the plan what filters want changed in a permitted message.
+    /// Runs the filters on a permitted message, in order.
     ///
     /// # Errors
-    /// A filter rejects it.
+    /// The first filter that rejects the message.
     pub(super) fn on_permitted<'c>(
         &self,
         message: &Permitted<'c>,
@@ -89,6 +90,7 @@ impl Chain {
         Ok(())
     }
 
+    /// Runs the filters on a message that is about to be sent, in order.
     pub(super) fn on_sent(&self, message: &Leaving<'_>) {
         for filter in &self.0 {
             filter.on_sent(message);

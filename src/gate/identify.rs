@@ -1,6 +1,5 @@
 //! Whose message it is: its era, the request that a reply answers, and whether it may come now.
 
-use crate::gate::classified::{Identified, Role, Scene};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +15,7 @@ use crate::session::{
 use crate::wire::{self, Extensions, Id, KnownMethod, Message, Method, Shape, Side, Stream, Value};
 
 use super::arrival::{Arrival, Waited};
+use super::classified::{Identified, Role, Scene};
 use super::extensions;
 use super::rejection::Rejection;
 use super::remember::client;

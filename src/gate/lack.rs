@@ -1,4 +1,4 @@
-//! How a server shows that it needs a session, and what its agent is told.
+//! How a server shows that it needs a session, and the rejection that its agent gets.
 
 use std::fmt;
 
@@ -68,5 +68,5 @@ pub(super) fn needs_session(method: KnownMethod, version: &str, lack: &Lack) -> 
     Rejection::new(Stage::Identify, "needs_session", code, text.clone())
         .with_text_for_agents(text)
         .with_data(versions(version, instead.iter().map(String::as_str)))
-        .told_to_requesters_alike()
+        .with_same_answer_for_requesters()
 }

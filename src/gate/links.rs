@@ -1,10 +1,10 @@
 //! Where paths lead on the server's disk. Policies look at no disk, so the gate follows links before it
 //! asks them, and asks about what it found as well: `docs/decisions/0020-paths-and-uris.md`.
 
-use crate::gate::query::{Followed, resource_facts};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use places::{Found, all_places, on_disk, said};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
@@ -17,13 +17,11 @@ use crate::wire::Side;
 
 use super::Gate;
 use super::canonical::ARGUMENTS;
-use super::query::{About, Doing, Question, Understood};
+use super::query::{About, Doing, Followed, Question, Understood, resource_facts};
 use super::record::Trail;
 use super::rejection::Rejection;
 use super::resources;
 use super::settings::{Disk, Symlinks};
-
-use places::{Found, all_places, on_disk, said};
 
 mod places;
 

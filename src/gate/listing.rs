@@ -4,12 +4,10 @@
 //! upstream offers, in the upstream's order. Each item stands for itself: one that cannot be read
 //! is dropped alone.
 
-use crate::gate::query::resource_facts;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::policy::{NonCanonicalUri, PolicySnapshot};
-use crate::policy::{Prompt, Resource, ResourceFacts, Tool};
+use crate::policy::{NonCanonicalUri, PolicySnapshot, Prompt, Resource, ResourceFacts, Tool};
 use crate::session::{Page, PageItem, State, Traversal};
 use crate::wire::{KnownMethod, Message, Value};
 
@@ -22,7 +20,7 @@ use super::names::Readers;
 use super::page::{ListKind, Reading, Shape};
 use super::permit::visible_in;
 use super::pin::{self, Pins};
-use super::query::{Circumstances, Understood};
+use super::query::{Circumstances, Understood, resource_facts};
 use super::rejection::Rejection;
 use super::resources::{self, Kind};
 use super::settings::Level;

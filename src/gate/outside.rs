@@ -53,13 +53,13 @@ impl Outside {
         Some(Self { by_link, argument })
     }
 
-    /// A denial names the path, for the agent and for operators.
+    /// Adds the path to a denial, for the agent and for operators.
     pub(super) fn explains(&self, denied: Rejection) -> Rejection {
-        let told = denied.text_for_agents();
-        let told = if told == DENIED_BY_POLICY {
-            format!("{DENIED_BY_POLICY}: {self}")
-        } else {
-            format!("{told} ({self})")
+        let denial = denied.open_denial();
+        let advice = denial.and_then(|it| it.first(|reason| reason.advice.as_deref()));
+        let told = match advice {
+            Some(advice) => format!("{DENIED_BY_POLICY}: {advice} ({self})"),
+            None => format!("{DENIED_BY_POLICY}: {self}"),
         };
         let reason = ("reason", Fragment::string(self.code()));
         let argument = self.argument.as_deref();

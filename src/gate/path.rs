@@ -1,7 +1,5 @@
 //! The path itself: from bytes to what leaves.
 
-use crate::gate::edits::{EditPlan, Removal};
-use crate::gate::permit;
 use std::sync::Arc;
 
 use crate::policy::{PolicySnapshot, SessionSensitivity};
@@ -12,6 +10,7 @@ use super::arrival::Arrival;
 use super::asking::lending;
 use super::classified::Identified;
 use super::drift::Drift;
+use super::edits::{EditPlan, Removal};
 use super::filter::{Leaving, Permitted, Placement};
 use super::forward::{Agent, Upstream};
 use super::isolate::{has_left_since, leads_nowhere};
@@ -29,11 +28,11 @@ use super::shortening::Shortening;
 use super::stop::Stop;
 use super::talk::Talk;
 use super::{
-    Gate, consent, cursors, granted, identify, kept, listening, listing, oblige, pin, ratchet,
-    remember, repeated, route, understand,
+    Gate, consent, cursors, granted, identify, kept, listening, listing, oblige, permit, pin,
+    ratchet, remember, repeated, route, understand,
 };
 
-/// A message that is judged, and what its leaving changes.
+/// A judged message, with the state that the gate updates when it is sent.
 struct Judged<'l, 'm> {
     from: Side,
     begun: Option<Place>,
@@ -159,7 +158,7 @@ impl Gate {
         self.leave(talk, judged, &mut route, trail).await
     }
 
-    /// What is to be changed in a permitted message; `removals` is settled already.
+    /// The edits of a permitted message: `removals`, and those that filters add.
     fn edits<'c>(
         &'c self,
         permitted: &Permitted<'c>,

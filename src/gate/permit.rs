@@ -1,4 +1,4 @@
-//! The right of a message to leave. Nothing else can make one.
+//! The right of a message to leave. Only this module makes one.
 
 mod decide;
 
@@ -37,12 +37,12 @@ pub struct Permit {
 }
 
 impl Permit {
-    /// Whom the message may be sent to.
+    /// The side that the message may be sent to.
     pub fn to(&self) -> Side {
         self.to
     }
 
-    /// What whoever carries the message must know of it.
+    /// Data that the transport needs to deliver the message.
     pub fn passage(&self) -> &Passage {
         &self.passage
     }

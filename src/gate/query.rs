@@ -1,4 +1,4 @@
-//! What policy is asked about a message, in the words of the policy model.
+//! The authorization requests of a message, in the terms of the policy model.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ pub(super) struct Understood<'m> {
     pub(super) identified: Identified<'m>,
     pub(super) questions: Vec<Question<'m>>,
     pub(super) target: Target,
-    /// What it says brings into the session of whoever is told, beside what stands in it.
+    /// The sensitivity that its receiver's session gains from what it says of tasks.
     pub(super) tells: SessionSensitivity,
     /// Where its paths lead, once somebody has looked.
     pub(super) followed: Followed,
@@ -131,7 +131,7 @@ pub(super) struct Followed {
     pub(super) elsewhere: Respelled,
     /// Every other place to which one may lead, with its pointer.
     pub(super) told: Vec<(String, String)>,
-    /// The pointer of one that nobody can follow.
+    /// The pointer of a path that the gate cannot follow.
     pub(super) astray: Option<String>,
 }
 

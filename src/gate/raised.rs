@@ -1,12 +1,12 @@
 //! What a session has read changes what it may use: its agent is told which lists are others now.
 
-use crate::gate::classified::Scene;
 use std::sync::Arc;
 
 use crate::policy::{ActionName, ListDependency, PolicySnapshot, SessionSensitivity};
 use crate::wire::KnownMethod;
 
 use super::Gate;
+use super::classified::Scene;
 use super::faults::AgentGone;
 use super::forward::{Agent, Upstream};
 use super::hearers::{Hearer, Shown, shown};

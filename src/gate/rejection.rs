@@ -5,7 +5,9 @@
 //! protocol has one; [`DENIED`] for what policy rejects, since a gate must not invent a code in the
 //! reserved range (−32768…−32000).
 
+mod answers;
 mod causes;
+mod denials;
 
 pub(super) use causes::versions;
 
@@ -13,10 +15,9 @@ use std::borrow::Cow;
 use std::fmt;
 
 use crate::audit;
-use crate::policy::{Denial, DenialCause};
-use crate::wire::{Fragment, Side};
+use crate::policy::Denial;
+use crate::wire::Fragment;
 
-use super::faults::UpstreamFault;
 use super::stage::Stage;
 
 /// The code of an answer that policy refused: an application code outside the reserved range.
@@ -44,7 +45,7 @@ pub(super) const MISSING_CAPABILITY: i64 = -32_021;
 /// MCP 2026-07-28: basic/transports, "Server validation".
 pub(super) const HEADER_MISMATCH: i64 = -32_020;
 
-/// What JSON-RPC calls an unknown method; the agent and the server learn no more of it.
+/// The answer to an unknown method, for agents and servers.
 const NO_METHOD: &str = "Method not found";
 
 /// Why a message does not pass, and how its sender is answered.
@@ -70,16 +71,16 @@ struct Cause {
 /// Whether the answer to an agent names the record in the audit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reference {
-    Told,
-    Untold,
+    Named,
+    Omitted,
 }
 
-/// What a requester learns when the reply to its request is rejected.
+/// The answer to a requester when the gate rejects the reply to its request.
 #[derive(Debug)]
 enum ForRequester {
-    /// The same as the sender of the message would.
+    /// The same as to the sender of a rejected message.
     Same,
-    /// That the reply was refused, and this short problem: the text of the reply is withheld.
+    /// This short problem alone: the gate withholds the text of the reply.
     Problem(Cow<'static, str>),
 }
 
@@ -93,7 +94,7 @@ enum Denied {
     Unconsented(Denial),
 }
 
-/// How parts of the gate that do not know the cause treat a rejection.
+/// Properties of a rejection that other parts of the gate act on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Property {
     /// A server learns only that there is no such method: it learns nothing of policies.
@@ -121,8 +122,8 @@ pub struct ErrorAnswer {
 }
 
 impl Rejection {
-    /// `reason` is a stable word for records, `code` that of the JSON-RPC error, and `text` is for
-    /// operators, and for agents where nothing else is said to them.
+    /// `reason` is a stable word for records, and `code` that of the JSON-RPC error. Operators read
+    /// `text`; agents read it too, unless [`Self::with_text_for_agents`] replaces it.
     pub(super) fn new(
         stage: Stage,
         reason: &'static str,
@@ -137,9 +138,9 @@ impl Rejection {
             for_agents: (code == METHOD_NOT_FOUND).then_some(Cow::Borrowed(NO_METHOD)),
             data: Vec::new(),
             reference: if code == INTERNAL {
-                Reference::Told
+                Reference::Named
             } else {
-                Reference::Untold
+                Reference::Omitted
             },
             for_requester: ForRequester::Problem(reason.into()),
             decision: audit::Decision::Block,
@@ -147,67 +148,6 @@ impl Rejection {
             consent: None,
             properties: &[],
         }))
-    }
-
-    /// By policy.
-    pub(super) fn denied(denial: Denial) -> Self {
-        let text = DENIED_BY_POLICY;
-        let message = match denial.first(|reason| reason.advice.as_deref()) {
-            Some(advice) => format!("{text}: {advice}"),
-            None => text.to_owned(),
-        };
-        let decision = decision(&denial);
-        Self::new(Stage::Decide, denial_code(&denial), DENIED, text)
-            .with_text_for_agents(message)
-            .with_reference()
-            .with_data(words_of(&denial))
-            .told_to_requesters_alike()
-            .with(&[
-                Property::HiddenFromServers,
-                Property::ReadByModelsIfConfigured,
-            ])
-            .decided(decision, Denied::Openly(denial))
-    }
-
-    /// By policy, although a person could have lifted it.
-    pub(super) fn unconsented(
-        denial: Denial,
-        reason: &'static str,
-        text: impl fmt::Display,
-        told: impl fmt::Display,
-        consent: audit::Consent,
-    ) -> Self {
-        let decision = decision(&denial);
-        let mut rejection = Self::new(
-            Stage::Decide,
-            reason,
-            DENIED,
-            format!("{UNCONSENTED}{text}"),
-        )
-        .with_text_for_agents(format!("{DENIED_BY_POLICY}: {told}"))
-        .with_reference()
-        .with_data([("reason", Fragment::string(reason))])
-        .with_data(words_of(&denial))
-        .told_to_requesters_alike()
-        .with(&[
-            Property::HiddenFromServers,
-            Property::ReadByModelsIfConfigured,
-        ])
-        .decided(decision, Denied::Unconsented(denial));
-        rejection.0.consent = Some(consent);
-        rejection
-    }
-
-    /// By policy, of a tool that the agent does not see.
-    pub(super) fn hidden(name: &str, denial: Denial) -> Self {
-        let why = match denial.cause {
-            DenialCause::NotPermitted => "not permitted",
-            DenialCause::Forbidden | DenialCause::Fault(_) => "forbidden",
-        };
-        let decision = decision(&denial);
-        Self::unknown_tool(name, denial_code(&denial))
-            .with_text(format!("{why}: {name}{HIDDEN}"))
-            .decided(decision, Denied::Hidden(denial))
     }
 
     /// INVARIANT: an unknown tool has one answer whatever hides it, or a denial tells that the tool
@@ -218,31 +158,31 @@ impl Rejection {
         Self::new(Stage::Decide, reason, INVALID_PARAMS, text).with_text_for_agents(told)
     }
 
-    /// The agent reads this instead of what operators do.
+    /// Sets the text for agents.
     pub(super) fn with_text_for_agents(mut self, message: impl Into<Cow<'static, str>>) -> Self {
         self.0.for_agents = Some(message.into());
         self
     }
 
-    /// Operators read this instead.
+    /// Replaces the text for operators.
     pub(super) fn with_text(mut self, text: String) -> Self {
         self.0.text = text;
         self
     }
 
-    /// The stable word is another.
+    /// Replaces the stable word.
     pub(super) fn with_reason(mut self, reason: &'static str) -> Self {
         self.0.reason = reason;
         self
     }
 
-    /// The answer to an agent names the record in the audit.
+    /// Names the audit record in the answer to an agent.
     pub(super) fn with_reference(mut self) -> Self {
-        self.0.reference = Reference::Told;
+        self.0.reference = Reference::Named;
         self
     }
 
-    /// The answer to an agent has these members in its data; one of the same name is replaced.
+    /// Adds members to the data of the answer to an agent. A member of the same name is replaced.
     pub(super) fn with_data(
         mut self,
         members: impl IntoIterator<Item = (&'static str, Fragment)>,
@@ -257,13 +197,13 @@ impl Rejection {
         self
     }
 
-    /// A requester whose reply is rejected learns the same as the sender of a rejected message.
-    pub(super) fn told_to_requesters_alike(mut self) -> Self {
+    /// Gives a requester whose reply is rejected the same answer as a sender.
+    pub(super) fn with_same_answer_for_requesters(mut self) -> Self {
         self.0.for_requester = ForRequester::Same;
         self
     }
 
-    /// A requester whose reply is rejected learns this of it.
+    /// Sets the problem that a requester reads when its reply is rejected.
     pub(super) fn with_problem_for_requesters(
         mut self,
         problem: impl Into<Cow<'static, str>>,
@@ -272,20 +212,14 @@ impl Rejection {
         self
     }
 
-    /// Records call it an error, and no block.
+    /// Sets the decision of the record to `ERROR`; otherwise it is `BLOCK`.
     pub(super) fn into_error(mut self) -> Self {
         self.0.decision = audit::Decision::Error;
         self
     }
 
-    pub(super) fn with(mut self, properties: &'static [Property]) -> Self {
+    pub(super) fn with_properties(mut self, properties: &'static [Property]) -> Self {
         self.0.properties = properties;
-        self
-    }
-
-    fn decided(mut self, decision: audit::Decision, denial: Denied) -> Self {
-        self.0.decision = decision;
-        self.0.denial = Some(denial);
         self
     }
 
@@ -335,65 +269,6 @@ impl Rejection {
     pub(super) fn missing_consent(&self) -> Option<&audit::Consent> {
         self.0.consent.as_ref()
     }
-
-    /// What the refused party is told. Never rule text: the audit has the reasons, and `reference`
-    /// leads an operator to them.
-    pub fn answer(&self, to: Side, reference: &str) -> ErrorAnswer {
-        match to {
-            Side::Agent => ErrorAnswer {
-                code: self.0.code,
-                message: self.text_for_agents().to_owned(),
-                data: self.data(reference),
-            },
-            Side::Upstream if self.has(Property::HiddenFromServers) => ErrorAnswer {
-                code: METHOD_NOT_FOUND,
-                message: NO_METHOD.to_owned(),
-                data: None,
-            },
-            Side::Upstream => ErrorAnswer {
-                code: self.0.code,
-                message: self.text_for_agents().to_owned(),
-                data: None,
-            },
-        }
-    }
-
-    /// What the one who waits is told when the reply does not pass. What was wrong with the reply is
-    /// no fault of the request; and its text, which was withheld, must not come by this way.
-    pub fn answer_waiting(&self, to: Side, reference: &str) -> ErrorAnswer {
-        let problem = match &self.0.for_requester {
-            ForRequester::Same => return self.answer(to, reference),
-            ForRequester::Problem(problem) => problem,
-        };
-        let (message, data) = match to {
-            Side::Agent => (
-                UpstreamFault::BadReply(problem.clone().into_owned()).to_string(),
-                Some(Fragment::object([("audit", Fragment::string(reference))])),
-            ),
-            Side::Upstream => (format!("the agent's answer was refused: {problem}"), None),
-        };
-        ErrorAnswer {
-            code: INTERNAL,
-            message,
-            data,
-        }
-    }
-
-    pub(super) fn text_for_agents(&self) -> &str {
-        self.0.for_agents.as_deref().unwrap_or(&self.0.text)
-    }
-
-    fn data(&self, reference: &str) -> Option<Fragment> {
-        let audit = match self.0.reference {
-            Reference::Told => Some(("audit", Fragment::string(reference))),
-            Reference::Untold => None,
-        };
-        let members: Vec<_> = audit
-            .into_iter()
-            .chain(self.0.data.iter().cloned())
-            .collect();
-        (!members.is_empty()).then(|| Fragment::object(members))
-    }
 }
 
 /// For operators.
@@ -404,34 +279,6 @@ impl fmt::Display for Rejection {
 }
 
 impl std::error::Error for Rejection {}
-
-/// What a program may read of a denial: the code and the advice that the policy gives it.
-fn words_of(denial: &Denial) -> Vec<(&'static str, Fragment)> {
-    let code = denial.first(|reason| reason.code.as_deref());
-    let advice = denial.first(|reason| reason.advice.as_deref());
-    let words = [("code", code), ("advice", advice)];
-    let words = words.into_iter();
-    words
-        .filter_map(|(key, text)| Some((key, Fragment::string(text?))))
-        .collect()
-}
-
-/// A stable word for what decided.
-fn denial_code(denial: &Denial) -> &'static str {
-    match denial.cause {
-        DenialCause::Forbidden => "forbidden",
-        DenialCause::NotPermitted => "not_permitted",
-        DenialCause::Fault(_) => "engine_fault",
-    }
-}
-
-/// An engine that failed denies, and has judged nothing.
-fn decision(denial: &Denial) -> audit::Decision {
-    match denial.cause {
-        DenialCause::Fault(_) => audit::Decision::Error,
-        DenialCause::Forbidden | DenialCause::NotPermitted => audit::Decision::Block,
-    }
-}
 
 #[cfg(test)]
 mod tests {

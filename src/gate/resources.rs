@@ -3,7 +3,6 @@
 //! Policies are asked about both, so that no other spelling of a resource gets round what they say of it.
 //! Why both: `docs/decisions/0020-paths-and-uris.md`.
 
-use crate::gate::query::resource_facts;
 use std::borrow::Cow;
 
 use crate::audit::{Finding, Guard};
@@ -16,7 +15,7 @@ use crate::wire::{KnownMethod, Value};
 
 use super::classified::Role;
 use super::extensions;
-use super::query::{About, Asks, Doing, Question, Understood};
+use super::query::{About, Asks, Doing, Question, Understood, resource_facts};
 use super::rejection::Rejection;
 use super::settings::Level;
 

@@ -6,23 +6,21 @@
 //! like any other. Here it is made sure that the state was given to this agent for the same method,
 //! name and arguments, and that only what was asked is answered.
 
-use crate::gate::asking::lending;
-use crate::gate::filter::Placement;
-use crate::gate::filter::{Filter, Leaving};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::mcp::revisions::FIRST_STATELESS;
 use crate::session::{Agreed, Instance, Keep, Ledger, Origin, Taken, Target, TooLarge, Turn};
-use crate::wire::pointer_step;
-use crate::wire::{KnownMethod, Message, Side, Value};
+use crate::wire::{KnownMethod, Message, Side, Value, pointer_step};
 
+use super::asking::lending;
 use super::classified::Role;
 use super::consent::{KEY, KeptReply};
 use super::digest::{Digest, digest, digest_of};
 use super::edits::Removal;
 use super::faults::UpstreamFault;
+use super::filter::{Filter, Leaving, Placement};
 use super::query::Understood;
 use super::rejection::Rejection;
 

@@ -9,7 +9,7 @@ use crate::wire::{Sampled, Span, SpanId, TraceContext, TraceId};
 /// Whether messages have a place in a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tracing {
-    /// Nobody collects them.
+    /// The gate makes no traces.
     #[default]
     Off,
     /// Of the traces that begin here this share is kept, and of others as is said.
@@ -57,7 +57,7 @@ impl Share {
         self.keeps_of(random)
     }
 
-    /// By eight bytes that nobody could choose.
+    /// The same by eight bytes that no peer can choose.
     fn keeps_of(self, random: &[u8]) -> Sampled {
         let random = random
             .iter()
@@ -71,7 +71,7 @@ impl Share {
 }
 
 impl Others {
-    /// A share, told by ids and by what nobody else knows: another gate keeps another share.
+    /// The same share, chosen by trace ids and a secret salt: another gate keeps other traces.
     pub fn shared() -> Self {
         let mut salt = [0; 16];
         // Without random numbers there is no trace at all.

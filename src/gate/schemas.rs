@@ -50,7 +50,7 @@ impl From<Unfit> for Rejection {
         let for_models = matches!(unfit, Unfit::Arguments(_));
         let rejection = Self::invalid_params(Stage::Guard, unfit.code(), unfit);
         if for_models {
-            rejection.with(&[Property::ReadByModels])
+            rejection.with_properties(&[Property::ReadByModels])
         } else {
             rejection
         }

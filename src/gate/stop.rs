@@ -1,4 +1,4 @@
-//! Why a message does not pass now, and what it waits for.
+//! Reasons for which a message does not pass now.
 
 use std::sync::Arc;
 
@@ -22,9 +22,9 @@ pub(super) enum Stop {
     /// Its session goes on with another server: what was said of it by what the first one offers
     /// counts for nothing there.
     Elsewhere,
-    /// Whoever waits for an answer has got it.
+    /// The requester already has its answer.
     Settled,
-    /// There is nobody left to answer.
+    /// The agent has disconnected, so no answer can be sent.
     AgentGone,
 }
 

@@ -15,7 +15,7 @@ use super::settings::{Cleaning, Texts};
 /// The most items of a list whose flags are told of each by itself.
 const MOST_TOLD: usize = 32;
 
-/// Takes out of what the server sends the text that nobody sees.
+/// Removes invisible text from the messages of the server.
 #[derive(Debug)]
 pub(super) struct Sanitizer;
 

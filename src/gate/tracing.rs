@@ -4,11 +4,11 @@
 //! a trace tells of the message is made from its records.
 
 use crate::audit::{TargetStatus, TraceFields};
-use crate::gate::sampling::Tracing;
 use crate::wire::{KnownMethod, OutgoingTrace, Sampled, TraceState, Value};
 
 use super::oblige;
 use super::record::Trail;
+use super::sampling::Tracing;
 use super::settings::Settings;
 
 impl Trail {

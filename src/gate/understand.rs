@@ -1,19 +1,18 @@
 //! What a message asks for, in the words of the policy model. Every method is an action. Most messages
 //! ask one question; a subscription asks one per URI, and all of them must be allowed.
 
-use crate::gate::query::{About, Asks, Doing, Question, Understood};
 use crate::mcp::revisions::FIRST_STATELESS;
 use crate::policy::{Arguments, MAX_LEVEL, Prompt, Targets, Tool, options};
 use crate::session::{Extension, Target};
 use crate::wire::{KnownMethod, Side, Value};
 
 use super::arguments::leaves;
-use super::asking::{self};
+use super::asking;
 use super::classified::{Identified, Role};
 use super::extensions;
 use super::inspect;
 use super::leaks::Look;
-use super::query::Followed;
+use super::query::{About, Asks, Doing, Followed, Question, Understood};
 use super::rejection::Rejection;
 use super::resources::{self, Kind};
 use super::tasks::{self, Recalled};

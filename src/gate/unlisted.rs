@@ -2,7 +2,6 @@
 //! misspelt one permits, shortens
 //! or limits nothing, and nobody would hear of it: it is logged once.
 
-use crate::gate::filter::{Filter, Leaving};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,6 +12,7 @@ use crate::policy::PolicySnapshot;
 use crate::policy::suggest::nearest;
 use crate::session::Catalogue;
 
+use super::filter::{Filter, Leaving};
 use super::settings::Terms;
 
 /// Names that are told of in one line; of more it is said how many there are.

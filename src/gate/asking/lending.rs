@@ -4,13 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::gate::digest::Digest;
 use crate::session::{Lent, Session, State, Taken};
 use crate::wire::{KnownMethod, Side, Value};
 
 use crate::gate::classified::{Identified, Role};
+use crate::gate::digest::Digest;
+use crate::gate::failures;
 use crate::gate::query::{Doing, Understood};
-use crate::gate::{failures, tasks};
+use crate::gate::tasks;
 
 /// The longest that a task of the agent's is taken to work of which nothing is heard.
 const LONGEST: Duration = Duration::from_hours(1);

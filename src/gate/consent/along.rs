@@ -10,12 +10,12 @@ use tracing::error;
 
 use crate::audit::{self, Event};
 use crate::consent::{Outcome, TicketId};
-use crate::gate::faults::UpstreamFault;
 use crate::session::Session;
 
 use super::super::Gate;
 use super::super::rejection::Rejection;
 use super::answers::settled;
+use crate::gate::faults::UpstreamFault;
 
 /// How often is looked whether the time of one is over.
 const LOOK: Duration = Duration::from_secs(1);

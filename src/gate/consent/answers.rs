@@ -6,8 +6,6 @@ use tracing::error;
 
 use crate::audit::{self, Event};
 use crate::consent::{Answer, Binding, By, Outcome, TicketId};
-use crate::gate::arrival::{AnswerTo, Arrival, Source};
-use crate::gate::faults::{AgentGone, UpstreamFault};
 use crate::policy::Denial;
 use crate::session::{Asked, AskedStage, Asking, Parked, Replied, Run, State};
 use crate::wire::{Id, Message, Method, Side, Stream, Value};
@@ -25,6 +23,8 @@ use super::ask::TELLS_EVERY;
 use super::bound::KEY;
 use super::lift::Brought;
 use super::why::Unconsented;
+use crate::gate::arrival::{AnswerTo, Arrival, Source};
+use crate::gate::faults::{AgentGone, UpstreamFault};
 
 /// Which requests go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

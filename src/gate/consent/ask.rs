@@ -1,6 +1,5 @@
 //! Asking: a question on the desk, and a form where the agent's client shows one.
 
-use crate::gate::stop::{Asking, Form};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,8 +7,6 @@ use tracing::info;
 
 use crate::audit::{self, AuditFault, Event};
 use crate::consent::{Binding, Judged, Request, TicketId, Way};
-use crate::gate::arrival::AnswerTo;
-use crate::gate::faults::AgentGone;
 use crate::policy::{Denial, PolicySnapshot};
 use crate::session::{Asked, AskedStage, Asker, Origin, Progress};
 use crate::wire::Side;
@@ -23,7 +20,9 @@ use super::super::rejection::Rejection;
 use super::super::talk::Talk;
 use super::why::Unconsented;
 use super::within::take_out;
-use crate::gate::stop::Reply;
+use crate::gate::arrival::AnswerTo;
+use crate::gate::faults::AgentGone;
+use crate::gate::stop::{Asking, Form, Reply};
 
 /// How often who waits for a person is told that it still does.
 pub(super) const TELLS_EVERY: Duration = Duration::from_secs(5);

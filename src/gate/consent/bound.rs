@@ -1,6 +1,5 @@
 //! What a request is bound to, and what a person is shown of it.
 
-use crate::gate::query::method_of;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -13,6 +12,7 @@ use crate::wire::{Document, KnownMethod, Limits, Side, Value};
 use super::super::classified::Role;
 use super::super::query::{Circumstances, Understood};
 use super::within;
+use crate::gate::query::method_of;
 
 /// Under which key of `inputRequests` the gate asks, and of `inputResponses` it is answered.
 pub(in crate::gate) const KEY: &str = "mcp-protector/consent";

@@ -3,8 +3,6 @@
 use std::sync::Arc;
 
 use crate::consent::TicketId;
-use crate::gate::arrival::AnswerTo;
-use crate::gate::faults::AgentGone;
 use crate::session::{Admitted, Exchange, News, Origin, Spoken, Target, Task, Turn};
 use crate::wire::{Fragment, KnownMethod, Side};
 
@@ -18,6 +16,8 @@ use super::answers::about;
 use super::ask::Put;
 use super::bound::KEY;
 use super::why::Unconsented;
+use crate::gate::arrival::AnswerTo;
+use crate::gate::faults::AgentGone;
 
 impl Gate {
     /// Lets the agent's client show a form, on the stream of the request.

@@ -9,24 +9,21 @@ use crate::policy::{Consent, ConsentRule, Denial, DenialCause, OnDeny, PolicySna
 use crate::session::{Agreed, Established, Offer, Session, Target};
 use crate::wire::{KnownMethod, Side, Stream};
 
-use super::super::Gate;
 use super::super::classified::{Role, Scene};
-use super::super::permit;
 use super::super::permit::Allowed;
 use super::super::pin::Pins;
 use super::super::query::{Circumstances, Understood};
 use super::super::record::Trail;
 use super::super::rejection::Rejection;
 use super::super::rounds::{AtTheGate, Standing};
-use super::super::route;
 use super::super::stop::Stop;
+use super::super::{Gate, permit, route};
 use super::bound::{self, asks, binding, ours};
 use super::kept::put_by_for;
 use super::vain;
 use super::why::Unconsented;
-use super::within::{self};
-use crate::gate::stop::Reply;
-use crate::gate::stop::{Asking, Form};
+use super::within;
+use crate::gate::stop::{Asking, Form, Reply};
 
 /// What a request brings of consent.
 #[derive(Debug, Default)]
@@ -122,7 +119,7 @@ impl Gate {
     /// Has a request judged under what it brings.
     ///
     /// # Errors
-    /// [`Rejection`] when its state was sealed for another request, or by nobody here.
+    /// [`Rejection`] when its state was sealed for another request, or by another gate.
     /// [`Stop::Park`] while it is not known how the tool is defined: so neither is whether that is
     /// what was agreed to.
     pub(in crate::gate) async fn consented(
@@ -302,7 +299,7 @@ impl Gate {
     }
 }
 
-/// The denial, since a person did not lift it.
+/// The rejection of a denied message whose denial no person lifted.
 fn unconsented(denied: Rejection, why: &Unconsented) -> Rejection {
     match denied.open_denial() {
         Some(denial) => why.rejection(denial.clone()),

@@ -2,8 +2,9 @@
 
 use crate::audit::{Consent, ConsentOutcome};
 use crate::consent::{By, Desk, Misfit, NotAsked, TicketId, Void};
-use crate::gate::rejection::Rejection;
 use crate::policy::Denial;
+
+use crate::gate::rejection::Rejection;
 
 /// Why a request that a person could have agreed to does not pass.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -5,15 +5,11 @@
 //! the server said is kept until it comes back. Then the request goes no further than the gate, which
 //! has its answer.
 
-use crate::gate::query::method_of;
-use crate::gate::stop::Reply;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::consent::{By, NotAsked, Outcome, Receipt, TicketId, pretty};
-use crate::gate::arrival::{AnswerTo, Arrival, Waited};
-use crate::gate::faults::{AgentGone, UpstreamFault};
 use crate::policy::{Consent, Decision, Denial, OnDeny, PolicySnapshot, Reason};
 use crate::session::{Asker, Exchange, Origin, Replied, Run, Session, SessionId, State, Taken};
 use crate::wire::{Id, KnownMethod, Side, Stream, Value};
@@ -32,6 +28,10 @@ use super::answers::said;
 use super::bound::KEY;
 use super::lift::Brought;
 use super::why::Unconsented;
+use crate::gate::arrival::{AnswerTo, Arrival, Waited};
+use crate::gate::faults::{AgentGone, UpstreamFault};
+use crate::gate::query::method_of;
+use crate::gate::stop::Reply;
 
 /// A result that is kept until its agent brings what a person says to it.
 #[derive(Debug, Clone)]

@@ -2,7 +2,9 @@
 
 use tracing::warn;
 
-use super::super::Gate;
+use crate::session::{LeftBehind, Origin, Waits};
+use crate::wire::{self, ArrivalForm, Id, Likeness, Message, Shape, Side, Stream, WireError};
+
 use super::super::asking::lending;
 use super::super::classified::Role;
 use super::super::forward::{Agent, Upstream};
@@ -13,12 +15,10 @@ use super::super::rejection::{INVALID_REQUEST, Rejection};
 use super::super::stage::Stage;
 use super::super::stop::Stop;
 use super::super::talk::Talk;
-use super::super::{apart, rounds, tasks};
+use super::super::{Gate, apart, rounds, tasks};
 use super::leave_for_good;
 use crate::gate::arrival::Arrival;
 use crate::gate::faults::{AgentGone, UpstreamFault};
-use crate::session::{LeftBehind, Origin, Waits};
-use crate::wire::{self, ArrivalForm, Id, Likeness, Message, Shape, Side, Stream, WireError};
 
 impl Gate {
     /// Takes a frame of the open server's after the session has left it: a reply that is still

@@ -1,26 +1,25 @@
 //! From questions to what policy allows.
 
-use crate::gate::permit::Allowed;
-use crate::gate::stop::Stop;
 use std::sync::Arc;
 
-use crate::policy::ListFacts;
-use crate::policy::PolicySnapshot;
-use crate::policy::{Action, Facts};
-use crate::policy::{Decision, Denial, DenialCause};
-use crate::policy::{Principal, Resource, Tool, UseTime};
+use crate::policy::{
+    Action, Decision, Denial, DenialCause, Facts, ListFacts, PolicySnapshot, Principal, Resource,
+    Tool, UseTime,
+};
 use crate::session::{Offer, Session};
 use crate::wire::Side;
 
-use crate::gate::canonical::{self};
+use crate::gate::canonical;
 use crate::gate::classified::{Role, Scene};
 use crate::gate::extensions;
 use crate::gate::faults::UpstreamFault;
 use crate::gate::names::Readers;
 use crate::gate::outside::Outside;
+use crate::gate::permit::Allowed;
 use crate::gate::pin::Pins;
 use crate::gate::query::{Circumstances, Question, Understood};
 use crate::gate::rejection::Rejection;
+use crate::gate::stop::Stop;
 
 /// Asks policy every question of a message; all of them must be allowed.
 pub(in crate::gate) fn decide(

@@ -1,5 +1,8 @@
 //! How many calls a session may make in all.
 
+use crate::session::{Attempt, Budget, Calls, Counted, Rest, Room, Session, Whose};
+use crate::wire::{Fragment, Side};
+
 use crate::gate::Gate;
 use crate::gate::extensions;
 use crate::gate::query::Understood;
@@ -7,8 +10,6 @@ use crate::gate::rates::Rates;
 use crate::gate::record::Trail;
 use crate::gate::rejection::{Property, RATE_LIMITED, Rejection};
 use crate::gate::stage::Stage;
-use crate::session::{Attempt, Budget, Calls, Counted, Rest, Room, Session, Whose};
-use crate::wire::{Fragment, Side};
 
 /// With the time until the session counts as another one, if it does so by itself.
 fn spent(most: i64, retry_after_ms: Option<i64>) -> Rejection {
@@ -20,7 +21,7 @@ fn spent(most: i64, retry_after_ms: Option<i64>) -> Rejection {
     Rejection::new(Stage::Limit, reason, RATE_LIMITED, text)
         .with_reason_in_answer()
         .with_data(after)
-        .with(&[Property::KeepsConsent, Property::ReadByModelsIfConfigured])
+        .with_properties(&[Property::KeepsConsent, Property::ReadByModelsIfConfigured])
 }
 
 impl Gate {

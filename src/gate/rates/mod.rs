@@ -7,7 +7,6 @@
 
 mod budget;
 
-use crate::gate::settings::Rates;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +21,7 @@ use super::query::Understood;
 use super::record::Trail;
 use super::rejection::{Property, RATE_LIMITED, Rejection};
 use super::stage::Stage;
+use crate::gate::settings::Rates;
 
 pub use crate::session::{Limit, Rate};
 
@@ -175,7 +175,7 @@ impl From<Empty> for Rejection {
                 ("limit", Fragment::string(limit.name())),
                 ("retryAfterMs", Fragment::integer(after)),
             ])
-            .with(&[Property::KeepsConsent, Property::ReadByModelsIfConfigured])
+            .with_properties(&[Property::KeepsConsent, Property::ReadByModelsIfConfigured])
     }
 }
 

@@ -1,11 +1,12 @@
 //! Whether a message needed a person's consent, and what came of that.
 
-use super::Trail;
 use crate::audit::{Consent, ConsentOutcome};
 use crate::consent::Outcome;
-use crate::gate::rejection::Rejection;
 use crate::policy::{Denial, OnDeny};
 use crate::session::Agreed;
+
+use super::Trail;
+use crate::gate::rejection::Rejection;
 
 impl Trail {
     /// A question about it came to this.

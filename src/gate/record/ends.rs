@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{AnswerTo, Trail, kind};
 use crate::audit::{self, Kind, Record, TargetStatus, Text};
-use crate::gate::rejection::Rejection;
-use crate::gate::stage::Stage;
 use crate::policy::{Denial, DenialCause, OnDeny, Reason};
 use crate::session::Attempt;
 use crate::wire::{KnownMethod, Side};
+
+use super::{AnswerTo, Trail, kind};
+use crate::gate::rejection::Rejection;
+use crate::gate::stage::Stage;
 
 const NO_CONSENT_SECTION: &str =
     "a person's approval would lift this, but the gate cannot ask: there is no `[consent]`";

@@ -3,15 +3,16 @@
 
 use std::sync::Arc;
 
-use super::{AnswerTo, Trail, kind};
 use crate::audit::Record;
+use crate::session::{Attempt, Exchange, Origin, Target};
+use crate::wire::{Id, Likeness, Side, TransportHeaders, WireError};
+
+use super::{AnswerTo, Trail, kind};
 use crate::gate::consent::Brought;
 use crate::gate::failures::Ends;
 use crate::gate::identify::asker;
 use crate::gate::rates::Counted;
 use crate::gate::talk::Talk;
-use crate::session::{Attempt, Exchange, Origin, Target};
-use crate::wire::{Id, Likeness, Side, TransportHeaders, WireError};
 
 impl Trail {
     /// The outcome of a request that got no reply.

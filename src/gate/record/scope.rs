@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{Trail, kind};
-use crate::gate::classified::{Identified, Role};
-use crate::gate::talk::{Talk, transport};
 use crate::session::{Instance, Waits};
 use crate::wire::{Side, Value};
+
+use super::Trail;
+use super::kind;
+use crate::gate::classified::{Identified, Role};
+use crate::gate::talk::{Talk, transport};
 
 impl Trail {
     /// The message is judged where its session is by now.

@@ -4,8 +4,6 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use crate::audit::AuditFault;
-use crate::gate::faults::{NO_MEMORY, UpstreamFault};
-use crate::gate::stage::Stage;
 use crate::mcp::revisions;
 use crate::policy::CanonicalPathError;
 use crate::session::{OutOfOrder, StoreFault};
@@ -15,6 +13,8 @@ use super::{
     DENIED, INTERNAL, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Property, Rejection,
     UNSUPPORTED_VERSION,
 };
+use crate::gate::faults::{NO_MEMORY, UpstreamFault};
+use crate::gate::stage::Stage;
 
 impl From<WireError> for Rejection {
     fn from(error: WireError) -> Self {
@@ -64,9 +64,9 @@ impl From<UpstreamFault> for Rejection {
             &[]
         };
         Self::new(stage, reason, INTERNAL, fault.to_string())
-            .told_to_requesters_alike()
+            .with_same_answer_for_requesters()
             .into_error()
-            .with(properties)
+            .with_properties(properties)
     }
 }
 
@@ -75,7 +75,7 @@ impl From<AuditFault> for Rejection {
         let text = format!("the audit could not be written: {fault}");
         Self::new(Stage::Record, "audit_fault", INTERNAL, text)
             .with_text_for_agents("the gate cannot record this message")
-            .told_to_requesters_alike()
+            .with_same_answer_for_requesters()
             .into_error()
     }
 }
@@ -135,8 +135,8 @@ impl Rejection {
         )
         .with_text_for_agents("Unsupported protocol version")
         .with_data(versions(requested, revisions::known()))
-        .told_to_requesters_alike()
-        .with(&[Property::UnknownRevision])
+        .with_same_answer_for_requesters()
+        .with_properties(&[Property::UnknownRevision])
     }
 
     pub fn unknown_method(name: &str) -> Self {
@@ -159,7 +159,8 @@ impl Rejection {
     pub fn reused_id() -> Self {
         let text = "a request with this id is already in flight";
         let reason = "duplicate_request_id";
-        Self::new(Stage::Identify, reason, INVALID_REQUEST, text).with(&[Property::ReusedId])
+        Self::new(Stage::Identify, reason, INVALID_REQUEST, text)
+            .with_properties(&[Property::ReusedId])
     }
 
     pub(in crate::gate) fn not_cancellable(method: &str) -> Self {
@@ -175,7 +176,7 @@ impl Rejection {
     pub(in crate::gate) fn no_memory() -> Self {
         Self::new(Stage::Decode, "no_memory", INTERNAL, NO_MEMORY)
             .with_problem_for_requesters(NO_MEMORY)
-            .with(&[Property::KeepsConsent])
+            .with_properties(&[Property::KeepsConsent])
     }
 
     pub fn too_many(most: usize) -> Self {
@@ -189,7 +190,7 @@ impl Rejection {
         let text = "the session store is full, so the gate cannot tell what this session has read";
         Self::new(Stage::Decide, reason, DENIED, text)
             .with_reason_in_answer()
-            .with(&[Property::KeepsConsent])
+            .with_properties(&[Property::KeepsConsent])
     }
 
     pub fn stray() -> Self {

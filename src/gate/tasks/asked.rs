@@ -1,5 +1,9 @@
 //! What policy is asked about tasks: what was asked about the requests that they began with.
 
+use crate::policy::{Decision, PolicySnapshot, SessionSensitivity};
+use crate::session::Target;
+use crate::wire::{KnownMethod, Value};
+
 use super::memory::{Recalled, Work};
 use super::said::{asks_within, is_about_one};
 use super::told::says_more;
@@ -11,9 +15,6 @@ use crate::gate::query::{Asks, Circumstances, Question};
 use crate::gate::rejection::Rejection;
 use crate::gate::resources;
 use crate::gate::understand::ask;
-use crate::policy::{Decision, PolicySnapshot, SessionSensitivity};
-use crate::session::Target;
-use crate::wire::{KnownMethod, Value};
 
 /// The questions of a message about tasks: those of the requests that they began with.
 pub(in crate::gate) fn questions<'m>(

@@ -5,16 +5,16 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::policy::{Consent, SessionSensitivity};
+use crate::session::{Instance, Keep, Ledger, OverHttp, Run, Session, Taken, Task};
+use crate::wire::{Document, KnownMethod, Limits, Side, Value, pointer_step};
+
 use super::said::{begins, lifetime, named, related};
 use crate::gate::classified::{Identified, Role, Scene};
 use crate::gate::digest::{Digest, digest};
 use crate::gate::edits::Removal;
 use crate::gate::query::{Asks, Understood};
 use crate::gate::rejection::Rejection;
-use crate::policy::{Consent, SessionSensitivity};
-use crate::session::{Instance, Keep, Ledger, OverHttp, Run, Session, Taken, Task};
-use crate::wire::pointer_step;
-use crate::wire::{Document, KnownMethod, Limits, Side, Value};
 
 /// How long a task is remembered at most, whatever the server says of it.
 pub(super) const KEPT_FOR: Duration = Duration::from_hours(7 * 24);

@@ -1,25 +1,24 @@
 //! What is not shown, and not answered, of tasks.
 
-use crate::gate::edits::EditPlan;
-use crate::gate::filter::Permitted;
-use crate::gate::filter::{Filter, Leaving, Placement};
-use crate::gate::leaks::Look;
-use crate::gate::pin::Pins;
-use crate::gate::seen::Seen;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::session::OverHttp;
+use crate::wire::{KnownMethod, Side, Value, pointer_step};
+
 use super::Tasks;
 use super::asked::{may_ask, may_be_told};
+use super::memory::Work;
 use super::told::beyond_its_state;
 use crate::gate::classified::Role;
-use crate::gate::edits::Removal;
+use crate::gate::edits::{EditPlan, Removal};
+use crate::gate::filter::{Filter, Leaving, Permitted, Placement};
+use crate::gate::leaks::Look;
 use crate::gate::listing::next_cursor;
+use crate::gate::pin::Pins;
 use crate::gate::rejection::Rejection;
-use crate::session::OverHttp;
-use crate::wire::pointer_step;
-use crate::wire::{KnownMethod, Side, Value};
+use crate::gate::seen::Seen;
 
 /// Keeps the tasks that pass, and takes out of messages what is not shown of them.
 #[derive(Debug)]
@@ -70,14 +69,10 @@ impl TaskFilter {
     fn removals<'m>(&self, message: &Permitted<'m>) -> Result<Vec<Removal<'m>>, Rejection> {
         let Permitted {
             understood,
-            snapshot,
             session,
-            now,
             at,
             ..
         } = *message;
-        let pins = self.pins(message);
-        let look = Look::under(snapshot, message.terms);
         let identified = &understood.identified;
         match &identified.role {
             Role::Request {
@@ -108,11 +103,9 @@ impl TaskFilter {
                 // A server may list one task any number of times.
                 let mut known: HashMap<String, bool> = HashMap::new();
                 let mut is_shown = |id: Cow<'_, str>| {
-                    *known.entry(id.into_owned()).or_insert_with_key(|id| {
-                        let works = self.tasks.listed(understood, session, at, id);
-                        let scene = &identified.scene;
-                        !works.is_empty() && may_ask(&works, scene, snapshot, pins, now, look)
-                    })
+                    *known
+                        .entry(id.into_owned())
+                        .or_insert_with_key(|id| self.may_be_listed(message, id))
                 };
                 let is_open = |item: Value<'_>| self.is_open(message, item);
                 let mut removals = Vec::new();
@@ -155,18 +148,40 @@ impl TaskFilter {
         let Some(id) = told.get("taskId").and_then(Value::as_str) else {
             return false;
         };
-        let Permitted {
-            understood,
-            snapshot,
-            session,
-            now,
-            at,
-            ..
-        } = *message;
-        let works = self.tasks.listed(understood, session, at, &id);
-        let (scene, pins) = (&understood.identified.scene, self.pins(message));
+        let works = self.works(message, &id);
+        let (scene, snapshot) = (&message.understood.identified.scene, message.snapshot);
         let look = Look::under(snapshot, message.terms);
-        may_be_told(&works, told, scene, snapshot, pins, now, look)
+        may_be_told(
+            &works,
+            told,
+            scene,
+            snapshot,
+            self.pins(message),
+            message.now,
+            look,
+        )
+    }
+
+    /// Whether the agent began the task, and policy still permits to ask about it.
+    fn may_be_listed(&self, message: &Permitted<'_>, id: &str) -> bool {
+        let works = self.works(message, id);
+        let (scene, snapshot) = (&message.understood.identified.scene, message.snapshot);
+        let look = Look::under(snapshot, message.terms);
+        !works.is_empty()
+            && may_ask(
+                &works,
+                scene,
+                snapshot,
+                self.pins(message),
+                message.now,
+                look,
+            )
+    }
+
+    /// The requests that the task of this id can be of.
+    fn works(&self, message: &Permitted<'_>, id: &str) -> Vec<Work> {
+        let (understood, session) = (message.understood, message.session);
+        self.tasks.listed(understood, session, message.at, id)
     }
 }
 

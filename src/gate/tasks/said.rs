@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::mcp::{meta, revisions::FIRST_STATELESS};
+use crate::session::{Extension, Origin, Taken, Task};
+use crate::wire::{KnownMethod, Message, Side, Value};
+
 use super::memory::{KEPT_FOR, MAX_PARAMS};
 use crate::gate::asking::required::is_required;
 use crate::gate::classified::{Identified, Role};
 use crate::gate::faults::UpstreamFault;
 use crate::gate::query::Understood;
 use crate::gate::rejection::Rejection;
-use crate::mcp::{meta, revisions::FIRST_STATELESS};
-use crate::session::{Extension, Origin, Taken, Task};
-use crate::wire::{KnownMethod, Message, Side, Value};
 
 /// The longest id. It becomes a header.
 const MAX_ID: usize = 1024;
