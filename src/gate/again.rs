@@ -80,7 +80,7 @@ impl Gate {
             state.parked.push_back(Arc::unwrap_or_clone(call));
         }
         let record = trail.not_taken(self.clock.elapsed());
-        if let Err(fault) = self.audit.record(self.concealed(record)).await {
+        if let Err(fault) = self.recorder.record(record).await {
             let mut state = talk.session.state();
             let waiting = state.parked.len();
             state.parked.retain(|parked| parked.asker != asker);

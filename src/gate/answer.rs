@@ -36,7 +36,7 @@ impl Gate {
                 refusal: &refusal,
             });
         }
-        if let Err(fault) = self.audit.record(self.concealed(record)).await {
+        if let Err(fault) = self.recorder.record(record).await {
             // Nothing passes without a record; that nothing passed need not wait for one.
             error!(
                 reference = &*trail.reference,
@@ -187,7 +187,7 @@ impl Gate {
                 refusal,
             });
         }
-        if let Err(fault) = self.audit.record(self.concealed(record)).await {
+        if let Err(fault) = self.recorder.record(record).await {
             error!(
                 reference = &*trail.reference,
                 "an outcome could not be recorded: {fault}"

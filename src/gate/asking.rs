@@ -5,6 +5,9 @@ mod form;
 pub(super) mod lending;
 pub(super) mod required;
 
+use crate::gate::context::RequestContext;
+use crate::gate::filter::Filter;
+use crate::wire::Message;
 use std::time::Duration;
 
 use crate::audit::{Finding, Guard};
@@ -144,11 +147,18 @@ fn knows_mode(spoken: &Spoken, params: Option<Value<'_>>) -> bool {
     }
 }
 
+/// Checks what a server asks the agent's user for.
+#[derive(Debug)]
+pub(super) struct ElicitationGuard;
+
+impl Filter for ElicitationGuard {
+    fn check(&self, cx: &RequestContext<'_>, _: Option<&Message>) -> Result<Vec<Finding>, Stop> {
+        Ok(check(&cx.understood, &cx.terms.guards.asking)?)
+    }
+}
+
 /// Whether what a server asks of the user may be asked at all; what is only to be recorded is told.
-pub(super) fn check(
-    understood: &Understood<'_>,
-    asking: &Asking,
-) -> Result<Vec<Finding>, Rejection> {
+fn check(understood: &Understood<'_>, asking: &Asking) -> Result<Vec<Finding>, Rejection> {
     let mut findings = Vec::new();
     for question in &understood.questions {
         let Doing::Elicit(asked) = &question.doing else {

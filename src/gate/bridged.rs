@@ -4,6 +4,7 @@
 //! everything else. What has none (`ping`, `logging/setLevel`) is judged all the same, and goes no
 //! further; what cannot be carried is refused. All of it is recorded.
 
+use crate::gate::context::RequestContext;
 use std::sync::Arc;
 
 use crate::session::{Asker, Spoken};
@@ -160,7 +161,7 @@ impl Gate {
         trail: &mut Trail,
     ) -> Result<Option<OwnMessage>, Stop> {
         let session = &talk.session;
-        let now = self.circumstances(session);
+        let _now = self.circumstances(session);
         let message = self.decode(talk, Side::Agent, frame, trail)?;
         let role = match message.shape() {
             Shape::Request { id, method } => Role::Request {
@@ -194,16 +195,16 @@ impl Gate {
         trail.judged_under(&snapshot);
         let elapsed = self.clock.elapsed();
         let recalled = self.tasks.recall(&identified, session, elapsed);
-        let mut understood = understand::understand(
-            identified,
-            &recalled,
-            Look::under(&snapshot, self.terms(&snapshot)),
-        )?;
+        let look = Look::under(&snapshot, self.terms(&snapshot));
+        let understood = understand::understand(identified, &recalled, look)?;
         trail.understood(&understood, session, &snapshot, &self.settings);
-        let pins = self.pins(session, &snapshot);
-        Box::pin(self.admit(&mut understood, &snapshot, pins, now, trail)).await?;
+        let mut cx = self.context(understood, session, &snapshot, trail);
+        Box::pin(self.chain.authorize(&mut cx)).await?;
+        let RequestContext {
+            understood, trail, ..
+        } = cx;
         let record = trail.settled(self.clock.elapsed());
-        self.audit.record(self.concealed(record)).await?;
+        self.recorder.record(record).await?;
         note_roots(&understood.identified, session);
         let id = message.id().filter(|_| is_request);
         Ok(id.map(|id| OwnMessage::done(AnswerId::Json(id.json()))))

@@ -144,8 +144,8 @@ impl Gate {
     ) -> Result<Arc<str>, AuditFault> {
         let now = self.clock.elapsed();
         let trail = Trail::own(talk, &occasion, now);
-        let record = self.concealed(trail.passed(to, now));
-        self.audit.record(record).await?;
+        let record = trail.passed(to, now);
+        self.recorder.record(record).await?;
         Ok(trail.reference)
     }
 
@@ -162,7 +162,7 @@ impl Gate {
             return Err(useless("its list of tools has too many pages").into());
         }
         let taken_in = trail.taken_in(self.clock.elapsed());
-        self.audit.record(self.concealed(taken_in)).await?;
+        self.recorder.record(taken_in).await?;
         let snapshot = self.policy.current();
         let reading = self.reading(&talk.session, &snapshot);
         let page = {
@@ -216,7 +216,7 @@ impl Gate {
             return Err(useless("it does not agree to what the session agreed on").into());
         }
         let taken_in = trail.taken_in(self.clock.elapsed());
-        self.audit.record(self.concealed(taken_in)).await?;
+        self.recorder.record(taken_in).await?;
         if has_left_since(talk, trail.run) {
             return Ok(());
         }

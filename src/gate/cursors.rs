@@ -1,6 +1,10 @@
 //! The gate forwards the cursor of a list only if the server gave it to this session. Otherwise an agent
 //! could send any text as a cursor, at every level.
 
+use crate::gate::context::RequestContext;
+use crate::gate::filter::Filter;
+use crate::gate::filter::Flow;
+use crate::gate::filter::Hook;
 use crate::session::{Exchange, Session, State};
 use crate::wire::{KnownMethod, Message, Side, Value};
 
@@ -15,9 +19,20 @@ pub(super) fn is_paged(method: KnownMethod) -> bool {
     Shape::got_by(method).is_some() || method == KnownMethod::TasksList
 }
 
+/// Rejects cursors that the agent was not given.
+#[derive(Debug)]
+pub(super) struct Cursors;
+
+impl Filter for Cursors {
+    fn on_request<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
+        check(&cx.understood, cx.session)?;
+        Flow::CONTINUE
+    }
+}
+
 /// # Errors
 /// [`Rejection`] when the agent brings one that it was not given for this list.
-pub(super) fn check(understood: &Understood<'_>, session: &Session) -> Result<(), Rejection> {
+fn check(understood: &Understood<'_>, session: &Session) -> Result<(), Rejection> {
     let identified = &understood.identified;
     let (Role::Request { method, .. }, Side::Agent) = (&identified.role, identified.from) else {
         return Ok(());

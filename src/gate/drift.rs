@@ -106,9 +106,7 @@ impl Gate {
             if news == News::Last {
                 warn!("so many definitions have changed that no more of them are told");
             }
-            let told = self
-                .audit
-                .record(self.concealed(drift.record(talk, snapshot, why)));
+            let told = self.recorder.record(drift.record(talk, snapshot, why));
             if let Err(fault) = told.await {
                 self.seen.forget(&drift.key(), drift.print);
                 return Err(fault);

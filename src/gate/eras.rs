@@ -5,6 +5,10 @@
 //! What an agent asks is not believed for others where the answer is a refusal: what it sent may be
 //! why. Then the gate asks itself.
 
+use crate::audit::Finding;
+use crate::clock::Clock;
+use crate::gate::context::RequestContext;
+use crate::gate::filter::Filter;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -43,8 +47,10 @@ const MOST_NAMED: usize = 16;
 const OF_THE_ERA: [i64; 2] = [MISSING_CAPABILITY, HEADER_MISMATCH];
 
 /// What the servers of one gate have said, of whatever conversation.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Known {
+    asked: Eras,
+    clock: Arc<dyn Clock>,
     open: Mutex<Option<Belief>>,
     isolated: Mutex<Option<Belief>>,
 }
@@ -67,6 +73,17 @@ pub(super) enum Says {
     Lacks(Arc<Lack>),
 }
 
+/// Checks that the server speaks the revision of a message.
+#[derive(Debug)]
+pub(super) struct EraFilter(pub(super) Arc<Known>);
+
+impl Filter for EraFilter {
+    fn check(&self, cx: &RequestContext<'_>, _: Option<&Message>) -> Result<Vec<Finding>, Stop> {
+        self.0.within_its_era(&cx.understood, cx.session)?;
+        Ok(Vec::new())
+    }
+}
+
 /// What a request waits for.
 #[derive(Debug)]
 pub(super) enum Awaited {
@@ -84,6 +101,15 @@ pub(super) enum Found {
 }
 
 impl Known {
+    pub(super) fn new(asked: Eras, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            asked,
+            clock,
+            open: Mutex::default(),
+            isolated: Mutex::default(),
+        }
+    }
+
     pub(super) fn of(&self, place: Place) -> MutexGuard<'_, Option<Belief>> {
         let belief = match place {
             Place::Open => &self.open,
@@ -92,13 +118,15 @@ impl Known {
         belief.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn says(&self, place: Place, now: Duration) -> Option<Says> {
+    fn believed(&self, place: Place) -> Option<Says> {
+        let now = self.clock.elapsed();
         let belief = self.of(place);
         let belief = belief.as_ref().filter(|belief| now < belief.until);
         belief.map(|belief| belief.says.clone())
     }
 
-    fn note(&self, place: Place, (says, named): (Says, Vec<String>), now: Duration) {
+    fn note(&self, place: Place, (says, named): (Says, Vec<String>)) {
+        let now = self.clock.elapsed();
         let lasts = match says {
             Says::Takes => BELIEVED,
             Says::Lacks(_) => LACK_BELIEVED,
@@ -137,16 +165,12 @@ impl Known {
     }
 }
 
-impl Gate {
+impl Known {
     /// Whether a judged message may go on, as far as the eras of its two sides go.
     ///
     /// # Errors
     /// [`Stop::Park`] while it is not known; [`Rejection`] if the server needs a session.
-    pub(super) fn within_its_era(
-        &self,
-        understood: &Understood<'_>,
-        session: &Session,
-    ) -> Result<(), Stop> {
+    fn within_its_era(&self, understood: &Understood<'_>, session: &Session) -> Result<(), Stop> {
         let identified = &understood.identified;
         let version = &identified.scene.spoken.version;
         match &identified.role {
@@ -159,7 +183,7 @@ impl Gate {
             }
             Role::Reply(taken) => {
                 if self.concerns(session, taken) && sounds_old(identified.message) {
-                    self.eras.doubt(place_of(session, taken));
+                    self.doubt(place_of(session, taken));
                 }
                 Ok(self.discovered(session, taken, identified.message)?)
             }
@@ -185,9 +209,8 @@ impl Gate {
         method: KnownMethod,
         version: &str,
     ) -> Result<Option<Says>, UpstreamFault> {
-        let may_concern = self.settings.eras == Eras::Asked
-            && method != KnownMethod::Discover
-            && is_stateless(version);
+        let may_concern =
+            self.asked == Eras::Asked && method != KnownMethod::Discover && is_stateless(version);
         if !may_concern {
             return Ok(Some(Says::Takes));
         }
@@ -195,7 +218,7 @@ impl Gate {
         if !matches!(state.lifecycle, Lifecycle::New) || state.bridged.is_some() {
             return Ok(Some(Says::Takes));
         }
-        let known = self.eras.says(state.place, self.clock.elapsed());
+        let known = self.believed(state.place);
         match (&state.probe, known) {
             (_, Some(says)) => Ok(Some(says)),
             (Probe::Failed(why), None) => Err(UpstreamFault::Undiscovered(Arc::clone(why))),
@@ -231,10 +254,10 @@ impl Gate {
         if !self.is_discovery(session, taken) {
             return Ok(());
         }
-        let (place, now) = (place_of(session, taken), self.clock.elapsed());
+        let place = place_of(session, taken);
         match said(message) {
             Says::Takes => {
-                self.eras.note(place, (Says::Takes, named(message)), now);
+                self.note(place, (Says::Takes, named(message)));
                 Ok(())
             }
             Says::Lacks(lack) => self.lacks(place, &taken.exchange.spoken.version, &lack),
@@ -249,7 +272,7 @@ impl Gate {
         fault: UpstreamFault,
     ) -> Rejection {
         if lack_of(&fault).is_some() && self.concerns(session, taken) {
-            self.eras.doubt(place_of(session, taken));
+            self.doubt(place_of(session, taken));
         }
         match lack_of(&fault) {
             Some(lack) if self.is_discovery(session, taken) => {
@@ -264,7 +287,7 @@ impl Gate {
 
     fn lacks(&self, place: Place, version: &str, lack: &Lack) -> Result<(), Rejection> {
         // Of one that is known to speak it, the error is about the request.
-        if self.eras.says(place, self.clock.elapsed()) == Some(Says::Takes) {
+        if self.believed(place) == Some(Says::Takes) {
             return Ok(());
         }
         tracing::info!(
@@ -281,12 +304,14 @@ impl Gate {
 
     /// Whether it is a request of an agent's that belongs to no session.
     fn concerns(&self, session: &Session, taken: &Taken) -> bool {
-        self.settings.eras == Eras::Asked
+        self.asked == Eras::Asked
             && matches!(taken.exchange.origin, Origin::Peer(_))
             && is_stateless(&taken.exchange.spoken.version)
             && session.state().bridged.is_none()
     }
+}
 
+impl Gate {
     /// Asks the server what it speaks, in the revision of the request that waits for the answer.
     pub(super) async fn discover<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>, version: &str) {
         let message = |minted| OwnMessage::discover(minted, version);
@@ -301,7 +326,7 @@ impl Gate {
         trail: &Trail,
     ) -> Result<(), Stop> {
         let taken_in = trail.taken_in(self.clock.elapsed());
-        self.audit.record(taken_in).await?;
+        self.recorder.record(taken_in).await?;
         // It is what a server says that is not spoken to any more.
         if trail.run != talk.session.run() {
             return Ok(());
@@ -342,7 +367,7 @@ impl Gate {
 
     fn settle_era<U, A>(&self, talk: &Talk<U, A>, says: Says, named: Vec<String>) {
         let place = talk.session.place();
-        self.eras.note(place, (says, named), self.clock.elapsed());
+        self.eras.note(place, (says, named));
         talk.session.state().probe = Probe::Idle;
         talk.session.parked_may_go_on();
     }

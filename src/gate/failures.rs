@@ -1,10 +1,16 @@
 //! Errors of tools: those that a model may correct, and those after which a session should not go on.
 
 use crate::audit::ErrorClass;
+use crate::gate::context::RequestContext;
+use crate::gate::filter::Filter;
+use crate::gate::filter::Flow;
+use crate::gate::filter::Hook;
+use crate::gate::filter::Step;
+use crate::gate::ratchet::Ratchet;
 use crate::guard::text::{TextPurpose, sanitize};
-use crate::policy::PolicySnapshot;
 use crate::session::{Session, Target, Whose};
 use crate::wire::{Side, Value};
+use std::sync::Arc;
 
 use super::Gate;
 use super::classified::{Identified, Role};
@@ -56,41 +62,40 @@ fn class(understood: &Understood<'_>) -> Option<ErrorClass> {
     })
 }
 
-impl Gate {
-    /// Classifies what a tool answers. What is fatal ends the session from here on, whatever policy
-    /// makes of the answer: that the tool has failed so is as true if nobody is told.
-    ///
-    /// # Errors
-    /// [`Rejection`] if the store cannot save that the session has ended. The gate then withholds the
-    /// answer, and ends this conversation all the same.
-    pub(super) async fn classify(
-        &self,
-        understood: &Understood<'_>,
-        session: &Session,
-        snapshot: &PolicySnapshot,
-        trail: &mut Trail,
-    ) -> Result<(), Rejection> {
-        let Some(class) = class(understood) else {
-            return Ok(());
+/// Classifies the errors of tools. A fatal one ends the session, whatever policy says of the reply: the
+/// tool has failed, even if the agent does not learn of it.
+#[derive(Debug)]
+pub(super) struct FatalErrors(pub(super) Arc<Ratchet>);
+
+impl Filter for FatalErrors {
+    fn on_request<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
+        let Some(class) = class(&cx.understood) else {
+            return Flow::CONTINUE;
         };
-        trail.is_error(class);
+        cx.trail.is_error(class);
         let ends = class == ErrorClass::Fatal
-            && self.terms(snapshot).guards.on_fatal_tool_error == OnFatal::CloseSession;
-        let Some(tool) = understood.target.name().filter(|_| ends) else {
-            return Ok(());
+            && cx.terms.guards.on_fatal_tool_error == OnFatal::CloseSession;
+        let Some(tool) = cx.understood.target.name().filter(|_| ends) else {
+            return Flow::CONTINUE;
         };
-        match lasts(session) {
+        match lasts(cx.session) {
             Lasts::Itself => {
-                session.state().failed = Some(tool.into());
-                trail.ends_session = Ends::Session;
+                cx.session.state().failed = Some(tool.into());
+                cx.trail.ends_session = Ends::Session;
             }
             // Whoever carries it keeps it, or the next request would begin another one.
-            Lasts::WhileAsked => session.state().failed = Some(tool.into()),
-            Lasts::Nobodys => return Ok(()),
+            Lasts::WhileAsked => cx.session.state().failed = Some(tool.into()),
+            Lasts::Nobodys => return Flow::CONTINUE,
         }
-        Ok(self.ratchet.end(session, tool).await?)
+        let session = cx.session;
+        Flow::wait(async move {
+            self.0.end(session, tool).await?;
+            Ok(Step::Continue)
+        })
     }
+}
 
+impl Gate {
     /// Refuses requests of an agent whose session has ended, and whatever its server begins to say. What
     /// is under way may finish.
     pub(super) fn goes_on(identified: &Identified<'_>, session: &Session) -> Result<(), Rejection> {

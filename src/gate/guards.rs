@@ -1,54 +1,19 @@
 //! What is checked beside policy: what a message holds, and whether it may come now.
 
-use crate::audit::Finding;
 use crate::policy::PolicySnapshot;
 use crate::session::{Session, Turn};
 
 use super::classified::Identified;
 use super::forward::Agent;
 use super::oblige::Obliged;
-use super::permit::Allowed;
 use super::query::Understood;
 use super::record::Trail;
 use super::rejection::Rejection;
 use super::stop::Stop;
 use super::talk::Talk;
-use super::{Gate, asking, leaks, oblige, resources, schemas};
+use super::{Gate, asking, schemas};
 
 impl Gate {
-    /// Checks what a message holds, and tells what is only to be recorded.
-    pub(super) fn guard(
-        &self,
-        understood: &Understood<'_>,
-        allowed: &Allowed,
-        session: &Session,
-        snapshot: &PolicySnapshot,
-    ) -> Result<Vec<Finding>, Rejection> {
-        let (message, from) = (understood.identified.message, understood.identified.from);
-        let guards = &self.terms(snapshot).guards;
-        let secrets = guards.secrets.as_ref();
-        let mut findings = asking::check(understood, &guards.asking)?;
-        findings.extend(resources::check(
-            understood,
-            guards.uris,
-            snapshot.labels(),
-        )?);
-        findings.extend(schemas::check(
-            understood,
-            session,
-            guards,
-            snapshot.labels(),
-        )?);
-        findings.extend(leaks::sent(message, &understood.identified, secrets)?);
-        // As it was written, and as it will be sent.
-        let sent = oblige::respelled(message, &allowed.respelled, self.limits(from))?;
-        if let Some(sent) = sent {
-            findings.extend(schemas::check_call(understood, &sent, session, guards)?);
-            findings.extend(leaks::sent(&sent, &understood.identified, secrets)?);
-        }
-        Ok(findings)
-    }
-
     /// Checks what edits have made of a result: a placeholder is not what every schema allows.
     pub(super) fn still_fits(
         &self,

@@ -7,6 +7,10 @@
 mod left;
 mod travelling;
 
+use crate::gate::context::RequestContext;
+use crate::gate::filter::Filter;
+use crate::gate::filter::Flow;
+use crate::gate::filter::Hook;
 use tracing::{info, warn};
 
 use crate::audit;
@@ -27,6 +31,17 @@ use super::stop::Stop;
 use super::talk::Talk;
 pub(super) use left::leads_nowhere;
 use travelling::until_arrived;
+
+/// Keeps what the open server said from agents that could not go on with it.
+#[derive(Debug)]
+pub(super) struct Isolation;
+
+impl Filter for Isolation {
+    fn on_request<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
+        leads_nowhere(&cx.understood)?;
+        Flow::CONTINUE
+    }
+}
 
 impl Gate {
     /// Moves the session to the isolated server if it is to be there.
@@ -210,7 +225,7 @@ impl Gate {
             "the session has become too sensitive for the open server, and goes on with the isolated one"
         );
         let moved = self.upstream_state(talk, audit::Event::SwitchedToIsolated);
-        if let Err(fault) = self.audit.record(moved).await {
+        if let Err(fault) = self.recorder.record(moved).await {
             // It is no permission: what follows is recorded, or does not happen.
             warn!(
                 "that the session goes on with the isolated server could not be recorded: {fault}"

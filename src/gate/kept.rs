@@ -4,6 +4,10 @@
 //! What is kept has passed everything that the result has: it is without credentials, and cleaned. To
 //! read it is asked of policies as the result was: `receive_result` of what answered with it.
 
+use crate::gate::context::RequestContext;
+use crate::gate::filter::Filter;
+use crate::gate::filter::Flow;
+use crate::gate::filter::Hook;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,16 +24,12 @@ use super::faults::AgentGone;
 use super::forward::{Agent, Upstream};
 use super::leaks::Look;
 use super::own::{AnswerId, OwnMessage, Stateless};
-use super::permit;
-use super::pin;
 use super::query::Followed;
 use super::query::{About, Asks, Doing, Question, Understood};
-use super::ratchet::{self, Judged};
 use super::record::Trail;
 use super::rejection::{INVALID_PARAMS, Rejection};
 use super::resources;
 use super::settings::Excerpts;
-use super::shadow;
 use super::stage::Stage;
 use super::stop::Stop;
 use super::talk::Talk;
@@ -204,15 +204,28 @@ pub(super) fn asked(identified: &Identified<'_>) -> Option<Asked> {
     })
 }
 
+/// Rejects every use of a result that the gate keeps, but to read it.
+#[derive(Debug)]
+pub(super) struct KeptResults;
+
+impl Filter for KeptResults {
+    fn on_request<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
+        if names_ours(&cx.understood) {
+            return Err(not_kept().into());
+        }
+        Flow::CONTINUE
+    }
+}
+
 /// Whether a message is about a resource of the gate's own in any other way: no server has it.
-pub(super) fn names_ours(understood: &Understood<'_>) -> bool {
+fn names_ours(understood: &Understood<'_>) -> bool {
     let from_agent = understood.identified.from == Side::Agent;
     let is_ours = |question: &Question<'_>| matches!(&question.about, About::Resource(resource) if resource.scheme == SCHEME);
     from_agent && understood.questions.iter().any(is_ours)
 }
 
 /// Which of them it is, and why it is gone, is not told.
-pub(super) fn not_kept() -> Rejection {
+fn not_kept() -> Rejection {
     let text = "no such result is kept for this agent, or not any more";
     Rejection::new(Stage::Understand, "result_expired", INVALID_PARAMS, text)
 }
@@ -246,7 +259,7 @@ impl Gate {
             trail.asks(&target, message, self.content_recorder(snapshot));
             return Err(not_kept().into());
         };
-        let mut understood = Understood {
+        let understood = Understood {
             identified,
             questions: whole.questions(
                 Look::under(snapshot, self.terms(snapshot)),
@@ -257,11 +270,6 @@ impl Gate {
             followed: Followed::default(),
         };
         trail.understood(&understood, &talk.session, snapshot, &self.settings);
-        Box::pin(self.follow(&mut understood, &talk.session, snapshot, trail)).await?;
-        let pins = self.pins(&talk.session, snapshot);
-        let at = self.circumstances(&talk.session);
-        pin::pin(&mut understood, snapshot, pins)?;
-        trail.shadowed(shadow::shadow(&understood, snapshot, pins, at));
         // Whoever reads on may do so in another session than that of the call.
         let received = &whole.origin.received;
         let brings = SessionSensitivity {
@@ -269,24 +277,17 @@ impl Gate {
             labels: received.labels.iter().cloned().collect(),
             untrusted: false,
         };
-        let brings = brings
+        let mut cx = self.context(understood, &talk.session, snapshot, trail);
+        cx.brings = brings
             .join(&whole.origin.brings)
             .join(&whole.labels(snapshot));
-        let judge = |understood: &mut Understood<'_>, _: &mut Trail| {
-            let allowed = permit::decide(understood, snapshot, pins, at)?;
-            Ok(Judged {
-                brings: ratchet::obliged(&allowed).join(&brings),
-                allowed,
-                findings: Vec::new(),
-            })
-        };
-        let judged = judge(&mut understood, trail)?;
-        let raising = self.raise_as_judged(&mut understood, &talk.session, judged, trail, judge);
-        let Judged { allowed, .. } = Box::pin(raising).await?;
+        Box::pin(self.local_chain.authorize(&mut cx)).await?;
+        let RequestContext {
+            understood, trail, ..
+        } = cx;
         self.pay(&understood, trail).await?;
-        trail.allowed(&allowed);
         let record = trail.kept(now);
-        self.audit.record(self.concealed(record)).await?;
+        self.recorder.record(record).await?;
         // Where nothing is shortened any more, neither is this.
         let excerpts = self.terms(snapshot).guards.excerpts.as_ref();
         let most = excerpts.map_or(usize::MAX, |it| it.over);

@@ -1,5 +1,8 @@
 //! Credentials in messages: what the agent sends may be refused for them, what it gets is without.
 
+use crate::gate::context::RequestContext;
+use crate::gate::filter::Filter;
+use crate::gate::stop::Stop;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -93,11 +96,30 @@ pub(super) struct Received<'m> {
     pub(super) findings: Vec<Finding>,
 }
 
+/// Looks for credentials in what an agent sends.
+#[derive(Debug)]
+pub(super) struct SecretsGuard;
+
+impl Filter for SecretsGuard {
+    fn check(
+        &self,
+        cx: &RequestContext<'_>,
+        as_sent: Option<&Message>,
+    ) -> Result<Vec<Finding>, Stop> {
+        let (identified, secrets) = (&cx.understood.identified, cx.terms.guards.secrets.as_ref());
+        let mut findings = sent(identified.message, identified, secrets)?;
+        if let Some(as_sent) = as_sent {
+            findings.extend(sent(as_sent, identified, secrets)?);
+        }
+        Ok(findings)
+    }
+}
+
 /// Looks at what the agent sends: the message itself, or what is to be sent of it.
 ///
 /// # Errors
 /// [`Rejection`] where it shows a credential and may not.
-pub(super) fn sent(
+fn sent(
     message: &Message,
     identified: &Identified<'_>,
     secrets: Option<&Secrets>,
@@ -328,13 +350,7 @@ fn named(rules: impl Iterator<Item = RuleId>) -> Vec<String> {
 }
 
 impl Gate {
-    /// A record without the credentials that peers wrote, where those are looked for when it is written.
-    pub(super) fn concealed(&self, record: Record) -> Record {
-        let current = self.policy.current();
-        concealed(record, self.terms(&current).guards.secrets.as_ref())
-    }
-
-    /// The same for what is told.
+    /// A text for a peer, without credentials.
     pub(super) fn without_credentials(&self, text: String) -> String {
         let current = self.policy.current();
         without(text, self.terms(&current).guards.secrets.as_ref())

@@ -1,6 +1,11 @@
 //! Where paths lead on the server's disk. Policies look at no disk, so the gate follows links before it
 //! asks them, and asks about what it found as well: `docs/decisions/0020-paths-and-uris.md`.
 
+use crate::gate::context::RequestContext;
+use crate::gate::filter::Filter;
+use crate::gate::filter::Flow;
+use crate::gate::filter::Hook;
+use crate::gate::filter::Step;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -15,7 +20,6 @@ use crate::policy::{
 use crate::session::Session;
 use crate::wire::Side;
 
-use super::Gate;
 use super::canonical::ARGUMENTS;
 use super::query::{About, Doing, Followed, Question, Understood, resource_facts};
 use super::record::Trail;
@@ -31,56 +35,71 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The most places of one message that are told.
 const MOST_TOLD: usize = 16;
 
-impl Gate {
-    /// Adds to the questions of a message what it asks for behind links.
-    ///
-    /// # Errors
-    /// [`Rejection`] for the URI of a file whose links cannot be followed; with [`Symlinks::Block`]
-    /// for every path that leads elsewhere or cannot be followed.
-    pub(super) async fn follow(
-        &self,
-        understood: &mut Understood<'_>,
-        session: &Session,
-        snapshot: &PolicySnapshot,
-        trail: &mut Trail,
-    ) -> Result<(), Rejection> {
-        let symlinks = &self.terms(snapshot).guards.symlinks;
-        let (Symlinks::Resolve(disk) | Symlinks::Block(disk)) = symlinks else {
-            return Ok(());
-        };
-        let texts = texts(understood, snapshot, symlinks);
-        if texts.is_empty() {
-            return Ok(check_no_links(
-                understood,
-                snapshot,
-                symlinks,
-                &Found::new(),
-            )?);
+/// Follows the links in the paths that a message names.
+#[derive(Debug)]
+pub(super) struct RealPaths;
+
+impl Filter for RealPaths {
+    fn on_request<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
+        let symlinks = &cx.terms.guards.symlinks;
+        if matches!(symlinks, Symlinks::AsWritten) {
+            return Flow::CONTINUE;
         }
-        let roots = paths_of(&snapshot.labels().roots);
-        let counted = session.state().calls;
-        let found = match disk {
-            Disk::Stated(links) => all_places(texts, &roots, &|path| said(links, path)),
-            Disk::Local => {
-                let looking = spawn_blocking(move || all_places(texts, &roots, &on_disk));
-                // What was not looked at leads anywhere.
-                let found = timeout(PATIENCE, looking).await;
-                found.ok().and_then(Result::ok).unwrap_or_default()
-            }
-        };
-        // Others may go on while the disk is looked at. Of a task it is the count of the call that began it.
-        let scene = &mut understood.identified.scene;
-        if scene.calls == counted {
-            scene.calls = session.state().calls;
-        }
-        note(understood, snapshot, symlinks, &found);
-        name_as_roots_do(understood, snapshot, symlinks, &found);
-        trail.found(told(&understood.followed));
-        check_no_links(understood, snapshot, symlinks, &found)?;
-        let behind = behind(understood, snapshot, symlinks, &found)?;
-        understood.questions.extend(behind);
-        Ok(())
+        Flow::wait(async move {
+            let (session, snapshot) = (cx.session, cx.snapshot);
+            follow(&mut cx.understood, session, snapshot, symlinks, cx.trail).await?;
+            Ok(Step::Continue)
+        })
     }
+}
+
+/// Adds to the questions of a message what it asks for behind links.
+///
+/// # Errors
+/// [`Rejection`] for the URI of a file whose links cannot be followed; with [`Symlinks::Block`]
+/// for every path that leads elsewhere or cannot be followed.
+pub(super) async fn follow(
+    understood: &mut Understood<'_>,
+    session: &Session,
+    snapshot: &PolicySnapshot,
+    symlinks: &Symlinks,
+    trail: &mut Trail,
+) -> Result<(), Rejection> {
+    let (Symlinks::Resolve(disk) | Symlinks::Block(disk)) = symlinks else {
+        return Ok(());
+    };
+    let texts = texts(understood, snapshot, symlinks);
+    if texts.is_empty() {
+        return Ok(check_no_links(
+            understood,
+            snapshot,
+            symlinks,
+            &Found::new(),
+        )?);
+    }
+    let roots = paths_of(&snapshot.labels().roots);
+    let counted = session.state().calls;
+    let found = match disk {
+        Disk::Stated(links) => all_places(texts, &roots, &|path| said(links, path)),
+        Disk::Local => {
+            let looking = spawn_blocking(move || all_places(texts, &roots, &on_disk));
+            // What was not looked at leads anywhere.
+            let found = timeout(PATIENCE, looking).await;
+            found.ok().and_then(Result::ok).unwrap_or_default()
+        }
+    };
+    // Others may go on while the disk is looked at. Of a task it is the count of the call that began it.
+    let scene = &mut understood.identified.scene;
+    if scene.calls == counted {
+        scene.calls = session.state().calls;
+    }
+    note(understood, snapshot, symlinks, &found);
+    name_as_roots_do(understood, snapshot, symlinks, &found);
+    trail.found(told(&understood.followed));
+    check_no_links(understood, snapshot, symlinks, &found)?;
+    let behind = behind(understood, snapshot, symlinks, &found)?;
+    understood.questions.extend(behind);
+    Ok(())
 }
 
 /// Whether each path of a request leads where it says.

@@ -3,6 +3,10 @@
 //! A server tells in its acknowledgement what it grants of what was asked (MCP 2026-07-28,
 //! basic/utilities/subscriptions). So what policy refuses is not asked of it, and the rest is.
 
+use crate::gate::context::RequestContext;
+use crate::gate::filter::Filter;
+use crate::gate::filter::Flow;
+use crate::gate::filter::Hook;
 use std::collections::HashSet;
 
 use crate::audit::{Finding, Guard};
@@ -23,12 +27,25 @@ use super::versions;
 /// note in the record, which holds no more.
 const MOST: usize = 64;
 
+/// Takes out of subscriptions what the agent may not hear of.
+#[derive(Debug)]
+pub(super) struct Subscriptions;
+
+impl Filter for Subscriptions {
+    fn on_request<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
+        let (session, snapshot) = (cx.session, cx.snapshot);
+        let removals = unheard(&mut cx.understood, session, snapshot, cx.now, cx.trail)?;
+        cx.plan.removals.extend(removals);
+        Flow::CONTINUE
+    }
+}
+
 /// What a request to listen must not ask for, what its acknowledgement must not say, and which revisions
 /// a server must not name.
 ///
 /// # Errors
 /// As [`granted::unasked`].
-pub(super) fn unheard<'m>(
+fn unheard<'m>(
     understood: &mut Understood<'m>,
     session: &Session,
     snapshot: &PolicySnapshot,

@@ -7,6 +7,7 @@ mod arguments;
 mod arrival;
 mod asking;
 mod assemble;
+mod authorize;
 mod bridged;
 mod broken;
 mod caching;
@@ -14,6 +15,7 @@ mod canonical;
 mod catalogue;
 mod classified;
 mod consent;
+mod context;
 mod cursors;
 mod digest;
 mod drift;
@@ -59,6 +61,7 @@ mod raised;
 mod ratchet;
 mod rates;
 mod record;
+mod recorder;
 mod rejection;
 mod reload;
 mod remember;
@@ -102,7 +105,6 @@ use crate::session::Awaits;
 use crate::wire::{ArrivalForm, Side, Stream};
 
 use arrival::Arrival;
-use assemble::Stores;
 use broken::Broken;
 use consent::Along;
 use eras::Known;
@@ -112,6 +114,7 @@ use kept::Kept;
 use ratchet::Ratchet;
 use rates::Pace;
 use record::Trail;
+use recorder::Recorder;
 use rounds::Rounds;
 use schemas::KnownSchemas;
 use seen::Seen;
@@ -144,11 +147,13 @@ pub use understand::call_facts;
 #[derive(Debug)]
 pub struct Gate {
     policy: Arc<PolicyStore>,
-    audit: Audit,
+    recorder: Recorder,
     clock: Arc<dyn Clock>,
     settings: Settings,
     /// All filters.
     chain: Chain,
+    /// Those that meet a request for what the gate keeps itself.
+    local_chain: Chain,
     rounds: Arc<Rounds>,
     tasks: Arc<Tasks>,
     schemas: KnownSchemas,
@@ -156,12 +161,12 @@ pub struct Gate {
     unlisted: Arc<Unlisted>,
     kept: Kept,
     pace: Pace,
-    ratchet: Ratchet,
-    eras: Known,
+    ratchet: Arc<Ratchet>,
+    eras: Arc<Known>,
     /// Where people are asked, if anybody is.
     desk: Option<Arc<Desk>>,
     /// Questions that agents have taken along.
-    along: Along,
+    along: Arc<Along>,
     broken: Broken,
     memory: Memory,
 }
@@ -175,35 +180,30 @@ impl Gate {
     ) -> Self {
         let kept = Kept::holding(settings.terms.guards.excerpts.as_ref());
         let pace = Pace::new(&clock);
-        let (rounds, tasks) = (Arc::default(), Arc::default());
-        let (seen, unlisted) = (Arc::default(), Arc::default());
-        let stores = Stores {
-            rounds: &rounds,
-            tasks: &tasks,
-            seen: &seen,
-            unlisted: &unlisted,
-        };
-        let chain = assemble::chain(&settings, &stores);
+        let recorder = Recorder::new(audit, Arc::clone(&policy), &settings.terms);
+        let eras = Arc::new(Known::new(settings.eras, Arc::clone(&clock)));
         Self {
-            chain,
+            chain: Chain::default(),
+            local_chain: Chain::default(),
             policy,
-            audit,
+            recorder,
             clock,
             settings,
-            rounds,
-            tasks,
+            rounds: Arc::default(),
+            tasks: Arc::default(),
             schemas: KnownSchemas::default(),
-            seen,
-            unlisted,
+            seen: Arc::default(),
+            unlisted: Arc::default(),
             kept,
             pace,
-            ratchet: Ratchet::default(),
-            eras: Known::default(),
+            ratchet: Arc::default(),
+            eras,
             desk: None,
-            along: Along::default(),
+            along: Arc::default(),
             broken: Broken::default(),
             memory: Memory::default(),
         }
+        .assembled()
     }
 
     /// The same, which judges what there is memory for.

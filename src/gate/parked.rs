@@ -48,7 +48,7 @@ impl Gate {
         }
         let awaited = match awaits {
             Awaits::Model => Ok(None),
-            Awaits::Upstream => self.awaited(&talk.session, trail).map(Some),
+            Awaits::Upstream => self.eras.awaited(&talk.session, trail).map(Some),
         };
         let awaited = match awaited {
             Ok(awaited) => awaited,

@@ -1,5 +1,6 @@
 //! The path itself: from bytes to what leaves.
 
+use crate::gate::context::RequestContext;
 use std::sync::Arc;
 
 use crate::policy::{PolicySnapshot, SessionSensitivity};
@@ -13,7 +14,7 @@ use super::drift::Drift;
 use super::edits::{EditPlan, Removal};
 use super::filter::{Leaving, Permitted, Placement};
 use super::forward::{Agent, Upstream};
-use super::isolate::{has_left_since, leads_nowhere};
+use super::isolate::has_left_since;
 use super::leaks::Look;
 use super::listing::Listing;
 use super::oblige::Wanted;
@@ -28,8 +29,8 @@ use super::shortening::Shortening;
 use super::stop::Stop;
 use super::talk::Talk;
 use super::{
-    Gate, consent, cursors, granted, identify, kept, listening, listing, oblige, permit, pin,
-    ratchet, remember, repeated, route, understand,
+    Gate, consent, granted, identify, kept, listing, oblige, permit, remember, repeated, route,
+    understand,
 };
 
 /// A judged message, with the state that the gate updates when it is sent.
@@ -84,27 +85,22 @@ impl Gate {
             let read = self.read_on(talk, identified, &asked, &snapshot, trail);
             return Box::pin(read).await;
         }
-        let mut understood = understand::understand(
-            identified,
-            &recalled,
-            Look::under(&snapshot, self.terms(&snapshot)),
-        )?;
+        let look = Look::under(&snapshot, terms);
+        let understood = understand::understand(identified, &recalled, look)?;
         trail.understood(&understood, session, &snapshot, &self.settings);
-        self.classify(&understood, session, &snapshot, trail)
-            .await?;
-        pin::pin(&mut understood, &snapshot, pins)?;
-        // Before anybody is asked about it.
-        self.leads_on(&understood, session)?;
-        let contained = ratchet::contained(&mut understood, &snapshot);
-        let unheard = listening::unheard(&mut understood, session, &snapshot, now, trail)?;
-        Box::pin(self.follow(&mut understood, session, &snapshot, trail)).await?;
-        let admitted = self
-            .admit(&mut understood, &snapshot, pins, now, trail)
-            .await;
-        if let Err(Stop::Park) = admitted {
-            self.give_back(&understood, trail);
+        let mut cx = self.context(understood, session, &snapshot, trail);
+        let authorized = self.chain.authorize(&mut cx).await;
+        if let Err(Stop::Park) = authorized {
+            self.give_back(&cx.understood, cx.trail);
         }
-        let allowed = admitted?;
+        let allowed = authorized?;
+        let RequestContext {
+            understood,
+            plan,
+            brings: contained,
+            trail,
+            ..
+        } = cx;
         self.stays(talk, begun, &understood, trail)?;
         let repeated = trail.carrier.repeated.as_ref();
         repeated::check(&understood, session, repeated, frame, self.limits(from))?;
@@ -120,7 +116,7 @@ impl Gate {
             page,
             drifts,
         } = listing::listing(&understood, &snapshot, pins, now, reading).await?;
-        removals.extend(standing.unasked.into_iter().chain(unheard));
+        removals.extend(standing.unasked.into_iter().chain(plan.removals));
         let permitted = Permitted {
             understood: &understood,
             session,
@@ -181,15 +177,6 @@ impl Gate {
         })
     }
 
-    /// Whether an agent can go on with a reply that is not the end of its request, and whether what it goes
-    /// on with was given to it.
-    fn leads_on(&self, understood: &Understood<'_>, session: &Session) -> Result<(), Stop> {
-        leads_nowhere(understood)?;
-        cursors::check(understood, session)?;
-        let (over_http, at) = (self.settings.over_http, self.clock.elapsed());
-        Ok(self.tasks.are_apart(understood, session, over_http, at)?)
-    }
-
     /// Records a message that may leave, and sends it. If it does not leave, its ids are free again.
     async fn leave<U: Upstream, A: Agent>(
         &self,
@@ -239,7 +226,7 @@ impl Gate {
             Box::pin(self.tell_of(talk, snapshot, drifts)).await?;
         }
         let record = trail.passed(permit.to(), self.clock.elapsed());
-        self.audit.record(self.concealed(record)).await?;
+        self.recorder.record(record).await?;
         trail.departed();
         let ended = route.end(&mut session.state());
         let was_answered = ended.as_ref().is_some_and(|taken| taken.has_replied);

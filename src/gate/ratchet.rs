@@ -7,9 +7,15 @@
 //! and there is nothing to be repeated until it comes out even. What was raised stays, also if the
 //! request fails later, for nobody can tell how far it got.
 
+use crate::gate::context::RequestContext;
+use crate::gate::filter::Chain;
+use crate::gate::filter::Filter;
+use crate::gate::filter::Flow;
+use crate::gate::filter::Hook;
+use crate::gate::filter::Step;
 use std::sync::Arc;
 
-use crate::audit::{self, Finding};
+use crate::audit::{self};
 use crate::policy::{MAX_LEVEL, Obligation, PolicySnapshot, SessionSensitivity};
 use crate::session::{
     Budget, Calls, Counted, InMemory, Kept, Places, Raised, Room, Session, SessionStore,
@@ -20,16 +26,14 @@ use crate::wire::{KnownMethod, Side};
 use super::Gate;
 use super::classified::Role;
 use super::isolate;
-use super::kept;
 use super::leaks;
 use super::permit;
 use super::permit::Allowed;
-use super::pin::Pins;
 use super::query::{Circumstances, Doing, Understood};
 use super::record::Trail;
 use super::rejection::Rejection;
+use super::resources;
 use super::stop::Stop;
-use super::{resources, schemas, shadow};
 
 /// What is known of what sessions have read.
 #[derive(Debug)]
@@ -171,6 +175,119 @@ fn both(own: &Arc<SessionSensitivity>, outside: &SessionSensitivity) -> Arc<Sess
     Raised::joining(own, outside).after
 }
 
+/// Judges requests by what their session has read, and raises that by what they will read.
+#[derive(Debug)]
+pub(super) struct Sensitivity(pub(super) Arc<Ratchet>);
+
+impl Filter for Sensitivity {
+    fn on_request<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
+        let held = Arc::clone(&cx.understood.identified.scene.held);
+        cx.trail.raised(&held, &held);
+        Flow::CONTINUE
+    }
+
+    /// A request whose session has no place in the store is denied for that alone, if it would pass by what
+    /// the session is known to have read.
+    fn on_denied<'f>(
+        &'f self,
+        cx: &'f mut RequestContext<'_>,
+        denied: &'f Stop,
+        _: &'f Chain,
+    ) -> Hook<'f> {
+        let scene = &mut cx.understood.identified.scene;
+        let is_denial = denied
+            .rejection()
+            .and_then(Rejection::open_denial)
+            .is_some();
+        if scene.kept.room == Room::Left || !is_denial {
+            return Flow::CONTINUE;
+        }
+        let own = Arc::clone(&cx.session.state().held);
+        let counted = std::mem::replace(&mut scene.held, own);
+        let known = permit::decide(&cx.understood, cx.snapshot, cx.pins, cx.now);
+        cx.understood.identified.scene.held = counted;
+        match known {
+            Ok(_) => Err(Rejection::no_room().into()),
+            Err(_) => Flow::CONTINUE,
+        }
+    }
+
+    fn on_allowed<'f>(&'f self, cx: &'f mut RequestContext<'_>, allowed: &'f Allowed) -> Hook<'f> {
+        if cx.understood.identified.from == Side::Upstream {
+            return Flow::CONTINUE;
+        }
+        let brings = brings(&cx.understood, cx.snapshot, cx.now)
+            .join(&obliged(allowed))
+            .join(&cx.brings);
+        // Judged otherwise, it may be obliged to raise more than was raised for it.
+        let raised = &cx.trail.raising;
+        if raised.as_ref().is_some_and(|it| it.after.covers(&brings)) {
+            return Flow::CONTINUE;
+        }
+        match &cx.session.whose {
+            Whose::Own => {
+                let raised = raise_own(cx.session, &brings);
+                let calls = cx.session.state().calls;
+                Ok(Flow::Now(commit(cx, brings, raised, calls)))
+            }
+            Whose::OwnAnd(_) | Whose::Common(_) | Whose::Unnamed => Flow::wait(async move {
+                let counted = cx.session.state().calls;
+                let raised = self.0.raise(cx.session, &brings).await;
+                Ok(commit(
+                    cx,
+                    brings,
+                    raised.map_err(Rejection::from)?,
+                    counted,
+                ))
+            }),
+        }
+    }
+}
+
+/// Whether a request was judged by what its session had read before it, and by the calls made before it.
+///
+/// INVARIANT: nothing is awaited from here to `route`, which counts calls.
+fn commit(
+    cx: &mut RequestContext<'_>,
+    brings: SessionSensitivity,
+    Raised { before, after }: Raised,
+    counted: i64,
+) -> Step {
+    let scene = &mut cx.understood.identified.scene;
+    let expected = cx.trail.raising.take().map(|it| it.after);
+    let expected = expected.unwrap_or_else(|| Arc::clone(&scene.held));
+    cx.trail.raised(&before, &after);
+    isolate::found(cx.session, after.level);
+    cx.trail.brings = Arc::new(brings);
+    // Where the store took its time, another call may have been counted.
+    let calls = cx.session.state().calls;
+    let is_overtaken = *before != *expected;
+    if !is_overtaken && calls == counted {
+        return Step::Continue;
+    }
+    if is_overtaken {
+        scene.held = before;
+    }
+    // Of a task it is the count of the call that began it.
+    if scene.calls == counted {
+        scene.calls = calls;
+    }
+    cx.trail.raising = Some(Raising { after });
+    Step::Rejudge
+}
+
+/// Adds to the facts of a server's message what it holds of places that the host has labelled.
+#[derive(Debug)]
+pub(super) struct ContainedPlaces;
+
+impl Filter for ContainedPlaces {
+    fn on_request<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
+        let contained = contained(&mut cx.understood, cx.snapshot);
+        cx.brings = std::mem::take(&mut cx.brings).join(&contained);
+        Flow::CONTINUE
+    }
+}
+
 impl Gate {
     /// With what sessions have read kept here, beyond each of them.
     #[must_use]
@@ -178,8 +295,8 @@ impl Gate {
         if let Some(tokens) = store.tokens() {
             self.pace.share(tokens);
         }
-        self.ratchet = Ratchet::keeping(store);
-        self
+        self.ratchet = Arc::new(Ratchet::keeping(store));
+        self.assembled()
     }
 
     /// How many sessions are kept beyond their conversations, where there is an end to them.
@@ -197,96 +314,6 @@ impl Gate {
         by: &SessionSensitivity,
     ) -> Result<(), StoreFault> {
         self.ratchet.raise(session, by).await.map(|_| ())
-    }
-
-    /// Asks policies and guards about a message, and raises what its session has read by what it
-    /// will read.
-    pub(super) async fn admit(
-        &self,
-        understood: &mut Understood<'_>,
-        snapshot: &Arc<PolicySnapshot>,
-        pins: Pins<'_>,
-        now: Circumstances,
-        trail: &mut Trail,
-    ) -> Result<Allowed, Stop> {
-        let session = pins.session;
-        if kept::names_ours(understood) {
-            return Err(kept::not_kept().into());
-        }
-        if self.brings_consent(understood, trail) {
-            let counted = session.state().calls;
-            Box::pin(self.consented(session, understood, snapshot, trail)).await?;
-            // An answer is recorded first, and others may go on meanwhile. Of a task it is the count of
-            // the call that began it.
-            let scene = &mut understood.identified.scene;
-            if scene.calls == counted {
-                scene.calls = session.state().calls;
-            }
-        }
-        trail.shadowed(shadow::shadow(understood, snapshot, pins, now));
-        let held = Arc::clone(&understood.identified.scene.held);
-        trail.raised(&held, &held);
-        let judged = Judged::of(self, understood, snapshot, pins, now, trail);
-        // What is refused needs no server, and nobody is asked about what goes nowhere.
-        if matches!(judged, Ok(_) | Err(Stop::Ask(_))) {
-            self.within_its_era(understood, session)?;
-        }
-        let mut judged =
-            judged.map_err(|stop| for_want_of_room(stop, understood, snapshot, pins, now))?;
-        if understood.identified.from == Side::Agent {
-            let again = |understood: &mut Understood<'_>, trail: &mut Trail| {
-                Judged::of(self, understood, snapshot, pins, now, trail)
-            };
-            let raising = self.raise_as_judged(understood, session, judged, trail, again);
-            judged = raising.await?;
-        }
-        trail.allowed(&judged.allowed);
-        trail.found(judged.findings);
-        trail.offered = schemas::offered(&understood.target, session, &self.terms(snapshot).guards);
-        Ok(judged.allowed)
-    }
-
-    /// Raises what the session has read by what a request of its agent's brings. One that was overtaken is
-    /// judged again by what was read before it, and raises by what that obliges to.
-    pub(super) async fn raise_as_judged<'m>(
-        &self,
-        understood: &mut Understood<'m>,
-        session: &Session,
-        mut judged: Judged,
-        trail: &mut Trail,
-        mut again: impl FnMut(&mut Understood<'m>, &mut Trail) -> Result<Judged, Stop>,
-    ) -> Result<Judged, Stop> {
-        let mut expected = Arc::clone(&understood.identified.scene.held);
-        for _ in 0..MOST_JUDGED {
-            let counted = session.state().calls;
-            let raised = self.ratchet.raise(session, &judged.brings).await;
-            let Raised { before, after } = raised.map_err(Rejection::from)?;
-            trail.raised(&before, &after);
-            isolate::found(session, after.level);
-            trail.brings = Arc::new(judged.brings.clone());
-            // INVARIANT: nothing is awaited from here to `route`, which counts calls. Where the
-            // store took its time, another call may have been counted.
-            let calls = session.state().calls;
-            let is_overtaken = *before != *expected;
-            if !is_overtaken && calls == counted {
-                return Ok(judged);
-            }
-            let scene = &mut understood.identified.scene;
-            if is_overtaken {
-                scene.held = before;
-            }
-            // Of a task it is the count of the call that began it.
-            if scene.calls == counted {
-                scene.calls = calls;
-            }
-            judged = again(understood, trail)?;
-            // Judged otherwise, it may be obliged to raise more than was raised for it.
-            if after.covers(&judged.brings) {
-                return Ok(judged);
-            }
-            expected = after;
-        }
-        Err(Rejection::from(StoreFault::new("it rises again and again")).into())
     }
 
     /// Raises what the session of whoever gets a message has read by what was found in it.
@@ -308,59 +335,10 @@ impl Gate {
     }
 }
 
-/// Why a request is denied whose session has no place among those that are kept: for that alone, if it would
-/// pass by what it is known to have read.
-fn for_want_of_room(
-    stop: Stop,
-    understood: &mut Understood<'_>,
-    snapshot: &Arc<PolicySnapshot>,
-    pins: Pins<'_>,
-    now: Circumstances,
-) -> Stop {
-    let scene = &mut understood.identified.scene;
-    if scene.kept.room == Room::Left || stop.rejection().and_then(Rejection::open_denial).is_none()
-    {
-        return stop;
-    }
-    let own = Arc::clone(&pins.session.state().held);
-    let counted = std::mem::replace(&mut scene.held, own);
-    let known = permit::decide(understood, snapshot, pins, now);
-    understood.identified.scene.held = counted;
-    match known {
-        Ok(_) => Rejection::no_room().into(),
-        Err(_) => stop,
-    }
-}
-
-/// How often a request is judged again, at most, because it is overtaken.
-const MOST_JUDGED: usize = 4;
-
-/// What policies and guards say of a message.
-pub(super) struct Judged {
-    pub(super) allowed: Allowed,
-    pub(super) findings: Vec<Finding>,
-    pub(super) brings: SessionSensitivity,
-}
-
-impl Judged {
-    fn of(
-        gate: &Gate,
-        understood: &mut Understood<'_>,
-        snapshot: &Arc<PolicySnapshot>,
-        pins: Pins<'_>,
-        now: Circumstances,
-        trail: &mut Trail,
-    ) -> Result<Self, Stop> {
-        let decided = permit::decide(understood, snapshot, pins, now);
-        let allowed = gate.lifted(decided, understood, snapshot, pins, now, trail)?;
-        let findings = gate.guard(understood, &allowed, pins.session, snapshot)?;
-        let brings = brings(understood, snapshot, now).join(&obliged(&allowed));
-        Ok(Self {
-            allowed,
-            findings,
-            brings,
-        })
-    }
+/// What was raised for a request that is judged again.
+#[derive(Debug)]
+pub(super) struct Raising {
+    after: Arc<SessionSensitivity>,
 }
 
 /// What the policies that permit a message oblige to.

@@ -88,6 +88,8 @@ pub(super) struct Trail {
     pub(super) brings: Arc<SessionSensitivity>,
     /// What its session has read from it on, if it was judged by that.
     pub(super) held: Option<Arc<SessionSensitivity>>,
+    /// What was raised for it, if it is judged again.
+    pub(super) raising: Option<ratchet::Raising>,
     /// What it brings of a person's consent.
     pub(super) brought: Brought,
     /// What it has spent to begin.
@@ -150,6 +152,7 @@ impl Trail {
             ends_session: Ends::Nothing,
             brings: Arc::default(),
             held: None,
+            raising: None,
             brought: Brought::Nothing,
             begun_with: None,
             agreed: None,

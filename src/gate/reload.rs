@@ -120,14 +120,14 @@ impl Gate {
                 .decision(audit::Decision::Block, STAGE)
                 .revision(snapshot.revision().as_str())
                 .reason(reason);
-            self.audit.record(record).await?;
+            self.recorder.record(record).await?;
         }
         if let Some(reason) = published.reason(&old, &snapshot, terms.as_deref()) {
             let record = of_policies(upstream, audit::Event::Published)
                 .decision(audit::Decision::Allow, STAGE)
                 .revision(snapshot.revision().as_str())
                 .reason(reason);
-            self.audit.record(record).await?;
+            self.recorder.record(record).await?;
         }
         self.kept
             .hold(self.terms(&snapshot).guards.excerpts.as_ref());
@@ -202,7 +202,7 @@ impl Gate {
             .decision(audit::Decision::Block, STAGE)
             .revision(&*self.revision())
             .reason(reason);
-        self.audit.record(record).await
+        self.recorder.record(record).await
     }
 }
 

@@ -3,6 +3,10 @@
 //! Policies are asked about both, so that no other spelling of a resource gets round what they say of it.
 //! Why both: `docs/decisions/0020-paths-and-uris.md`.
 
+use crate::gate::context::RequestContext;
+use crate::gate::filter::Filter;
+use crate::gate::stop::Stop;
+use crate::wire::Message;
 use std::borrow::Cow;
 
 use crate::audit::{Finding, Guard};
@@ -251,11 +255,22 @@ fn mention<'m>(value: Value<'m>, found: &mut Vec<Cow<'m, str>>) {
     }
 }
 
+/// Checks that servers read the URIs of a request as the gate does.
+#[derive(Debug)]
+pub(super) struct UriGuard;
+
+impl Filter for UriGuard {
+    fn check(&self, cx: &RequestContext<'_>, _: Option<&Message>) -> Result<Vec<Finding>, Stop> {
+        let (level, labels) = (cx.terms.guards.uris, cx.snapshot.labels());
+        Ok(check(&cx.understood, level, labels)?)
+    }
+}
+
 /// Whether what a message asks for by URI is one resource for all who read it.
 ///
 /// # Errors
 /// [`Rejection`] where it is not, and has to be.
-pub(super) fn check(
+fn check(
     understood: &Understood<'_>,
     level: Level,
     labels: &Labels,

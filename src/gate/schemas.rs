@@ -1,5 +1,11 @@
 //! Whether arguments, and structured results, are what the tool's definition says.
 
+use crate::gate::context::RequestContext;
+use crate::gate::filter::Filter;
+use crate::gate::filter::Flow;
+use crate::gate::filter::Hook;
+use crate::gate::permit::Allowed;
+use crate::gate::stop::Stop;
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -115,12 +121,32 @@ impl Known {
     }
 }
 
+/// Checks calls and their results against the schemas of the tool.
+#[derive(Debug)]
+pub(super) struct SchemaGuard;
+
+impl Filter for SchemaGuard {
+    fn check(&self, cx: &RequestContext<'_>, sent: Option<&Message>) -> Result<Vec<Finding>, Stop> {
+        let (understood, session, guards) = (&cx.understood, cx.session, &cx.terms.guards);
+        let mut findings = check(understood, session, guards, cx.snapshot.labels())?;
+        if let Some(sent) = sent {
+            findings.extend(check_call(understood, sent, session, guards)?);
+        }
+        Ok(findings)
+    }
+
+    fn on_allowed<'f>(&'f self, cx: &'f mut RequestContext<'_>, _: &'f Allowed) -> Hook<'f> {
+        cx.trail.offered = offered(&cx.understood.target, cx.session, &cx.terms.guards);
+        Flow::CONTINUE
+    }
+}
+
 /// Checks what a message says of a tool against the tool's definition, and tells what is only to be
 /// recorded.
 ///
 /// # Errors
 /// When it does not fit, or that cannot be told, and the guard is strict.
-pub(super) fn check(
+fn check(
     understood: &Understood<'_>,
     session: &Session,
     guards: &Guards,
@@ -161,7 +187,7 @@ fn check_names(
 }
 
 /// The same for a call, by the message that holds its arguments.
-pub(super) fn check_call(
+fn check_call(
     understood: &Understood<'_>,
     message: &Message,
     session: &Session,
@@ -274,7 +300,7 @@ pub(super) fn check_edited(
 
 /// The definition by which the result of a request is to be checked: that which the tool had when it
 /// was called, whatever the server says of it before it answers.
-pub(super) fn offered(target: &Target, session: &Session, guards: &Guards) -> Option<Offered> {
+fn offered(target: &Target, session: &Session, guards: &Guards) -> Option<Offered> {
     // What is shortened has to fit all the same.
     let is_needed = guards.results != Level::Off || guards.excerpts.is_some();
     match target {

@@ -1,12 +1,28 @@
 //! What a candidate for the next policies would have decided. Nothing here changes a decision.
 
 use crate::audit::{self, Shadow};
+use crate::gate::context::RequestContext;
+use crate::gate::filter::Filter;
+use crate::gate::filter::Flow;
+use crate::gate::filter::Hook;
 use crate::policy::{Decision, DenialCause, PolicySnapshot, Prompt, Resource, Tool};
 
 use super::permit::listed;
 use super::pin::Pins;
 use super::query::{Circumstances, Understood};
 use super::record::named_once;
+
+/// Records what the candidate policies decide, if there are any.
+#[derive(Debug)]
+pub(super) struct Shadowing;
+
+impl Filter for Shadowing {
+    fn on_request<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
+        let decided = shadow(&cx.understood, cx.snapshot, cx.pins, cx.now);
+        cx.trail.shadowed(decided);
+        Flow::CONTINUE
+    }
+}
 
 /// Asks the candidate of a snapshot, if it has one, what the snapshot itself is asked: the first
 /// denial counts, and without one all that permits.

@@ -65,7 +65,7 @@ impl Gate {
     ) -> Result<(), Stop> {
         let agreed = agreed(message, opening)?;
         let taken_in = trail.taken_in(self.clock.elapsed());
-        self.audit.record(self.concealed(taken_in)).await?;
+        self.recorder.record(taken_in).await?;
         let version = match agreed {
             Agreed::To(version) => version,
             Agreed::Not(how) => {

@@ -297,7 +297,7 @@ impl Gate {
             }
             return Ok(());
         }
-        let refusal = self.without_message(&talk.session, &taken, fault);
+        let refusal = self.eras.without_message(&talk.session, &taken, fault);
         self.give_up(talk, Side::Agent, &taken, refusal).await
     }
 
@@ -397,7 +397,7 @@ impl Gate {
     /// # Errors
     /// [`AuditFault`] when it cannot be recorded: then the session must not begin.
     pub async fn session_started<U, A>(&self, talk: &Talk<U, A>) -> Result<(), AuditFault> {
-        self.audit
+        self.recorder
             .record(self.about(talk, Kind::SessionStart))
             .await
     }
@@ -408,7 +408,9 @@ impl Gate {
     /// [`AuditFault`] when it cannot be recorded.
     pub async fn session_ended<U, A>(&self, talk: &Talk<U, A>) -> Result<(), AuditFault> {
         self.tasks.forget(&talk.session);
-        self.audit.record(self.about(talk, Kind::SessionEnd)).await
+        self.recorder
+            .record(self.about(talk, Kind::SessionEnd))
+            .await
     }
 
     /// The record of something that happened to the upstream.
@@ -475,7 +477,7 @@ impl Gate {
         let record = Record::new(kind)
             .within(&talk.scope())
             .revision(&*self.revision());
-        self.concealed(record)
+        self.recorder.concealed(record)
     }
 
     /// The revision of the policy that judges new messages.

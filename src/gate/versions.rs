@@ -35,7 +35,7 @@ impl Gate {
         // Like any request of that era, whatever it asks for.
         let method = KnownMethod::ToolsList;
         let session = &talk.session;
-        let supported = match self.says(session, method, FIRST_STATELESS) {
+        let supported = match self.eras.says(session, method, FIRST_STATELESS) {
             Ok(None) if trail.asker().is_some() && talk.upstream.is_started() => {
                 trail.method = Some(method);
                 trail.version = Some(FIRST_STATELESS.into());

@@ -113,7 +113,7 @@ impl Gate {
     }
 
     async fn end_question(&self, record: audit::Record) {
-        if let Err(fault) = self.audit.record(self.concealed(record)).await {
+        if let Err(fault) = self.recorder.record(record).await {
             error!("the end of a question could not be recorded: {fault}");
         }
     }

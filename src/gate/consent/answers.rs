@@ -1,5 +1,6 @@
 //! What comes of a question.
 
+use crate::gate::consent::ConsentFilter;
 use std::sync::Arc;
 
 use tracing::error;
@@ -157,47 +158,13 @@ impl Gate {
         trail: &Trail,
     ) -> Result<(), Stop> {
         let taken_in = trail.taken_in(self.clock.elapsed());
-        self.audit.record(self.concealed(taken_in)).await?;
+        self.recorder.record(taken_in).await?;
         let principal = talk.session.state().agent.id.clone();
         if let (Some(desk), Some(ticket)) = (&self.desk, TicketId::parse(ticket)) {
             // One that comes too late changes nothing, and is nobody's fault.
             let _ = desk.answer(&ticket, said(message.result()), By::agent_ui(principal));
         }
         Ok(())
-    }
-
-    /// What an agent without a session brings back.
-    pub(super) async fn brought_back(
-        &self,
-        understood: &Understood<'_>,
-        binding: &Binding,
-        state: &str,
-        trail: &mut Trail,
-    ) -> Result<Brought, Stop> {
-        let opened = self.desk.as_ref().zip(
-            self.desk
-                .as_ref()
-                .and_then(|desk| desk.open(state, binding)),
-        );
-        let Some((desk, ticket)) = opened else {
-            return Err(Rejection::foreign_state().into());
-        };
-        if let Some(receipt) = desk.kept(&ticket) {
-            return Ok(Brought::Receipt(receipt));
-        }
-        if !self.along.has_come_back(&ticket) {
-            return Ok(Brought::Refused(Unconsented::settled(desk, &ticket)));
-        }
-        let params = understood.identified.message.params();
-        let answer = params.and_then(|params| params.at(&["inputResponses", KEY]));
-        let by = By::agent_ui(&*binding.principal);
-        // If somebody was faster, that counts.
-        let _ = desk.answer(&ticket, said(answer), by);
-        let outcome = desk.take(&ticket).unwrap_or(Outcome::TimedOut);
-        let record = trail.outcome_of_consent(ticket.as_str(), &outcome);
-        trail.was_asked_about(ticket.as_str(), &outcome);
-        self.audit.record(self.concealed(record)).await?;
-        Ok(Brought::of(outcome))
     }
 
     fn next_answered<U, A>(&self, talk: &Talk<U, A>, pick: Pick) -> Option<(Asked, End)> {
@@ -333,8 +300,8 @@ impl Gate {
         };
         let record = trail.outcome_of_consent(&ticket, &outcome);
         trail.was_asked_about(&ticket, &outcome);
-        let record = self.concealed(about(&denial, record));
-        if let Err(fault) = self.audit.record(record).await {
+        let record = about(&denial, record);
+        if let Err(fault) = self.recorder.record(record).await {
             return match reply {
                 Some(reply) => self.give_up_reply(talk, reply, fault.into()).await,
                 None => self.refuse(talk, &trail, fault.into()).await,
@@ -388,8 +355,8 @@ impl Gate {
             Some(outcome) => trail.was_asked_about(ticket, outcome),
             None => trail.is_not_asked_about(ticket),
         }
-        let record = self.concealed(about(denial, record));
-        if let Err(fault) = self.audit.record(record).await {
+        let record = about(denial, record);
+        if let Err(fault) = self.recorder.record(record).await {
             error!("the end of a question could not be recorded: {fault}");
         }
     }
@@ -414,6 +381,38 @@ impl Gate {
         }
         let cancel = OwnMessage::cancel(minted, "the question is settled");
         self.tell(talk, Side::Agent, asked.shown_on, cancel).await
+    }
+}
+
+impl ConsentFilter {
+    /// What an agent without a session brings back.
+    pub(super) async fn brought_back(
+        &self,
+        understood: &Understood<'_>,
+        binding: &Binding,
+        state: &str,
+        trail: &mut Trail,
+    ) -> Result<Brought, Stop> {
+        let desk = &self.desk;
+        let Some(ticket) = desk.open(state, binding) else {
+            return Err(Rejection::foreign_state().into());
+        };
+        if let Some(receipt) = desk.kept(&ticket) {
+            return Ok(Brought::Receipt(receipt));
+        }
+        if !self.along.has_come_back(&ticket) {
+            return Ok(Brought::Refused(Unconsented::settled(desk, &ticket)));
+        }
+        let params = understood.identified.message.params();
+        let answer = params.and_then(|params| params.at(&["inputResponses", KEY]));
+        let by = By::agent_ui(&*binding.principal);
+        // If somebody was faster, that counts.
+        let _ = desk.answer(&ticket, said(answer), by);
+        let outcome = desk.take(&ticket).unwrap_or(Outcome::TimedOut);
+        let record = trail.outcome_of_consent(ticket.as_str(), &outcome);
+        trail.was_asked_about(ticket.as_str(), &outcome);
+        self.recorder.record(record).await?;
+        Ok(Brought::of(outcome))
     }
 }
 

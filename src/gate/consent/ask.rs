@@ -151,7 +151,7 @@ impl Gate {
             return self.refuse(talk, trail, refusal).await;
         }
         let record = trail.consent(Event::ConsentRequested, &ticket, &denial, &snapshot);
-        let recorded = self.audit.record(self.concealed(record)).await;
+        let recorded = self.recorder.record(record).await;
         let put = Put {
             ticket,
             binding,

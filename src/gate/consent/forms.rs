@@ -126,7 +126,7 @@ impl Gate {
         let why = Unconsented::Asked;
         let refusal = why.rejection(denial);
         let record = trail.refused(&refusal, self.clock.elapsed());
-        if let Err(fault) = self.audit.record(self.concealed(record)).await {
+        if let Err(fault) = self.recorder.record(record).await {
             return self.refuse(talk, trail, fault.into()).await;
         }
         let asker = match &trail.answer_to {

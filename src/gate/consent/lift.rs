@@ -1,6 +1,18 @@
 //! Whether consent lifts what forbids a request.
 
+use crate::audit::Redactor;
+use crate::gate::consent::Along;
+use crate::gate::context::RequestContext;
+use crate::gate::filter::Chain;
+use crate::gate::filter::Filter;
+use crate::gate::filter::Flow;
+use crate::gate::filter::Hook;
+use crate::gate::filter::Step;
+use crate::gate::recorder::Recorder;
+use crate::gate::rounds::Rounds;
+use crate::wire::Message;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::audit::{Finding, Guard};
 use crate::consent::{Binding, Desk, Holds, Outcome, Receipt};
@@ -10,14 +22,12 @@ use crate::session::{Agreed, Established, Offer, Session, Target};
 use crate::wire::{KnownMethod, Side, Stream};
 
 use super::super::classified::{Role, Scene};
-use super::super::permit::Allowed;
-use super::super::pin::Pins;
-use super::super::query::{Circumstances, Understood};
+use super::super::query::Understood;
 use super::super::record::Trail;
 use super::super::rejection::Rejection;
 use super::super::rounds::{AtTheGate, Standing};
 use super::super::stop::Stop;
-use super::super::{Gate, permit, route};
+use super::super::{Gate, route};
 use super::bound::{self, asks, binding, ours};
 use super::kept::put_by_for;
 use super::vain;
@@ -76,7 +86,7 @@ impl Gate {
     #[must_use]
     pub fn asking(mut self, desk: Arc<Desk>) -> Self {
         self.desk = Some(desk);
-        self
+        self.assembled()
     }
 
     /// Where people are asked, if anybody is.
@@ -92,17 +102,6 @@ impl Gate {
         }
     }
 
-    /// Whether there is anything to be done before it is judged.
-    pub(in crate::gate) fn brings_consent(
-        &self,
-        understood: &Understood<'_>,
-        trail: &Trail,
-    ) -> bool {
-        self.desk.is_some()
-            && (!matches!(trail.brought, Brought::Nothing)
-                || asks(understood).is_some() && bound::goes_on(understood))
-    }
-
     /// Where a request stands. What answers the gate is no business of the server's.
     pub(in crate::gate) fn standing<'m>(
         &self,
@@ -115,20 +114,84 @@ impl Gate {
         self.rounds
             .standing(understood, at_the_gate, self.clock.elapsed())
     }
+}
 
+/// Has people asked about messages that policy denies until they agree.
+#[derive(Debug)]
+pub(in crate::gate) struct ConsentFilter {
+    pub(in crate::gate) desk: Arc<Desk>,
+    pub(in crate::gate) along: Arc<Along>,
+    pub(in crate::gate) rounds: Arc<Rounds>,
+    pub(in crate::gate) recorder: Recorder,
+    pub(in crate::gate) secrets: Redactor,
+}
+
+impl Filter for ConsentFilter {
+    fn on_request<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
+        if !brings_consent(&cx.understood, cx.trail) {
+            return Flow::CONTINUE;
+        }
+        Flow::wait(async move {
+            let counted = cx.session.state().calls;
+            self.consented(cx).await?;
+            // An answer is recorded first, and others may go on meanwhile. Of a task it is the count of
+            // the call that began it.
+            let scene = &mut cx.understood.identified.scene;
+            if scene.calls == counted {
+                scene.calls = cx.session.state().calls;
+            }
+            Ok(Step::Continue)
+        })
+    }
+
+    /// What a person said no to does not pass, whatever policies have become meanwhile.
+    fn check(&self, cx: &RequestContext<'_>, _: Option<&Message>) -> Result<Vec<Finding>, Stop> {
+        match &cx.trail.brought {
+            Brought::Refused(why) => {
+                let denial = Denial {
+                    cause: DenialCause::Forbidden,
+                    reasons: Vec::new(),
+                };
+                Err(why.clone().rejection(denial).into())
+            }
+            Brought::Nothing | Brought::Receipt(_) | Brought::Fits(_) | Brought::Spent => {
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    fn on_denied<'f>(
+        &'f self,
+        cx: &'f mut RequestContext<'_>,
+        denied: &'f Stop,
+        chain: &'f Chain,
+    ) -> Hook<'f> {
+        let denial = denied.rejection().and_then(Rejection::open_denial);
+        match denial {
+            Some(denial) if denial.remedy() == Some(OnDeny::AskConsent) => {
+                self.lift(cx, denial, chain).map(Flow::Now)
+            }
+            Some(_) | None => Flow::CONTINUE,
+        }
+    }
+}
+
+/// Whether there is anything to be done before it is judged.
+fn brings_consent(understood: &Understood<'_>, trail: &Trail) -> bool {
+    !matches!(trail.brought, Brought::Nothing)
+        || asks(understood).is_some() && bound::goes_on(understood)
+}
+
+impl ConsentFilter {
     /// Has a request judged under what it brings.
     ///
     /// # Errors
     /// [`Rejection`] when its state was sealed for another request, or by another gate.
     /// [`Stop::Park`] while it is not known how the tool is defined: so neither is whether that is
     /// what was agreed to.
-    pub(in crate::gate) async fn consented(
-        &self,
-        session: &Session,
-        understood: &mut Understood<'_>,
-        snapshot: &PolicySnapshot,
-        trail: &mut Trail,
-    ) -> Result<(), Stop> {
+    async fn consented(&self, cx: &mut RequestContext<'_>) -> Result<(), Stop> {
+        let (session, snapshot) = (cx.session, cx.snapshot);
+        let (understood, trail) = (&mut cx.understood, &mut *cx.trail);
         if let Some(tool) = understood.called_tool()
             && session.state().tools.offers(tool) == Offer::Unknown
         {
@@ -142,7 +205,7 @@ impl Gate {
             let brought = Box::pin(self.brought_back(understood, &binding, &state, trail));
             trail.brought = brought.await?;
         }
-        trail.agreed = self.agreed_to(understood, &binding, trail);
+        trail.agreed = self.agreed_to(understood, &binding, trail, cx.at);
         if let Some(agreed) = &trail.agreed {
             within::agree(understood, &agreed.consent);
         }
@@ -155,8 +218,8 @@ impl Gate {
         understood: &Understood<'_>,
         binding: &Binding,
         trail: &mut Trail,
+        now: Duration,
     ) -> Option<Agreed> {
-        let now = self.clock.elapsed();
         let all = binding.of_any_round().of_all();
         // It may have been judged before, of another server's tool.
         let before = trail.agreed.take().filter(|it| it.binding == all);
@@ -192,62 +255,27 @@ impl Gate {
         }
     }
 
-    /// What a decision comes to where people are asked.
-    pub(in crate::gate) fn lifted(
+    /// Has a denied message judged again under the consent that holds for it, or a person asked.
+    fn lift(
         &self,
-        decided: Result<Allowed, Stop>,
-        understood: &mut Understood<'_>,
-        snapshot: &Arc<PolicySnapshot>,
-        pins: Pins<'_>,
-        now: Circumstances,
-        trail: &mut Trail,
-    ) -> Result<Allowed, Stop> {
-        let Some(desk) = &self.desk else {
-            return decided;
-        };
-        let session = pins.session;
-        let denied = match (decided, &trail.brought) {
-            // What a person said no to does not pass, whatever policies have become meanwhile.
-            (Ok(_), Brought::Refused(why)) => {
-                let denial = Denial {
-                    cause: DenialCause::Forbidden,
-                    reasons: Vec::new(),
-                };
-                let why = why.clone();
-                return Err(why.rejection(denial).into());
-            }
-            (
-                Ok(allowed),
-                Brought::Nothing | Brought::Receipt(_) | Brought::Fits(_) | Brought::Spent,
-            ) => {
-                return Ok(allowed);
-            }
-            (Err(Stop::Refused(denied)), _)
-                if denied.open_denial().and_then(Denial::remedy) == Some(OnDeny::AskConsent) =>
-            {
-                denied
-            }
-            (Err(stop), _) => return Err(stop),
-        };
-        match &trail.brought {
+        cx: &mut RequestContext<'_>,
+        denial: &Denial,
+        chain: &Chain,
+    ) -> Result<Step, Stop> {
+        match &cx.trail.brought {
             Brought::Nothing | Brought::Receipt(_) => {}
             // A person's yes was not enough.
-            Brought::Fits(_) | Brought::Spent => {
-                return Err(denied.into());
-            }
-            Brought::Refused(why) => {
-                return Err(unconsented(denied, why).into());
-            }
+            Brought::Fits(_) | Brought::Spent => return Ok(Step::Continue),
+            Brought::Refused(why) => return Err(why.clone().rejection(denial.clone()).into()),
         }
+        let (session, snapshot, now) = (cx.session, cx.snapshot, cx.now);
+        let (understood, trail) = (&mut cx.understood, &mut *cx.trail);
         let binding = binding(understood, snapshot, session)
             .filter(|_| within::is_all_that_is_missing(understood, snapshot, now));
         let Some(binding) = binding else {
-            return Err(denied.into());
+            return Ok(Step::Continue);
         };
-        let Some(denial) = denied.open_denial().cloned() else {
-            return Err(denied.into());
-        };
-        if holds_for_a_session(understood, snapshot, session) && is_of_the_label(&denial) {
+        if holds_for_a_session(understood, snapshot, session) && is_of_the_label(denial) {
             let of_tool = binding.whatever_the_arguments().of_all();
             let standing = session.state().asking.standing.get(&of_tool).cloned();
             if let Some(agreed) = standing {
@@ -265,45 +293,38 @@ impl Gate {
                     binding: binding.of_any_round().of_all(),
                     ..agreed
                 });
-                return permit::decide(understood, snapshot, pins, now);
+                return Ok(Step::Rejudge);
             }
         }
-        if let Some(consent) = put_by_for(desk, &binding, self.clock.elapsed(), trail) {
+        if let Some(consent) = put_by_for(&self.desk, &binding, cx.at, trail) {
             understood.identified.scene.agrees(&consent);
-            return permit::decide(understood, snapshot, pins, now);
+            return Ok(Step::Rejudge);
         }
         let (form, shown_on) = form(understood, session);
-        let answering = vain::answering(desk, &binding, form);
-        self.could_be_agreed_to(understood, snapshot, pins, now, (&binding, answering))?;
-        let secrets = &self.settings.secrets;
-        let mut question = bound::question(understood, snapshot, session, &denial, now, secrets);
+        let answering = vain::answering(&self.desk, &binding, form);
+        vain::could_be_agreed_to(cx, chain, &binding, answering)?;
+        let understood = &cx.understood;
+        let secrets = &self.secrets;
+        let mut question = bound::question(understood, snapshot, session, denial, now, secrets);
         if holds_for_a_session(understood, snapshot, session) {
             question.holds = Holds::Session;
         }
-        let longest = desk.settings().longest;
+        let longest = self.desk.settings().longest;
         if question.arguments.len().max(question.name.len()) > longest {
             let why = Unconsented::TooLong(longest);
-            return Err(why.rejection(denial).into());
+            return Err(why.rejection(denial.clone()).into());
         }
         Err(Stop::Ask(Box::new(Asking {
             binding,
             question,
             anew: bound::begun_anew(understood, secrets),
-            denial,
+            denial: denial.clone(),
             snapshot: Arc::clone(snapshot),
             form,
             shown_on,
             progress: progress_token(understood),
             reply: Reply::of(understood),
         })))
-    }
-}
-
-/// The rejection of a denied message whose denial no person lifted.
-fn unconsented(denied: Rejection, why: &Unconsented) -> Rejection {
-    match denied.open_denial() {
-        Some(denial) => why.rejection(denial.clone()),
-        None => denied,
     }
 }
 

@@ -1,55 +1,46 @@
 //! Nobody is asked in vain: before a person is, it is judged what their yes would come to.
 
-use std::sync::Arc;
+use crate::gate::context::RequestContext;
+use crate::gate::filter::Chain;
 
 use crate::consent::{Binding, By, Desk, Way};
-use crate::policy::{Consent, PolicySnapshot};
+use crate::policy::Consent;
 
-use super::super::Gate;
 use super::super::permit;
-use super::super::pin::Pins;
-use super::super::query::{Circumstances, Understood};
 use super::super::stop::Stop;
 use super::within;
 use crate::gate::stop::Form;
 
-impl Gate {
-    /// Whether a yes of somebody who can be asked would let a message pass.
-    ///
-    /// # Errors
-    /// What would come of it after the yes.
-    pub(super) fn could_be_agreed_to(
-        &self,
-        understood: &mut Understood<'_>,
-        snapshot: &Arc<PolicySnapshot>,
-        pins: Pins<'_>,
-        now: Circumstances,
-        (binding, answering): (&Binding, Vec<By>),
-    ) -> Result<(), Stop> {
-        let scene = understood.identified.scene.clone();
-        let mut outcome = Ok(());
-        for by in answering {
-            let consent = Consent {
-                granted: true,
-                scope: binding.name.as_ref().to_owned(),
-                by: Some(by.to_string()),
-                at_ms: Some(now.now_ms),
-            };
-            within::agree(understood, &consent);
-            let decided = permit::decide(understood, snapshot, pins, now);
-            let passes = decided.and_then(|allowed| {
-                let guarded = self.guard(understood, &allowed, pins.session, snapshot);
-                Ok(guarded.map(|_| ())?)
-            });
-            understood.identified.scene.clone_from(&scene);
-            match passes {
-                Ok(()) => return Ok(()),
-                // What the first of them comes to is told.
-                Err(stop) => outcome = outcome.and(Err(stop)),
-            }
+/// Whether a yes of somebody who can be asked would let a message pass.
+///
+/// # Errors
+/// What would come of it after the yes.
+pub(super) fn could_be_agreed_to(
+    cx: &mut RequestContext<'_>,
+    chain: &Chain,
+    binding: &Binding,
+    answering: Vec<By>,
+) -> Result<(), Stop> {
+    let scene = cx.understood.identified.scene.clone();
+    let mut outcome = Ok(());
+    for by in answering {
+        let consent = Consent {
+            granted: true,
+            scope: binding.name.as_ref().to_owned(),
+            by: Some(by.to_string()),
+            at_ms: Some(cx.now.now_ms),
+        };
+        within::agree(&mut cx.understood, &consent);
+        let decided = permit::decide(&cx.understood, cx.snapshot, cx.pins, cx.now);
+        let passes = decided.and_then(|allowed| chain.check(cx, &allowed).map(|_| ()));
+        cx.understood.identified.scene.clone_from(&scene);
+        match passes {
+            Ok(()) => return Ok(()),
+            // What the first of them comes to is told.
+            Err(stop) => outcome = outcome.and(Err(stop)),
         }
-        outcome
     }
+    outcome
 }
 
 /// Everybody who could answer; policies may ask who it was.

@@ -321,14 +321,14 @@ impl Gate {
         };
         let record = trail.outcome_of_consent(reply.ticket.as_str(), &outcome);
         trail.was_asked_about(reply.ticket.as_str(), &outcome);
-        let recorded = self.audit.record(self.concealed(record)).await;
+        let recorded = self.recorder.record(record).await;
         waits?;
         let why = match outcome {
             Outcome::Granted(receipt) => {
                 let recorded = match recorded {
                     Ok(()) => {
                         let record = trail.kept(self.clock.elapsed());
-                        self.audit.record(self.concealed(record)).await
+                        self.recorder.record(record).await
                     }
                     Err(fault) => Err(fault),
                 };

@@ -170,7 +170,7 @@ impl Gate {
         let text = "the session has left the server that says it";
         let left = Rejection::new(Stage::Identify, "left", INVALID_REQUEST, text);
         let record = trail.refused(&left, self.clock.elapsed());
-        if let Err(fault) = self.audit.record(self.concealed(record)).await {
+        if let Err(fault) = self.recorder.record(record).await {
             warn!(
                 "a message of the primary server that no session receives could not be recorded: {fault}"
             );

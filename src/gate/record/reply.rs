@@ -31,6 +31,7 @@ impl Trail {
             counted: Counted::No,
             ends_session: Ends::Nothing,
             brings: Arc::default(),
+            raising: None,
             held: None,
             brought: Brought::Nothing,
             begun_with: None,

@@ -1,5 +1,8 @@
 //! What is not shown, and not answered, of tasks.
 
+use crate::gate::context::RequestContext;
+use crate::gate::filter::Flow;
+use crate::gate::filter::Hook;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -29,6 +32,13 @@ pub(in crate::gate) struct TaskFilter {
 }
 
 impl Filter for TaskFilter {
+    fn on_request<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
+        let over_http = self.over_http;
+        self.tasks
+            .are_apart(&cx.understood, cx.session, over_http, cx.at)?;
+        Flow::CONTINUE
+    }
+
     fn on_permitted<'c>(
         &self,
         message: &Permitted<'c>,

@@ -301,7 +301,7 @@ async fn each_start_of_a_server_that_is_not_confined_as_it_is_to_be_is_in_the_au
         let bench = Bench::with(open, |settings| settings.unconfined = unconfined);
         bench.talk.session.state().place = place;
         let record = bench.gate.upstream_state(&bench.talk, event);
-        bench.gate.audit.record(record).await.unwrap();
+        bench.gate.recorder.record(record).await.unwrap();
         let records = bench.records_of("upstream_state").await;
         let [record] = records.as_slice() else {
             panic!("{records:?}");

@@ -1,0 +1,38 @@
+//! Whether a message may leave, by policy and by every filter.
+
+use crate::session::StoreFault;
+
+use super::context::RequestContext;
+use super::filter::{Chain, Step};
+use super::permit;
+use super::permit::Allowed;
+use super::rejection::Rejection;
+use super::stop::Stop;
+
+/// How often policy is asked about one message, at most.
+const MAX_PASSES: usize = 6;
+
+impl Chain {
+    /// Lets the filters find out about a message, then asks policy about it, then the filters about policy's
+    /// answer. A filter that changes what policy was asked has it asked again.
+    ///
+    /// # Errors
+    /// [`Stop`]: the message does not leave.
+    pub(super) async fn authorize(&self, cx: &mut RequestContext<'_>) -> Result<Allowed, Stop> {
+        self.on_request(cx).await?;
+        for _ in 0..MAX_PASSES {
+            match permit::decide(&cx.understood, cx.snapshot, cx.pins, cx.now) {
+                Ok(allowed) => {
+                    let findings = self.check(cx, &allowed)?;
+                    if self.on_allowed(cx, &allowed).await? == Step::Continue {
+                        cx.trail.allowed(&allowed);
+                        cx.trail.found(findings);
+                        return Ok(allowed);
+                    }
+                }
+                Err(denied) => self.on_denied(cx, denied).await?,
+            }
+        }
+        Err(Rejection::from(StoreFault::new("it rises again and again")).into())
+    }
+}
