@@ -59,6 +59,17 @@ impl Record {
         self
     }
 
+    /// The same as the other record is within.
+    #[must_use]
+    pub fn within_that_of(mut self, other: &Self) -> Self {
+        self.session_id.clone_from(&other.session_id);
+        self.agent.clone_from(&other.agent);
+        self.upstream.clone_from(&other.upstream);
+        self.transports = other.transports;
+        self.bridged.clone_from(&other.bridged);
+        self
+    }
+
     /// The name of the message that the record is about.
     #[must_use]
     pub fn reference(mut self, reference: impl Into<Text>) -> Self {

@@ -5,9 +5,14 @@
 //!
 //! Why only then: `docs/decisions/0012-headers-subscriptions-caches.md`.
 
+use crate::gate::context::RequestContext;
+use crate::gate::filter::Filter;
+use crate::gate::filter::Flow;
+use crate::gate::filter::Hook;
+use crate::session::OverHttp;
 use std::sync::Arc;
 
-use crate::session::{Attempt, Parked, Session, Waits};
+use crate::session::{Attempt, Parked, Waits};
 use crate::wire::{ArrivalForm, KnownMethod};
 
 use super::Gate;
@@ -20,44 +25,57 @@ use super::rejection::HEADER_MISMATCH;
 use super::stop::Stop;
 use super::talk::Talk;
 
-impl Gate {
-    /// Keeps the call that a request is, to be made once more should the server not take it. One that was
-    /// made twice is not kept, nor is one for which there is no room: its agent gets the server's error.
-    pub(super) fn may_come_again(
-        &self,
-        identified: &Identified<'_>,
-        session: &Session,
-        frame: &[u8],
-        trail: &mut Trail,
-    ) {
+/// Compares a call with the headers that repeat it. Keeps a call whose headers the gate makes, to be made
+/// once more should the server not take it.
+#[derive(Debug)]
+pub(super) struct HeaderMirror {
+    pub(super) over_http: OverHttp,
+}
+
+impl Filter for HeaderMirror {
+    fn on_permitted<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
+        let repeated = cx.trail.carrier.repeated.as_ref();
+        super::repeated::check(&cx.understood, cx.session, repeated, cx.frame, cx.limits)?;
+        self.keep(cx);
+        Flow::DONE
+    }
+}
+
+impl HeaderMirror {
+    /// A call that was made twice is not kept, nor is one for which there is no room: its agent gets the
+    /// server's error.
+    fn keep(&self, cx: &mut RequestContext<'_>) {
         let Role::Request {
             asker,
             method: KnownMethod::ToolsCall,
-        } = &identified.role
+        } = &cx.understood.identified.role
         else {
             return;
         };
-        if trail.attempt == Attempt::Second || self.headers(session) == Headers::Agents {
+        let headers = Headers::of(cx.session, self.over_http);
+        if cx.trail.attempt == Attempt::Second || headers == Headers::Agents {
             return;
         }
         let kept: usize = {
-            let state = session.state();
+            let state = cx.session.state();
             let calls = state.to_upstream.in_flight();
             let calls = calls.filter_map(|(_, exchange)| exchange.again.as_ref());
             calls.map(|call| call.frame.len()).sum()
         };
-        if kept.saturating_add(frame.len()) > PARKED_FRAMES * self.settings.from_agent.max_bytes {
+        if kept.saturating_add(cx.frame.len()) > PARKED_FRAMES * cx.limits.max_bytes {
             return;
         }
-        let timeout = self.timeout(&trail.target, &self.policy.current());
-        let deadline = trail.started.saturating_add(timeout);
-        trail.again = Some(Arc::new(Parked {
+        let timeout = cx.terms.timeout(&cx.trail.target);
+        let deadline = cx.trail.started.saturating_add(timeout);
+        cx.trail.again = Some(Arc::new(Parked {
             attempt: Attempt::Second,
-            agreed: trail.agreed.clone(),
-            ..trail.as_it_came(asker, frame, deadline)
+            agreed: cx.trail.agreed.clone(),
+            ..cx.trail.as_it_came(asker, cx.frame, deadline)
         }));
     }
+}
 
+impl Gate {
     /// Has a call made once more that the server has not taken. What it took of its session's calls is
     /// given back.
     ///

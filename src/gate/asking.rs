@@ -7,6 +7,8 @@ pub(super) mod required;
 
 use crate::gate::context::RequestContext;
 use crate::gate::filter::Filter;
+use crate::gate::filter::Flow;
+use crate::gate::filter::Hook;
 use crate::wire::Message;
 use std::time::Duration;
 
@@ -147,13 +149,21 @@ fn knows_mode(spoken: &Spoken, params: Option<Value<'_>>) -> bool {
     }
 }
 
-/// Checks what a server asks the agent's user for.
+/// Checks what a server asks the agent's user for, and holds back what changes something while the agent's
+/// model works for the server.
 #[derive(Debug)]
-pub(super) struct ElicitationGuard;
+pub(super) struct ServerRequests;
 
-impl Filter for ElicitationGuard {
+impl Filter for ServerRequests {
     fn check(&self, cx: &RequestContext<'_>, _: Option<&Message>) -> Result<Vec<Finding>, Stop> {
         Ok(check(&cx.understood, &cx.terms.guards.asking)?)
+    }
+
+    fn on_permitted<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
+        let lends = (cx.now.lends, cx.now.at);
+        let (turn, session) = (cx.trail.turn, cx.session);
+        while_sampling(&cx.understood, turn, cx.snapshot, session, lends)?;
+        Flow::DONE
     }
 }
 
@@ -193,7 +203,7 @@ fn check(understood: &Understood<'_>, asking: &Asking) -> Result<Vec<Finding>, R
 ///
 /// # Errors
 /// [`Stop::Hold`] for a request; [`Rejection`] for a notification or a reply.
-pub(super) fn while_sampling(
+fn while_sampling(
     understood: &Understood<'_>,
     turn: Turn,
     snapshot: &PolicySnapshot,

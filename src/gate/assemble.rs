@@ -1,22 +1,30 @@
 //! The order of all filters. All other features are still steps of [`Gate::pass`](super::Gate).
 
 use crate::gate::Gate;
-use crate::gate::asking::ElicitationGuard;
+use crate::gate::again::HeaderMirror;
+use crate::gate::asking::ServerRequests;
 use crate::gate::consent::ConsentFilter;
+use crate::gate::consent::at_the_gate;
 use crate::gate::cursors::Cursors;
 use crate::gate::eras::EraFilter;
+use crate::gate::exchange::Progress;
 use crate::gate::failures::FatalErrors;
 use crate::gate::isolate::Isolation;
 use crate::gate::kept::KeptResults;
 use crate::gate::leaks::SecretsGuard;
 use crate::gate::links::RealPaths;
 use crate::gate::listening::Subscriptions;
+use crate::gate::listing::ListFilter;
 use crate::gate::pin::PinFacts;
 use crate::gate::ratchet::ContainedPlaces;
 use crate::gate::ratchet::Sensitivity;
+use crate::gate::rates::RateLimit;
+use crate::gate::rates::budget::CallBudget;
 use crate::gate::resources::UriGuard;
+use crate::gate::rounds::AtTheGate;
 use crate::gate::schemas::SchemaGuard;
 use crate::gate::shadow::Shadowing;
+use crate::gate::shortening::Shortener;
 use std::sync::Arc;
 
 use super::caching::CacheHints;
@@ -27,67 +35,91 @@ use super::text::Sanitizer;
 use super::unlisted::UnlistedFilter;
 
 impl Gate {
-    /// The gate with its filters, in the order in which they meet a message.
-    pub(super) fn assembled(mut self) -> Self {
-        let filters: Vec<Arc<dyn Filter>> = vec![
-            // Before all that could reject a reply: the tool has failed, whatever becomes of the reply.
-            Arc::new(FatalErrors(Arc::clone(&self.ratchet))),
-            // Facts of policies, so before whatever judges.
-            Arc::new(PinFacts),
-            // The next three reject replies and cursors before a person is asked about them.
-            Arc::new(Isolation),
-            Arc::new(Cursors),
-            // Before the search of texts: it rejects invalid lists of tasks.
-            Arc::new(TaskFilter::new(
-                Arc::clone(&self.tasks),
-                Arc::clone(&self.seen),
-                self.settings.over_http,
-            )),
-            // Facts of policies again.
-            Arc::new(ContainedPlaces),
-            Arc::new(Subscriptions),
-            // Adds questions, so before what a person is shown is put together.
-            Arc::new(RealPaths),
-            Arc::new(KeptResults),
-            // Checks of contents: the gate's own, then the tool's, then those for credentials.
-            Arc::new(ElicitationGuard),
-            Arc::new(UriGuard),
-            Arc::new(SchemaGuard),
-            Arc::new(SecretsGuard),
-        ];
-        let consent = self.desk.as_ref().map(|desk| {
-            // After all facts, and before the candidate policies are asked under the same consent.
-            Arc::new(ConsentFilter {
-                desk: Arc::clone(desk),
-                along: Arc::clone(&self.along),
-                rounds: Arc::clone(&self.rounds),
-                recorder: self.recorder.clone(),
-                secrets: self.settings.secrets.clone(),
-            }) as Arc<dyn Filter>
-        });
-        let last: [Arc<dyn Filter>; 7] = [
-            Arc::new(Shadowing),
-            // What is refused needs no server: after all other checks.
-            Arc::new(EraFilter(Arc::clone(&self.eras))),
-            // Searches the texts as the server wrote them; every filter only plans its edits.
-            Arc::new(Sanitizer),
-            // Reads `EditPlan::shortened_over`, which the path sets before all filters.
-            Arc::new(CacheHints),
-            // The next two act only on messages that leave, so their place does not matter.
-            Arc::new(RoundFilter(Arc::clone(&self.rounds))),
-            Arc::new(UnlistedFilter(Arc::clone(&self.unlisted))),
-            // Last: nothing may be awaited between the moment at which it compares what was judged with
-            // what is so and the moment at which the call is counted.
-            Arc::new(Sensitivity(Arc::clone(&self.ratchet))),
-        ];
-        self.chain = Chain::new(filters.into_iter().chain(consent).chain(last));
+    /// Builds the chains anew, from what the gate is set to.
+    pub(super) fn assemble(&mut self) {
+        self.chain = Chain::new(self.filters());
         // For what the gate answers itself: no server is needed, and all was checked when it came.
         self.local_chain = Chain::new([
             Arc::new(PinFacts) as Arc<dyn Filter>,
             Arc::new(RealPaths),
             Arc::new(Shadowing),
+            Arc::new(RateLimit(Arc::clone(&self.pace))),
             Arc::new(Sensitivity(Arc::clone(&self.ratchet))),
         ]);
-        self
+    }
+
+    /// All filters, in the order in which they meet a message.
+    fn filters(&self) -> Vec<Arc<dyn Filter>> {
+        let over_http = self.settings.over_http;
+        let mut filters: Vec<Arc<dyn Filter>> = vec![
+            // Before all that could reject a reply: the tool has failed, whatever becomes of the reply.
+            Arc::new(FatalErrors(Arc::clone(&self.ratchet))),
+            Arc::new(RateLimit(Arc::clone(&self.pace))),
+            // Adds facts, so before whatever judges.
+            Arc::new(PinFacts),
+            // The next three reject messages that lead nowhere before a person is asked about them.
+            Arc::new(Isolation {
+                from: self.settings.isolate_from,
+            }),
+            Arc::new(Cursors),
+            Arc::new(TaskFilter::new(Arc::clone(&self.tasks), over_http)),
+            // Add facts and questions, so before what a person is shown is put together.
+            Arc::new(ContainedPlaces),
+            Arc::new(Subscriptions),
+            Arc::new(RealPaths),
+            Arc::new(KeptResults),
+            Arc::new(HeaderMirror { over_http }),
+            // Before sampling: an answer to a server's question is no new call.
+            Arc::new(RoundFilter {
+                rounds: Arc::clone(&self.rounds),
+                at_the_gate: match self.desk {
+                    Some(_) => at_the_gate,
+                    None => |_| AtTheGate::Unasked,
+                },
+            }),
+            // Checks of contents: the gate's own, then the tool's, then those for credentials.
+            Arc::new(ServerRequests),
+            Arc::new(UriGuard),
+            Arc::new(SchemaGuard),
+            Arc::new(SecretsGuard),
+            // Before consent is spent: a call too many takes none.
+            Arc::new(CallBudget(Arc::clone(&self.ratchet))),
+        ];
+        if let Some(desk) = &self.desk {
+            // After all facts, and before candidate policies are asked under the same consent.
+            filters.push(Arc::new(ConsentFilter {
+                desk: Arc::clone(desk),
+                along: Arc::clone(&self.along),
+                rounds: Arc::clone(&self.rounds),
+                recorder: self.recorder.clone(),
+                secrets: self.settings.secrets.clone(),
+            }));
+        }
+        let last: [Arc<dyn Filter>; 9] = [
+            Arc::new(Shadowing),
+            // After all other checks: what is refused needs no server.
+            Arc::new(EraFilter(Arc::clone(&self.eras))),
+            Arc::new(ListFilter {
+                schemas: Arc::clone(&self.schemas),
+                seen: Arc::clone(&self.seen),
+                recorder: self.recorder.clone(),
+                over_http,
+            }),
+            Arc::new(Shortener(Arc::clone(&self.kept))),
+            // After the list: it looks at the items of a page.
+            Arc::new(Sanitizer),
+            // After the shortener: it reads `EditPlan::shortened_over`.
+            Arc::new(CacheHints),
+            // The next two act only on messages that leave, so their place does not matter.
+            Arc::new(Progress {
+                terms: self.settings.terms.clone(),
+            }),
+            Arc::new(UnlistedFilter(Arc::clone(&self.unlisted))),
+            // Last: nothing may be awaited between the moment at which it compares what was judged with
+            // what is so and the moment at which the call is counted.
+            Arc::new(Sensitivity(Arc::clone(&self.ratchet))),
+        ];
+        filters.extend(last);
+        filters
     }
 }

@@ -161,7 +161,6 @@ impl Gate {
         trail: &mut Trail,
     ) -> Result<Option<OwnMessage>, Stop> {
         let session = &talk.session;
-        let _now = self.circumstances(session);
         let message = self.decode(talk, Side::Agent, frame, trail)?;
         let role = match message.shape() {
             Shape::Request { id, method } => Role::Request {
@@ -198,7 +197,7 @@ impl Gate {
         let look = Look::under(&snapshot, self.terms(&snapshot));
         let understood = understand::understand(identified, &recalled, look)?;
         trail.understood(&understood, session, &snapshot, &self.settings);
-        let mut cx = self.context(understood, session, &snapshot, trail);
+        let mut cx = self.context(talk, understood, frame, &snapshot, trail);
         Box::pin(self.chain.authorize(&mut cx)).await?;
         let RequestContext {
             understood, trail, ..

@@ -5,16 +5,18 @@
 //! cache has no agent that they could be asked about. So no result is public behind a gate, filtered
 //! or not, which is also what keeps all pages of a list alike.
 
+use crate::gate::context::RequestContext;
+use crate::gate::filter::Flow;
+use crate::gate::filter::Hook;
 use crate::policy::{ListDependency, PolicySnapshot};
 use crate::wire::{Fragment, KnownMethod, Value};
 
 use super::classified::Role;
-use super::edits::{EditPlan, Rewrite};
-use super::filter::{Filter, Permitted};
+use super::edits::Rewrite;
+use super::filter::Filter;
 use super::kept::KEPT_FOR_MS;
 use super::page::Shape;
 use super::query::Understood;
-use super::rejection::Rejection;
 
 /// How long a list may be kept that policies filter by names alone, in milliseconds: an agent without
 /// a session is not told when new policies show another one.
@@ -25,14 +27,10 @@ const LONGEST_LIST_MS: u32 = 60_000;
 pub(super) struct CacheHints;
 
 impl Filter for CacheHints {
-    fn on_permitted<'c>(
-        &self,
-        message: &Permitted<'c>,
-        plan: &mut EditPlan<'c>,
-    ) -> Result<(), Rejection> {
-        let rewrites = hints(message.understood, message.snapshot, plan.shortened_over);
-        plan.rewrites.extend(rewrites);
-        Ok(())
+    fn on_permitted<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
+        let rewrites = hints(&cx.understood, cx.snapshot, cx.plan.shortened_over);
+        cx.plan.rewrites.extend(rewrites);
+        Flow::DONE
     }
 }
 

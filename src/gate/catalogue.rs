@@ -3,6 +3,9 @@
 //!
 //! It is recorded like what a peer asks: a decision before it goes out, and an outcome.
 
+use crate::audit::Kind;
+use crate::audit::Record;
+use crate::gate::page::Reading;
 use std::sync::Arc;
 
 use tracing::{error, warn};
@@ -164,14 +167,22 @@ impl Gate {
         let taken_in = trail.taken_in(self.clock.elapsed());
         self.recorder.record(taken_in).await?;
         let snapshot = self.policy.current();
-        let reading = self.reading(&talk.session, &snapshot);
+        let reading = Reading::of(
+            &talk.session,
+            &snapshot,
+            self.terms(&snapshot),
+            &self.schemas,
+            self.settings.over_http,
+        );
         let page = {
             let pages = &mut talk.session.state().pages;
             Shape::TOOLS.read(listed, pages, reading)
         };
         let pins = self.pins(&talk.session, &snapshot);
         let drifts = drift::drifts(listed, ListKind::Tools, page.items.iter(), &snapshot, pins);
-        Box::pin(self.tell_of(talk, &snapshot, &drifts)).await?;
+        let base = Record::new(Kind::UpstreamState).within(&talk.scope());
+        let stores = (&self.recorder, &*self.seen);
+        Box::pin(drift::tell_of(stores, &base, &snapshot, &drifts)).await?;
         let is_awaited = {
             let mut state = talk.session.state();
             // It is the list of a server that is not spoken to any more. What waited for it has been

@@ -20,7 +20,7 @@ mod within;
 
 pub(super) use along::Along;
 pub(super) use bound::KEY;
-pub(super) use lift::{Brought, ConsentFilter, keep_for_the_session};
+pub(super) use lift::{Brought, ConsentFilter, at_the_gate};
 pub(super) use roots::note_roots;
 
 pub(super) use within::KeptReply;

@@ -1,11 +1,12 @@
 //! One message while the gate judges it.
 
 use crate::gate::Gate;
+use crate::gate::forward::Agent;
+use crate::gate::talk::Talk;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::policy::{PolicySnapshot, SessionSensitivity};
-use crate::session::Session;
+use crate::session::{Page, Session};
 use crate::wire::Limits;
 
 use super::edits::EditPlan;
@@ -26,8 +27,10 @@ pub(super) struct RequestContext<'m> {
     pub(super) pins: Pins<'m>,
     pub(super) limits: &'m Limits,
     pub(super) now: Circumstances,
-    /// Time since the clock was made.
-    pub(super) at: Duration,
+    /// The message as it came.
+    pub(super) frame: &'m [u8],
+    /// The items, if the message is the reply to a list of definitions.
+    pub(super) page: Option<Arc<Page>>,
     pub(super) plan: EditPlan<'m>,
     /// What the receiver's session will have read once it has the message.
     pub(super) brings: SessionSensitivity,
@@ -36,25 +39,36 @@ pub(super) struct RequestContext<'m> {
 
 impl Gate {
     /// What is known of a message when filters first meet it.
-    pub(super) fn context<'m>(
+    pub(super) fn context<'m, U, A: Agent>(
         &'m self,
+        talk: &'m Talk<U, A>,
         understood: Understood<'m>,
-        session: &'m Session,
+        frame: &'m [u8],
         snapshot: &'m Arc<PolicySnapshot>,
         trail: &'m mut Trail,
     ) -> RequestContext<'m> {
         RequestContext {
-            session,
+            session: &talk.session,
             snapshot,
             terms: self.terms(snapshot),
-            pins: self.pins(session, snapshot),
+            pins: self.pins(&talk.session, snapshot),
             limits: self.limits(understood.identified.from),
-            now: self.circumstances(session),
-            at: self.clock.elapsed(),
+            now: self.circumstances(talk),
+            frame,
+            page: None,
             plan: EditPlan::default(),
             brings: SessionSensitivity::default(),
             trail,
             understood,
+        }
+    }
+
+    pub(super) fn circumstances<U, A: Agent>(&self, talk: &Talk<U, A>) -> Circumstances {
+        Circumstances {
+            transport: talk.session.transport,
+            now_ms: self.clock.now().as_millisecond(),
+            at: self.clock.elapsed(),
+            lends: talk.agent.lends(),
         }
     }
 }

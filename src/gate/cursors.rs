@@ -26,7 +26,7 @@ pub(super) struct Cursors;
 impl Filter for Cursors {
     fn on_request<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
         check(&cx.understood, cx.session)?;
-        Flow::CONTINUE
+        Flow::DONE
     }
 }
 

@@ -1,12 +1,14 @@
 //! Tools, prompts and instructions that are not the approved ones: each change is told once.
 
+use crate::gate::recorder::Recorder;
+use crate::gate::seen::Seen;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use sha2::{Digest, Sha256};
 use tracing::warn;
 
-use crate::audit::{self, AuditFault, Kind, Record};
+use crate::audit::{self, AuditFault, Record};
 use crate::policy::{DefinitionFingerprint, LOCK_DRIFT, LOCK_PROMPT_DRIFT, Pin, PolicySnapshot};
 use crate::session::PageItem;
 use crate::wire::{KnownMethod, Side, Stream, Value};
@@ -82,39 +84,39 @@ pub(super) fn drifts<'m, 'i>(
     changed.into_iter().filter_map(drift).collect()
 }
 
-impl Gate {
-    /// Records and logs each change that has not been told yet, whichever session it was seen in.
-    ///
-    /// # Errors
-    /// [`AuditFault`] when it cannot be recorded: then it is told the next time.
-    pub(super) async fn tell_of<U, A>(
-        &self,
-        talk: &Talk<U, A>,
-        snapshot: &PolicySnapshot,
-        drifts: &[Drift<'_>],
-    ) -> Result<(), AuditFault> {
-        for drift in drifts {
-            let news = self.seen.tell(&drift.key(), drift.print);
-            if news == News::Old {
-                continue;
-            }
-            let why = drift.why(snapshot);
-            warn!(
-                "{} not the approved one: {why}; `mcp-protector tools diff` shows what, and `tools approve` accepts it",
-                drift.subject()
-            );
-            if news == News::Last {
-                warn!("so many definitions have changed that no more of them are told");
-            }
-            let told = self.recorder.record(drift.record(talk, snapshot, why));
-            if let Err(fault) = told.await {
-                self.seen.forget(&drift.key(), drift.print);
-                return Err(fault);
-            }
+/// Records and logs each change that has not been told yet, whichever session it was seen in.
+///
+/// # Errors
+/// [`AuditFault`] when it cannot be recorded: then it is told the next time.
+pub(super) async fn tell_of(
+    (recorder, seen): (&Recorder, &Seen),
+    base: &Record,
+    snapshot: &PolicySnapshot,
+    drifts: &[Drift<'_>],
+) -> Result<(), AuditFault> {
+    for drift in drifts {
+        let news = seen.tell(&drift.key(), drift.print);
+        if news == News::Old {
+            continue;
         }
-        Ok(())
+        let why = drift.why(snapshot);
+        warn!(
+            "{} not the approved one: {why}; `mcp-protector tools diff` shows what, and `tools approve` accepts it",
+            drift.subject()
+        );
+        if news == News::Last {
+            warn!("so many definitions have changed that no more of them are told");
+        }
+        let told = recorder.record(drift.record(base.clone(), snapshot, why));
+        if let Err(fault) = told.await {
+            seen.forget(&drift.key(), drift.print);
+            return Err(fault);
+        }
     }
+    Ok(())
+}
 
+impl Gate {
     /// Tells an agent that has listed tools that its list has changed, where it could not know. What
     /// cannot be recorded is not said.
     ///
@@ -129,7 +131,10 @@ impl Gate {
         let is_news = {
             let mut state = talk.session.state();
             let hears = state.listed.contains(&CHANGED) && state.promised.contains(&CHANGED);
-            hears && state.drifts.found(drifts.iter().map(Drift::named))
+            hears
+                && state
+                    .drifts
+                    .found(drifts.iter().map(|it| (it.name.as_str(), it.print)))
         };
         if !is_news {
             return Ok(());
@@ -176,18 +181,17 @@ impl<'m> Drift<'m> {
     }
 
     /// What changes are told apart by.
-    pub(super) fn named(&self) -> (&str, DefinitionFingerprint) {
-        (&self.name, self.print)
+    pub(super) fn named(&self) -> (String, DefinitionFingerprint) {
+        (self.name.clone(), self.print)
     }
 
-    fn record<U, A>(&self, talk: &Talk<U, A>, snapshot: &PolicySnapshot, why: String) -> Record {
+    fn record(&self, base: Record, snapshot: &PolicySnapshot, why: String) -> Record {
         let code = match self.of {
             Of::Tool => "tool_changed",
             Of::Prompt => "prompt_changed",
             Of::Instructions => "instructions_changed",
         };
-        let record = Record::new(Kind::UpstreamState)
-            .within(&talk.scope())
+        let record = base
             .event(audit::Event::DefinitionChanged)
             .revision(snapshot.revision().as_str())
             .reason(audit::Reason::code(code).with_text(why));

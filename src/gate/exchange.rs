@@ -1,11 +1,15 @@
 //! What the gate remembers of a request until its reply.
 
+use crate::gate::context::RequestContext;
+use crate::gate::filter::Filter;
+use crate::gate::filter::Placement;
+use crate::gate::settings::Terms;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::policy::PolicySnapshot;
-use crate::session::{Agreed, Asker, Exchange, News, Origin, Session, Target, Task, Turn};
+use crate::session::{Agreed, Asker, Exchange, News, Origin, Task};
 use crate::wire::{KnownMethod, Side, Stream, Value};
 
 use super::classified::Role;
@@ -13,17 +17,47 @@ use super::query::Understood;
 use super::record::Trail;
 use super::{Gate, identify, route, tasks};
 
+/// Lets a request take longer of whose progress the server tells.
+#[derive(Debug)]
+pub(super) struct Progress {
+    /// In force where a request was judged under policies without settings of their own.
+    pub(super) terms: Terms,
+}
+
+impl Filter for Progress {
+    fn on_sent(&self, cx: &mut RequestContext<'_>, _: Placement) {
+        let identified = &cx.understood.identified;
+        let tells = matches!(
+            identified.role,
+            Role::Notification {
+                method: KnownMethod::Progress
+            }
+        );
+        let token =
+            route::told_of(identified).filter(|_| tells && identified.from == Side::Upstream);
+        let Some(token) = token else { return };
+        cx.session.state().to_upstream.extend(&token, |exchange| {
+            let terms = exchange.snapshot.terms().unwrap_or(&self.terms);
+            let Some(most) = terms.progress_extends else {
+                return Duration::ZERO;
+            };
+            let timeout = terms.timeout(&exchange.target);
+            let last = exchange.started.saturating_add(most.max(timeout));
+            cx.now.at.saturating_add(timeout).min(last)
+        });
+    }
+}
+
 impl Gate {
-    pub(super) fn exchange(
+    pub(super) fn exchange_of(
         &self,
         asker: &Asker,
         method: KnownMethod,
-        turn: Turn,
         understood: &Understood<'_>,
         snapshot: &Arc<PolicySnapshot>,
         trail: &Trail,
     ) -> Exchange {
-        let timeout = self.timeout(&understood.target, snapshot);
+        let timeout = self.terms(snapshot).timeout(&understood.target);
         let message = understood.identified.message;
         let token = message.meta().and_then(|meta| meta.get("progressToken"));
         let cursor = message.params().and_then(|params| params.get("cursor"));
@@ -42,7 +76,7 @@ impl Gate {
             cursor: cursor.map(Cow::into_owned),
             news: News::default(),
             spoken: understood.identified.scene.spoken.clone(),
-            turn,
+            turn: trail.turn,
             offered: trail.offered.clone(),
             task: tasks::of_request(understood),
             brings: Arc::clone(&trail.brings),
@@ -55,40 +89,6 @@ impl Gate {
             span: trail.span,
             again: trail.again.clone(),
         }
-    }
-
-    /// The server tells of progress: what it works at may take longer.
-    pub(super) fn extend(&self, understood: &Understood<'_>, session: &Session) {
-        let identified = &understood.identified;
-        let tells = matches!(
-            identified.role,
-            Role::Notification {
-                method: KnownMethod::Progress
-            }
-        );
-        let token =
-            route::told_of(identified).filter(|_| tells && identified.from == Side::Upstream);
-        let Some(token) = token else { return };
-        let now = self.clock.elapsed();
-        session.state().to_upstream.extend(&token, |exchange| {
-            let snapshot = &exchange.snapshot;
-            let Some(most) = self.terms(snapshot).progress_extends else {
-                return Duration::ZERO;
-            };
-            let timeout = self.timeout(&exchange.target, snapshot);
-            let last = exchange.started.saturating_add(most.max(timeout));
-            now.saturating_add(timeout).min(last)
-        });
-    }
-
-    /// How long a request may take without a sign of progress.
-    pub(super) fn timeout(&self, target: &Target, snapshot: &PolicySnapshot) -> Duration {
-        let terms = self.terms(snapshot);
-        let of_its_own = match target {
-            Target::Tool(name) => terms.tool_timeouts.get(name),
-            Target::Resource(_) | Target::Prompt(_) | Target::Method(_) | Target::Server => None,
-        };
-        of_its_own.copied().unwrap_or(terms.request_timeout)
     }
 }
 

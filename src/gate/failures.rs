@@ -5,7 +5,6 @@ use crate::gate::context::RequestContext;
 use crate::gate::filter::Filter;
 use crate::gate::filter::Flow;
 use crate::gate::filter::Hook;
-use crate::gate::filter::Step;
 use crate::gate::ratchet::Ratchet;
 use crate::guard::text::{TextPurpose, sanitize};
 use crate::session::{Session, Target, Whose};
@@ -70,13 +69,13 @@ pub(super) struct FatalErrors(pub(super) Arc<Ratchet>);
 impl Filter for FatalErrors {
     fn on_request<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
         let Some(class) = class(&cx.understood) else {
-            return Flow::CONTINUE;
+            return Flow::DONE;
         };
         cx.trail.is_error(class);
         let ends = class == ErrorClass::Fatal
             && cx.terms.guards.on_fatal_tool_error == OnFatal::CloseSession;
         let Some(tool) = cx.understood.target.name().filter(|_| ends) else {
-            return Flow::CONTINUE;
+            return Flow::DONE;
         };
         match lasts(cx.session) {
             Lasts::Itself => {
@@ -85,12 +84,12 @@ impl Filter for FatalErrors {
             }
             // Whoever carries it keeps it, or the next request would begin another one.
             Lasts::WhileAsked => cx.session.state().failed = Some(tool.into()),
-            Lasts::Nobodys => return Flow::CONTINUE,
+            Lasts::Nobodys => return Flow::DONE,
         }
         let session = cx.session;
         Flow::wait(async move {
             self.0.end(session, tool).await?;
-            Ok(Step::Continue)
+            Ok(())
         })
     }
 }

@@ -3,20 +3,15 @@
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::audit::Finding;
-use crate::policy::PolicySnapshot;
-use crate::session::{Page, Session};
+use crate::session::Admitted;
 use crate::wire::Message;
 
 use super::context::RequestContext;
-use super::edits::EditPlan;
 use super::oblige;
 use super::permit::Allowed;
-use super::query::{Circumstances, Understood};
-use super::rejection::Rejection;
-use super::settings::Terms;
+use super::sent::Sent;
 use super::stop::Stop;
 
 /// A feature of the gate. It keeps state only in its own store.
@@ -25,7 +20,7 @@ use super::stop::Stop;
 pub(super) trait Filter: fmt::Debug + Send + Sync {
     /// Runs before policy is asked. Adds facts to the message, or rejects it.
     fn on_request<'f>(&'f self, _cx: &'f mut RequestContext<'_>) -> Hook<'f> {
-        Flow::CONTINUE
+        Flow::DONE
     }
 
     /// Inspects the contents of a message that policy allows, and changes nothing: it is also asked what
@@ -50,7 +45,7 @@ pub(super) trait Filter: fmt::Debug + Send + Sync {
         _cx: &'f mut RequestContext<'_>,
         _denied: &'f Stop,
         _chain: &'f Chain,
-    ) -> Hook<'f> {
+    ) -> Hook<'f, Step> {
         Flow::CONTINUE
     }
 
@@ -60,45 +55,58 @@ pub(super) trait Filter: fmt::Debug + Send + Sync {
         &'f self,
         _cx: &'f mut RequestContext<'_>,
         _allowed: &'f Allowed,
-    ) -> Hook<'f> {
+    ) -> Hook<'f, Step> {
         Flow::CONTINUE
     }
 
-    /// Runs after policy has permitted the message. Adds edits and findings to the plan.
-    ///
-    /// # Errors
-    /// The gate rejects the message, and no later filter runs.
-    fn on_permitted<'c>(
-        &self,
-        _message: &Permitted<'c>,
-        _plan: &mut EditPlan<'c>,
-    ) -> Result<(), Rejection> {
-        Ok(())
+    /// Runs once policy has permitted the message for good. Adds edits and findings to the plan.
+    fn on_permitted<'f>(&'f self, _cx: &'f mut RequestContext<'_>) -> Hook<'f> {
+        Flow::DONE
+    }
+
+    /// Runs on the message as it will be sent, before the decision is recorded.
+    fn on_leaving<'f>(
+        &'f self,
+        _cx: &'f mut RequestContext<'_>,
+        _leaving: &'f Leaving<'_>,
+    ) -> Hook<'f> {
+        Flow::DONE
     }
 
     /// Runs after the decision is recorded and before the message is sent. A filter saves state here that
     /// must not exist for a message that is not sent.
-    fn on_sent(&self, _message: &Leaving<'_>) {}
+    fn on_sent(&self, _cx: &mut RequestContext<'_>, _placement: Placement) {}
+
+    /// Runs when a message stops before it is sent, and gives back what a filter took for it.
+    fn on_stopped(&self, _cx: &mut RequestContext<'_>, _stop: &Stop) {}
 }
 
 /// What a hook returns. An error stops the message.
-pub(super) type Hook<'f> = Result<Flow<'f>, Stop>;
+pub(super) type Hook<'f, T = ()> = Result<Flow<'f, T>, Stop>;
 
 /// How the path goes on after a hook.
-pub(super) enum Flow<'f> {
-    Now(Step),
+pub(super) enum Flow<'f, T> {
+    Now(T),
     /// The message waits first. Other messages go on meanwhile.
-    Wait(Pin<Box<dyn Future<Output = Result<Step, Stop>> + Send + 'f>>),
+    Wait(Waiting<'f, T>),
 }
 
-impl<'f> Flow<'f> {
-    pub(super) const CONTINUE: Hook<'f> = Ok(Flow::Now(Step::Continue));
+type Waiting<'f, T> = Pin<Box<dyn Future<Output = Result<T, Stop>> + Send + 'f>>;
 
-    pub(super) fn wait(step: impl Future<Output = Result<Step, Stop>> + Send + 'f) -> Hook<'f> {
+impl<'f> Flow<'f, ()> {
+    pub(super) const DONE: Hook<'f> = Ok(Flow::Now(()));
+}
+
+impl<'f> Flow<'f, Step> {
+    pub(super) const CONTINUE: Hook<'f, Step> = Ok(Flow::Now(Step::Continue));
+}
+
+impl<'f, T> Flow<'f, T> {
+    pub(super) fn wait(step: impl Future<Output = Result<T, Stop>> + Send + 'f) -> Hook<'f, T> {
         Ok(Self::Wait(Box::pin(step)))
     }
 
-    async fn step(self) -> Result<Step, Stop> {
+    async fn done(self) -> Result<T, Stop> {
         match self {
             Self::Now(step) => Ok(step),
             Self::Wait(step) => step.await,
@@ -114,31 +122,15 @@ pub(super) enum Step {
     Rejudge,
 }
 
-/// A message that policy permits.
-#[derive(Debug)]
-pub(super) struct Permitted<'c> {
-    pub(super) understood: &'c Understood<'c>,
-    pub(super) snapshot: &'c Arc<PolicySnapshot>,
-    pub(super) terms: &'c Terms,
-    pub(super) session: &'c Session,
-    pub(super) now: Circumstances,
-    /// Time since the clock was made.
-    pub(super) at: Duration,
-    /// The items, if the message is the reply to a list of definitions.
-    pub(super) page: Option<&'c Page>,
-}
-
-/// A message that is recorded and about to be sent.
+/// A message that is about to be recorded and sent.
 #[derive(Debug)]
 pub(super) struct Leaving<'c> {
-    pub(super) understood: &'c Understood<'c>,
-    pub(super) session: &'c Session,
-    pub(super) snapshot: &'c Arc<PolicySnapshot>,
-    pub(super) terms: &'c Terms,
-    /// Time since the clock was made.
-    pub(super) at: Duration,
-    pub(super) page: Option<&'c Page>,
-    pub(super) placement: Placement,
+    /// The message as the receiver will get it.
+    pub(super) sent: Sent<'c>,
+    /// The entry of the request that the message is, among those that wait for a reply.
+    pub(super) opened: Option<Admitted>,
+    /// It counts as one more call of its session.
+    pub(super) counted: bool,
 }
 
 /// Whether the session still uses the server that a message is from or for.
@@ -164,7 +156,7 @@ impl Chain {
     /// The first filter that stops the message.
     pub(super) async fn on_request(&self, cx: &mut RequestContext<'_>) -> Result<(), Stop> {
         for filter in &self.0 {
-            filter.on_request(cx)?.step().await?;
+            filter.on_request(cx)?.done().await?;
         }
         Ok(())
     }
@@ -197,7 +189,7 @@ impl Chain {
         denied: Stop,
     ) -> Result<(), Stop> {
         for filter in &self.0 {
-            let step = filter.on_denied(cx, &denied, self)?.step().await?;
+            let step = filter.on_denied(cx, &denied, self)?.done().await?;
             if step == Step::Rejudge {
                 return Ok(());
             }
@@ -215,7 +207,7 @@ impl Chain {
         allowed: &Allowed,
     ) -> Result<Step, Stop> {
         for filter in &self.0 {
-            let step = filter.on_allowed(cx, allowed)?.step().await?;
+            let step = filter.on_allowed(cx, allowed)?.done().await?;
             if step == Step::Rejudge {
                 return Ok(step);
             }
@@ -226,22 +218,40 @@ impl Chain {
     /// Runs the filters on a permitted message, in order.
     ///
     /// # Errors
-    /// The first filter that rejects the message.
-    pub(super) fn on_permitted<'c>(
-        &self,
-        message: &Permitted<'c>,
-        plan: &mut EditPlan<'c>,
-    ) -> Result<(), Rejection> {
+    /// The first filter that stops the message.
+    pub(super) async fn on_permitted(&self, cx: &mut RequestContext<'_>) -> Result<(), Stop> {
         for filter in &self.0 {
-            filter.on_permitted(message, plan)?;
+            filter.on_permitted(cx)?.done().await?;
         }
         Ok(())
     }
 
-    /// Runs the filters on a message that is about to be sent, in order.
-    pub(super) fn on_sent(&self, message: &Leaving<'_>) {
+    /// Runs the filters on a message that is about to be recorded and sent, in order.
+    ///
+    /// # Errors
+    /// The first filter that stops the message.
+    pub(super) async fn on_leaving(
+        &self,
+        cx: &mut RequestContext<'_>,
+        leaving: &Leaving<'_>,
+    ) -> Result<(), Stop> {
         for filter in &self.0 {
-            filter.on_sent(message);
+            filter.on_leaving(cx, leaving)?.done().await?;
+        }
+        Ok(())
+    }
+
+    /// Runs the filters on a recorded message, in order.
+    pub(super) fn on_sent(&self, cx: &mut RequestContext<'_>, placement: Placement) {
+        for filter in &self.0 {
+            filter.on_sent(cx, placement);
+        }
+    }
+
+    /// Runs the filters on a message that stops before it is sent, in order.
+    pub(super) fn on_stopped(&self, cx: &mut RequestContext<'_>, stop: &Stop) {
+        for filter in &self.0 {
+            filter.on_stopped(cx, stop);
         }
     }
 }

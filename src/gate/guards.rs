@@ -1,17 +1,14 @@
 //! What is checked beside policy: what a message holds, and whether it may come now.
 
 use crate::policy::PolicySnapshot;
-use crate::session::{Session, Turn};
+use crate::session::Session;
 
 use super::classified::Identified;
-use super::forward::Agent;
 use super::oblige::Obliged;
 use super::query::Understood;
 use super::record::Trail;
 use super::rejection::Rejection;
-use super::stop::Stop;
-use super::talk::Talk;
-use super::{Gate, asking, schemas};
+use super::{Gate, schemas};
 
 impl Gate {
     /// Checks what edits have made of a result: a placeholder is not what every schema allows.
@@ -39,24 +36,5 @@ impl Gate {
     ) -> Result<(), Rejection> {
         Self::goes_on(identified, session)?;
         self.look_at_rates(identified, trail)
-    }
-
-    /// Whether what policy has allowed may begin now.
-    pub(super) fn may_begin<U, A: Agent>(
-        &self,
-        talk: &Talk<U, A>,
-        understood: &Understood<'_>,
-        turn: Turn,
-        snapshot: &PolicySnapshot,
-        trail: &mut Trail,
-    ) -> Result<(), Stop> {
-        let session = &talk.session;
-        let lends = (talk.agent.lends(), self.clock.elapsed());
-        let attempt = trail.attempt;
-        asking::while_sampling(understood, turn, snapshot, session, lends)
-            .and_then(|()| Ok(self.within_budget(understood, session, attempt)?))
-            .inspect_err(|_| self.give_back(understood, trail))?;
-        trail.begun_with = trail.brought.spend();
-        Ok(())
     }
 }

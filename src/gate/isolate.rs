@@ -25,7 +25,6 @@ use super::forward::{Agent, Upstream};
 use super::own::{Occasion, OwnMessage};
 use super::passage::Carried;
 use super::permit::Permit;
-use super::query::Understood;
 use super::record::Trail;
 use super::stop::Stop;
 use super::talk::Talk;
@@ -34,12 +33,35 @@ use travelling::until_arrived;
 
 /// Keeps what the open server said from agents that could not go on with it.
 #[derive(Debug)]
-pub(super) struct Isolation;
+pub(super) struct Isolation {
+    /// From which level on sessions speak to the isolated server, if there is one.
+    pub(super) from: Option<i64>,
+}
 
 impl Filter for Isolation {
     fn on_request<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
         leads_nowhere(&cx.understood)?;
-        Flow::CONTINUE
+        Flow::DONE
+    }
+
+    /// A message that began in the open is not for the open server if its session has moved while it was
+    /// on its way, or must, since it was judged at that level. What a server asks or tells must come of
+    /// the one that is spoken to.
+    fn on_permitted<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
+        let identified = &cx.understood.identified;
+        if identified.from == Side::Upstream {
+            if !matches!(identified.role, Role::Reply(_)) {
+                still_speaks(cx.session, cx.trail)?;
+            }
+            return Flow::DONE;
+        }
+        let (Some(Place::Open), Some(least)) = (cx.trail.begun, self.from) else {
+            return Flow::DONE;
+        };
+        if identified.scene.held.level >= least || cx.session.place() != Place::Open {
+            return Err(Stop::Elsewhere);
+        }
+        Flow::DONE
     }
 }
 
@@ -96,38 +118,6 @@ impl Gate {
     pub(super) fn place<U, A>(&self, talk: &Talk<U, A>, from: Side) -> Option<Place> {
         self.settings.isolate_from?;
         (from == Side::Agent).then(|| talk.session.place())
-    }
-
-    /// Whether a message that began in the open is for the open server. It is not if its session has
-    /// moved while it was on its way, or must, since it was judged at that level. And whether what a
-    /// server asks or tells comes of the one that is spoken to.
-    ///
-    /// # Errors
-    /// [`Stop::Elsewhere`] where it is not: it is judged by what the isolated server offers, or not
-    /// sent. [`UpstreamFault`] where its server is gone: nobody would hear the answer.
-    pub(super) fn stays<U, A>(
-        &self,
-        talk: &Talk<U, A>,
-        begun: Option<Place>,
-        understood: &Understood<'_>,
-        trail: &mut Trail,
-    ) -> Result<(), Stop> {
-        if understood.identified.from == Side::Upstream {
-            return match understood.identified.role {
-                Role::Request { .. } | Role::Notification { .. } => {
-                    still_speaks(&talk.session, trail)
-                }
-                Role::Reply(_) => Ok(()),
-            };
-        }
-        let (Some(Place::Open), Some(least)) = (begun, self.settings.isolate_from) else {
-            return Ok(());
-        };
-        let is_beyond = understood.identified.scene.held.level >= least;
-        if is_beyond || talk.session.place() != Place::Open {
-            return Err(Stop::Elsewhere);
-        }
-        Ok(())
     }
 
     /// What the session has read when a message of it is judged. That may take its time, and a reply

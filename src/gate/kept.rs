@@ -213,7 +213,7 @@ impl Filter for KeptResults {
         if names_ours(&cx.understood) {
             return Err(not_kept().into());
         }
-        Flow::CONTINUE
+        Flow::DONE
     }
 }
 
@@ -236,7 +236,7 @@ impl Gate {
         &self,
         talk: &Talk<U, A>,
         identified: Identified<'_>,
-        asked: &Asked,
+        (asked, frame): (&Asked, &[u8]),
         snapshot: &Arc<PolicySnapshot>,
         trail: &mut Trail,
     ) -> Result<(), Stop> {
@@ -277,15 +277,13 @@ impl Gate {
             labels: received.labels.iter().cloned().collect(),
             untrusted: false,
         };
-        let mut cx = self.context(understood, &talk.session, snapshot, trail);
+        let mut cx = self.context(talk, understood, frame, snapshot, trail);
         cx.brings = brings
             .join(&whole.origin.brings)
             .join(&whole.labels(snapshot));
         Box::pin(self.local_chain.authorize(&mut cx)).await?;
-        let RequestContext {
-            understood, trail, ..
-        } = cx;
-        self.pay(&understood, trail).await?;
+        self.pace.pay(&mut cx).await?;
+        let RequestContext { trail, .. } = cx;
         let record = trail.kept(now);
         self.recorder.record(record).await?;
         // Where nothing is shortened any more, neither is this.

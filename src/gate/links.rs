@@ -5,7 +5,6 @@ use crate::gate::context::RequestContext;
 use crate::gate::filter::Filter;
 use crate::gate::filter::Flow;
 use crate::gate::filter::Hook;
-use crate::gate::filter::Step;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -43,12 +42,12 @@ impl Filter for RealPaths {
     fn on_request<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
         let symlinks = &cx.terms.guards.symlinks;
         if matches!(symlinks, Symlinks::AsWritten) {
-            return Flow::CONTINUE;
+            return Flow::DONE;
         }
         Flow::wait(async move {
             let (session, snapshot) = (cx.session, cx.snapshot);
             follow(&mut cx.understood, session, snapshot, symlinks, cx.trail).await?;
-            Ok(Step::Continue)
+            Ok(())
         })
     }
 }

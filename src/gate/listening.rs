@@ -7,6 +7,7 @@ use crate::gate::context::RequestContext;
 use crate::gate::filter::Filter;
 use crate::gate::filter::Flow;
 use crate::gate::filter::Hook;
+use crate::gate::filter::Leaving;
 use std::collections::HashSet;
 
 use crate::audit::{Finding, Guard};
@@ -36,7 +37,17 @@ impl Filter for Subscriptions {
         let (session, snapshot) = (cx.session, cx.snapshot);
         let removals = unheard(&mut cx.understood, session, snapshot, cx.now, cx.trail)?;
         cx.plan.removals.extend(removals);
-        Flow::CONTINUE
+        Flow::DONE
+    }
+
+    fn on_leaving<'f>(
+        &'f self,
+        cx: &'f mut RequestContext<'_>,
+        leaving: &'f Leaving<'_>,
+    ) -> Hook<'f> {
+        let identified = &cx.understood.identified;
+        granted::note_asked(identified, leaving.opened, leaving.sent, cx.session);
+        Flow::DONE
     }
 }
 

@@ -4,9 +4,19 @@
 //! upstream offers, in the upstream's order. Each item stands for itself: one that cannot be read
 //! is dropped alone.
 
+use crate::gate::context::RequestContext;
+use crate::gate::filter::Filter;
+use crate::gate::filter::Flow;
+use crate::gate::filter::Hook;
+use crate::gate::recorder::Recorder;
+use crate::gate::schemas::KnownSchemas;
+use crate::gate::seen::Seen;
+use crate::gate::stop::Stop;
+use crate::session::OverHttp;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::audit;
 use crate::policy::{NonCanonicalUri, PolicySnapshot, Prompt, Resource, ResourceFacts, Tool};
 use crate::session::{Page, PageItem, State, Traversal};
 use crate::wire::{KnownMethod, Message, Value};
@@ -37,12 +47,52 @@ const AT_ONCE: usize = 128;
 
 /// What the reply to a list holds, if the message is one, and what must not be seen of another reply.
 #[derive(Debug, Default)]
-pub(super) struct Listing<'m> {
+struct Listing<'m> {
     /// What the agent must not see.
-    pub(super) removals: Vec<Removal<'m>>,
-    pub(super) page: Option<Arc<Page>>,
+    removals: Vec<Removal<'m>>,
+    page: Option<Arc<Page>>,
     /// Tools and prompts that are not what was approved.
-    pub(super) drifts: Vec<Drift<'m>>,
+    drifts: Vec<Drift<'m>>,
+}
+
+/// Takes out of lists what the agent must not see, and tells operators of what is not what was approved.
+#[derive(Debug)]
+pub(super) struct ListFilter {
+    pub(super) schemas: Arc<KnownSchemas>,
+    pub(super) seen: Arc<Seen>,
+    pub(super) recorder: Recorder,
+    pub(super) over_http: OverHttp,
+}
+
+impl Filter for ListFilter {
+    fn on_permitted<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
+        if !matches!(&cx.understood.identified.role, Role::Reply(_)) {
+            return Flow::DONE;
+        }
+        Flow::wait(self.filter(cx))
+    }
+}
+
+impl ListFilter {
+    async fn filter(&self, cx: &mut RequestContext<'_>) -> Result<(), Stop> {
+        let (session, snapshot, schemas) = (cx.session, cx.snapshot, &self.schemas);
+        let reading = Reading::of(session, snapshot, cx.terms, schemas, self.over_http);
+        let Listing {
+            removals,
+            page,
+            drifts,
+        } = listing(&cx.understood, snapshot, cx.pins, cx.now, reading).await?;
+        cx.plan.removals.extend(removals);
+        cx.page = page;
+        if !drifts.is_empty() {
+            let base = cx.trail.beside(audit::Kind::UpstreamState);
+            let stores = (&self.recorder, &*self.seen);
+            // Seldom, so that its room is not that of every message.
+            Box::pin(drift::tell_of(stores, &base, snapshot, &drifts)).await?;
+            cx.trail.drifted = drifts.iter().map(Drift::named).collect();
+        }
+        Ok(())
+    }
 }
 
 /// Reads the reply to a list, and finds what is to be removed from it.
@@ -50,7 +100,7 @@ pub(super) struct Listing<'m> {
 /// # Errors
 /// [`UpstreamFault::BadReply`] when the list is not an array, or its next page has no name: then
 /// there is nothing to filter, or no end, and nothing may pass.
-pub(super) async fn listing<'m>(
+async fn listing<'m>(
     understood: &Understood<'m>,
     snapshot: &PolicySnapshot,
     pins: Pins<'_>,

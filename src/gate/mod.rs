@@ -156,11 +156,11 @@ pub struct Gate {
     local_chain: Chain,
     rounds: Arc<Rounds>,
     tasks: Arc<Tasks>,
-    schemas: KnownSchemas,
+    schemas: Arc<KnownSchemas>,
     seen: Arc<Seen>,
     unlisted: Arc<Unlisted>,
-    kept: Kept,
-    pace: Pace,
+    kept: Arc<Kept>,
+    pace: Arc<Pace>,
     ratchet: Arc<Ratchet>,
     eras: Arc<Known>,
     /// Where people are asked, if anybody is.
@@ -178,11 +178,11 @@ impl Gate {
         clock: Arc<dyn Clock>,
         settings: Settings,
     ) -> Self {
-        let kept = Kept::holding(settings.terms.guards.excerpts.as_ref());
-        let pace = Pace::new(&clock);
+        let kept = Arc::new(Kept::holding(settings.terms.guards.excerpts.as_ref()));
+        let pace = Arc::new(Pace::new(&clock));
         let recorder = Recorder::new(audit, Arc::clone(&policy), &settings.terms);
         let eras = Arc::new(Known::new(settings.eras, Arc::clone(&clock)));
-        Self {
+        let mut gate = Self {
             chain: Chain::default(),
             local_chain: Chain::default(),
             policy,
@@ -191,7 +191,7 @@ impl Gate {
             settings,
             rounds: Arc::default(),
             tasks: Arc::default(),
-            schemas: KnownSchemas::default(),
+            schemas: Arc::default(),
             seen: Arc::default(),
             unlisted: Arc::default(),
             kept,
@@ -202,8 +202,9 @@ impl Gate {
             along: Arc::default(),
             broken: Broken::default(),
             memory: Memory::default(),
-        }
-        .assembled()
+        };
+        gate.assemble();
+        gate
     }
 
     /// The same, which judges what there is memory for.

@@ -22,7 +22,6 @@ use super::permit::{Allowed, Permit};
 use super::query::Respelled;
 use super::ratchet;
 use super::rejection::Rejection;
-use super::route::Route;
 use super::settings::Secrets;
 use super::shortening::Shortening;
 
@@ -77,7 +76,7 @@ pub(super) fn oblige<'m>(
     message: &'m Message,
     mut allowed: Allowed,
     wanted: Wanted<'m>,
-    route: &mut Route<'m>,
+    ids: Vec<(Value<'m>, Fragment)>,
     mut passage: Passage,
     (secrets, others): (&Redactor, Option<&Secrets>),
 ) -> Result<Obliged, Rejection> {
@@ -102,7 +101,7 @@ pub(super) fn oblige<'m>(
             reason: Some(removal.because.into()),
         });
     }
-    let mut own = Vec::with_capacity(wanted.plan.rewrites.len() + route.ids.len());
+    let mut own = Vec::with_capacity(wanted.plan.rewrites.len() + ids.len());
     for rewrite in wanted.plan.rewrites {
         own.push(rewrite.value.range());
         edits.replace(rewrite.value, rewrite.with);
@@ -123,7 +122,7 @@ pub(super) fn oblige<'m>(
             links.insert(value.range().start, (value, text.to_owned()));
         }
     }
-    for (value, id) in route.ids.drain(..) {
+    for (value, id) in ids {
         own.push(value.range());
         edits.replace(value, id);
     }

@@ -1,5 +1,7 @@
 //! Reads a page of a list: which items can be judged, by name and in order.
 
+use crate::gate::settings::Terms;
+use crate::session::OverHttp;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -10,13 +12,13 @@ use crate::policy::{ActionName, PolicySnapshot};
 use crate::session::{Lifecycle, Offered, Page, PageDigest, PageItem, Pages, Session};
 use crate::wire::{AnnotationError, KnownMethod, Mirror, Value};
 
+use super::Cleaning;
 use super::drift;
 use super::faults::UpstreamFault;
 use super::pin;
 use super::rejection::Rejection;
 use super::schemas::KnownSchemas;
 use super::text;
-use super::{Cleaning, Gate};
 
 /// A list of one kind: the member that holds it, and the member by which an item is named.
 pub(super) struct Shape {
@@ -312,37 +314,45 @@ impl Definitions<'_> {
     }
 }
 
-impl Gate {
+impl Headers {
+    /// Who makes the headers of a session's calls. An agent that speaks HTTP and no older revision makes
+    /// its own, which the gate compares with the body; what a bridge sends has none.
+    pub(super) fn of(session: &Session, over_http: OverHttp) -> Self {
+        let state = session.state();
+        let over_http = over_http.reaches(state.run().instance());
+        let is_told = session.transport == "http" && state.bridged.is_none();
+        let has_none = !matches!(state.lifecycle, Lifecycle::New);
+        if over_http && !is_told && !has_none {
+            Self::Ours
+        } else {
+            Self::Agents
+        }
+    }
+}
+
+impl<'s> Reading<'s> {
     /// What is looked at in the lists of a session.
-    pub(super) fn reading(&self, session: &Session, snapshot: &PolicySnapshot) -> Reading<'_> {
-        let guards = &self.terms(snapshot).guards;
-        let is_off = guards.texts.definitions == Cleaning::Off;
-        Reading {
-            schemas: Some(&self.schemas),
+    pub(super) fn of(
+        session: &Session,
+        snapshot: &PolicySnapshot,
+        terms: &Terms,
+        schemas: &'s KnownSchemas,
+        over_http: OverHttp,
+    ) -> Self {
+        let definitions = terms.guards.texts.definitions;
+        let is_off = definitions == Cleaning::Off;
+        Self {
+            schemas: Some(schemas),
             flags: if is_off && !snapshot.looks_for().flags {
                 Looked::Past
             } else {
                 Looked::For
             },
-            names: match guards.texts.definitions {
+            names: match definitions {
                 Cleaning::Clean => Names::Plain,
                 Cleaning::Off | Cleaning::Warn => Names::Any,
             },
-            headers: self.headers(session),
-        }
-    }
-
-    /// Who makes the headers of a session's calls. An agent that speaks HTTP and no older revision makes
-    /// its own, which the gate compares with the body; what a bridge sends has none.
-    pub(super) fn headers(&self, session: &Session) -> Headers {
-        let state = session.state();
-        let over_http = self.settings.over_http.reaches(state.run().instance());
-        let is_told = session.transport == "http" && state.bridged.is_none();
-        let has_none = !matches!(state.lifecycle, Lifecycle::New);
-        if over_http && !is_told && !has_none {
-            Headers::Ours
-        } else {
-            Headers::Agents
+            headers: Headers::of(session, over_http),
         }
     }
 }

@@ -63,7 +63,7 @@ impl Gate {
         let most = self.terms(&current).max_in_flight;
         let deadline = trail
             .started
-            .saturating_add(self.timeout(&trail.target, &current));
+            .saturating_add(self.terms(&current).timeout(&trail.target));
         let full = {
             let mut state = talk.session.state();
             let waiting: usize = state.parked.iter().map(|parked| parked.frame.len()).sum();

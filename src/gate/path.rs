@@ -1,49 +1,29 @@
 //! The path itself: from bytes to what leaves.
 
 use crate::gate::context::RequestContext;
-use std::sync::Arc;
+use crate::gate::permit::Allowed;
 
-use crate::policy::{PolicySnapshot, SessionSensitivity};
-use crate::session::{Asker, Kept, Page, Place, Session};
+use crate::policy::PolicySnapshot;
+use crate::session::{Asker, Kept, Session};
 use crate::wire::{Message, Side};
 
 use super::arrival::Arrival;
 use super::asking::lending;
 use super::classified::Identified;
-use super::drift::Drift;
-use super::edits::{EditPlan, Removal};
-use super::filter::{Leaving, Permitted, Placement};
+use super::filter::{Leaving, Placement};
 use super::forward::{Agent, Upstream};
 use super::isolate::has_left_since;
 use super::leaks::Look;
-use super::listing::Listing;
 use super::oblige::Wanted;
 use super::permit::Permit;
 use super::pin::Pins;
-use super::query::{Circumstances, Understood};
 use super::record::Trail;
 use super::rejection::Rejection;
 use super::route::{Route, Undone};
 use super::sent::Sent;
-use super::shortening::Shortening;
 use super::stop::Stop;
 use super::talk::Talk;
-use super::{
-    Gate, consent, granted, identify, kept, listing, oblige, permit, remember, repeated, route,
-    understand,
-};
-
-/// A judged message, with the state that the gate updates when it is sent.
-struct Judged<'l, 'm> {
-    from: Side,
-    begun: Option<Place>,
-    understood: &'l Understood<'m>,
-    snapshot: &'l Arc<PolicySnapshot>,
-    page: Option<&'l Page>,
-    drifts: &'l [Drift<'m>],
-    brings: &'l SessionSensitivity,
-    permit: Permit,
-}
+use super::{Gate, identify, kept, oblige, permit, remember, route, understand};
 
 impl Gate {
     /// The path itself: each step consumes what only the one before can make. Requests, replies,
@@ -57,8 +37,7 @@ impl Gate {
     ) -> Result<(), Stop> {
         let from = arrival.from;
         let session = &talk.session;
-        let now = self.circumstances(session);
-        let begun = self.place(talk, from);
+        trail.begun = self.place(talk, from);
 
         let current = self.policy.current();
         let message = self.decode(talk, from, frame, trail)?;
@@ -78,115 +57,38 @@ impl Gate {
         lending::heard(&identified, session, at);
         let snapshot = permit::revision(&identified.role, current);
         trail.judged_under(&snapshot);
-        let (terms, pins) = (self.terms(&snapshot), self.pins(session, &snapshot));
+        let terms = self.terms(&snapshot);
 
         let recalled = self.tasks.recall(&identified, session, at);
         if let Some(asked) = kept::asked(&identified) {
-            let read = self.read_on(talk, identified, &asked, &snapshot, trail);
+            let read = self.read_on(talk, identified, (&asked, frame), &snapshot, trail);
             return Box::pin(read).await;
         }
         let look = Look::under(&snapshot, terms);
         let understood = understand::understand(identified, &recalled, look)?;
         trail.understood(&understood, session, &snapshot, &self.settings);
-        let mut cx = self.context(understood, session, &snapshot, trail);
-        let authorized = self.chain.authorize(&mut cx).await;
-        if let Err(Stop::Park) = authorized {
-            self.give_back(&cx.understood, cx.trail);
+        let mut cx = self.context(talk, understood, frame, &snapshot, trail);
+        let left = self.exchange(talk, &mut cx).await;
+        if let Err(stop) = &left {
+            self.chain.on_stopped(&mut cx, stop);
         }
-        let allowed = authorized?;
-        let RequestContext {
-            understood,
-            plan,
-            brings: contained,
-            trail,
-            ..
-        } = cx;
-        self.stays(talk, begun, &understood, trail)?;
-        let repeated = trail.carrier.repeated.as_ref();
-        repeated::check(&understood, session, repeated, frame, self.limits(from))?;
-        let standing = self.standing(&understood)?;
-        lending::answered_within(session, standing.answers);
-        self.may_begin(talk, &understood, standing.turn, &snapshot, trail)?;
-        if let Some(reply) = &standing.reply {
-            return Box::pin(self.answer_with(talk, &understood, reply, trail)).await;
-        }
-        let reading = self.reading(session, &snapshot);
-        let Listing {
-            mut removals,
-            page,
-            drifts,
-        } = listing::listing(&understood, &snapshot, pins, now, reading).await?;
-        removals.extend(standing.unasked.into_iter().chain(plan.removals));
-        let permitted = Permitted {
-            understood: &understood,
-            session,
-            snapshot: &snapshot,
-            terms,
-            now,
-            at: self.clock.elapsed(),
-            page: page.as_deref(),
-        };
-        let wanted = self.edits(&permitted, removals, trail)?;
-        self.may_come_again(&understood.identified, session, frame, trail);
-        let exchange = |asker: &Asker, method| {
-            self.exchange(asker, method, standing.turn, &understood, &snapshot, trail)
-        };
-        let mut route = route::route(&understood, session, exchange)?;
-        let secrets = (&self.settings.secrets, terms.guards.secrets.as_ref());
-        let passage = route.passage(&understood, trail.onward());
-        let obliged = oblige::oblige(&message, allowed, wanted, &mut route, passage, secrets)
-            .and_then(|obliged| self.still_fits(&understood, &snapshot, obliged));
-        let mut obliged = obliged.inspect_err(|_| {
-            let _ = route.undo(from, &mut session.state());
-        })?;
-        trail.obliged(self, from, &snapshot, &mut obliged);
-
-        let judged = Judged {
-            from,
-            begun,
-            understood: &understood,
-            snapshot: &snapshot,
-            page: page.as_deref(),
-            drifts: &drifts,
-            brings: &obliged.brings.join(&contained),
-            permit: obliged.permit,
-        };
-        self.leave(talk, judged, &mut route, trail).await
+        left
     }
 
-    /// The edits of a permitted message: `removals`, and those that filters add.
-    fn edits<'c>(
-        &'c self,
-        permitted: &Permitted<'c>,
-        removals: Vec<Removal<'c>>,
-        trail: &mut Trail,
-    ) -> Result<Wanted<'c>, Rejection> {
-        let shortening = self.shortening(permitted.understood, permitted.snapshot);
-        let mut plan = EditPlan {
-            removals,
-            shortened_over: shortening.map(Shortening::over),
-            ..EditPlan::default()
-        };
-        self.chain.on_permitted(permitted, &mut plan)?;
-        trail.found(std::mem::take(&mut plan.findings));
-        let identified = &permitted.understood.identified;
-        Ok(Wanted {
-            plan,
-            shortening,
-            ..Wanted::of(identified, permitted.snapshot)
-        })
-    }
-
-    /// Records a message that may leave, and sends it. If it does not leave, its ids are free again.
-    async fn leave<U: Upstream, A: Agent>(
+    /// From what is asked of policy to what leaves.
+    async fn exchange<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
-        judged: Judged<'_, '_>,
-        route: &mut Route<'_>,
-        trail: &mut Trail,
+        cx: &mut RequestContext<'_>,
     ) -> Result<(), Stop> {
-        let from = judged.from;
-        let left = self.record_and_send(talk, judged, route, trail).await;
+        let allowed = self.chain.authorize(cx).await?;
+        self.chain.on_permitted(cx).await?;
+        if let Some(reply) = cx.trail.kept_reply.take() {
+            return Box::pin(self.answer_with(talk, cx, &reply)).await;
+        }
+        let (permit, mut route) = self.seal(cx, allowed)?;
+        let left = self.leave(talk, cx, permit, &mut route).await;
+        let from = cx.understood.identified.from;
         left.map_err(|stop| match route.undo(from, &mut talk.session.state()) {
             Undone::Yes => stop,
             // While it waited to be sent its time ran out, or the upstream died: it has been
@@ -195,39 +97,57 @@ impl Gate {
         })
     }
 
-    async fn record_and_send<U: Upstream, A: Agent>(
+    /// Applies all edits of a permitted message, once, and enters it among those that wait for a reply.
+    fn seal<'m>(
+        &self,
+        cx: &mut RequestContext<'m>,
+        allowed: Allowed,
+    ) -> Result<(Permit, Route<'m>), Stop> {
+        cx.trail.found(std::mem::take(&mut cx.plan.findings));
+        let (understood, session) = (&cx.understood, cx.session);
+        let (message, from) = (understood.identified.message, understood.identified.from);
+        let wanted = Wanted {
+            plan: std::mem::take(&mut cx.plan),
+            shortening: super::shortening::shortening(cx, &self.kept),
+            ..Wanted::of(&understood.identified, cx.snapshot)
+        };
+        let exchange = |asker: &Asker, method| {
+            self.exchange_of(asker, method, understood, cx.snapshot, cx.trail)
+        };
+        let mut route = route::route(understood, session, exchange)?;
+        let secrets = (&self.settings.secrets, cx.terms.guards.secrets.as_ref());
+        let passage = route.passage(understood, cx.trail.onward());
+        let ids = std::mem::take(&mut route.ids);
+        let obliged = oblige::oblige(message, allowed, wanted, ids, passage, secrets)
+            .and_then(|obliged| self.still_fits(understood, cx.snapshot, obliged));
+        let mut obliged = obliged.inspect_err(|_| {
+            let _ = route.undo(from, &mut session.state());
+        })?;
+        cx.trail.obliged(self, from, cx.snapshot, &mut obliged);
+        cx.brings = obliged.brings.join(&cx.brings);
+        Ok((obliged.permit, route))
+    }
+
+    /// Records a message that may leave, and sends it.
+    async fn leave<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
-        judged: Judged<'_, '_>,
+        cx: &mut RequestContext<'_>,
+        permit: Permit,
         route: &mut Route<'_>,
-        trail: &mut Trail,
     ) -> Result<(), Stop> {
-        let Judged {
-            from,
-            begun,
-            understood,
-            snapshot,
-            page,
-            drifts,
-            brings,
-            permit,
-        } = judged;
-        let session = &talk.session;
-        let sent = Sent::new(permit.line(), self.limits(from));
-        granted::note_asked(&understood.identified, route.opened, sent, session);
-        self.learn(understood, session, brings, trail).await?;
+        let (session, from) = (cx.session, cx.understood.identified.from);
+        let sent = Sent::new(permit.line(), cx.limits);
         talk.reachable(permit.to())?;
-        self.pay(understood, trail).await?;
-        if route.counted {
-            self.count_call(understood, session, trail).await?;
-        }
-        if !drifts.is_empty() {
-            // Seldom, so that its room is not that of every message.
-            Box::pin(self.tell_of(talk, snapshot, drifts)).await?;
-        }
-        let record = trail.passed(permit.to(), self.clock.elapsed());
+        let leaving = Leaving {
+            sent,
+            opened: route.opened,
+            counted: route.counted,
+        };
+        self.chain.on_leaving(cx, &leaving).await?;
+        let record = cx.trail.passed(permit.to(), self.clock.elapsed());
         self.recorder.record(record).await?;
-        trail.departed();
+        cx.trail.departed();
         let ended = route.end(&mut session.state());
         let was_answered = ended.as_ref().is_some_and(|taken| taken.has_replied);
         self.settle(talk, from, ended).await;
@@ -239,25 +159,25 @@ impl Gate {
         if !route.still_waits(from, &mut session.state()) {
             return Err(Stop::Settled);
         }
-        remember::remember(talk, understood, sent, page, drifts, trail.run);
-        consent::keep_for_the_session(understood, snapshot, session, trail);
-        self.chain.on_sent(&Leaving {
-            understood,
-            session,
-            snapshot,
-            terms: self.terms(snapshot),
-            at: self.clock.elapsed(),
+        let page = cx.page.as_deref();
+        remember::remember(
+            talk,
+            &cx.understood,
+            sent,
             page,
-            placement: if has_left_since(talk, trail.run) {
-                Placement::Left
-            } else {
-                Placement::Current
-            },
-        });
-        self.extend(understood, session);
-        Self::is_still_there(talk, begun, &permit, trail)?;
+            &cx.trail.drifted,
+            cx.trail.run,
+        );
+        cx.now.at = self.clock.elapsed();
+        let placement = if has_left_since(talk, cx.trail.run) {
+            Placement::Left
+        } else {
+            Placement::Current
+        };
+        self.chain.on_sent(cx, placement);
+        Self::is_still_there(talk, cx.trail.begun, &permit, cx.trail)?;
         // Gives the room back: the receiver may be slow.
-        trail.room = None;
+        cx.trail.room = None;
         self.send(talk, permit).await
     }
 
@@ -307,12 +227,5 @@ impl Gate {
 
     pub(super) fn pins<'p>(&'p self, session: &'p Session, snapshot: &PolicySnapshot) -> Pins<'p> {
         Pins::of_session(session, &self.seen, self.terms(snapshot))
-    }
-
-    pub(super) fn circumstances(&self, session: &Session) -> Circumstances {
-        Circumstances {
-            transport: session.transport,
-            now_ms: self.clock.now().as_millisecond(),
-        }
     }
 }

@@ -149,7 +149,7 @@ pub(super) struct PinFacts;
 impl Filter for PinFacts {
     fn on_request<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
         pin(&mut cx.understood, cx.snapshot, cx.pins)?;
-        Flow::CONTINUE
+        Flow::DONE
     }
 }
 

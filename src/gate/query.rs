@@ -1,7 +1,9 @@
 //! The authorization requests of a message, in the terms of the policy model.
 
+use crate::gate::forward::Lends;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::policy::{
     Action, Arguments, Consent, Environment, ExtensionMethod, Facts, Principal, Prompt, Received,
@@ -119,6 +121,10 @@ pub(super) enum Doing<'m> {
 pub(super) struct Circumstances {
     pub(super) transport: &'static str,
     pub(super) now_ms: i64,
+    /// Time since the clock was made.
+    pub(super) at: Duration,
+    /// Whether the agent's model may be at work for the server.
+    pub(super) lends: Lends,
 }
 
 /// What is written otherwise in a message than it came, by its pointer in it.

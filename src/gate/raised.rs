@@ -82,7 +82,7 @@ impl Gate {
     }
 
     /// Lists that show something else, as far as that can be told.
-    fn others_now<U, A>(
+    fn others_now<U, A: Agent>(
         &self,
         talk: &Talk<U, A>,
         before: &Arc<SessionSensitivity>,
@@ -98,7 +98,7 @@ impl Gate {
         let looks = looks(ActionName::ListTool);
         let mut earlier = after.clone();
         earlier.held = Arc::clone(before);
-        let now = self.circumstances(&talk.session);
+        let now = self.circumstances(talk);
         let pins = self.pins(&talk.session, snapshot);
         let differs = |name: &String| {
             let closes = |level| snapshot.labels().closes(name, level);

@@ -12,7 +12,9 @@ use crate::gate::filter::Chain;
 use crate::gate::filter::Filter;
 use crate::gate::filter::Flow;
 use crate::gate::filter::Hook;
+use crate::gate::filter::Leaving;
 use crate::gate::filter::Step;
+use crate::gate::rates::Pace;
 use std::sync::Arc;
 
 use crate::audit::{self};
@@ -30,7 +32,6 @@ use super::leaks;
 use super::permit;
 use super::permit::Allowed;
 use super::query::{Circumstances, Doing, Understood};
-use super::record::Trail;
 use super::rejection::Rejection;
 use super::resources;
 use super::stop::Stop;
@@ -183,7 +184,7 @@ impl Filter for Sensitivity {
     fn on_request<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
         let held = Arc::clone(&cx.understood.identified.scene.held);
         cx.trail.raised(&held, &held);
-        Flow::CONTINUE
+        Flow::DONE
     }
 
     /// A request whose session has no place in the store is denied for that alone, if it would pass by what
@@ -193,7 +194,7 @@ impl Filter for Sensitivity {
         cx: &'f mut RequestContext<'_>,
         denied: &'f Stop,
         _: &'f Chain,
-    ) -> Hook<'f> {
+    ) -> Hook<'f, Step> {
         let scene = &mut cx.understood.identified.scene;
         let is_denial = denied
             .rejection()
@@ -212,7 +213,25 @@ impl Filter for Sensitivity {
         }
     }
 
-    fn on_allowed<'f>(&'f self, cx: &'f mut RequestContext<'_>, allowed: &'f Allowed) -> Hook<'f> {
+    /// Raises what the session of whoever gets a message has read by what was found in it.
+    fn on_leaving<'f>(&'f self, cx: &'f mut RequestContext<'_>, _: &'f Leaving<'_>) -> Hook<'f> {
+        if cx.understood.identified.from == Side::Agent || cx.brings.is_nothing() {
+            return Flow::DONE;
+        }
+        Flow::wait(async {
+            let raised = self.0.raise(cx.session, &cx.brings).await;
+            let Raised { before, after } = raised.map_err(Rejection::from)?;
+            cx.trail.raised(&before, &after);
+            isolate::found(cx.session, after.level);
+            Ok(())
+        })
+    }
+
+    fn on_allowed<'f>(
+        &'f self,
+        cx: &'f mut RequestContext<'_>,
+        allowed: &'f Allowed,
+    ) -> Hook<'f, Step> {
         if cx.understood.identified.from == Side::Upstream {
             return Flow::CONTINUE;
         }
@@ -284,7 +303,7 @@ impl Filter for ContainedPlaces {
     fn on_request<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
         let contained = contained(&mut cx.understood, cx.snapshot);
         cx.brings = std::mem::take(&mut cx.brings).join(&contained);
-        Flow::CONTINUE
+        Flow::DONE
     }
 }
 
@@ -293,10 +312,11 @@ impl Gate {
     #[must_use]
     pub fn remembering(mut self, store: Arc<dyn SessionStore>) -> Self {
         if let Some(tokens) = store.tokens() {
-            self.pace.share(tokens);
+            self.pace = Arc::new(Pace::sharing(tokens));
         }
         self.ratchet = Arc::new(Ratchet::keeping(store));
-        self.assembled()
+        self.assemble();
+        self
     }
 
     /// How many sessions are kept beyond their conversations, where there is an end to them.
@@ -314,24 +334,6 @@ impl Gate {
         by: &SessionSensitivity,
     ) -> Result<(), StoreFault> {
         self.ratchet.raise(session, by).await.map(|_| ())
-    }
-
-    /// Raises what the session of whoever gets a message has read by what was found in it.
-    pub(super) async fn learn(
-        &self,
-        understood: &Understood<'_>,
-        session: &Session,
-        brings: &SessionSensitivity,
-        trail: &mut Trail,
-    ) -> Result<(), Stop> {
-        if understood.identified.from == Side::Agent || brings.is_nothing() {
-            return Ok(());
-        }
-        let raised = self.ratchet.raise(session, brings).await;
-        let Raised { before, after } = raised.map_err(Rejection::from)?;
-        trail.raised(&before, &after);
-        isolate::found(session, after.level);
-        Ok(())
     }
 }
 

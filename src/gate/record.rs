@@ -11,6 +11,10 @@ mod reply;
 mod scope;
 mod told;
 
+use crate::gate::consent::KeptReply;
+use crate::policy::DefinitionFingerprint;
+use crate::session::Place;
+use crate::session::Turn;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -90,6 +94,14 @@ pub(super) struct Trail {
     pub(super) held: Option<Arc<SessionSensitivity>>,
     /// What was raised for it, if it is judged again.
     pub(super) raising: Option<ratchet::Raising>,
+    /// Where its session was when it came, if it may move.
+    pub(super) begun: Option<Place>,
+    /// Which round of questions it answers.
+    pub(super) turn: Turn,
+    /// What was kept for it as its answer, until it came.
+    pub(super) kept_reply: Option<Box<KeptReply>>,
+    /// The definitions in it that are not what was approved.
+    pub(super) drifted: Vec<(String, DefinitionFingerprint)>,
     /// What it brings of a person's consent.
     pub(super) brought: Brought,
     /// What it has spent to begin.
@@ -153,6 +165,10 @@ impl Trail {
             brings: Arc::default(),
             held: None,
             raising: None,
+            begun: None,
+            turn: Turn::default(),
+            kept_reply: None,
+            drifted: Vec::new(),
             brought: Brought::Nothing,
             begun_with: None,
             agreed: None,
@@ -229,6 +245,11 @@ impl Trail {
         self.record.reference = Some((&reference).into());
         self.reference = reference;
         self
+    }
+
+    /// A record of something else in the same session.
+    pub(super) fn beside(&self, kind: Kind) -> Record {
+        Record::new(kind).within_that_of(&self.record)
     }
 
     /// The record of a question about this message.

@@ -170,14 +170,14 @@ impl Gate {
         Ok(())
     }
 
-    fn changed_lists<U, A>(
+    fn changed_lists<U, A: Agent>(
         &self,
         talk: &Talk<U, A>,
         old: &PolicySnapshot,
         names: &[String],
         hearer: &Hearer,
     ) -> Vec<KnownMethod> {
-        let now = self.circumstances(&talk.session);
+        let now = self.circumstances(talk);
         let (scene, mut lists) = (&hearer.scene, hearer.lists.clone());
         // Only the names of tools are kept: of other lists it is not known what they showed.
         let new = self.policy.current();

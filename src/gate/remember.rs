@@ -1,5 +1,6 @@
 //! What an allowed message changes in the memory of its session.
 
+use crate::policy::DefinitionFingerprint;
 use std::sync::Arc;
 
 use crate::mcp::meta;
@@ -9,7 +10,6 @@ use crate::wire::{KnownMethod, Message, Side, Value};
 
 use super::classified::{Identified, Role};
 use super::consent::note_roots;
-use super::drift::Drift;
 use super::forward::Upstream;
 use super::identify::said as spoken;
 use super::listing;
@@ -24,7 +24,7 @@ pub(super) fn remember<U: Upstream, A>(
     understood: &Understood<'_>,
     sent: Sent<'_>,
     listed: Option<&Page>,
-    drifts: &[Drift<'_>],
+    drifted: &[(String, DefinitionFingerprint)],
     came_in: Run,
 ) {
     let identified = &understood.identified;
@@ -87,7 +87,10 @@ pub(super) fn remember<U: Upstream, A>(
         }
         Role::Reply(taken) => {
             if taken.exchange.method == KnownMethod::ToolsList && listed.is_some() {
-                state.drifts.listed(drifts.iter().map(Drift::named));
+                let drifted = drifted.iter();
+                state
+                    .drifts
+                    .listed(drifted.map(|(name, print)| (name.as_str(), *print)));
             }
             if identified.from == Side::Upstream
                 && replied(&mut state, &taken.exchange, message, listed) == Handshake::Completed

@@ -6,6 +6,9 @@
 //! like any other. Here it is made sure that the state was given to this agent for the same method,
 //! name and arguments, and that only what was asked is answered.
 
+use crate::gate::context::RequestContext;
+use crate::gate::filter::Flow;
+use crate::gate::filter::Hook;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +23,7 @@ use super::consent::{KEY, KeptReply};
 use super::digest::{Digest, digest, digest_of};
 use super::edits::Removal;
 use super::faults::UpstreamFault;
-use super::filter::{Filter, Leaving, Placement};
+use super::filter::{Filter, Placement};
 use super::query::Understood;
 use super::rejection::Rejection;
 
@@ -70,30 +73,34 @@ pub(super) struct Standing<'m> {
     pub(super) answers: Option<Digest>,
 }
 
-/// Keeps what each unfinished result asks for, so that only its own agent goes on with it.
+/// Finds the round that a request answers, and keeps what servers ask for in their results.
 #[derive(Debug)]
-pub(super) struct RoundFilter(pub(super) Arc<Rounds>);
+pub(super) struct RoundFilter {
+    pub(super) rounds: Arc<Rounds>,
+    /// Whom a request answers.
+    pub(super) at_the_gate: fn(&Understood<'_>) -> AtTheGate,
+}
 
 impl Filter for RoundFilter {
-    fn on_sent(&self, message: &Leaving<'_>) {
+    fn on_permitted<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
+        let at_the_gate = (self.at_the_gate)(&cx.understood);
+        let at = cx.now.at;
+        let standing = self.rounds.standing(&cx.understood, at_the_gate, at)?;
+        lending::answered_within(cx.session, standing.answers);
+        cx.plan.removals.extend(standing.unasked);
+        cx.trail.turn = standing.turn;
+        cx.trail.kept_reply = standing.reply.map(Box::new);
+        Flow::DONE
+    }
+
+    fn on_sent(&self, cx: &mut RequestContext<'_>, placement: Placement) {
         // While it was recorded, the session may have left the server that asks.
-        if message.placement == Placement::Left {
+        if placement == Placement::Left {
             return;
         }
-        let Leaving {
-            understood,
-            session,
-            at,
-            ..
-        } = *message;
-        if let Some(round) = self.0.note(understood, at) {
-            lending::asked_within(
-                understood,
-                session,
-                round,
-                at,
-                message.terms.request_timeout,
-            );
+        let (at, lasts) = (cx.now.at, cx.terms.request_timeout);
+        if let Some(round) = self.rounds.note(&cx.understood, at) {
+            lending::asked_within(&cx.understood, cx.session, round, at, lasts);
         }
     }
 }

@@ -4,6 +4,7 @@ use crate::gate::context::RequestContext;
 use crate::gate::filter::Filter;
 use crate::gate::filter::Flow;
 use crate::gate::filter::Hook;
+use crate::gate::filter::Step;
 use crate::gate::permit::Allowed;
 use crate::gate::stop::Stop;
 use std::collections::HashMap;
@@ -135,7 +136,7 @@ impl Filter for SchemaGuard {
         Ok(findings)
     }
 
-    fn on_allowed<'f>(&'f self, cx: &'f mut RequestContext<'_>, _: &'f Allowed) -> Hook<'f> {
+    fn on_allowed<'f>(&'f self, cx: &'f mut RequestContext<'_>, _: &'f Allowed) -> Hook<'f, Step> {
         cx.trail.offered = offered(&cx.understood.target, cx.session, &cx.terms.guards);
         Flow::CONTINUE
     }

@@ -20,7 +20,7 @@ impl Filter for Shadowing {
     fn on_request<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
         let decided = shadow(&cx.understood, cx.snapshot, cx.pins, cx.now);
         cx.trail.shadowed(decided);
-        Flow::CONTINUE
+        Flow::DONE
     }
 }
 

@@ -1,16 +1,19 @@
 //! How the texts of one result are shortened, and what becomes of the rest.
 
+use crate::gate::context::RequestContext;
+use crate::gate::filter::Filter;
+use crate::gate::filter::Flow;
+use crate::gate::filter::Hook;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::audit::Redactor;
 use crate::guard::{Preset, excerpt};
-use crate::policy::{PolicySnapshot, Received, RequiredDetectors, SessionSensitivity};
+use crate::policy::{Received, RequiredDetectors, SessionSensitivity};
 use crate::session::Target;
 use crate::wire::KnownMethod;
 
-use super::Gate;
 use super::classified::Role;
 use super::excerpts::Output;
 use super::kept::{Kept, Origin, Whole};
@@ -191,33 +194,39 @@ fn output<'u>(understood: &'u Understood<'_>) -> Output<'u> {
     }
 }
 
-impl Gate {
-    /// How the texts of a result are to be shortened, if they are.
-    pub(super) fn shortening<'g>(
-        &'g self,
-        understood: &'g Understood<'_>,
-        snapshot: &'g PolicySnapshot,
-    ) -> Option<Shortening<'g>> {
-        let excerpts = self.terms(snapshot).guards.excerpts.as_ref()?;
-        let of = Of::answer(understood, excerpts)?;
-        let mut questions = understood.questions.iter();
-        let received = questions.find_map(|question| {
-            if let Doing::ReceiveResult(received) = &question.doing {
-                Some(received)
-            } else {
-                None
-            }
-        })?;
-        Some(Shortening {
-            kept: &self.kept,
-            excerpts,
-            owner: &understood.identified.scene.agent.id,
-            of,
-            target: &understood.target,
-            received,
-            looked_for: snapshot.looks_for(),
-            now: self.clock.elapsed(),
-            keeping: None,
-        })
+/// Finds results that are too long.
+#[derive(Debug)]
+pub(super) struct Shortener(pub(super) Arc<Kept>);
+
+impl Filter for Shortener {
+    fn on_permitted<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
+        cx.plan.shortened_over = shortening(cx, &self.0).map(Shortening::over);
+        Flow::DONE
     }
+}
+
+/// How the texts of a result are to be shortened, if they are.
+pub(super) fn shortening<'g>(cx: &'g RequestContext<'_>, kept: &'g Kept) -> Option<Shortening<'g>> {
+    let understood = &cx.understood;
+    let excerpts = cx.terms.guards.excerpts.as_ref()?;
+    let of = Of::answer(understood, excerpts)?;
+    let mut questions = understood.questions.iter();
+    let received = questions.find_map(|question| {
+        if let Doing::ReceiveResult(received) = &question.doing {
+            Some(received)
+        } else {
+            None
+        }
+    })?;
+    Some(Shortening {
+        kept,
+        excerpts,
+        owner: &understood.identified.scene.agent.id,
+        of,
+        target: &understood.target,
+        received,
+        looked_for: cx.snapshot.looks_for(),
+        now: cx.now.at,
+        keeping: None,
+    })
 }

@@ -1,6 +1,9 @@
 //! Text that a server sends: without what nobody sees, and told of where it instructs.
 
 use crate::audit::{Finding, Guard};
+use crate::gate::context::RequestContext;
+use crate::gate::filter::Flow;
+use crate::gate::filter::Hook;
 use crate::guard::text::{Flags, HiddenKinds, flags, revealed, sanitize};
 use crate::guard::{MessagePart, StringRole as WordRole, message_strings};
 use crate::session::Page;
@@ -8,8 +11,7 @@ use crate::wire::{KnownMethod, Message, Side, Value};
 
 use super::classified::{Identified, Role};
 use super::edits::{Cleaned, EditPlan};
-use super::filter::{Filter, Permitted};
-use super::rejection::Rejection;
+use super::filter::Filter;
 use super::settings::{Cleaning, Texts};
 
 /// The most items of a list whose flags are told of each by itself.
@@ -20,16 +22,13 @@ const MOST_TOLD: usize = 32;
 pub(super) struct Sanitizer;
 
 impl Filter for Sanitizer {
-    fn on_permitted<'c>(
-        &self,
-        message: &Permitted<'c>,
-        plan: &mut EditPlan<'c>,
-    ) -> Result<(), Rejection> {
-        let identified = &message.understood.identified;
+    fn on_permitted<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
+        let identified = &cx.understood.identified;
         if identified.from == Side::Upstream {
-            sanitize_message(identified, message.page, &message.terms.guards.texts, plan);
+            let (page, texts) = (cx.page.as_deref(), &cx.terms.guards.texts);
+            sanitize_message(identified, page, texts, &mut cx.plan);
         }
-        Ok(())
+        Flow::DONE
     }
 }
 

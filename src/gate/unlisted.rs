@@ -2,6 +2,8 @@
 //! misspelt one permits, shortens
 //! or limits nothing, and nobody would hear of it: it is logged once.
 
+use crate::gate::context::RequestContext;
+use crate::gate::filter::Placement;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +14,7 @@ use crate::policy::PolicySnapshot;
 use crate::policy::suggest::nearest;
 use crate::session::Catalogue;
 
-use super::filter::{Filter, Leaving};
+use super::filter::Filter;
 use super::settings::Terms;
 
 /// Names that are told of in one line; of more it is said how many there are.
@@ -49,10 +51,10 @@ impl Unlisted {
 pub(super) struct UnlistedFilter(pub(super) Arc<Unlisted>);
 
 impl Filter for UnlistedFilter {
-    fn on_sent(&self, message: &Leaving<'_>) {
-        if message.page.is_some() {
-            let tools = &message.session.state().tools;
-            self.0.look(message.snapshot, message.terms, tools);
+    fn on_sent(&self, cx: &mut RequestContext<'_>, _: Placement) {
+        if cx.page.is_some() {
+            self.0
+                .look(cx.snapshot, cx.terms, &cx.session.state().tools);
         }
     }
 }

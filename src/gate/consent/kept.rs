@@ -13,11 +13,9 @@ use crate::policy::Consent;
 use crate::session::{Agreed, Parked};
 
 use super::super::Gate;
-use super::super::query::Understood;
 use super::super::record::Trail;
 use super::super::rejection::Property;
 use super::super::stop::Stop;
-use super::bound;
 use super::lift::Brought;
 
 impl Gate {
@@ -50,18 +48,6 @@ impl Gate {
         let kept = self.desk.as_ref().zip(ticket);
         if let Some(receipt) = kept.and_then(|(desk, ticket)| desk.kept(&ticket)) {
             trail.brought = Brought::Receipt(receipt);
-        }
-    }
-
-    /// What went on with a request that was not finished, and could not be made use of, is had by the
-    /// next one that brings the same.
-    pub(in crate::gate) fn give_back(&self, understood: &Understood<'_>, trail: &Trail) {
-        let (Brought::Spent, Some(agreed)) = (&trail.brought, &trail.agreed) else {
-            return;
-        };
-        if bound::goes_on(understood) {
-            self.rounds
-                .give_back(understood, agreed, self.clock.elapsed());
         }
     }
 }

@@ -7,8 +7,10 @@ use crate::gate::filter::Chain;
 use crate::gate::filter::Filter;
 use crate::gate::filter::Flow;
 use crate::gate::filter::Hook;
+use crate::gate::filter::Placement;
 use crate::gate::filter::Step;
 use crate::gate::recorder::Recorder;
+use crate::gate::rejection::Property;
 use crate::gate::rounds::Rounds;
 use crate::wire::Message;
 use std::sync::Arc;
@@ -25,7 +27,7 @@ use super::super::classified::{Role, Scene};
 use super::super::query::Understood;
 use super::super::record::Trail;
 use super::super::rejection::Rejection;
-use super::super::rounds::{AtTheGate, Standing};
+use super::super::rounds::AtTheGate;
 use super::super::stop::Stop;
 use super::super::{Gate, route};
 use super::bound::{self, asks, binding, ours};
@@ -86,7 +88,8 @@ impl Gate {
     #[must_use]
     pub fn asking(mut self, desk: Arc<Desk>) -> Self {
         self.desk = Some(desk);
-        self.assembled()
+        self.assemble();
+        self
     }
 
     /// Where people are asked, if anybody is.
@@ -101,18 +104,13 @@ impl Gate {
             desk.stop();
         }
     }
+}
 
-    /// Where a request stands. What answers the gate is no business of the server's.
-    pub(in crate::gate) fn standing<'m>(
-        &self,
-        understood: &Understood<'m>,
-    ) -> Result<Standing<'m>, Rejection> {
-        let at_the_gate = match &self.desk {
-            Some(_) if ours(understood).is_some() => AtTheGate::Asked,
-            Some(_) | None => AtTheGate::Unasked,
-        };
-        self.rounds
-            .standing(understood, at_the_gate, self.clock.elapsed())
+/// Whom a request answers where people are asked: what answers the gate is no business of the server's.
+pub(in crate::gate) fn at_the_gate(understood: &Understood<'_>) -> AtTheGate {
+    match ours(understood) {
+        Some(_) => AtTheGate::Asked,
+        None => AtTheGate::Unasked,
     }
 }
 
@@ -129,7 +127,7 @@ pub(in crate::gate) struct ConsentFilter {
 impl Filter for ConsentFilter {
     fn on_request<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
         if !brings_consent(&cx.understood, cx.trail) {
-            return Flow::CONTINUE;
+            return Flow::DONE;
         }
         Flow::wait(async move {
             let counted = cx.session.state().calls;
@@ -140,7 +138,7 @@ impl Filter for ConsentFilter {
             if scene.calls == counted {
                 scene.calls = cx.session.state().calls;
             }
-            Ok(Step::Continue)
+            Ok(())
         })
     }
 
@@ -160,12 +158,40 @@ impl Filter for ConsentFilter {
         }
     }
 
+    /// The request goes on: what it brought is good for nothing else.
+    fn on_permitted<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
+        cx.trail.begun_with = cx.trail.brought.spend();
+        Flow::DONE
+    }
+
+    fn on_sent(&self, cx: &mut RequestContext<'_>, _: Placement) {
+        keep_for_the_session(&cx.understood, cx.snapshot, cx.session, cx.trail);
+    }
+
+    /// What went on with a request that was not finished, and could not be made use of, is had by the next
+    /// one that brings the same.
+    fn on_stopped(&self, cx: &mut RequestContext<'_>, stop: &Stop) {
+        let may_come_again = match stop {
+            Stop::Park | Stop::Hold => true,
+            Stop::Refused(rejection) => rejection.has(Property::KeepsConsent),
+            Stop::Ask(_) | Stop::Elsewhere | Stop::Settled | Stop::AgentGone => false,
+        };
+        let (Brought::Spent, Some(agreed), true) =
+            (&cx.trail.brought, &cx.trail.agreed, may_come_again)
+        else {
+            return;
+        };
+        if bound::goes_on(&cx.understood) {
+            self.rounds.give_back(&cx.understood, agreed, cx.now.at);
+        }
+    }
+
     fn on_denied<'f>(
         &'f self,
         cx: &'f mut RequestContext<'_>,
         denied: &'f Stop,
         chain: &'f Chain,
-    ) -> Hook<'f> {
+    ) -> Hook<'f, Step> {
         let denial = denied.rejection().and_then(Rejection::open_denial);
         match denial {
             Some(denial) if denial.remedy() == Some(OnDeny::AskConsent) => {
@@ -205,7 +231,7 @@ impl ConsentFilter {
             let brought = Box::pin(self.brought_back(understood, &binding, &state, trail));
             trail.brought = brought.await?;
         }
-        trail.agreed = self.agreed_to(understood, &binding, trail, cx.at);
+        trail.agreed = self.agreed_to(understood, &binding, trail, cx.now.at);
         if let Some(agreed) = &trail.agreed {
             within::agree(understood, &agreed.consent);
         }
@@ -296,7 +322,7 @@ impl ConsentFilter {
                 return Ok(Step::Rejudge);
             }
         }
-        if let Some(consent) = put_by_for(&self.desk, &binding, cx.at, trail) {
+        if let Some(consent) = put_by_for(&self.desk, &binding, cx.now.at, trail) {
             understood.identified.scene.agrees(&consent);
             return Ok(Step::Rejudge);
         }
@@ -412,7 +438,7 @@ fn is_of_the_label(denial: &Denial) -> bool {
 }
 
 /// A yes to one call of a tool holds for the session from the moment on at which the call passes.
-pub(in crate::gate) fn keep_for_the_session(
+fn keep_for_the_session(
     understood: &Understood<'_>,
     snapshot: &PolicySnapshot,
     session: &Session,

@@ -5,6 +5,7 @@
 //! the server said is kept until it comes back. Then the request goes no further than the gate, which
 //! has its answer.
 
+use crate::gate::context::RequestContext;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -280,15 +281,15 @@ impl Gate {
     pub(in crate::gate) async fn answer_with<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
-        understood: &Understood<'_>,
+        cx: &mut RequestContext<'_>,
         reply: &KeptReply,
-        trail: &mut Trail,
     ) -> Result<(), Stop> {
+        self.pace.pay(cx).await?;
+        let (understood, trail) = (&cx.understood, &mut *cx.trail);
         let (Some(desk), Role::Request { asker, .. }) = (&self.desk, &understood.identified.role)
         else {
             return Err(Rejection::foreign_state().into());
         };
-        self.pay(understood, trail).await?;
         // The id under which its server knows it means something in its own session alone.
         if reply.session != talk.session.id {
             return Err(Rejection::foreign_state().into());

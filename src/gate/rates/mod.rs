@@ -5,8 +5,13 @@
 //! flood from costing a judgement each, and its tokens are taken when policy has allowed it. What is
 //! judged and comes to nothing costs its principal, and all together, one all the same.
 
-mod budget;
+pub(in crate::gate) mod budget;
 
+use crate::gate::context::RequestContext;
+use crate::gate::filter::Filter;
+use crate::gate::filter::Flow;
+use crate::gate::filter::Hook;
+use crate::gate::filter::Leaving;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +22,6 @@ use crate::wire::{Fragment, Side};
 use super::Gate;
 use super::classified::{Identified, Role};
 use super::extensions;
-use super::query::Understood;
 use super::record::Trail;
 use super::rejection::{Property, RATE_LIMITED, Rejection};
 use super::stage::Stage;
@@ -57,6 +61,19 @@ impl Rates {
 }
 
 impl Pace {
+    pub(super) async fn pay(&self, cx: &mut RequestContext<'_>) -> Result<(), Rejection> {
+        let Counted::Owed(principal) = std::mem::take(&mut cx.trail.counted) else {
+            return Ok(());
+        };
+        let rates = &cx.terms.rates;
+        let buckets = rates.buckets(&principal, cx.understood.called_tool());
+        match self.tokens.take(buckets).get().await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(empty)) => Err(empty.into()),
+            Err(fault) => Err(fault.into()),
+        }
+    }
+
     pub(super) fn new(clock: &Arc<dyn Clock>) -> Self {
         Self {
             tokens: Arc::new(Tokens::new(Arc::clone(clock))),
@@ -64,8 +81,8 @@ impl Pace {
     }
 
     /// The same with tokens that several gates share.
-    pub(super) fn share(&mut self, tokens: Arc<dyn TokenStore>) {
-        self.tokens = tokens;
+    pub(super) fn sharing(tokens: Arc<dyn TokenStore>) -> Self {
+        Self { tokens }
     }
 
     /// A request cost the gate its work, and came to nothing: it is charged to each bucket in which there
@@ -86,6 +103,19 @@ impl Pace {
             // Where it cannot be kept, nothing that is allowed passes meanwhile.
             let _ = self.tokens.take(buckets).get().await;
         }
+    }
+}
+
+/// Takes the tokens of a request that policy has allowed. They stay taken, whatever becomes of it.
+#[derive(Debug)]
+pub(super) struct RateLimit(pub(super) Arc<Pace>);
+
+impl Filter for RateLimit {
+    fn on_leaving<'f>(&'f self, cx: &'f mut RequestContext<'_>, _: &'f Leaving<'_>) -> Hook<'f> {
+        if cx.trail.counted == Counted::No {
+            return Flow::DONE;
+        }
+        Flow::wait(async { Ok(self.0.pay(cx).await?) })
     }
 }
 
@@ -112,27 +142,6 @@ impl Gate {
             trail.counted = Counted::Owed(principal.to_owned());
         }
         Ok(())
-    }
-
-    /// Takes the tokens of a request that policy has allowed. They stay taken, whatever becomes of it.
-    pub(super) async fn pay(
-        &self,
-        understood: &Understood<'_>,
-        trail: &mut Trail,
-    ) -> Result<(), Rejection> {
-        let Counted::Owed(principal) = std::mem::take(&mut trail.counted) else {
-            return Ok(());
-        };
-        let current = self.policy.current();
-        let rates = &self.terms(&current).rates;
-        let buckets = rates.buckets(&principal, understood.called_tool());
-        let refusal = match self.pace.tokens.take(buckets).get().await {
-            Ok(Ok(())) => return Ok(()),
-            Ok(Err(empty)) => empty.into(),
-            Err(fault) => fault.into(),
-        };
-        self.give_back(understood, trail);
-        Err(refusal)
     }
 
     /// A request of a session's comes to nothing that was not paid for when it came.

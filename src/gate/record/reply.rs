@@ -1,6 +1,7 @@
 //! A message that is, or was to be, the reply to a request: it is recorded as the outcome of that,
 //! and whoever asked is told.
 
+use crate::session::Turn;
 use std::sync::Arc;
 
 use crate::audit::Record;
@@ -32,6 +33,10 @@ impl Trail {
             ends_session: Ends::Nothing,
             brings: Arc::default(),
             raising: None,
+            begun: None,
+            turn: Turn::default(),
+            kept_reply: None,
+            drifted: Vec::new(),
             held: None,
             brought: Brought::Nothing,
             begun_with: None,

@@ -85,6 +85,7 @@ impl From<StoreFault> for Rejection {
         let text = format!("it cannot be told, or not be kept, what the session has read: {fault}");
         Self::new(Stage::Decide, "session_store_unavailable", INTERNAL, text)
             .with_text_for_agents("the gate cannot judge this message")
+            .with_properties(&[Property::KeepsConsent])
             .into_error()
     }
 }

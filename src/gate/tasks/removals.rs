@@ -15,19 +15,16 @@ use super::asked::{may_ask, may_be_told};
 use super::memory::Work;
 use super::told::beyond_its_state;
 use crate::gate::classified::Role;
-use crate::gate::edits::{EditPlan, Removal};
-use crate::gate::filter::{Filter, Leaving, Permitted, Placement};
+use crate::gate::edits::Removal;
+use crate::gate::filter::{Filter, Placement};
 use crate::gate::leaks::Look;
 use crate::gate::listing::next_cursor;
-use crate::gate::pin::Pins;
 use crate::gate::rejection::Rejection;
-use crate::gate::seen::Seen;
 
 /// Keeps the tasks that pass, and takes out of messages what is not shown of them.
 #[derive(Debug)]
 pub(in crate::gate) struct TaskFilter {
     tasks: Arc<Tasks>,
-    seen: Arc<Seen>,
     over_http: OverHttp,
 }
 
@@ -35,54 +32,33 @@ impl Filter for TaskFilter {
     fn on_request<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
         let over_http = self.over_http;
         self.tasks
-            .are_apart(&cx.understood, cx.session, over_http, cx.at)?;
-        Flow::CONTINUE
+            .are_apart(&cx.understood, cx.session, over_http, cx.now.at)?;
+        Flow::DONE
     }
 
-    fn on_permitted<'c>(
-        &self,
-        message: &Permitted<'c>,
-        plan: &mut EditPlan<'c>,
-    ) -> Result<(), Rejection> {
-        plan.removals.extend(self.removals(message)?);
-        Ok(())
+    fn on_permitted<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
+        let removals = self.removals(cx)?;
+        cx.plan.removals.extend(removals);
+        Flow::DONE
     }
 
-    fn on_sent(&self, message: &Leaving<'_>) {
-        if message.placement == Placement::Current {
-            let Leaving {
-                understood,
-                session,
-                at,
-                ..
-            } = *message;
-            self.tasks.note(understood, session, self.over_http, at);
+    fn on_sent(&self, cx: &mut RequestContext<'_>, placement: Placement) {
+        if placement == Placement::Current {
+            let (session, at) = (cx.session, cx.now.at);
+            self.tasks.note(&cx.understood, session, self.over_http, at);
         }
     }
 }
 
 impl TaskFilter {
-    pub(in crate::gate) fn new(tasks: Arc<Tasks>, seen: Arc<Seen>, over_http: OverHttp) -> Self {
-        Self {
-            tasks,
-            seen,
-            over_http,
-        }
-    }
-
-    fn pins<'p>(&'p self, message: &Permitted<'p>) -> Pins<'p> {
-        Pins::of_session(message.session, &self.seen, message.terms)
+    pub(in crate::gate) fn new(tasks: Arc<Tasks>, over_http: OverHttp) -> Self {
+        Self { tasks, over_http }
     }
 
     /// What a message does not show or say of tasks: those of others in a list, what has come of them
     /// where that is not asked for, and answers to what no task asked.
-    fn removals<'m>(&self, message: &Permitted<'m>) -> Result<Vec<Removal<'m>>, Rejection> {
-        let Permitted {
-            understood,
-            session,
-            at,
-            ..
-        } = *message;
+    fn removals<'m>(&self, message: &RequestContext<'m>) -> Result<Vec<Removal<'m>>, Rejection> {
+        let (understood, session, at) = (&message.understood, message.session, message.now.at);
         let identified = &understood.identified;
         match &identified.role {
             Role::Request {
@@ -154,7 +130,7 @@ impl TaskFilter {
 
 impl TaskFilter {
     /// Whether all may pass that is told of a task.
-    fn is_open(&self, message: &Permitted<'_>, told: Value<'_>) -> bool {
+    fn is_open(&self, message: &RequestContext<'_>, told: Value<'_>) -> bool {
         let Some(id) = told.get("taskId").and_then(Value::as_str) else {
             return false;
         };
@@ -166,32 +142,24 @@ impl TaskFilter {
             told,
             scene,
             snapshot,
-            self.pins(message),
+            message.pins,
             message.now,
             look,
         )
     }
 
     /// Whether the agent began the task, and policy still permits to ask about it.
-    fn may_be_listed(&self, message: &Permitted<'_>, id: &str) -> bool {
+    fn may_be_listed(&self, message: &RequestContext<'_>, id: &str) -> bool {
         let works = self.works(message, id);
         let (scene, snapshot) = (&message.understood.identified.scene, message.snapshot);
         let look = Look::under(snapshot, message.terms);
-        !works.is_empty()
-            && may_ask(
-                &works,
-                scene,
-                snapshot,
-                self.pins(message),
-                message.now,
-                look,
-            )
+        !works.is_empty() && may_ask(&works, scene, snapshot, message.pins, message.now, look)
     }
 
     /// The requests that the task of this id can be of.
-    fn works(&self, message: &Permitted<'_>, id: &str) -> Vec<Work> {
-        let (understood, session) = (message.understood, message.session);
-        self.tasks.listed(understood, session, message.at, id)
+    fn works(&self, message: &RequestContext<'_>, id: &str) -> Vec<Work> {
+        let (understood, session) = (&message.understood, message.session);
+        self.tasks.listed(understood, session, message.now.at, id)
     }
 }
 

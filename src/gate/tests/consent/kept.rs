@@ -25,8 +25,9 @@ impl Asked {
     /// From now on requests are limited.
     fn limit(&mut self, rates: &Rates) {
         let clock: Arc<dyn crate::clock::Clock> = self.bench.clock.clone();
-        self.bench.gate.pace = Pace::new(&clock);
+        self.bench.gate.pace = Arc::new(Pace::new(&clock));
         self.bench.gate.settings.terms.rates = rates.clone();
+        self.bench.gate.assemble();
     }
 
     /// The server lists its tools to the gate, which has asked it to.

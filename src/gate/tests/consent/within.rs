@@ -404,6 +404,7 @@ async fn a_call_that_ends_takes_the_question_about_its_result_with_it() {
     for ends in Ends::ALL {
         let mut asked = ready(&[Way::Page]).await;
         asked.bench.gate.settings.isolate_from = Some(3);
+        asked.bench.gate.assemble();
         asked_within(&asked, MODEL, &[SAMPLE]).await;
         let ticket = asked.latest();
         ends.of(&asked.bench).await;
@@ -424,6 +425,7 @@ async fn the_same_while_its_question_is_recorded_or_its_answer() {
         for answered in [false, true] {
             let mut asked = listed(Asked::recording(of_servers, &[Way::Page])).await;
             asked.bench.gate.settings.isolate_from = Some(3);
+            asked.bench.gate.assemble();
             let bench = &asked.bench;
             bench.agent(&calls("1", "more", MODEL, "")).await;
             let minted = id_of(&bench.to_upstream()[0]);
@@ -487,6 +489,7 @@ async fn nobody_is_asked_about_what_the_open_server_has_not_finished_when_its_se
     for way in [Way::Page, Way::Elicitation] {
         let mut asked = ready(&[way]).await;
         asked.bench.gate.settings.isolate_from = Some(3);
+        asked.bench.gate.assemble();
         let bench = &asked.bench;
         bench.agent(&calls("1", "more", ALL, "")).await;
         let minted = id_of(&bench.to_upstream()[0]);

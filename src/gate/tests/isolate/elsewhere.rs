@@ -89,6 +89,7 @@ async fn a_prompt_that_the_open_server_showed_is_not_taken_for_the_isolated_ones
         r#"{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"greet"}}"#.to_owned();
     let mut bench = speaking(None, Pinning::Locked);
     bench.gate.settings.isolate_from = Some(SECRET);
+    bench.gate.assemble();
     bench.shake_hands().await;
     assert!(prompts(&bench, PROMPT).await.contains("greet"));
     bench.raise(SECRET);

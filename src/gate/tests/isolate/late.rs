@@ -116,6 +116,7 @@ async fn prompts_that_the_open_server_lists_too_late_are_not_the_isolated_ones()
         r#"{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"greet"}}"#.to_owned();
     let mut bench = speaking(None, Pinning::Locked);
     bench.gate.settings.isolate_from = Some(SECRET);
+    bench.gate.assemble();
     bench.shake_hands().await;
     bench.agent(list).await;
     let asked = id_of(&bench.to_upstream()[0]);
