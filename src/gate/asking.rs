@@ -155,6 +155,11 @@ fn knows_mode(spoken: &Spoken, params: Option<Value<'_>>) -> bool {
 pub(super) struct ServerRequests;
 
 impl Filter for ServerRequests {
+    fn on_classified(&self, cx: &mut RequestContext<'_>) -> Result<(), Stop> {
+        lending::heard(&cx.understood.identified, cx.session, cx.now.at);
+        Ok(())
+    }
+
     fn check(&self, cx: &RequestContext<'_>, _: Option<&Message>) -> Result<Vec<Finding>, Stop> {
         Ok(check(&cx.understood, &cx.terms.guards.asking)?)
     }

@@ -186,18 +186,12 @@ impl Gate {
             scene,
         };
         trail.identified(talk, &identified, Side::Agent);
-        self.may_come(&identified, session, trail)?;
-        if let Some(fault) = fault {
-            return Err(fault.into());
-        }
+        trail.store_fault = fault;
         let snapshot = self.policy.current();
-        trail.judged_under(&snapshot);
-        let elapsed = self.clock.elapsed();
-        let recalled = self.tasks.recall(&identified, session, elapsed);
-        let look = Look::under(&snapshot, self.terms(&snapshot));
-        let understood = understand::understand(identified, &recalled, look)?;
-        trail.understood(&understood, session, &snapshot, &self.settings);
-        let mut cx = self.context(talk, understood, frame, &snapshot, trail);
+        let recalled = self.recall(&identified, session);
+        let mut cx = self.context(talk, identified, frame, &snapshot, trail);
+        self.chain.on_classified(&mut cx)?;
+        self.understand(&mut cx, &recalled)?;
         Box::pin(self.chain.authorize(&mut cx)).await?;
         let RequestContext {
             understood, trail, ..

@@ -1,6 +1,7 @@
 //! One message while the gate judges it.
 
 use crate::gate::Gate;
+use crate::gate::classified::Identified;
 use crate::gate::forward::Agent;
 use crate::gate::talk::Talk;
 use std::sync::Arc;
@@ -42,24 +43,25 @@ impl Gate {
     pub(super) fn context<'m, U, A: Agent>(
         &'m self,
         talk: &'m Talk<U, A>,
-        understood: Understood<'m>,
+        identified: Identified<'m>,
         frame: &'m [u8],
         snapshot: &'m Arc<PolicySnapshot>,
         trail: &'m mut Trail,
     ) -> RequestContext<'m> {
+        trail.judged_under(snapshot);
         RequestContext {
             session: &talk.session,
             snapshot,
             terms: self.terms(snapshot),
             pins: self.pins(&talk.session, snapshot),
-            limits: self.limits(understood.identified.from),
+            limits: self.limits(identified.from),
             now: self.circumstances(talk),
             frame,
             page: None,
             plan: EditPlan::default(),
             brings: SessionSensitivity::default(),
             trail,
-            understood,
+            understood: Understood::unread(identified),
         }
     }
 

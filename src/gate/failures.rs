@@ -6,6 +6,7 @@ use crate::gate::filter::Filter;
 use crate::gate::filter::Flow;
 use crate::gate::filter::Hook;
 use crate::gate::ratchet::Ratchet;
+use crate::gate::stop::Stop;
 use crate::guard::text::{TextPurpose, sanitize};
 use crate::session::{Session, Target, Whose};
 use crate::wire::{Side, Value};
@@ -67,6 +68,10 @@ fn class(understood: &Understood<'_>) -> Option<ErrorClass> {
 pub(super) struct FatalErrors(pub(super) Arc<Ratchet>);
 
 impl Filter for FatalErrors {
+    fn on_classified(&self, cx: &mut RequestContext<'_>) -> Result<(), Stop> {
+        Ok(goes_on(&cx.understood.identified, cx.session)?)
+    }
+
     fn on_request<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
         let Some(class) = class(&cx.understood) else {
             return Flow::DONE;
@@ -94,31 +99,30 @@ impl Filter for FatalErrors {
     }
 }
 
-impl Gate {
-    /// Refuses requests of an agent whose session has ended, and whatever its server begins to say. What
-    /// is under way may finish.
-    pub(super) fn goes_on(identified: &Identified<'_>, session: &Session) -> Result<(), Rejection> {
-        match (identified.from, &identified.role) {
-            (_, Role::Reply(_)) | (Side::Agent, Role::Notification { .. }) => return Ok(()),
-            (Side::Agent | Side::Upstream, Role::Request { .. })
-            | (Side::Upstream, Role::Notification { .. }) => {}
-        }
-        let failed = session.state().failed.clone();
-        match failed.as_ref().or(identified.scene.kept.ended.as_ref()) {
-            Some(tool) => {
-                let text = format!(
-                    "the session has ended, since `{tool}` failed for good: begin another one"
-                );
-                Err(
-                    Rejection::new(Stage::Identify, "session_ended", DENIED, text)
-                        .with_reason_in_answer()
-                        .with_properties(&[Property::HiddenFromServers]),
-                )
-            }
-            None => Ok(()),
-        }
+/// Refuses requests of an agent whose session has ended, and whatever its server begins to say. What
+/// is under way may finish.
+fn goes_on(identified: &Identified<'_>, session: &Session) -> Result<(), Rejection> {
+    match (identified.from, &identified.role) {
+        (_, Role::Reply(_)) | (Side::Agent, Role::Notification { .. }) => return Ok(()),
+        (Side::Agent | Side::Upstream, Role::Request { .. })
+        | (Side::Upstream, Role::Notification { .. }) => {}
     }
+    let failed = session.state().failed.clone();
+    match failed.as_ref().or(identified.scene.kept.ended.as_ref()) {
+        Some(tool) => {
+            let text =
+                format!("the session has ended, since `{tool}` failed for good: begin another one");
+            Err(
+                Rejection::new(Stage::Identify, "session_ended", DENIED, text)
+                    .with_reason_in_answer()
+                    .with_properties(&[Property::HiddenFromServers]),
+            )
+        }
+        None => Ok(()),
+    }
+}
 
+impl Gate {
     /// The agent has been told what ended its session: whoever carries it may end it.
     pub(super) fn end_if_failed<U, A: Agent>(talk: &Talk<U, A>, trail: &Trail) {
         match trail.ends_session {

@@ -18,6 +18,14 @@ use super::stop::Stop;
 ///
 /// A hook that returns an error stops the message: no later hook runs.
 pub(super) trait Filter: fmt::Debug + Send + Sync {
+    /// Runs before the contents of the message are read. The message has no questions yet.
+    ///
+    /// # Errors
+    /// The message stops.
+    fn on_classified(&self, _cx: &mut RequestContext<'_>) -> Result<(), Stop> {
+        Ok(())
+    }
+
     /// Runs before policy is asked. Adds facts to the message, or rejects it.
     fn on_request<'f>(&'f self, _cx: &'f mut RequestContext<'_>) -> Hook<'f> {
         Flow::DONE
@@ -131,6 +139,8 @@ pub(super) struct Leaving<'c> {
     pub(super) opened: Option<Admitted>,
     /// It counts as one more call of its session.
     pub(super) counted: bool,
+    /// Something was taken out of it, or says something else than it did.
+    pub(super) is_edited: bool,
 }
 
 /// Whether the session still uses the server that a message is from or for.
@@ -148,6 +158,17 @@ pub(super) struct Chain(Box<[Arc<dyn Filter>]>);
 impl Chain {
     pub(super) fn new(filters: impl IntoIterator<Item = Arc<dyn Filter>>) -> Self {
         Self(filters.into_iter().collect())
+    }
+
+    /// Runs the filters on a message before its contents are read, in order.
+    ///
+    /// # Errors
+    /// The first filter that stops the message.
+    pub(super) fn on_classified(&self, cx: &mut RequestContext<'_>) -> Result<(), Stop> {
+        for filter in &self.0 {
+            filter.on_classified(cx)?;
+        }
+        Ok(())
     }
 
     /// Runs the filters on a message before policy is asked about it, in order.

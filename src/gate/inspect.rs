@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::mcp::revisions::{self, FIRST_STATELESS};
-use crate::policy::{Received, SessionSensitivity};
+use crate::policy::Received;
 use crate::session::Target;
 use crate::wire::{KnownMethod, Message, Side, Value};
 
@@ -11,8 +11,7 @@ use super::asking::{self, required};
 use super::classified::{Identified, Role};
 use super::failures::is_fatal;
 use super::leaks::Look;
-use super::query::Followed;
-use super::query::{About, Asks, Doing, Question, Understood};
+use super::query::{About, Asks, Doing, Question};
 use super::rejection::Rejection;
 use super::resources;
 use super::rounds;
@@ -25,14 +24,14 @@ pub(super) const MAX_INPUT_REQUESTS: usize = 32;
 /// Turns a reply into questions: whether it may be received, and whether what it asks for in return
 /// may be asked.
 pub(super) fn understand_reply<'m>(
-    identified: Identified<'m>,
+    identified: &Identified<'m>,
     look: Look<'_>,
-) -> Result<Understood<'m>, Rejection> {
+) -> Result<(Target, Vec<Question<'m>>), Rejection> {
     let target = match &identified.role {
         Role::Reply(taken) => taken.exchange.target.clone(),
         Role::Request { .. } | Role::Notification { .. } => Target::Server,
     };
-    speaks_a_known_version(&identified)?;
+    speaks_a_known_version(identified)?;
     if let (Role::Reply(taken), Some(result), Side::Upstream) = (
         &identified.role,
         identified.message.result(),
@@ -41,7 +40,7 @@ pub(super) fn understand_reply<'m>(
         rounds::check(taken, result)?;
     }
     if let Role::Reply(taken) = &identified.role {
-        tasks::check(taken, &identified)?;
+        tasks::check(taken, identified)?;
     }
     let mut questions = Vec::new();
     // What the agent answers to a request of the server's was settled when the request was let
@@ -61,18 +60,12 @@ pub(super) fn understand_reply<'m>(
         }
         questions.extend(question.into_iter().chain(again));
     }
-    questions.extend(input_requests(&identified)?);
+    questions.extend(input_requests(identified)?);
     if identified.from == Side::Upstream {
         let spoken = &identified.scene.spoken;
         questions.extend(required::questions(identified.message, spoken)?);
     }
-    Ok(Understood {
-        identified,
-        questions,
-        target,
-        tells: SessionSensitivity::default(),
-        followed: Followed::default(),
-    })
+    Ok((target, questions))
 }
 
 /// An upstream may offer another revision than the agent asked for, but not one that nobody here

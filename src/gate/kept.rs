@@ -24,9 +24,7 @@ use super::faults::AgentGone;
 use super::forward::{Agent, Upstream};
 use super::leaks::Look;
 use super::own::{AnswerId, OwnMessage, Stateless};
-use super::query::Followed;
 use super::query::{About, Asks, Doing, Question, Understood};
-use super::record::Trail;
 use super::rejection::{INVALID_PARAMS, Rejection};
 use super::resources;
 use super::settings::Excerpts;
@@ -235,11 +233,10 @@ impl Gate {
     pub(super) async fn read_on<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
-        identified: Identified<'_>,
-        (asked, frame): (&Asked, &[u8]),
-        snapshot: &Arc<PolicySnapshot>,
-        trail: &mut Trail,
+        cx: &mut RequestContext<'_>,
+        asked: &Asked,
     ) -> Result<(), Stop> {
+        let identified = &cx.understood.identified;
         let (message, stream) = (identified.message, identified.stream);
         KnownMethod::ResourcesRead
             .check_params(message.params())
@@ -249,27 +246,22 @@ impl Gate {
         } else {
             Stateless::No
         };
-        let now = self.clock.elapsed();
+        let (snapshot, now) = (cx.snapshot, cx.now.at);
         let whole = self
             .kept
             .0
             .get(&identified.scene.agent.id, &asked.name, now);
         let target = Target::Resource(asked.uri.clone());
         let Some(whole) = whole else {
-            trail.asks(&target, message, self.content_recorder(snapshot));
+            cx.trail
+                .asks(&target, message, self.content_recorder(snapshot));
             return Err(not_kept().into());
         };
-        let understood = Understood {
-            identified,
-            questions: whole.questions(
-                Look::under(snapshot, self.terms(snapshot)),
-                snapshot.looks_for(),
-            ),
-            target,
-            tells: SessionSensitivity::default(),
-            followed: Followed::default(),
-        };
-        trail.understood(&understood, &talk.session, snapshot, &self.settings);
+        let look = Look::under(snapshot, cx.terms);
+        cx.understood.questions = whole.questions(look, snapshot.looks_for());
+        cx.understood.target = target;
+        cx.trail
+            .understood(&cx.understood, cx.session, snapshot, &self.settings);
         // Whoever reads on may do so in another session than that of the call.
         let received = &whole.origin.received;
         let brings = SessionSensitivity {
@@ -277,13 +269,12 @@ impl Gate {
             labels: received.labels.iter().cloned().collect(),
             untrusted: false,
         };
-        let mut cx = self.context(talk, understood, frame, snapshot, trail);
         cx.brings = brings
             .join(&whole.origin.brings)
             .join(&whole.labels(snapshot));
-        Box::pin(self.local_chain.authorize(&mut cx)).await?;
-        self.pace.pay(&mut cx).await?;
-        let RequestContext { trail, .. } = cx;
+        Box::pin(self.local_chain.authorize(cx)).await?;
+        self.pace.pay(cx).await?;
+        let trail = &mut *cx.trail;
         let record = trail.kept(now);
         self.recorder.record(record).await?;
         // Where nothing is shortened any more, neither is this.

@@ -29,7 +29,6 @@ mod faults;
 mod filter;
 mod forward;
 mod granted;
-mod guards;
 mod guises;
 mod handles;
 mod hearers;

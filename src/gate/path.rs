@@ -2,13 +2,13 @@
 
 use crate::gate::context::RequestContext;
 use crate::gate::permit::Allowed;
+use crate::gate::tasks::Recalled;
 
 use crate::policy::PolicySnapshot;
-use crate::session::{Asker, Kept, Session};
+use crate::session::{Asker, Session};
 use crate::wire::{Message, Side};
 
 use super::arrival::Arrival;
-use super::asking::lending;
 use super::classified::Identified;
 use super::filter::{Leaving, Placement};
 use super::forward::{Agent, Upstream};
@@ -26,75 +26,65 @@ use super::talk::Talk;
 use super::{Gate, identify, kept, oblige, permit, remember, route, understand};
 
 impl Gate {
-    /// The path itself: each step consumes what only the one before can make. Requests, replies,
+    /// The path of a message: each step consumes what only the one before can make. Requests, replies,
     /// notifications and what a server asks for take the same one, in both directions.
-    pub(super) async fn pass<U: Upstream, A: Agent>(
+    pub(super) async fn exchange<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
         arrival: Arrival,
         frame: &[u8],
         trail: &mut Trail,
     ) -> Result<(), Stop> {
-        let from = arrival.from;
-        let session = &talk.session;
-        trail.begun = self.place(talk, from);
-
         let current = self.policy.current();
-        let message = self.decode(talk, from, frame, trail)?;
-        let message = self.inward(message, from, &current, trail)?;
-        let (kept, fault) = self.held_by(talk, from, &message, trail).await?;
-        let identified = self.identify(&message, arrival, session, kept, &current)?;
-        trail.identified(talk, &identified, from);
+        let message = self.decode(talk, arrival.from, frame, trail)?;
+        let message = self.inward(message, arrival.from, &current, trail)?;
+        let identified = self
+            .classify(talk, &message, arrival, &current, trail)
+            .await?;
         let identified = match identified.asked_by_peer() {
             Ok(identified) => identified,
             Err(own) => return self.absorb(talk, &message, own, trail).await,
         };
-        self.may_come(&identified, session, trail)?;
-        if let Some(fault) = fault {
-            return Err(fault.into());
-        }
-        let at = self.clock.elapsed();
-        lending::heard(&identified, session, at);
         let snapshot = permit::revision(&identified.role, current);
-        trail.judged_under(&snapshot);
-        let terms = self.terms(&snapshot);
-
-        let recalled = self.tasks.recall(&identified, session, at);
-        if let Some(asked) = kept::asked(&identified) {
-            let read = self.read_on(talk, identified, (&asked, frame), &snapshot, trail);
-            return Box::pin(read).await;
-        }
-        let look = Look::under(&snapshot, terms);
-        let understood = understand::understand(identified, &recalled, look)?;
-        trail.understood(&understood, session, &snapshot, &self.settings);
-        let mut cx = self.context(talk, understood, frame, &snapshot, trail);
-        let left = self.exchange(talk, &mut cx).await;
-        if let Err(stop) = &left {
-            self.chain.on_stopped(&mut cx, stop);
-        }
-        left
+        let recalled = self.recall(&identified, &talk.session);
+        let mut cx = self.context(talk, identified, frame, &snapshot, trail);
+        let left = self.pass(talk, &mut cx, &recalled).await;
+        left.inspect_err(|stop| self.chain.on_stopped(&mut cx, stop))
     }
 
-    /// From what is asked of policy to what leaves.
-    async fn exchange<U: Upstream, A: Agent>(
+    /// From what a message asks for to what leaves.
+    async fn pass<'m, U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
-        cx: &mut RequestContext<'_>,
+        cx: &mut RequestContext<'m>,
+        recalled: &'m Recalled,
     ) -> Result<(), Stop> {
+        self.chain.on_classified(cx)?;
+        if let Some(asked) = kept::asked(&cx.understood.identified) {
+            return Box::pin(self.read_on(talk, cx, &asked)).await;
+        }
+        self.understand(cx, recalled)?;
         let allowed = self.chain.authorize(cx).await?;
         self.chain.on_permitted(cx).await?;
         if let Some(reply) = cx.trail.kept_reply.take() {
             return Box::pin(self.answer_with(talk, cx, &reply)).await;
         }
-        let (permit, mut route) = self.seal(cx, allowed)?;
-        let left = self.leave(talk, cx, permit, &mut route).await;
-        let from = cx.understood.identified.from;
-        left.map_err(|stop| match route.undo(from, &mut talk.session.state()) {
-            Undone::Yes => stop,
-            // While it waited to be sent its time ran out, or the upstream died: it has been
-            // answered.
-            Undone::Settled => Stop::Settled,
-        })
+        let (permit, route) = self.seal(cx, allowed)?;
+        self.leave(talk, cx, permit, route).await
+    }
+
+    /// Reads what a message asks for.
+    pub(super) fn understand<'m>(
+        &self,
+        cx: &mut RequestContext<'m>,
+        recalled: &'m Recalled,
+    ) -> Result<(), Rejection> {
+        let look = Look::under(cx.snapshot, cx.terms);
+        understand::understand(&mut cx.understood, recalled, look)?;
+        let understood = &cx.understood;
+        cx.trail
+            .understood(understood, cx.session, cx.snapshot, &self.settings);
+        Ok(())
     }
 
     /// Applies all edits of a permitted message, once, and enters it among those that wait for a reply.
@@ -118,18 +108,35 @@ impl Gate {
         let secrets = (&self.settings.secrets, cx.terms.guards.secrets.as_ref());
         let passage = route.passage(understood, cx.trail.onward());
         let ids = std::mem::take(&mut route.ids);
-        let obliged = oblige::oblige(message, allowed, wanted, ids, passage, secrets)
-            .and_then(|obliged| self.still_fits(understood, cx.snapshot, obliged));
+        let obliged = oblige::oblige(message, allowed, wanted, ids, passage, secrets);
         let mut obliged = obliged.inspect_err(|_| {
             let _ = route.undo(from, &mut session.state());
         })?;
+        route.is_edited = !(obliged.redactions.is_empty() && obliged.edits.is_empty());
         cx.trail.obliged(self, from, cx.snapshot, &mut obliged);
         cx.brings = obliged.brings.join(&cx.brings);
         Ok((obliged.permit, route))
     }
 
-    /// Records a message that may leave, and sends it.
+    /// Records a message that may leave, and sends it. If it does not leave, its ids are free again.
     async fn leave<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        cx: &mut RequestContext<'_>,
+        permit: Permit,
+        mut route: Route<'_>,
+    ) -> Result<(), Stop> {
+        let left = self.record_and_send(talk, cx, permit, &mut route).await;
+        let from = cx.understood.identified.from;
+        left.map_err(|stop| match route.undo(from, &mut talk.session.state()) {
+            Undone::Yes => stop,
+            // While it waited to be sent its time ran out, or the upstream died: it has been
+            // answered.
+            Undone::Settled => Stop::Settled,
+        })
+    }
+
+    async fn record_and_send<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
         cx: &mut RequestContext<'_>,
@@ -143,6 +150,7 @@ impl Gate {
             sent,
             opened: route.opened,
             counted: route.counted,
+            is_edited: route.is_edited,
         };
         self.chain.on_leaving(cx, &leaving).await?;
         let record = cx.trail.passed(permit.to(), self.clock.elapsed());
@@ -181,22 +189,29 @@ impl Gate {
         self.send(talk, permit).await
     }
 
-    fn identify<'m>(
+    /// What a message is, and whose.
+    async fn classify<'m, U: Upstream, A: Agent>(
         &self,
+        talk: &Talk<U, A>,
         message: &'m Message,
         arrival: Arrival,
-        session: &Session,
-        kept: Kept,
         current: &PolicySnapshot,
-    ) -> Result<Identified<'m>, Rejection> {
+        trail: &mut Trail,
+    ) -> Result<Identified<'m>, Stop> {
+        let from = arrival.from;
+        trail.begun = self.place(talk, from);
+        let (kept, fault) = self.held_by(talk, from, message, trail).await?;
+        trail.store_fault = fault;
         let most = self.terms(current).max_in_flight;
-        identify::identify(
-            message,
-            arrival,
-            session,
-            kept,
-            (&self.settings.extensions, most),
-        )
+        let known = (&self.settings.extensions, most);
+        let identified = identify::identify(message, arrival, &talk.session, kept, known)?;
+        trail.identified(talk, &identified, from);
+        Ok(identified)
+    }
+
+    /// What the tasks that a message names began with.
+    pub(super) fn recall(&self, identified: &Identified<'_>, session: &Session) -> Recalled {
+        self.tasks.recall(identified, session, self.clock.elapsed())
     }
 
     /// Bytes to one strict message.

@@ -26,6 +26,19 @@ pub(super) struct Understood<'m> {
     pub(super) followed: Followed,
 }
 
+impl<'m> Understood<'m> {
+    /// A message whose contents nobody has read yet.
+    pub(super) fn unread(identified: Identified<'m>) -> Self {
+        Self {
+            identified,
+            questions: Vec::new(),
+            target: Target::Server,
+            tells: SessionSensitivity::default(),
+            followed: Followed::default(),
+        }
+    }
+}
+
 impl Understood<'_> {
     /// The tool that a request calls.
     pub(super) fn called_tool(&self) -> Option<&str> {

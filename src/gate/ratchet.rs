@@ -181,6 +181,13 @@ fn both(own: &Arc<SessionSensitivity>, outside: &SessionSensitivity) -> Arc<Sess
 pub(super) struct Sensitivity(pub(super) Arc<Ratchet>);
 
 impl Filter for Sensitivity {
+    fn on_classified(&self, cx: &mut RequestContext<'_>) -> Result<(), Stop> {
+        match cx.trail.store_fault.take() {
+            Some(fault) => Err(fault.into()),
+            None => Ok(()),
+        }
+    }
+
     fn on_request<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
         let held = Arc::clone(&cx.understood.identified.scene.held);
         cx.trail.raised(&held, &held);

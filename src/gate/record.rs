@@ -14,6 +14,7 @@ mod told;
 use crate::gate::consent::KeptReply;
 use crate::policy::DefinitionFingerprint;
 use crate::session::Place;
+use crate::session::StoreFault;
 use crate::session::Turn;
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -92,6 +93,8 @@ pub(super) struct Trail {
     pub(super) brings: Arc<SessionSensitivity>,
     /// What its session has read from it on, if it was judged by that.
     pub(super) held: Option<Arc<SessionSensitivity>>,
+    /// Why it is not known what its session has read.
+    pub(super) store_fault: Option<StoreFault>,
     /// What was raised for it, if it is judged again.
     pub(super) raising: Option<ratchet::Raising>,
     /// Where its session was when it came, if it may move.
@@ -165,6 +168,7 @@ impl Trail {
             brings: Arc::default(),
             held: None,
             raising: None,
+            store_fault: None,
             begun: None,
             turn: Turn::default(),
             kept_reply: None,

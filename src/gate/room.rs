@@ -52,7 +52,7 @@ impl Gate {
         }
         // It is counted once it is known what it is.
         trail.counted = Counted::No;
-        let passing = Box::pin(self.pass(talk, arrival, frame, trail));
+        let passing = Box::pin(self.exchange(talk, arrival, frame, trail));
         // The wait for room stays outside: each message that waits would be woken on a thread of its own.
         let mut passing = Box::pin(panics::caught(passing));
         let passed = apart::steps(frame.len(), passing.as_mut()).await;

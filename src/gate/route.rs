@@ -30,6 +30,8 @@ pub(super) struct Route<'m> {
     /// INVARIANT: nothing is awaited between the decision and here, so that no two calls are judged
     /// by the same count.
     pub(super) counted: bool,
+    /// Something was taken out of the message, or says something else than it did.
+    pub(super) is_edited: bool,
     /// The request that the message ends once it is recorded. Until then it waits as before: a
     /// cancellation may still be refused.
     pub(super) ends: Option<Ended>,

@@ -4,6 +4,7 @@ use crate::gate::context::RequestContext;
 use crate::gate::filter::Filter;
 use crate::gate::filter::Flow;
 use crate::gate::filter::Hook;
+use crate::gate::filter::Leaving;
 use crate::gate::filter::Step;
 use crate::gate::permit::Allowed;
 use crate::gate::stop::Stop;
@@ -134,6 +135,20 @@ impl Filter for SchemaGuard {
             findings.extend(check_call(understood, sent, session, guards)?);
         }
         Ok(findings)
+    }
+
+    /// A placeholder is not what every schema allows.
+    fn on_leaving<'f>(
+        &'f self,
+        cx: &'f mut RequestContext<'_>,
+        leaving: &'f Leaving<'_>,
+    ) -> Hook<'f> {
+        if leaving.is_edited {
+            let (understood, guards) = (&cx.understood, &cx.terms.guards);
+            let findings = check_edited(understood, leaving.sent.line(), cx.limits, guards)?;
+            cx.trail.found(findings);
+        }
+        Flow::DONE
     }
 
     fn on_allowed<'f>(&'f self, cx: &'f mut RequestContext<'_>, _: &'f Allowed) -> Hook<'f, Step> {
@@ -275,7 +290,7 @@ fn result_fits(offered: Option<&Offered>, result: Value<'_>) -> Result<(), Strin
 
 /// The same for a result that something was taken out of, as it would be sent. What was not right before
 /// is told already.
-pub(super) fn check_edited(
+fn check_edited(
     understood: &Understood<'_>,
     line: &str,
     limits: &Limits,

@@ -14,6 +14,10 @@ impl<'s> Sent<'s> {
         Self { line, limits }
     }
 
+    pub(super) fn line(self) -> &'s str {
+        self.line
+    }
+
     /// Read only where something of it is kept; most messages are not read again.
     pub(super) fn read(self) -> Option<Message> {
         // Paths may have become longer than the agent wrote them.

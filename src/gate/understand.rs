@@ -12,7 +12,7 @@ use super::classified::{Identified, Role};
 use super::extensions;
 use super::inspect;
 use super::leaks::Look;
-use super::query::{About, Asks, Doing, Followed, Question, Understood};
+use super::query::{About, Asks, Doing, Question, Understood};
 use super::rejection::Rejection;
 use super::resources::{self, Kind};
 use super::tasks::{self, Recalled};
@@ -21,10 +21,11 @@ use super::tasks::{self, Recalled};
 ///
 /// What it says of tasks is a question about what they began with.
 pub(super) fn understand<'m>(
-    mut identified: Identified<'m>,
+    understood: &mut Understood<'m>,
     recalled: &'m Recalled,
     look: Look<'_>,
-) -> Result<Understood<'m>, Rejection> {
+) -> Result<(), Rejection> {
+    let identified = &mut understood.identified;
     let (method, asks) = match &identified.role {
         Role::Request { method, .. } | Role::Notification { method } => {
             let asks = match identified.from {
@@ -38,10 +39,14 @@ pub(super) fn understand<'m>(
                 "it belongs to a task that is not known",
             ));
         }
-        Role::Reply(_) => return inspect::understand_reply(identified, look),
+        Role::Reply(_) => {
+            (understood.target, understood.questions) =
+                inspect::understand_reply(identified, look)?;
+            return Ok(());
+        }
     };
     let params = identified.message.params();
-    negotiated(method, params, &identified)?;
+    negotiated(method, params, identified)?;
     method.check_params(params)?;
 
     if recalled.is_missing {
@@ -51,8 +56,8 @@ pub(super) fn understand<'m>(
             Rejection::stray()
         });
     }
-    let tells = tasks::tells(method, asks, params, recalled);
-    let (target, questions) = if recalled.works.is_empty() {
+    understood.tells = tasks::tells(method, asks, params, recalled);
+    (understood.target, understood.questions) = if recalled.works.is_empty() {
         ask(method, asks, params, look)?
     } else {
         // Calls are counted once, when they are made.
@@ -72,13 +77,7 @@ pub(super) fn understand<'m>(
         }
         tasks::questions(method, asks, params, recalled, look)?
     };
-    Ok(Understood {
-        identified,
-        questions,
-        target,
-        tells,
-        followed: Followed::default(),
-    })
+    Ok(())
 }
 
 /// The questions that a method asks.

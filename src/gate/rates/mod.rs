@@ -12,6 +12,7 @@ use crate::gate::filter::Filter;
 use crate::gate::filter::Flow;
 use crate::gate::filter::Hook;
 use crate::gate::filter::Leaving;
+use crate::gate::stop::Stop;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +21,6 @@ use crate::session::{Attempt, Buckets, Empty, Session, TokenStore, Tokens};
 use crate::wire::{Fragment, Side};
 
 use super::Gate;
-use super::classified::{Identified, Role};
 use super::extensions;
 use super::record::Trail;
 use super::rejection::{Property, RATE_LIMITED, Rejection};
@@ -111,6 +111,23 @@ impl Pace {
 pub(super) struct RateLimit(pub(super) Arc<Pace>);
 
 impl Filter for RateLimit {
+    /// Whether a request of the agent's may come now. The protocol's own notifications are not counted:
+    /// to drop one could be to drop a cancellation, and none is answered. Those of extensions are, for
+    /// they may do whatever a call does.
+    fn on_classified(&self, cx: &mut RequestContext<'_>) -> Result<(), Stop> {
+        let (rates, identified) = (&cx.terms.rates, &cx.understood.identified);
+        let is_counted = identified.is_request() || extensions::method(&identified.role).is_some();
+        // What was sent before was paid for then.
+        let is_first = cx.trail.attempt == Attempt::First && identified.from == Side::Agent;
+        if rates.are_limits() && is_first && is_counted {
+            let principal = &identified.scene.agent.id;
+            let looked = self.0.tokens.look(rates.buckets(principal, None));
+            looked.map_err(Rejection::from)?;
+            cx.trail.counted = Counted::Owed(principal.to_owned());
+        }
+        Ok(())
+    }
+
     fn on_leaving<'f>(&'f self, cx: &'f mut RequestContext<'_>, _: &'f Leaving<'_>) -> Hook<'f> {
         if cx.trail.counted == Counted::No {
             return Flow::DONE;
@@ -120,30 +137,6 @@ impl Filter for RateLimit {
 }
 
 impl Gate {
-    /// Whether a request of the agent's may come now. The protocol's own notifications are not counted:
-    /// to drop one could be to drop a cancellation, and none is answered. Those of extensions are, for
-    /// they may do whatever a call does.
-    pub(super) fn look_at_rates(
-        &self,
-        identified: &Identified<'_>,
-        trail: &mut Trail,
-    ) -> Result<(), Rejection> {
-        let current = self.policy.current();
-        let rates = &self.terms(&current).rates;
-        if !rates.are_limits() {
-            return Ok(());
-        }
-        let is_counted = matches!(identified.role, Role::Request { .. })
-            || extensions::method(&identified.role).is_some();
-        // What was sent before was paid for then.
-        if trail.attempt == Attempt::First && identified.from == Side::Agent && is_counted {
-            let principal = &identified.scene.agent.id;
-            self.pace.tokens.look(rates.buckets(principal, None))?;
-            trail.counted = Counted::Owed(principal.to_owned());
-        }
-        Ok(())
-    }
-
     /// A request of a session's comes to nothing that was not paid for when it came.
     pub(super) async fn charge_for(&self, session: &Session) {
         let current = self.policy.current();

@@ -33,6 +33,7 @@ impl Trail {
             ends_session: Ends::Nothing,
             brings: Arc::default(),
             raising: None,
+            store_fault: None,
             begun: None,
             turn: Turn::default(),
             kept_reply: None,
