@@ -69,6 +69,9 @@ pub(super) struct Scanner {
     seen: usize,
 }
 
+/// Fields for which there is room without an allocation.
+const FEW: usize = 64;
+
 /// Digits of a length: more than anybody has bytes, and no number overflows.
 const DIGITS: usize = 18;
 
@@ -105,8 +108,14 @@ impl Scanner {
         self.looked = bytes.len();
         let bytes = bytes.get(..=last).unwrap_or_default();
         empty_lines(bytes)?;
-        let mut fields = vec![EMPTY_HEADER; self.limits.fields];
-        let mut request = Request::new(&mut fields);
+        let (mut few, mut many) = ([EMPTY_HEADER; FEW], Vec::new());
+        let fields = if let Some(few) = few.get_mut(..self.limits.fields) {
+            few
+        } else {
+            many.resize(self.limits.fields, EMPTY_HEADER);
+            &mut many
+        };
+        let mut request = Request::new(fields);
         let parsed = request
             .parse(bytes)
             .map_err(|error| misframed(error, bytes))?;
