@@ -5,18 +5,15 @@
 //!
 //! Why only then: `docs/decisions/0012-headers-subscriptions-caches.md`.
 
-use crate::gate::context::RequestContext;
-use crate::gate::filter::Filter;
-use crate::gate::filter::Flow;
-use crate::gate::filter::Hook;
-use crate::session::OverHttp;
 use std::sync::Arc;
 
-use crate::session::{Attempt, Parked, Waits};
+use crate::session::{Attempt, OverHttp, Parked, Waits};
 use crate::wire::{ArrivalForm, KnownMethod};
 
 use super::Gate;
 use super::classified::{Identified, Role};
+use super::context::RequestContext;
+use super::filter::{Filter, Flow, Hook};
 use super::forward::{Agent, Upstream};
 use super::page::Headers;
 use super::parked::PARKED_FRAMES;

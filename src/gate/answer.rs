@@ -2,7 +2,7 @@
 
 use tracing::error;
 
-use crate::session::{Origin, Taken, Waits};
+use crate::session::{Lifecycle, Origin, Taken, Waits};
 use crate::wire::{KnownMethod, Side, Stream};
 
 use super::arrival::AnswerTo;
@@ -10,6 +10,7 @@ use super::asking::lending;
 use super::broken::{self, Fault};
 use super::faults::AgentGone;
 use super::forward::{Agent, Upstream};
+use super::look::without;
 use super::own::{AnswerId, OwnMessage, Stateless};
 use super::permit::Permit;
 use super::record::Trail;
@@ -17,9 +18,14 @@ use super::rejection::{Property, Rejection};
 use super::stop::Stop;
 use super::talk::Talk;
 use super::{DenialForm, Gate, isolate};
-use crate::session::Lifecycle;
 
 impl Gate {
+    /// A text for a peer, without credentials.
+    pub(super) fn without_credentials(&self, text: String) -> String {
+        let current = self.policy.current();
+        without(text, self.terms(&current).guards.secrets.as_ref())
+    }
+
     /// Records a refusal and answers whoever waits.
     pub(super) async fn refuse<U: Upstream, A: Agent>(
         &self,

@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
-use crate::policy::{Arguments, Leaf};
+use crate::policy::{Arguments, Leaf, MAX_LEVEL, Targets, options};
 use crate::wire::{JsonKind, Value};
 
+use super::look::Look;
 use super::rejection::Rejection;
 use super::stage::Stage;
 
@@ -102,4 +103,22 @@ fn step(key: &str, pointer: &mut String, inner: impl FnOnce(&mut String)) {
     }
     inner(pointer);
     pointer.truncate(back);
+}
+
+/// What arguments reach for, as far as it is known without labels.
+pub(super) fn targets(
+    value: Option<Value<'_>>,
+    arguments: &Arguments<'_>,
+    look: Look<'_>,
+) -> Targets {
+    let bytes = value.map_or(0, |value| value.text().len());
+    Targets {
+        // Nothing lies inside a root while there are none.
+        outside: true,
+        level: MAX_LEVEL,
+        bytes: i64::try_from(bytes).unwrap_or(i64::MAX),
+        secrets: look.secrets(value),
+        options: options(arguments),
+        ..Targets::default()
+    }
 }

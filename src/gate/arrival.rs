@@ -91,3 +91,10 @@ pub(super) enum AnswerTo {
     /// The sender of something whose id could not be read.
     Unreadable,
 }
+
+/// Whether the bridge before an agent asks it for a sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lends {
+    Nothing,
+    Model,
+}

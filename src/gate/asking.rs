@@ -1,34 +1,32 @@
 //! What a server may never ask of the agent's user, and what the agent may not do while it lends the
 //! server its model. Policies have been asked before: this is what they cannot permit.
 
+pub(super) mod declared;
 mod form;
 pub(super) mod lending;
 pub(super) mod required;
 
-use crate::gate::context::RequestContext;
-use crate::gate::filter::Filter;
-use crate::gate::filter::Flow;
-use crate::gate::filter::Hook;
-use crate::wire::Message;
 use std::time::Duration;
 
 use crate::audit::{Finding, Guard};
-use crate::policy::{PolicySnapshot, UNREADABLE_HOST, page_host};
-use crate::session::{Awaits, Extension, Session, Spoken, State, Turn};
-use crate::wire::{KnownMethod, Side, Value};
+use crate::policy::PolicySnapshot;
+use crate::session::{Awaits, Session, State, Turn};
+use crate::wire::{KnownMethod, Message, Side};
 
-use super::Gate;
+use super::arrival::Lends;
 use super::classified::Role;
-use super::extensions;
+use super::context::RequestContext;
 use super::faults::AgentGone;
-use super::forward::{Agent, Lends, Upstream};
+use super::filter::{Filter, Flow, Hook};
+use super::forward::{Agent, Upstream};
 use super::parked::Over;
-use super::query::{Doing, Elicitation, Unaskable, Understood};
+use super::query::{Doing, Unaskable, Understood};
 use super::rejection::{DENIED, INVALID_PARAMS, Property, Rejection};
 use super::settings::{Asking, Level, Pages};
 use super::stage::Stage;
 use super::stop::Stop;
 use super::talk::Talk;
+use super::{Gate, extensions};
 
 impl Unaskable {
     /// A stable word for it, in records.
@@ -58,95 +56,6 @@ pub(super) fn blocked_during_sampling() -> Rejection {
     Rejection::new(Stage::Guard, "blocked_during_sampling", DENIED, text)
         .with_reason_in_answer()
         .with_properties(&[Property::KeepsConsent])
-}
-
-/// What a server wants of the agent's user.
-pub(super) fn elicit(params: Option<Value<'_>>) -> Doing<'_> {
-    let get = |key| params.and_then(|params| params.get(key)?.as_str());
-    let mode = get("mode").unwrap_or("form".into());
-    if mode != "url" {
-        let form::Form { fields, problem } = form::read(params);
-        return Doing::Elicit(Elicitation {
-            mode,
-            fields,
-            host: String::new(),
-            id: None,
-            problem,
-        });
-    }
-    let host = get("url").and_then(|url| page_host(&url));
-    let has_form = params.is_some_and(|params| params.get("requestedSchema").is_some());
-    Doing::Elicit(Elicitation {
-        mode,
-        fields: Vec::new(),
-        host: host.unwrap_or(UNREADABLE_HOST.to_owned()),
-        id: get("elicitationId"),
-        problem: has_form.then_some(Unaskable::Form("it stands beside a page")),
-    })
-}
-
-/// Whether the agent has said that it answers what a server asks or tells.
-///
-/// # Errors
-/// [`Rejection`] if it has not said so of the method, or of something in the request.
-pub(super) fn negotiated(
-    method: KnownMethod,
-    spoken: &Spoken,
-    params: Option<Value<'_>>,
-) -> Result<(), Rejection> {
-    let within = &spoken.within;
-    let declares = |what: Extension| what == Extension::Declared;
-    let needs = [
-        (KnownMethod::CreateMessage, spoken.sampling),
-        (KnownMethod::Elicit, knows_mode(spoken, params)),
-        (KnownMethod::ElicitationComplete, declares(spoken.pages)),
-        (KnownMethod::RootsList, spoken.roots),
-        (KnownMethod::TasksGet, declares(within.tasks)),
-        (KnownMethod::TasksResult, declares(within.tasks)),
-        (KnownMethod::TasksList, declares(within.task_lists)),
-        (KnownMethod::TasksCancel, declares(within.task_ends)),
-    ];
-    if needs.contains(&(method, false)) {
-        return Err(Rejection::not_negotiated(method.name()));
-    }
-    let has = |key: &str| params.is_some_and(|params| params.get(key).is_some());
-    let (is_sample, is_form) = (
-        method == KnownMethod::CreateMessage,
-        method == KnownMethod::Elicit,
-    );
-    let finer = [
-        (
-            is_sample && (has("tools") || has("toolChoice")),
-            within.sample_tools,
-            "sampling.tools",
-        ),
-        (
-            is_sample && has("task"),
-            within.sample_tasks,
-            "tasks.requests.sampling.createMessage",
-        ),
-        (
-            is_form && has("task"),
-            within.elicit_tasks,
-            "tasks.requests.elicitation.create",
-        ),
-    ];
-    let undeclared = finer
-        .into_iter()
-        .find(|(asks, declared, _)| *asks && *declared == Extension::Undeclared);
-    match undeclared {
-        Some((_, _, what)) => Err(Rejection::undeclared(what)),
-        None => Ok(()),
-    }
-}
-
-/// Whether the agent has said that it answers questions of this mode.
-fn knows_mode(spoken: &Spoken, params: Option<Value<'_>>) -> bool {
-    let mode = params.and_then(|params| params.get("mode")?.as_str());
-    match mode.as_deref() {
-        Some("url") => spoken.pages == Extension::Declared,
-        Some(_) | None => spoken.elicitation,
-    }
 }
 
 /// Checks what a server asks the agent's user for, and holds back what changes something while the agent's

@@ -1,35 +1,32 @@
 //! The order of all filters. All other features are still steps of [`Gate::pass`](super::Gate).
 
-use crate::gate::Gate;
-use crate::gate::again::HeaderMirror;
-use crate::gate::asking::ServerRequests;
-use crate::gate::consent::ConsentFilter;
-use crate::gate::consent::at_the_gate;
-use crate::gate::cursors::Cursors;
-use crate::gate::eras::EraFilter;
-use crate::gate::exchange::Progress;
-use crate::gate::failures::FatalErrors;
-use crate::gate::isolate::Isolation;
-use crate::gate::kept::KeptResults;
-use crate::gate::leaks::SecretsGuard;
-use crate::gate::links::RealPaths;
-use crate::gate::listening::Subscriptions;
-use crate::gate::listing::ListFilter;
-use crate::gate::pin::PinFacts;
-use crate::gate::ratchet::ContainedPlaces;
-use crate::gate::ratchet::Sensitivity;
-use crate::gate::rates::RateLimit;
-use crate::gate::rates::budget::CallBudget;
-use crate::gate::resources::UriGuard;
-use crate::gate::rounds::AtTheGate;
-use crate::gate::schemas::SchemaGuard;
-use crate::gate::shadow::Shadowing;
-use crate::gate::shortening::Shortener;
 use std::sync::Arc;
 
+use super::Gate;
+use super::again::HeaderMirror;
+use super::asking::ServerRequests;
 use super::caching::CacheHints;
+use super::consent::{ConsentFilter, at_the_gate};
+use super::cursors::Cursors;
+use super::eras::EraFilter;
+use super::exchange::Progress;
+use super::failures::FatalErrors;
 use super::filter::{Chain, Filter};
-use super::rounds::RoundFilter;
+use super::isolate::Isolation;
+use super::kept::KeptResults;
+use super::leaks::SecretsGuard;
+use super::links::RealPaths;
+use super::listening::Subscriptions;
+use super::listing::ListFilter;
+use super::pinning::PinFacts;
+use super::ratchet::{ContainedPlaces, Sensitivity};
+use super::rates::RateLimit;
+use super::rates::budget::CallBudget;
+use super::resources::UriGuard;
+use super::rounds::{AtTheGate, RoundFilter};
+use super::schemas::SchemaGuard;
+use super::shadow::Shadowing;
+use super::shortening::Shortener;
 use super::tasks::TaskFilter;
 use super::text::Sanitizer;
 use super::unlisted::UnlistedFilter;
@@ -43,7 +40,6 @@ impl Gate {
             Arc::new(PinFacts) as Arc<dyn Filter>,
             Arc::new(RealPaths),
             Arc::new(Shadowing),
-            Arc::new(RateLimit(Arc::clone(&self.pace))),
             Arc::new(Sensitivity(Arc::clone(&self.ratchet))),
         ]);
     }

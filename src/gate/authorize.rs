@@ -1,11 +1,12 @@
 //! Whether a message may leave, by policy and by every filter.
 
+use crate::audit::Finding;
 use crate::session::StoreFault;
 
 use super::context::RequestContext;
 use super::filter::{Chain, Step};
-use super::permit;
-use super::permit::Allowed;
+use super::oblige;
+use super::permit::{self, Allowed};
 use super::rejection::Rejection;
 use super::stop::Stop;
 
@@ -13,6 +14,24 @@ use super::stop::Stop;
 const MAX_PASSES: usize = 6;
 
 impl Chain {
+    /// The findings of all filters in a message that policy allows.
+    ///
+    /// # Errors
+    /// The first filter that rejects the message, as it came or as it will be sent.
+    pub(super) fn check(
+        &self,
+        cx: &RequestContext<'_>,
+        allowed: &Allowed,
+    ) -> Result<Vec<Finding>, Stop> {
+        let message = cx.understood.identified.message;
+        let sent = oblige::respelled(message, &allowed.respelled, cx.limits)?;
+        let mut findings = Vec::new();
+        for filter in self.filters() {
+            findings.extend(filter.check(cx, sent.as_ref())?);
+        }
+        Ok(findings)
+    }
+
     /// Lets the filters find out about a message, then asks policy about it, then the filters about policy's
     /// answer. A filter that changes what policy was asked has it asked again.
     ///

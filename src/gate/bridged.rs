@@ -4,20 +4,18 @@
 //! everything else. What has none (`ping`, `logging/setLevel`) is judged all the same, and goes no
 //! further; what cannot be carried is refused. All of it is recorded.
 
-use crate::gate::context::RequestContext;
 use std::sync::Arc;
 
 use crate::session::{Asker, Spoken};
 use crate::wire::{ArrivalForm, Era, Id, KnownMethod, Method, Shape, Side, Stream};
 
-use super::Gate;
 use super::arrival::{Arrival, Source};
-use super::classified::{Identified, Role, Scene};
+use super::classified::{Identified, Role, Scene, asker};
 use super::consent::note_roots;
+use super::context::RequestContext;
 use super::faults::AgentGone;
 use super::forward::{Agent, Upstream};
-use super::identify::asker;
-use super::leaks::Look;
+use super::look::Look;
 use super::own::{AnswerId, Occasion, OwnMessage};
 use super::panics::{self, Panicked};
 use super::query::Asks;
@@ -25,7 +23,7 @@ use super::record::Trail;
 use super::rejection::Rejection;
 use super::stop::Stop;
 use super::talk::Talk;
-use super::understand;
+use super::{Gate, understand};
 
 /// What became of a message that goes no further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

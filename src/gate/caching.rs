@@ -5,15 +5,13 @@
 //! cache has no agent that they could be asked about. So no result is public behind a gate, filtered
 //! or not, which is also what keeps all pages of a list alike.
 
-use crate::gate::context::RequestContext;
-use crate::gate::filter::Flow;
-use crate::gate::filter::Hook;
 use crate::policy::{ListDependency, PolicySnapshot};
 use crate::wire::{Fragment, KnownMethod, Value};
 
 use super::classified::Role;
+use super::context::RequestContext;
 use super::edits::Rewrite;
-use super::filter::Filter;
+use super::filter::{Filter, Flow, Hook};
 use super::kept::KEPT_FOR_MS;
 use super::page::Shape;
 use super::query::Understood;

@@ -3,37 +3,30 @@
 //!
 //! It is recorded like what a peer asks: a decision before it goes out, and an outcome.
 
-use crate::audit::Kind;
-use crate::audit::Record;
-use crate::gate::page::Reading;
 use std::sync::Arc;
 
 use tracing::{error, warn};
 
-use crate::audit::AuditFault;
+use crate::audit::{AuditFault, Kind, Record};
 use crate::session::{
     Admitted, Exchange, Lifecycle, News, Origin, Probe, Readiness, Spoken, Taken, Target, Task,
     Traversal, Trial, Turn,
 };
 use crate::wire::{Fragment, Id, Message, Side, Stream};
 
-use super::Gate;
-use super::again;
 use super::classified::{Identified, Role};
-use super::drift;
 use super::faults::{AgentGone, UpstreamFault};
 use super::forward::{Agent, Upstream};
 use super::isolate::has_left_since;
-use super::listing;
 use super::own::{Occasion, OwnMessage};
-use super::page::{ListKind, Shape};
+use super::page::{ListKind, Reading, Shape};
 use super::permit::Permit;
 use super::record::Trail;
 use super::rejection::Rejection;
-use super::remember;
 use super::stop::Stop;
 use super::talk::Talk;
 use super::trial::method_of;
+use super::{Gate, again, drift, listing, remember};
 
 /// The reply to a request of the gate's own.
 #[derive(Debug)]

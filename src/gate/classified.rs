@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use crate::policy::{Agent, Consent, Server, SessionSensitivity};
-use crate::session::{Asker, Established, Kept, Run, Spoken, State, Taken};
-use crate::wire::{ArrivalForm, KnownMethod, Message, Side, Stream};
+use crate::policy::{Agent, Client, Consent, Server, SessionSensitivity};
+use crate::session::{Asker, Established, Kept, Run, Session, Spoken, State, Taken};
+use crate::wire::{ArrivalForm, Id, KnownMethod, Message, Side, Stream, Value};
 
 /// A message that has a place in its session.
 #[derive(Debug)]
@@ -82,4 +82,34 @@ impl Scene {
             within: None,
         }
     }
+}
+
+/// Who waits for the reply to a request. Ids of an upstream belong to its one conversation with us.
+pub(super) fn asker(session: &Session, from: Side, id: &Id, stream: Stream) -> Asker {
+    match from {
+        Side::Agent => session.asker(id, stream),
+        Side::Upstream => session.asker(id, Stream::MAIN),
+    }
+}
+
+/// How an agent calls itself, as it says so; nameless where it does not.
+pub(super) fn client(said: Option<Value<'_>>) -> Client {
+    let text = |key| said.and_then(|said| said.get(key)).and_then(Value::as_str);
+    Client {
+        name: text("name").unwrap_or_default().into_owned(),
+        version: text("version").unwrap_or_default().into_owned(),
+    }
+}
+
+/// Methods whose results may ask for more.
+pub(super) fn asks(method: KnownMethod) -> bool {
+    matches!(
+        method,
+        KnownMethod::ToolsCall | KnownMethod::PromptsGet | KnownMethod::ResourcesRead
+    )
+}
+
+/// Whether a method does something as the call of a tool does: it is counted, and held back, as one.
+pub(super) fn is_call(method: KnownMethod) -> bool {
+    matches!(method, KnownMethod::ToolsCall | KnownMethod::Extension(_))
 }

@@ -10,8 +10,10 @@ mod along;
 mod answers;
 mod ask;
 mod bound;
+mod brought;
 mod forms;
 mod kept;
+mod kept_reply;
 mod lift;
 mod roots;
 mod vain;
@@ -20,7 +22,8 @@ mod within;
 
 pub(super) use along::Along;
 pub(super) use bound::KEY;
-pub(super) use lift::{Brought, ConsentFilter, at_the_gate};
+pub(super) use brought::Brought;
+pub(super) use lift::{ConsentFilter, at_the_gate};
 pub(super) use roots::note_roots;
 
-pub(super) use within::KeptReply;
+pub(super) use kept_reply::KeptReply;

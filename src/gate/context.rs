@@ -1,9 +1,5 @@
 //! One message while the gate judges it.
 
-use crate::gate::Gate;
-use crate::gate::classified::Identified;
-use crate::gate::forward::Agent;
-use crate::gate::talk::Talk;
 use std::sync::Arc;
 
 use crate::policy::{PolicySnapshot, SessionSensitivity};
@@ -36,41 +32,4 @@ pub(super) struct RequestContext<'m> {
     /// What the receiver's session will have read once it has the message.
     pub(super) brings: SessionSensitivity,
     pub(super) trail: &'m mut Trail,
-}
-
-impl Gate {
-    /// What is known of a message when filters first meet it.
-    pub(super) fn context<'m, U, A: Agent>(
-        &'m self,
-        talk: &'m Talk<U, A>,
-        identified: Identified<'m>,
-        frame: &'m [u8],
-        snapshot: &'m Arc<PolicySnapshot>,
-        trail: &'m mut Trail,
-    ) -> RequestContext<'m> {
-        trail.judged_under(snapshot);
-        RequestContext {
-            session: &talk.session,
-            snapshot,
-            terms: self.terms(snapshot),
-            pins: self.pins(&talk.session, snapshot),
-            limits: self.limits(identified.from),
-            now: self.circumstances(talk),
-            frame,
-            page: None,
-            plan: EditPlan::default(),
-            brings: SessionSensitivity::default(),
-            trail,
-            understood: Understood::unread(identified),
-        }
-    }
-
-    pub(super) fn circumstances<U, A: Agent>(&self, talk: &Talk<U, A>) -> Circumstances {
-        Circumstances {
-            transport: talk.session.transport,
-            now_ms: self.clock.now().as_millisecond(),
-            at: self.clock.elapsed(),
-            lends: talk.agent.lends(),
-        }
-    }
 }

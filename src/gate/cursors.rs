@@ -1,14 +1,12 @@
 //! The gate forwards the cursor of a list only if the server gave it to this session. Otherwise an agent
 //! could send any text as a cursor, at every level.
 
-use crate::gate::context::RequestContext;
-use crate::gate::filter::Filter;
-use crate::gate::filter::Flow;
-use crate::gate::filter::Hook;
 use crate::session::{Exchange, Session, State};
 use crate::wire::{KnownMethod, Message, Side, Value};
 
 use super::classified::Role;
+use super::context::RequestContext;
+use super::filter::{Filter, Flow, Hook};
 use super::page::Shape;
 use super::query::Understood;
 use super::rejection::Rejection;

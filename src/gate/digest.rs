@@ -1,6 +1,7 @@
 //! Digests by which states and names are known again.
 
-use sha2::{Digest as _, Sha256};
+use sha2::Digest as _;
+use sha2::Sha256;
 
 pub(super) type Digest = [u8; 32];
 

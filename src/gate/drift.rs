@@ -1,7 +1,5 @@
 //! Tools, prompts and instructions that are not the approved ones: each change is told once.
 
-use crate::gate::recorder::Recorder;
-use crate::gate::seen::Seen;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
@@ -19,7 +17,8 @@ use super::forward::{Agent, Upstream};
 use super::own::{Occasion, OwnMessage};
 use super::page::ListKind;
 use super::pin::Pins;
-use super::seen::{INSTRUCTIONS, News, PROMPT};
+use super::recorder::Recorder;
+use super::seen::{INSTRUCTIONS, News, PROMPT, Seen};
 use super::stop::Stop;
 use super::talk::Talk;
 

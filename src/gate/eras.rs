@@ -5,33 +5,31 @@
 //! What an agent asks is not believed for others where the answer is a refusal: what it sent may be
 //! why. Then the gate asks itself.
 
-use crate::audit::Finding;
-use crate::clock::Clock;
-use crate::gate::context::RequestContext;
-use crate::gate::filter::Filter;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::audit::Finding;
+use crate::clock::Clock;
 use crate::mcp::revisions::FIRST_STATELESS;
 use crate::session::{
     Lifecycle, Opening, Origin, OutOfOrder, Place, Probe, Session, Taken, Trial, Waits,
 };
 use crate::wire::{KnownMethod, Message, Outcome, Shape, Side, Value};
 
-use super::Gate;
 use super::classified::Role;
+use super::context::RequestContext;
 use super::faults::UpstreamFault;
+use super::filter::Filter;
 use super::forward::{Agent, Upstream};
 use super::lack::{How, Lack, needs_session};
 use super::own::OwnMessage;
 use super::query::Understood;
 use super::record::Trail;
 use super::rejection::{HEADER_MISMATCH, MISSING_CAPABILITY, Rejection, UNSUPPORTED_VERSION};
-use super::remember;
 use super::settings::Eras;
 use super::stop::Stop;
 use super::talk::Talk;
-use super::versions::named;
+use super::{Gate, remember};
 
 /// How long a server is believed that it needs no sessions.
 const BELIEVED: Duration = Duration::from_mins(10);
@@ -462,4 +460,14 @@ fn lack_of(fault: &UpstreamFault) -> Option<Arc<Lack>> {
             how: How::Status(*status),
         })
     })
+}
+
+/// The revisions that a reply to `server/discover` names, and the gate knows.
+pub(super) fn named(message: &Message) -> Vec<String> {
+    let named = message
+        .result()
+        .and_then(|result| result.get("supportedVersions"));
+    let mut named = revisions(named);
+    named.retain(|one| crate::mcp::revisions::is_known(one));
+    named
 }

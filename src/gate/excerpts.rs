@@ -12,6 +12,7 @@ use crate::guard::Preset;
 use crate::wire::{Fragment, Message, Value};
 
 use super::shortening::{NOTICE, Of, Shortening};
+
 pub(super) use structure::Output;
 use structure::structure;
 

@@ -1,9 +1,5 @@
 //! What the gate remembers of a request until its reply.
 
-use crate::gate::context::RequestContext;
-use crate::gate::filter::Filter;
-use crate::gate::filter::Placement;
-use crate::gate::settings::Terms;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,8 +9,11 @@ use crate::session::{Agreed, Asker, Exchange, News, Origin, Task};
 use crate::wire::{KnownMethod, Side, Stream, Value};
 
 use super::classified::Role;
+use super::context::RequestContext;
+use super::filter::{Filter, Placement};
 use super::query::Understood;
 use super::record::Trail;
+use super::settings::Terms;
 use super::{Gate, identify, route, tasks};
 
 /// Lets a request take longer of whose progress the server tells.

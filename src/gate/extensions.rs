@@ -8,28 +8,19 @@ use crate::mcp::revisions::FIRST_STATELESS;
 use crate::policy::{CanonicalPathError, CanonicalPaths, ExtensionMethod};
 use crate::session::{Origin, Target};
 use crate::unseen::misleads;
-use crate::wire::pointer_step;
-use crate::wire::{Extensions, JsonKind, KnownMethod, ListedMethod, Message, Value};
+use crate::wire::{Extensions, JsonKind, KnownMethod, ListedMethod, Message, Value, pointer_step};
 
-use super::arguments::{self, MAX_POINTER_BYTES, leaves};
-use super::classified::Role;
-use super::leaks::Look;
-use super::query::Respelled;
-use super::query::{About, Asks, Doing, Question, Understood};
+use super::arguments::{self, MAX_POINTER_BYTES, leaves, targets};
+use super::classified::{Role, asks};
+use super::look::Look;
+use super::query::{About, Asks, Doing, Question, Respelled, Understood};
 use super::rejection::Rejection;
 use super::resources::{self, Kind, Named};
-use super::rounds;
-use super::understand::targets;
 
 /// The member of `params` and of results that is the protocol's own.
 const META: &str = "_meta";
 
 const PARAMS: &str = "/params";
-
-/// Whether a method does something as the call of a tool does: it is counted, and held back, as one.
-pub(super) fn is_call(method: KnownMethod) -> bool {
-    matches!(method, KnownMethod::ToolsCall | KnownMethod::Extension(_))
-}
 
 /// The method, if a message is one of an extension.
 pub(super) fn method(role: &Role) -> Option<ListedMethod> {
@@ -52,8 +43,7 @@ pub(super) fn is_of_listed_type(role: &Role, message: &Message, listed: &Extensi
         return false;
     };
     let exchange = &taken.exchange;
-    let may_be =
-        rounds::asks(exchange.method) || matches!(exchange.method, KnownMethod::Extension(_));
+    let may_be = asks(exchange.method) || matches!(exchange.method, KnownMethod::Extension(_));
     let is_agents = matches!(exchange.origin, Origin::Peer(_));
     let is_stateless = *exchange.spoken.version >= *FIRST_STATELESS;
     let kind = message
@@ -137,11 +127,6 @@ pub(super) fn named_in(params: Option<Value<'_>>) -> Vec<(String, Named<'_>)> {
         }
     });
     named
-}
-
-/// What params say beside what the protocol says of each message, as JSON in one spelling.
-pub(super) fn said(params: Value<'_>) -> String {
-    params.canonical_with(|key| key != META)
 }
 
 /// Every text of a result of an extension's method, of a result of an extension's type, or of an extension's

@@ -1,46 +1,26 @@
 //! Errors of tools: those that a model may correct, and those after which a session should not go on.
 
-use crate::audit::ErrorClass;
-use crate::gate::context::RequestContext;
-use crate::gate::filter::Filter;
-use crate::gate::filter::Flow;
-use crate::gate::filter::Hook;
-use crate::gate::ratchet::Ratchet;
-use crate::gate::stop::Stop;
-use crate::guard::text::{TextPurpose, sanitize};
-use crate::session::{Session, Target, Whose};
-use crate::wire::{Side, Value};
 use std::sync::Arc;
+
+use crate::audit::ErrorClass;
+use crate::session::{Session, Target};
+use crate::wire::Side;
 
 use super::Gate;
 use super::classified::{Identified, Role};
+use super::context::RequestContext;
+use super::dues::Ends;
+use super::filter::{Filter, Flow, Hook};
 use super::forward::Agent;
+use super::lasting::{Lasts, lasts};
 use super::query::{Doing, Understood};
+use super::ratchet::Ratchet;
 use super::record::Trail;
 use super::rejection::{DENIED, Property, Rejection};
 use super::settings::OnFatal;
 use super::stage::Stage;
+use super::stop::Stop;
 use super::talk::Talk;
-
-/// How the first text of an error begins after which nothing is to be tried again.
-const FATAL: &str = "[FATAL] ";
-
-/// Whether the result of a tool, which says that it is an error, says that it is a fatal one: as the
-/// server wrote it, or as its reader sees it, without invisible characters.
-pub(super) fn is_fatal(result: Value<'_>) -> bool {
-    let blocks = result.get("content").into_iter().flat_map(Value::items);
-    let mut texts = blocks.filter(|block| {
-        let kind = block.get("type").and_then(Value::as_str);
-        kind.as_deref() == Some("text")
-    });
-    let first = texts.next().and_then(|block| block.get("text")?.as_str());
-    first.is_some_and(|text| {
-        text.starts_with(FATAL)
-            || sanitize(&text, TextPurpose::Content)
-                .text
-                .starts_with(FATAL)
-    })
-}
 
 /// What sort of error a tool has answered with, if it is one. An error of the protocol is none.
 fn class(understood: &Understood<'_>) -> Option<ErrorClass> {
@@ -130,38 +110,4 @@ impl Gate {
             Ends::Session => talk.agent.end(),
         }
     }
-}
-
-/// How far what a session's requests have in common reaches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lasts {
-    /// It is one agent's, which begins another one when it has ended.
-    Itself,
-    /// Its requests have a key in common, and no end but that none comes any more.
-    WhileAsked,
-    /// Those who ask may know nothing of each other: none ends for another.
-    Nobodys,
-}
-
-/// Whether what a session's requests have in common is known to be one agent's.
-pub(super) fn is_one_agents(session: &Session) -> bool {
-    lasts(session) != Lasts::Nobodys
-}
-
-fn lasts(session: &Session) -> Lasts {
-    if !session.is_shared() {
-        return Lasts::Itself;
-    }
-    match &session.whose {
-        Whose::Common(key) if key.is_somebodys() => Lasts::WhileAsked,
-        Whose::Common(_) | Whose::Own | Whose::OwnAnd(_) | Whose::Unnamed => Lasts::Nobodys,
-    }
-}
-
-/// What a message ends besides the request that it answers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Ends {
-    #[default]
-    Nothing,
-    Session,
 }

@@ -9,7 +9,6 @@ use crate::session::Admitted;
 use crate::wire::Message;
 
 use super::context::RequestContext;
-use super::oblige;
 use super::permit::Allowed;
 use super::sent::Sent;
 use super::stop::Stop;
@@ -110,6 +109,7 @@ impl<'f> Flow<'f, Step> {
 }
 
 impl<'f, T> Flow<'f, T> {
+    #[expect(clippy::unnecessary_wraps, reason = "it is what a hook returns")]
     pub(super) fn wait(step: impl Future<Output = Result<T, Stop>> + Send + 'f) -> Hook<'f, T> {
         Ok(Self::Wait(Box::pin(step)))
     }
@@ -182,22 +182,9 @@ impl Chain {
         Ok(())
     }
 
-    /// The findings of all filters in a message that policy allows.
-    ///
-    /// # Errors
-    /// The first filter that rejects the message, as it came or as it will be sent.
-    pub(super) fn check(
-        &self,
-        cx: &RequestContext<'_>,
-        allowed: &Allowed,
-    ) -> Result<Vec<Finding>, Stop> {
-        let message = cx.understood.identified.message;
-        let sent = oblige::respelled(message, &allowed.respelled, cx.limits)?;
-        let mut findings = Vec::new();
-        for filter in &self.0 {
-            findings.extend(filter.check(cx, sent.as_ref())?);
-        }
-        Ok(findings)
+    /// The filters, in their order.
+    pub(super) fn filters(&self) -> impl Iterator<Item = &dyn Filter> {
+        self.0.iter().map(AsRef::as_ref)
     }
 
     /// Runs the filters on a denied message, in order, until one asks that it be judged again.

@@ -5,6 +5,7 @@ use std::future::{pending, ready};
 use crate::session::Place;
 use crate::wire::Stream;
 
+use super::arrival::Lends;
 use super::faults::{AgentGone, UpstreamFault};
 use super::permit::Permit;
 
@@ -106,11 +107,4 @@ pub trait Agent: Send + Sync + 'static {
     fn is_bridged(&self) -> bool {
         false
     }
-}
-
-/// Whether the bridge before an agent asks it for a sample.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lends {
-    Nothing,
-    Model,
 }

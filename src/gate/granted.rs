@@ -8,17 +8,16 @@ use std::sync::Arc;
 
 use crate::mcp::meta;
 use crate::session::{Admitted, Exchange, News, Session, State};
-use crate::wire::pointer_step;
-use crate::wire::{Document, Id, KnownMethod, Limits, Message, Side, Value};
+use crate::wire::{Document, Id, KnownMethod, Limits, Message, Side, Value, pointer_step};
 
 use super::classified::{Identified, Role};
 use super::edits::Removal;
 use super::faults::UpstreamFault;
-use super::listening;
 use super::query::Understood;
 use super::rejection::Rejection;
 use super::resources::Kind;
 use super::sent::Sent;
+use super::subscribed::asked_for;
 
 /// The most that is taken out of one acknowledgement: its record holds no more notes.
 const MOST: usize = 64;
@@ -61,7 +60,7 @@ pub(super) fn note_asked(
     let filter = filter.filter(|filter| filter.text().len() <= room);
     if let Some(news) = state.to_upstream.news_of(minted) {
         *news = News {
-            asked: listening::asked_for(*method, params),
+            asked: asked_for(*method, params),
             filter: filter.map(|filter| Arc::from(filter.text())),
             granted: Vec::new(),
         };
@@ -122,7 +121,7 @@ pub(super) fn note_granted(identified: &Identified<'_>, state: &mut State) {
     }
     let minted = opened_by(identified, state).map(|(minted, _)| minted);
     let params = identified.message.params();
-    let granted = listening::asked_for(KnownMethod::SubscriptionsListen, params);
+    let granted = asked_for(KnownMethod::SubscriptionsListen, params);
     if let Some(news) = minted.and_then(|minted| state.to_upstream.news_of(minted)) {
         news.filter = None;
         news.granted = granted;

@@ -5,9 +5,8 @@ use crate::mcp::revisions::FIRST_STATELESS;
 use crate::session::Task;
 use crate::wire::{KnownMethod, Side};
 
-use super::classified::{Identified, Role};
+use super::classified::{Identified, Role, asks};
 use super::cursors::is_paged;
-use super::rounds;
 use super::tasks;
 
 /// Paths from the top of a message.
@@ -22,7 +21,7 @@ pub(super) fn of(identified: &Identified<'_>) -> Handles {
             found([
                 (is_paged(*method), &["params", "cursor"]),
                 (
-                    is_agents && is_stateless && rounds::asks(*method),
+                    is_agents && is_stateless && asks(*method),
                     &["params", "requestState"],
                 ),
                 (tasks::is_about_one(*method), &["params", "taskId"]),
@@ -40,7 +39,7 @@ pub(super) fn of(identified: &Identified<'_>) -> Handles {
             found([
                 (is_paged(exchange.method), &["result", "nextCursor"]),
                 (
-                    is_stateless && rounds::asks(exchange.method),
+                    is_stateless && asks(exchange.method),
                     &["result", "requestState"],
                 ),
                 (

@@ -4,10 +4,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::mcp::{
-    TASKS, meta,
-    revisions::{self, FIRST_STATELESS},
-};
+use crate::mcp::revisions::{self, FIRST_STATELESS};
+use crate::mcp::{TASKS, meta};
 use crate::policy::Agent;
 use crate::session::{
     Asker, Era, Extension, Kept, Lifecycle, PendingTable, Session, Spoken, State, Waits, Within,
@@ -15,10 +13,9 @@ use crate::session::{
 use crate::wire::{self, Extensions, Id, KnownMethod, Message, Method, Shape, Side, Stream, Value};
 
 use super::arrival::{Arrival, Waited};
-use super::classified::{Identified, Role, Scene};
+use super::classified::{Identified, Role, Scene, asker, client};
 use super::extensions;
 use super::rejection::Rejection;
-use super::remember::client;
 
 /// Finds the place of a message in its session.
 pub(super) fn identify<'m>(
@@ -284,14 +281,6 @@ fn leaves_places(
 fn belongs(id: &Id, stream: Stream) -> bool {
     matches!(stream, Stream::MAIN | Stream::UNTOLD)
         || id.as_integer().and_then(|id| u64::try_from(id).ok()) == Some(stream.number())
-}
-
-/// Who waits for the reply to a request. Ids of an upstream belong to its one conversation with us.
-pub(super) fn asker(session: &Session, from: Side, id: &Id, stream: Stream) -> Asker {
-    match from {
-        Side::Agent => session.asker(id, stream),
-        Side::Upstream => session.asker(id, Stream::MAIN),
-    }
 }
 
 /// The deadline of a request that starts now; streams have none.

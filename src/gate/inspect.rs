@@ -2,24 +2,19 @@
 
 use std::borrow::Cow;
 
+use crate::guard::text::{TextPurpose, sanitize};
 use crate::mcp::revisions::{self, FIRST_STATELESS};
 use crate::policy::Received;
 use crate::session::Target;
 use crate::wire::{KnownMethod, Message, Side, Value};
 
-use super::asking::{self, required};
+use super::asking::declared::{elicit, negotiated};
+use super::asking::required::{self, MAX_INPUT_REQUESTS};
 use super::classified::{Identified, Role};
-use super::failures::is_fatal;
-use super::leaks::Look;
+use super::look::Look;
 use super::query::{About, Asks, Doing, Question};
 use super::rejection::Rejection;
-use super::resources;
-use super::rounds;
-use super::tasks;
-
-/// How many questions one result may carry (MCP 2026-07-28, multi round-trip requests): more than
-/// any form needs, and few enough to judge.
-pub(super) const MAX_INPUT_REQUESTS: usize = 32;
+use super::{resources, rounds, tasks};
 
 /// Turns a reply into questions: whether it may be received, and whether what it asks for in return
 /// may be asked.
@@ -179,7 +174,7 @@ fn input_request<'m>(
         .unwrap_or_default();
     let (method, doing) = match &*name {
         "sampling/createMessage" => (KnownMethod::CreateMessage, sample(params)),
-        "elicitation/create" => (KnownMethod::Elicit, asking::elicit(params)),
+        "elicitation/create" => (KnownMethod::Elicit, elicit(params)),
         "roots/list" => (KnownMethod::RootsList, Doing::ListRoots),
         _ => {
             return Err(Rejection::bad_reply(
@@ -188,7 +183,7 @@ fn input_request<'m>(
         }
     };
     method.check_params(params)?;
-    asking::negotiated(method, &identified.scene.spoken, params)?;
+    negotiated(method, &identified.scene.spoken, params)?;
     Ok(Question {
         asks: Asks::Server,
         about: About::Client,
@@ -223,4 +218,24 @@ fn contents(messages: Value<'_>) -> usize {
 
 fn count(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// How the first text of an error begins after which nothing is to be tried again.
+pub(super) const FATAL: &str = "[FATAL] ";
+
+/// Whether the result of a tool, which says that it is an error, says that it is a fatal one: as the
+/// server wrote it, or as its reader sees it, without invisible characters.
+pub(super) fn is_fatal(result: Value<'_>) -> bool {
+    let blocks = result.get("content").into_iter().flat_map(Value::items);
+    let mut texts = blocks.filter(|block| {
+        let kind = block.get("type").and_then(Value::as_str);
+        kind.as_deref() == Some("text")
+    });
+    let first = texts.next().and_then(|block| block.get("text")?.as_str());
+    first.is_some_and(|text| {
+        text.starts_with(FATAL)
+            || sanitize(&text, TextPurpose::Content)
+                .text
+                .starts_with(FATAL)
+    })
 }

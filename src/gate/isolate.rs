@@ -7,10 +7,6 @@
 mod left;
 mod travelling;
 
-use crate::gate::context::RequestContext;
-use crate::gate::filter::Filter;
-use crate::gate::filter::Flow;
-use crate::gate::filter::Hook;
 use tracing::{info, warn};
 
 use crate::audit;
@@ -20,7 +16,9 @@ use crate::wire::{KnownMethod, Message, Shape, Side, Stream};
 use super::Gate;
 use super::arrival::{AnswerTo, Arrival};
 use super::classified::Role;
+use super::context::RequestContext;
 use super::faults::{AgentGone, UpstreamFault};
+use super::filter::{Filter, Flow, Hook};
 use super::forward::{Agent, Upstream};
 use super::own::{Occasion, OwnMessage};
 use super::passage::Carried;
@@ -28,6 +26,7 @@ use super::permit::Permit;
 use super::record::Trail;
 use super::stop::Stop;
 use super::talk::Talk;
+
 pub(super) use left::leads_nowhere;
 use travelling::until_arrived;
 

@@ -4,10 +4,6 @@
 //! What is kept has passed everything that the result has: it is without credentials, and cleaned. To
 //! read it is asked of policies as the result was: `receive_result` of what answered with it.
 
-use crate::gate::context::RequestContext;
-use crate::gate::filter::Filter;
-use crate::gate::filter::Flow;
-use crate::gate::filter::Hook;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,19 +14,21 @@ use crate::policy::{PolicySnapshot, Received, RequiredDetectors, SessionSensitiv
 use crate::session::{Keep, Ledger, Target};
 use crate::wire::{KnownMethod, Side};
 
-use super::Gate;
 use super::classified::{Identified, Role};
+use super::context::RequestContext;
 use super::faults::AgentGone;
+use super::filter::{Filter, Flow, Hook};
 use super::forward::{Agent, Upstream};
-use super::leaks::Look;
+use super::local::{LocalAnswer, Piece};
+use super::look::Look;
 use super::own::{AnswerId, OwnMessage, Stateless};
 use super::query::{About, Asks, Doing, Question, Understood};
 use super::rejection::{INVALID_PARAMS, Rejection};
-use super::resources;
 use super::settings::Excerpts;
 use super::stage::Stage;
 use super::stop::Stop;
 use super::talk::Talk;
+use super::{Gate, resources};
 
 /// The scheme of what the gate keeps. No URI of it ever goes to the server.
 const SCHEME: &str = "mcp-protector";
@@ -83,14 +81,6 @@ impl Origin {
     }
 }
 
-/// A place in what may be kept.
-#[derive(Debug)]
-pub(super) struct Asked {
-    uri: String,
-    name: String,
-    from: usize,
-}
-
 impl Whole {
     /// What policies are told of it. Those of today may look for more than those of its day did.
     fn facts(&self, look: Look<'_>, looks_for: RequiredDetectors) -> Received {
@@ -127,7 +117,7 @@ impl Whole {
     }
 
     /// What stands at a place, and where it goes on.
-    fn piece(&self, asked: &Asked, most: usize) -> String {
+    fn piece(&self, asked: &Piece, most: usize) -> String {
         let (name, all) = (&asked.name, self.text.len());
         let Range { start, end } = piece(&self.text, asked.from, most);
         let text = self.text.get(start..end).unwrap_or_default();
@@ -175,7 +165,7 @@ impl Kept {
 }
 
 /// What a message asks for of what is kept, if it is that.
-pub(super) fn asked(identified: &Identified<'_>) -> Option<Asked> {
+fn asked(identified: &Identified<'_>) -> Option<Piece> {
     let Role::Request {
         method: KnownMethod::ResourcesRead,
         ..
@@ -195,7 +185,7 @@ pub(super) fn asked(identified: &Identified<'_>) -> Option<Asked> {
         // With it the whole is no name of ours: an end of the text would say that nothing is left.
         Ok(_) | Err(_) => (rest, 0),
     };
-    Some(Asked {
+    Some(Piece {
         name: name.to_owned(),
         from,
         uri: uri.into_owned(),
@@ -207,6 +197,11 @@ pub(super) fn asked(identified: &Identified<'_>) -> Option<Asked> {
 pub(super) struct KeptResults;
 
 impl Filter for KeptResults {
+    fn on_classified(&self, cx: &mut RequestContext<'_>) -> Result<(), Stop> {
+        cx.trail.local_answer = asked(&cx.understood.identified).map(LocalAnswer::Piece);
+        Ok(())
+    }
+
     fn on_request<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
         if names_ours(&cx.understood) {
             return Err(not_kept().into());
@@ -234,7 +229,7 @@ impl Gate {
         &self,
         talk: &Talk<U, A>,
         cx: &mut RequestContext<'_>,
-        asked: &Asked,
+        asked: &Piece,
     ) -> Result<(), Stop> {
         let identified = &cx.understood.identified;
         let (message, stream) = (identified.message, identified.stream);

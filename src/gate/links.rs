@@ -1,10 +1,8 @@
 //! Where paths lead on the server's disk. Policies look at no disk, so the gate follows links before it
 //! asks them, and asks about what it found as well: `docs/decisions/0020-paths-and-uris.md`.
 
-use crate::gate::context::RequestContext;
-use crate::gate::filter::Filter;
-use crate::gate::filter::Flow;
-use crate::gate::filter::Hook;
+mod places;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -20,13 +18,13 @@ use crate::session::Session;
 use crate::wire::Side;
 
 use super::canonical::ARGUMENTS;
+use super::context::RequestContext;
+use super::filter::{Filter, Flow, Hook};
 use super::query::{About, Doing, Followed, Question, Understood, resource_facts};
 use super::record::Trail;
 use super::rejection::Rejection;
 use super::resources;
 use super::settings::{Disk, Symlinks};
-
-mod places;
 
 /// How long the disk may take: one behind a network that is gone may take for ever.
 const PATIENCE: Duration = Duration::from_secs(10);

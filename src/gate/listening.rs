@@ -3,26 +3,22 @@
 //! A server tells in its acknowledgement what it grants of what was asked (MCP 2026-07-28,
 //! basic/utilities/subscriptions). So what policy refuses is not asked of it, and the rest is.
 
-use crate::gate::context::RequestContext;
-use crate::gate::filter::Filter;
-use crate::gate::filter::Flow;
-use crate::gate::filter::Hook;
-use crate::gate::filter::Leaving;
 use std::collections::HashSet;
 
 use crate::audit::{Finding, Guard};
 use crate::policy::{Decision, Denial, DenialCause, PolicySnapshot};
 use crate::session::Session;
-use crate::wire::{KnownMethod, Value};
+use crate::wire::KnownMethod;
 
 use super::classified::Role;
+use super::context::RequestContext;
 use super::edits::Removal;
-use super::granted;
+use super::filter::{Filter, Flow, Hook, Leaving};
 use super::query::{About, Asks, Circumstances, Doing, Question, Understood};
 use super::record::Trail;
 use super::rejection::Rejection;
 use super::resources::{self, Kind};
-use super::versions;
+use super::{granted, versions};
 
 /// The most resources that are taken out of one request; with more, all of it is refused. Each has a
 /// note in the record, which holds no more.
@@ -138,37 +134,6 @@ fn narrow<'m>(
     understood.questions.retain(is_asked);
     trail.found(findings);
     removals
-}
-
-/// The news that a `subscriptions/listen` can ask for, and by which member.
-const NEWS: [(&str, KnownMethod); 4] = [
-    ("toolsListChanged", KnownMethod::ToolsListChanged),
-    ("promptsListChanged", KnownMethod::PromptsListChanged),
-    ("resourcesListChanged", KnownMethod::ResourcesListChanged),
-    ("resourceSubscriptions", KnownMethod::ResourceUpdated),
-];
-
-/// Of which of them a request asks to hear.
-pub(super) fn asked_for(method: KnownMethod, params: Option<Value<'_>>) -> Vec<KnownMethod> {
-    if method != KnownMethod::SubscriptionsListen {
-        return Vec::new();
-    }
-    let asked = params.and_then(|params| params.get("notifications"));
-    let is_asked =
-        |asked: Value<'_>| asked.as_bool() == Some(true) || asked.items().next().is_some();
-    NEWS.into_iter()
-        .filter(|(member, _)| {
-            asked
-                .and_then(|asked| asked.get(member))
-                .is_some_and(is_asked)
-        })
-        .map(|(_, news)| news)
-        .collect()
-}
-
-/// Whether a stream that asked for this is to have that: what no request can ask for goes with it.
-pub(super) fn is_for(asked: &[KnownMethod], news: KnownMethod) -> bool {
-    asked.contains(&news) || NEWS.iter().all(|(_, known)| *known != news)
 }
 
 /// A refusal that is a policy's. What fails is left to be refused with all that is asked.

@@ -4,36 +4,33 @@
 //! upstream offers, in the upstream's order. Each item stands for itself: one that cannot be read
 //! is dropped alone.
 
-use crate::gate::context::RequestContext;
-use crate::gate::filter::Filter;
-use crate::gate::filter::Flow;
-use crate::gate::filter::Hook;
-use crate::gate::recorder::Recorder;
-use crate::gate::schemas::KnownSchemas;
-use crate::gate::seen::Seen;
-use crate::gate::stop::Stop;
-use crate::session::OverHttp;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::audit;
 use crate::policy::{NonCanonicalUri, PolicySnapshot, Prompt, Resource, ResourceFacts, Tool};
-use crate::session::{Page, PageItem, State, Traversal};
+use crate::session::{OverHttp, Page, PageItem, State, Traversal};
 use crate::wire::{KnownMethod, Message, Value};
 
 use super::classified::{Role, Scene};
+use super::context::RequestContext;
 use super::drift::{self, Drift};
 use super::edits::Removal;
 use super::faults::UpstreamFault;
+use super::filter::{Filter, Flow, Hook};
 use super::instructions;
 use super::names::Readers;
 use super::page::{ListKind, Reading, Shape};
 use super::permit::visible_in;
 use super::pin::{self, Pins};
 use super::query::{Circumstances, Understood, resource_facts};
+use super::recorder::Recorder;
 use super::rejection::Rejection;
 use super::resources::{self, Kind};
+use super::schemas::KnownSchemas;
+use super::seen::Seen;
 use super::settings::Level;
+use super::stop::Stop;
 
 /// An item that can be judged.
 enum Item {

@@ -4,40 +4,25 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-use crate::audit::{self, Finding, Redactor};
-use crate::policy::{CanonicalPathError, Obligation, PolicySnapshot, Roots, SessionSensitivity};
-use crate::wire::pointer_step;
-use crate::wire::{Edits, Fragment, Limits, Message, Side, Value};
+use crate::audit::{self, Redactor};
+use crate::policy::{CanonicalPathError, Obligation, PolicySnapshot, Roots};
+use crate::wire::{Edits, Fragment, Limits, Message, Side, Value, pointer_step};
 
 use super::canonical::{self, value_at};
 use super::classified::Identified;
 use super::edits::{Cleaned, EditPlan};
-use super::excerpts;
-use super::guises;
 use super::handles::{self, Handles};
-use super::leaks;
+use super::look::shows;
 use super::noted::{MOST_NOTED, note_replaced};
+use super::obliged::Obliged;
 use super::passage::Passage;
-use super::permit::{Allowed, Permit};
+use super::permit::Allowed;
 use super::query::Respelled;
-use super::ratchet;
 use super::rejection::Rejection;
+use super::renaming::{note_renamed, outward, renamed};
 use super::settings::Secrets;
 use super::shortening::Shortening;
-
-/// A message as it will be sent, and what was changed in it for the audit.
-#[derive(Debug)]
-pub(super) struct Obliged {
-    pub(super) permit: Permit,
-    pub(super) edits: Vec<audit::Edit>,
-    pub(super) obligations: Vec<String>,
-    /// What was taken out of the message because nobody may see it.
-    pub(super) redactions: Vec<String>,
-    /// What was found in it and stays.
-    pub(super) findings: Vec<Finding>,
-    /// What it brings into the session of whoever gets it.
-    pub(super) brings: SessionSensitivity,
-}
+use super::{excerpts, leaks, ratchet};
 
 /// What the audit says of a secret of the configuration's own.
 const OWN_SECRET: &str = "configuration_secret";
@@ -57,7 +42,7 @@ impl<'m> Wanted<'m> {
     /// What is so of any message.
     pub(super) fn of(identified: &Identified<'_>, snapshot: &'m PolicySnapshot) -> Self {
         Self {
-            renaming: guises::outward(identified, snapshot),
+            renaming: outward(identified, snapshot),
             handles: handles::of(identified),
             ..Self::default()
         }
@@ -317,11 +302,6 @@ fn meta_of(message: &Message) -> (&'static str, Option<Value<'_>>) {
     (place, message.meta())
 }
 
-/// Whether a text shows a secret as it is.
-pub(super) fn shows(text: &str, secrets: &Redactor) -> bool {
-    matches!(secrets.redact(text), Cow::Owned(_))
-}
-
 /// Whether a message may hold a secret: as it is, or behind escapes that JSON does not ask for.
 fn may_hold(text: &str, secrets: &Redactor) -> bool {
     let needless = || text.contains("\\u") || text.contains("\\/");
@@ -342,8 +322,8 @@ fn rename<'m>(
         let is_own = own.contains(&value.range());
         known.or_else(|| value.as_str().filter(|_| !is_own))
     };
-    let renamed = guises::renamed(message, roots, by_now);
-    guises::note_renamed(&renamed, notes);
+    let renamed = renamed(message, roots, by_now);
+    note_renamed(&renamed, notes);
     for (value, text) in renamed {
         said.insert(value.range().start, (value, text));
     }

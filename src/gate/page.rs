@@ -1,7 +1,5 @@
 //! Reads a page of a list: which items can be judged, by name and in order.
 
-use crate::gate::settings::Terms;
-use crate::session::OverHttp;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -9,16 +7,15 @@ use std::sync::Arc;
 use crate::guard::text::Flags;
 use crate::guard::{NameSkeleton, NameSkeletons};
 use crate::policy::{ActionName, PolicySnapshot};
-use crate::session::{Lifecycle, Offered, Page, PageDigest, PageItem, Pages, Session};
+use crate::session::{Lifecycle, Offered, OverHttp, Page, PageDigest, PageItem, Pages, Session};
 use crate::wire::{AnnotationError, KnownMethod, Mirror, Value};
 
-use super::Cleaning;
-use super::drift;
 use super::faults::UpstreamFault;
-use super::pin;
+use super::look::Looked;
 use super::rejection::Rejection;
 use super::schemas::KnownSchemas;
-use super::text;
+use super::settings::Terms;
+use super::{Cleaning, drift, pin, text};
 
 /// A list of one kind: the member that holds it, and the member by which an item is named.
 pub(super) struct Shape {
@@ -44,13 +41,6 @@ pub(super) enum Headers {
     Ours,
     /// The agent makes its own, and hides what it must not call; or there are none.
     Agents,
-}
-
-/// Whether it is looked for what instructs or hides in definitions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Looked {
-    For,
-    Past,
 }
 
 /// Which names an item may have.

@@ -1,29 +1,33 @@
 //! The path itself: from bytes to what leaves.
 
-use crate::gate::context::RequestContext;
-use crate::gate::permit::Allowed;
-use crate::gate::tasks::Recalled;
+use std::sync::Arc;
 
-use crate::policy::PolicySnapshot;
+use crate::policy::{PolicySnapshot, SessionSensitivity};
 use crate::session::{Asker, Session};
 use crate::wire::{Message, Side};
 
 use super::arrival::Arrival;
 use super::classified::Identified;
+use super::context::RequestContext;
+use super::edits::EditPlan;
 use super::filter::{Leaving, Placement};
 use super::forward::{Agent, Upstream};
 use super::isolate::has_left_since;
-use super::leaks::Look;
-use super::oblige::Wanted;
-use super::permit::Permit;
+use super::local::LocalAnswer;
+use super::look::{Look, shows};
+use super::oblige::{self, Wanted};
+use super::permit::{self, Allowed, Permit};
 use super::pin::Pins;
+use super::query::{Circumstances, Understood};
 use super::record::Trail;
+use super::record::content::ContentRecorder;
 use super::rejection::Rejection;
-use super::route::{Route, Undone};
+use super::route::{self, Route, Undone};
 use super::sent::Sent;
 use super::stop::Stop;
 use super::talk::Talk;
-use super::{Gate, identify, kept, oblige, permit, remember, route, understand};
+use super::tasks::Recalled;
+use super::{Gate, identify, remember, understand};
 
 impl Gate {
     /// The path of a message: each step consumes what only the one before can make. Requests, replies,
@@ -60,17 +64,30 @@ impl Gate {
         recalled: &'m Recalled,
     ) -> Result<(), Stop> {
         self.chain.on_classified(cx)?;
-        if let Some(asked) = kept::asked(&cx.understood.identified) {
-            return Box::pin(self.read_on(talk, cx, &asked)).await;
+        if let Some(answer) = cx.trail.local_answer.take() {
+            return Box::pin(self.answer_here(talk, cx, answer)).await;
         }
         self.understand(cx, recalled)?;
         let allowed = self.chain.authorize(cx).await?;
         self.chain.on_permitted(cx).await?;
-        if let Some(reply) = cx.trail.kept_reply.take() {
-            return Box::pin(self.answer_with(talk, cx, &reply)).await;
+        if let Some(answer) = cx.trail.local_answer.take() {
+            return Box::pin(self.answer_here(talk, cx, answer)).await;
         }
         let (permit, route) = self.seal(cx, allowed)?;
         self.leave(talk, cx, permit, route).await
+    }
+
+    /// Answers a request without its server.
+    async fn answer_here<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        cx: &mut RequestContext<'_>,
+        answer: LocalAnswer,
+    ) -> Result<(), Stop> {
+        match answer {
+            LocalAnswer::Piece(piece) => self.read_on(talk, cx, &piece).await,
+            LocalAnswer::Reply(reply) => self.answer_with(talk, cx, &reply).await,
+        }
     }
 
     /// Reads what a message asks for.
@@ -113,7 +130,8 @@ impl Gate {
             let _ = route.undo(from, &mut session.state());
         })?;
         route.is_edited = !(obliged.redactions.is_empty() && obliged.edits.is_empty());
-        cx.trail.obliged(self, from, cx.snapshot, &mut obliged);
+        let recorder = self.content_recorder(cx.snapshot);
+        cx.trail.obliged((cx.limits, recorder), &mut obliged);
         cx.brings = obliged.brings.join(&cx.brings);
         Ok((obliged.permit, route))
     }
@@ -233,7 +251,7 @@ impl Gate {
         }
         // An id is repeated in the answer, where nothing can stand for it.
         let id = message.id().filter(|_| message.method().is_some());
-        if id.is_some_and(|id| oblige::shows(id.json(), &self.settings.secrets)) {
+        if id.is_some_and(|id| shows(id.json(), &self.settings.secrets)) {
             trail.cannot_repeat_its_id(from);
             return Err(Rejection::secret());
         }
@@ -242,5 +260,48 @@ impl Gate {
 
     pub(super) fn pins<'p>(&'p self, session: &'p Session, snapshot: &PolicySnapshot) -> Pins<'p> {
         Pins::of_session(session, &self.seen, self.terms(snapshot))
+    }
+
+    /// How arguments and results are recorded now.
+    pub(in crate::gate) fn content_recorder<'s>(
+        &'s self,
+        snapshot: &'s PolicySnapshot,
+    ) -> ContentRecorder<'s> {
+        ContentRecorder::new(&self.settings, snapshot)
+    }
+
+    /// What is known of a message when filters first meet it.
+    pub(super) fn context<'m, U, A: Agent>(
+        &'m self,
+        talk: &'m Talk<U, A>,
+        identified: Identified<'m>,
+        frame: &'m [u8],
+        snapshot: &'m Arc<PolicySnapshot>,
+        trail: &'m mut Trail,
+    ) -> RequestContext<'m> {
+        trail.judged_under(snapshot);
+        RequestContext {
+            session: &talk.session,
+            snapshot,
+            terms: self.terms(snapshot),
+            pins: self.pins(&talk.session, snapshot),
+            limits: self.limits(identified.from),
+            now: self.circumstances(talk),
+            frame,
+            page: None,
+            plan: EditPlan::default(),
+            brings: SessionSensitivity::default(),
+            trail,
+            understood: Understood::unread(identified),
+        }
+    }
+
+    pub(super) fn circumstances<U, A: Agent>(&self, talk: &Talk<U, A>) -> Circumstances {
+        Circumstances {
+            transport: talk.session.transport,
+            now_ms: self.clock.now().as_millisecond(),
+            at: self.clock.elapsed(),
+            lends: talk.agent.lends(),
+        }
     }
 }

@@ -4,10 +4,6 @@
 //! The lock of the snapshot that judges says what was approved, or else what was seen first; the
 //! upstream's own lists say what there is.
 
-use crate::gate::context::RequestContext;
-use crate::gate::filter::Filter;
-use crate::gate::filter::Flow;
-use crate::gate::filter::Hook;
 use crate::guard::text::{Flag, Flags};
 use crate::policy::{DefinitionFingerprint, Pin, Pinning, PolicySnapshot, Tool};
 use crate::session::{Offer, PageItem, Session};
@@ -139,17 +135,6 @@ impl<'p> Pins<'p> {
             return self.seen.pin(name, defined);
         }
         lock.pin(name, defined)
-    }
-}
-
-/// Adds to the facts of tools and prompts whether they are as they were approved.
-#[derive(Debug)]
-pub(super) struct PinFacts;
-
-impl Filter for PinFacts {
-    fn on_request<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
-        pin(&mut cx.understood, cx.snapshot, cx.pins)?;
-        Flow::DONE
     }
 }
 

@@ -1,6 +1,5 @@
 //! The authorization requests of a message, in the terms of the policy model.
 
-use crate::gate::forward::Lends;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,6 +11,7 @@ use crate::policy::{
 use crate::session::Target;
 use crate::wire::KnownMethod;
 
+use super::arrival::Lends;
 use super::classified::{Identified, Role, Scene};
 
 /// A message together with what policy is asked about it.

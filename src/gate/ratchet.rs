@@ -7,17 +7,8 @@
 //! and there is nothing to be repeated until it comes out even. What was raised stays, also if the
 //! request fails later, for nobody can tell how far it got.
 
-use crate::gate::context::RequestContext;
-use crate::gate::filter::Chain;
-use crate::gate::filter::Filter;
-use crate::gate::filter::Flow;
-use crate::gate::filter::Hook;
-use crate::gate::filter::Leaving;
-use crate::gate::filter::Step;
-use crate::gate::rates::Pace;
 use std::sync::Arc;
 
-use crate::audit::{self};
 use crate::policy::{MAX_LEVEL, Obligation, PolicySnapshot, SessionSensitivity};
 use crate::session::{
     Budget, Calls, Counted, InMemory, Kept, Places, Raised, Room, Session, SessionStore,
@@ -25,16 +16,15 @@ use crate::session::{
 };
 use crate::wire::{KnownMethod, Side};
 
-use super::Gate;
 use super::classified::Role;
-use super::isolate;
-use super::leaks;
-use super::permit;
-use super::permit::Allowed;
+use super::context::RequestContext;
+use super::filter::{Chain, Filter, Flow, Hook, Leaving, Step};
+use super::permit::{self, Allowed};
 use super::query::{Circumstances, Doing, Understood};
+use super::rates::Pace;
 use super::rejection::Rejection;
-use super::resources;
 use super::stop::Stop;
+use super::{Gate, isolate, leaks, resources};
 
 /// What is known of what sessions have read.
 #[derive(Debug)]
@@ -247,7 +237,7 @@ impl Filter for Sensitivity {
             .join(&cx.brings);
         // Judged otherwise, it may be obliged to raise more than was raised for it.
         let raised = &cx.trail.raising;
-        if raised.as_ref().is_some_and(|it| it.after.covers(&brings)) {
+        if raised.as_ref().is_some_and(|it| it.covers(&brings)) {
             return Flow::CONTINUE;
         }
         match &cx.session.whose {
@@ -280,7 +270,7 @@ fn commit(
     counted: i64,
 ) -> Step {
     let scene = &mut cx.understood.identified.scene;
-    let expected = cx.trail.raising.take().map(|it| it.after);
+    let expected = cx.trail.raising.take();
     let expected = expected.unwrap_or_else(|| Arc::clone(&scene.held));
     cx.trail.raised(&before, &after);
     isolate::found(cx.session, after.level);
@@ -298,7 +288,7 @@ fn commit(
     if scene.calls == counted {
         scene.calls = calls;
     }
-    cx.trail.raising = Some(Raising { after });
+    cx.trail.raising = Some(after);
     Step::Rejudge
 }
 
@@ -342,12 +332,6 @@ impl Gate {
     ) -> Result<(), StoreFault> {
         self.ratchet.raise(session, by).await.map(|_| ())
     }
-}
-
-/// What was raised for a request that is judged again.
-#[derive(Debug)]
-pub(super) struct Raising {
-    after: Arc<SessionSensitivity>,
 }
 
 /// What the policies that permit a message oblige to.
@@ -422,14 +406,4 @@ fn brings(
     questions
         .map(|question| labels.brings(&question.facts(scene, now)))
         .fold(SessionSensitivity::default(), |all, one| all.join(&one))
-}
-
-/// A level as the audit calls it.
-pub(super) fn told(held: &SessionSensitivity) -> audit::Level {
-    match held.level {
-        ..=0 => audit::Level::Public,
-        1 => audit::Level::Internal,
-        2 => audit::Level::Confidential,
-        MAX_LEVEL.. => audit::Level::Secret,
-    }
 }

@@ -11,11 +11,6 @@ mod reply;
 mod scope;
 mod told;
 
-use crate::gate::consent::KeptReply;
-use crate::policy::DefinitionFingerprint;
-use crate::session::Place;
-use crate::session::StoreFault;
-use crate::session::Turn;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -26,28 +21,26 @@ use crate::audit::{self, Kind, Record};
 use crate::consent::Receipt;
 use crate::mcp::meta;
 use crate::memory::Reservation;
-use crate::policy::{PolicySnapshot, Reason, SessionSensitivity};
+use crate::policy::{DefinitionFingerprint, MAX_LEVEL, PolicySnapshot, Reason, SessionSensitivity};
 use crate::session::{
-    Agreed, Attempt, CallFacts, Lifecycle, Offered, Origin, Parked, Run, Session, Target,
+    Agreed, Attempt, CallFacts, Lifecycle, Offered, Origin, Parked, Place, Run, Session,
+    StoreFault, Target, Turn,
 };
 use crate::wire::{
-    ArrivalForm, KnownMethod, Message, Shape, Side, Span, Stream, TraceContext, TraceState,
+    ArrivalForm, KnownMethod, Limits, Message, Shape, Side, Span, Stream, TraceContext, TraceState,
     TransportHeaders, WorkIds,
 };
 
 use self::content::ContentRecorder;
-use super::Gate;
 use super::arrival::{AnswerTo, Arrival, Waited};
-use super::classified::Role;
+use super::classified::{Role, asker};
 use super::consent::Brought;
-use super::failures::Ends;
-use super::identify::asker;
-use super::oblige::Obliged;
+use super::dues::{Counted, Ends};
+use super::local::LocalAnswer;
+use super::obliged::Obliged;
 use super::own::Occasion;
 use super::permit::Allowed;
 use super::query::Understood;
-use super::ratchet;
-use super::rates::Counted;
 use super::sent::Sent;
 use super::settings::Settings;
 use super::talk::Talk;
@@ -95,14 +88,14 @@ pub(super) struct Trail {
     pub(super) held: Option<Arc<SessionSensitivity>>,
     /// Why it is not known what its session has read.
     pub(super) store_fault: Option<StoreFault>,
-    /// What was raised for it, if it is judged again.
-    pub(super) raising: Option<ratchet::Raising>,
+    /// What its session has read once it was raised for it, if it is judged again.
+    pub(super) raising: Option<Arc<SessionSensitivity>>,
     /// Where its session was when it came, if it may move.
     pub(super) begun: Option<Place>,
     /// Which round of questions it answers.
     pub(super) turn: Turn,
-    /// What was kept for it as its answer, until it came.
-    pub(super) kept_reply: Option<Box<KeptReply>>,
+    /// What the gate answers it with.
+    pub(super) local_answer: Option<LocalAnswer>,
     /// The definitions in it that are not what was approved.
     pub(super) drifted: Vec<(String, DefinitionFingerprint)>,
     /// What it brings of a person's consent.
@@ -171,7 +164,7 @@ impl Trail {
             store_fault: None,
             begun: None,
             turn: Turn::default(),
-            kept_reply: None,
+            local_answer: None,
             drifted: Vec::new(),
             brought: Brought::Nothing,
             begun_with: None,
@@ -396,12 +389,9 @@ impl Trail {
     /// What the message is as it will leave.
     pub(super) fn obliged(
         &mut self,
-        gate: &Gate,
-        from: Side,
-        snapshot: &PolicySnapshot,
+        (limits, recorder): (&Limits, ContentRecorder<'_>),
         obliged: &mut Obliged,
     ) {
-        let (limits, recorder) = (gate.limits(from), gate.content_recorder(snapshot));
         let has_result = self.record.kind == Kind::ToolResult && recorder.records_results();
         if (self.record.params.is_some() || has_result)
             && let Some(sent) = Sent::new(obliged.permit.line(), limits).read()
@@ -424,7 +414,7 @@ impl Trail {
     /// a session that has read nothing.
     pub(super) fn raised(&mut self, before: &SessionSensitivity, after: &Arc<SessionSensitivity>) {
         self.held = Some(Arc::clone(after));
-        let (before, after) = (ratchet::told(before), ratchet::told(after));
+        let (before, after) = (level(before), level(after));
         if after != audit::Level::Public {
             self.record.sensitivity = Some(audit::Sensitivity { before, after });
         }
@@ -452,4 +442,14 @@ pub(super) fn named_once<'r>(reasons: impl IntoIterator<Item = &'r Reason>) -> V
     let named = reasons.into_iter().map(|reason| reason.policy.as_str());
     let once = named.filter(|policy| known.insert(*policy));
     once.map(Into::into).collect()
+}
+
+/// A level as the audit calls it.
+fn level(held: &SessionSensitivity) -> audit::Level {
+    match held.level {
+        ..=0 => audit::Level::Public,
+        1 => audit::Level::Internal,
+        2 => audit::Level::Confidential,
+        MAX_LEVEL.. => audit::Level::Secret,
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::audit::{Audit, AuditFault, Record};
 use crate::policy::PolicyStore;
 
-use super::leaks::concealed;
+use super::look::concealed;
 use super::settings::{Secrets, Terms};
 
 #[derive(Debug, Clone)]

@@ -1,22 +1,20 @@
 //! What an allowed message changes in the memory of its session.
 
-use crate::policy::DefinitionFingerprint;
 use std::sync::Arc;
 
 use crate::mcp::meta;
-use crate::policy::{self, Client};
+use crate::policy::{self, DefinitionFingerprint};
 use crate::session::{self, Exchange, Lifecycle, Page, Run, State, Traversal, Waits};
 use crate::wire::{KnownMethod, Message, Side, Value};
 
-use super::classified::{Identified, Role};
+use super::classified::{Identified, Role, client};
 use super::consent::note_roots;
 use super::forward::Upstream;
 use super::identify::said as spoken;
-use super::listing;
 use super::query::{Doing, Understood};
 use super::sent::Sent;
 use super::talk::Talk;
-use super::{cursors, granted};
+use super::{cursors, granted, listing};
 
 /// Called when a message is recorded and about to leave, as `sent`.
 pub(super) fn remember<U: Upstream, A>(
@@ -227,14 +225,5 @@ fn introduce(state: &mut State, said: Option<Value<'_>>) {
             ..(*state.agent).clone()
         };
         state.agent = Arc::new(agent);
-    }
-}
-
-/// How an agent calls itself, as it says so; nameless where it does not.
-pub(super) fn client(said: Option<Value<'_>>) -> Client {
-    let text = |key| said.and_then(|said| said.get(key)).and_then(Value::as_str);
-    Client {
-        name: text("name").unwrap_or_default().into_owned(),
-        version: text("version").unwrap_or_default().into_owned(),
     }
 }

@@ -3,10 +3,6 @@
 //! Policies are asked about both, so that no other spelling of a resource gets round what they say of it.
 //! Why both: `docs/decisions/0020-paths-and-uris.md`.
 
-use crate::gate::context::RequestContext;
-use crate::gate::filter::Filter;
-use crate::gate::stop::Stop;
-use crate::wire::Message;
 use std::borrow::Cow;
 
 use crate::audit::{Finding, Guard};
@@ -15,13 +11,16 @@ use crate::policy::{
     with_plain_slashes,
 };
 use crate::session::Target;
-use crate::wire::{KnownMethod, Value};
+use crate::wire::{KnownMethod, Message, Value};
 
 use super::classified::Role;
+use super::context::RequestContext;
 use super::extensions;
+use super::filter::Filter;
 use super::query::{About, Asks, Doing, Question, Understood, resource_facts};
 use super::rejection::Rejection;
 use super::settings::Level;
+use super::stop::Stop;
 
 /// Resources that one message may name: every policy is asked about each of them, in each of its spellings.
 pub(super) const MOST_URIS: usize = 256;

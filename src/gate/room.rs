@@ -6,16 +6,15 @@ use serde::de::{Deserializer, IgnoredAny};
 use crate::wire::{self, Side};
 
 use super::arrival::{AnswerTo, Arrival, Waited};
+use super::dues::Counted;
 use super::forward::{Agent, Upstream};
 use super::isolate::has_left_since;
-use super::oblige;
-use super::panics;
-use super::rates::Counted;
+use super::look::shows;
 use super::record::Trail;
 use super::rejection::Rejection;
 use super::stop::Stop;
 use super::talk::Talk;
-use super::{Gate, apart};
+use super::{Gate, apart, panics};
 
 impl Gate {
     /// Judges a message as soon as there is room for that. INVARIANT: a task that holds
@@ -80,7 +79,7 @@ impl Gate {
         // The answer would repeat this id, and nothing can stand for an id.
         let secrets = &self.settings.secrets;
         if let AnswerTo::Asker(from, asker) = &trail.answer_to
-            && oblige::shows(asker.id.json(), secrets)
+            && shows(asker.id.json(), secrets)
         {
             trail.cannot_repeat_its_id(*from);
         }

@@ -6,9 +6,6 @@
 //! like any other. Here it is made sure that the state was given to this agent for the same method,
 //! name and arguments, and that only what was asked is answered.
 
-use crate::gate::context::RequestContext;
-use crate::gate::filter::Flow;
-use crate::gate::filter::Hook;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,12 +15,14 @@ use crate::session::{Agreed, Instance, Keep, Ledger, Origin, Taken, Target, TooL
 use crate::wire::{KnownMethod, Message, Side, Value, pointer_step};
 
 use super::asking::lending;
-use super::classified::Role;
+use super::classified::{Role, asks};
 use super::consent::{KEY, KeptReply};
+use super::context::RequestContext;
 use super::digest::{Digest, digest, digest_of};
 use super::edits::Removal;
 use super::faults::UpstreamFault;
-use super::filter::{Filter, Placement};
+use super::filter::{Filter, Flow, Hook, Placement};
+use super::local::LocalAnswer;
 use super::query::Understood;
 use super::rejection::Rejection;
 
@@ -89,7 +88,8 @@ impl Filter for RoundFilter {
         lending::answered_within(cx.session, standing.answers);
         cx.plan.removals.extend(standing.unasked);
         cx.trail.turn = standing.turn;
-        cx.trail.kept_reply = standing.reply.map(Box::new);
+        let reply = standing.reply.map(Box::new);
+        cx.trail.local_answer = reply.map(LocalAnswer::Reply);
         Flow::DONE
     }
 
@@ -359,14 +359,6 @@ pub(super) fn check(taken: &Taken, result: Value<'_>) -> Result<(), Rejection> {
         return Ok(());
     };
     Err(UpstreamFault::BadReply(problem.to_owned()).into())
-}
-
-/// Methods whose results may ask for more.
-pub(super) fn asks(method: KnownMethod) -> bool {
-    matches!(
-        method,
-        KnownMethod::ToolsCall | KnownMethod::PromptsGet | KnownMethod::ResourcesRead
-    )
 }
 
 /// Whether a message is a result that asks for more.

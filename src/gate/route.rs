@@ -7,14 +7,12 @@ use crate::session::{
 };
 use crate::wire::{Fragment, Id, KnownMethod, OutgoingTrace, Side, Stream, Value};
 
-use super::classified::{Identified, Role};
-use super::extensions;
-use super::identify::asker;
-use super::listening;
+use super::classified::{Identified, Role, asker, is_call};
 use super::logs;
 use super::passage::Passage;
 use super::query::Understood;
 use super::rejection::Rejection;
+use super::subscribed::is_for;
 
 /// The changes that carry a message across.
 #[derive(Debug, Default)]
@@ -105,7 +103,7 @@ pub(super) fn route<'m>(
                 Fragment::unsigned(admitted.0),
             );
             route.opened = Some(admitted);
-            if extensions::is_call(*method) && identified.from == Side::Agent {
+            if is_call(*method) && identified.from == Side::Agent {
                 route.count(state);
             }
         }
@@ -253,7 +251,7 @@ fn unnamed(understood: &Understood<'_>, state: &State) -> Result<(), Rejection> 
         Some((_, exchange))
             if exchange.method == KnownMethod::SubscriptionsListen
                 && !matches!(identified.stream, Stream::MAIN | Stream::UNTOLD)
-                && !listening::is_for(&exchange.news.asked, method) =>
+                && !is_for(&exchange.news.asked, method) =>
         {
             Err(Rejection::stray())
         }
@@ -388,7 +386,7 @@ impl<'m> Route<'m> {
         };
         if let (Some(stream), Role::Notification { method }) =
             (opened_by, &understood.identified.role)
-            && !listening::is_for(&stream.news.asked, *method)
+            && !is_for(&stream.news.asked, *method)
         {
             return Err(Rejection::stray());
         }

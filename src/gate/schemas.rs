@@ -1,13 +1,5 @@
 //! Whether arguments, and structured results, are what the tool's definition says.
 
-use crate::gate::context::RequestContext;
-use crate::gate::filter::Filter;
-use crate::gate::filter::Flow;
-use crate::gate::filter::Hook;
-use crate::gate::filter::Leaving;
-use crate::gate::filter::Step;
-use crate::gate::permit::Allowed;
-use crate::gate::stop::Stop;
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -21,10 +13,14 @@ use crate::session::{Offered, Session, Target};
 use crate::wire::{Document, KnownMethod, Limits, Message, Side, Value};
 
 use super::classified::Role;
+use super::context::RequestContext;
+use super::filter::{Filter, Flow, Hook, Leaving, Step};
+use super::permit::Allowed;
 use super::query::Understood;
 use super::rejection::{INTERNAL, Property, Rejection};
 use super::settings::{Guards, Level};
 use super::stage::Stage;
+use super::stop::Stop;
 
 /// How a message is not what a definition says.
 #[derive(Debug, thiserror::Error)]

@@ -1,12 +1,10 @@
 //! What a candidate for the next policies would have decided. Nothing here changes a decision.
 
 use crate::audit::{self, Shadow};
-use crate::gate::context::RequestContext;
-use crate::gate::filter::Filter;
-use crate::gate::filter::Flow;
-use crate::gate::filter::Hook;
 use crate::policy::{Decision, DenialCause, PolicySnapshot, Prompt, Resource, Tool};
 
+use super::context::RequestContext;
+use super::filter::{Filter, Flow, Hook};
 use super::permit::listed;
 use super::pin::Pins;
 use super::query::{Circumstances, Understood};

@@ -1,9 +1,5 @@
 //! How the texts of one result are shortened, and what becomes of the rest.
 
-use crate::gate::context::RequestContext;
-use crate::gate::filter::Filter;
-use crate::gate::filter::Flow;
-use crate::gate::filter::Hook;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -15,9 +11,11 @@ use crate::session::Target;
 use crate::wire::KnownMethod;
 
 use super::classified::Role;
+use super::context::RequestContext;
 use super::excerpts::Output;
+use super::filter::{Filter, Flow, Hook};
 use super::kept::{Kept, Origin, Whole};
-use super::oblige::shows;
+use super::look::shows;
 use super::query::{Doing, Understood};
 use super::settings::Excerpts;
 

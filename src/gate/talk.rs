@@ -3,10 +3,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::faults::UpstreamFault;
 use crate::audit::{self, Scope, Transports};
 use crate::session::{Instance, Place, Readiness, Session};
 use crate::wire::Side;
+
+use super::faults::UpstreamFault;
 
 /// A conversation that the gate stands in.
 #[derive(Debug)]

@@ -1,8 +1,9 @@
 //! Which terms hold for a message: those that came into force with the policies that judge it.
 
+use std::time::Duration;
+
 use crate::policy::PolicySnapshot;
 use crate::session::Target;
-use std::time::Duration;
 
 use super::Gate;
 use super::settings::Terms;

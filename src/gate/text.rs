@@ -1,17 +1,17 @@
 //! Text that a server sends: without what nobody sees, and told of where it instructs.
 
 use crate::audit::{Finding, Guard};
-use crate::gate::context::RequestContext;
-use crate::gate::filter::Flow;
-use crate::gate::filter::Hook;
+use crate::guard::StringRole as WordRole;
 use crate::guard::text::{Flags, HiddenKinds, flags, revealed, sanitize};
-use crate::guard::{MessagePart, StringRole as WordRole, message_strings};
+use crate::guard::{MessagePart, message_strings};
 use crate::session::Page;
 use crate::wire::{KnownMethod, Message, Side, Value};
 
 use super::classified::{Identified, Role};
+use super::context::RequestContext;
 use super::edits::{Cleaned, EditPlan};
-use super::filter::Filter;
+use super::filter::{Filter, Flow, Hook};
+use super::look::flags_in;
 use super::settings::{Cleaning, Texts};
 
 /// The most items of a list whose flags are told of each by itself.
@@ -154,15 +154,6 @@ fn told_of_items(page: &Page) -> impl Iterator<Item = Finding> {
 /// What instructs or hides in a definition, in all its words and names.
 pub(super) fn flags_of(definition: Value<'_>) -> Flags {
     flags_in(definition, MessagePart::Definition(usize::MAX))
-}
-
-/// The same of any part of a message.
-pub(super) fn flags_in(value: Value<'_>, part: MessagePart) -> Flags {
-    let mut found = Flags::default();
-    message_strings(value, part, &mut |word| {
-        found = found.and(flags(&word.text));
-    });
-    found
 }
 
 /// What hides in the names of a definition, where nothing can be taken out.

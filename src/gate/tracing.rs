@@ -6,7 +6,7 @@
 use crate::audit::{TargetStatus, TraceFields};
 use crate::wire::{KnownMethod, OutgoingTrace, Sampled, TraceState, Value};
 
-use super::oblige;
+use super::look::shows;
 use super::record::Trail;
 use super::sampling::Tracing;
 use super::settings::Settings;
@@ -27,7 +27,7 @@ impl Trail {
         } else {
             self.carrier.state.clone()
         };
-        self.state = state.filter(|state| !oblige::shows(state.as_str(), &settings.secrets));
+        self.state = state.filter(|state| !shows(state.as_str(), &settings.secrets));
     }
 
     /// What the other side is told of the trace.

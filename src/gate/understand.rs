@@ -2,20 +2,19 @@
 //! ask one question; a subscription asks one per URI, and all of them must be allowed.
 
 use crate::mcp::revisions::FIRST_STATELESS;
-use crate::policy::{Arguments, MAX_LEVEL, Prompt, Targets, Tool, options};
+use crate::policy::{Arguments, Prompt, Targets, Tool};
 use crate::session::{Extension, Target};
 use crate::wire::{KnownMethod, Side, Value};
 
-use super::arguments::leaves;
-use super::asking;
+use super::arguments::{leaves, targets};
+use super::asking::declared::{self, elicit};
 use super::classified::{Identified, Role};
-use super::extensions;
-use super::inspect;
-use super::leaks::Look;
+use super::look::Look;
 use super::query::{About, Asks, Doing, Question, Understood};
 use super::rejection::Rejection;
 use super::resources::{self, Kind};
 use super::tasks::{self, Recalled};
+use super::{extensions, inspect};
 
 /// Turns a message into questions.
 ///
@@ -144,7 +143,7 @@ pub(super) fn ask<'m>(
         KnownMethod::SubscriptionsListen => listen(asks, params)?,
         KnownMethod::RootsList => on_peer(Doing::ListRoots),
         KnownMethod::CreateMessage => on_peer(inspect::sample(params)),
-        KnownMethod::Elicit => on_peer(asking::elicit(params)),
+        KnownMethod::Elicit => on_peer(elicit(params)),
         KnownMethod::ResourceUpdated => {
             let (target, mut questions) =
                 resources::one(&text("uri"), Kind::Uri, Asks::Agent, || Doing::Subscribe);
@@ -176,24 +175,6 @@ pub fn call_facts(arguments: Value<'_>) -> Option<(Arguments<'_>, Targets)> {
     let leaves = leaves(Some(arguments)).ok()?;
     let targets = targets(Some(arguments), &leaves, Look::AWAY);
     Some((leaves, targets))
-}
-
-/// What arguments reach for, as far as it is known without labels.
-pub(super) fn targets(
-    value: Option<Value<'_>>,
-    arguments: &Arguments<'_>,
-    look: Look<'_>,
-) -> Targets {
-    let bytes = value.map_or(0, |value| value.text().len());
-    Targets {
-        // Nothing lies inside a root while there are none.
-        outside: true,
-        level: MAX_LEVEL,
-        bytes: i64::try_from(bytes).unwrap_or(i64::MAX),
-        secrets: look.secrets(value),
-        options: options(arguments),
-        ..Targets::default()
-    }
 }
 
 /// Completion is asked of the prompt or the resource template that it completes.
@@ -252,6 +233,6 @@ fn negotiated(
     }
     match identified.from {
         Side::Agent => Ok(()),
-        Side::Upstream => asking::negotiated(method, &scene.spoken, params),
+        Side::Upstream => declared::negotiated(method, &scene.spoken, params),
     }
 }

@@ -2,8 +2,6 @@
 //! misspelt one permits, shortens
 //! or limits nothing, and nobody would hear of it: it is logged once.
 
-use crate::gate::context::RequestContext;
-use crate::gate::filter::Placement;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +12,8 @@ use crate::policy::PolicySnapshot;
 use crate::policy::suggest::nearest;
 use crate::session::Catalogue;
 
-use super::filter::Filter;
+use super::context::RequestContext;
+use super::filter::{Filter, Placement};
 use super::settings::Terms;
 
 /// Names that are told of in one line; of more it is said how many there are.

@@ -3,12 +3,12 @@
 
 use crate::mcp::revisions::{self, FIRST_STATELESS};
 use crate::session::Session;
-use crate::wire::{Fragment, KnownMethod, Message, Value};
+use crate::wire::{Fragment, KnownMethod, Value};
 
 use super::Gate;
 use super::classified::Role;
 use super::edits::Removal;
-use super::eras::{Says, revisions};
+use super::eras::Says;
 use super::forward::Upstream;
 use super::query::Understood;
 use super::record::Trail;
@@ -80,14 +80,4 @@ pub(super) fn unspoken<'m>(understood: &Understood<'m>) -> Vec<Removal<'m>> {
             because: "unsupported_version".to_owned(),
         })
         .collect()
-}
-
-/// The revisions that a reply to `server/discover` names, and the gate knows.
-pub(super) fn named(message: &Message) -> Vec<String> {
-    let named = message
-        .result()
-        .and_then(|result| result.get("supportedVersions"));
-    let mut named = revisions(named);
-    named.retain(|one| revisions::is_known(one));
-    named
 }

@@ -4,7 +4,7 @@
 use crate::session::Spoken;
 use crate::wire::{KnownMethod, Message, Value};
 
-use crate::gate::inspect::MAX_INPUT_REQUESTS;
+use crate::gate::asking::declared::{elicit, negotiated};
 use crate::gate::query::{About, Asks, Question};
 use crate::gate::rejection::Rejection;
 
@@ -46,10 +46,14 @@ fn question<'m>(page: Value<'m>, spoken: &Spoken) -> Result<Question<'m>, Reject
         return Err(Rejection::bad_reply("it sends the user to what is no page"));
     }
     KnownMethod::Elicit.check_params(Some(page))?;
-    super::negotiated(KnownMethod::Elicit, spoken, Some(page))?;
+    negotiated(KnownMethod::Elicit, spoken, Some(page))?;
     Ok(Question {
         asks: Asks::Server,
         about: About::Client,
-        doing: super::elicit(Some(page)),
+        doing: elicit(Some(page)),
     })
 }
+
+/// How many questions one result may carry (MCP 2026-07-28, multi round-trip requests): more than
+/// any form needs, and few enough to judge.
+pub(in crate::gate) const MAX_INPUT_REQUESTS: usize = 32;

@@ -12,10 +12,11 @@ use crate::audit::{self, Event};
 use crate::consent::{Outcome, TicketId};
 use crate::session::Session;
 
-use super::super::Gate;
-use super::super::rejection::Rejection;
-use super::answers::settled;
+use crate::gate::Gate;
 use crate::gate::faults::UpstreamFault;
+use crate::gate::rejection::Rejection;
+
+use super::why::Unconsented;
 
 /// How often is looked whether the time of one is over.
 const LOOK: Duration = Duration::from_secs(1);
@@ -117,4 +118,23 @@ impl Gate {
             error!("the end of a question could not be recorded: {fault}");
         }
     }
+}
+
+/// The record of a question that came to this.
+pub(super) fn settled(mut record: audit::Record, outcome: &Outcome) -> audit::Record {
+    let (event, by) = match outcome {
+        Outcome::Granted(receipt) => (Event::ConsentGranted, Some(receipt.by())),
+        Outcome::Denied(by) => (Event::ConsentDenied, Some(by)),
+        Outcome::TimedOut => (Event::ConsentTimeout, None),
+        Outcome::Withdrawn(void) => {
+            let code = Unconsented::withdrawn(*void).code();
+            record.reason = audit::Reason::code(code).with_text(void.to_string());
+            (Event::Cancelled, None)
+        }
+    };
+    record.event = Some(event);
+    if let Some(consent) = &mut record.consent {
+        consent.by = by.map(|by| by.to_string().into());
+    }
+    record
 }

@@ -1,6 +1,5 @@
 //! What comes of a question.
 
-use crate::gate::consent::ConsentFilter;
 use std::sync::Arc;
 
 use tracing::error;
@@ -11,21 +10,23 @@ use crate::policy::Denial;
 use crate::session::{Asked, AskedStage, Asking, Parked, Replied, Run, State};
 use crate::wire::{Id, Message, Method, Side, Stream, Value};
 
-use super::super::Gate;
-use super::super::forward::{Agent, Upstream};
-use super::super::isolate;
-use super::super::own::{Occasion, OwnMessage};
-use super::super::query::Understood;
-use super::super::record::Trail;
-use super::super::rejection::Rejection;
-use super::super::stop::Stop;
-use super::super::talk::Talk;
+use crate::gate::arrival::{AnswerTo, Arrival, Source};
+use crate::gate::consent::ConsentFilter;
+use crate::gate::consent::along::settled;
+use crate::gate::faults::{AgentGone, UpstreamFault};
+use crate::gate::forward::{Agent, Upstream};
+use crate::gate::own::{Occasion, OwnMessage};
+use crate::gate::query::Understood;
+use crate::gate::record::Trail;
+use crate::gate::rejection::Rejection;
+use crate::gate::stop::Stop;
+use crate::gate::talk::Talk;
+use crate::gate::{Gate, isolate};
+
 use super::ask::TELLS_EVERY;
 use super::bound::KEY;
-use super::lift::Brought;
+use super::brought::Brought;
 use super::why::Unconsented;
-use crate::gate::arrival::{AnswerTo, Arrival, Source};
-use crate::gate::faults::{AgentGone, UpstreamFault};
 
 /// Which requests go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -456,23 +457,4 @@ impl Trail {
         });
         record
     }
-}
-
-/// The record of a question that came to this.
-pub(super) fn settled(mut record: audit::Record, outcome: &Outcome) -> audit::Record {
-    let (event, by) = match outcome {
-        Outcome::Granted(receipt) => (Event::ConsentGranted, Some(receipt.by())),
-        Outcome::Denied(by) => (Event::ConsentDenied, Some(by)),
-        Outcome::TimedOut => (Event::ConsentTimeout, None),
-        Outcome::Withdrawn(void) => {
-            let code = Unconsented::withdrawn(*void).code();
-            record.reason = audit::Reason::code(code).with_text(void.to_string());
-            (Event::Cancelled, None)
-        }
-    };
-    record.event = Some(event);
-    if let Some(consent) = &mut record.consent {
-        consent.by = by.map(|by| by.to_string().into());
-    }
-    record
 }

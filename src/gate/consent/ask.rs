@@ -11,18 +11,18 @@ use crate::policy::{Denial, PolicySnapshot};
 use crate::session::{Asked, AskedStage, Asker, Origin, Progress};
 use crate::wire::Side;
 
-use super::super::Gate;
-use super::super::forward::{Agent, Upstream};
-use super::super::isolate;
-use super::super::parked::PARKED_FRAMES;
-use super::super::record::Trail;
-use super::super::rejection::Rejection;
-use super::super::talk::Talk;
-use super::why::Unconsented;
-use super::within::take_out;
 use crate::gate::arrival::AnswerTo;
 use crate::gate::faults::AgentGone;
+use crate::gate::forward::{Agent, Upstream};
+use crate::gate::parked::PARKED_FRAMES;
+use crate::gate::record::Trail;
+use crate::gate::rejection::Rejection;
 use crate::gate::stop::{Asking, Form, Reply};
+use crate::gate::talk::Talk;
+use crate::gate::{Gate, isolate};
+
+use super::why::Unconsented;
+use super::within::take_out;
 
 /// How often who waits for a person is told that it still does.
 pub(super) const TELLS_EVERY: Duration = Duration::from_secs(5);

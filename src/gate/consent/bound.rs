@@ -9,10 +9,10 @@ use crate::policy::{Denial, PolicySnapshot};
 use crate::session::{Session, Target};
 use crate::wire::{Document, KnownMethod, Limits, Side, Value};
 
-use super::super::classified::Role;
-use super::super::query::{Circumstances, Understood};
+use crate::gate::classified::Role;
+use crate::gate::query::{Circumstances, Understood, method_of};
+
 use super::within;
-use crate::gate::query::method_of;
 
 /// Under which key of `inputRequests` the gate asks, and of `inputResponses` it is answered.
 pub(in crate::gate) const KEY: &str = "mcp-protector/consent";

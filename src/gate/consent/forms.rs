@@ -6,18 +6,19 @@ use crate::consent::TicketId;
 use crate::session::{Admitted, Exchange, News, Origin, Spoken, Target, Task, Turn};
 use crate::wire::{Fragment, KnownMethod, Side};
 
-use super::super::Gate;
-use super::super::forward::{Agent, Upstream};
-use super::super::own::{AnswerId, OwnMessage};
-use super::super::permit::Permit;
-use super::super::record::Trail;
-use super::super::talk::Talk;
+use crate::gate::Gate;
+use crate::gate::arrival::AnswerTo;
+use crate::gate::faults::AgentGone;
+use crate::gate::forward::{Agent, Upstream};
+use crate::gate::own::{AnswerId, OwnMessage};
+use crate::gate::permit::Permit;
+use crate::gate::record::Trail;
+use crate::gate::talk::Talk;
+
 use super::answers::about;
 use super::ask::Put;
 use super::bound::KEY;
 use super::why::Unconsented;
-use crate::gate::arrival::AnswerTo;
-use crate::gate::faults::AgentGone;
 
 impl Gate {
     /// Lets the agent's client show a form, on the stream of the request.

@@ -12,11 +12,12 @@ use crate::consent::{Binding, Desk, TicketId};
 use crate::policy::Consent;
 use crate::session::{Agreed, Parked};
 
-use super::super::Gate;
-use super::super::record::Trail;
-use super::super::rejection::Property;
-use super::super::stop::Stop;
-use super::lift::Brought;
+use crate::gate::Gate;
+use crate::gate::record::Trail;
+use crate::gate::rejection::Property;
+use crate::gate::stop::Stop;
+
+use super::brought::Brought;
 
 impl Gate {
     /// Puts by the yes of a request that may come again.

@@ -1,84 +1,31 @@
 //! Whether consent lifts what forbids a request.
 
-use crate::audit::Redactor;
-use crate::gate::consent::Along;
-use crate::gate::context::RequestContext;
-use crate::gate::filter::Chain;
-use crate::gate::filter::Filter;
-use crate::gate::filter::Flow;
-use crate::gate::filter::Hook;
-use crate::gate::filter::Placement;
-use crate::gate::filter::Step;
-use crate::gate::recorder::Recorder;
-use crate::gate::rejection::Property;
-use crate::gate::rounds::Rounds;
-use crate::wire::Message;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::audit::{Finding, Guard};
-use crate::consent::{Binding, Desk, Holds, Outcome, Receipt};
+use crate::audit::{Finding, Guard, Redactor};
+use crate::consent::{Binding, Desk, Holds};
 use crate::mcp::revisions::FIRST_STATELESS;
 use crate::policy::{Consent, ConsentRule, Denial, DenialCause, OnDeny, PolicySnapshot};
 use crate::session::{Agreed, Established, Offer, Session, Target};
-use crate::wire::{KnownMethod, Side, Stream};
+use crate::wire::{KnownMethod, Message, Side, Stream};
 
-use super::super::classified::{Role, Scene};
-use super::super::query::Understood;
-use super::super::record::Trail;
-use super::super::rejection::Rejection;
-use super::super::rounds::AtTheGate;
-use super::super::stop::Stop;
-use super::super::{Gate, route};
+use crate::gate::classified::{Role, Scene};
+use crate::gate::consent::{Along, Brought};
+use crate::gate::context::RequestContext;
+use crate::gate::filter::{Chain, Filter, Flow, Hook, Placement, Step};
+use crate::gate::query::Understood;
+use crate::gate::record::Trail;
+use crate::gate::recorder::Recorder;
+use crate::gate::rejection::{Property, Rejection};
+use crate::gate::rounds::{AtTheGate, Rounds};
+use crate::gate::stop::{Asking, Form, Reply, Stop};
+use crate::gate::{Gate, route};
+
 use super::bound::{self, asks, binding, ours};
 use super::kept::put_by_for;
-use super::vain;
 use super::why::Unconsented;
-use super::within;
-use crate::gate::stop::{Asking, Form, Reply};
-
-/// What a request brings of consent.
-#[derive(Debug, Default)]
-pub(in crate::gate) enum Brought {
-    #[default]
-    Nothing,
-    /// A person has agreed while it waited.
-    Receipt(Receipt),
-    /// The same, and to this: it is judged under that. It is spent once the request may begin.
-    Fits(Receipt),
-    /// What it had is spent: it is judged under that, and is not asked about again.
-    Spent,
-    /// It was asked about, and has no consent.
-    Refused(Unconsented),
-}
-
-impl Brought {
-    pub(super) fn of(outcome: Outcome) -> Self {
-        match outcome {
-            Outcome::Granted(receipt) => Self::Receipt(receipt),
-            Outcome::Denied(by) => Self::Refused(Unconsented::Denied(by)),
-            Outcome::TimedOut => Self::Refused(Unconsented::TimedOut),
-            Outcome::Withdrawn(void) => Self::Refused(Unconsented::withdrawn(void)),
-        }
-    }
-
-    /// The request goes on: what it brought is good for nothing else.
-    pub(in crate::gate) fn spend(&mut self) -> Option<Receipt> {
-        let receipt = self.take_receipt()?;
-        *self = Self::Spent;
-        Some(receipt)
-    }
-
-    pub(super) fn take_receipt(&mut self) -> Option<Receipt> {
-        match std::mem::take(self) {
-            Self::Receipt(receipt) | Self::Fits(receipt) => Some(receipt),
-            other @ (Self::Nothing | Self::Spent | Self::Refused(_)) => {
-                *self = other;
-                None
-            }
-        }
-    }
-}
+use super::{vain, within};
 
 /// The gate's own policy for `consent` in `tools.toml`.
 const OF_THE_LABEL: (&str, &str) = ("<consent.cedar>", "consent");

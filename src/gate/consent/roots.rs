@@ -3,8 +3,8 @@
 use crate::session::Session;
 use crate::wire::{KnownMethod, Side, Value};
 
-use super::super::classified::{Identified, Role};
-use super::super::guises::roots_of;
+use crate::gate::classified::{Identified, Role};
+use crate::gate::guises::roots_of;
 
 /// Remembers what an agent says of its roots, as an answer or among the answers that a request brings,
 /// and forgets it when they change. Of agents that know nothing of each other it is not told whose they

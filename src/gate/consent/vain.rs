@@ -1,15 +1,14 @@
 //! Nobody is asked in vain: before a person is, it is judged what their yes would come to.
 
-use crate::gate::context::RequestContext;
-use crate::gate::filter::Chain;
-
 use crate::consent::{Binding, By, Desk, Way};
 use crate::policy::Consent;
 
-use super::super::permit;
-use super::super::stop::Stop;
+use crate::gate::context::RequestContext;
+use crate::gate::filter::Chain;
+use crate::gate::permit;
+use crate::gate::stop::{Form, Stop};
+
 use super::within;
-use crate::gate::stop::Form;
 
 /// Whether a yes of somebody who can be asked would let a message pass.
 ///

@@ -5,52 +5,34 @@
 //! the server said is kept until it comes back. Then the request goes no further than the gate, which
 //! has its answer.
 
-use crate::gate::context::RequestContext;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::consent::{By, NotAsked, Outcome, Receipt, TicketId, pretty};
 use crate::policy::{Consent, Decision, Denial, OnDeny, PolicySnapshot, Reason};
-use crate::session::{Asker, Exchange, Origin, Replied, Run, Session, SessionId, State, Taken};
+use crate::session::{Asker, Exchange, Origin, Replied, Run, Session, State, Taken};
 use crate::wire::{Id, KnownMethod, Side, Stream, Value};
 
-use super::super::Gate;
-use super::super::asking::required;
-use super::super::classified::Role;
-use super::super::exchange;
-use super::super::forward::{Agent, Upstream};
-use super::super::query::{Circumstances, Understood};
-use super::super::record::Trail;
-use super::super::rejection::Rejection;
-use super::super::stop::Stop;
-use super::super::talk::Talk;
+use crate::gate::arrival::{AnswerTo, Arrival, Waited};
+use crate::gate::asking::required;
+use crate::gate::classified::Role;
+use crate::gate::consent::KeptReply;
+use crate::gate::context::RequestContext;
+use crate::gate::faults::{AgentGone, UpstreamFault};
+use crate::gate::forward::{Agent, Upstream};
+use crate::gate::query::{Circumstances, Understood, method_of};
+use crate::gate::record::Trail;
+use crate::gate::rejection::Rejection;
+use crate::gate::stop::{Reply, Stop};
+use crate::gate::talk::Talk;
+use crate::gate::{Gate, exchange};
+
 use super::answers::said;
 use super::bound::KEY;
-use super::lift::Brought;
+use super::brought::Brought;
+use super::kept_reply::Whole;
 use super::why::Unconsented;
-use crate::gate::arrival::{AnswerTo, Arrival, Waited};
-use crate::gate::faults::{AgentGone, UpstreamFault};
-use crate::gate::query::method_of;
-use crate::gate::stop::Reply;
-
-/// A result that is kept until its agent brings what a person says to it.
-#[derive(Debug, Clone)]
-pub(in crate::gate) struct KeptReply {
-    session: SessionId,
-    ticket: TicketId,
-    denial: Denial,
-    run: Run,
-    /// None once its agent has come back: what became of the question is told all the same.
-    whole: Option<Arc<Whole>>,
-}
-
-/// A result, and the request that it answers.
-#[derive(Debug)]
-struct Whole {
-    reply: Reply,
-    frame: Vec<u8>,
-}
 
 impl Reply {
     pub(super) fn of(understood: &Understood<'_>) -> Option<Self> {

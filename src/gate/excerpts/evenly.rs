@@ -4,7 +4,8 @@
 use crate::guard::Preset;
 use crate::wire::{Message, Value};
 
-use super::super::shortening::Shortening;
+use crate::gate::shortening::Shortening;
+
 use super::{Block, Shorter};
 
 /// What is shown of a text at least: of less nobody would know what it is.

@@ -5,20 +5,21 @@ use tracing::warn;
 use crate::session::{LeftBehind, Origin, Waits};
 use crate::wire::{self, ArrivalForm, Id, Likeness, Message, Shape, Side, Stream, WireError};
 
-use super::super::asking::lending;
-use super::super::classified::Role;
-use super::super::forward::{Agent, Upstream};
-use super::super::own::OwnMessage;
-use super::super::query::Understood;
-use super::super::record::Trail;
-use super::super::rejection::{INVALID_REQUEST, Rejection};
-use super::super::stage::Stage;
-use super::super::stop::Stop;
-use super::super::talk::Talk;
-use super::super::{Gate, apart, rounds, tasks};
-use super::leave_for_good;
 use crate::gate::arrival::Arrival;
+use crate::gate::asking::lending;
+use crate::gate::classified::Role;
 use crate::gate::faults::{AgentGone, UpstreamFault};
+use crate::gate::forward::{Agent, Upstream};
+use crate::gate::own::OwnMessage;
+use crate::gate::query::Understood;
+use crate::gate::record::Trail;
+use crate::gate::rejection::{INVALID_REQUEST, Rejection};
+use crate::gate::stage::Stage;
+use crate::gate::stop::Stop;
+use crate::gate::talk::Talk;
+use crate::gate::{Gate, apart, rounds, tasks};
+
+use super::leave_for_good;
 
 impl Gate {
     /// Takes a frame of the open server's after the session has left it: a reply that is still

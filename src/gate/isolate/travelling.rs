@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use super::super::Gate;
-use super::super::forward::{Agent, Upstream};
-use super::super::record::Trail;
-use super::super::talk::Talk;
-use crate::gate::arrival::{Arrival, Source};
-use crate::gate::faults::{AgentGone, UpstreamFault};
 use crate::session::Travelling;
 use crate::wire::Side;
+
+use crate::gate::Gate;
+use crate::gate::arrival::{Arrival, Source};
+use crate::gate::faults::{AgentGone, UpstreamFault};
+use crate::gate::forward::{Agent, Upstream};
+use crate::gate::record::Trail;
+use crate::gate::talk::Talk;
 
 impl Gate {
     /// The conversation is over: what waits for the session to arrive is not judged any more.

@@ -9,9 +9,7 @@ use crate::policy::{
 use crate::session::{Offer, Session};
 use crate::wire::Side;
 
-use crate::gate::canonical;
 use crate::gate::classified::{Role, Scene};
-use crate::gate::extensions;
 use crate::gate::faults::UpstreamFault;
 use crate::gate::names::Readers;
 use crate::gate::outside::Outside;
@@ -20,6 +18,7 @@ use crate::gate::pin::Pins;
 use crate::gate::query::{Circumstances, Question, Understood};
 use crate::gate::rejection::Rejection;
 use crate::gate::stop::Stop;
+use crate::gate::{canonical, extensions};
 
 /// Asks policy every question of a message; all of them must be allowed.
 pub(in crate::gate) fn decide(

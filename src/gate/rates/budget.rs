@@ -1,17 +1,15 @@
 //! How many calls a session may make in all.
 
-use crate::gate::context::RequestContext;
-use crate::gate::filter::Filter;
-use crate::gate::filter::Flow;
-use crate::gate::filter::Hook;
-use crate::gate::filter::Leaving;
-use crate::gate::query::Circumstances;
-use crate::gate::ratchet::Ratchet;
-use crate::session::{Attempt, Budget, Calls, Counted, Rest, Room, Whose};
-use crate::wire::{Fragment, Side};
 use std::sync::Arc;
 
+use crate::session::{Attempt, Budget, Calls, Counted, Rest, Room, Whose};
+use crate::wire::{Fragment, Side};
+
+use crate::gate::context::RequestContext;
 use crate::gate::extensions;
+use crate::gate::filter::{Filter, Flow, Hook, Leaving};
+use crate::gate::query::Circumstances;
+use crate::gate::ratchet::Ratchet;
 use crate::gate::rates::Rates;
 use crate::gate::rejection::{Property, RATE_LIMITED, Rejection};
 use crate::gate::stage::Stage;

@@ -7,12 +7,6 @@
 
 pub(in crate::gate) mod budget;
 
-use crate::gate::context::RequestContext;
-use crate::gate::filter::Filter;
-use crate::gate::filter::Flow;
-use crate::gate::filter::Hook;
-use crate::gate::filter::Leaving;
-use crate::gate::stop::Stop;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,12 +14,15 @@ use crate::clock::Clock;
 use crate::session::{Attempt, Buckets, Empty, Session, TokenStore, Tokens};
 use crate::wire::{Fragment, Side};
 
-use super::Gate;
-use super::extensions;
+use super::context::RequestContext;
+use super::dues::Counted;
+use super::filter::{Filter, Flow, Hook, Leaving};
 use super::record::Trail;
 use super::rejection::{Property, RATE_LIMITED, Rejection};
+use super::settings::Rates;
 use super::stage::Stage;
-use crate::gate::settings::Rates;
+use super::stop::Stop;
+use super::{Gate, extensions};
 
 pub use crate::session::{Limit, Rate};
 
@@ -33,16 +30,6 @@ pub use crate::session::{Limit, Rate};
 #[derive(Debug)]
 pub(super) struct Pace {
     tokens: Arc<dyn TokenStore>,
-}
-
-/// How far a message has been counted.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) enum Counted {
-    /// Nothing limits it, or it was refused for its rate.
-    #[default]
-    No,
-    /// It may pass as far as is known, and is to be paid for by this principal.
-    Owed(String),
 }
 
 impl Rates {

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use super::Trail;
 use crate::audit::{Capabilities, ToolVersion};
 use crate::policy::PolicySnapshot;
 use crate::session::{CallFacts, Session, Target};
 use crate::wire::KnownMethod;
+
+use super::Trail;
 
 impl Trail {
     /// The request is about this: of a call, what it needs and holds, and how its tool is defined.

@@ -5,8 +5,9 @@ use crate::consent::Outcome;
 use crate::policy::{Denial, OnDeny};
 use crate::session::Agreed;
 
-use super::Trail;
 use crate::gate::rejection::Rejection;
+
+use super::Trail;
 
 impl Trail {
     /// A question about it came to this.

@@ -2,15 +2,15 @@
 
 use std::borrow::Cow;
 
-use super::super::leaks::BUILTIN;
-use super::super::settings::{RecordedArguments, RecordedResults, Settings};
-use super::super::{Gate, extensions};
 use crate::audit::{Body, DigestKey, Record, Text};
 use crate::guard::dlp_findings;
 use crate::guard::secrets::SecretRules;
 use crate::policy::PolicySnapshot;
 use crate::session::Target;
 use crate::wire::{Message, Value};
+
+use crate::gate::look::BUILTIN;
+use crate::gate::settings::{RecordedArguments, RecordedResults, Settings};
 
 /// The shortest part of a credential's text that is taken for it. A text that is longer than what a body holds is
 /// there in part, with thousands of bytes of it if it is shown at all.
@@ -51,7 +51,7 @@ impl<'s> ContentRecorder<'s> {
                 }
             }
             Target::Method(_) => {
-                let said = message.params().map(extensions::said);
+                let said = message.params().map(said);
                 record.arguments_digest = said.map(|said| digest(key, &said));
             }
             Target::Resource(_) | Target::Server => {}
@@ -69,14 +69,9 @@ impl<'s> ContentRecorder<'s> {
     }
 }
 
-impl Gate {
-    /// How arguments and results are recorded now.
-    pub(in crate::gate) fn content_recorder<'s>(
-        &'s self,
-        snapshot: &'s PolicySnapshot,
-    ) -> ContentRecorder<'s> {
-        ContentRecorder::new(&self.settings, snapshot)
-    }
+/// What params say beside what the protocol says of each message, as JSON in one spelling.
+pub(in crate::gate) fn said(params: Value<'_>) -> String {
+    params.canonical_with(|key| key != "_meta")
 }
 
 fn digest(key: &DigestKey, text: &str) -> Text {

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use sha2::{Digest as _, Sha256};
+use sha2::Digest as _;
+use sha2::Sha256;
 
 use crate::audit::{self, Finding, Guard};
 use crate::wire::{Message, TraceContext, TraceId, Value, WorkIds};

@@ -8,9 +8,10 @@ use crate::policy::{Denial, DenialCause, OnDeny, Reason};
 use crate::session::Attempt;
 use crate::wire::{KnownMethod, Side};
 
-use super::{AnswerTo, Trail, kind};
 use crate::gate::rejection::Rejection;
 use crate::gate::stage::Stage;
+
+use super::{AnswerTo, Trail, kind};
 
 const NO_CONSENT_SECTION: &str =
     "a person's approval would lift this, but the gate cannot ask: there is no `[consent]`";

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use crate::session::{Exchange, Origin, PendingTable, Session, State};
 use crate::wire::{Id, KnownMethod, Side, Stream, WorkIds};
 
-use super::Trail;
-use crate::gate::classified::{Identified, Role};
-use crate::gate::identify::asker;
+use crate::gate::classified::{Identified, Role, asker};
 use crate::gate::route::told_of;
+
+use super::Trail;
 
 impl Trail {
     /// Gives it the ids of the call that it belongs to, as far as that is known.

@@ -1,19 +1,18 @@
 //! A message that is, or was to be, the reply to a request: it is recorded as the outcome of that,
 //! and whoever asked is told.
 
-use crate::session::Turn;
 use std::sync::Arc;
 
 use crate::audit::Record;
-use crate::session::{Attempt, Exchange, Origin, Target};
+use crate::session::{Attempt, Exchange, Origin, Target, Turn};
 use crate::wire::{Id, Likeness, Side, TransportHeaders, WireError};
 
-use super::{AnswerTo, Trail, kind};
+use crate::gate::classified::asker;
 use crate::gate::consent::Brought;
-use crate::gate::failures::Ends;
-use crate::gate::identify::asker;
-use crate::gate::rates::Counted;
+use crate::gate::dues::{Counted, Ends};
 use crate::gate::talk::Talk;
+
+use super::{AnswerTo, Trail, kind};
 
 impl Trail {
     /// The outcome of a request that got no reply.
@@ -36,7 +35,7 @@ impl Trail {
             store_fault: None,
             begun: None,
             turn: Turn::default(),
-            kept_reply: None,
+            local_answer: None,
             drifted: Vec::new(),
             held: None,
             brought: Brought::Nothing,

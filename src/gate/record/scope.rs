@@ -5,10 +5,10 @@ use std::sync::Arc;
 use crate::session::{Instance, Waits};
 use crate::wire::{Side, Value};
 
-use super::Trail;
-use super::kind;
 use crate::gate::classified::{Identified, Role};
 use crate::gate::talk::{Talk, transport};
+
+use super::{Trail, kind};
 
 impl Trail {
     /// The message is judged where its session is by now.

@@ -1,8 +1,9 @@
 //! What a server tells while it works: recorded whole.
 
-use super::Trail;
 use crate::audit::{Body, Kind};
 use crate::wire::{KnownMethod, Message, Method, Value};
+
+use super::Trail;
 
 impl Trail {
     /// Takes in what a log message or a notification of progress says; nothing of a request by its name.

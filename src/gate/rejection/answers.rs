@@ -2,11 +2,12 @@
 
 use crate::wire::{Fragment, Side};
 
+use crate::gate::faults::UpstreamFault;
+
 use super::{
     ErrorAnswer, ForRequester, INTERNAL, METHOD_NOT_FOUND, NO_METHOD, Property, Reference,
     Rejection,
 };
-use crate::gate::faults::UpstreamFault;
 
 impl Rejection {
     /// The answer to the sender. It has no rule text: the audit has the reasons, and `reference` leads

@@ -9,12 +9,13 @@ use crate::policy::CanonicalPathError;
 use crate::session::{OutOfOrder, StoreFault};
 use crate::wire::{Fragment, JsonErrorKind, KnownMethod, ParamsError, WireError, WireErrorKind};
 
+use crate::gate::faults::{NO_MEMORY, UpstreamFault};
+use crate::gate::stage::Stage;
+
 use super::{
     DENIED, INTERNAL, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Property, Rejection,
     UNSUPPORTED_VERSION,
 };
-use crate::gate::faults::{NO_MEMORY, UpstreamFault};
-use crate::gate::stage::Stage;
 
 impl From<WireError> for Rejection {
     fn from(error: WireError) -> Self {

@@ -6,8 +6,9 @@ use crate::audit;
 use crate::policy::{Denial, DenialCause};
 use crate::wire::Fragment;
 
-use super::{DENIED, DENIED_BY_POLICY, Denied, HIDDEN, Property, Rejection, UNCONSENTED};
 use crate::gate::stage::Stage;
+
+use super::{DENIED, DENIED_BY_POLICY, Denied, HIDDEN, Property, Rejection, UNCONSENTED};
 
 impl Rejection {
     /// By policy.

@@ -4,17 +4,17 @@ use crate::policy::{Decision, PolicySnapshot, SessionSensitivity};
 use crate::session::Target;
 use crate::wire::{KnownMethod, Value};
 
-use super::memory::{Recalled, Work};
-use super::said::{asks_within, is_about_one};
-use super::told::says_more;
 use crate::gate::classified::Scene;
-use crate::gate::inspect;
-use crate::gate::leaks::Look;
+use crate::gate::look::Look;
 use crate::gate::pin::Pins;
 use crate::gate::query::{Asks, Circumstances, Question};
 use crate::gate::rejection::Rejection;
-use crate::gate::resources;
 use crate::gate::understand::ask;
+use crate::gate::{inspect, resources};
+
+use super::memory::{Recalled, Work};
+use super::said::{asks_within, is_about_one};
+use super::told::says_more;
 
 /// The questions of a message about tasks: those of the requests that they began with.
 pub(in crate::gate) fn questions<'m>(

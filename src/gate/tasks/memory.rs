@@ -9,18 +9,14 @@ use crate::policy::{Consent, SessionSensitivity};
 use crate::session::{Instance, Keep, Ledger, OverHttp, Run, Session, Taken, Task};
 use crate::wire::{Document, KnownMethod, Limits, Side, Value, pointer_step};
 
-use super::said::{begins, lifetime, named, related};
 use crate::gate::classified::{Identified, Role, Scene};
 use crate::gate::digest::{Digest, digest};
 use crate::gate::edits::Removal;
 use crate::gate::query::{Asks, Understood};
 use crate::gate::rejection::Rejection;
+use crate::gate::tasks::said::{KEPT_FOR, MAX_PARAMS};
 
-/// How long a task is remembered at most, whatever the server says of it.
-pub(super) const KEPT_FOR: Duration = Duration::from_hours(7 * 24);
-
-/// The longest request that can become a task: it is kept to be judged again.
-pub(super) const MAX_PARAMS: usize = 192 << 10;
+use super::said::{begins, lifetime, named, related};
 
 /// How many requests may have begun tasks under one id. Servers do not repeat ids; of one that does,
 /// all that an id may mean must be permitted.

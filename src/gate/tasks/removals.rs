@@ -1,8 +1,5 @@
 //! What is not shown, and not answered, of tasks.
 
-use crate::gate::context::RequestContext;
-use crate::gate::filter::Flow;
-use crate::gate::filter::Hook;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,16 +7,18 @@ use std::sync::Arc;
 use crate::session::OverHttp;
 use crate::wire::{KnownMethod, Side, Value, pointer_step};
 
+use crate::gate::classified::Role;
+use crate::gate::context::RequestContext;
+use crate::gate::edits::Removal;
+use crate::gate::filter::{Filter, Flow, Hook, Placement};
+use crate::gate::listing::next_cursor;
+use crate::gate::look::Look;
+use crate::gate::rejection::Rejection;
+
 use super::Tasks;
 use super::asked::{may_ask, may_be_told};
 use super::memory::Work;
 use super::told::beyond_its_state;
-use crate::gate::classified::Role;
-use crate::gate::edits::Removal;
-use crate::gate::filter::{Filter, Placement};
-use crate::gate::leaks::Look;
-use crate::gate::listing::next_cursor;
-use crate::gate::rejection::Rejection;
 
 /// Keeps the tasks that pass, and takes out of messages what is not shown of them.
 #[derive(Debug)]

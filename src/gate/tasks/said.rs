@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::mcp::{meta, revisions::FIRST_STATELESS};
+use crate::mcp::meta;
+use crate::mcp::revisions::FIRST_STATELESS;
 use crate::session::{Extension, Origin, Taken, Task};
 use crate::wire::{KnownMethod, Message, Side, Value};
 
-use super::memory::{KEPT_FOR, MAX_PARAMS};
 use crate::gate::asking::required::is_required;
 use crate::gate::classified::{Identified, Role};
 use crate::gate::faults::UpstreamFault;
@@ -171,3 +171,9 @@ pub(in crate::gate) fn lifetime(message: &Message) -> Duration {
     let told = told.and_then(|ms| u64::try_from(ms).ok());
     told.map_or(KEPT_FOR, |ms| Duration::from_millis(ms).min(KEPT_FOR))
 }
+
+/// How long a task is remembered at most, whatever the server says of it.
+pub(in crate::gate) const KEPT_FOR: Duration = Duration::from_hours(7 * 24);
+
+/// The longest request that can become a task: it is kept to be judged again.
+pub(in crate::gate) const MAX_PARAMS: usize = 192 << 10;

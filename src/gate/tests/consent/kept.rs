@@ -7,7 +7,10 @@ use super::sessions::once_per_session;
 use super::*;
 use crate::gate::rates::Pace;
 use crate::policy::SessionSensitivity;
-use crate::session::{Answer as Stored, Ids, Kept, Raised, SessionKey, SessionStore, Whose};
+use crate::session::{
+    Answer as Stored, Buckets, Empty, Ids, Kept, Raised, SessionKey, SessionStore, StoreFault,
+    TokenStore, Whose,
+};
 use crate::wire::Stream;
 
 const CANCEL: &str =
@@ -95,6 +98,39 @@ async fn a_yes_that_was_put_by_is_for_the_same_call_and_no_younger() {
     assert_eq!(asked.bench.to_upstream(), Vec::<String>::new());
     asked.bench.clock.advance(TIMEOUT);
     asked.call("3", "ask").await;
+}
+
+#[tokio::test]
+async fn a_yes_is_put_by_while_the_store_does_not_answer() {
+    let mut asked = Asked::session(with_consent, &[Way::Page]).await;
+    let ticket = asked.call("1", "ask").await;
+    asked.limit(&Rates {
+        global: Some(seldom()),
+        ..Rates::default()
+    });
+    let silent = Arc::new(Pace::sharing(Arc::new(Silent)));
+    asked.bench.gate.pace = silent;
+    asked.bench.gate.assemble();
+    asked.answer(&ticket, Answer::Approve).await;
+    assert_eq!(asked.bench.to_upstream(), Vec::<String>::new());
+    assert!(asked.bench.to_agent()[0].contains("-32603"));
+    asked.limit(&Rates::default());
+    asked.bench.agent(&call("2", "ask")).await;
+    assert_eq!(asked.bench.to_upstream().len(), 1);
+}
+
+/// A store that does not answer.
+#[derive(Debug)]
+struct Silent;
+
+impl TokenStore for Silent {
+    fn take<'a>(&'a self, _: Buckets<'a>) -> Stored<'a, Result<(), Empty>> {
+        Stored::Now(Err(StoreFault::new("the store does not answer")))
+    }
+
+    fn look(&self, _: Buckets<'_>) -> Result<(), Empty> {
+        Ok(())
+    }
 }
 
 #[tokio::test]

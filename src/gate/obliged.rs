@@ -1,0 +1,20 @@
+//! A message as it will be sent, with what was changed in it.
+
+use crate::audit::{self, Finding};
+use crate::policy::SessionSensitivity;
+
+use super::permit::Permit;
+
+/// A message as it will be sent, and what was changed in it for the audit.
+#[derive(Debug)]
+pub(super) struct Obliged {
+    pub(super) permit: Permit,
+    pub(super) edits: Vec<audit::Edit>,
+    pub(super) obligations: Vec<String>,
+    /// What was taken out of the message because nobody may see it.
+    pub(super) redactions: Vec<String>,
+    /// What was found in it and stays.
+    pub(super) findings: Vec<Finding>,
+    /// What it brings into the session of whoever gets it.
+    pub(super) brings: SessionSensitivity,
+}
