@@ -18,7 +18,7 @@ pub(super) fn unapproved<'m>(
     let Role::Reply(taken) = &understood.identified.role else {
         return None;
     };
-    let opens = [KnownMethod::Initialize, KnownMethod::Discover].contains(&taken.exchange.method);
+    let opens = may_come_with(taken.exchange.method);
     let result = understood.identified.message.result().filter(|_| opens)?;
     let given = result.get("instructions")?;
     if is_approved(given, snapshot, pins) {
@@ -30,6 +30,11 @@ pub(super) fn unapproved<'m>(
         because: "not the instructions that were approved".to_owned(),
     };
     Some((removal, Drift::of_instructions(given)))
+}
+
+/// Whether the result of this method may have instructions.
+pub(super) fn may_come_with(method: KnownMethod) -> bool {
+    matches!(method, KnownMethod::Initialize | KnownMethod::Discover)
 }
 
 fn is_approved(given: Value<'_>, snapshot: &PolicySnapshot, pins: Pins<'_>) -> bool {

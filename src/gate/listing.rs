@@ -23,7 +23,7 @@ use super::names::Readers;
 use super::page::{ListKind, Reading, Shape};
 use super::permit::visible_in;
 use super::pin::{self, Pins};
-use super::query::{Circumstances, Understood, resource_facts};
+use super::query::{Circumstances, resource_facts};
 use super::recorder::Recorder;
 use super::rejection::Rejection;
 use super::resources::{self, Kind};
@@ -63,22 +63,32 @@ pub(super) struct ListFilter {
 
 impl Filter for ListFilter {
     fn on_permitted<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
-        if !matches!(&cx.understood.identified.role, Role::Reply(_)) {
+        let Role::Reply(taken) = &cx.understood.identified.role else {
+            return Flow::DONE;
+        };
+        let method = taken.exchange.method;
+        if Shape::got_by(method).is_none() && !instructions::may_come_with(method) {
             return Flow::DONE;
         }
-        Flow::wait(self.filter(cx))
+        let cursor = taken.exchange.cursor.clone();
+        Flow::wait(self.filter(cx, method, cursor))
     }
 }
 
 impl ListFilter {
-    async fn filter(&self, cx: &mut RequestContext<'_>) -> Result<(), Stop> {
+    async fn filter(
+        &self,
+        cx: &mut RequestContext<'_>,
+        method: KnownMethod,
+        cursor: Option<String>,
+    ) -> Result<(), Stop> {
         let (session, snapshot, schemas) = (cx.session, cx.snapshot, &self.schemas);
         let reading = Reading::of(session, snapshot, cx.terms, schemas, self.over_http);
         let Listing {
             removals,
             page,
             drifts,
-        } = listing(&cx.understood, snapshot, cx.pins, cx.now, reading).await?;
+        } = listing(cx, (method, cursor.as_deref()), reading).await?;
         cx.plan.removals.extend(removals);
         cx.page = page;
         if !drifts.is_empty() {
@@ -98,16 +108,12 @@ impl ListFilter {
 /// [`UpstreamFault::BadReply`] when the list is not an array, or its next page has no name: then
 /// there is nothing to filter, or no end, and nothing may pass.
 async fn listing<'m>(
-    understood: &Understood<'m>,
-    snapshot: &PolicySnapshot,
-    pins: Pins<'_>,
-    now: Circumstances,
+    cx: &RequestContext<'m>,
+    (method, cursor): (KnownMethod, Option<&str>),
     reading: Reading<'_>,
 ) -> Result<Listing<'m>, Rejection> {
-    let session = pins.session;
-    let Role::Reply(taken) = &understood.identified.role else {
-        return Ok(Listing::default());
-    };
+    let (understood, session, now) = (&cx.understood, cx.session, cx.now);
+    let (snapshot, pins) = (&**cx.snapshot, cx.pins);
     if let Some((removal, drift)) = instructions::unapproved(understood, snapshot, pins) {
         return Ok(Listing {
             removals: vec![removal],
@@ -117,14 +123,14 @@ async fn listing<'m>(
     }
     let scene = &understood.identified.scene;
     let result = understood.identified.message.result();
-    let shape = Shape::got_by(taken.exchange.method);
+    let shape = Shape::got_by(method);
     let (Some(shape), Some(result)) = (shape, result) else {
         return Ok(Listing::default());
     };
     next_cursor(understood.identified.message)?;
     let list = shape.list(result)?;
     let page = shape.read(list, &mut session.state().pages, reading);
-    let at = Traversal::of_agent(taken.exchange.cursor.as_deref());
+    let at = Traversal::of_agent(cursor);
     let (closed, open): (Vec<&PageItem>, Vec<&PageItem>) = {
         let (labels, level) = (snapshot.labels(), scene.held.level);
         let closes =

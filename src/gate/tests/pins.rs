@@ -345,6 +345,26 @@ async fn a_lock_that_is_off_hides_nothing_and_still_types_arguments() {
 }
 
 #[tokio::test]
+async fn a_list_with_a_change_that_cannot_be_recorded_is_refused() {
+    let bench = locked(ALL);
+    bench.shake_hands().await;
+    bench
+        .agent(r#"{"jsonrpc":"2.0","id":"list","method":"tools/list"}"#)
+        .await;
+    let id = id_of(&bench.to_upstream()[0]);
+    bench.audit.close(Duration::from_secs(5)).await.unwrap();
+    let changed = APPROVED.replace("again", "twice");
+    bench
+        .upstream(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[{changed}]}}}}"#
+        ))
+        .await;
+    let told = bench.to_agent();
+    assert!(told[0].contains("cannot record"), "{told:?}");
+    assert_eq!(told.len(), 1);
+}
+
+#[tokio::test]
 async fn a_change_is_recorded_once_and_an_agent_that_cannot_know_of_it_is_told_once() {
     let bench = locked(ALL);
     bench.shake_hands().await;

@@ -1,5 +1,7 @@
 //! What was read decides what may still leave.
 
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+
 use super::*;
 use crate::policy::engines::cedar::Cedar;
 use crate::policy::{
@@ -237,6 +239,45 @@ async fn a_call_that_was_overtaken_is_judged_again_by_what_was_read_before_it() 
     assert!(!passes(&bench, "fetch").await);
     let calls = bench.records_of("tool_call").await;
     assert_eq!(calls[0].get(&["sensitivity", "before"]), "CONFIDENTIAL");
+}
+
+/// Has been raised by another message whenever one is judged, and keeps nothing.
+#[derive(Debug, Default)]
+struct Restless(AtomicU32);
+
+impl SessionStore for Restless {
+    fn kept<'a>(&'a self, _: &'a SessionKey) -> Answer<'a, Kept> {
+        Answer::Now(Ok(Kept::default()))
+    }
+
+    fn raise<'a>(&'a self, _: &'a SessionKey, _: &'a SessionSensitivity) -> Answer<'a, Raised> {
+        let label = self.0.fetch_add(1, SeqCst).to_string();
+        Answer::Now(Ok(Raised {
+            before: Arc::new(SessionSensitivity {
+                labels: [label].into_iter().collect(),
+                ..SessionSensitivity::default()
+            }),
+            after: Arc::default(),
+        }))
+    }
+
+    counts_nothing!();
+}
+
+#[tokio::test]
+async fn a_request_that_is_overtaken_again_and_again_is_refused() {
+    let store = Arc::new(Restless::default());
+    let bench = ready(under_one_key(&(Arc::clone(&store) as _))).await;
+    store.0.store(0, SeqCst);
+    bench.agent(&call("1", "read")).await;
+    assert!(bench.to_upstream().is_empty());
+    assert!(bench.to_agent()[0].contains("-32603"));
+    assert_eq!(store.0.load(SeqCst), 6);
+    let calls = bench.records_of("tool_call").await;
+    assert_eq!(
+        calls[0].get(&["reason", "code"]),
+        "session_store_unavailable"
+    );
 }
 
 /// Knows nothing, or keeps nothing.
