@@ -1,4 +1,4 @@
-//! The order of all filters. All other features are still steps of [`Gate::pass`](super::Gate).
+//! The order of all filters, with the reason for each place.
 
 use std::sync::Arc;
 
@@ -48,24 +48,27 @@ impl Gate {
     fn filters(&self) -> Vec<Arc<dyn Filter>> {
         let over_http = self.settings.over_http;
         let mut filters: Vec<Arc<dyn Filter>> = vec![
-            // Before all that could reject a reply: the tool has failed, whatever becomes of the reply.
+            // First: a fatal error ends the session even if a later filter rejects the reply.
             Arc::new(FatalErrors(Arc::clone(&self.ratchet))),
+            // Before the work of all others: it rejects requests that come too often.
             Arc::new(RateLimit(Arc::clone(&self.pace))),
-            // Adds facts, so before whatever judges.
+            // Adds facts, so it runs before the filters that read them.
             Arc::new(PinFacts),
-            // The next three reject messages that lead nowhere before a person is asked about them.
+            // The next three reject messages that cannot be used, before the gate asks a person about them.
             Arc::new(Isolation {
                 from: self.settings.isolate_from,
             }),
             Arc::new(Cursors),
             Arc::new(TaskFilter::new(Arc::clone(&self.tasks), over_http)),
-            // Add facts and questions, so before what a person is shown is put together.
+            // The next three add facts and questions, which the question to a person quotes.
             Arc::new(ContainedPlaces),
             Arc::new(Subscriptions),
             Arc::new(RealPaths),
+            // Rejects by the questions, so it runs after the filters that add them.
             Arc::new(KeptResults),
+            // Before rounds and budgets: a call with other headers than its body takes nothing.
             Arc::new(HeaderMirror { over_http }),
-            // Before sampling: an answer to a server's question is no new call.
+            // Before `ServerRequests`, which reads the round.
             Arc::new(RoundFilter {
                 rounds: Arc::clone(&self.rounds),
                 at_the_gate: match self.desk {
@@ -78,11 +81,11 @@ impl Gate {
             Arc::new(UriGuard),
             Arc::new(SchemaGuard),
             Arc::new(SecretsGuard),
-            // Before consent is spent: a call too many takes none.
+            // Before consent: a call beyond the budget spends no consent.
             Arc::new(CallBudget(Arc::clone(&self.ratchet))),
         ];
         if let Some(desk) = &self.desk {
-            // After all facts, and before candidate policies are asked under the same consent.
+            // After all facts, and before the candidate policies, which judge under the same consent.
             filters.push(Arc::new(ConsentFilter {
                 desk: Arc::clone(desk),
                 along: Arc::clone(&self.along),
@@ -92,27 +95,29 @@ impl Gate {
             }));
         }
         let last: [Arc<dyn Filter>; 9] = [
+            // After consent: see there.
             Arc::new(Shadowing),
-            // After all other checks: what is refused needs no server.
+            // The last check: the gate asks a server what it speaks only for messages that may pass.
             Arc::new(EraFilter(Arc::clone(&self.eras))),
+            // Before the next three, which read its page and its removals.
             Arc::new(ListFilter {
                 schemas: Arc::clone(&self.schemas),
                 seen: Arc::clone(&self.seen),
                 recorder: self.recorder.clone(),
                 over_http,
             }),
+            // Before `CacheHints`, which reads `EditPlan::shortened_over`.
             Arc::new(Shortener(Arc::clone(&self.kept))),
-            // After the list: it looks at the items of a page.
+            // After the list: it searches the items of the page.
             Arc::new(Sanitizer),
-            // After the shortener: it reads `EditPlan::shortened_over`.
+            // After the shortener: see there.
             Arc::new(CacheHints),
             // The next two act only on messages that leave, so their place does not matter.
             Arc::new(Progress {
                 terms: self.settings.terms.clone(),
             }),
             Arc::new(UnlistedFilter(Arc::clone(&self.unlisted))),
-            // Last: nothing may be awaited between the moment at which it compares what was judged with
-            // what is so and the moment at which the call is counted.
+            // Last: no other task may run between its comparison of facts and the count of the call.
             Arc::new(Sensitivity(Arc::clone(&self.ratchet))),
         ];
         filters.extend(last);

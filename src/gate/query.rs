@@ -27,7 +27,7 @@ pub(super) struct Understood<'m> {
 }
 
 impl<'m> Understood<'m> {
-    /// A message whose contents nobody has read yet.
+    /// A message before its contents are read.
     pub(super) fn unread(identified: Identified<'m>) -> Self {
         Self {
             identified,

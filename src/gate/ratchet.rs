@@ -210,7 +210,7 @@ impl Filter for Sensitivity {
         }
     }
 
-    /// Raises what the session of whoever gets a message has read by what was found in it.
+    /// Raises what the receiver's session has read by what was found in a message of the server's.
     fn on_leaving<'f>(&'f self, cx: &'f mut RequestContext<'_>, _: &'f Leaving<'_>) -> Hook<'f> {
         if cx.understood.identified.from == Side::Agent || cx.brings.is_nothing() {
             return Flow::DONE;
