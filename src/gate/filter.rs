@@ -113,13 +113,6 @@ impl<'f, T> Flow<'f, T> {
     pub(super) fn wait(step: impl Future<Output = Result<T, Stop>> + Send + 'f) -> Hook<'f, T> {
         Ok(Self::Wait(Box::pin(step)))
     }
-
-    async fn done(self) -> Result<T, Stop> {
-        match self {
-            Self::Now(step) => Ok(step),
-            Self::Wait(step) => step.await,
-        }
-    }
 }
 
 /// The next step of the path.
@@ -177,7 +170,9 @@ impl Chain {
     /// The first filter that stops the message.
     pub(super) async fn on_request(&self, cx: &mut RequestContext<'_>) -> Result<(), Stop> {
         for filter in &self.0 {
-            filter.on_request(cx)?.done().await?;
+            if let Flow::Wait(step) = filter.on_request(cx)? {
+                step.await?;
+            }
         }
         Ok(())
     }
@@ -197,7 +192,10 @@ impl Chain {
         denied: Stop,
     ) -> Result<(), Stop> {
         for filter in &self.0 {
-            let step = filter.on_denied(cx, &denied, self)?.done().await?;
+            let step = match filter.on_denied(cx, &denied, self)? {
+                Flow::Now(step) => step,
+                Flow::Wait(step) => step.await?,
+            };
             if step == Step::Rejudge {
                 return Ok(());
             }
@@ -215,7 +213,10 @@ impl Chain {
         allowed: &Allowed,
     ) -> Result<Step, Stop> {
         for filter in &self.0 {
-            let step = filter.on_allowed(cx, allowed)?.done().await?;
+            let step = match filter.on_allowed(cx, allowed)? {
+                Flow::Now(step) => step,
+                Flow::Wait(step) => step.await?,
+            };
             if step == Step::Rejudge {
                 return Ok(step);
             }
@@ -229,7 +230,9 @@ impl Chain {
     /// The first filter that stops the message.
     pub(super) async fn on_permitted(&self, cx: &mut RequestContext<'_>) -> Result<(), Stop> {
         for filter in &self.0 {
-            filter.on_permitted(cx)?.done().await?;
+            if let Flow::Wait(step) = filter.on_permitted(cx)? {
+                step.await?;
+            }
         }
         Ok(())
     }
@@ -244,7 +247,9 @@ impl Chain {
         leaving: &Leaving<'_>,
     ) -> Result<(), Stop> {
         for filter in &self.0 {
-            filter.on_leaving(cx, leaving)?.done().await?;
+            if let Flow::Wait(step) = filter.on_leaving(cx, leaving)? {
+                step.await?;
+            }
         }
         Ok(())
     }
