@@ -2,6 +2,7 @@
 
 use crate::audit::Finding;
 use crate::session::StoreFault;
+use crate::wire::Message;
 
 use super::context::RequestContext;
 use super::filter::{Chain, Step};
@@ -25,9 +26,25 @@ impl Chain {
     ) -> Result<Vec<Finding>, Stop> {
         let message = cx.understood.identified.message;
         let sent = oblige::respelled(message, &allowed.respelled, cx.limits)?;
+        self.check_in(cx, sent.as_ref())
+    }
+
+    /// The findings in a message that is sent as it came.
+    ///
+    /// # Errors
+    /// The first filter that rejects the message.
+    pub(super) fn check_as_it_came(&self, cx: &RequestContext<'_>) -> Result<Vec<Finding>, Stop> {
+        self.check_in(cx, None)
+    }
+
+    fn check_in(
+        &self,
+        cx: &RequestContext<'_>,
+        sent: Option<&Message>,
+    ) -> Result<Vec<Finding>, Stop> {
         let mut findings = Vec::new();
         for filter in self.filters() {
-            findings.extend(filter.check(cx, sent.as_ref())?);
+            findings.extend(filter.check(cx, sent)?);
         }
         Ok(findings)
     }

@@ -86,7 +86,7 @@ pub(super) fn drifts<'m, 'i>(
 /// Records and logs each change that has not been told yet, whichever session it was seen in.
 ///
 /// # Errors
-/// [`AuditFault`] when it cannot be recorded: then it is told the next time.
+/// [`AuditFault`] if the audit cannot take the record. The next list tries again.
 pub(super) async fn tell_of(
     (recorder, seen): (&Recorder, &Seen),
     base: &Record,
@@ -104,7 +104,7 @@ pub(super) async fn tell_of(
             drift.subject()
         );
         if news == News::Last {
-            warn!("so many definitions have changed that no more of them are told");
+            warn!("so many definitions have changed that the gate records no more of them");
         }
         let told = recorder.record(drift.record(base.clone(), snapshot, why));
         if let Err(fault) = told.await {

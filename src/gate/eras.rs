@@ -19,10 +19,11 @@ use crate::wire::{KnownMethod, Message, Outcome, Shape, Side, Value};
 use super::classified::Role;
 use super::context::RequestContext;
 use super::faults::UpstreamFault;
-use super::filter::Filter;
+use super::filter::{Filter, Flow, Hook, Step};
 use super::forward::{Agent, Upstream};
 use super::lack::{How, Lack, needs_session};
 use super::own::OwnMessage;
+use super::permit::Allowed;
 use super::query::Understood;
 use super::record::Trail;
 use super::rejection::{HEADER_MISMATCH, MISSING_CAPABILITY, Rejection, UNSUPPORTED_VERSION};
@@ -79,6 +80,15 @@ impl Filter for EraFilter {
     fn check(&self, cx: &RequestContext<'_>, _: Option<&Message>) -> Result<Vec<Finding>, Stop> {
         self.0.within_its_era(&cx.understood, cx.session)?;
         Ok(Vec::new())
+    }
+
+    /// What a reply says of the server's revisions counts once policy has allowed the reply.
+    fn on_allowed<'f>(&'f self, cx: &'f mut RequestContext<'_>, _: &'f Allowed) -> Hook<'f, Step> {
+        if let Role::Reply(taken) = &cx.understood.identified.role {
+            self.0
+                .hear(cx.session, taken, cx.understood.identified.message)?;
+        }
+        Flow::CONTINUE
     }
 }
 
@@ -179,12 +189,6 @@ impl Known {
                     None => Err(Stop::Park),
                 }
             }
-            Role::Reply(taken) => {
-                if self.concerns(session, taken) && sounds_old(identified.message) {
-                    self.doubt(place_of(session, taken));
-                }
-                Ok(self.discovered(session, taken, identified.message)?)
-            }
             // It does what a call does, and nobody waits for it.
             Role::Notification {
                 method: method @ KnownMethod::Extension(_),
@@ -193,8 +197,19 @@ impl Known {
                 Some(Says::Lacks(lack)) => Err(needs_session(*method, version, &lack).into()),
                 None => Err(OutOfOrder::Undiscovered.into()),
             },
-            Role::Request { .. } | Role::Notification { .. } => Ok(()),
+            Role::Request { .. } | Role::Notification { .. } | Role::Reply(_) => Ok(()),
         }
+    }
+
+    /// Takes in what a reply says of the server's revisions.
+    ///
+    /// # Errors
+    /// [`Rejection`] if the server needs a session.
+    fn hear(&self, session: &Session, taken: &Taken, message: &Message) -> Result<(), Rejection> {
+        if self.concerns(session, taken) && sounds_old(message) {
+            self.doubt(place_of(session, taken));
+        }
+        self.discovered(session, taken, message)
     }
 
     /// What the server says of requests like this one; nothing if that is not known.

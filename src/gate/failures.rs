@@ -12,7 +12,7 @@ use super::context::RequestContext;
 use super::dues::Ends;
 use super::filter::{Filter, Flow, Hook};
 use super::forward::Agent;
-use super::lasting::{Lasts, lasts};
+use super::owner::{Owner, owner};
 use super::query::{Doing, Understood};
 use super::ratchet::Ratchet;
 use super::record::Trail;
@@ -62,14 +62,14 @@ impl Filter for FatalErrors {
         let Some(tool) = cx.understood.target.name().filter(|_| ends) else {
             return Flow::DONE;
         };
-        match lasts(cx.session) {
-            Lasts::Itself => {
+        match owner(cx.session) {
+            Owner::OneSession => {
                 cx.session.state().failed = Some(tool.into());
                 cx.trail.ends_session = Ends::Session;
             }
             // Whoever carries it keeps it, or the next request would begin another one.
-            Lasts::WhileAsked => cx.session.state().failed = Some(tool.into()),
-            Lasts::Nobodys => return Flow::DONE,
+            Owner::OneKey => cx.session.state().failed = Some(tool.into()),
+            Owner::Unknown => return Flow::DONE,
         }
         let session = cx.session;
         Flow::wait(async move {

@@ -22,7 +22,7 @@ use super::rejection::Rejection;
 use super::renaming::{note_renamed, outward, renamed};
 use super::settings::Secrets;
 use super::shortening::Shortening;
-use super::{excerpts, leaks, ratchet};
+use super::{excerpts, leaks, sensitivity};
 
 /// What the audit says of a secret of the configuration's own.
 const OWN_SECRET: &str = "configuration_secret";
@@ -67,7 +67,7 @@ pub(super) fn oblige<'m>(
 ) -> Result<Obliged, Rejection> {
     let mut edits: Edits<'m> = message.edits();
     let mut notes = Vec::with_capacity(wanted.plan.removals.len());
-    let mut brings = ratchet::obliged(&allowed);
+    let mut brings = sensitivity::obliged(&allowed);
     let obligations = carried_out(message, &allowed, &mut edits, &mut notes);
     for removal in &wanted.plan.removals {
         allowed.respelled.remove(&removal.pointer);
@@ -116,7 +116,7 @@ pub(super) fn oblige<'m>(
     let from = allowed.from();
     // What is hidden in a credential may not hide it.
     let found = leaks::received(message, from, &own, &wanted.handles, &texts, others)?;
-    brings = brings.join(&ratchet::shown(&found));
+    brings = brings.join(&sensitivity::shown(&found));
     let mut redactions = Vec::new();
     let mut said = Said::default();
     for (start, (value, text)) in texts {
@@ -180,7 +180,7 @@ fn carried_out<'m>(
     let mut told = Vec::with_capacity(due.len());
     for obligation in due {
         match obligation {
-            // Paths and URIs are written below, where there are any; `ratchet.rs` raises before
+            // Paths and URIs are written below, where there are any; `sensitivity.rs` raises before
             // anything leaves.
             Obligation::CanonicalPaths
             | Obligation::CanonicalUris

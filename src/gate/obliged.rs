@@ -11,10 +11,10 @@ pub(super) struct Obliged {
     pub(super) permit: Permit,
     pub(super) edits: Vec<audit::Edit>,
     pub(super) obligations: Vec<String>,
-    /// What was taken out of the message because nobody may see it.
+    /// The credentials that the gate took out of the message.
     pub(super) redactions: Vec<String>,
     /// What was found in it and stays.
     pub(super) findings: Vec<Finding>,
-    /// What it brings into the session of whoever gets it.
+    /// What the receiver's session will have read with it.
     pub(super) brings: SessionSensitivity,
 }

@@ -1,4 +1,4 @@
-//! What a transport is told of a message that a peer sent.
+//! The data that a transport needs to deliver a message of a peer.
 
 use std::sync::Arc;
 

@@ -140,18 +140,33 @@ impl Trail {
             Side::Upstream => AnswerTo::None,
         };
         Self {
-            reference,
             answer_to,
+            peer,
+            told_by_http: trace,
+            ..Self::blank(talk.session.run(), reference, (at, stream), record)
+        }
+    }
+
+    /// Of a message of which only this much is known.
+    fn blank(
+        run: Run,
+        reference: Arc<str>,
+        (started, stream): (Duration, Stream),
+        record: Record,
+    ) -> Self {
+        Self {
+            reference,
+            answer_to: AnswerTo::None,
             method: None,
             asked_by_gate: None,
             correlation: Arc::default(),
             call: None,
             version: None,
             target: Target::Server,
-            started: at,
+            started,
             stream,
-            peer,
-            told_by_http: trace,
+            peer: None,
+            told_by_http: None,
             carrier: TransportHeaders::default(),
             state: None,
             span: None,
@@ -171,7 +186,7 @@ impl Trail {
             agreed: None,
             attempt: Attempt::First,
             again: None,
-            run: talk.session.run(),
+            run,
             room: None,
             record,
         }

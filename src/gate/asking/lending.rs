@@ -9,7 +9,7 @@ use crate::wire::{KnownMethod, Side, Value};
 
 use crate::gate::classified::{Identified, Role};
 use crate::gate::digest::Digest;
-use crate::gate::lasting::is_one_agents;
+use crate::gate::owner::has_one_agent;
 use crate::gate::query::{Doing, Understood};
 use crate::gate::tasks;
 
@@ -50,7 +50,7 @@ pub(in crate::gate) fn asked_within(
 ) {
     let mut asked = understood.questions.iter();
     let samples = asked.any(|question| matches!(question.doing, Doing::Sample { .. }));
-    if !samples || !is_one_agents(session) {
+    if !samples || !has_one_agent(session) {
         return;
     }
     let mut state = session.state();

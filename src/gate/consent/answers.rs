@@ -407,7 +407,7 @@ impl ConsentFilter {
         let params = understood.identified.message.params();
         let answer = params.and_then(|params| params.at(&["inputResponses", KEY]));
         let by = By::agent_ui(&*binding.principal);
-        // If somebody was faster, that counts.
+        // The first answer counts.
         let _ = desk.answer(&ticket, said(answer), by);
         let outcome = desk.take(&ticket).unwrap_or(Outcome::TimedOut);
         let record = trail.outcome_of_consent(ticket.as_str(), &outcome);

@@ -15,7 +15,7 @@ pub(in crate::gate) struct KeptReply {
     pub(super) ticket: TicketId,
     pub(super) denial: Denial,
     pub(super) run: Run,
-    /// None once its agent has come back: what became of the question is told all the same.
+    /// `None` once the agent has come back. The gate still answers how the question ended.
     pub(super) whole: Option<Arc<Whole>>,
 }
 

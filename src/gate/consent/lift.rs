@@ -7,7 +7,7 @@ use crate::audit::{Finding, Guard, Redactor};
 use crate::consent::{Binding, Desk, Holds};
 use crate::mcp::revisions::FIRST_STATELESS;
 use crate::policy::{Consent, ConsentRule, Denial, DenialCause, OnDeny, PolicySnapshot};
-use crate::session::{Agreed, Established, Offer, Session, Target};
+use crate::session::{Agreed, Attempt, Established, Offer, Session, Target};
 use crate::wire::{KnownMethod, Message, Side, Stream};
 
 use crate::gate::classified::{Role, Scene};
@@ -119,7 +119,8 @@ impl Filter for ConsentFilter {
     /// one that brings the same.
     fn on_stopped(&self, cx: &mut RequestContext<'_>, stop: &Stop) {
         let may_come_again = match stop {
-            Stop::Park | Stop::Hold => true,
+            // One that is sent a second time waits together with what was agreed to.
+            Stop::Park | Stop::Hold => cx.trail.attempt == Attempt::First,
             Stop::Refused(rejection) => rejection.has(Property::KeepsConsent),
             Stop::Ask(_) | Stop::Elsewhere | Stop::Settled | Stop::AgentGone => false,
         };

@@ -10,16 +10,19 @@ use crate::gate::stop::{Form, Stop};
 
 use super::within;
 
-/// Whether a yes of somebody who can be asked would let a message pass.
+/// Whether the message would pass if a person agreed.
 ///
 /// # Errors
-/// What would come of it after the yes.
+/// Why it would stop even then.
 pub(super) fn could_be_agreed_to(
     cx: &mut RequestContext<'_>,
     chain: &Chain,
     binding: &Binding,
     answering: Vec<By>,
 ) -> Result<(), Stop> {
+    if answering.is_empty() {
+        return chain.check_as_it_came(cx).map(|_| ());
+    }
     let scene = cx.understood.identified.scene.clone();
     let mut outcome = Ok(());
     for by in answering {
@@ -35,7 +38,7 @@ pub(super) fn could_be_agreed_to(
         cx.understood.identified.scene.clone_from(&scene);
         match passes {
             Ok(()) => return Ok(()),
-            // What the first of them comes to is told.
+            // The agent learns what stops the message after the first person's approval.
             Err(stop) => outcome = outcome.and(Err(stop)),
         }
     }

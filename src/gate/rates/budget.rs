@@ -38,8 +38,8 @@ impl Filter for CallBudget {
         Flow::DONE
     }
 
-    /// Counts a call against the budget of its session, where that outlives it: whoever else makes calls
-    /// in it may have made the last one meanwhile. It stays counted, whatever becomes of it.
+    /// Counts a call against the budget of its session, where the store keeps that: another request may
+    /// have made the last call meanwhile. The call stays counted, even if it is not sent.
     fn on_leaving<'f>(
         &'f self,
         cx: &'f mut RequestContext<'_>,
@@ -55,7 +55,7 @@ impl Filter for CallBudget {
         Flow::wait(async move {
             match self.0.count(cx.session, budget).await {
                 Ok(Counted::Yes) => Ok(()),
-                // By somebody else, just now.
+                // Another request made the last call meanwhile.
                 Ok(Counted::Spent) => Err(spent(most, None).into()),
                 Ok(Counted::NoRoom) => Err(Rejection::no_room().into()),
                 Err(fault) => Err(fault.into()),

@@ -4,12 +4,10 @@
 use std::sync::Arc;
 
 use crate::audit::Record;
-use crate::session::{Attempt, Exchange, Origin, Target, Turn};
-use crate::wire::{Id, Likeness, Side, TransportHeaders, WireError};
+use crate::session::{Exchange, Origin};
+use crate::wire::{Id, Likeness, Side, WireError};
 
 use crate::gate::classified::asker;
-use crate::gate::consent::Brought;
-use crate::gate::dues::{Counted, Ends};
 use crate::gate::talk::Talk;
 
 use super::{AnswerTo, Trail, kind};
@@ -18,41 +16,13 @@ impl Trail {
     /// The outcome of a request that got no reply.
     pub(in crate::gate) fn outcome<U, A>(talk: &Talk<U, A>, exchange: &Exchange) -> Self {
         let record = Record::new(kind::of_outcome(exchange.method)).within(&talk.scope());
+        let began = (exchange.started, exchange.stream);
+        let reference = Arc::clone(&exchange.reference);
         let mut trail = Self {
-            reference: Arc::clone(&exchange.reference),
-            answer_to: AnswerTo::None,
             method: Some(exchange.method),
-            asked_by_gate: None,
-            correlation: Arc::default(),
-            call: None,
-            version: None,
-            target: Target::Server,
-            offered: None,
-            counted: Counted::No,
-            ends_session: Ends::Nothing,
-            brings: Arc::default(),
-            raising: None,
-            store_fault: None,
-            begun: None,
-            turn: Turn::default(),
-            local_answer: None,
-            drifted: Vec::new(),
-            held: None,
-            brought: Brought::Nothing,
-            begun_with: None,
-            agreed: None,
-            attempt: Attempt::First,
-            again: None,
-            started: exchange.started,
-            stream: exchange.stream,
             peer: exchange.peer,
-            told_by_http: None,
-            carrier: TransportHeaders::default(),
-            state: None,
             span: exchange.span,
-            run: talk.session.run(),
-            room: None,
-            record,
+            ..Self::blank(talk.session.run(), reference, began, record)
         };
         trail.answers(exchange);
         trail

@@ -11,7 +11,7 @@ use crate::session::{
     Answer as Stored, Buckets, Empty, Ids, Kept, Raised, SessionKey, SessionStore, StoreFault,
     TokenStore, Whose,
 };
-use crate::wire::Stream;
+use crate::wire::{ArrivalForm, Stream};
 
 const CANCEL: &str =
     r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
@@ -329,6 +329,52 @@ async fn a_round_whose_tool_becomes_unknown_meanwhile_goes_on_with_its_consent()
     let sent = asked.bench.to_upstream();
     assert_eq!(sent.len(), 1, "{:?}", asked.bench.to_agent());
     assert!(sent[0].contains(r#""requestState":"servers""#));
+}
+
+#[tokio::test]
+async fn a_round_that_is_sent_twice_and_waits_between_has_one_consent() {
+    let mut asked = Asked::new(with_consent, &[Way::Elicitation]);
+    let session = Arc::into_inner(asked.bench.talk.session).unwrap();
+    let common = Whose::Common(SessionKey::of("somebody", None));
+    asked.bench.talk.session = Arc::new(session.reading_as(common));
+    // The gate makes the headers, so that it sends a call again that the server has refused for them.
+    asked.bench.gate.settings.over_http.open = true;
+    asked.bench.gate.assemble();
+    let asked = has_listed(asked).await;
+    let state = asked_by_result(&asked, "1").await;
+    let first = modern("2", "ask", r#"{"a":1}"#, &approving(&state));
+    asked.bench.agent(&first).await;
+    let minted = id_of(&asked.bench.to_upstream()[0]);
+    let more = r#"{"resultType":"input_required","requestState":"servers"}"#;
+    asked.bench.upstream(&form_answer(&minted, more)).await;
+    asked.bench.to_agent();
+    let round = |id| modern(id, "ask", r#"{"a":1}"#, r#""requestState":"servers","#);
+    asked.bench.agent(&round("3")).await;
+    let minted = id_of(&asked.bench.to_upstream()[0]);
+    let Asked { mut bench, desk } = asked;
+    // Forgets the tools when the second attempt raises.
+    let store = Forgetting(
+        Arc::clone(&bench.talk.session),
+        AtomicU64::new(u64::MAX - 1),
+    );
+    bench.gate = bench.gate.remembering(Arc::new(store));
+    let asked = Asked { bench, desk };
+    let refused = format!(
+        r#"{{"jsonrpc":"2.0","id":{minted},"error":{{"code":-32020,"message":"Header mismatch"}}}}"#
+    );
+    let (gate, talk) = (&asked.bench.gate, &asked.bench.talk);
+    let form = ArrivalForm::Rejected;
+    let handled = gate.handle_upstreams(talk, Stream::MAIN, form, refused.as_bytes());
+    handled.await.unwrap();
+    let definition = r#"{"name":"ask","inputSchema":{"type":"object"}}"#;
+    asked.list_to_gate(definition).await;
+    asked.list_to_gate(definition).await;
+    let sent = asked.bench.to_upstream();
+    assert_eq!(sent.len(), 1, "{:?}", asked.bench.to_agent());
+    assert!(sent[0].contains(r#""requestState":"servers""#));
+    // The same round again is another call: a person is asked.
+    asked.bench.agent(&round("4")).await;
+    assert_eq!(asked.bench.to_upstream(), Vec::<String>::new());
 }
 
 #[tokio::test]
