@@ -189,13 +189,21 @@ impl Audit {
     /// be written later. With [`OnFault::Warn`] there is no fault but [`AuditFault::Closed`].
     ///
     /// Dropped before it returns, it has taken the record or it has not.
-    pub async fn record(&self, mut record: Record) -> Result<(), AuditFault> {
+    pub fn record(
+        &self,
+        record: Record,
+    ) -> impl Future<Output = Result<(), AuditFault>> + Send + '_ {
+        // Boxed here: a record would make up most of every future that waits for the audit.
+        self.take(Box::new(record))
+    }
+
+    async fn take(&self, mut record: Box<Record>) -> Result<(), AuditFault> {
         // Boxed: it lives in the future of every message.
         let sighting =
             (!self.observers.is_empty()).then(|| Box::new(AuditEventSummary::of(&record)));
         let taken = match &self.to {
             AuditBackend::Memory(kept) => {
-                kept.push(record);
+                kept.push(*record);
                 Ok(())
             }
             AuditBackend::Log(handle) => match handle.room_for(record.weight()).await {

@@ -143,7 +143,7 @@ impl RecordQueue {
     // ── callers ──
 
     /// Queues a record for which room was found; the receiver is there if it has to be waited for.
-    pub(super) fn push(&self, record: Record, room: u32) -> Result<Option<Acked>, AuditFault> {
+    pub(super) fn push(&self, record: Box<Record>, room: u32) -> Result<Option<Acked>, AuditFault> {
         let mut state = self.lock();
         if state.closing || state.writer == WriterState::Gone {
             return Err(AuditFault::Closed);
@@ -171,7 +171,7 @@ impl RecordQueue {
         let time = self.clock.now();
         let room = room as usize;
         state.entries.push_back(QueueEntry::Record {
-            record: Box::new(record),
+            record,
             time,
             room,
             ack,

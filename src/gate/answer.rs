@@ -2,6 +2,7 @@
 
 use tracing::error;
 
+use crate::audit::Record;
 use crate::session::{Lifecycle, Origin, Taken, Waits};
 use crate::wire::{KnownMethod, Side, Stream};
 
@@ -145,16 +146,14 @@ impl Gate {
         &self,
         talk: &Talk<U, A>,
         from: Side,
-        settled: Option<Taken>,
+        taken: Taken,
     ) {
-        if let Some(taken) = settled {
-            if from == Side::Agent {
-                talk.session.state().forsaken.note(&taken.exchange);
-                talk.agent.release(taken.exchange.stream);
-            }
-            lending::given_up(&taken, &mut talk.session.state(), lending::in_time(&taken));
-            self.close(talk, &taken, &Rejection::cancelled()).await;
+        if from == Side::Agent {
+            talk.session.state().forsaken.note(&taken.exchange);
+            talk.agent.release(taken.exchange.stream);
         }
+        lending::given_up(&taken, &mut talk.session.state(), lending::in_time(&taken));
+        self.close(talk, &taken, &Rejection::cancelled()).await;
     }
 
     /// Records the end of a request that gets no reply.
@@ -179,6 +178,23 @@ impl Gate {
         if talk.session.state().asking.holds_reply(taken.minted) {
             talk.session.bell().notify_one();
         }
+        let record = self.end_of(talk, taken, refusal, code);
+        if let Err(fault) = self.recorder.record(record).await {
+            error!(
+                reference = &*taken.exchange.reference,
+                "an outcome could not be recorded: {fault}"
+            );
+        }
+    }
+
+    /// The record of the end of a request that gets no reply.
+    fn end_of<U, A>(
+        &self,
+        talk: &Talk<U, A>,
+        taken: &Taken,
+        refusal: &Rejection,
+        code: Option<i64>,
+    ) -> Record {
         let mut trail = Trail::outcome(talk, &taken.exchange);
         if taken.waits == Waits::Behind {
             trail.is_of_the_open_server(talk);
@@ -193,12 +209,7 @@ impl Gate {
                 refusal,
             });
         }
-        if let Err(fault) = self.recorder.record(record).await {
-            error!(
-                reference = &*trail.reference,
-                "an outcome could not be recorded: {fault}"
-            );
-        }
+        record
     }
 
     /// Ends a request that will get no reply: its asker is told so, once.

@@ -138,11 +138,13 @@ impl Gate {
         occasion: Occasion<'_>,
         to: Side,
     ) -> Result<Arc<str>, AuditFault> {
-        let now = self.clock.elapsed();
-        let trail = Trail::own(talk, &occasion, now);
-        let record = trail.passed(to, now);
+        let (record, reference) = {
+            let now = self.clock.elapsed();
+            let trail = Trail::own(talk, &occasion, now);
+            (trail.passed(to, now), trail.reference)
+        };
         self.recorder.record(record).await?;
-        Ok(trail.reference)
+        Ok(reference)
     }
 
     async fn absorb_page<U: Upstream, A: Agent>(

@@ -344,8 +344,8 @@ impl Gate {
                 Self::end_if_failed(talk, trail);
                 Ok(())
             }
-            Stop::Park => self.park(talk, frame, trail, Awaits::Upstream).await,
-            Stop::Hold => self.park(talk, frame, trail, Awaits::Model).await,
+            Stop::Park => Box::pin(self.park(talk, frame, trail, Awaits::Upstream)).await,
+            Stop::Hold => Box::pin(self.park(talk, frame, trail, Awaits::Model)).await,
             Stop::Ask(asking) => {
                 let mut asking = Box::pin(self.ask_people(talk, frame, trail, *asking));
                 apart::steps(frame.len(), asking.as_mut()).await

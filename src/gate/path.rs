@@ -47,7 +47,7 @@ impl Gate {
             .await?;
         let identified = match identified.asked_by_peer() {
             Ok(identified) => identified,
-            Err(own) => return self.absorb(talk, &message, own, trail).await,
+            Err(own) => return Box::pin(self.absorb(talk, &message, own, trail)).await,
         };
         let snapshot = permit::revision(&identified.role, current);
         let recalled = self.recall(&identified, &talk.session);
@@ -176,7 +176,9 @@ impl Gate {
         cx.trail.departed();
         let ended = route.end(&mut session.state());
         let was_answered = ended.as_ref().is_some_and(|taken| taken.has_replied);
-        self.settle(talk, from, ended).await;
+        if let Some(taken) = ended {
+            Box::pin(self.settle(talk, from, taken)).await;
+        }
         // Whoever has answered need not be told that nobody waits.
         if was_answered {
             return Err(Stop::Settled);

@@ -118,10 +118,13 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
     let server_lives = matches!(end, End::AgentClosed | End::Stopped(_));
     if server_lives {
         // The server works on what did not finish.
-        let _ = timeout(LAST_WORDS, gate.call_off(talk)).await;
+        let _ = timeout(LAST_WORDS, Box::pin(gate.call_off(talk))).await;
     }
     // Whatever could not finish is answered, once, and recorded.
-    if gate.conversation_ends(talk, &end.why()).await.is_err() {
+    if Box::pin(gate.conversation_ends(talk, &end.why()))
+        .await
+        .is_err()
+    {
         info!("the agent has gone before it was answered");
     }
     // INVARIANT: `events` are still held, which keeps a session over HTTP alive.
@@ -154,10 +157,10 @@ async fn listen<U: Upstream, A: Agent>(
                 }
             }
             Ok(Arrived::Unread(stream, why)) => {
-                gate.handle_unread(talk, Side::Agent, stream, why).await
+                Box::pin(gate.handle_unread(talk, Side::Agent, stream, why)).await
             }
-            Ok(Arrived::HungUp(stream)) => gate.hung_up(talk, stream).await,
-            Ok(Arrived::Unheard(minted)) => gate.answer_unheard(talk, minted).await,
+            Ok(Arrived::HungUp(stream)) => Box::pin(gate.hung_up(talk, stream)).await,
+            Ok(Arrived::Unheard(minted)) => Box::pin(gate.answer_unheard(talk, minted)).await,
             Ok(Arrived::Closed) => {
                 bridge.inspect(|bridge| bridge.closed());
                 return End::AgentClosed;
@@ -194,7 +197,7 @@ async fn cross<U: Upstream, A: Agent>(
     loop {
         let step = bridge.next().await;
         let _in_hand = hands.try_acquire();
-        if bridge.carry_out(gate, talk, step).await == Err(AgentGone) {
+        if Box::pin(bridge.carry_out(gate, talk, step)).await == Err(AgentGone) {
             return End::Stopped(ShutdownCause::AgentGone);
         }
     }
@@ -218,7 +221,7 @@ async fn attend<U: Upstream, A: Agent>(
             continue;
         }
         if speaker == Speaker::Open && talk.session.place() != Place::Open {
-            let (heard, told) = left(gate, talk, occurrence).await;
+            let (heard, told) = Box::pin(left(gate, talk, occurrence)).await;
             if heard == Heard::Out {
                 events.close(Speaker::Open);
             }
@@ -238,10 +241,10 @@ async fn attend<U: Upstream, A: Agent>(
                 handled
             }
             Occurrence::Unread(stream, why) => {
-                gate.handle_unread(talk, Side::Upstream, stream, why).await
+                Box::pin(gate.handle_unread(talk, Side::Upstream, stream, why)).await
             }
             Occurrence::Failed(stream, fault) => {
-                gate.upstream_failed(talk, stream.number(), fault).await
+                Box::pin(gate.upstream_failed(talk, stream.number(), fault)).await
             }
             // Noted above, wherever the session is by now.
             Occurrence::Started => Ok(()),
@@ -263,13 +266,13 @@ async fn attend<U: Upstream, A: Agent>(
                 }
                 let died = gate.upstream_state(talk, audit::Event::Down);
                 note(audit, died.reason(audit::Reason::text(how))).await;
-                gate.upstream_died(talk).await
+                Box::pin(gate.upstream_died(talk)).await
             }
             Occurrence::Restarted => {
                 let session_id = talk.session.id.as_str();
                 info!(session_id, "the server runs again");
                 note(audit, gate.upstream_state(talk, audit::Event::Restarted)).await;
-                gate.upstream_restarted(talk).await;
+                Box::pin(gate.upstream_restarted(talk)).await;
                 Ok(())
             }
             Occurrence::Lost {
@@ -281,10 +284,10 @@ async fn attend<U: Upstream, A: Agent>(
                     let died = gate.upstream_state(talk, audit::Event::Down);
                     note(audit, died.reason(audit::Reason::text(how))).await;
                 }
-                gate.upstream_lost(talk, fault).await
+                Box::pin(gate.upstream_lost(talk, fault)).await
             }
             Occurrence::TriedAgain => {
-                gate.upstream_restarted(talk).await;
+                Box::pin(gate.upstream_restarted(talk)).await;
                 Ok(())
             }
             Occurrence::GaveUp(reason) => match speaker {
@@ -293,7 +296,7 @@ async fn attend<U: Upstream, A: Agent>(
                 Speaker::Isolated => {
                     error!("the isolated server cannot be brought back: {reason}");
                     events.close(Speaker::Isolated);
-                    gate.upstream_died(talk).await
+                    Box::pin(gate.upstream_died(talk)).await
                 }
             },
         };
@@ -350,9 +353,9 @@ async fn send_on<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, A>) -> End {
         } = talk.upstream.unsent().await;
         let has_left = server == Place::Open && talk.session.place() != Place::Open;
         let told = if has_left {
-            gate.left_failed(talk, request, fault).await
+            Box::pin(gate.left_failed(talk, request, fault)).await
         } else {
-            gate.upstream_failed(talk, request, fault).await
+            Box::pin(gate.upstream_failed(talk, request, fault)).await
         };
         if told == Err(AgentGone) {
             return End::Stopped(ShutdownCause::AgentGone);
@@ -364,7 +367,7 @@ async fn send_on<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, A>) -> End {
 async fn resume<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, A>) -> End {
     loop {
         talk.session.until_parked_may_go_on().await;
-        if gate.resume(talk).await == Err(AgentGone) {
+        if Box::pin(gate.resume(talk)).await == Err(AgentGone) {
             return End::Stopped(ShutdownCause::AgentGone);
         }
     }
@@ -393,7 +396,7 @@ async fn follow<U: Upstream, A: Agent>(
         if let (Some(bridge), Some(terms)) = (talk.agent.bridge(), known.terms()) {
             bridge.renew(terms);
         }
-        if gate.renewed(talk, &replaced).await == Err(AgentGone) {
+        if Box::pin(gate.renewed(talk, &replaced)).await == Err(AgentGone) {
             return End::Stopped(ShutdownCause::AgentGone);
         }
     }
@@ -407,7 +410,7 @@ async fn keep_time<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, A>) -> End
             () = sleep(sleeping) => {}
             () = talk.session.deadline_is_nearer() => continue,
         }
-        if gate.expire(talk).await == Err(AgentGone) {
+        if Box::pin(gate.expire(talk)).await == Err(AgentGone) {
             return End::Stopped(ShutdownCause::AgentGone);
         }
     }
@@ -427,7 +430,7 @@ async fn drained<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, Bridged<A>>)
     let crossed = || talk.agent.bridge().is_none_or(Bridge::is_idle);
     while !(talk.session.is_idle() && crossed() || talk.agent.has_gone()) {
         // If the agent has gone, the next answer shows it.
-        let _ = gate.hears_no_more(talk).await;
+        let _ = Box::pin(gate.hears_no_more(talk)).await;
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
