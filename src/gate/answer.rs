@@ -1,6 +1,6 @@
 //! Tells those concerned what became of a message that did not pass.
 
-use tracing::error;
+use tracing::{error, warn};
 
 use crate::audit::Record;
 use crate::session::{Lifecycle, Origin, Taken, Waits};
@@ -18,13 +18,37 @@ use super::record::Trail;
 use super::rejection::{Property, Rejection};
 use super::stop::Stop;
 use super::talk::Talk;
-use super::{DenialForm, Gate, isolate};
+use super::{DenialForm, Gate, runs};
+
+/// The most characters of a text that a warning shows.
+const MOST_SHOWN: usize = 300;
 
 impl Gate {
     /// A text for a peer, without credentials.
     pub(super) fn without_credentials(&self, text: String) -> String {
         let current = self.policy.current();
         without(text, self.terms(&current).guards.secrets.as_ref())
+    }
+
+    /// One line, without what only the one may see who asked.
+    fn tell_of_broken(&self, fault: &Fault<'_>) {
+        let reason = fault.refusal.reason();
+        let Some(left_out) = self.broken.turn(reason, self.clock.elapsed()) else {
+            return;
+        };
+        let text = self.without_credentials(fault.refusal.to_string());
+        let text = self.settings.secrets.redact(&text).into_owned();
+        let text: String = text.chars().take(MOST_SHOWN).collect();
+        let method = fault.method.map(str::escape_debug);
+        warn!(
+            server = fault.server,
+            method = method.map(tracing::field::display),
+            reason,
+            record = fault.record,
+            left_out = (left_out > 0).then_some(left_out),
+            "an answer of the server is refused: {}",
+            text.escape_debug()
+        );
     }
 
     /// Records a refusal and answers whoever waits.
@@ -57,7 +81,7 @@ impl Gate {
             AnswerTo::None => return Ok(()),
             // While it was recorded the session has turned to a server that did not ask this.
             AnswerTo::Asker(Side::Upstream, _) | AnswerTo::Waiting(Side::Upstream, _)
-                if isolate::gone(&talk.session, trail.run).is_some() =>
+                if runs::gone(&talk.session, trail.run).is_some() =>
             {
                 return Ok(());
             }
@@ -228,7 +252,7 @@ impl Gate {
         self.close_with(talk, taken, &refusal, Some(answer.code))
             .await;
         // While that was recorded, the session has turned to a server that did not ask this.
-        if asker == Side::Upstream && isolate::gone(&talk.session, run).is_some() {
+        if asker == Side::Upstream && runs::gone(&talk.session, run).is_some() {
             return Ok(());
         }
         if taken.exchange.method == KnownMethod::Initialize {

@@ -49,15 +49,6 @@ impl From<Unaskable> for Rejection {
     }
 }
 
-/// The agent's model works for the server, and the message could change something.
-pub(super) fn blocked_during_sampling() -> Rejection {
-    let text = "the agent's model works for the server, and nothing that changes something passes \
-                until it has answered";
-    Rejection::new(Stage::Guard, "blocked_during_sampling", DENIED, text)
-        .with_reason_in_answer()
-        .with_properties(&[Property::KeepsConsent])
-}
-
 /// Checks what a server asks the agent's user for, and holds back what changes something while the agent's
 /// model works for the server.
 #[derive(Debug)]
@@ -141,7 +132,9 @@ fn while_sampling(
     }
     match role {
         Role::Request { .. } => Err(Stop::Hold),
-        Role::Notification { .. } | Role::Reply(_) => Err(blocked_during_sampling().into()),
+        Role::Notification { .. } | Role::Reply(_) => {
+            Err(Rejection::blocked_during_sampling().into())
+        }
     }
 }
 

@@ -23,7 +23,7 @@ use super::record::Trail;
 use super::rejection::Rejection;
 use super::stop::Stop;
 use super::talk::Talk;
-use super::{Gate, understand};
+use super::{Gate, questions};
 
 /// What became of a message that goes no further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,7 +100,7 @@ impl Gate {
             Ok(message) => {
                 let method = message.method().and_then(Method::known);
                 let asks =
-                    |method| understand::ask(method, Asks::Agent, message.params(), Look::AWAY);
+                    |method| questions::ask(method, Asks::Agent, message.params(), Look::AWAY);
                 if let Some(Ok((target, _))) = method.map(asks) {
                     let current = self.policy.current();
                     trail.asks(&target, &message, self.content_recorder(&current));

@@ -5,9 +5,6 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use tracing::warn;
-
-use super::Gate;
 use super::rejection::{Property, Rejection};
 
 /// The most reasons that are counted each for itself; there are fewer.
@@ -16,16 +13,13 @@ const MOST: usize = 64;
 /// How long no warning has the same reason.
 const QUIET: Duration = Duration::from_secs(10);
 
-/// The most characters of a text that a warning shows.
-const MOST_SHOWN: usize = 300;
-
 /// When a warning had each reason last, and how many were left out since.
 #[derive(Debug, Default)]
 pub(super) struct Broken(Mutex<HashMap<String, (Duration, u64)>>);
 
 impl Broken {
     /// How many warnings were left out before this one; `None` if this one is left out as well.
-    fn turn(&self, reason: &str, now: Duration) -> Option<u64> {
+    pub(super) fn turn(&self, reason: &str, now: Duration) -> Option<u64> {
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((last, left_out)) = told.get_mut(reason) {
             if now.saturating_sub(*last) < QUIET {
@@ -49,29 +43,6 @@ pub(super) struct Fault<'f> {
     pub(super) method: Option<&'f str>,
     pub(super) record: &'f str,
     pub(super) refusal: &'f Rejection,
-}
-
-impl Gate {
-    /// One line, without what only the one may see who asked.
-    pub(super) fn tell_of_broken(&self, fault: &Fault<'_>) {
-        let reason = fault.refusal.reason();
-        let Some(left_out) = self.broken.turn(reason, self.clock.elapsed()) else {
-            return;
-        };
-        let text = self.without_credentials(fault.refusal.to_string());
-        let text = self.settings.secrets.redact(&text).into_owned();
-        let text: String = text.chars().take(MOST_SHOWN).collect();
-        let method = fault.method.map(str::escape_debug);
-        warn!(
-            server = fault.server,
-            method = method.map(tracing::field::display),
-            reason,
-            record = fault.record,
-            left_out = (left_out > 0).then_some(left_out),
-            "an answer of the server is refused: {}",
-            text.escape_debug()
-        );
-    }
 }
 
 /// Whether a request has ended without an answer since something is wrong with its server. A timeout has a

@@ -17,12 +17,12 @@ use crate::wire::{Fragment, Id, Message, Side, Stream};
 use super::classified::{Identified, Role};
 use super::faults::{AgentGone, UpstreamFault};
 use super::forward::{Agent, Upstream};
-use super::isolate::has_left_since;
 use super::own::{Occasion, OwnMessage};
 use super::page::{ListKind, Reading, Shape};
 use super::permit::Permit;
 use super::record::Trail;
 use super::rejection::Rejection;
+use super::runs::has_left_since;
 use super::stop::Stop;
 use super::talk::Talk;
 use super::trial::method_of;
@@ -154,10 +154,10 @@ impl Gate {
         trail: &mut Trail,
     ) -> Result<(), Stop> {
         let listed = message.result().map(|result| Shape::TOOLS.list(result));
-        let listed = listed.ok_or_else(|| useless("it is no list of tools"))??;
+        let listed = listed.ok_or_else(|| Rejection::useless_reply("it is no list of tools"))??;
         let cursor = listing::next_cursor(message)?;
         if cursor.is_some() && !talk.session.state().tools.next_page() {
-            return Err(useless("its list of tools has too many pages").into());
+            return Err(Rejection::useless_reply("its list of tools has too many pages").into());
         }
         let taken_in = trail.taken_in(self.clock.elapsed());
         self.recorder.record(taken_in).await?;
@@ -219,7 +219,10 @@ impl Gate {
             Lifecycle::New | Lifecycle::Initializing(_) => false,
         };
         if !agreed {
-            return Err(useless("it does not agree to what the session agreed on").into());
+            return Err(Rejection::useless_reply(
+                "it does not agree to what the session agreed on",
+            )
+            .into());
         }
         let taken_in = trail.taken_in(self.clock.elapsed());
         self.recorder.record(taken_in).await?;
@@ -357,8 +360,4 @@ impl Identified<'_> {
             Role::Request { .. } | Role::Notification { .. } | Role::Reply(_) => Ok(self),
         }
     }
-}
-
-pub(super) fn useless(problem: &str) -> Rejection {
-    UpstreamFault::BadReply(problem.to_owned()).into()
 }

@@ -12,8 +12,10 @@ mod ask;
 mod bound;
 mod brought;
 mod forms;
+mod in_result;
 mod kept;
 mod kept_reply;
+mod lapse;
 mod lift;
 mod roots;
 mod vain;
@@ -21,9 +23,7 @@ mod why;
 mod within;
 
 pub(super) use along::Along;
-pub(super) use bound::KEY;
 pub(super) use brought::Brought;
+pub(super) use kept_reply::{KEY, KeptReply};
 pub(super) use lift::{ConsentFilter, at_the_gate};
 pub(super) use roots::note_roots;
-
-pub(super) use kept_reply::KeptReply;

@@ -19,3 +19,14 @@ pub(super) fn digest_of<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> Digest
 pub(super) fn digest(bytes: &[u8]) -> Digest {
     Sha256::digest(bytes).into()
 }
+
+/// The digest of a definition, as `tools.lock` says it.
+pub(super) fn locked_digest(definition: &str) -> String {
+    let mut hex = String::with_capacity(64);
+    for byte in Sha256::digest(definition) {
+        // Writing to a string does not fail.
+        use std::fmt::Write as _;
+        let _ = write!(hex, "{byte:02x}");
+    }
+    hex
+}

@@ -1,9 +1,7 @@
 //! Tools, prompts and instructions that are not the approved ones: each change is told once.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
-use sha2::{Digest, Sha256};
 use tracing::warn;
 
 use crate::audit::{self, AuditFault, Record};
@@ -12,6 +10,7 @@ use crate::session::PageItem;
 use crate::wire::{KnownMethod, Side, Stream, Value};
 
 use super::Gate;
+use super::digest::locked_digest;
 use super::faults::AgentGone;
 use super::forward::{Agent, Upstream};
 use super::own::{Occasion, OwnMessage};
@@ -228,7 +227,7 @@ impl<'m> Drift<'m> {
         let now = self.digest();
         match approved {
             Some(approved) => {
-                let approved = digest(approved);
+                let approved = locked_digest(approved);
                 format!("{what}; SHA-256 {now}, approved {approved}")
             }
             None => format!("{what} from what was seen first; SHA-256 {now}"),
@@ -241,16 +240,6 @@ impl<'m> Drift<'m> {
             .definition
             .as_str()
             .filter(|_| self.of == Of::Instructions);
-        digest(&text.unwrap_or_else(|| self.definition.canonical().into()))
+        locked_digest(&text.unwrap_or_else(|| self.definition.canonical().into()))
     }
-}
-
-/// As `tools.lock` says it.
-pub(super) fn digest(definition: &str) -> String {
-    let mut hex = String::with_capacity(64);
-    for byte in Sha256::digest(definition) {
-        // Writing to a string does not fail.
-        let _ = write!(hex, "{byte:02x}");
-    }
-    hex
 }

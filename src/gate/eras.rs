@@ -11,26 +11,20 @@ use std::time::Duration;
 use crate::audit::Finding;
 use crate::clock::Clock;
 use crate::mcp::revisions::FIRST_STATELESS;
-use crate::session::{
-    Lifecycle, Opening, Origin, OutOfOrder, Place, Probe, Session, Taken, Trial, Waits,
-};
+use crate::session::{Lifecycle, Origin, OutOfOrder, Place, Probe, Session, Taken, Waits};
 use crate::wire::{KnownMethod, Message, Outcome, Shape, Side, Value};
 
 use super::classified::Role;
 use super::context::RequestContext;
 use super::faults::UpstreamFault;
 use super::filter::{Filter, Flow, Hook, Step};
-use super::forward::{Agent, Upstream};
 use super::lack::{How, Lack, needs_session};
-use super::own::OwnMessage;
 use super::permit::Allowed;
 use super::query::Understood;
 use super::record::Trail;
 use super::rejection::{HEADER_MISMATCH, MISSING_CAPABILITY, Rejection, UNSUPPORTED_VERSION};
 use super::settings::Eras;
 use super::stop::Stop;
-use super::talk::Talk;
-use super::{Gate, remember};
 
 /// How long a server is believed that it needs no sessions.
 const BELIEVED: Duration = Duration::from_mins(10);
@@ -133,7 +127,7 @@ impl Known {
         belief.map(|belief| belief.says.clone())
     }
 
-    fn note(&self, place: Place, (says, named): (Says, Vec<String>)) {
+    pub(super) fn note(&self, place: Place, (says, named): (Says, Vec<String>)) {
         let now = self.clock.elapsed();
         let lasts = match says {
             Says::Takes => BELIEVED,
@@ -324,68 +318,6 @@ impl Known {
     }
 }
 
-impl Gate {
-    /// Asks the server what it speaks, in the revision of the request that waits for the answer.
-    pub(super) async fn discover<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>, version: &str) {
-        let message = |minted| OwnMessage::discover(minted, version);
-        self.ask_when_up(talk, Origin::Discovery, message).await;
-    }
-
-    /// Takes in what the server says to the gate.
-    pub(super) async fn absorb_discovery<U: Upstream, A: Agent>(
-        &self,
-        talk: &Talk<U, A>,
-        message: &Message,
-        trail: &Trail,
-    ) -> Result<(), Stop> {
-        let taken_in = trail.taken_in(self.clock.elapsed());
-        self.recorder.record(taken_in).await?;
-        // It is what a server says that is not spoken to any more.
-        if trail.run != talk.session.run() {
-            return Ok(());
-        }
-        let says = said(message);
-        if says == Says::Takes {
-            talk.session.state().server_version =
-                message.result().and_then(remember::server_version);
-            talk.upstream.handshake_completed();
-        }
-        self.settle_era(talk, says, named(message));
-        Ok(())
-    }
-
-    /// A question of the gate's own was not answered with a message.
-    pub(super) fn undiscovered<U, A>(
-        &self,
-        talk: &Talk<U, A>,
-        taken: &Taken,
-        fault: &UpstreamFault,
-    ) -> Found {
-        let Some(lack) = lack_of(fault) else {
-            return Found::Nothing;
-        };
-        match taken.exchange.origin {
-            Origin::Discovery => self.settle_era(talk, Says::Lacks(lack), Vec::new()),
-            Origin::Trial(Opening::Discover) => {
-                talk.session.state().trial = Trial::Otherwise(lack.to_string().into());
-            }
-            Origin::Trial(Opening::Initialize)
-            | Origin::Catalogue
-            | Origin::Handshake
-            | Origin::Consent(_)
-            | Origin::Peer(_) => return Found::Nothing,
-        }
-        Found::Something
-    }
-
-    fn settle_era<U, A>(&self, talk: &Talk<U, A>, says: Says, named: Vec<String>) {
-        let place = talk.session.place();
-        self.eras.note(place, (says, named));
-        talk.session.state().probe = Probe::Idle;
-        talk.session.parked_may_go_on();
-    }
-}
-
 /// Which instance of the server replies.
 fn place_of(session: &Session, taken: &Taken) -> Place {
     match taken.waits {
@@ -463,7 +395,7 @@ fn is_date(text: &str) -> bool {
 
 /// MCP 2026-07-28, basic/versioning: whatever status of this kind comes without an error of the era,
 /// it is no server of it. Those left out say nothing of the server's era.
-fn lack_of(fault: &UpstreamFault) -> Option<Arc<Lack>> {
+pub(super) fn lack_of(fault: &UpstreamFault) -> Option<Arc<Lack>> {
     const OF_OTHER_THINGS: [u16; 5] = [401, 403, 407, 408, 429];
     let UpstreamFault::Status(status) = fault else {
         return None;

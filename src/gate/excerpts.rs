@@ -5,54 +5,18 @@
 //! resources and prompts something is shown of each text.
 
 mod evenly;
+mod shorter;
 mod structure;
 
 use crate::audit;
 use crate::guard::Preset;
-use crate::wire::{Fragment, Message, Value};
+use crate::wire::{Message, Value};
 
 use super::shortening::{NOTICE, Of, Shortening};
 
-pub(super) use structure::Output;
+use shorter::{Block, Tool};
+pub(super) use shorter::{Note, Shorter};
 use structure::structure;
-
-/// What is said instead of a result that is too large.
-#[derive(Debug, Default)]
-pub(super) struct Shorter<'m> {
-    /// Texts.
-    pub(super) said: Vec<(Value<'m>, String)>,
-    /// Structured content.
-    pub(super) replaced: Vec<(Value<'m>, Fragment)>,
-    /// Blocks of which nothing is shown.
-    pub(super) removed: Vec<Value<'m>>,
-    pub(super) notes: Vec<Note>,
-}
-
-/// What is told of one change.
-#[derive(Debug)]
-pub(super) struct Note {
-    /// Where it is (RFC 6901).
-    pub(super) pointer: String,
-    /// How much there was.
-    pub(super) bytes: usize,
-    pub(super) op: audit::EditOp,
-}
-
-/// A block of content with a text.
-struct Block<'m> {
-    whole: Value<'m>,
-    text: Value<'m>,
-    place: String,
-    says: String,
-}
-
-/// How the answers of one tool are shortened.
-#[derive(Debug, Clone, Copy)]
-struct Tool<'s> {
-    shortening: Shortening<'s>,
-    preset: Preset,
-    output: Output<'s>,
-}
 
 /// Shortens what a message brings, as it is by now.
 pub(super) fn shorter<'m>(

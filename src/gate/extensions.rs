@@ -15,7 +15,7 @@ use super::classified::{Role, asks};
 use super::look::Look;
 use super::query::{About, Asks, Doing, Question, Respelled, Understood};
 use super::rejection::Rejection;
-use super::resources::{self, Kind, Named};
+use super::uris::{self, Kind, Named};
 
 /// The member of `params` and of results that is the protocol's own.
 const META: &str = "_meta";
@@ -84,7 +84,7 @@ pub(super) fn ask<'m>(
             Asks::Agent => Doing::ReadResource,
             Asks::Server => Doing::Subscribe,
         };
-        questions.extend(resources::questions(&uri, Kind::Uri, Asks::Agent, doing));
+        questions.extend(uris::questions(&uri, Kind::Uri, Asks::Agent, doing));
     });
     if let Some(refusal) = refusal {
         return Err(refusal);
@@ -165,8 +165,8 @@ impl Bound {
     fn take(&mut self, path: &Path<'_>) -> Result<(), Rejection> {
         self.uris = self.uris.saturating_add(1);
         self.pointer_bytes = self.pointer_bytes.saturating_add(path.bytes());
-        if self.uris > resources::MOST_URIS {
-            Err(Rejection::too_many_uris(resources::MOST_URIS))
+        if self.uris > uris::MOST_URIS {
+            Err(Rejection::too_many_uris(uris::MOST_URIS))
         } else if self.pointer_bytes > MAX_POINTER_BYTES {
             Err(arguments::too_wide())
         } else {

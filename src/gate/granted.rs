@@ -15,9 +15,9 @@ use super::edits::Removal;
 use super::faults::UpstreamFault;
 use super::query::Understood;
 use super::rejection::Rejection;
-use super::resources::Kind;
 use super::sent::Sent;
 use super::subscribed::asked_for;
+use super::uris::Kind;
 
 /// The most that is taken out of one acknowledgement: its record holds no more notes.
 const MOST: usize = 64;

@@ -14,7 +14,7 @@ use super::classified::{Identified, Role};
 use super::look::Look;
 use super::query::{About, Asks, Doing, Question};
 use super::rejection::Rejection;
-use super::{resources, rounds, tasks};
+use super::{rounds, tasks, uris};
 
 /// Turns a reply into questions: whether it may be received, and whether what it asks for in return
 /// may be asked.
@@ -51,7 +51,7 @@ pub(super) fn understand_reply<'m>(
                 received.level = brings.level;
                 received.labels = brings.labels.iter().cloned().collect();
             }
-            again = resources::received_otherwise(question, taken.exchange.method);
+            again = uris::received_otherwise(question, taken.exchange.method);
         }
         questions.extend(question.into_iter().chain(again));
     }

@@ -10,7 +10,7 @@ mod travelling;
 use tracing::{info, warn};
 
 use crate::audit;
-use crate::session::{Kept, Place, Readiness, Run, Session, StoreFault};
+use crate::session::{Kept, Place, Readiness, Session, StoreFault};
 use crate::wire::{KnownMethod, Message, Shape, Side, Stream};
 
 use super::Gate;
@@ -24,6 +24,7 @@ use super::own::{Occasion, OwnMessage};
 use super::passage::Carried;
 use super::permit::Permit;
 use super::record::Trail;
+use super::runs::{found, gone, has_left_since};
 use super::stop::Stop;
 use super::talk::Talk;
 
@@ -276,37 +277,6 @@ impl Gate {
         let changed = OwnMessage::list_changed(changed);
         self.tell(talk, Side::Agent, Stream::MAIN, changed).await
     }
-}
-
-/// The session has been found at a level.
-pub(super) fn found(session: &Session, level: i64) {
-    let mut state = session.state();
-    state.found_at = state.found_at.max(level);
-}
-
-/// What has become of the server that a session spoke to then; nothing if it still does.
-pub(super) fn gone(session: &Session, then: Run) -> Option<UpstreamFault> {
-    let now = session.run();
-    if then.has_left != now.has_left {
-        Some(UpstreamFault::Left)
-    } else if then.ended != now.ended {
-        Some(UpstreamFault::Died)
-    } else {
-        None
-    }
-}
-
-/// The same of a server that asks; then nobody is answered.
-pub(super) fn asker_gone(session: &Session, trail: &mut Trail) -> Option<UpstreamFault> {
-    let (side, _) = trail.asked_by()?;
-    let fault = gone(session, trail.run).filter(|_| side == Side::Upstream)?;
-    trail.answer_to = AnswerTo::None;
-    Some(fault)
-}
-
-/// Whether the session has left the open server since it spoke to this one.
-pub(super) fn has_left_since<U, A>(talk: &Talk<U, A>, then: Run) -> bool {
-    then.has_left != talk.session.run().has_left
 }
 
 /// Whether the server that something came of is the one that is spoken to.

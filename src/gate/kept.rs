@@ -9,26 +9,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::guard::piece;
-use crate::mcp::revisions::FIRST_STATELESS;
 use crate::policy::{PolicySnapshot, Received, RequiredDetectors, SessionSensitivity};
 use crate::session::{Keep, Ledger, Target};
 use crate::wire::{KnownMethod, Side};
 
 use super::classified::{Identified, Role};
 use super::context::RequestContext;
-use super::faults::AgentGone;
 use super::filter::{Filter, Flow, Hook};
-use super::forward::{Agent, Upstream};
 use super::local::{LocalAnswer, Piece};
 use super::look::Look;
-use super::own::{AnswerId, OwnMessage, Stateless};
 use super::query::{About, Asks, Doing, Question, Understood};
 use super::rejection::{INVALID_PARAMS, Rejection};
 use super::settings::Excerpts;
 use super::stage::Stage;
 use super::stop::Stop;
-use super::talk::Talk;
-use super::{Gate, resources};
+use super::uris;
 
 /// The scheme of what the gate keeps. No URI of it ever goes to the server.
 const SCHEME: &str = "mcp-protector";
@@ -97,14 +92,32 @@ impl Whole {
     }
 
     /// What policies are asked before any of it is told, as they were of the result.
-    fn questions(&self, look: Look<'_>, looks_for: RequiredDetectors) -> Vec<Question<'static>> {
+    pub(super) fn questions(
+        &self,
+        look: Look<'_>,
+        looks_for: RequiredDetectors,
+    ) -> Vec<Question<'static>> {
         let question = Question {
             asks: Asks::Agent,
             about: About::of(&self.origin.of),
             doing: Doing::ReceiveResult(self.facts(look, looks_for)),
         };
-        let again = resources::received_otherwise(&question, KnownMethod::ResourcesRead);
+        let again = uris::received_otherwise(&question, KnownMethod::ResourcesRead);
         [question].into_iter().chain(again).collect()
+    }
+
+    /// What an agent has read that reads a piece of it: as it was when the result came, and as the host says
+    /// today.
+    pub(super) fn brings(&self, snapshot: &PolicySnapshot) -> SessionSensitivity {
+        let received = &self.origin.received;
+        let brings = SessionSensitivity {
+            level: received.level,
+            labels: received.labels.iter().cloned().collect(),
+            untrusted: false,
+        };
+        brings
+            .join(&self.origin.brings)
+            .join(&self.labels(snapshot))
     }
 
     /// What answers of the tool bring, as the host says today.
@@ -117,7 +130,7 @@ impl Whole {
     }
 
     /// What stands at a place, and where it goes on.
-    fn piece(&self, asked: &Piece, most: usize) -> String {
+    pub(super) fn piece(&self, asked: &Piece, most: usize) -> String {
         let (name, all) = (&asked.name, self.text.len());
         let Range { start, end } = piece(&self.text, asked.from, most);
         let text = self.text.get(start..end).unwrap_or_default();
@@ -131,6 +144,10 @@ impl Whole {
 }
 
 impl Kept {
+    pub(super) fn get(&self, agent: &str, name: &String, now: Duration) -> Option<Arc<Whole>> {
+        self.0.get(agent, name, now)
+    }
+
     pub(super) fn holding(excerpts: Option<&Excerpts>) -> Self {
         let Some(excerpts) = excerpts else {
             return Self::default();
@@ -218,71 +235,7 @@ fn names_ours(understood: &Understood<'_>) -> bool {
 }
 
 /// Which of them it is, and why it is gone, is not told.
-fn not_kept() -> Rejection {
+pub(super) fn not_kept() -> Rejection {
     let text = "no such result is kept for this agent, or not any more";
     Rejection::new(Stage::Understand, "result_expired", INVALID_PARAMS, text)
-}
-
-impl Gate {
-    /// Answers an agent that reads on.
-    pub(super) async fn read_on<U: Upstream, A: Agent>(
-        &self,
-        talk: &Talk<U, A>,
-        cx: &mut RequestContext<'_>,
-        asked: &Piece,
-    ) -> Result<(), Stop> {
-        let identified = &cx.understood.identified;
-        let (message, stream) = (identified.message, identified.stream);
-        KnownMethod::ResourcesRead
-            .check_params(message.params())
-            .map_err(Rejection::from)?;
-        let stateless = if *identified.scene.spoken.version >= *FIRST_STATELESS {
-            Stateless::Yes
-        } else {
-            Stateless::No
-        };
-        let (snapshot, now) = (cx.snapshot, cx.now.at);
-        let whole = self
-            .kept
-            .0
-            .get(&identified.scene.agent.id, &asked.name, now);
-        let target = Target::Resource(asked.uri.clone());
-        let Some(whole) = whole else {
-            cx.trail
-                .asks(&target, message, self.content_recorder(snapshot));
-            return Err(not_kept().into());
-        };
-        let look = Look::under(snapshot, cx.terms);
-        cx.understood.questions = whole.questions(look, snapshot.looks_for());
-        cx.understood.target = target;
-        cx.trail
-            .understood(&cx.understood, cx.session, snapshot, &self.settings);
-        // Whoever reads on may do so in another session than that of the call.
-        let received = &whole.origin.received;
-        let brings = SessionSensitivity {
-            level: received.level,
-            labels: received.labels.iter().cloned().collect(),
-            untrusted: false,
-        };
-        cx.brings = brings
-            .join(&whole.origin.brings)
-            .join(&whole.labels(snapshot));
-        Box::pin(self.local_chain.authorize(cx)).await?;
-        self.pace.pay(cx).await?;
-        let trail = &mut *cx.trail;
-        let record = trail.kept(now);
-        self.recorder.record(record).await?;
-        // Where nothing is shortened any more, neither is this.
-        let excerpts = self.terms(snapshot).guards.excerpts.as_ref();
-        let most = excerpts.map_or(usize::MAX, |it| it.over);
-        let text = whole.piece(asked, most);
-        let id = message
-            .id()
-            .map_or(AnswerId::Unreadable, |id| AnswerId::Json(id.json()));
-        let answer = OwnMessage::contents(id, &asked.uri, &text, stateless);
-        // The agent may be slow to take it.
-        trail.room = None;
-        let told = self.tell(talk, Side::Agent, stream, answer).await;
-        told.map_err(|AgentGone| Stop::AgentGone)
-    }
 }

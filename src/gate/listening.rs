@@ -17,8 +17,8 @@ use super::filter::{Filter, Flow, Hook, Leaving};
 use super::query::{About, Asks, Circumstances, Doing, Question, Understood};
 use super::record::Trail;
 use super::rejection::Rejection;
-use super::resources::{self, Kind};
-use super::{granted, versions};
+use super::uris::{self, Kind};
+use super::{granted, resources, versions};
 
 /// The most resources that are taken out of one request; with more, all of it is refused. Each has a
 /// note in the record, which holds no more.
@@ -92,7 +92,7 @@ fn narrow<'m>(
     let mut findings = Vec::new();
     for (pointer, named) in resources::named_in(KnownMethod::SubscriptionsListen, params) {
         let uri = named.value.as_str().unwrap_or_default();
-        let asked = resources::questions(&uri, Kind::Uri, Asks::Agent, || Doing::Subscribe);
+        let asked = uris::questions(&uri, Kind::Uri, Asks::Agent, || Doing::Subscribe);
         let mut judged = asked
             .iter()
             .map(|question| snapshot.judge(&question.facts(scene, now)));

@@ -18,7 +18,6 @@ use super::drift::{self, Drift};
 use super::edits::Removal;
 use super::faults::UpstreamFault;
 use super::filter::{Filter, Flow, Hook};
-use super::instructions;
 use super::names::Readers;
 use super::page::{ListKind, Reading, Shape};
 use super::permit::visible_in;
@@ -26,11 +25,12 @@ use super::pin::{self, Pins};
 use super::query::{Circumstances, resource_facts};
 use super::recorder::Recorder;
 use super::rejection::Rejection;
-use super::resources::{self, Kind};
 use super::schemas::KnownSchemas;
 use super::seen::Seen;
 use super::settings::Level;
 use super::stop::Stop;
+use super::uris::{self, Kind};
+use super::{instructions, resources};
 
 /// An item that can be judged.
 enum Item {
@@ -399,7 +399,7 @@ impl Item {
     /// A resource as it could be named otherwise.
     fn otherwise(shape: &Shape, item: &PageItem) -> impl Iterator<Item = Self> {
         let kind = shape.kind.names_resources();
-        let others = kind.map(|kind| resources::facts_otherwise(&item.name, kind));
+        let others = kind.map(|kind| uris::facts_otherwise(&item.name, kind));
         others.into_iter().flatten().map(Self::Resource)
     }
 

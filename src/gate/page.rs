@@ -10,12 +10,13 @@ use crate::policy::{ActionName, PolicySnapshot};
 use crate::session::{Lifecycle, Offered, OverHttp, Page, PageDigest, PageItem, Pages, Session};
 use crate::wire::{AnnotationError, KnownMethod, Mirror, Value};
 
+use super::digest::locked_digest;
 use super::faults::UpstreamFault;
 use super::look::Looked;
 use super::rejection::Rejection;
 use super::schemas::KnownSchemas;
 use super::settings::Terms;
-use super::{Cleaning, drift, pin, text};
+use super::{Cleaning, pin, text};
 
 /// A list of one kind: the member that holds it, and the member by which an item is named.
 pub(super) struct Shape {
@@ -250,7 +251,7 @@ fn offered(
     let schemas = schemas.and_then(|known| known.of(print, item));
     Offered {
         print,
-        digest: format!("sha256:{}", drift::digest(&item.canonical())).into(),
+        digest: format!("sha256:{}", locked_digest(&item.canonical())).into(),
         flags,
         schemas,
         mirrors,

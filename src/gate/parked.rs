@@ -11,7 +11,6 @@ use crate::wire::{Message, Method, Side};
 
 use super::Gate;
 use super::arrival::{AnswerTo, Arrival, Source};
-use super::asking::blocked_during_sampling;
 use super::consent::Brought;
 use super::eras::Awaited;
 use super::faults::{AgentGone, UpstreamFault};
@@ -186,7 +185,9 @@ impl Gate {
             Rejection::cancelled()
         } else {
             match over {
-                Over::Time if parked.awaits == Awaits::Model => blocked_during_sampling(),
+                Over::Time if parked.awaits == Awaits::Model => {
+                    Rejection::blocked_during_sampling()
+                }
                 Over::Time => {
                     warn!(
                         reference = &*trail.reference,

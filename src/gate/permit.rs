@@ -1,6 +1,7 @@
 //! The right of a message to leave. Only this module makes one.
 
 mod decide;
+mod visible;
 
 use crate::audit::Redactor;
 use crate::policy::AllowDecision;
@@ -10,7 +11,8 @@ use super::own::OwnMessage;
 use super::passage::{Carried, Passage};
 use super::query::Respelled;
 
-pub(super) use decide::{decide, listed, revision, sees, visible_in};
+pub(super) use decide::{decide, revision};
+pub(super) use visible::{listed, sees, visible_in};
 
 /// A message that policy lets through, before its obligations were carried out.
 #[derive(Debug)]

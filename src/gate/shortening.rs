@@ -1,18 +1,18 @@
 //! How the texts of one result are shortened, and what becomes of the rest.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::audit::Redactor;
-use crate::guard::{Preset, excerpt};
+use crate::guard::{Preset, Schema, excerpt};
 use crate::policy::{Received, RequiredDetectors, SessionSensitivity};
 use crate::session::Target;
 use crate::wire::KnownMethod;
 
 use super::classified::Role;
 use super::context::RequestContext;
-use super::excerpts::Output;
 use super::filter::{Filter, Flow, Hook};
 use super::kept::{Kept, Origin, Whole};
 use super::look::shows;
@@ -51,6 +51,26 @@ impl Keeping<'_> {
     /// Whether a text was to be kept that shows a secret.
     pub(super) fn shows_a_secret(&self) -> bool {
         self.shows_a_secret.load(Ordering::Relaxed)
+    }
+}
+
+/// What is known of the structured content that a tool may answer with.
+#[derive(Clone, Copy)]
+pub(super) enum Output<'s> {
+    /// Its definition says nothing of it.
+    Any,
+    Schema(&'s Schema),
+    /// Its definition is not kept, or cannot be used.
+    Unknown,
+}
+
+impl fmt::Debug for Output<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Any => "Any",
+            Self::Schema(_) => "Schema",
+            Self::Unknown => "Unknown",
+        })
     }
 }
 

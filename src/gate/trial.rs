@@ -14,7 +14,6 @@ use crate::session::{Handshake, Lifecycle, Opening, Origin, Trial};
 use crate::wire::{Id, KnownMethod, Message, Side, Stream};
 
 use super::Gate;
-use super::catalogue::useless;
 use super::eras::{self, Says};
 use super::faults::AgentGone;
 use super::forward::{Agent, Upstream};
@@ -22,6 +21,7 @@ use super::identify::said;
 use super::inspect::revision_of_session;
 use super::own::{AnswerId, Occasion, OwnMessage};
 use super::record::Trail;
+use super::rejection::Rejection;
 use super::stop::Stop;
 use super::talk::Talk;
 
@@ -151,7 +151,7 @@ fn agreed(message: &Message, opening: Opening) -> Result<Agreed, Stop> {
         Opening::Discover => match eras::said(message) {
             Says::Lacks(lack) => Ok(Agreed::Not(lack.to_string().into())),
             Says::Takes if is_result => Ok(Agreed::To(None)),
-            Says::Takes => Err(useless("it is an error").into()),
+            Says::Takes => Err(Rejection::useless_reply("it is an error").into()),
         },
         Opening::Initialize if is_result => {
             let version = revision_of_session(message)?;

@@ -2,19 +2,17 @@
 //! ask one question; a subscription asks one per URI, and all of them must be allowed.
 
 use crate::mcp::revisions::FIRST_STATELESS;
-use crate::policy::{Arguments, Prompt, Targets, Tool};
-use crate::session::{Extension, Target};
+use crate::session::Extension;
 use crate::wire::{KnownMethod, Side, Value};
 
-use super::arguments::{leaves, targets};
-use super::asking::declared::{self, elicit};
+use super::asking::declared;
 use super::classified::{Identified, Role};
 use super::look::Look;
-use super::query::{About, Asks, Doing, Question, Understood};
+use super::query::{Asks, Understood};
+use super::questions::ask;
 use super::rejection::Rejection;
-use super::resources::{self, Kind};
 use super::tasks::{self, Recalled};
-use super::{extensions, inspect};
+use super::{inspect, resources};
 
 /// Turns a message into questions.
 ///
@@ -77,146 +75,6 @@ pub(super) fn understand<'m>(
         tasks::questions(method, asks, params, recalled, look)?
     };
     Ok(())
-}
-
-/// The questions that a method asks.
-pub(super) fn ask<'m>(
-    method: KnownMethod,
-    asks: Asks,
-    params: Option<Value<'m>>,
-    look: Look<'_>,
-) -> Result<(Target, Vec<Question<'m>>), Rejection> {
-    let text = |key: &str| {
-        params
-            .and_then(|params| params.get(key))
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-    };
-    let one = |about, doing| vec![Question { asks, about, doing }];
-    let peer = || match asks {
-        Asks::Agent => About::Server,
-        Asks::Server => About::Client,
-    };
-    let on_peer = |doing| (Target::Server, one(peer(), doing));
-    Ok(match method {
-        KnownMethod::Initialize | KnownMethod::Discover => on_peer(Doing::Initialize),
-        KnownMethod::Ping => on_peer(Doing::Ping),
-        KnownMethod::SetLevel => on_peer(Doing::SetLevel),
-        KnownMethod::Cancelled | KnownMethod::TasksCancel => on_peer(Doing::Cancel),
-        KnownMethod::ToolsList
-        | KnownMethod::PromptsList
-        | KnownMethod::ResourcesList
-        | KnownMethod::ResourceTemplatesList
-        | KnownMethod::TasksList
-        // What is about a task is asked as what the task began with.
-        | KnownMethod::TasksGet
-        | KnownMethod::TasksResult
-        | KnownMethod::TasksUpdate => on_peer(Doing::List(method)),
-        KnownMethod::ToolsCall => {
-            let arguments_value = params.and_then(|params| params.get("arguments"));
-            let arguments = leaves(arguments_value)?;
-            let targets = targets(arguments_value, &arguments, look);
-            let name = text("name").into_owned();
-            let tool = Tool::named(name.clone());
-            (
-                Target::Tool(name),
-                one(About::Tool(tool), Doing::CallTool(arguments, targets)),
-            )
-        }
-        KnownMethod::PromptsGet => {
-            let arguments = leaves(params.and_then(|params| params.get("arguments")))?;
-            let name = text("name").into_owned();
-            let about = About::Prompt(Prompt::named(name.clone()));
-            (
-                Target::Prompt(name),
-                one(about, Doing::GetPrompt(arguments)),
-            )
-        }
-        KnownMethod::ResourcesRead => {
-            resources::one(&text("uri"), Kind::Uri, asks, || Doing::ReadResource)
-        }
-        KnownMethod::ResourcesSubscribe | KnownMethod::ResourcesUnsubscribe => {
-            resources::one(&text("uri"), Kind::Uri, asks, || Doing::Subscribe)
-        }
-        KnownMethod::Complete => complete(asks, params),
-        KnownMethod::Extension(listed) => extensions::ask(listed, asks, params, look)?,
-        KnownMethod::SubscriptionsListen => listen(asks, params)?,
-        KnownMethod::RootsList => on_peer(Doing::ListRoots),
-        KnownMethod::CreateMessage => on_peer(inspect::sample(params)),
-        KnownMethod::Elicit => on_peer(elicit(params)),
-        KnownMethod::ResourceUpdated => {
-            let (target, mut questions) =
-                resources::one(&text("uri"), Kind::Uri, Asks::Agent, || Doing::Subscribe);
-            questions.push(Question {
-                asks,
-                about: peer(),
-                doing: Doing::Notify(method),
-            });
-            (target, questions)
-        }
-        KnownMethod::Initialized
-        | KnownMethod::Progress
-        | KnownMethod::RootsListChanged
-        | KnownMethod::LogMessage
-        | KnownMethod::ToolsListChanged
-        | KnownMethod::ResourcesListChanged
-        | KnownMethod::PromptsListChanged
-        | KnownMethod::ElicitationComplete
-        | KnownMethod::SubscriptionsAcknowledged
-        | KnownMethod::TaskStatus
-        | KnownMethod::TaskNews => on_peer(Doing::Notify(method)),
-    })
-}
-
-/// Arguments as policies read them, and what they reach for without labels; credentials are not looked for.
-///
-/// `None` where the gate would refuse them.
-pub fn call_facts(arguments: Value<'_>) -> Option<(Arguments<'_>, Targets)> {
-    let leaves = leaves(Some(arguments)).ok()?;
-    let targets = targets(Some(arguments), &leaves, Look::AWAY);
-    Some((leaves, targets))
-}
-
-/// Completion is asked of the prompt or the resource template that it completes.
-fn complete(asks: Asks, params: Option<Value<'_>>) -> (Target, Vec<Question<'_>>) {
-    let at = |path: &[&str]| {
-        params
-            .and_then(|params| params.at(path))
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-    };
-    let argument = at(&["argument", "name"]);
-    if at(&["ref", "type"]) == "ref/prompt" {
-        let name = at(&["ref", "name"]).into_owned();
-        let about = About::Prompt(Prompt::named(name.clone()));
-        let doing = Doing::Complete(argument);
-        (Target::Prompt(name), vec![Question { asks, about, doing }])
-    } else {
-        resources::one(&at(&["ref", "uri"]), Kind::Template, asks, || {
-            Doing::Complete(argument.clone())
-        })
-    }
-}
-
-/// A subscription stream is asked of the server, and of each resource that it names.
-fn listen(asks: Asks, params: Option<Value<'_>>) -> Result<(Target, Vec<Question<'_>>), Rejection> {
-    let mut questions = vec![Question {
-        asks,
-        about: About::Server,
-        doing: Doing::Listen,
-    }];
-    let uris = params.and_then(|params| params.at(&["notifications", "resourceSubscriptions"]));
-    let beyond = uris.and_then(|uris| uris.items().nth(resources::MOST_URIS));
-    if beyond.is_some() {
-        return Err(Rejection::too_many_uris(resources::MOST_URIS));
-    }
-    for uri in uris.into_iter().flat_map(Value::items) {
-        let uri = uri.as_str().unwrap_or_default();
-        questions.extend(resources::questions(&uri, Kind::Uri, asks, || {
-            Doing::Subscribe
-        }));
-    }
-    Ok((Target::Server, questions))
 }
 
 /// A server may ask only for what the agent has said it answers, and tell only of that; an agent

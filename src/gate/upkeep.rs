@@ -12,18 +12,18 @@ use crate::audit::{self, AuditFault, Kind, Record};
 use crate::session::{Exchange, Origin, OverHttp, Parked, Place, Readiness, Taken, Waits};
 use crate::wire::{ArrivalForm, DiscardReason, Id, KnownMethod, Limits, Side, Stream};
 
-use super::Gate;
 use super::arrival::{Arrival, Waited};
 use super::asking::lending;
 use super::eras::Found;
 use super::faults::{AgentGone, UpstreamFault};
 use super::forward::{Abandoned, Agent, Upstream};
-use super::isolate::{self, leave_for_good};
+use super::isolate::leave_for_good;
 use super::own::{Occasion, OwnMessage};
 use super::parked::Over;
 use super::record::Trail;
 use super::rejection::Rejection;
 use super::talk::Talk;
+use super::{Gate, runs};
 
 impl Gate {
     /// Time since the clock was made; deadlines are counted in it.
@@ -75,7 +75,7 @@ impl Gate {
         }
         for (asker, taken) in due {
             // What another server asked before is to be recorded, and nobody waits for it.
-            if asker == Side::Upstream && isolate::gone(&talk.session, run).is_some() {
+            if asker == Side::Upstream && runs::gone(&talk.session, run).is_some() {
                 self.close(talk, &taken, &UpstreamFault::Left.into()).await;
                 continue;
             }

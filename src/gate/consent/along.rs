@@ -6,15 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
-use tracing::error;
 
 use crate::audit::{self, Event};
 use crate::consent::{Outcome, TicketId};
-use crate::session::Session;
-
-use crate::gate::Gate;
-use crate::gate::faults::UpstreamFault;
-use crate::gate::rejection::Rejection;
 
 use super::why::Unconsented;
 
@@ -29,7 +23,7 @@ pub(in crate::gate) struct Along {
 }
 
 impl Along {
-    fn records(&self) -> MutexGuard<'_, BTreeMap<TicketId, Box<audit::Record>>> {
+    pub(super) fn records(&self) -> MutexGuard<'_, BTreeMap<TicketId, Box<audit::Record>>> {
         // A map is whole between its calls.
         self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -45,14 +39,14 @@ impl Along {
     }
 
     /// Waits until one of them may be over.
-    async fn may_lapse(&self) {
+    pub(super) async fn may_lapse(&self) {
         while self.records().is_empty() {
             self.some.notified().await;
         }
         tokio::time::sleep(LOOK).await;
     }
 
-    fn of_session(&self, session: &str) -> Vec<TicketId> {
+    pub(super) fn of_session(&self, session: &str) -> Vec<TicketId> {
         let records = self.records();
         let is_its = |record: &audit::Record| {
             let id = record.session_id.as_ref();
@@ -60,63 +54,6 @@ impl Along {
         };
         let its = records.iter().filter(|(_, record)| is_its(record));
         its.map(|(ticket, _)| ticket.clone()).collect()
-    }
-}
-
-impl Gate {
-    /// Records the ends of questions with which nobody comes back in time, until the gate has stopped:
-    /// then nobody can, and all of them have an end.
-    pub async fn end_questions_until(&self, stopped: impl Future<Output = ()>) {
-        tokio::pin!(stopped);
-        let Some(desk) = &self.desk else {
-            return stopped.await;
-        };
-        loop {
-            // What is being recorded is not given up.
-            tokio::select! {
-                () = &mut stopped => break,
-                () = self.along.may_lapse() => {}
-            }
-            self.end_along(desk.take_lapsed()).await;
-        }
-        desk.stop();
-        self.end_along(desk.take_along()).await;
-    }
-
-    pub(in crate::gate) async fn end_along(&self, ended: Vec<(TicketId, Outcome)>) {
-        for (ticket, outcome) in ended {
-            let record = self.along.records().remove(&ticket);
-            if let Some(record) = record {
-                self.end_question(settled(*record, &outcome)).await;
-            }
-        }
-    }
-
-    /// Ends those of a session that is over, whose agent cannot come back.
-    pub(in crate::gate) async fn end_questions_of(&self, session: &Session) {
-        let Some(desk) = &self.desk else {
-            return;
-        };
-        let why = Rejection::from(UpstreamFault::SessionOver);
-        for ticket in self.along.of_session(session.id.as_str()) {
-            let record = self.along.records().remove(&ticket);
-            let Some(mut record) = record else {
-                continue;
-            };
-            if let Some(outcome) = desk.withdraw(&ticket) {
-                self.end_question(settled(*record, &outcome)).await;
-            } else {
-                record.event = Some(Event::Cancelled);
-                record.reason = audit::Reason::code(why.reason()).with_text(why.to_string());
-                self.end_question(*record).await;
-            }
-        }
-    }
-
-    async fn end_question(&self, record: audit::Record) {
-        if let Err(fault) = self.recorder.record(record).await {
-            error!("the end of a question could not be recorded: {fault}");
-        }
     }
 }
 

@@ -21,11 +21,11 @@ use crate::gate::record::Trail;
 use crate::gate::rejection::Rejection;
 use crate::gate::stop::Stop;
 use crate::gate::talk::Talk;
-use crate::gate::{Gate, isolate};
+use crate::gate::{Gate, runs};
 
 use super::ask::TELLS_EVERY;
-use super::bound::KEY;
 use super::brought::Brought;
+use super::kept_reply::KEY;
 use super::why::Unconsented;
 
 /// Which requests go on.
@@ -315,7 +315,7 @@ impl Gate {
         }
         // While the answer was told and recorded, nobody ended what no longer waits.
         if from == Side::Upstream
-            && let Some(fault) = isolate::gone(&talk.session, run)
+            && let Some(fault) = runs::gone(&talk.session, run)
         {
             trail.answer_to = AnswerTo::None;
             return self.refuse(talk, &trail, fault.into()).await;

@@ -19,10 +19,10 @@ use crate::gate::record::Trail;
 use crate::gate::rejection::Rejection;
 use crate::gate::stop::{Asking, Form, Reply};
 use crate::gate::talk::Talk;
-use crate::gate::{Gate, isolate};
+use crate::gate::{Gate, runs};
 
+use super::in_result::take_out;
 use super::why::Unconsented;
-use super::within::take_out;
 
 /// How often who waits for a person is told that it still does.
 pub(super) const TELLS_EVERY: Duration = Duration::from_secs(5);
@@ -64,8 +64,8 @@ impl Gate {
         };
         // Nobody need be asked for a server that is gone.
         let gone = match &asking.reply {
-            Some(_) => isolate::gone(&talk.session, trail.run),
-            None => isolate::asker_gone(&talk.session, trail),
+            Some(_) => runs::gone(&talk.session, trail.run),
+            None => runs::asker_gone(&talk.session, trail),
         };
         if let Some(fault) = gone {
             return self.refuse(talk, trail, fault.into()).await;

@@ -12,10 +12,7 @@ use crate::wire::{Document, KnownMethod, Limits, Side, Value};
 use crate::gate::classified::Role;
 use crate::gate::query::{Circumstances, Understood, method_of};
 
-use super::within;
-
-/// Under which key of `inputRequests` the gate asks, and of `inputResponses` it is answered.
-pub(in crate::gate) const KEY: &str = "mcp-protector/consent";
+use super::in_result;
 
 /// Members of `params` that change from one round of an agent's request to the next.
 const OF_THE_ROUND: [&str; 2] = ["inputResponses", "requestState"];
@@ -43,7 +40,7 @@ pub(super) fn asks(understood: &Understood<'_>) -> Option<KnownMethod> {
 
 /// The same of a request, or of what a result asks for.
 pub(super) fn method(understood: &Understood<'_>) -> Option<KnownMethod> {
-    asks(understood).or_else(|| within::method(understood))
+    asks(understood).or_else(|| in_result::method(understood))
 }
 
 /// What consent to a request would be bound to, or to what a result asks for.
@@ -63,7 +60,7 @@ pub(super) fn binding(
     };
     let params = understood.identified.message.params();
     let said = match params {
-        _ if is_reply => Some(within::asked(understood)),
+        _ if is_reply => Some(in_result::asked(understood)),
         params => params.map(|it| it.canonical_with(|key| key != META && !is_of_the_round(key))),
     };
     let round = params.filter(|_| !is_reply && goes_on_at_the_server(understood));
@@ -83,7 +80,7 @@ pub(super) fn binding(
 /// What is asked about by name: what a server asks of the agent has no other than its method's.
 fn name<'u>(understood: &'u Understood<'_>) -> Option<Cow<'u, str>> {
     match (&understood.identified.role, understood.identified.from) {
-        (Role::Reply(_), _) => within::name(understood),
+        (Role::Reply(_), _) => in_result::name(understood),
         (_, Side::Agent) => understood.target.name().map(Cow::Borrowed),
         (_, Side::Upstream) => asks(understood).map(|method| Cow::Borrowed(method.name())),
     }
@@ -123,7 +120,7 @@ enum Rounds {
 fn said(understood: &Understood<'_>, rounds: Rounds) -> String {
     let params = understood.identified.message.params();
     match understood.identified.from {
-        Side::Upstream if !understood.identified.is_request() => within::shown(understood),
+        Side::Upstream if !understood.identified.is_request() => in_result::shown(understood),
         Side::Agent => {
             let named_by = match asks(understood) {
                 Some(KnownMethod::ResourcesRead) => "uri",

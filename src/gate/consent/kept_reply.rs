@@ -8,6 +8,9 @@ use crate::session::{Run, SessionId};
 
 use crate::gate::stop::Reply;
 
+/// Under which key of `inputRequests` the gate asks, and of `inputResponses` it is answered.
+pub(in crate::gate) const KEY: &str = "mcp-protector/consent";
+
 /// A result that is kept until its agent brings what a person says to it.
 #[derive(Debug, Clone)]
 pub(in crate::gate) struct KeptReply {

@@ -25,7 +25,7 @@ use crate::gate::{Gate, route};
 use super::bound::{self, asks, binding, ours};
 use super::kept::put_by_for;
 use super::why::Unconsented;
-use super::{vain, within};
+use super::{in_result, vain};
 
 /// The gate's own policy for `consent` in `tools.toml`.
 const OF_THE_LABEL: (&str, &str) = ("<consent.cedar>", "consent");
@@ -181,7 +181,7 @@ impl ConsentFilter {
         }
         trail.agreed = self.agreed_to(understood, &binding, trail, cx.now.at);
         if let Some(agreed) = &trail.agreed {
-            within::agree(understood, &agreed.consent);
+            in_result::agree(understood, &agreed.consent);
         }
         Ok(())
     }
@@ -245,7 +245,7 @@ impl ConsentFilter {
         let (session, snapshot, now) = (cx.session, cx.snapshot, cx.now);
         let (understood, trail) = (&mut cx.understood, &mut *cx.trail);
         let binding = binding(understood, snapshot, session)
-            .filter(|_| within::is_all_that_is_missing(understood, snapshot, now));
+            .filter(|_| in_result::is_all_that_is_missing(understood, snapshot, now));
         let Some(binding) = binding else {
             return Ok(Step::Continue);
         };

@@ -8,7 +8,7 @@ use crate::gate::filter::Chain;
 use crate::gate::permit;
 use crate::gate::stop::{Form, Stop};
 
-use super::within;
+use super::in_result;
 
 /// Whether the message would pass if a person agreed.
 ///
@@ -32,7 +32,7 @@ pub(super) fn could_be_agreed_to(
             by: Some(by.to_string()),
             at_ms: Some(cx.now.now_ms),
         };
-        within::agree(&mut cx.understood, &consent);
+        in_result::agree(&mut cx.understood, &consent);
         let decided = permit::decide(&cx.understood, cx.snapshot, cx.pins, cx.now);
         let passes = decided.and_then(|allowed| chain.check(cx, &allowed).map(|_| ()));
         cx.understood.identified.scene.clone_from(&scene);

@@ -5,23 +5,22 @@
 //! the server said is kept until it comes back. Then the request goes no further than the gate, which
 //! has its answer.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::consent::{By, NotAsked, Outcome, Receipt, TicketId, pretty};
-use crate::policy::{Consent, Decision, Denial, OnDeny, PolicySnapshot, Reason};
-use crate::session::{Asker, Exchange, Origin, Replied, Run, Session, State, Taken};
-use crate::wire::{Id, KnownMethod, Side, Stream, Value};
+use crate::consent::{By, NotAsked, Outcome, Receipt, TicketId};
+use crate::policy::{Denial, Reason};
+use crate::session::{Asker, Exchange, Origin, Replied, Run, Session};
+use crate::wire::{Side, Stream};
 
 use crate::gate::arrival::{AnswerTo, Arrival, Waited};
-use crate::gate::asking::required;
 use crate::gate::classified::Role;
 use crate::gate::consent::KeptReply;
+use crate::gate::consent::in_result::take_replied;
 use crate::gate::context::RequestContext;
 use crate::gate::faults::{AgentGone, UpstreamFault};
 use crate::gate::forward::{Agent, Upstream};
-use crate::gate::query::{Circumstances, Understood, method_of};
+use crate::gate::query::Understood;
 use crate::gate::record::Trail;
 use crate::gate::rejection::Rejection;
 use crate::gate::stop::{Reply, Stop};
@@ -29,9 +28,8 @@ use crate::gate::talk::Talk;
 use crate::gate::{Gate, exchange};
 
 use super::answers::said;
-use super::bound::KEY;
 use super::brought::Brought;
-use super::kept_reply::Whole;
+use super::kept_reply::{KEY, Whole};
 use super::why::Unconsented;
 
 impl Reply {
@@ -105,96 +103,6 @@ impl KeptReply {
             ..self.clone()
         }
     }
-}
-
-/// What a result of the server's asks of the agent, by the methods of it; each once.
-fn methods(understood: &Understood<'_>) -> Vec<KnownMethod> {
-    let is_waited_for = matches!(
-        &understood.identified.role,
-        Role::Reply(taken) if matches!(taken.exchange.origin, Origin::Peer(_))
-    );
-    if !is_waited_for || understood.identified.from != Side::Upstream {
-        return Vec::new();
-    }
-    let mut methods: Vec<_> = understood.questions.iter().filter_map(method_of).collect();
-    methods.sort_unstable();
-    methods.dedup();
-    methods
-}
-
-/// The method for which people are asked, if a result asks for more than one: a form weighs more,
-/// since whoever would see it is not asked by another one.
-pub(super) fn method(understood: &Understood<'_>) -> Option<KnownMethod> {
-    let methods = methods(understood);
-    let form = methods.contains(&KnownMethod::Elicit);
-    let form = form.then_some(KnownMethod::Elicit);
-    form.or_else(|| methods.first().copied())
-}
-
-/// All of them, for whoever is asked.
-pub(super) fn name(understood: &Understood<'_>) -> Option<Cow<'static, str>> {
-    let methods = methods(understood);
-    let names: Vec<_> = methods.iter().map(|method| method.name()).collect();
-    match names.as_slice() {
-        [] => None,
-        [one] => Some(Cow::Borrowed(*one)),
-        several => Some(Cow::Owned(several.join(", "))),
-    }
-}
-
-fn requests<'m>(understood: &Understood<'m>) -> Option<Value<'m>> {
-    let message = understood.identified.message;
-    let within = message.result().and_then(|it| it.get("inputRequests"));
-    within.or_else(|| required::listed(message))
-}
-
-/// All that it asks, as it is bound.
-pub(super) fn asked(understood: &Understood<'_>) -> String {
-    requests(understood).map_or_else(String::new, Value::canonical)
-}
-
-/// The same as it is shown.
-pub(super) fn shown(understood: &Understood<'_>) -> String {
-    requests(understood).map_or_else(String::new, pretty)
-}
-
-/// Whether a person's consent is all that a result lacks. That it is received is nobody's to agree to.
-pub(super) fn is_all_that_is_missing(
-    understood: &Understood<'_>,
-    snapshot: &PolicySnapshot,
-    now: Circumstances,
-) -> bool {
-    if !matches!(understood.identified.role, Role::Reply(_)) {
-        return true;
-    }
-    let scene = &understood.identified.scene;
-    understood.questions.iter().all(
-        |question| match snapshot.judge(&question.facts(scene, now)) {
-            Decision::Allow(_) => true,
-            Decision::Deny(denial) => {
-                denial.remedy() == Some(OnDeny::AskConsent) && method_of(question).is_some()
-            }
-        },
-    )
-}
-
-/// A person has agreed to what is judged here.
-pub(super) fn agree(understood: &mut Understood<'_>, consent: &Consent) {
-    let scene = &mut understood.identified.scene;
-    match understood.identified.role {
-        // Not to the request that it answers.
-        Role::Reply(_) => scene.within = Some(Arc::new(consent.clone())),
-        Role::Request { .. } | Role::Notification { .. } => scene.agrees(consent),
-    }
-}
-
-/// A request that waits with its reply waits no more. False if somebody has ended it.
-pub(super) fn take_out(state: &mut State, reply: Option<Replied>) -> bool {
-    reply.is_none_or(|reply| take_replied(state, reply).is_some())
-}
-
-fn take_replied(state: &mut State, reply: Replied) -> Option<Taken> {
-    state.to_upstream.take_replied(&Id::integer(reply.minted))
 }
 
 impl Gate {

@@ -6,7 +6,7 @@ use crate::wire::{Message, Value};
 
 use crate::gate::shortening::Shortening;
 
-use super::{Block, Shorter};
+use super::shorter::{Block, Shorter};
 
 /// What is shown of a text at least: of less nobody would know what it is.
 const LEAST: usize = 512;

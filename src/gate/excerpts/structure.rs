@@ -1,32 +1,11 @@
 //! Structured content of which a part is shown: its names and numbers, and of its arrays and strings what
 //! there is room for.
 
-use std::fmt;
-
-use crate::guard::Schema;
 use crate::wire::{Document, Fragment, Limits, Value};
 
-use super::{Block, Shorter, Tool};
+use crate::gate::shortening::Output;
 
-/// What is known of the structured content that a tool may answer with.
-#[derive(Clone, Copy)]
-pub(in crate::gate) enum Output<'s> {
-    /// Its definition says nothing of it.
-    Any,
-    Schema(&'s Schema),
-    /// Its definition is not kept, or cannot be used.
-    Unknown,
-}
-
-impl fmt::Debug for Output<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Any => "Any",
-            Self::Schema(_) => "Schema",
-            Self::Unknown => "Unknown",
-        })
-    }
-}
+use super::shorter::{Block, Shorter, Tool};
 
 /// How structured content is shortened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,18 +11,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Clock;
-use crate::session::{Attempt, Buckets, Empty, Session, TokenStore, Tokens};
+use crate::session::{Attempt, Buckets, Empty, TokenStore, Tokens};
 use crate::wire::{Fragment, Side};
 
 use super::context::RequestContext;
 use super::dues::Counted;
+use super::extensions;
 use super::filter::{Filter, Flow, Hook, Leaving};
-use super::record::Trail;
 use super::rejection::{Property, RATE_LIMITED, Rejection};
 use super::settings::Rates;
 use super::stage::Stage;
 use super::stop::Stop;
-use super::{Gate, extensions};
 
 pub use crate::session::{Limit, Rate};
 
@@ -33,7 +32,7 @@ pub(super) struct Pace {
 }
 
 impl Rates {
-    fn are_limits(&self) -> bool {
+    pub(super) fn are_limits(&self) -> bool {
         self.global.is_some() || self.principal.is_some() || !self.tools.is_empty()
     }
 
@@ -74,7 +73,7 @@ impl Pace {
 
     /// A request cost the gate its work, and came to nothing: it is charged to each bucket in which there
     /// is something, so that nobody is ever in debt.
-    async fn charge(&self, rates: &Rates, principal: &str) {
+    pub(super) async fn charge(&self, rates: &Rates, principal: &str) {
         let Buckets {
             global, principal, ..
         } = rates.buckets(principal, None);
@@ -120,36 +119,6 @@ impl Filter for RateLimit {
             return Flow::DONE;
         }
         Flow::wait(async { Ok(self.0.pay(cx).await?) })
-    }
-}
-
-impl Gate {
-    /// A request of a session's comes to nothing that was not paid for when it came.
-    pub(super) async fn charge_for(&self, session: &Session) {
-        let current = self.policy.current();
-        let rates = &self.terms(&current).rates;
-        if rates.are_limits() {
-            let agent = Arc::clone(&session.state().agent);
-            self.pace.charge(rates, &agent.id).await;
-        }
-    }
-
-    /// A request of a session's that has waited is paid for even if it is not judged.
-    pub(super) fn owes(&self, session: &Session, trail: &mut Trail) {
-        let current = self.policy.current();
-        if trail.attempt == Attempt::First && self.terms(&current).rates.are_limits() {
-            let agent = Arc::clone(&session.state().agent);
-            trail.counted = Counted::Owed(agent.id.clone());
-        }
-    }
-
-    /// A message is through with the path: what it still owes is paid.
-    pub(super) async fn settle_rates(&self, trail: &mut Trail) {
-        if let Counted::Owed(principal) = std::mem::take(&mut trail.counted) {
-            let current = self.policy.current();
-            let rates = &self.terms(&current).rates;
-            self.pace.charge(rates, &principal).await;
-        }
     }
 }
 

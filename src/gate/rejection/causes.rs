@@ -17,6 +17,22 @@ use super::{
     UNSUPPORTED_VERSION,
 };
 
+impl Rejection {
+    /// A server's answer to the gate itself is of no use.
+    pub(in crate::gate) fn useless_reply(problem: &str) -> Self {
+        UpstreamFault::BadReply(problem.to_owned()).into()
+    }
+
+    /// The agent's model works for the server, and the message could change something.
+    pub(in crate::gate) fn blocked_during_sampling() -> Self {
+        let text = "the agent's model works for the server, and nothing that changes something passes \
+                    until it has answered";
+        Self::new(Stage::Guard, "blocked_during_sampling", DENIED, text)
+            .with_reason_in_answer()
+            .with_properties(&[Property::KeepsConsent])
+    }
+}
+
 impl From<WireError> for Rejection {
     fn from(error: WireError) -> Self {
         let (reason, limit) = (error.reason_code(), limit(&error));

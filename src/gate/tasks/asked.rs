@@ -8,9 +8,9 @@ use crate::gate::classified::Scene;
 use crate::gate::look::Look;
 use crate::gate::pin::Pins;
 use crate::gate::query::{Asks, Circumstances, Question};
+use crate::gate::questions::ask;
 use crate::gate::rejection::Rejection;
-use crate::gate::understand::ask;
-use crate::gate::{inspect, resources};
+use crate::gate::{inspect, uris};
 
 use super::memory::{Recalled, Work};
 use super::said::{asks_within, is_about_one};
@@ -55,7 +55,7 @@ pub(in crate::gate) fn questions<'m>(
     let content = told.map(inspect::Content::Result);
     let received = content.map(|content| inspect::received(&content, &target, look));
     let works = recalled.works.iter().zip(&received);
-    let again = works.flat_map(|(work, it)| resources::received_otherwise(it, work.method));
+    let again = works.flat_map(|(work, it)| uris::received_otherwise(it, work.method));
     let again: Vec<_> = again.collect();
     questions.extend(received.into_iter().chain(again));
     Ok((target, questions))

@@ -54,7 +54,7 @@ async fn a_call_and_its_result_name_the_capabilities_and_the_definition_of_the_t
             ))
             .await;
         let definition = format!(r#"{{"inputSchema":{{"type":"object"}},"name":"{tool}"}}"#);
-        let digest = super::super::drift::digest(&definition);
+        let digest = super::super::digest::locked_digest(&definition);
         let records = bench.records().await;
         let [.., decided, ended] = &records[..] else {
             panic!("{records:?}")
