@@ -1,24 +1,11 @@
 //! Methods of extensions and types of their results, by the names that an operator lists.
 
 use std::borrow::Cow;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::json::Value;
+use super::listed_method::{ListedMethod, MOST_METHODS, NOTIFICATIONS};
 use super::method::{KnownMethod, MAX_METHOD_BYTES};
-
-/// How the names of notifications begin; every other method wants a reply (MCP, all revisions).
-const NOTIFICATIONS: &str = "notifications/";
-
-/// Names that one process can list in all, whatever configurations they stand in.
-pub const MOST_METHODS: usize = 256;
-
-/// Each name once, for as long as the process lives: a method is copied with every message, and so it
-/// is a place in here.
-static NAMES: [OnceLock<Box<str>>; MOST_METHODS] = [const { OnceLock::new() }; MOST_METHODS];
-
-/// A method of an extension that is listed somewhere in this process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ListedMethod(u8);
 
 /// The types of results (`resultType`) that the gate knows without a list.
 const RESULT_TYPES: [&str; 3] = ["complete", "input_required", "task"];
@@ -70,23 +57,7 @@ impl ListedMethod {
     /// [`ListedProblem`] for a name that cannot be listed.
     pub fn named(name: &str) -> Result<Self, ListedProblem> {
         check(name)?;
-        for (place, known) in NAMES.iter().enumerate() {
-            if &**known.get_or_init(|| name.into()) == name {
-                return u8::try_from(place)
-                    .map(Self)
-                    .map_err(|_| ListedProblem::TooMany);
-            }
-        }
-        Err(ListedProblem::TooMany)
-    }
-
-    pub fn name(self) -> &'static str {
-        let name = NAMES.get(usize::from(self.0)).and_then(OnceLock::get);
-        name.map_or("", |name| name)
-    }
-
-    pub(super) fn is_request(self) -> bool {
-        !self.name().starts_with(NOTIFICATIONS)
+        Self::kept(name).ok_or(ListedProblem::TooMany)
     }
 }
 

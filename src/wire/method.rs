@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 use super::Side;
-use super::extensions::ListedMethod;
 use super::json::{JsonKind, Value};
+use super::listed_method::ListedMethod;
 
 /// A method by name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

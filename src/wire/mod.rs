@@ -16,6 +16,7 @@ mod id;
 mod json;
 mod line_writer;
 mod lines;
+mod listed_method;
 mod message;
 mod method;
 mod mirrored_headers;
@@ -33,9 +34,7 @@ mod work_ids;
 
 pub use definition::Definition;
 pub use error::{Likeness, ShapeProblem, WireError, WireErrorKind};
-pub use extensions::{
-    Extensions, ListedMethod, ListedProblem, ListedType, MOST_METHODS, blurred, name_of_extension,
-};
+pub use extensions::{Extensions, ListedProblem, ListedType, blurred, name_of_extension};
 pub use folding::folded_name;
 pub use header_value::{header_value, of_header_value};
 pub use id::{Id, IdProblem, MAX_ID_BYTES, MAX_ID_INTEGER};
@@ -45,6 +44,7 @@ pub use json::{
 };
 pub(crate) use line_writer::{End, LineWriter, WriterClosed};
 pub use lines::{DiscardReason, LineFrame, LineReader};
+pub use listed_method::{ListedMethod, MOST_METHODS};
 pub use message::{Message, seems};
 pub use method::{Era, KnownMethod, MAX_METHOD_BYTES, Method, MethodProblem};
 pub use mirrored_headers::{MirrorMismatch, MirrorMismatchKind, MirroredHeaders, MirroredValue};

@@ -1,29 +1,9 @@
 //! A decoded text and its tape.
 
 use super::error::{JsonError, JsonErrorKind, quoted};
+use super::limits::Limits;
 use super::tape::{TapeNode, slice};
-use super::{Edits, Value, keys, scan};
-
-/// How much of a stranger's text is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Bytes of input, whitespace included; checked before anything is allocated. At most 4 GiB.
-    pub max_bytes: usize,
-    /// Containers inside each other; the outermost counts 1. 64 is under every peer's own limit.
-    pub max_depth: usize,
-    /// Values, scalars and containers alike; keys are not counted.
-    pub max_nodes: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            max_bytes: 4 * 1024 * 1024,
-            max_depth: 64,
-            max_nodes: 50_000,
-        }
-    }
-}
+use super::{keys, scan};
 
 /// One JSON document: its compact text and where each value stands in it.
 #[derive(Debug, Clone)]
@@ -69,19 +49,6 @@ impl Document {
 
     pub fn into_text(self) -> String {
         self.text
-    }
-
-    pub fn root(&self) -> Value<'_> {
-        Value::new(self, 0)
-    }
-
-    /// A list of changes to make in a copy of the text.
-    pub fn edits(&self) -> Edits<'_> {
-        Edits::new(self)
-    }
-
-    pub(in crate::wire) fn value(&self, index: usize) -> Value<'_> {
-        Value::new(self, index)
     }
 
     pub(super) fn nodes(&self) -> &[TapeNode] {

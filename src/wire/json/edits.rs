@@ -33,15 +33,18 @@ enum ValueChange {
     Remove,
 }
 
-impl<'d> Edits<'d> {
-    pub(super) fn new(document: &'d Document) -> Self {
-        Self {
-            document,
+impl Document {
+    /// A list of changes to make in a copy of the text.
+    pub fn edits(&self) -> Edits<'_> {
+        Edits {
+            document: self,
             changes: BTreeMap::new(),
             inserts: BTreeMap::new(),
         }
     }
+}
 
+impl<'d> Edits<'d> {
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty() && self.inserts.is_empty()
     }

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::document::{Document, Limits};
+use super::document::Document;
 use super::error::JsonError;
+use super::limits::Limits;
 use super::strings::push_quoted;
 use super::value::Value;
 

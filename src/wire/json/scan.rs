@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use super::compact::CompactText;
 use super::error::{JsonError, JsonErrorKind, quoted};
-use super::strings;
+use super::limits::Limits;
 use super::tape::{Escapes, JsonKind, TapeNode, slice};
-use super::{Limits, tokens};
+use super::{strings, tokens};
 
 /// What one pass found.
 pub(super) struct Scanned {

@@ -17,8 +17,18 @@ pub struct Value<'d> {
     index: usize,
 }
 
+impl Document {
+    pub fn root(&self) -> Value<'_> {
+        Value::new(self, 0)
+    }
+
+    pub(in crate::wire) fn value(&self, index: usize) -> Value<'_> {
+        Value::new(self, index)
+    }
+}
+
 impl<'d> Value<'d> {
-    pub(super) fn new(document: &'d Document, index: usize) -> Self {
+    fn new(document: &'d Document, index: usize) -> Self {
         const NULL: &TapeNode = &TapeNode::NULL;
         let node = document.nodes().get(index).unwrap_or(NULL);
         Self {
