@@ -3,8 +3,8 @@
 use crate::gate::{Agent, AgentGone, Lends, Permit};
 use crate::wire::Stream;
 
-use super::carry::Bridge;
 use super::outward::Outward;
+use super::shared::Bridge;
 
 /// An agent with a bridge before it, or without one.
 #[derive(Debug)]

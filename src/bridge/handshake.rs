@@ -14,10 +14,11 @@ use crate::mcp::revisions::FIRST_STATELESS;
 use crate::wire::{KnownMethod, Message, Method, Shape, Value};
 
 use super::news::News;
+use super::opening::Asked;
 use super::outward::Outward;
 use super::session::Session;
 use super::settings::Settings;
-use super::state::{Asked, Phase};
+use super::state::Phase;
 use super::step::Step;
 use super::words;
 

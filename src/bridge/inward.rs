@@ -6,11 +6,11 @@ use crate::gate::{Rejection, Source, Unbridged};
 use crate::session::OutOfOrder;
 use crate::wire::{Fragment, Id, KnownMethod, Message, Shape, Value};
 
-use super::carry::Taken;
+use super::call::Call;
 use super::rounds;
-use super::session::{Call, Session};
+use super::session::Session;
 use super::settings::Settings;
-use super::step::{Step, Then};
+use super::step::{Step, Taken, Then};
 use super::words;
 
 /// Messages of the largest size that are kept at once to be repeated.

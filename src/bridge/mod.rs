@@ -7,14 +7,17 @@
 //! pieces; what it says of its own accord the gate says, and records.
 
 mod agent;
+mod call;
 mod carry;
 mod handshake;
 mod inward;
 mod news;
+mod opening;
 mod outward;
 mod rounds;
 mod session;
 mod settings;
+mod shared;
 mod state;
 mod step;
 mod words;
@@ -23,6 +26,6 @@ mod words;
 mod tests;
 
 pub use agent::Bridged;
-pub use carry::{Bridge, Taken};
 pub use settings::Settings;
-pub use step::Step;
+pub use shared::Bridge;
+pub use step::{Step, Taken};

@@ -10,10 +10,10 @@ use crate::gate::{DENIED, Permit, Rejection, Source, Unbridged, UpstreamFault};
 use crate::session::{Followed, Spoken};
 use crate::wire::{Id, Limits, Message, Stream, Value};
 
+use super::opening::Opening;
 use super::settings::Settings;
-use super::state::Opening;
 use super::step::{Step, Then};
-use super::words;
+use super::words::{self, Lists};
 
 /// How many resources a session may follow. Each of them is judged whenever one more is followed.
 pub(super) const MOST_FOLLOWED: usize = 256;
@@ -24,10 +24,6 @@ const LAST_DELAY: Duration = Duration::from_mins(1);
 
 /// JSON-RPC: the server has no such thing.
 const METHOD_NOT_FOUND: i64 = -32_601;
-
-/// The lists of which a server has said that it tells when they change.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Lists(pub(super) Vec<&'static str>);
 
 /// The news of one session.
 #[derive(Debug)]

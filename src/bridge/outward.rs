@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::gate::{Carried, Permit, Unbridged};
 use crate::wire::{Id, KnownMethod, Message, Value};
 
-use super::rounds;
+use super::rounds::{self, Ending};
 use super::session::Session;
 use super::settings::Settings;
 use super::state::Presence;
@@ -60,15 +60,6 @@ pub(super) fn translate(
             ending.replied(session, steps, &permit, settings)
         }
     }
-}
-
-/// A result.
-pub(super) struct Ending<'e> {
-    pub(super) id: &'e Id,
-    pub(super) message: &'e Message,
-    pub(super) agent: Presence,
-    /// When the agent must have answered what is asked of it.
-    pub(super) deadline: Duration,
 }
 
 impl Ending<'_> {

@@ -8,15 +8,25 @@ use std::time::Duration;
 use crate::gate::{Carried, Permit, Unbridged};
 use crate::wire::{Fragment, Id, KnownMethod, Message, Value};
 
-use super::outward::Ending;
-use super::session::{Ask, Question, Round, Session};
+use super::call::{Ask, Question, Round};
+use super::opening::{Opening, Urls};
+use super::session::Session;
 use super::settings::Settings;
-use super::state::{Opening, Presence, Urls};
+use super::state::Presence;
 use super::step::Step;
 use super::words;
 
 /// How often a server may ask for more before a request comes to its end.
 const MOST_ROUNDS: u32 = 8;
+
+/// A result.
+pub(super) struct Ending<'e> {
+    pub(super) id: &'e Id,
+    pub(super) message: &'e Message,
+    pub(super) agent: Presence,
+    /// When the agent must have answered what is asked of it.
+    pub(super) deadline: Duration,
+}
 
 /// The server wants to know something; yields the questions.
 pub(super) fn begin(

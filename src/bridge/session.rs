@@ -1,13 +1,13 @@
 //! A session that exists on the agent's side only.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
-use crate::gate::{Rejection, Source};
+use crate::gate::Rejection;
 use crate::wire::{Fragment, Id, KnownMethod};
 
+use super::call::{Call, Question};
 use super::news::News;
-use super::state::Opening;
+use super::opening::Opening;
 use super::step::Step;
 
 /// What a bridge remembers between the messages of an agent.
@@ -24,44 +24,6 @@ pub(super) struct Session {
     pub(super) questions: HashMap<Id, Question>,
     pub(super) latest_question: u64,
     pub(super) news: News,
-}
-
-/// One request of the agent's.
-#[derive(Debug)]
-pub(super) struct Call {
-    pub(super) source: Source,
-    pub(super) method: KnownMethod,
-    /// What went to the gate: repeated with the agent's answers, if the server asks for any.
-    pub(super) frame: String,
-    /// How often the server has asked.
-    pub(super) rounds: u32,
-    /// What it asks now.
-    pub(super) round: Option<Round>,
-}
-
-/// What a server wants to know before it goes on.
-#[derive(Debug)]
-pub(super) struct Round {
-    /// Its own note, which comes back to it as it was.
-    pub(super) note: Option<Fragment>,
-    pub(super) asks: Vec<Ask>,
-    pub(super) deadline: Duration,
-}
-
-#[derive(Debug)]
-pub(super) struct Ask {
-    /// The server's name for the question.
-    pub(super) key: String,
-    /// The id under which the agent knows it.
-    pub(super) question: u64,
-    pub(super) method: KnownMethod,
-    pub(super) answer: Option<Fragment>,
-}
-
-/// The request that a question belongs to.
-#[derive(Debug, Clone)]
-pub(super) struct Question {
-    pub(super) call: Id,
 }
 
 impl Session {

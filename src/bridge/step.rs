@@ -54,3 +54,12 @@ pub enum Then {
     Follow(String),
     Unfollow(String),
 }
+
+/// Whose a frame is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    /// The bridge has no part in it: it goes to the gate as it came.
+    Not,
+    /// It becomes steps.
+    Yes,
+}

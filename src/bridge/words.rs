@@ -7,9 +7,8 @@ use crate::mcp::{
 };
 use crate::wire::{Document, Fragment, Id, JsonKind, KnownMethod, Limits, Message, Value};
 
-use super::news::Lists;
-use super::session::Round;
-use super::state::{Asked, Opening, Urls};
+use super::call::Round;
+use super::opening::{Asked, Opening, Urls};
 
 /// Members of results that no revision with sessions has.
 const CACHING: [&str; 2] = ["ttlMs", "cacheScope"];
@@ -17,6 +16,10 @@ const CACHING: [&str; 2] = ["ttlMs", "cacheScope"];
 /// The code for a resource that does not exist: in sessions, and from 2026-07-28 on.
 const NOT_FOUND_IN_SESSIONS: i64 = -32_002;
 const INVALID_PARAMS: i64 = -32_602;
+
+/// The lists of which a server has said that it tells when they change.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Lists(pub(super) Vec<&'static str>);
 
 /// What an agent says at `initialize`; none if it cannot be repeated.
 pub(super) fn opening(params: Value<'_>) -> Option<Opening> {

@@ -4,9 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{tokens, tree};
 
-/// The modules in circles, for each component that has some. A component without any leaves the list, and none joins.
-const IN_CIRCLES: [(&str, usize); 1] = [("bridge", 9)];
-
 /// A path of names from the crate's root.
 type Path = Vec<String>;
 
@@ -322,15 +319,11 @@ fn modules_import_each_other_in_no_circle() {
     let modules = Modules::of(&files);
     let imports = modules.imports();
     let circles = circles(&imports);
-    let mut found: BTreeMap<&str, usize> = BTreeMap::new();
-    for module in circles.iter().flatten() {
-        *found.entry(module[0].as_str()).or_default() += 1;
-    }
     let told: Vec<String> = circles
         .iter()
         .map(|circle| told(circle, &imports))
         .collect();
-    assert_eq!(found, BTreeMap::from(IN_CIRCLES), "{}", told.join("\n\n"));
+    assert!(told.is_empty(), "{}", told.join("\n\n"));
 }
 
 #[test]

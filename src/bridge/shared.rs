@@ -1,0 +1,259 @@
+//! The bridge itself, which its clones share: one lock round what it remembers.
+
+use std::future::pending;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use tokio::sync::Notify;
+use tokio::time::sleep;
+
+use crate::clock::Clock;
+use crate::gate::{Carried, Lends, Permit, Source, Terms};
+use crate::wire::Message;
+
+use super::outward::Outward;
+use super::settings::Settings;
+use super::state::{Aside, Doing, Phase, Presence, State};
+use super::step::{Step, Taken};
+use super::{handshake, inward, outward, rounds};
+
+/// The bridge before one agent. Clones are the same one.
+#[derive(Debug, Clone)]
+pub struct Bridge(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    /// There is something to do, or nothing any more.
+    changed: Notify,
+    ready: Notify,
+    settings: ArcSwap<Settings>,
+    clock: Arc<dyn Clock>,
+}
+
+/// The code of an answer to a request whose id is in use (JSON-RPC 2.0 §5.1).
+const INVALID_REQUEST: i64 = -32_600;
+
+impl Bridge {
+    pub fn new(settings: Settings, clock: Arc<dyn Clock>) -> Self {
+        Self(Arc::new(Shared {
+            state: Mutex::default(),
+            changed: Notify::new(),
+            ready: Notify::new(),
+            settings: ArcSwap::from_pointee(settings),
+            clock,
+        }))
+    }
+
+    /// What the gate's terms say of bridges holds from now on.
+    pub fn renew(&self, terms: &Terms) {
+        let settings = self.0.settings.load_full();
+        self.0.settings.store(Arc::new(settings.under(terms)));
+    }
+
+    /// Looks at a frame of the agent's. To be called only when [`Self::ready`] has resolved.
+    pub fn take(&self, source: &Source, frame: &[u8]) -> Taken {
+        let now = self.0.clock.elapsed();
+        let taken = self.state().take(source, frame, &self.settings(), now);
+        if taken == Taken::Yes {
+            self.0.changed.notify_one();
+        }
+        taken
+    }
+
+    /// Resolves when the next frame of the agent's can be taken. Until then nothing is read: that
+    /// bounds what waits.
+    pub async fn ready(&self) {
+        loop {
+            {
+                let state = self.state();
+                if state.steps.is_empty() && state.in_hand == Doing::Nothing && state.held.is_none()
+                {
+                    return;
+                }
+            }
+            self.0.ready.notified().await;
+        }
+    }
+
+    /// The next step. Asked for only by one who has carried out the last one.
+    pub async fn next(&self) -> Step {
+        loop {
+            let until = {
+                let mut state = self.state();
+                state.in_hand = Doing::Nothing;
+                let now = self.0.clock.elapsed();
+                state.expire(&self.settings(), now);
+                if let Some(step) = state.steps.pop_front() {
+                    state.in_hand = Doing::Something;
+                    return step;
+                }
+                state.next_deadline().map(|it| it.saturating_sub(now))
+            };
+            self.0.ready.notify_one();
+            tokio::select! {
+                () = self.0.changed.notified() => {}
+                () = wait(until) => {}
+            }
+        }
+    }
+
+    /// The agent sends no more: whatever waits for an answer of its is over.
+    pub fn closed(&self) {
+        {
+            let mut state = self.state();
+            state.agent = Presence::Closed;
+            let State { phase, steps, .. } = &mut *state;
+            if let Phase::Bridged(session) = phase {
+                rounds::give_up(session, steps);
+            }
+        }
+        self.0.changed.notify_one();
+    }
+
+    /// Whether the agent has a question for a sample of its model that it has not answered.
+    pub fn lends(&self) -> Lends {
+        match &self.state().phase {
+            Phase::Bridged(session) if session.samples() => Lends::Model,
+            Phase::Bridged(_)
+            | Phase::Apart
+            | Phase::Sessions
+            | Phase::Asked(_)
+            | Phase::Probing(..) => Lends::Nothing,
+        }
+    }
+
+    /// Whether agent and server speak other revisions.
+    pub fn is_between(&self) -> bool {
+        matches!(self.state().phase, Phase::Bridged(_))
+    }
+
+    /// Whether nothing is to be finished.
+    pub fn is_idle(&self) -> bool {
+        let state = self.state();
+        let waits = match &state.phase {
+            Phase::Apart | Phase::Sessions => false,
+            Phase::Asked(_) | Phase::Probing(..) => true,
+            Phase::Bridged(session) => session.waiting() > 0,
+        };
+        !waits && state.steps.is_empty() && state.in_hand == Doing::Nothing && state.held.is_none()
+    }
+
+    /// What the agent gets of something that was permitted to it.
+    pub(super) fn translate(&self, permit: Permit) -> Outward {
+        let now = self.0.clock.elapsed();
+        let mut state = self.state();
+        if matches!(state.phase, Phase::Apart | Phase::Sessions) {
+            return Outward::AsItIs(permit);
+        }
+        let outward = state.translate(permit, &self.settings(), now);
+        drop(state);
+        self.0.changed.notify_one();
+        self.0.ready.notify_one();
+        outward
+    }
+
+    pub(super) fn settings(&self) -> Arc<Settings> {
+        self.0.settings.load_full()
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn take(&mut self, source: &Source, frame: &[u8], settings: &Settings, now: Duration) -> Taken {
+        match &mut self.phase {
+            Phase::Sessions => Taken::Not,
+            Phase::Apart => {
+                if let Some(asked) = handshake::asked(source, frame, settings, now) {
+                    self.phase = Phase::Asked(asked);
+                }
+                Taken::Not
+            }
+            Phase::Asked(_) | Phase::Probing(..) => {
+                if handshake::may_overtake(frame, settings) {
+                    return Taken::Not;
+                }
+                self.held = Some((source.clone(), frame.to_vec()));
+                Taken::Yes
+            }
+            Phase::Bridged(session) => {
+                inward::take(session, &mut self.steps, source, frame, settings)
+            }
+        }
+    }
+
+    /// Whether this is the refusal of a second request under an id in use. A server may answer
+    /// another request with the same code meanwhile.
+    fn is_aside(&self, permit: &Permit, settings: &Settings) -> bool {
+        let Some(Aside(id)) = &self.aside else {
+            return false;
+        };
+        let refused = match permit.passage().carried {
+            Carried::Reply { error, .. } => error == Some(INVALID_REQUEST),
+            Carried::Request { .. } | Carried::Notification { .. } => false,
+        };
+        let limits = settings.permitted();
+        let is_its = || Message::decode(permit.line().as_bytes(), &limits);
+        refused && is_its().is_ok_and(|reply| reply.id() == Some(id))
+    }
+
+    fn translate(&mut self, permit: Permit, settings: &Settings, now: Duration) -> Outward {
+        if self.is_aside(&permit, settings) {
+            self.aside = None;
+            return Outward::AsItIs(permit);
+        }
+        if let Phase::Bridged(session) = &mut self.phase {
+            return outward::translate(session, &mut self.steps, permit, self.agent, settings, now);
+        }
+        let outward = handshake::answered(&mut self.phase, &mut self.steps, permit, settings, now);
+        if !matches!(self.phase, Phase::Asked(_) | Phase::Probing(..))
+            && let Some((source, frame)) = self.held.take()
+            && self.take(&source, &frame, settings, now) == Taken::Not
+        {
+            self.steps.push_back(Step::Pass {
+                source,
+                frame,
+                cancels: None,
+            });
+        }
+        outward
+    }
+
+    fn expire(&mut self, settings: &Settings, now: Duration) {
+        let Phase::Bridged(session) = &mut self.phase else {
+            return;
+        };
+        rounds::expire(session, &mut self.steps, settings, now);
+        session.news.expire(&mut self.steps, now);
+        // What is still to be done may change what is followed.
+        if self.steps.is_empty() {
+            session.news.pump(&session.opening, &mut self.steps, now);
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Duration> {
+        let Phase::Bridged(session) = &self.phase else {
+            return None;
+        };
+        let rounds = session
+            .calls
+            .values()
+            .filter_map(|call| call.round.as_ref());
+        let rounds = rounds.map(|round| round.deadline).min();
+        [rounds, session.news.next_deadline()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+}
+
+async fn wait(duration: Option<Duration>) {
+    match duration {
+        Some(duration) => sleep(duration).await,
+        None => pending().await,
+    }
+}
