@@ -1,4 +1,5 @@
-//! Which of a session's servers something came of, and what has become of it.
+//! The server that a session speaks to: whether a message is of it, what has become of an earlier one, and the level
+//! that the choice goes by.
 
 use crate::session::{Run, Session};
 use crate::wire::Side;
