@@ -1,5 +1,6 @@
-//! Finds the request that a message answers, or asks, without decoding it: one that is unreadable (too
-//! long, of too many values, no valid JSON), or that is decoded elsewhere. Nothing is judged by it.
+//! Finds the request that an unreadable reply answers: one that is too long, has too many values, or is
+//! not valid JSON. Only used to end that request at once, and to
+//! answer a request that the gate has discarded.
 
 use std::ops::Range;
 

@@ -5,9 +5,7 @@ use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 
 use crate::gate::apart;
 use crate::memory;
-use crate::wire::{
-    self, ArrivalForm, DiscardReason, Id, Likeness, Limits, Message, Outcome, Shape,
-};
+use crate::wire::{ArrivalForm, DiscardReason, Id, Likeness, Limits, Message, Outcome, Shape};
 
 use super::connections::Response;
 use super::failure::Failure;
@@ -41,7 +39,7 @@ pub(super) async fn of_request(response: Response, asked: &Asked<'_>) -> Result<
         return Err(Failure::status(status));
     };
     let bytes = whole(response, asked.settings).await?;
-    match reply(&bytes, Depth::Contents, asked.settings).await? {
+    match reply(&bytes, asked.settings).await? {
         Some(reply) if reply.id == Some(asked.id) => Ok(Answered::Error(bytes, form(status))),
         Some(_) | None => Err(Failure::status(status)),
     }
@@ -129,44 +127,16 @@ pub(super) struct Reply {
 
 const NO_MEMORY: Failure = Failure::Unread(DiscardReason::NoMemory);
 
-/// How much of a reply is read before the gate judges it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Depth {
-    /// Which request it answers.
-    Id,
-    /// What it says, too.
-    Contents,
-}
-
 /// Reads a message only to see whether it is a reply, and to what; the gate judges it.
-pub(super) async fn reply(
-    bytes: &[u8],
-    depth: Depth,
-    settings: &HttpSettings,
-) -> Result<Option<Reply>, Failure> {
-    if depth == Depth::Id {
-        return Ok(skim(bytes));
-    }
+pub(super) async fn reply(bytes: &[u8], settings: &HttpSettings) -> Result<Option<Reply>, Failure> {
     let (limits, memory) = (&settings.from_upstream, &settings.memory);
     let room = memory.room_to_judge_alone(bytes, limits.max_nodes).await;
     let _room = room.ok_or(NO_MEMORY)?;
     Ok(read(bytes, limits))
 }
 
-fn skim(bytes: &[u8]) -> Option<Reply> {
-    let (id, likeness) = apart::work(bytes.len(), || wire::seems(bytes));
-    (likeness == Likeness::Reply).then(|| Reply {
-        id: number(id.as_ref()),
-        revision: None,
-        result: None,
-    })
-}
-
-fn number(id: Option<&Id>) -> Option<u64> {
-    id.and_then(|id| id.json().parse().ok())
-}
-
 fn read(bytes: &[u8], limits: &Limits) -> Option<Reply> {
+    let number = |id: Option<&Id>| id.and_then(|id| id.json().parse().ok());
     match apart::work(bytes.len(), || Message::decode(bytes, limits)) {
         Ok(message) => match message.shape() {
             Shape::Reply { id, outcome } => {
@@ -196,41 +166,4 @@ fn media_type(headers: &HeaderMap) -> Option<String> {
     let text = headers.get(CONTENT_TYPE)?.to_str().ok()?;
     let kind = text.split(';').next().unwrap_or_default();
     Some(kind.trim().to_ascii_lowercase())
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    /// Whatever a server answers, and a little that is none.
-    fn texts() -> impl Strategy<Value = String> {
-        let id = prop_oneof!["[0-9]{1,17}", "-[1-9]", "1.0", "\"[0-9]\"", "null"];
-        let body = prop_oneof![
-            Just(r#""result":{"a":[1,{"id":9}],"id":8}"#),
-            Just(r#""error":{"code":-32601,"message":"\"id\":7"}"#),
-            Just(r#""method":"ping""#),
-            Just(r#""result":{},"error":{"code":1,"message":""}"#),
-            Just(r#""result":{},"id":3"#),
-            Just(r#""result":{"#),
-        ];
-        (id, body, any::<bool>()).prop_map(|(id, body, id_first)| {
-            let (id, version) = (format!("\"id\":{id}"), "\"jsonrpc\":\"2.0\"");
-            if id_first {
-                format!("{{{version},{id},{body}}}")
-            } else {
-                format!("{{ {body}, {id}, {version} }}")
-            }
-        })
-    }
-
-    proptest! {
-        #[test]
-        fn a_reply_answers_the_same_request_whether_or_not_its_contents_are_read(text in texts()) {
-            let read = read(text.as_bytes(), &Limits::default());
-            let answers = |reply: Option<Reply>| reply.and_then(|reply| reply.id);
-            prop_assert_eq!(answers(skim(text.as_bytes())), answers(read));
-        }
-    }
 }

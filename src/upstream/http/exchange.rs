@@ -9,7 +9,7 @@ use tokio::time::sleep;
 use crate::gate::Carried;
 use crate::wire::{ArrivalForm, Era, KnownMethod, OutgoingTrace, Stream};
 
-use super::answer::{self, Answer, Answered, Asked, Depth, Reply, Within};
+use super::answer::{self, Answer, Answered, Asked, Reply, Within};
 use super::connections::Response;
 use super::failure::{Failure, Loss};
 use super::headers::Known;
@@ -126,7 +126,7 @@ impl Exchange {
                 if bytes.trim_ascii().is_empty() {
                     return Err(Failure::bad("it is empty"));
                 }
-                let reply = answer::reply(&bytes, self.depth(), settings).await?;
+                let reply = answer::reply(&bytes, settings).await?;
                 let answered = reply.is_some_and(|reply| self.answers(&reply));
                 self.tell(bytes, ArrivalForm::Whole).await;
                 if answered {
@@ -150,7 +150,6 @@ impl Exchange {
             stream: self.stream(),
             settings,
             events: &self.events,
-            depth: self.depth(),
             reply: Some(&answers),
         };
         let mut place = Place::new(&settings.backoff);
@@ -186,18 +185,6 @@ impl Exchange {
                     }
                 }
             }
-        }
-    }
-
-    /// What a handshake agreed on and which tools there are shapes later requests.
-    fn depth(&self) -> Depth {
-        if matches!(
-            self.method,
-            KnownMethod::Initialize | KnownMethod::ToolsList
-        ) {
-            Depth::Contents
-        } else {
-            Depth::Id
         }
     }
 

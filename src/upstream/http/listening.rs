@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 use crate::wire::Stream;
 
-use super::answer::{self, Answer, Depth};
+use super::answer::{self, Answer};
 use super::connections::Response;
 use super::failure::{Failure, Loss};
 use super::http_event::HttpEvent;
@@ -22,7 +22,6 @@ pub(super) async fn listen(life: Arc<Life>, events: mpsc::Sender<HttpEvent>) {
         stream: Stream::MAIN,
         settings,
         events: &events,
-        depth: Depth::Id,
         reply: None,
     };
     let mut place = Place::new(&settings.backoff);

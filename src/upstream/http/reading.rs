@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use crate::upstream::{Backoff, Delays};
 use crate::wire::{ArrivalForm, EventKind, SseDecoder, SseEvent, Stream};
 
-use super::answer::{self, Depth, Reply};
+use super::answer::{self, Reply};
 use super::connections::Response;
 use super::failure::Failure;
 use super::http_event::HttpEvent;
@@ -40,7 +40,6 @@ pub(super) struct Looking<'a> {
     pub(super) stream: Stream,
     pub(super) settings: &'a HttpSettings,
     pub(super) events: &'a mpsc::Sender<HttpEvent>,
-    pub(super) depth: Depth,
     /// Sees each reply before it is told; `true` ends the reading.
     pub(super) reply: Option<&'a (dyn Fn(&Reply) -> bool + Sync)>,
 }
@@ -130,7 +129,7 @@ pub(super) async fn read(
             let found = match looking.reply {
                 None => false,
                 Some(wanted) => {
-                    let reply = answer::reply(&bytes, looking.depth, settings).await?;
+                    let reply = answer::reply(&bytes, settings).await?;
                     reply.is_some_and(|reply| wanted(&reply))
                 }
             };
