@@ -1,4 +1,4 @@
-//! The way to the gate: each step of a bridge is carried out there.
+//! Carries out the steps of a bridge at the gate.
 
 use crate::gate::{Agent, AgentGone, Gate, Settled, Talk, Upstream};
 use crate::wire::{Id, Message};
@@ -19,13 +19,13 @@ impl Bridge {
         talk: &Talk<U, Bridged<A>>,
         step: Step,
     ) -> Result<(), AgentGone> {
-        let told = self.do_it(gate, talk, step).await;
+        let told = self.carry_to_gate(gate, talk, step).await;
         // The agent may have answered with its model.
         gate.let_go_on(talk);
         told
     }
 
-    async fn do_it<U: Upstream, A: Agent>(
+    async fn carry_to_gate<U: Upstream, A: Agent>(
         &self,
         gate: &Gate,
         talk: &Talk<U, Bridged<A>>,

@@ -19,7 +19,7 @@ use super::words;
 /// How often a server may ask for more before a request comes to its end.
 const MOST_ROUNDS: u32 = 8;
 
-/// A result.
+/// A result, which ends its call unless it asks for more.
 pub(super) struct Ending<'e> {
     pub(super) id: &'e Id,
     pub(super) message: &'e Message,

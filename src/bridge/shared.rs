@@ -1,4 +1,4 @@
-//! The bridge itself, which its clones share: one lock round what it remembers.
+//! `Bridge`: the state that all clones of a bridge share, behind one lock. `carry.rs` carries out its steps.
 
 use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! Tells those concerned what became of a message that did not pass.
+//! Tells the requester, the audit and operators what became of a message that did not pass.
 
 use tracing::{error, warn};
 
@@ -30,7 +30,7 @@ impl Gate {
         without(text, self.terms(&current).guards.secrets.as_ref())
     }
 
-    /// One line, without what only the one may see who asked.
+    /// Warns operators about a server. The warning has no credentials and is cut.
     fn tell_of_broken(&self, fault: &Fault<'_>) {
         let reason = fault.refusal.reason();
         let Some(left_out) = self.broken.turn(reason, self.clock.elapsed()) else {

@@ -122,3 +122,12 @@ pub(super) fn targets(
         ..Targets::default()
     }
 }
+
+/// Arguments as policies read them, and what they reach for without labels; credentials are not looked for.
+///
+/// `None` where the gate would refuse them.
+pub fn call_facts(arguments: Value<'_>) -> Option<(Arguments<'_>, Targets)> {
+    let leaves = leaves(Some(arguments)).ok()?;
+    let targets = targets(Some(arguments), &leaves, Look::AWAY);
+    Some((leaves, targets))
+}

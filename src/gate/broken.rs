@@ -1,5 +1,5 @@
-//! Warnings to operators about answers of a server that are refused or never come, and not too many of
-//! them.
+//! How often operators get a warning about a server whose answers are refused or never arrive.
+//! `answer.rs` writes the warning.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

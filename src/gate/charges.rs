@@ -1,4 +1,4 @@
-//! What the path charges agents for their requests.
+//! Charges agents for requests: `dues.rs` has what a message owes, `rates` the tokens that pay for it.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::dues::Counted;
 use super::record::Trail;
 
 impl Gate {
-    /// A request of a session's comes to nothing that was not paid for when it came.
+    /// Charges the agent of a session for a request that ends while it waits.
     pub(super) async fn charge_for(&self, session: &Session) {
         let current = self.policy.current();
         let rates = &self.terms(&current).rates;
@@ -19,7 +19,7 @@ impl Gate {
         }
     }
 
-    /// A request of a session's that has waited is paid for even if it is not judged.
+    /// Notes that a request which waited is charged for, also if policy is not asked about it.
     pub(super) fn owes(&self, session: &Session, trail: &mut Trail) {
         let current = self.policy.current();
         if trail.attempt == Attempt::First && self.terms(&current).rates.are_limits() {
@@ -28,7 +28,7 @@ impl Gate {
         }
     }
 
-    /// A message is through with the path: what it still owes is paid.
+    /// Charges for a message that has left the path what it still owes.
     pub(super) async fn settle_rates(&self, trail: &mut Trail) {
         if let Counted::Owed(principal) = std::mem::take(&mut trail.counted) {
             let current = self.policy.current();

@@ -23,7 +23,7 @@ mod why;
 mod within;
 
 pub(super) use along::Along;
-pub(super) use brought::Brought;
-pub(super) use kept_reply::{KEY, KeptReply};
+pub(super) use brought::{Brought, KEY};
+pub(super) use kept_reply::KeptReply;
 pub(super) use lift::{ConsentFilter, at_the_gate};
 pub(super) use roots::note_roots;

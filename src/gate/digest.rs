@@ -1,5 +1,7 @@
 //! Digests by which states and names are known again.
 
+use std::fmt::Write as _;
+
 use sha2::Digest as _;
 use sha2::Sha256;
 
@@ -23,9 +25,8 @@ pub(super) fn digest(bytes: &[u8]) -> Digest {
 /// The digest of a definition, as `tools.lock` says it.
 pub(super) fn locked_digest(definition: &str) -> String {
     let mut hex = String::with_capacity(64);
-    for byte in Sha256::digest(definition) {
+    for byte in digest(definition.as_bytes()) {
         // Writing to a string does not fail.
-        use std::fmt::Write as _;
         let _ = write!(hex, "{byte:02x}");
     }
     hex

@@ -8,13 +8,14 @@ mod evenly;
 mod shorter;
 mod structure;
 
+use shorter::{Block, Tool};
+
 use crate::audit;
 use crate::guard::Preset;
 use crate::wire::{Message, Value};
 
 use super::shortening::{NOTICE, Of, Shortening};
 
-use shorter::{Block, Tool};
 pub(super) use shorter::{Note, Shorter};
 use structure::structure;
 

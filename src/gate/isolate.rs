@@ -13,7 +13,6 @@ use crate::audit;
 use crate::session::{Kept, Place, Readiness, Session, StoreFault};
 use crate::wire::{KnownMethod, Message, Shape, Side, Stream};
 
-use super::Gate;
 use super::arrival::{AnswerTo, Arrival};
 use super::classified::Role;
 use super::context::RequestContext;
@@ -24,9 +23,10 @@ use super::own::{Occasion, OwnMessage};
 use super::passage::Carried;
 use super::permit::Permit;
 use super::record::Trail;
-use super::runs::{found, gone, has_left_since};
+use super::runs::{gone, has_left_since};
 use super::stop::Stop;
 use super::talk::Talk;
+use super::{Gate, ratchet};
 
 pub(super) use left::leads_nowhere;
 use travelling::until_arrived;
@@ -77,7 +77,7 @@ impl Gate {
         if talk.session.place() == Place::Open {
             // Where it cannot be told nothing passes, and the session need not move for that.
             if let (held, None) = self.ratchet.held(&talk.session).await {
-                found(&talk.session, held.level);
+                ratchet::note_level(&talk.session, held.level);
             }
         }
         if self.is_due(talk) {

@@ -144,10 +144,6 @@ impl Whole {
 }
 
 impl Kept {
-    pub(super) fn get(&self, agent: &str, name: &String, now: Duration) -> Option<Arc<Whole>> {
-        self.0.get(agent, name, now)
-    }
-
     pub(super) fn holding(excerpts: Option<&Excerpts>) -> Self {
         let Some(excerpts) = excerpts else {
             return Self::default();
@@ -178,6 +174,11 @@ impl Kept {
         let make = |_| (Arc::new(whole), keep);
         let noted = self.0.note(owner, name.clone(), now, make);
         noted.ok().map(|()| format!("{PREFIX}{name}"))
+    }
+
+    /// The result that an agent reads on in, while it is kept.
+    pub(super) fn get(&self, agent: &str, name: &String, now: Duration) -> Option<Arc<Whole>> {
+        self.0.get(agent, name, now)
     }
 }
 

@@ -137,6 +137,7 @@ use stop::Stop;
 use tasks::Tasks;
 use unlisted::Unlisted;
 
+pub use arguments::call_facts;
 pub use arrival::{Lends, Source};
 pub use bridged::Settled;
 pub use faults::{AgentGone, UpstreamFault};
@@ -144,7 +145,6 @@ pub use forward::{Abandoned, Agent, Unsent, Upstream};
 pub use identify::said;
 pub use passage::{Carried, Passage};
 pub use permit::Permit;
-pub use questions::call_facts;
 pub use rates::{Limit, Rate};
 pub use rejection::{DENIED, HIDDEN, RATE_LIMITED, Rejection, UNCONSENTED};
 pub use reload::{Besides, Published};

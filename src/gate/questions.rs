@@ -1,6 +1,6 @@
 //! The questions that a method asks of policy.
 
-use crate::policy::{Arguments, Prompt, Targets, Tool};
+use crate::policy::{Prompt, Tool};
 use crate::session::Target;
 use crate::wire::{KnownMethod, Value};
 
@@ -99,15 +99,6 @@ pub(super) fn ask<'m>(
         | KnownMethod::TaskStatus
         | KnownMethod::TaskNews => on_peer(Doing::Notify(method)),
     })
-}
-
-/// Arguments as policies read them, and what they reach for without labels; credentials are not looked for.
-///
-/// `None` where the gate would refuse them.
-pub fn call_facts(arguments: Value<'_>) -> Option<(Arguments<'_>, Targets)> {
-    let leaves = leaves(Some(arguments)).ok()?;
-    let targets = targets(Some(arguments), &leaves, Look::AWAY);
-    Some((leaves, targets))
 }
 
 /// Completion is asked of the prompt or the resource template that it completes.

@@ -159,3 +159,9 @@ pub(super) fn raise_own(session: &Session, by: &SessionSensitivity) -> Raised {
 fn both(own: &Arc<SessionSensitivity>, outside: &SessionSensitivity) -> Arc<SessionSensitivity> {
     Raised::joining(own, outside).after
 }
+
+/// Remembers the highest level at which a session was found.
+pub(super) fn note_level(session: &Session, level: i64) {
+    let mut state = session.state();
+    state.found_at = state.found_at.max(level);
+}

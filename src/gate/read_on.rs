@@ -48,7 +48,7 @@ impl Gate {
         cx.understood.target = target;
         cx.trail
             .understood(&cx.understood, cx.session, snapshot, &self.settings);
-        // Whoever reads on may do so in another session than that of the call.
+        // The agent may read on in another session than that of the call.
         cx.brings = whole.brings(snapshot);
         Box::pin(self.local_chain.authorize(cx)).await?;
         self.pace.pay(cx).await?;

@@ -1,7 +1,4 @@
-//! Resources by their URIs: as a peer names them, and in the one spelling of them.
-//!
-//! Policies are asked about both, so that no other spelling of a resource gets round what they say of it.
-//! Why both: `docs/decisions/0020-paths-and-uris.md`.
+//! Finds the URIs in a message, and rejects those that readers could take for different resources.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,4 @@
-//! The server that a session speaks to: whether a message is of it, what has become of an earlier one, and the level
-//! that the choice goes by.
+//! Whether a session still speaks to the server that it spoke to when a message came.
 
 use crate::session::{Run, Session};
 use crate::wire::Side;
@@ -9,13 +8,7 @@ use super::faults::UpstreamFault;
 use super::record::Trail;
 use super::talk::Talk;
 
-/// The session has been found at a level.
-pub(super) fn found(session: &Session, level: i64) {
-    let mut state = session.state();
-    state.found_at = state.found_at.max(level);
-}
-
-/// What has become of the server that a session spoke to then; nothing if it still does.
+/// Why the session no longer speaks to the server that it spoke to in this run; `None` while it does.
 pub(super) fn gone(session: &Session, then: Run) -> Option<UpstreamFault> {
     let now = session.run();
     if then.has_left != now.has_left {
@@ -27,7 +20,7 @@ pub(super) fn gone(session: &Session, then: Run) -> Option<UpstreamFault> {
     }
 }
 
-/// The same of a server that asks; then nobody is answered.
+/// Why the server that sent this request cannot get an answer. The request is not answered then.
 pub(super) fn asker_gone(session: &Session, trail: &mut Trail) -> Option<UpstreamFault> {
     let (side, _) = trail.asked_by()?;
     let fault = gone(session, trail.run).filter(|_| side == Side::Upstream)?;

@@ -12,11 +12,11 @@ use super::context::RequestContext;
 use super::filter::{Chain, Filter, Flow, Hook, Leaving, Step};
 use super::permit::{self, Allowed};
 use super::query::{Circumstances, Doing, Understood};
-use super::ratchet::{Ratchet, raise_own};
+use super::ratchet::{self, Ratchet, raise_own};
 use super::rates::Pace;
 use super::rejection::Rejection;
 use super::stop::Stop;
-use super::{Gate, leaks, resources, runs};
+use super::{Gate, leaks, resources};
 
 /// Judges requests by what their session has read, and raises that by what they will read.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl Filter for Sensitivity {
             let raised = self.0.raise(cx.session, &cx.brings).await;
             let Raised { before, after } = raised.map_err(Rejection::from)?;
             cx.trail.raised(&before, &after);
-            runs::found(cx.session, after.level);
+            ratchet::note_level(cx.session, after.level);
             Ok(())
         })
     }
@@ -125,7 +125,7 @@ fn commit(
     let expected = cx.trail.raising.take();
     let expected = expected.unwrap_or_else(|| Arc::clone(&scene.held));
     cx.trail.raised(&before, &after);
-    runs::found(cx.session, after.level);
+    ratchet::note_level(cx.session, after.level);
     cx.trail.brings = Arc::new(brings);
     // Where the store took its time, another call may have been counted.
     let calls = cx.session.state().calls;

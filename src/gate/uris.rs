@@ -1,4 +1,7 @@
 //! A URI that a message names, and the questions that it asks of policy.
+//!
+//! Policy is asked about a URI as it is written and in its canonical spelling, so that no other spelling of a
+//! resource evades a rule. Why both: `docs/decisions/0020-paths-and-uris.md`.
 
 use crate::policy::{Labels, ResourceFacts, canonical_template, canonical_uri, with_plain_slashes};
 use crate::session::Target;

@@ -57,7 +57,7 @@ impl ListedMethod {
     /// [`ListedProblem`] for a name that cannot be listed.
     pub fn named(name: &str) -> Result<Self, ListedProblem> {
         check(name)?;
-        Self::kept(name).ok_or(ListedProblem::TooMany)
+        Self::intern(name).ok_or(ListedProblem::TooMany)
     }
 }
 

@@ -17,8 +17,9 @@ static NAMES: [OnceLock<Box<str>>; MOST_METHODS] = [const { OnceLock::new() }; M
 pub struct ListedMethod(u8);
 
 impl ListedMethod {
-    /// The method of a name that can be listed; none if there is no room for one more.
-    pub(super) fn kept(name: &str) -> Option<Self> {
+    /// Keeps a name for as long as the process lives, and yields its method; `None` if there is no room for
+    /// one more. The caller has checked the name.
+    pub(super) fn intern(name: &str) -> Option<Self> {
         let mut places = NAMES.iter();
         let place = places.position(|known| &**known.get_or_init(|| name.into()) == name)?;
         u8::try_from(place).ok().map(Self)

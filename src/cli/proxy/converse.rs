@@ -1,4 +1,6 @@
 //! Keeps a conversation going: what the agent sends, what the server sends, and time.
+//!
+//! Steps that seldom happen are boxed: each session holds the room of every other step all the time.
 
 use std::fmt;
 use std::future::pending;

@@ -15,7 +15,8 @@ use super::why::Unconsented;
 /// How often is looked whether the time of one is over.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// The record that each of them ends with; as many as questions may wait. Whoever takes it out writes it.
+/// The record that each question ends with, at most as many as questions may wait. The caller that takes a
+/// record out writes it.
 #[derive(Debug, Default)]
 pub(in crate::gate) struct Along {
     records: Mutex<BTreeMap<TicketId, Box<audit::Record>>>,
@@ -23,7 +24,7 @@ pub(in crate::gate) struct Along {
 }
 
 impl Along {
-    pub(super) fn records(&self) -> MutexGuard<'_, BTreeMap<TicketId, Box<audit::Record>>> {
+    fn records(&self) -> MutexGuard<'_, BTreeMap<TicketId, Box<audit::Record>>> {
         // A map is whole between its calls.
         self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -33,9 +34,15 @@ impl Along {
         self.some.notify_one();
     }
 
-    /// Somebody has come back with it: what they make of it is its end. `false` when it has one.
+    /// Takes out the record of a question that ends; `None` when it has ended already.
+    pub(super) fn take(&self, ticket: &TicketId) -> Option<Box<audit::Record>> {
+        self.records().remove(ticket)
+    }
+
+    /// Ends a question with which its agent has come back: what it brings is the end. `false` when the
+    /// question has ended already.
     pub(super) fn has_come_back(&self, ticket: &TicketId) -> bool {
-        self.records().remove(ticket).is_some()
+        self.take(ticket).is_some()
     }
 
     /// Waits until one of them may be over.

@@ -11,8 +11,6 @@ use crate::session::{Asked, AskedStage, Asking, Parked, Replied, Run, State};
 use crate::wire::{Id, Message, Method, Side, Stream, Value};
 
 use crate::gate::arrival::{AnswerTo, Arrival, Source};
-use crate::gate::consent::ConsentFilter;
-use crate::gate::consent::along::settled;
 use crate::gate::faults::{AgentGone, UpstreamFault};
 use crate::gate::forward::{Agent, Upstream};
 use crate::gate::own::{Occasion, OwnMessage};
@@ -23,9 +21,10 @@ use crate::gate::stop::Stop;
 use crate::gate::talk::Talk;
 use crate::gate::{Gate, runs};
 
+use super::ConsentFilter;
+use super::along::settled;
 use super::ask::TELLS_EVERY;
-use super::brought::Brought;
-use super::kept_reply::KEY;
+use super::brought::{Brought, KEY};
 use super::why::Unconsented;
 
 /// Which requests go on.

@@ -21,7 +21,7 @@ use crate::gate::stop::{Asking, Form, Reply};
 use crate::gate::talk::Talk;
 use crate::gate::{Gate, runs};
 
-use super::in_result::take_out;
+use super::kept_reply::take_out;
 use super::why::Unconsented;
 
 /// How often who waits for a person is told that it still does.

@@ -1,8 +1,11 @@
-//! What a request brings of consent.
+//! The consent that a request brings, and the key under which it does.
 
 use crate::consent::{Outcome, Receipt};
 
 use super::why::Unconsented;
+
+/// The key of the gate's question in `inputRequests`, and of its answer in `inputResponses`.
+pub(in crate::gate) const KEY: &str = "mcp-protector/consent";
 
 /// What a request brings of consent.
 #[derive(Debug, Default)]

@@ -17,7 +17,7 @@ use crate::gate::talk::Talk;
 
 use super::answers::about;
 use super::ask::Put;
-use super::kept_reply::KEY;
+use super::brought::KEY;
 use super::why::Unconsented;
 
 impl Gate {

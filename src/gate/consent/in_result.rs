@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use crate::consent::pretty;
 use crate::policy::{Consent, Decision, OnDeny, PolicySnapshot};
-use crate::session::{Origin, Replied, State, Taken};
-use crate::wire::{Id, KnownMethod, Side, Value};
+use crate::session::Origin;
+use crate::wire::{KnownMethod, Side, Value};
 
 use crate::gate::asking::required;
 use crate::gate::classified::Role;
 use crate::gate::query::{Circumstances, Understood, method_of};
 
-/// What a result of the server's asks of the agent, by the methods of it; each once.
+/// The methods by which a result asks something of the agent, each once.
 fn methods(understood: &Understood<'_>) -> Vec<KnownMethod> {
     let is_waited_for = matches!(
         &understood.identified.role,
@@ -27,8 +27,8 @@ fn methods(understood: &Understood<'_>) -> Vec<KnownMethod> {
     methods
 }
 
-/// The method for which people are asked, if a result asks for more than one: a form weighs more,
-/// since whoever would see it is not asked by another one.
+/// The method that people are asked about. If a result has several, a form comes first: the person who
+/// would see it gets no other question.
 pub(super) fn method(understood: &Understood<'_>) -> Option<KnownMethod> {
     let methods = methods(understood);
     let form = methods.contains(&KnownMethod::Elicit);
@@ -36,7 +36,7 @@ pub(super) fn method(understood: &Understood<'_>) -> Option<KnownMethod> {
     form.or_else(|| methods.first().copied())
 }
 
-/// All of them, for whoever is asked.
+/// The names of all methods, for the person who is asked.
 pub(super) fn name(understood: &Understood<'_>) -> Option<Cow<'static, str>> {
     let methods = methods(understood);
     let names: Vec<_> = methods.iter().map(|method| method.name()).collect();
@@ -53,17 +53,17 @@ fn requests<'m>(understood: &Understood<'m>) -> Option<Value<'m>> {
     within.or_else(|| required::listed(message))
 }
 
-/// All that it asks, as it is bound.
+/// All requests of a result, as a consent is bound to them.
 pub(super) fn asked(understood: &Understood<'_>) -> String {
     requests(understood).map_or_else(String::new, Value::canonical)
 }
 
-/// The same as it is shown.
+/// All requests of a result, as a person sees them.
 pub(super) fn shown(understood: &Understood<'_>) -> String {
     requests(understood).map_or_else(String::new, pretty)
 }
 
-/// Whether a person's consent is all that a result lacks. That it is received is nobody's to agree to.
+/// Whether a person's consent is all that a result lacks. No consent lets an agent receive a result.
 pub(super) fn is_all_that_is_missing(
     understood: &Understood<'_>,
     snapshot: &PolicySnapshot,
@@ -91,13 +91,4 @@ pub(super) fn agree(understood: &mut Understood<'_>, consent: &Consent) {
         Role::Reply(_) => scene.within = Some(Arc::new(consent.clone())),
         Role::Request { .. } | Role::Notification { .. } => scene.agrees(consent),
     }
-}
-
-/// A request that waits with its reply waits no more. False if somebody has ended it.
-pub(super) fn take_out(state: &mut State, reply: Option<Replied>) -> bool {
-    reply.is_none_or(|reply| take_replied(state, reply).is_some())
-}
-
-pub(super) fn take_replied(state: &mut State, reply: Replied) -> Option<Taken> {
-    state.to_upstream.take_replied(&Id::integer(reply.minted))
 }

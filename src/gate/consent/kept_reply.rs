@@ -1,15 +1,13 @@
-//! Results that wait for a person.
+//! Results, and requests with their results, that wait for a person.
 
 use std::sync::Arc;
 
 use crate::consent::TicketId;
 use crate::policy::Denial;
-use crate::session::{Run, SessionId};
+use crate::session::{Replied, Run, SessionId, State, Taken};
+use crate::wire::Id;
 
 use crate::gate::stop::Reply;
-
-/// Under which key of `inputRequests` the gate asks, and of `inputResponses` it is answered.
-pub(in crate::gate) const KEY: &str = "mcp-protector/consent";
 
 /// A result that is kept until its agent brings what a person says to it.
 #[derive(Debug, Clone)]
@@ -27,4 +25,13 @@ pub(in crate::gate) struct KeptReply {
 pub(in crate::gate) struct Whole {
     pub(super) reply: Reply,
     pub(super) frame: Vec<u8>,
+}
+
+/// Takes out a request that waits with its reply. `false` if it has ended already.
+pub(super) fn take_out(state: &mut State, reply: Option<Replied>) -> bool {
+    reply.is_none_or(|reply| take_replied(state, reply).is_some())
+}
+
+pub(super) fn take_replied(state: &mut State, reply: Replied) -> Option<Taken> {
+    state.to_upstream.take_replied(&Id::integer(reply.minted))
 }

@@ -1,4 +1,4 @@
-//! The ends of questions with which no agent comes back.
+//! Ends questions that agents have taken along and do not bring back.
 
 use tracing::error;
 
@@ -7,13 +7,14 @@ use crate::consent::{Outcome, TicketId};
 use crate::session::Session;
 
 use crate::gate::Gate;
-use crate::gate::consent::along::settled;
 use crate::gate::faults::UpstreamFault;
 use crate::gate::rejection::Rejection;
 
+use super::along::settled;
+
 impl Gate {
-    /// Records the ends of questions with which nobody comes back in time, until the gate has stopped:
-    /// then nobody can, and all of them have an end.
+    /// Records the ends of questions with which no agent comes back in time, until the gate has stopped.
+    /// Then it ends all of them, since no agent can come back.
     pub async fn end_questions_until(&self, stopped: impl Future<Output = ()>) {
         tokio::pin!(stopped);
         let Some(desk) = &self.desk else {
@@ -33,8 +34,7 @@ impl Gate {
 
     pub(in crate::gate) async fn end_along(&self, ended: Vec<(TicketId, Outcome)>) {
         for (ticket, outcome) in ended {
-            let record = self.along.records().remove(&ticket);
-            if let Some(record) = record {
+            if let Some(record) = self.along.take(&ticket) {
                 self.end_question(settled(*record, &outcome)).await;
             }
         }
@@ -47,8 +47,7 @@ impl Gate {
         };
         let why = Rejection::from(UpstreamFault::SessionOver);
         for ticket in self.along.of_session(session.id.as_str()) {
-            let record = self.along.records().remove(&ticket);
-            let Some(mut record) = record else {
+            let Some(mut record) = self.along.take(&ticket) else {
                 continue;
             };
             if let Some(outcome) = desk.withdraw(&ticket) {

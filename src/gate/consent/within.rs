@@ -15,8 +15,6 @@ use crate::wire::{Side, Stream};
 
 use crate::gate::arrival::{AnswerTo, Arrival, Waited};
 use crate::gate::classified::Role;
-use crate::gate::consent::KeptReply;
-use crate::gate::consent::in_result::take_replied;
 use crate::gate::context::RequestContext;
 use crate::gate::faults::{AgentGone, UpstreamFault};
 use crate::gate::forward::{Agent, Upstream};
@@ -27,9 +25,10 @@ use crate::gate::stop::{Reply, Stop};
 use crate::gate::talk::Talk;
 use crate::gate::{Gate, exchange};
 
+use super::KeptReply;
 use super::answers::said;
-use super::brought::Brought;
-use super::kept_reply::{KEY, Whole};
+use super::brought::{Brought, KEY};
+use super::kept_reply::{Whole, take_replied};
 use super::why::Unconsented;
 
 impl Reply {

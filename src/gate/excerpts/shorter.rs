@@ -1,4 +1,4 @@
-//! What stands for a result that is too large.
+//! The texts and contents that replace those of a result that is too large.
 
 use crate::audit;
 use crate::guard::Preset;
@@ -18,7 +18,7 @@ pub(in crate::gate) struct Shorter<'m> {
     pub(in crate::gate) notes: Vec<Note>,
 }
 
-/// What is told of one change.
+/// The note of one change for the audit.
 #[derive(Debug)]
 pub(in crate::gate) struct Note {
     /// Where it is (RFC 6901).

@@ -10,13 +10,14 @@ use crate::gate::classified::Role;
 use crate::gate::faults::UpstreamFault;
 use crate::gate::names::Readers;
 use crate::gate::outside::Outside;
-use crate::gate::permit::visible::visible;
 use crate::gate::permit::{Allowed, listed};
 use crate::gate::pin::Pins;
 use crate::gate::query::{Circumstances, Question, Understood};
 use crate::gate::rejection::Rejection;
 use crate::gate::stop::Stop;
 use crate::gate::{canonical, extensions};
+
+use super::visible::visible;
 
 /// Asks policy every question of a message; all of them must be allowed.
 pub(in crate::gate) fn decide(

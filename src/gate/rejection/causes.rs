@@ -1,4 +1,4 @@
-//! The causes for which the path itself rejects a message. Those of a feature stand with the feature.
+//! The causes for which the path, or several features, reject a message. Those of one feature stand with it.
 
 use std::borrow::Cow;
 use std::time::Duration;

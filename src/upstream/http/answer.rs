@@ -167,3 +167,30 @@ fn media_type(headers: &HeaderMap) -> Option<String> {
     let kind = text.split(';').next().unwrap_or_default();
     Some(kind.trim().to_ascii_lowercase())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, answers: Option<u64>) {
+        let reply = read(text.as_bytes(), &Limits::default());
+        assert_eq!(reply.and_then(|reply| reply.id), answers, "{text}");
+    }
+
+    /// Otherwise a request would count as answered whose requester gets nothing.
+    #[test]
+    fn a_reply_answers_the_request_that_the_gate_reads_in_it() {
+        check(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, Some(7));
+        check(r#"{"jsonrpc":"2.0","\u0069d":7,"result":{}}"#, Some(7));
+        check(r#"{"jsonrpc":"2.0","id":7,"result":{},"état":1}"#, Some(7));
+        check(
+            r#"{"jsonrpc":"2.0","id":7,"result":{},"\u00e9":1}"#,
+            Some(7),
+        );
+        check(r#"{"jsonrpc":"2.0","ID":7,"result":{}}"#, None);
+        check("{\"jsonrpc\":\"2.0\",\"id\u{7f}\":7,\"result\":{}}", None);
+        check(r#"{"jsonrpc":"2.0","id":"7","result":{}}"#, None);
+        check(r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#, None);
+    }
+}
