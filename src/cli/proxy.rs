@@ -152,8 +152,8 @@ async fn start(config: &Config, loaded: LoadedPolicies, memory: Memory) -> Exit 
     };
     // Where nobody can ask for it, health is not worth a request.
     let is_asked = matches!(entrance, Entrance::Http { .. }) || operators.is_some();
-    let servers: Vec<Tried> = std::iter::once(parts.open_server())
-        .chain(parts.isolated_server())
+    let servers: Vec<Tried> = std::iter::once(parts.open.clone())
+        .chain(parts.isolated.clone())
         .filter(|_| is_asked)
         .collect();
     let mut asking: JoinSet<Infallible> = servers

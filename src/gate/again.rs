@@ -31,7 +31,7 @@ pub(super) struct HeaderMirror {
 
 impl Filter for HeaderMirror {
     fn on_permitted<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
-        let repeated = cx.trail.carrier.repeated.as_ref();
+        let repeated = cx.trail.carried.headers.repeated.as_ref();
         super::repeated::check(&cx.understood, cx.session, repeated, cx.frame, cx.limits)?;
         self.keep(cx);
         Flow::DONE
@@ -50,23 +50,23 @@ impl HeaderMirror {
             return;
         };
         let headers = Headers::of(cx.session, self.over_http);
-        if cx.trail.attempt == Attempt::Second || headers == Headers::Agents {
+        if cx.trail.retry.attempt == Attempt::Second || headers == Headers::Agents {
             return;
         }
         let kept: usize = {
             let state = cx.session.state();
-            let calls = state.to_upstream.in_flight();
+            let calls = state.waiting.to_upstream.in_flight();
             let calls = calls.filter_map(|(_, exchange)| exchange.again.as_ref());
             calls.map(|call| call.frame.len()).sum()
         };
         if kept.saturating_add(cx.frame.len()) > PARKED_FRAMES * cx.limits.max_bytes {
             return;
         }
-        let timeout = cx.terms.timeout(&cx.trail.target);
-        let deadline = cx.trail.started.saturating_add(timeout);
-        cx.trail.again = Some(Arc::new(Parked {
+        let timeout = cx.terms.timeout(&cx.trail.about.target);
+        let deadline = cx.trail.received.started.saturating_add(timeout);
+        cx.trail.retry.again = Some(Arc::new(Parked {
             attempt: Attempt::Second,
-            agreed: cx.trail.agreed.clone(),
+            agreed: cx.trail.consent.agreed.clone(),
             ..cx.trail.as_it_came(asker, cx.frame, deadline)
         }));
     }
@@ -89,24 +89,24 @@ impl Gate {
         // nor be kept from asking under the same id.
         {
             let mut state = talk.session.state();
-            state.calls = state.calls.saturating_sub(1);
-            state.tools.forget();
+            state.security.calls = state.security.calls.saturating_sub(1);
+            state.lists.tools.forget();
             talk.session.arm(&state, Some(call.deadline));
-            state.parked.push_back(Arc::unwrap_or_clone(call));
+            state.waiting.parked.push_back(Arc::unwrap_or_clone(call));
         }
         let record = trail.not_taken(self.clock.elapsed());
         if let Err(fault) = self.recorder.record(record).await {
             let mut state = talk.session.state();
-            let waiting = state.parked.len();
-            state.parked.retain(|parked| parked.asker != asker);
+            let waiting = state.waiting.parked.len();
+            state.waiting.parked.retain(|parked| parked.asker != asker);
             // It may have been seen to meanwhile.
-            return if state.parked.len() < waiting {
+            return if state.waiting.parked.len() < waiting {
                 Err(fault.into())
             } else {
                 Err(Stop::Settled)
             };
         }
-        let begins = talk.session.state().tools.begin_fetch();
+        let begins = talk.session.state().lists.tools.begin_fetch();
         if begins {
             self.fetch(talk, None).await;
         }

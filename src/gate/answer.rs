@@ -63,25 +63,25 @@ impl Gate {
             self.tell_of_broken(&Fault {
                 server: talk.scope().upstream.as_str(),
                 method: trail.record_method(),
-                record: &trail.reference,
+                record: &trail.ids.reference,
                 refusal: &refusal,
             });
         }
         if let Err(fault) = self.recorder.record(record).await {
             // Nothing passes without a record; that nothing passed need not wait for one.
             error!(
-                reference = &*trail.reference,
+                reference = &*trail.ids.reference,
                 "a refusal could not be recorded: {fault}"
             );
         }
-        if trail.method == Some(KnownMethod::Initialize) {
-            talk.session.state().lifecycle.abandon();
+        if trail.envelope.method == Some(KnownMethod::Initialize) {
+            talk.session.state().protocol.lifecycle.abandon();
         }
-        let (to, id) = match &trail.answer_to {
+        let (to, id) = match &trail.envelope.answer_to {
             AnswerTo::None => return Ok(()),
             // While it was recorded the session has turned to a server that did not ask this.
             AnswerTo::Asker(Side::Upstream, _) | AnswerTo::Waiting(Side::Upstream, _)
-                if runs::gone(&talk.session, trail.run).is_some() =>
+                if runs::gone(&talk.session, trail.server.run).is_some() =>
             {
                 return Ok(());
             }
@@ -90,19 +90,19 @@ impl Gate {
             }
             AnswerTo::Unreadable => (Side::Agent, AnswerId::Unreadable),
         };
-        let mut answer = if matches!(trail.answer_to, AnswerTo::Waiting(..)) {
-            refusal.answer_waiting(to, &trail.reference)
+        let mut answer = if matches!(trail.envelope.answer_to, AnswerTo::Waiting(..)) {
+            refusal.answer_waiting(to, &trail.ids.reference)
         } else {
-            refusal.answer(to, &trail.reference)
+            refusal.answer(to, &trail.ids.reference)
         };
         // A refusal may quote the other side: a name, or what a schema says.
         answer.message = self.without_credentials(answer.message);
         let denial = self.terms(&self.policy.current()).denial;
         let for_models = refusal.has(Property::ReadByModels)
             || refusal.has(Property::ReadByModelsIfConfigured) && denial == DenialForm::ToolResult;
-        let readable = for_models && trail.method == Some(KnownMethod::ToolsCall);
+        let readable = for_models && trail.envelope.method == Some(KnownMethod::ToolsCall);
         let message = if readable {
-            let stateless = match talk.session.state().lifecycle {
+            let stateless = match talk.session.state().protocol.lifecycle {
                 Lifecycle::New => Stateless::Yes,
                 Lifecycle::Initializing(_) | Lifecycle::Ready(_) => Stateless::No,
             };
@@ -110,7 +110,7 @@ impl Gate {
         } else {
             OwnMessage::error(id, answer)
         };
-        self.tell(talk, to, trail.stream, message).await
+        self.tell(talk, to, trail.received.stream, message).await
     }
 
     /// Sends a permitted message to the side that it is for.
@@ -173,8 +173,12 @@ impl Gate {
         taken: Taken,
     ) {
         if from == Side::Agent {
-            talk.session.state().forsaken.note(&taken.exchange);
-            talk.agent.release(taken.exchange.stream);
+            talk.session
+                .state()
+                .connection
+                .forsaken
+                .note(&taken.exchange);
+            talk.agent.release(taken.exchange.received.stream);
         }
         lending::given_up(&taken, &mut talk.session.state(), lending::in_time(&taken));
         self.close(talk, &taken, &Rejection::cancelled()).await;
@@ -199,13 +203,19 @@ impl Gate {
         code: Option<i64>,
     ) {
         // A person may be asked about its reply, which nobody waits for any more.
-        if talk.session.state().asking.holds_reply(taken.minted) {
+        if talk
+            .session
+            .state()
+            .waiting
+            .asking
+            .holds_reply(taken.minted)
+        {
             talk.session.bell().notify_one();
         }
         let record = self.end_of(talk, taken, refusal, code);
         if let Err(fault) = self.recorder.record(record).await {
             error!(
-                reference = &*taken.exchange.reference,
+                reference = &*taken.exchange.ids.reference,
                 "an outcome could not be recorded: {fault}"
             );
         }
@@ -229,7 +239,7 @@ impl Gate {
             self.tell_of_broken(&Fault {
                 server: talk.scope().upstream.as_str(),
                 method: Some(taken.exchange.method.name()),
-                record: &trail.reference,
+                record: &trail.ids.reference,
                 refusal,
             });
         }
@@ -248,7 +258,7 @@ impl Gate {
             return Ok(());
         };
         let run = talk.session.run();
-        let answer = refusal.answer(asker, &taken.exchange.reference);
+        let answer = refusal.answer(asker, &taken.exchange.ids.reference);
         self.close_with(talk, taken, &refusal, Some(answer.code))
             .await;
         // While that was recorded, the session has turned to a server that did not ask this.
@@ -256,12 +266,12 @@ impl Gate {
             return Ok(());
         }
         if taken.exchange.method == KnownMethod::Initialize {
-            talk.session.state().lifecycle.abandon();
+            talk.session.state().protocol.lifecycle.abandon();
         }
         self.tell(
             talk,
             asker,
-            taken.exchange.stream,
+            taken.exchange.received.stream,
             OwnMessage::error(AnswerId::Json(waiting.id.json()), answer),
         )
         .await

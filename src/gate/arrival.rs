@@ -81,8 +81,9 @@ impl Arrival {
 }
 
 /// The receiver of the answer when a message does not pass.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) enum AnswerTo {
+    #[default]
     None,
     /// The one who asked, under its own id.
     Asker(Side, Asker),

@@ -66,7 +66,7 @@ impl Filter for ServerRequests {
 
     fn on_permitted<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
         let lends = (cx.now.lends, cx.now.at);
-        let (turn, session) = (cx.trail.turn, cx.session);
+        let (turn, session) = (cx.trail.about.turn, cx.session);
         while_sampling(&cx.understood, turn, cx.snapshot, session, lends)?;
         Flow::DONE
     }
@@ -141,8 +141,13 @@ fn while_sampling(
 /// Whether the agent's model works for the server.
 fn works(lends: Lends, state: &mut State, now: Duration) -> bool {
     // It forgets the samples that are over, which would wake the conversation again and again.
-    let is_out = state.lending.is_out(now);
-    is_out || lends == Lends::Model || state.to_agent.has_method(KnownMethod::CreateMessage)
+    let is_out = state.agent_side.lending.is_out(now);
+    is_out
+        || lends == Lends::Model
+        || state
+            .waiting
+            .to_agent
+            .has_method(KnownMethod::CreateMessage)
 }
 
 impl Gate {
@@ -154,7 +159,8 @@ impl Gate {
             return;
         }
         if works(lends, &mut state, now) {
-            talk.session.arm(&state, state.lending.next_end());
+            talk.session
+                .arm(&state, state.agent_side.lending.next_end());
         } else {
             talk.session.parked_may_go_on();
         }
@@ -172,10 +178,11 @@ impl Gate {
         let held = || {
             let mut state = talk.session.state();
             let at = state
+                .waiting
                 .parked
                 .iter()
                 .position(|it| it.awaits == Awaits::Model);
-            state.parked.remove(at?)
+            state.waiting.parked.remove(at?)
         };
         let _in_hand = talk.session.take_in_hand();
         while let Some(parked) = held() {

@@ -34,13 +34,13 @@ use super::unlisted::UnlistedFilter;
 impl Gate {
     /// Builds the chains anew, from what the gate is set to.
     pub(super) fn assemble(&mut self) {
-        self.chain = Chain::new(self.filters());
+        self.chains.all = Chain::new(self.filters());
         // For what the gate answers itself: no server is needed, and all was checked when it came.
-        self.local_chain = Chain::new([
+        self.chains.local = Chain::new([
             Arc::new(PinFacts) as Arc<dyn Filter>,
             Arc::new(RealPaths),
             Arc::new(Shadowing),
-            Arc::new(Sensitivity(Arc::clone(&self.ratchet))),
+            Arc::new(Sensitivity(Arc::clone(&self.stores.ratchet))),
         ]);
     }
 
@@ -49,9 +49,9 @@ impl Gate {
         let over_http = self.settings.over_http;
         let mut filters: Vec<Arc<dyn Filter>> = vec![
             // First: a fatal error ends the session even if a later filter rejects the reply.
-            Arc::new(FatalErrors(Arc::clone(&self.ratchet))),
+            Arc::new(FatalErrors(Arc::clone(&self.stores.ratchet))),
             // Before the work of all others: it rejects requests that come too often.
-            Arc::new(RateLimit(Arc::clone(&self.pace))),
+            Arc::new(RateLimit(Arc::clone(&self.stores.pace))),
             // Adds facts, so it runs before the filters that read them.
             Arc::new(PinFacts),
             // The next three reject messages that cannot be used, before the gate asks a person about them.
@@ -59,7 +59,7 @@ impl Gate {
                 from: self.settings.isolate_from,
             }),
             Arc::new(Cursors),
-            Arc::new(TaskFilter::new(Arc::clone(&self.tasks), over_http)),
+            Arc::new(TaskFilter::new(Arc::clone(&self.stores.tasks), over_http)),
             // The next three add facts and questions, which the question to a person quotes.
             Arc::new(ContainedPlaces),
             Arc::new(Subscriptions),
@@ -70,8 +70,8 @@ impl Gate {
             Arc::new(HeaderMirror { over_http }),
             // Before `ServerRequests`, which reads the round.
             Arc::new(RoundFilter {
-                rounds: Arc::clone(&self.rounds),
-                at_the_gate: match self.desk {
+                rounds: Arc::clone(&self.stores.rounds),
+                at_the_gate: match self.people.desk {
                     Some(_) => at_the_gate,
                     None => |_| AtTheGate::Unasked,
                 },
@@ -82,14 +82,14 @@ impl Gate {
             Arc::new(SchemaGuard),
             Arc::new(SecretsGuard),
             // Before consent: a call beyond the budget spends no consent.
-            Arc::new(CallBudget(Arc::clone(&self.ratchet))),
+            Arc::new(CallBudget(Arc::clone(&self.stores.ratchet))),
         ];
-        if let Some(desk) = &self.desk {
+        if let Some(desk) = &self.people.desk {
             // After all facts, and before the candidate policies, which judge under the same consent.
             filters.push(Arc::new(ConsentFilter {
                 desk: Arc::clone(desk),
-                along: Arc::clone(&self.along),
-                rounds: Arc::clone(&self.rounds),
+                along: Arc::clone(&self.people.along),
+                rounds: Arc::clone(&self.stores.rounds),
                 recorder: self.recorder.clone(),
                 secrets: self.settings.secrets.clone(),
             }));
@@ -98,16 +98,16 @@ impl Gate {
             // After consent: see there.
             Arc::new(Shadowing),
             // The last check: the gate asks a server what it speaks only for messages that may pass.
-            Arc::new(EraFilter(Arc::clone(&self.eras))),
+            Arc::new(EraFilter(Arc::clone(&self.stores.eras))),
             // Before the next three, which read its page and its removals.
             Arc::new(ListFilter {
-                schemas: Arc::clone(&self.schemas),
-                seen: Arc::clone(&self.seen),
+                schemas: Arc::clone(&self.stores.schemas),
+                seen: Arc::clone(&self.stores.seen),
                 recorder: self.recorder.clone(),
                 over_http,
             }),
             // Before `CacheHints`, which reads `EditPlan::shortened_over`.
-            Arc::new(Shortener(Arc::clone(&self.kept))),
+            Arc::new(Shortener(Arc::clone(&self.stores.kept))),
             // After the list: it searches the items of the page.
             Arc::new(Sanitizer),
             // After the shortener: see there.
@@ -116,9 +116,9 @@ impl Gate {
             Arc::new(Progress {
                 terms: self.settings.terms.clone(),
             }),
-            Arc::new(UnlistedFilter(Arc::clone(&self.unlisted))),
+            Arc::new(UnlistedFilter(Arc::clone(&self.stores.unlisted))),
             // Last: no other task may run between its comparison of facts and the count of the call.
-            Arc::new(Sensitivity(Arc::clone(&self.ratchet))),
+            Arc::new(Sensitivity(Arc::clone(&self.stores.ratchet))),
         ];
         filters.extend(last);
         filters

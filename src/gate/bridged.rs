@@ -37,7 +37,7 @@ pub enum Settled {
 impl Gate {
     /// A bridge stands before the agent, which speaks this revision; or none does any more.
     pub fn bridge<U, A>(&self, talk: &Talk<U, A>, revision: Option<Arc<str>>) {
-        talk.session.state().bridged = revision;
+        talk.session.state().protocol.bridged = revision;
         talk.introduce();
     }
 
@@ -138,10 +138,10 @@ impl Gate {
     pub fn is_waiting<U, A>(&self, talk: &Talk<U, A>, id: &Id, stream: Stream) -> bool {
         let asker: Asker = talk.session.asker(id, stream);
         let state = talk.session.state();
-        let mut parked = state.parked.iter();
-        state.to_upstream.is_in_flight(&asker)
+        let mut parked = state.waiting.parked.iter();
+        state.waiting.to_upstream.is_in_flight(&asker)
             || parked.any(|parked| parked.asker == asker && !parked.cancelled)
-            || state.asking.waits_for(&asker)
+            || state.waiting.asking.waits_for(&asker)
     }
 
     fn begin_from<U, A>(&self, talk: &Talk<U, A>, source: Source) -> Trail {
@@ -171,9 +171,9 @@ impl Gate {
             Shape::Reply { .. } => return Err(Rejection::stray().into()),
         };
         let is_request = matches!(role, Role::Request { .. });
-        let (kept, fault) = self.ratchet.kept(session).await;
+        let (kept, fault) = self.stores.ratchet.kept(session).await;
         let mut scene = Scene::of(&session.state(), spoken.clone(), kept);
-        scene.peer = trail.peer;
+        scene.peer = trail.received.peer;
         let identified = Identified {
             message: &message,
             from: Side::Agent,
@@ -184,13 +184,13 @@ impl Gate {
             scene,
         };
         trail.identified(talk, &identified, Side::Agent);
-        trail.store_fault = fault;
+        trail.sensitivity.store_fault = fault;
         let snapshot = self.policy.current();
         let recalled = self.recall(&identified, session);
         let mut cx = self.context(talk, identified, frame, &snapshot, trail);
-        self.chain.on_classified(&mut cx)?;
+        self.chains.all.on_classified(&mut cx)?;
         self.understand(&mut cx, &recalled)?;
-        Box::pin(self.chain.authorize(&mut cx)).await?;
+        Box::pin(self.chains.all.authorize(&mut cx)).await?;
         let RequestContext {
             understood, trail, ..
         } = cx;

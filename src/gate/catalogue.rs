@@ -9,8 +9,7 @@ use tracing::{error, warn};
 
 use crate::audit::{AuditFault, Kind, Record};
 use crate::session::{
-    Admitted, Exchange, Lifecycle, News, Origin, Probe, Readiness, Spoken, Taken, Target, Task,
-    Traversal, Trial, Turn,
+    Admitted, AuditIds, Exchange, Lifecycle, Origin, Probe, Readiness, Taken, Traversal, Trial,
 };
 use crate::wire::{Fragment, Id, Message, Side, Stream};
 
@@ -47,7 +46,7 @@ impl Gate {
         let Exchange { origin, again, .. } = taken.exchange;
         // The gate still reads a list. Of all else the agent hears, and it may be slow.
         if origin != Origin::Catalogue {
-            trail.room = None;
+            trail.holds.room = None;
         }
         match origin {
             Origin::Catalogue => self.absorb_page(talk, message, trail).await,
@@ -73,20 +72,20 @@ impl Gate {
                 warn!(
                     "the upstream did not list its tools; calls that wait for it are refused: {why}"
                 );
-                talk.session.state().tools.fetch_failed();
+                talk.session.state().lists.tools.fetch_failed();
                 talk.session.parked_may_go_on();
             }
             Origin::Discovery => {
                 warn!(
                     "the upstream did not tell what it speaks; what waits for it is refused: {why}"
                 );
-                talk.session.state().probe = Probe::Failed(why.into());
+                talk.session.state().protocol.probe = Probe::Failed(why.into());
                 talk.session.parked_may_go_on();
             }
-            Origin::Trial(_) => talk.session.state().trial = Trial::Failed(why.into()),
+            Origin::Trial(_) => talk.session.state().protocol.trial = Trial::Failed(why.into()),
             Origin::Handshake => {
                 error!("the upstream did not repeat the session's handshake; it is ended");
-                talk.session.state().upstream = Readiness::Down;
+                talk.session.state().connection.upstream = Readiness::Down;
                 talk.session.arrived();
                 talk.upstream.restart();
             }
@@ -95,16 +94,16 @@ impl Gate {
 
     /// Repeats the agent's handshake to an upstream that was restarted.
     pub(super) async fn repeat_handshake<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>) {
-        let params = match &talk.session.state().lifecycle {
+        let params = match &talk.session.state().protocol.lifecycle {
             Lifecycle::Ready(handshake) => Some(Arc::clone(&handshake.params)),
             Lifecycle::New | Lifecycle::Initializing(_) => None,
         };
         let Some(params) = params.and_then(|params| Fragment::decode(&params).ok()) else {
-            talk.session.state().upstream = Readiness::Up;
+            talk.session.state().connection.upstream = Readiness::Up;
             talk.session.arrived();
             return;
         };
-        talk.session.state().upstream = Readiness::Repeating;
+        talk.session.state().connection.upstream = Readiness::Repeating;
         let message = |minted| OwnMessage::initialize(minted, params);
         self.ask(talk, Origin::Handshake, Readiness::Repeating, message)
             .await;
@@ -120,9 +119,10 @@ impl Gate {
         let version = talk
             .session
             .state()
+            .waiting
             .parked
             .front()
-            .and_then(|parked| parked.version.clone());
+            .and_then(|parked| parked.carried.version.clone());
         let message = |minted| OwnMessage::list_tools(minted, cursor, version.as_deref());
         self.ask(talk, Origin::Catalogue, Readiness::Up, message)
             .await;
@@ -141,7 +141,7 @@ impl Gate {
         let (record, reference) = {
             let now = self.clock.elapsed();
             let trail = Trail::own(talk, &occasion, now);
-            (trail.passed(to, now), trail.reference)
+            (trail.passed(to, now), trail.ids.reference)
         };
         self.recorder.record(record).await?;
         Ok(reference)
@@ -156,7 +156,7 @@ impl Gate {
         let listed = message.result().map(|result| Shape::TOOLS.list(result));
         let listed = listed.ok_or_else(|| Rejection::useless_reply("it is no list of tools"))??;
         let cursor = listing::next_cursor(message)?;
-        if cursor.is_some() && !talk.session.state().tools.next_page() {
+        if cursor.is_some() && !talk.session.state().lists.tools.next_page() {
             return Err(Rejection::useless_reply("its list of tools has too many pages").into());
         }
         let taken_in = trail.taken_in(self.clock.elapsed());
@@ -166,33 +166,35 @@ impl Gate {
             &talk.session,
             &snapshot,
             self.terms(&snapshot),
-            &self.schemas,
+            &self.stores.schemas,
             self.settings.over_http,
         );
         let page = {
-            let pages = &mut talk.session.state().pages;
+            let pages = &mut talk.session.state().lists.pages;
             Shape::TOOLS.read(listed, pages, reading)
         };
         let pins = self.pins(&talk.session, &snapshot);
         let drifts = drift::drifts(listed, ListKind::Tools, page.items.iter(), &snapshot, pins);
         let base = Record::new(Kind::UpstreamState).within(&talk.scope());
-        let stores = (&self.recorder, &*self.seen);
+        let stores = (&self.recorder, &*self.stores.seen);
         Box::pin(drift::tell_of(stores, &base, &snapshot, &drifts)).await?;
         let is_awaited = {
             let mut state = talk.session.state();
             // It is the list of a server that is not spoken to any more. What waited for it has been
             // seen to.
-            if trail.run != state.run() {
+            if trail.server.run != state.run() {
                 return Ok(());
             }
             listing::note_offers(&mut state, message, Some(&page), Traversal::Gate);
             let terms = self.terms(&snapshot);
-            self.unlisted.look(&snapshot, terms, &state.tools);
-            !state.parked.is_empty()
+            self.stores
+                .unlisted
+                .look(&snapshot, terms, &state.lists.tools);
+            !state.waiting.parked.is_empty()
         };
-        trail.room = None;
+        trail.holds.room = None;
         Box::pin(self.tell_agent_of(talk, &drifts)).await?;
-        if trail.run != talk.session.run() {
+        if trail.server.run != talk.session.run() {
             return Ok(());
         }
         match cursor {
@@ -214,7 +216,7 @@ impl Gate {
         trail: &Trail,
     ) -> Result<(), Stop> {
         let version = message.agreed_revision();
-        let agreed = match &talk.session.state().lifecycle {
+        let agreed = match &talk.session.state().protocol.lifecycle {
             Lifecycle::Ready(handshake) => version.as_deref() == Some(&*handshake.spoken.version),
             Lifecycle::New | Lifecycle::Initializing(_) => false,
         };
@@ -226,26 +228,26 @@ impl Gate {
         }
         let taken_in = trail.taken_in(self.clock.elapsed());
         self.recorder.record(taken_in).await?;
-        if has_left_since(talk, trail.run) {
+        if has_left_since(talk, trail.server.run) {
             return Ok(());
         }
         self.record_own(talk, Occasion::Initialized, Side::Upstream)
             .await?;
         // The isolated server has a handshake of its own.
-        if has_left_since(talk, trail.run) {
+        if has_left_since(talk, trail.server.run) {
             return Ok(());
         }
         {
             let mut state = talk.session.state();
-            state.server_version = message.result().and_then(remember::server_version);
-            state.upstream = Readiness::Up;
+            state.parties.server_version = message.result().and_then(remember::server_version);
+            state.connection.upstream = Readiness::Up;
         }
         talk.upstream.handshake_completed();
         let initialized = OwnMessage::initialized();
         let told = self
             .tell(talk, Side::Upstream, Stream::MAIN, initialized)
             .await;
-        if has_left_since(talk, trail.run) {
+        if has_left_since(talk, trail.server.run) {
             return told.map_err(|AgentGone| Stop::AgentGone);
         }
         // Behind it, or a message that waited would come first.
@@ -296,42 +298,29 @@ impl Gate {
         let (started, snapshot) = (self.clock.elapsed(), self.policy.current());
         let timeout = self.terms(&snapshot).request_timeout;
         let exchange = Exchange {
-            origin,
-            stream: Stream::MAIN,
-            sent_on: Stream::MAIN,
-            peer: None,
-            span: None,
-            agent: None,
-            method: occasion.method(),
-            offered: None,
-            target: Target::Server,
-            snapshot,
-            progress_token: None,
-            cursor: None,
-            news: News::default(),
-            spoken: Spoken::default(),
-            turn: Turn::default(),
-            task: Task::None,
-            brings: Arc::default(),
-            agreed: None,
-            started,
-            deadline: Some(started.saturating_add(timeout)),
-            reference,
-            correlation: Arc::default(),
-            call: None,
-            again: None,
+            ids: AuditIds {
+                reference,
+                ..AuditIds::default()
+            },
+            ..Exchange::own(
+                origin,
+                occasion.method(),
+                snapshot,
+                started,
+                started.saturating_add(timeout),
+            )
         };
         let minted = {
             let mut state = talk.session.state();
             talk.session.arm(&state, exchange.deadline);
-            let admitted = state.to_upstream.admit(exchange);
+            let admitted = state.waiting.to_upstream.admit(exchange);
             let Admitted(minted) = admitted.map_err(|_| Rejection::reused_id())?;
             minted
         };
         let secrets = &self.settings.secrets;
         let permit = Permit::own(Side::Upstream, Stream::MAIN, message(minted), secrets);
         // It may have died, or have been restarted, while the record was written.
-        let is_ready = talk.session.state().upstream == ready && !self.is_due(talk);
+        let is_ready = talk.session.state().connection.upstream == ready && !self.is_due(talk);
         let sent = if is_ready {
             talk.upstream.send(permit).await
         } else {
@@ -340,7 +329,12 @@ impl Gate {
         let Err(fault) = sent else { return Ok(()) };
         let refusal = fault.into();
         // It is not there when it was given up meanwhile; then it has its outcome.
-        let taken = talk.session.state().to_upstream.take(&Id::integer(minted));
+        let taken = talk
+            .session
+            .state()
+            .waiting
+            .to_upstream
+            .take(&Id::integer(minted));
         if let Some(taken) = taken {
             self.close(talk, &taken, &refusal).await;
         }

@@ -14,26 +14,26 @@ impl Gate {
         let current = self.policy.current();
         let rates = &self.terms(&current).rates;
         if rates.are_limits() {
-            let agent = Arc::clone(&session.state().agent);
-            self.pace.charge(rates, &agent.id).await;
+            let agent = Arc::clone(&session.state().parties.agent);
+            self.stores.pace.charge(rates, &agent.id).await;
         }
     }
 
     /// Notes that a request which waited is charged for, also if policy is not asked about it.
     pub(super) fn owes(&self, session: &Session, trail: &mut Trail) {
         let current = self.policy.current();
-        if trail.attempt == Attempt::First && self.terms(&current).rates.are_limits() {
-            let agent = Arc::clone(&session.state().agent);
-            trail.counted = Counted::Owed(agent.id.clone());
+        if trail.retry.attempt == Attempt::First && self.terms(&current).rates.are_limits() {
+            let agent = Arc::clone(&session.state().parties.agent);
+            trail.holds.counted = Counted::Owed(agent.id.clone());
         }
     }
 
     /// Charges for a message that has left the path what it still owes.
     pub(super) async fn settle_rates(&self, trail: &mut Trail) {
-        if let Counted::Owed(principal) = std::mem::take(&mut trail.counted) {
+        if let Counted::Owed(principal) = std::mem::take(&mut trail.holds.counted) {
             let current = self.policy.current();
             let rates = &self.terms(&current).rates;
-            self.pace.charge(rates, &principal).await;
+            self.stores.pace.charge(rates, &principal).await;
         }
     }
 }

@@ -68,17 +68,17 @@ impl Identified<'_> {
 impl Scene {
     pub(super) fn of(state: &State, spoken: Spoken, kept: Kept) -> Self {
         Self {
-            agent: Arc::clone(&state.agent),
-            server: Arc::clone(&state.server),
+            agent: Arc::clone(&state.parties.agent),
+            server: Arc::clone(&state.parties.server),
             run: state.run(),
             spoken,
             peer: None,
-            calls: state.calls,
+            calls: state.security.calls,
             started_ms: state.started_ms,
             held: Arc::clone(&kept.held),
             kept,
-            established: Arc::clone(&state.established),
-            of_server: Arc::clone(&state.established),
+            established: Arc::clone(&state.security.established),
+            of_server: Arc::clone(&state.security.established),
             within: None,
         }
     }

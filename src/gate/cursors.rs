@@ -40,7 +40,7 @@ fn check(understood: &Understood<'_>, session: &Session) -> Result<(), Rejection
     let Some(cursor) = cursor.filter(|_| is_paged(*method)) else {
         return Ok(());
     };
-    let was_given = |cursor: &str| session.state().cursors.was_given(*method, cursor);
+    let was_given = |cursor: &str| session.state().lists.cursors.was_given(*method, cursor);
     match cursor.as_str() {
         Some(cursor) if was_given(&cursor) => Ok(()),
         Some(_) | None => {
@@ -60,6 +60,6 @@ pub(super) fn give(state: &mut State, exchange: &Exchange, message: &Message) {
     if let Some(next) = next.and_then(Value::as_str)
         && is_paged(exchange.method)
     {
-        state.cursors.give(exchange.method, &next);
+        state.lists.cursors.give(exchange.method, &next);
     }
 }

@@ -29,12 +29,12 @@ impl Gate {
         let taken_in = trail.taken_in(self.clock.elapsed());
         self.recorder.record(taken_in).await?;
         // It is what a server says that is not spoken to any more.
-        if trail.run != talk.session.run() {
+        if trail.server.run != talk.session.run() {
             return Ok(());
         }
         let says = said(message);
         if says == Says::Takes {
-            talk.session.state().server_version =
+            talk.session.state().parties.server_version =
                 message.result().and_then(remember::server_version);
             talk.upstream.handshake_completed();
         }
@@ -55,7 +55,7 @@ impl Gate {
         match taken.exchange.origin {
             Origin::Discovery => self.settle_era(talk, Says::Lacks(lack), Vec::new()),
             Origin::Trial(Opening::Discover) => {
-                talk.session.state().trial = Trial::Otherwise(lack.to_string().into());
+                talk.session.state().protocol.trial = Trial::Otherwise(lack.to_string().into());
             }
             Origin::Trial(Opening::Initialize)
             | Origin::Catalogue
@@ -68,8 +68,8 @@ impl Gate {
 
     fn settle_era<U, A>(&self, talk: &Talk<U, A>, says: Says, named: Vec<String>) {
         let place = talk.session.place();
-        self.eras.note(place, (says, named));
-        talk.session.state().probe = Probe::Idle;
+        self.stores.eras.note(place, (says, named));
+        talk.session.state().protocol.probe = Probe::Idle;
         talk.session.parked_may_go_on();
     }
 }

@@ -128,9 +128,11 @@ impl Gate {
         const CHANGED: KnownMethod = KnownMethod::ToolsListChanged;
         let is_news = {
             let mut state = talk.session.state();
-            let hears = state.listed.contains(&CHANGED) && state.promised.contains(&CHANGED);
+            let hears =
+                state.lists.listed.contains(&CHANGED) && state.lists.promised.contains(&CHANGED);
             hears
                 && state
+                    .lists
                     .drifts
                     .found(drifts.iter().map(|it| (it.name.as_str(), it.print)))
         };

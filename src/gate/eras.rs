@@ -222,11 +222,11 @@ impl Known {
             return Ok(Some(Says::Takes));
         }
         let state = session.state();
-        if !matches!(state.lifecycle, Lifecycle::New) || state.bridged.is_some() {
+        if !matches!(state.protocol.lifecycle, Lifecycle::New) || state.protocol.bridged.is_some() {
             return Ok(Some(Says::Takes));
         }
-        let known = self.believed(state.place);
-        match (&state.probe, known) {
+        let known = self.believed(state.connection.place);
+        match (&state.protocol.probe, known) {
             (_, Some(says)) => Ok(Some(says)),
             (Probe::Failed(why), None) => Err(UpstreamFault::Undiscovered(Arc::clone(why))),
             (Probe::Idle | Probe::Running, None) => Ok(None),
@@ -238,7 +238,7 @@ impl Known {
     /// # Errors
     /// [`Rejection`] if the server needs a session, or could not be asked.
     pub(super) fn awaited(&self, session: &Session, trail: &Trail) -> Result<Awaited, Rejection> {
-        let (Some(method), Some(version)) = (trail.method, &trail.version) else {
+        let (Some(method), Some(version)) = (trail.envelope.method, &trail.carried.version) else {
             return Ok(Awaited::Catalogue);
         };
         match self.says(session, method, version)? {
@@ -267,7 +267,7 @@ impl Known {
                 self.note(place, (Says::Takes, named(message)));
                 Ok(())
             }
-            Says::Lacks(lack) => self.lacks(place, &taken.exchange.spoken.version, &lack),
+            Says::Lacks(lack) => self.lacks(place, &taken.exchange.asks.spoken.version, &lack),
         }
     }
 
@@ -284,7 +284,7 @@ impl Known {
         match lack_of(&fault) {
             Some(lack) if self.is_discovery(session, taken) => {
                 let place = place_of(session, taken);
-                let version = &taken.exchange.spoken.version;
+                let version = &taken.exchange.asks.spoken.version;
                 let refused = self.lacks(place, version, &lack);
                 refused.err().unwrap_or_else(|| fault.into())
             }
@@ -313,8 +313,8 @@ impl Known {
     fn concerns(&self, session: &Session, taken: &Taken) -> bool {
         self.asked == Eras::Asked
             && matches!(taken.exchange.origin, Origin::Peer(_))
-            && is_stateless(&taken.exchange.spoken.version)
-            && session.state().bridged.is_none()
+            && is_stateless(&taken.exchange.asks.spoken.version)
+            && session.state().protocol.bridged.is_none()
     }
 }
 

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::policy::PolicySnapshot;
-use crate::session::{Agreed, Asker, Exchange, News, Origin, Task};
+use crate::session::{
+    About, Admission, Agreed, Asker, Asks, AuditIds, Exchange, News, Origin, Reception, Task,
+};
 use crate::wire::{KnownMethod, Side, Stream, Value};
 
 use super::classified::Role;
@@ -35,15 +37,19 @@ impl Filter for Progress {
         let token =
             route::told_of(identified).filter(|_| tells && identified.from == Side::Upstream);
         let Some(token) = token else { return };
-        cx.session.state().to_upstream.extend(&token, |exchange| {
-            let terms = exchange.snapshot.terms().unwrap_or(&self.terms);
-            let Some(most) = terms.progress_extends else {
-                return Duration::ZERO;
-            };
-            let timeout = terms.timeout(&exchange.target);
-            let last = exchange.started.saturating_add(most.max(timeout));
-            cx.now.at.saturating_add(timeout).min(last)
-        });
+        cx.session
+            .state()
+            .waiting
+            .to_upstream
+            .extend(&token, |exchange| {
+                let terms = exchange.admission.snapshot.terms().unwrap_or(&self.terms);
+                let Some(most) = terms.progress_extends else {
+                    return Duration::ZERO;
+                };
+                let timeout = terms.timeout(&exchange.about.target);
+                let last = exchange.received.started.saturating_add(most.max(timeout));
+                cx.now.at.saturating_add(timeout).min(last)
+            });
     }
 }
 
@@ -61,32 +67,39 @@ impl Gate {
         let token = message.meta().and_then(|meta| meta.get("progressToken"));
         let cursor = message.params().and_then(|params| params.get("cursor"));
         let cursor = cursor.and_then(Value::as_str);
+        let identified = &understood.identified;
         Exchange {
             origin: Origin::Peer(asker.clone()),
-            stream: understood.identified.stream,
-            peer: understood.identified.scene.peer,
-            agent: (understood.identified.from == Side::Agent)
-                .then(|| Arc::clone(&understood.identified.scene.agent)),
-            sent_on: Stream::MAIN,
             method,
-            target: understood.target.clone(),
-            snapshot: Arc::clone(snapshot),
-            progress_token: token.map(route::token_text),
-            cursor: cursor.map(Cow::into_owned),
-            news: News::default(),
-            spoken: understood.identified.scene.spoken.clone(),
-            turn: trail.turn,
-            offered: trail.offered.clone(),
-            task: tasks::of_request(understood),
-            brings: Arc::clone(&trail.brings),
-            agreed: trail.agreed.clone(),
-            started: trail.started,
-            deadline: identify::deadline(method, trail.started, timeout),
-            reference: Arc::clone(&trail.reference),
-            correlation: Arc::clone(&trail.correlation),
-            call: trail.call.clone(),
-            span: trail.span,
-            again: trail.again.clone(),
+            received: Reception {
+                started: trail.received.started,
+                stream: identified.stream,
+                peer: identified.scene.peer,
+            },
+            sent_on: Stream::MAIN,
+            deadline: identify::deadline(method, trail.received.started, timeout),
+            ids: trail.ids.clone(),
+            about: About {
+                target: understood.target.clone(),
+                offered: trail.about.offered.clone(),
+                call: trail.about.call.clone(),
+                turn: trail.about.turn,
+            },
+            asks: Asks {
+                progress_token: token.map(route::token_text),
+                cursor: cursor.map(Cow::into_owned),
+                news: News::default(),
+                spoken: identified.scene.spoken.clone(),
+                task: tasks::of_request(understood),
+            },
+            admission: Admission {
+                agent: (identified.from == Side::Agent)
+                    .then(|| Arc::clone(&identified.scene.agent)),
+                snapshot: Arc::clone(snapshot),
+                brings: Arc::clone(&trail.sensitivity.brings),
+                agreed: trail.consent.agreed.clone(),
+            },
+            again: trail.retry.again.clone(),
         }
     }
 }
@@ -95,30 +108,40 @@ impl Gate {
 pub(super) fn weight(exchange: &Exchange) -> usize {
     let Exchange {
         origin,
-        stream: _,
-        sent_on: _,
-        peer: _,
-        agent: _,
         method: _,
-        offered: _,
+        received: _,
+        sent_on: _,
+        deadline: _,
+        ids,
+        about,
+        asks,
+        admission,
+        again,
+    } = exchange;
+    let AuditIds {
+        reference,
+        correlation,
+        span: _,
+    } = ids;
+    let About {
         target,
-        snapshot: _,
+        offered: _,
+        call: _,
+        turn: _,
+    } = about;
+    let Asks {
         progress_token,
         cursor,
         news: _,
         spoken,
-        turn: _,
         task,
+    } = asks;
+    let Admission {
+        agent: _,
+        snapshot: _,
         brings: _,
         agreed,
-        started: _,
-        deadline: _,
-        reference,
-        correlation,
-        call: _,
-        span: _,
-        again,
-    } = exchange;
+    } = admission;
     let id = match origin {
         Origin::Peer(asker) => asker.id.json().len(),
         Origin::Catalogue

@@ -45,7 +45,7 @@ pub(super) fn is_of_listed_type(role: &Role, message: &Message, listed: &Extensi
     let exchange = &taken.exchange;
     let may_be = asks(exchange.method) || matches!(exchange.method, KnownMethod::Extension(_));
     let is_agents = matches!(exchange.origin, Origin::Peer(_));
-    let is_stateless = *exchange.spoken.version >= *FIRST_STATELESS;
+    let is_stateless = *exchange.asks.spoken.version >= *FIRST_STATELESS;
     let kind = message
         .result()
         .and_then(|it| it.get("resultType")?.as_str());

@@ -64,11 +64,11 @@ impl Filter for FatalErrors {
         };
         match owner(cx.session) {
             Owner::OneSession => {
-                cx.session.state().failed = Some(tool.into());
-                cx.trail.ends_session = Ends::Session;
+                cx.session.state().security.failed = Some(tool.into());
+                cx.trail.found.ends_session = Ends::Session;
             }
             // Whoever carries it keeps it, or the next request would begin another one.
-            Owner::OneKey => cx.session.state().failed = Some(tool.into()),
+            Owner::OneKey => cx.session.state().security.failed = Some(tool.into()),
             Owner::Unknown => return Flow::DONE,
         }
         let session = cx.session;
@@ -87,7 +87,7 @@ fn goes_on(identified: &Identified<'_>, session: &Session) -> Result<(), Rejecti
         (Side::Agent | Side::Upstream, Role::Request { .. })
         | (Side::Upstream, Role::Notification { .. }) => {}
     }
-    let failed = session.state().failed.clone();
+    let failed = session.state().security.failed.clone();
     match failed.as_ref().or(identified.scene.kept.ended.as_ref()) {
         Some(tool) => {
             let text =
@@ -105,7 +105,7 @@ fn goes_on(identified: &Identified<'_>, session: &Session) -> Result<(), Rejecti
 impl Gate {
     /// The agent has been told what ended its session: whoever carries it may end it.
     pub(super) fn end_if_failed<U, A: Agent>(talk: &Talk<U, A>, trail: &Trail) {
-        match trail.ends_session {
+        match trail.found.ends_session {
             Ends::Nothing => {}
             Ends::Session => talk.agent.end(),
         }

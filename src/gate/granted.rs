@@ -51,14 +51,14 @@ pub(super) fn note_asked(
     let filter = params.and_then(|params| params.get("notifications"));
     let mut state = session.state();
     let kept: usize = {
-        let streams = state.to_upstream.in_flight();
-        let filters = streams.filter_map(|(_, exchange)| exchange.news.filter.as_ref());
+        let streams = state.waiting.to_upstream.in_flight();
+        let filters = streams.filter_map(|(_, exchange)| exchange.asks.news.filter.as_ref());
         filters.map(|filter| filter.len()).sum()
     };
     // Where there is no room, the acknowledgement cannot be compared and is dropped.
     let room = MAX_FILTERS.saturating_sub(kept);
     let filter = filter.filter(|filter| filter.text().len() <= room);
-    if let Some(news) = state.to_upstream.news_of(minted) {
+    if let Some(news) = state.waiting.to_upstream.news_of(minted) {
         *news = News {
             asked: asked_for(*method, params),
             filter: filter.map(|filter| Arc::from(filter.text())),
@@ -82,7 +82,7 @@ pub(super) fn unasked<'m>(
     let filter = {
         let state = session.state();
         let (_, stream) = opened_by(identified, &state).ok_or(Rejection::stray())?;
-        stream.news.filter.clone().ok_or(Rejection::stray())?
+        stream.asks.news.filter.clone().ok_or(Rejection::stray())?
     };
     let limits = Limits {
         max_bytes: usize::MAX,
@@ -122,7 +122,7 @@ pub(super) fn note_granted(identified: &Identified<'_>, state: &mut State) {
     let minted = opened_by(identified, state).map(|(minted, _)| minted);
     let params = identified.message.params();
     let granted = asked_for(KnownMethod::SubscriptionsListen, params);
-    if let Some(news) = minted.and_then(|minted| state.to_upstream.news_of(minted)) {
+    if let Some(news) = minted.and_then(|minted| state.waiting.to_upstream.news_of(minted)) {
         news.filter = None;
         news.granted = granted;
         news.granted.retain(|kind| news.asked.contains(kind));
@@ -147,7 +147,7 @@ fn opened_by<'s>(identified: &Identified<'_>, state: &'s State) -> Option<(u64, 
         Some(named) => Id::read(named)?,
         None => Id::integer(identified.stream.number()),
     };
-    state.to_upstream.by_minted(&id)
+    state.waiting.to_upstream.by_minted(&id)
 }
 
 fn said(message: &Message) -> impl Iterator<Item = (Cow<'_, str>, Value<'_>)> {

@@ -33,9 +33,9 @@ pub(super) fn of(identified: &Identified<'_>) -> Handles {
         }
         Role::Reply(taken) => {
             let exchange = &taken.exchange;
-            let is_stateless = *exchange.spoken.version >= *FIRST_STATELESS;
-            let may_begin = matches!(exchange.task, Task::MayBegin { .. });
-            let is_about_one = matches!(exchange.task, Task::Named(_));
+            let is_stateless = *exchange.asks.spoken.version >= *FIRST_STATELESS;
+            let may_begin = matches!(exchange.asks.task, Task::MayBegin { .. });
+            let is_about_one = matches!(exchange.asks.task, Task::Named(_));
             found([
                 (is_paged(exchange.method), &["result", "nextCursor"]),
                 (

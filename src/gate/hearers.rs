@@ -37,8 +37,8 @@ pub(super) struct Hearer {
 /// Who has got what of this conversation, by what was read in it.
 pub(super) fn shown<U, A>(talk: &Talk<U, A>, held: &Arc<SessionSensitivity>) -> Shown {
     let state = talk.session.state();
-    let names: Vec<String> = state.tools.names().map(str::to_owned).collect();
-    let hearers = match (&state.lifecycle, &state.bridged) {
+    let names: Vec<String> = state.lists.tools.names().map(str::to_owned).collect();
+    let hearers = match (&state.protocol.lifecycle, &state.protocol.bridged) {
         (Lifecycle::Ready(handshake), _) => vec![in_session(&state, &handshake.spoken, held)],
         (_, Some(_)) => {
             let spoken = Spoken {
@@ -54,8 +54,8 @@ pub(super) fn shown<U, A>(talk: &Talk<U, A>, held: &Arc<SessionSensitivity>) -> 
 
 /// It hears of the lists that it has got, as far as the server tells of them.
 fn in_session(state: &State, spoken: &Spoken, held: &Arc<SessionSensitivity>) -> Hearer {
-    let mut lists = state.promised.clone();
-    lists.retain(|changed| state.listed.contains(changed));
+    let mut lists = state.lists.promised.clone();
+    lists.retain(|changed| state.lists.listed.contains(changed));
     Hearer {
         scene: Scene::of(state, spoken.clone(), Kept::having_read(Arc::clone(held))),
         lists,
@@ -68,9 +68,10 @@ fn in_session(state: &State, spoken: &Spoken, held: &Arc<SessionSensitivity>) ->
 /// have got is not known: a cache may have brought them.
 fn listening(state: &State, held: &Arc<SessionSensitivity>) -> Vec<Hearer> {
     let mut listening: Vec<_> = state
+        .waiting
         .to_upstream
         .in_flight()
-        .filter(|(_, exchange)| !exchange.news.granted.is_empty())
+        .filter(|(_, exchange)| !exchange.asks.news.granted.is_empty())
         .collect();
     listening.sort_unstable_by_key(|(minted, _)| *minted);
     let hearers = listening.into_iter().filter_map(|(_, exchange)| {
@@ -79,19 +80,19 @@ fn listening(state: &State, held: &Arc<SessionSensitivity>) -> Vec<Hearer> {
         };
         let mut scene = Scene::of(
             state,
-            exchange.spoken.clone(),
+            exchange.asks.spoken.clone(),
             Kept::having_read(Arc::clone(held)),
         );
-        scene.peer = exchange.peer;
-        if let Some(agent) = &exchange.agent {
+        scene.peer = exchange.received.peer;
+        if let Some(agent) = &exchange.admission.agent {
             scene.agent = Arc::clone(agent);
         }
-        let mut lists = exchange.news.granted.clone();
+        let mut lists = exchange.asks.news.granted.clone();
         lists.retain(|kind| *kind != KnownMethod::ResourceUpdated);
         Some(Hearer {
             scene,
             lists,
-            stream: exchange.stream,
+            stream: exchange.received.stream,
             listens: Some(asker.clone()),
         })
     });
@@ -101,7 +102,7 @@ fn listening(state: &State, held: &Arc<SessionSensitivity>) -> Vec<Hearer> {
 impl Hearer {
     fn still_hears<U, A>(&self, talk: &Talk<U, A>) -> bool {
         let listens = self.listens.as_ref();
-        listens.is_none_or(|asker| talk.session.state().to_upstream.is_in_flight(asker))
+        listens.is_none_or(|asker| talk.session.state().waiting.to_upstream.is_in_flight(asker))
     }
 
     fn subscription(&self) -> Option<&Id> {

@@ -43,7 +43,7 @@ pub(super) fn identify<'m>(
             let asker = asker(session, from, id, stream);
             admissible(&state, from, &asker, max_in_flight)?;
             if from == Side::Agent && session.is_shared() {
-                leaves_places(&state.to_upstream, arrival.peer, max_in_flight)?;
+                leaves_places(&state.waiting.to_upstream, arrival.peer, max_in_flight)?;
             }
             (
                 Role::Request {
@@ -63,26 +63,28 @@ pub(super) fn identify<'m>(
         }
         Shape::Reply { id, .. } => {
             let taken = id.as_ref().and_then(|id| match (from, waited) {
-                (Side::Agent, _) => state.to_agent.take(id),
+                (Side::Agent, _) => state.waiting.to_agent.take(id),
                 (Side::Upstream, _) if !belongs(id, stream) => None,
-                (Side::Upstream, Waited::No) => state.to_upstream.take(id),
-                (Side::Upstream, Waited::ForAPerson(_)) => state.to_upstream.take_replied(id),
+                (Side::Upstream, Waited::No) => state.waiting.to_upstream.take(id),
+                (Side::Upstream, Waited::ForAPerson(_)) => {
+                    state.waiting.to_upstream.take_replied(id)
+                }
             });
             let Some(taken) = taken else {
                 let is_task = message.result().is_some_and(|it| it.get("task").is_some());
                 if let Some(id) = id.as_ref().filter(|_| from == Side::Agent && !is_task) {
-                    state.lending.answered(id);
+                    state.agent_side.lending.answered(id);
                 }
-                state.stray_replies = state.stray_replies.saturating_add(1);
+                state.connection.stray_replies = state.connection.stray_replies.saturating_add(1);
                 return Err(Rejection::stray());
             };
-            let spoken = taken.exchange.spoken.clone();
+            let spoken = taken.exchange.asks.spoken.clone();
             (Role::Reply(Box::new(taken)), spoken)
         }
     };
     let mut scene = Scene::of(&state, spoken, kept);
     if let Role::Reply(taken) = &role
-        && let Some(agreed) = &taken.exchange.agreed
+        && let Some(agreed) = &taken.exchange.admission.agreed
     {
         scene.agrees_to_request(&agreed.consent);
     }
@@ -90,13 +92,13 @@ pub(super) fn identify<'m>(
         scene.run.has_left = false;
     }
     scene.peer = match &role {
-        Role::Reply(taken) => taken.exchange.peer,
+        Role::Reply(taken) => taken.exchange.received.peer,
         Role::Request { .. } | Role::Notification { .. } => arrival.peer,
     };
     // Without a handshake each request says who sends it, and its reply is for the same.
-    if matches!(state.lifecycle, Lifecycle::New) {
+    if matches!(state.protocol.lifecycle, Lifecycle::New) {
         let asker = match &role {
-            Role::Reply(taken) => taken.exchange.agent.clone(),
+            Role::Reply(taken) => taken.exchange.admission.agent.clone(),
             Role::Request { .. } | Role::Notification { .. } => None,
         };
         match (from, asker) {
@@ -153,7 +155,7 @@ fn speak(
         Side::Agent => agents_era(state, method, message)?,
         // What the upstream may ask depends on what the agent said at the handshake. In the
         // stateless era it may ask nothing; then there is no handshake, and nothing was said.
-        Side::Upstream => match state.lifecycle.handshake() {
+        Side::Upstream => match state.protocol.lifecycle.handshake() {
             Some(handshake) => Era::Legacy(handshake.spoken.clone()),
             None => Era::Stateless(Spoken::default()),
         },
@@ -169,7 +171,7 @@ fn speak(
 }
 
 fn agents_era(state: &State, method: KnownMethod, message: &Message) -> Result<Era, Rejection> {
-    let modern = match state.lifecycle {
+    let modern = match state.protocol.lifecycle {
         Lifecycle::New if method != KnownMethod::Initialize => {
             message.meta().and_then(|meta| meta.get(meta::VERSION))
         }
@@ -180,13 +182,16 @@ fn agents_era(state: &State, method: KnownMethod, message: &Message) -> Result<E
         return stateless(version, message);
     }
     // MCP 2026-07-28, basic/transports/stdio: a cancellation names no version of its own.
-    let waits = !(state.to_upstream.is_empty()
-        && state.asking.waiting.is_empty()
-        && state.parked.is_empty());
-    if method == KnownMethod::Cancelled && matches!(state.lifecycle, Lifecycle::New) && waits {
+    let waits = !(state.waiting.to_upstream.is_empty()
+        && state.waiting.asking.waiting.is_empty()
+        && state.waiting.parked.is_empty());
+    if method == KnownMethod::Cancelled
+        && matches!(state.protocol.lifecycle, Lifecycle::New)
+        && waits
+    {
         return Ok(Era::Stateless(Spoken::default()));
     }
-    Ok(state.lifecycle.legacy(method)?)
+    Ok(state.protocol.lifecycle.legacy(method)?)
 }
 
 fn stateless(version: Value<'_>, message: &Message) -> Result<Era, Rejection> {
@@ -245,11 +250,16 @@ fn admissible(
     max_in_flight: usize,
 ) -> Result<(), Rejection> {
     let table = match from {
-        Side::Agent => &state.to_upstream,
-        Side::Upstream => &state.to_agent,
+        Side::Agent => &state.waiting.to_upstream,
+        Side::Upstream => &state.waiting.to_agent,
     };
-    let parked = from == Side::Agent && state.parked.iter().any(|parked| parked.asker == *asker);
-    let is_asked_about = state.asking.waits(from, asker);
+    let parked = from == Side::Agent
+        && state
+            .waiting
+            .parked
+            .iter()
+            .any(|parked| parked.asker == *asker);
+    let is_asked_about = state.waiting.asking.waits(from, asker);
     if parked || is_asked_about || table.is_in_flight(asker) {
         return Err(Rejection::reused_id());
     }

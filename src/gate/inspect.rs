@@ -23,7 +23,7 @@ pub(super) fn understand_reply<'m>(
     look: Look<'_>,
 ) -> Result<(Target, Vec<Question<'m>>), Rejection> {
     let target = match &identified.role {
-        Role::Reply(taken) => taken.exchange.target.clone(),
+        Role::Reply(taken) => taken.exchange.about.target.clone(),
         Role::Request { .. } | Role::Notification { .. } => Target::Server,
     };
     speaks_a_known_version(identified)?;
@@ -47,7 +47,7 @@ pub(super) fn understand_reply<'m>(
         let mut again = Vec::new();
         if let (Some(question), Role::Reply(taken)) = (&mut question, &identified.role) {
             if let Doing::ReceiveResult(received) = &mut question.doing {
-                let brings = &taken.exchange.brings;
+                let brings = &taken.exchange.admission.brings;
                 received.level = brings.level;
                 received.labels = brings.labels.iter().cloned().collect();
             }

@@ -55,7 +55,7 @@ impl Filter for Isolation {
             }
             return Flow::DONE;
         }
-        let (Some(Place::Open), Some(least)) = (cx.trail.begun, self.from) else {
+        let (Some(Place::Open), Some(least)) = (cx.trail.server.place, self.from) else {
             return Flow::DONE;
         };
         if identified.scene.held.level >= least || cx.session.place() != Place::Open {
@@ -76,7 +76,7 @@ impl Gate {
     ) -> Result<(), AgentGone> {
         if talk.session.place() == Place::Open {
             // Where it cannot be told nothing passes, and the session need not move for that.
-            if let (held, None) = self.ratchet.held(&talk.session).await {
+            if let (held, None) = self.stores.ratchet.held(&talk.session).await {
                 ratchet::note_level(&talk.session, held.level);
             }
         }
@@ -110,7 +110,8 @@ impl Gate {
     pub(super) fn is_due<U, A>(&self, talk: &Talk<U, A>) -> bool {
         self.settings.isolate_from.is_some_and(|level| {
             let state = talk.session.state();
-            state.place == Place::Open && state.found_at.max(state.held.level) >= level
+            state.connection.place == Place::Open
+                && state.security.found_at.max(state.security.held.level) >= level
         })
     }
 
@@ -133,9 +134,11 @@ impl Gate {
         message: &Message,
         trail: &Trail,
     ) -> Result<(Kept, Option<StoreFault>), Stop> {
-        let kept = self.ratchet.kept(&talk.session).await;
+        let kept = self.stores.ratchet.kept(&talk.session).await;
         match message.shape() {
-            Shape::Reply { .. } if from == Side::Upstream && has_left_since(talk, trail.run) => {
+            Shape::Reply { .. }
+                if from == Side::Upstream && has_left_since(talk, trail.server.run) =>
+            {
                 Err(Stop::Elsewhere)
             }
             Shape::Reply { .. } | Shape::Request { .. } | Shape::Notification { .. } => Ok(kept),
@@ -159,9 +162,9 @@ impl Gate {
             return Ok(());
         }
         // The isolated server may refuse it; the rate is charged all the same.
-        let counted = std::mem::take(&mut trail.counted);
+        let counted = std::mem::take(&mut trail.holds.counted);
         trail.begin_anew(talk, arrival);
-        trail.counted = counted;
+        trail.holds.counted = counted;
         self.take_through(talk, arrival, frame, trail).await
     }
 
@@ -179,8 +182,8 @@ impl Gate {
     ) -> Result<(), Stop> {
         // An agent that got it would go on with a server that knows nothing of it.
         if permit.to() == Side::Agent
-            && trail.method == Some(KnownMethod::Initialize)
-            && let Some(fault) = gone(&talk.session, trail.run)
+            && trail.envelope.method == Some(KnownMethod::Initialize)
+            && let Some(fault) = gone(&talk.session, trail.server.run)
         {
             return Err(fault.into());
         }
@@ -190,7 +193,7 @@ impl Gate {
         match permit.passage().carried {
             Carried::Request { id, .. } => {
                 // It has not left, so that the open server will not answer it.
-                if talk.session.state().to_upstream.bring_here(id) {
+                if talk.session.state().waiting.to_upstream.bring_here(id) {
                     Err(UpstreamFault::Left.into())
                 } else {
                     Err(Stop::Settled)
@@ -225,7 +228,7 @@ impl Gate {
         if reached.is_ok() {
             self.repeat_handshake(talk).await;
         } else {
-            talk.session.state().upstream = Readiness::Down;
+            talk.session.state().connection.upstream = Readiness::Down;
             talk.session.arrived();
         }
         told
@@ -236,7 +239,7 @@ impl Gate {
     pub(super) async fn look_for_other_tools<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>) {
         let asks = {
             let mut state = talk.session.state();
-            state.tools_left.is_some() && state.tools.begin_fetch()
+            state.lists.tools_left.is_some() && state.lists.tools.begin_fetch()
         };
         if asks {
             self.fetch(talk, None).await;
@@ -253,8 +256,8 @@ impl Gate {
     ) -> Result<(), Stop> {
         let differ = {
             let mut state = talk.session.state();
-            let left = state.tools_left.take();
-            left.is_some_and(|left| left != state.tools.prints())
+            let left = state.lists.tools_left.take();
+            left.is_some_and(|left| left != state.lists.tools.prints())
         };
         if !differ {
             return Ok(());
@@ -284,10 +287,10 @@ impl Gate {
 /// # Errors
 /// [`UpstreamFault`] where it is not; then nobody is answered.
 fn still_speaks(session: &Session, trail: &mut Trail) -> Result<(), Stop> {
-    let Some(fault) = gone(session, trail.run) else {
+    let Some(fault) = gone(session, trail.server.run) else {
         return Ok(());
     };
-    trail.answer_to = AnswerTo::None;
+    trail.envelope.answer_to = AnswerTo::None;
     Err(fault.into())
 }
 
@@ -295,7 +298,7 @@ fn still_speaks(session: &Session, trail: &mut Trail) -> Result<(), Stop> {
 pub(super) fn leave_for_good<U: Upstream, A>(talk: &Talk<U, A>) {
     let is_done = {
         let state = talk.session.state();
-        state.place != Place::Open && !state.to_upstream.waits_behind()
+        state.connection.place != Place::Open && !state.waiting.to_upstream.waits_behind()
     };
     if is_done {
         talk.upstream.leave_open();

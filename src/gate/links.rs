@@ -75,7 +75,7 @@ pub(super) async fn follow(
         )?);
     }
     let roots = paths_of(&snapshot.labels().roots);
-    let counted = session.state().calls;
+    let counted = session.state().security.calls;
     let found = match disk {
         Disk::Stated(links) => all_places(texts, &roots, &|path| said(links, path)),
         Disk::Local => {
@@ -88,7 +88,7 @@ pub(super) async fn follow(
     // Others may go on while the disk is looked at. Of a task it is the count of the call that began it.
     let scene = &mut understood.identified.scene;
     if scene.calls == counted {
-        scene.calls = session.state().calls;
+        scene.calls = session.state().security.calls;
     }
     note(understood, snapshot, symlinks, &found);
     name_as_roots_do(understood, snapshot, symlinks, &found);

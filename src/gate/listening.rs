@@ -82,7 +82,7 @@ fn narrow<'m>(
     else {
         return Vec::new();
     };
-    if session.state().bridged.is_some() {
+    if session.state().protocol.bridged.is_some() {
         return Vec::new();
     }
     let scene = &understood.identified.scene;

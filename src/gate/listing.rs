@@ -70,7 +70,7 @@ impl Filter for ListFilter {
         if Shape::got_by(method).is_none() && !instructions::may_come_with(method) {
             return Flow::DONE;
         }
-        let cursor = taken.exchange.cursor.clone();
+        let cursor = taken.exchange.asks.cursor.clone();
         Flow::wait(self.filter(cx, method, cursor))
     }
 }
@@ -96,7 +96,7 @@ impl ListFilter {
             let stores = (&self.recorder, &*self.seen);
             // Seldom, so that its room is not that of every message.
             Box::pin(drift::tell_of(stores, &base, snapshot, &drifts)).await?;
-            cx.trail.drifted = drifts.iter().map(Drift::named).collect();
+            cx.trail.found.drifted = drifts.iter().map(Drift::named).collect();
         }
         Ok(())
     }
@@ -129,7 +129,7 @@ async fn listing<'m>(
     };
     next_cursor(understood.identified.message)?;
     let list = shape.list(result)?;
-    let page = shape.read(list, &mut session.state().pages, reading);
+    let page = shape.read(list, &mut session.state().lists.pages, reading);
     let at = Traversal::of_agent(cursor);
     let (closed, open): (Vec<&PageItem>, Vec<&PageItem>) = {
         let (labels, level) = (snapshot.labels(), scene.held.level);
@@ -140,8 +140,8 @@ async fn listing<'m>(
     let (conflicting, judged): (Vec<&PageItem>, Vec<&PageItem>) = {
         let state = session.state();
         let earlier = match shape.kind {
-            ListKind::Tools => Some(&state.tools),
-            ListKind::Prompts => Some(&state.prompts),
+            ListKind::Tools => Some(&state.lists.tools),
+            ListKind::Prompts => Some(&state.lists.prompts),
             ListKind::Resources | ListKind::ResourceTemplates => None,
         };
         let items = open.into_iter();
@@ -232,6 +232,7 @@ async fn shown_of_page(
     let (generation, known) =
         session
             .state()
+            .lists
             .visibilities
             .of_page(snapshot, &scene.agent, &env, page.digest);
     if let Some(known) = known {
@@ -239,7 +240,7 @@ async fn shown_of_page(
     }
     let all: Vec<&PageItem> = page.items.iter().collect();
     let shown = shown(&all, shape, snapshot, pins, scene, now).await;
-    let visibilities = &mut session.state().visibilities;
+    let visibilities = &mut session.state().lists.visibilities;
     visibilities.keep_page(generation, page.digest, &shown);
     shown.into()
 }
@@ -315,7 +316,7 @@ pub(super) fn note_offers(
 ) {
     let Some(page) = page else { return };
     let next = next_cursor(message).ok().flatten();
-    state.tools.add_page(traversal, page, next);
+    state.lists.tools.add_page(traversal, page, next);
 }
 
 /// The notification that tells that a list, got by this method, has changed.

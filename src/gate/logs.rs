@@ -10,7 +10,7 @@ use super::classified::Identified;
 /// Whether a log message may be told on this stream of the agent's.
 pub(super) fn are_heard(identified: &Identified<'_>, state: &State, belongs_on: Stream) -> bool {
     // In a session the level is set for all of it.
-    if !matches!(state.lifecycle, Lifecycle::New) || state.bridged.is_some() {
+    if !matches!(state.protocol.lifecycle, Lifecycle::New) || state.protocol.bridged.is_some() {
         return true;
     }
     let named = identified.message.meta();
@@ -19,16 +19,19 @@ pub(super) fn are_heard(identified: &Identified<'_>, state: &State, belongs_on: 
     }
     let hears = |exchange: &crate::session::Exchange| {
         exchange.method != KnownMethod::SubscriptionsListen
-            && exchange.spoken.logs == Extension::Declared
+            && exchange.asks.spoken.logs == Extension::Declared
             && matches!(exchange.origin, Origin::Peer(_))
     };
     match identified.stream {
         Stream::MAIN | Stream::UNTOLD => {
-            let mut waiting = state.to_upstream.in_flight();
-            waiting.any(|(_, exchange)| exchange.stream == belongs_on && hears(exchange))
+            let mut waiting = state.waiting.to_upstream.in_flight();
+            waiting.any(|(_, exchange)| exchange.received.stream == belongs_on && hears(exchange))
         }
         stream => {
-            let opened_by = state.to_upstream.by_minted(&Id::integer(stream.number()));
+            let opened_by = state
+                .waiting
+                .to_upstream
+                .by_minted(&Id::integer(stream.number()));
             opened_by.is_some_and(|(_, exchange)| hears(exchange))
         }
     }

@@ -165,10 +165,24 @@ pub struct Gate {
     recorder: Recorder,
     clock: Arc<dyn Clock>,
     settings: Settings,
-    /// All filters.
-    chain: Chain,
+    chains: Chains,
+    stores: Stores,
+    people: People,
+    broken: Broken,
+    memory: Memory,
+}
+
+/// The filters, in the order in which they meet a message.
+#[derive(Debug, Default)]
+struct Chains {
+    all: Chain,
     /// Those that meet a request for what the gate keeps itself.
-    local_chain: Chain,
+    local: Chain,
+}
+
+/// What filters remember over all sessions.
+#[derive(Debug)]
+struct Stores {
     rounds: Arc<Rounds>,
     tasks: Arc<Tasks>,
     schemas: Arc<KnownSchemas>,
@@ -178,12 +192,15 @@ pub struct Gate {
     pace: Arc<Pace>,
     ratchet: Arc<Ratchet>,
     eras: Arc<Known>,
-    /// Where people are asked, if anybody is.
+}
+
+/// How people are asked.
+#[derive(Debug, Default)]
+struct People {
+    /// Where they are asked, if anybody is.
     desk: Option<Arc<Desk>>,
     /// Questions that agents have taken along.
     along: Arc<Along>,
-    broken: Broken,
-    memory: Memory,
 }
 
 impl Gate {
@@ -198,23 +215,23 @@ impl Gate {
         let recorder = Recorder::new(audit, Arc::clone(&policy), &settings.terms);
         let eras = Arc::new(Known::new(settings.eras, Arc::clone(&clock)));
         let mut gate = Self {
-            chain: Chain::default(),
-            local_chain: Chain::default(),
+            chains: Chains::default(),
             policy,
             recorder,
             clock,
             settings,
-            rounds: Arc::default(),
-            tasks: Arc::default(),
-            schemas: Arc::default(),
-            seen: Arc::default(),
-            unlisted: Arc::default(),
-            kept,
-            pace,
-            ratchet: Arc::default(),
-            eras,
-            desk: None,
-            along: Arc::default(),
+            stores: Stores {
+                rounds: Arc::default(),
+                tasks: Arc::default(),
+                schemas: Arc::default(),
+                seen: Arc::default(),
+                unlisted: Arc::default(),
+                kept,
+                pace,
+                ratchet: Arc::default(),
+                eras,
+            },
+            people: People::default(),
             broken: Broken::default(),
             memory: Memory::default(),
         };
@@ -327,7 +344,7 @@ impl Gate {
     ) -> Result<(), AgentGone> {
         let passed = Box::pin(self.pass_in_room(talk, arrival, frame, trail)).await;
         // Gives the room back: the receiver may be slow.
-        trail.room = None;
+        trail.holds.room = None;
         // What a person is asked about is paid for like what they said no to; its call comes later.
         if !matches!(passed, Err(Stop::Park | Stop::Hold | Stop::Elsewhere)) {
             self.settle_rates(trail).await;
@@ -342,8 +359,8 @@ impl Gate {
                 let why = refusal.to_string();
                 self.refuse(talk, trail, refusal).await?;
                 // What the isolated server is asked itself is not given up with it.
-                if let Some(own) = &trail.asked_by_gate
-                    && !has_left_since(talk, trail.run)
+                if let Some(own) = &trail.envelope.asked_by_gate
+                    && !has_left_since(talk, trail.server.run)
                 {
                     Self::give_up_own(talk, own, &why);
                 }

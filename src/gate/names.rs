@@ -56,7 +56,7 @@ impl Readers<'_> {
         if self.is_foreign(name) {
             return Some(Misleading::NotAscii);
         }
-        let others = self.pins.session.state().tools.look_alikes(name);
+        let others = self.pins.session.state().lists.tools.look_alikes(name);
         self.seen_of(others).map(Misleading::LooksLike)
     }
 
@@ -87,6 +87,7 @@ impl Readers<'_> {
                 .pins
                 .session
                 .state()
+                .lists
                 .tools
                 .earlier_look_alikes(at, item);
             let beside = beside(item, &offered, MAX_LOOK_ALIKES.saturating_add(1));

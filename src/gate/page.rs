@@ -311,8 +311,8 @@ impl Headers {
     pub(super) fn of(session: &Session, over_http: OverHttp) -> Self {
         let state = session.state();
         let over_http = over_http.reaches(state.run().instance());
-        let is_told = session.transport == "http" && state.bridged.is_none();
-        let has_none = !matches!(state.lifecycle, Lifecycle::New);
+        let is_told = session.transport == "http" && state.protocol.bridged.is_none();
+        let has_none = !matches!(state.protocol.lifecycle, Lifecycle::New);
         if over_http && !is_told && !has_none {
             Self::Ours
         } else {

@@ -47,7 +47,7 @@ impl Gate {
         }
         let awaited = match awaits {
             Awaits::Model => Ok(None),
-            Awaits::Upstream => self.eras.awaited(&talk.session, trail).map(Some),
+            Awaits::Upstream => self.stores.eras.awaited(&talk.session, trail).map(Some),
         };
         let awaited = match awaited {
             Ok(awaited) => awaited,
@@ -61,22 +61,26 @@ impl Gate {
         let current = self.policy.current();
         let most = self.terms(&current).max_in_flight;
         let deadline = trail
+            .received
             .started
-            .saturating_add(self.terms(&current).timeout(&trail.target));
+            .saturating_add(self.terms(&current).timeout(&trail.about.target));
         let full = {
             let mut state = talk.session.state();
-            let waiting: usize = state.parked.iter().map(|parked| parked.frame.len()).sum();
-            let full = state.parked.len() >= most
+            let waiting: usize = state
+                .waiting
+                .parked
+                .iter()
+                .map(|parked| parked.frame.len())
+                .sum();
+            let full = state.waiting.parked.len() >= most
                 || waiting > PARKED_FRAMES * self.settings.from_agent.max_bytes;
             if let (false, Some(asker)) = (full, trail.asker()) {
-                let parked = Parked {
-                    awaits,
-                    version: version.clone(),
-                    agreed_to,
-                    ..trail.as_it_came(asker, frame, deadline)
-                };
+                let mut parked = trail.as_it_came(asker, frame, deadline);
+                parked.awaits = awaits;
+                parked.carried.version = version;
+                parked.agreed_to = agreed_to;
                 talk.session.arm(&state, Some(deadline));
-                state.parked.push_back(parked);
+                state.waiting.parked.push_back(parked);
             }
             full
         };
@@ -87,13 +91,13 @@ impl Gate {
         match awaited {
             None => self.let_go_on(talk),
             Some(Awaited::Catalogue) => {
-                let begins = talk.session.state().tools.begin_fetch();
+                let begins = talk.session.state().lists.tools.begin_fetch();
                 if begins {
                     self.fetch(talk, None).await;
                 }
             }
             Some(Awaited::Era(version)) => {
-                let begins = talk.session.state().probe.begin();
+                let begins = talk.session.state().protocol.probe.begin();
                 if begins {
                     self.discover(talk, &version).await;
                 }
@@ -110,19 +114,19 @@ impl Gate {
     pub async fn resume<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>) -> Result<(), AgentGone> {
         let _in_hand = talk.session.take_in_hand();
         // Those that have to wait again are behind these.
-        let waiting = talk.session.state().parked.len();
+        let waiting = talk.session.state().waiting.parked.len();
         for _ in 0..waiting {
             // One at a time: the id of a call that waits is taken.
-            let next = talk.session.state().parked.pop_front();
+            let next = talk.session.state().waiting.parked.pop_front();
             let Some(parked) = next else { break };
             if parked.cancelled || parked.deadline <= self.clock.elapsed() {
                 self.end_parked(talk, &parked, Over::Time).await?;
             } else {
                 let arrival = came(&parked);
                 let mut trail = Trail::begin(talk, arrival)
-                    .known_as(Arc::clone(&parked.reference))
-                    .carried_by(parked.carrier.clone());
-                trail.belongs_to(&parked.correlation);
+                    .known_as(Arc::clone(&parked.ids.reference))
+                    .carried_by(parked.carried.headers.clone());
+                trail.belongs_to(&parked.ids.correlation);
                 trail.comes_again(&parked);
                 self.take_along(&parked, &mut trail);
                 self.owes(&talk.session, &mut trail);
@@ -131,8 +135,8 @@ impl Gate {
             }
         }
         let mut state = talk.session.state();
-        state.tools.retry_fetch();
-        state.probe.retry();
+        state.lists.tools.retry_fetch();
+        state.protocol.probe.retry();
         Ok(())
     }
 
@@ -144,7 +148,7 @@ impl Gate {
         why: &UpstreamFault,
     ) -> Result<(), AgentGone> {
         let over = Over::Conversation(why.clone());
-        let waiting = std::mem::take(&mut talk.session.state().parked);
+        let waiting = std::mem::take(&mut talk.session.state().waiting.parked);
         let mut told = Ok(());
         for parked in waiting {
             told = told.and(self.end_parked(talk, &parked, over.clone()).await);
@@ -164,9 +168,10 @@ impl Gate {
         if parked.attempt == Attempt::First {
             self.charge_for(&talk.session).await;
         }
-        let mut trail = Trail::begin(talk, came(parked)).known_as(Arc::clone(&parked.reference));
-        trail.attempt = parked.attempt;
-        trail.belongs_to(&parked.correlation);
+        let mut trail =
+            Trail::begin(talk, came(parked)).known_as(Arc::clone(&parked.ids.reference));
+        trail.retry.attempt = parked.attempt;
+        trail.belongs_to(&parked.ids.correlation);
         if parked.cancelled {
             // Nobody comes again for what it had.
             self.take_along(parked, &mut trail);
@@ -175,13 +180,13 @@ impl Gate {
             trail.decoded(talk, &message, Side::Agent);
             let current = self.policy.current();
             trail.asks(&parked.target, &message, self.content_recorder(&current));
-            trail.method = message.method().and_then(Method::known);
+            trail.envelope.method = message.method().and_then(Method::known);
             trail.needs(&parked.target, &talk.session, &current);
         }
         let refusal = if parked.cancelled {
             // Who cancels expects no answer.
-            trail.answer_to = AnswerTo::None;
-            talk.agent.release(parked.stream);
+            trail.envelope.answer_to = AnswerTo::None;
+            talk.agent.release(parked.received.stream);
             Rejection::cancelled()
         } else {
             match over {
@@ -190,10 +195,10 @@ impl Gate {
                 }
                 Over::Time => {
                     warn!(
-                        reference = &*trail.reference,
+                        reference = &*trail.ids.reference,
                         "timed out before the upstream had told what it speaks, or listed its tools"
                     );
-                    let allowed = parked.deadline.saturating_sub(parked.started);
+                    let allowed = parked.deadline.saturating_sub(parked.received.started);
                     UpstreamFault::TimedOut(allowed).into()
                 }
                 Over::Conversation(why) => why.into(),
@@ -205,27 +210,27 @@ impl Gate {
 
 fn came(parked: &Parked) -> Arrival {
     let source = Source {
-        peer: parked.peer,
-        trace: parked.trace,
-        ..Source::on(parked.stream)
+        peer: parked.received.peer,
+        trace: parked.carried.trace,
+        ..Source::on(parked.received.stream)
     };
-    Arrival::with(&source, Side::Agent, parked.started)
+    Arrival::with(&source, Side::Agent, parked.received.started)
 }
 
 impl Trail {
     /// A call that was not taken when it was sent the first time has what it had then.
     fn comes_again(&mut self, parked: &Parked) {
-        self.attempt = parked.attempt;
-        self.agreed.clone_from(&parked.agreed);
-        if self.agreed.is_some() {
-            self.brought = Brought::Spent;
+        self.retry.attempt = parked.attempt;
+        self.consent.agreed.clone_from(&parked.agreed);
+        if self.consent.agreed.is_some() {
+            self.consent.brought = Brought::Spent;
         }
     }
 
     /// The revision that a request of the stateless era names.
     fn stateless_version(&self, session: &Session) -> Option<Arc<str>> {
-        let stateless = matches!(session.state().lifecycle, Lifecycle::New);
-        self.version.clone().filter(|_| stateless)
+        let stateless = matches!(session.state().protocol.lifecycle, Lifecycle::New);
+        self.carried.version.clone().filter(|_| stateless)
     }
 
     /// A request that is to wait until then, with all that it came with.
@@ -233,30 +238,26 @@ impl Trail {
         Parked {
             awaits: Awaits::Upstream,
             asker: asker.clone(),
-            stream: self.stream,
-            peer: self.peer,
-            trace: self.told_by_http,
-            carrier: self.carrier.clone(),
-            correlation: Arc::clone(&self.correlation),
+            received: self.received,
+            carried: self.carried.clone(),
+            ids: self.ids.clone(),
             frame: frame.to_vec(),
-            version: self.version.clone(),
-            target: self.target.clone(),
-            started: self.started,
+            target: self.about.target.clone(),
             deadline,
             cancelled: false,
-            reference: Arc::clone(&self.reference),
             agreed_to: None,
-            attempt: self.attempt,
+            attempt: self.retry.attempt,
             agreed: self
+                .consent
                 .agreed
                 .clone()
-                .filter(|_| self.attempt == Attempt::Second),
+                .filter(|_| self.retry.attempt == Attempt::Second),
         }
     }
 
     /// Who asked, while it may still be answered.
     pub(super) fn asker(&self) -> Option<&Asker> {
-        match &self.answer_to {
+        match &self.envelope.answer_to {
             AnswerTo::Asker(_, asker) => Some(asker),
             AnswerTo::None | AnswerTo::Waiting(..) | AnswerTo::Unreadable => None,
         }
@@ -264,7 +265,7 @@ impl Trail {
 
     /// The same, and which side it is.
     pub(super) fn asked_by(&self) -> Option<(Side, &Asker)> {
-        match &self.answer_to {
+        match &self.envelope.answer_to {
             AnswerTo::Asker(side, asker) => Some((*side, asker)),
             AnswerTo::None | AnswerTo::Waiting(..) | AnswerTo::Unreadable => None,
         }

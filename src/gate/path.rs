@@ -53,7 +53,7 @@ impl Gate {
         let recalled = self.recall(&identified, &talk.session);
         let mut cx = self.context(talk, identified, frame, &snapshot, trail);
         let left = self.pass(talk, &mut cx, &recalled).await;
-        left.inspect_err(|stop| self.chain.on_stopped(&mut cx, stop))
+        left.inspect_err(|stop| self.chains.all.on_stopped(&mut cx, stop))
     }
 
     /// From what a message asks for to what leaves.
@@ -63,14 +63,14 @@ impl Gate {
         cx: &mut RequestContext<'m>,
         recalled: &'m Recalled,
     ) -> Result<(), Stop> {
-        self.chain.on_classified(cx)?;
-        if let Some(answer) = cx.trail.local_answer.take() {
+        self.chains.all.on_classified(cx)?;
+        if let Some(answer) = cx.trail.found.local_answer.take() {
             return Box::pin(self.answer_here(talk, cx, answer)).await;
         }
         self.understand(cx, recalled)?;
-        let allowed = self.chain.authorize(cx).await?;
-        self.chain.on_permitted(cx).await?;
-        if let Some(answer) = cx.trail.local_answer.take() {
+        let allowed = self.chains.all.authorize(cx).await?;
+        self.chains.all.on_permitted(cx).await?;
+        if let Some(answer) = cx.trail.found.local_answer.take() {
             return Box::pin(self.answer_here(talk, cx, answer)).await;
         }
         let (permit, route) = self.seal(cx, allowed)?;
@@ -115,7 +115,7 @@ impl Gate {
         let (message, from) = (understood.identified.message, understood.identified.from);
         let wanted = Wanted {
             plan: std::mem::take(&mut cx.plan),
-            shortening: super::shortening::shortening(cx, &self.kept),
+            shortening: super::shortening::shortening(cx, &self.stores.kept),
             ..Wanted::of(&understood.identified, cx.snapshot)
         };
         let exchange = |asker: &Asker, method| {
@@ -170,7 +170,7 @@ impl Gate {
             counted: route.counted,
             is_edited: route.is_edited,
         };
-        self.chain.on_leaving(cx, &leaving).await?;
+        self.chains.all.on_leaving(cx, &leaving).await?;
         let record = cx.trail.passed(permit.to(), self.clock.elapsed());
         self.recorder.record(record).await?;
         cx.trail.departed();
@@ -193,19 +193,19 @@ impl Gate {
             &cx.understood,
             sent,
             page,
-            &cx.trail.drifted,
-            cx.trail.run,
+            &cx.trail.found.drifted,
+            cx.trail.server.run,
         );
         cx.now.at = self.clock.elapsed();
-        let placement = if has_left_since(talk, cx.trail.run) {
+        let placement = if has_left_since(talk, cx.trail.server.run) {
             Placement::Left
         } else {
             Placement::Current
         };
-        self.chain.on_sent(cx, placement);
-        Self::is_still_there(talk, cx.trail.begun, &permit, cx.trail)?;
+        self.chains.all.on_sent(cx, placement);
+        Self::is_still_there(talk, cx.trail.server.place, &permit, cx.trail)?;
         // Gives the room back: the receiver may be slow.
-        cx.trail.room = None;
+        cx.trail.holds.room = None;
         self.send(talk, permit).await
     }
 
@@ -219,9 +219,9 @@ impl Gate {
         trail: &mut Trail,
     ) -> Result<Identified<'m>, Stop> {
         let from = arrival.from;
-        trail.begun = self.place(talk, from);
+        trail.server.place = self.place(talk, from);
         let (kept, fault) = self.held_by(talk, from, message, trail).await?;
-        trail.store_fault = fault;
+        trail.sensitivity.store_fault = fault;
         let most = self.terms(current).max_in_flight;
         let known = (&self.settings.extensions, most);
         let identified = identify::identify(message, arrival, &talk.session, kept, known)?;
@@ -231,7 +231,9 @@ impl Gate {
 
     /// What the tasks that a message names began with.
     pub(super) fn recall(&self, identified: &Identified<'_>, session: &Session) -> Recalled {
-        self.tasks.recall(identified, session, self.clock.elapsed())
+        self.stores
+            .tasks
+            .recall(identified, session, self.clock.elapsed())
     }
 
     /// Bytes to one strict message.
@@ -261,7 +263,7 @@ impl Gate {
     }
 
     pub(super) fn pins<'p>(&'p self, session: &'p Session, snapshot: &PolicySnapshot) -> Pins<'p> {
-        Pins::of_session(session, &self.seen, self.terms(snapshot))
+        Pins::of_session(session, &self.stores.seen, self.terms(snapshot))
     }
 
     /// How arguments and results are recorded now.

@@ -41,7 +41,7 @@ impl<'p> Pins<'p> {
             return Pin::default();
         }
         let state = self.session.state();
-        self.held(name, state.tools.definitions(name), snapshot)
+        self.held(name, state.lists.tools.definitions(name), snapshot)
     }
 
     /// The tool as policies see it.
@@ -56,7 +56,7 @@ impl<'p> Pins<'p> {
     /// What is flagged in a tool as the upstream's lists define it.
     pub(super) fn flags(&self, name: &str, snapshot: &PolicySnapshot) -> Vec<String> {
         if snapshot.looks_for().flags {
-            names_of(self.session.state().tools.flags(name))
+            names_of(self.session.state().lists.tools.flags(name))
         } else {
             Vec::new()
         }
@@ -65,7 +65,7 @@ impl<'p> Pins<'p> {
     /// The same of a prompt.
     pub(super) fn prompt_flags(&self, name: &str, snapshot: &PolicySnapshot) -> Vec<String> {
         if snapshot.looks_for().flags {
-            names_of(self.session.state().prompts.flags(name))
+            names_of(self.session.state().lists.prompts.flags(name))
         } else {
             Vec::new()
         }
@@ -86,7 +86,7 @@ impl<'p> Pins<'p> {
             return Pin::default();
         }
         let (shown, was_told) = {
-            let prompts = &self.session.state().prompts;
+            let prompts = &self.session.state().lists.prompts;
             (prompts.defined(name), prompts.was_told())
         };
         let pin = self.held_prompt(name, shown.as_ref().map(|it| it.print), snapshot);
@@ -153,7 +153,7 @@ pub(super) fn pin(
     }
     if let Some(name) = understood.asked_tool() {
         // The lock is given back before any arm takes it again.
-        let offer = pins.session.state().tools.offers(name);
+        let offer = pins.session.state().lists.tools.offers(name);
         match offer {
             Offer::Unknown => return Err(Stop::Park),
             Offer::Unlisted => return Err(UpstreamFault::Unlisted.into()),
@@ -187,10 +187,10 @@ impl About {
 /// The list may have come before any policy looked at flags: then it is asked for again.
 fn is_read(name: &str, snapshot: &PolicySnapshot, session: &Session) -> Result<(), Stop> {
     let mut state = session.state();
-    if !snapshot.looks_for().flags || state.tools.flags(name).is_some() {
+    if !snapshot.looks_for().flags || state.lists.tools.flags(name).is_some() {
         return Ok(());
     }
-    state.tools.forget();
+    state.lists.tools.forget();
     Err(Stop::Park)
 }
 

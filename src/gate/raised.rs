@@ -27,15 +27,15 @@ impl Gate {
         trail: &mut Trail,
     ) -> Result<(), AgentGone> {
         self.let_go_on(talk);
-        let Some(held) = trail.held.take() else {
+        let Some(held) = trail.sensitivity.held.take() else {
             return Ok(());
         };
         let before = {
             let mut state = talk.session.state();
-            if state.shown_by.as_ref() == Some(&held) {
+            if state.lists.shown_by.as_ref() == Some(&held) {
                 return Ok(());
             }
-            state.shown_by.replace(Arc::clone(&held))
+            state.lists.shown_by.replace(Arc::clone(&held))
         };
         match before {
             Some(before) => Box::pin(self.tell_of_raise(talk, &before, held, |_| true)).await,
@@ -53,8 +53,13 @@ impl Gate {
         &self,
         talk: &Talk<U, A>,
     ) -> Result<(), AgentGone> {
-        let (held, _) = self.ratchet.held(&talk.session).await;
-        let before = talk.session.state().shown_by.replace(Arc::clone(&held));
+        let (held, _) = self.stores.ratchet.held(&talk.session).await;
+        let before = talk
+            .session
+            .state()
+            .lists
+            .shown_by
+            .replace(Arc::clone(&held));
         let Some(before) = before.filter(|before| *before != held) else {
             return Ok(());
         };

@@ -143,15 +143,15 @@ impl Ratchet {
 fn own(session: &Session) -> Kept {
     let state = session.state();
     Kept {
-        calls: Calls::made(state.calls),
-        ..Kept::having_read(Arc::clone(&state.held))
+        calls: Calls::made(state.security.calls),
+        ..Kept::having_read(Arc::clone(&state.security.held))
     }
 }
 
 pub(super) fn raise_own(session: &Session, by: &SessionSensitivity) -> Raised {
     let mut state = session.state();
-    let raised = Raised::joining(&state.held, by);
-    state.held = Arc::clone(&raised.after);
+    let raised = Raised::joining(&state.security.held, by);
+    state.security.held = Arc::clone(&raised.after);
     raised
 }
 
@@ -163,5 +163,5 @@ fn both(own: &Arc<SessionSensitivity>, outside: &SessionSensitivity) -> Arc<Sess
 /// Remembers the highest level at which a session was found.
 pub(super) fn note_level(session: &Session, level: i64) {
     let mut state = session.state();
-    state.found_at = state.found_at.max(level);
+    state.security.found_at = state.security.found_at.max(level);
 }

@@ -36,7 +36,7 @@ impl Gate {
         };
         let (snapshot, now) = (cx.snapshot, cx.now.at);
         let agent = &identified.scene.agent.id;
-        let whole = self.kept.get(agent, &asked.name, now);
+        let whole = self.stores.kept.get(agent, &asked.name, now);
         let target = Target::Resource(asked.uri.clone());
         let Some(whole) = whole else {
             cx.trail
@@ -50,8 +50,8 @@ impl Gate {
             .understood(&cx.understood, cx.session, snapshot, &self.settings);
         // The agent may read on in another session than that of the call.
         cx.brings = whole.brings(snapshot);
-        Box::pin(self.local_chain.authorize(cx)).await?;
-        self.pace.pay(cx).await?;
+        Box::pin(self.chains.local.authorize(cx)).await?;
+        self.stores.pace.pay(cx).await?;
         let trail = &mut *cx.trail;
         let record = trail.kept(now);
         self.recorder.record(record).await?;
@@ -64,7 +64,7 @@ impl Gate {
             .map_or(AnswerId::Unreadable, |id| AnswerId::Json(id.json()));
         let answer = OwnMessage::contents(id, &asked.uri, &text, stateless);
         // The agent may be slow to take it.
-        trail.room = None;
+        trail.holds.room = None;
         let told = self.tell(talk, Side::Agent, stream, answer).await;
         told.map_err(|AgentGone| Stop::AgentGone)
     }

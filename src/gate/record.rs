@@ -13,7 +13,6 @@ mod told;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,12 +22,11 @@ use crate::mcp::meta;
 use crate::memory::Reservation;
 use crate::policy::{DefinitionFingerprint, MAX_LEVEL, PolicySnapshot, Reason, SessionSensitivity};
 use crate::session::{
-    Agreed, Attempt, CallFacts, Lifecycle, Offered, Origin, Parked, Place, Run, Session,
-    StoreFault, Target, Turn,
+    About, Agreed, Attempt, AuditIds, CarriedFacts, Lifecycle, Origin, Parked, Place, Reception,
+    Run, Session, StoreFault, Target,
 };
 use crate::wire::{
-    ArrivalForm, KnownMethod, Limits, Message, Shape, Side, Span, Stream, TraceContext, TraceState,
-    TransportHeaders, WorkIds,
+    ArrivalForm, KnownMethod, Limits, Message, Shape, Side, Stream, TransportHeaders,
 };
 
 use self::content::ContentRecorder;
@@ -48,70 +46,88 @@ use super::talk::Talk;
 /// One message on its way through the gate.
 #[derive(Debug)]
 pub(super) struct Trail {
-    pub(super) reference: Arc<str>,
+    pub(super) ids: AuditIds,
+    pub(super) received: Reception,
+    pub(super) carried: CarriedFacts,
+    pub(super) envelope: Envelope,
+    pub(super) about: About,
+    pub(super) server: ServerThen,
+    pub(super) sensitivity: SensitivityFacts,
+    pub(super) consent: ConsentFacts,
+    pub(super) holds: Holds,
+    pub(super) retry: Retry,
+    pub(super) found: Found,
+    record: Record,
+}
+
+/// What the message is an answer to, or gets as one.
+#[derive(Debug, Default)]
+pub(super) struct Envelope {
     /// Who is told when the message does not pass.
     pub(super) answer_to: AnswerTo,
     /// The method that was asked for, if it was a known one.
     pub(super) method: Option<KnownMethod>,
     /// Set when the message was to be the reply to a request of the gate's own.
     pub(super) asked_by_gate: Option<Origin>,
-    /// Names and values by which the agent's own systems refer to this message.
-    pub(super) correlation: Arc<WorkIds>,
-    /// What is recorded of the tool, if it is a call.
-    pub(super) call: Option<Arc<CallFacts>>,
-    /// The revision that its sender speaks.
-    pub(super) version: Option<Arc<str>>,
-    /// What it is about, once that is understood.
-    pub(super) target: Target,
-    /// When it came.
-    pub(super) started: Duration,
-    /// The stream on which an answer is waited for.
-    pub(super) stream: Stream,
-    /// The address that it came from, if it came over a network.
-    pub(super) peer: Option<IpAddr>,
-    /// What the HTTP request said of a trace that brought it.
-    pub(super) told_by_http: Option<TraceContext>,
-    /// What headers say of it.
-    pub(super) carrier: TransportHeaders,
-    /// What is to be said along its trace.
-    pub(super) state: Option<TraceState>,
-    /// Its own place in a trace.
-    pub(super) span: Option<Span>,
-    /// How the tool is defined whose result is to be checked.
-    pub(super) offered: Option<Offered>,
-    /// What it still has to pay for.
-    pub(super) counted: Counted,
-    pub(super) ends_session: Ends,
+}
+
+/// The server that its session spoke to when the message came.
+#[derive(Debug)]
+pub(super) struct ServerThen {
+    pub(super) run: Run,
+    /// Where the session was, if it may move.
+    pub(super) place: Option<Place>,
+}
+
+/// What is known of the data that its session has read.
+#[derive(Debug, Default)]
+pub(super) struct SensitivityFacts {
     /// What a request that was admitted will read.
     pub(super) brings: Arc<SessionSensitivity>,
     /// What its session has read from it on, if it was judged by that.
     pub(super) held: Option<Arc<SessionSensitivity>>,
-    /// Why it is not known what its session has read.
-    pub(super) store_fault: Option<StoreFault>,
     /// What its session has read once it was raised for it, if it is judged again.
     pub(super) raising: Option<Arc<SessionSensitivity>>,
-    /// Where its session was when it came, if it may move.
-    pub(super) begun: Option<Place>,
-    /// Which round of questions it answers.
-    pub(super) turn: Turn,
-    /// What the gate answers it with.
-    pub(super) local_answer: Option<LocalAnswer>,
-    /// The definitions in it that are not what was approved.
-    pub(super) drifted: Vec<(String, DefinitionFingerprint)>,
+    /// Why it is not known what its session has read.
+    pub(super) store_fault: Option<StoreFault>,
+}
+
+/// What a person's consent has to do with it.
+#[derive(Debug, Default)]
+pub(super) struct ConsentFacts {
     /// What it brings of a person's consent.
     pub(super) brought: Brought,
     /// What it has spent to begin.
     pub(super) begun_with: Option<Receipt>,
     /// What a person agreed to, if it is judged under that.
     pub(super) agreed: Option<Agreed>,
+}
+
+/// What it takes up while it is judged.
+#[derive(Debug, Default)]
+pub(super) struct Holds {
+    /// What it still has to pay for.
+    pub(super) counted: Counted,
+    pub(super) room: Option<Reservation>,
+}
+
+/// How often it is made.
+#[derive(Debug, Default)]
+pub(super) struct Retry {
     /// Whether it was sent before: then it has its decision, and what comes of it is its outcome.
     pub(super) attempt: Attempt,
     /// What is made once more should the server not take it.
     pub(super) again: Option<Arc<Parked>>,
-    /// The server that its session spoke to when it came.
-    pub(super) run: Run,
-    pub(super) room: Option<Reservation>,
-    record: Record,
+}
+
+/// What filters have found that the path acts on.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// What the gate answers it with.
+    pub(super) local_answer: Option<LocalAnswer>,
+    /// The definitions in it that are not what was approved.
+    pub(super) drifted: Vec<(String, DefinitionFingerprint)>,
+    pub(super) ends_session: Ends,
 }
 
 impl Trail {
@@ -139,12 +155,11 @@ impl Trail {
             Side::Agent => AnswerTo::Unreadable,
             Side::Upstream => AnswerTo::None,
         };
-        Self {
-            answer_to,
-            peer,
-            told_by_http: trace,
-            ..Self::blank(talk.session.run(), reference, (at, stream), record)
-        }
+        let mut trail = Self::blank(talk.session.run(), reference, (at, stream), record);
+        trail.envelope.answer_to = answer_to;
+        trail.received.peer = peer;
+        trail.carried.trace = trace;
+        trail
     }
 
     /// Of a message of which only this much is known.
@@ -155,39 +170,24 @@ impl Trail {
         record: Record,
     ) -> Self {
         Self {
-            reference,
-            answer_to: AnswerTo::None,
-            method: None,
-            asked_by_gate: None,
-            correlation: Arc::default(),
-            call: None,
-            version: None,
-            target: Target::Server,
-            started,
-            stream,
-            peer: None,
-            told_by_http: None,
-            carrier: TransportHeaders::default(),
-            state: None,
-            span: None,
-            offered: None,
-            counted: Counted::No,
-            ends_session: Ends::Nothing,
-            brings: Arc::default(),
-            held: None,
-            raising: None,
-            store_fault: None,
-            begun: None,
-            turn: Turn::default(),
-            local_answer: None,
-            drifted: Vec::new(),
-            brought: Brought::Nothing,
-            begun_with: None,
-            agreed: None,
-            attempt: Attempt::First,
-            again: None,
-            run,
-            room: None,
+            ids: AuditIds {
+                reference,
+                ..AuditIds::default()
+            },
+            received: Reception {
+                started,
+                stream,
+                peer: None,
+            },
+            carried: CarriedFacts::default(),
+            envelope: Envelope::default(),
+            about: About::default(),
+            server: ServerThen { run, place: None },
+            sensitivity: SensitivityFacts::default(),
+            consent: ConsentFacts::default(),
+            holds: Holds::default(),
+            retry: Retry::default(),
+            found: Found::default(),
             record,
         }
     }
@@ -196,29 +196,26 @@ impl Trail {
     /// for what it brings of a person's consent.
     pub(super) fn begin_anew<U, A>(&mut self, talk: &Talk<U, A>, arrival: Arrival) {
         let begun = self.of_the_same(talk, arrival);
-        *self = Self {
-            brought: std::mem::take(&mut self.brought),
-            agreed: self.agreed.take(),
-            ..begun
-        };
+        let before = std::mem::replace(self, begun);
+        self.consent.brought = before.consent.brought;
+        self.consent.agreed = before.consent.agreed;
     }
 
     /// Of the same message before anything is known of it but what came with it: the name under which
     /// the audit knows it, and what headers said.
     pub(super) fn of_the_same<U, A>(&self, talk: &Talk<U, A>, arrival: Arrival) -> Self {
-        let mut begun = Self::begin(talk, arrival).known_as(Arc::clone(&self.reference));
+        let mut begun = Self::begin(talk, arrival).known_as(Arc::clone(&self.ids.reference));
         begun.record.consent.clone_from(&self.record.consent);
-        begun.belongs_to(&self.correlation);
-        Self {
-            carrier: self.carrier.clone(),
-            attempt: self.attempt,
-            ..begun
-        }
+        begun.belongs_to(&self.ids.correlation);
+        begun.carried.headers = self.carried.headers.clone();
+        begun.retry.attempt = self.retry.attempt;
+        begun
     }
 
     /// Headers say more of it.
-    pub(super) fn carried_by(self, carrier: TransportHeaders) -> Self {
-        Self { carrier, ..self }
+    pub(super) fn carried_by(mut self, headers: TransportHeaders) -> Self {
+        self.carried.headers = headers;
+        self
     }
 
     /// The message could be read; what it is stands in its envelope.
@@ -226,17 +223,17 @@ impl Trail {
         let (kind, answer_to) = match message.shape() {
             Shape::Request { id, method } => (
                 kind::of_request(method.name(), from),
-                AnswerTo::Asker(from, asker(&talk.session, from, id, self.stream)),
+                AnswerTo::Asker(from, asker(&talk.session, from, id, self.received.stream)),
             ),
             Shape::Notification { .. } => (Kind::Notification, AnswerTo::None),
             Shape::Reply { .. } => (Kind::GateDecision, AnswerTo::None),
         };
         self.record.kind = kind;
-        self.answer_to = answer_to;
+        self.envelope.answer_to = answer_to;
         self.record.method = message.method().map(|method| method.name().into());
         if from == Side::Agent {
             self.record.target = named_by(message).map(Into::into);
-            let says_itself = matches!(talk.session.state().lifecycle, Lifecycle::New);
+            let says_itself = matches!(talk.session.state().protocol.lifecycle, Lifecycle::New);
             let client = message.meta().and_then(|meta| meta.get(meta::CLIENT));
             let name = client.and_then(|client| client.get("name")?.as_str());
             self.sent_by(&name.filter(|_| says_itself).unwrap_or_default());
@@ -255,7 +252,7 @@ impl Trail {
     /// It is a message that the audit has met already.
     pub(super) fn known_as(mut self, reference: Arc<str>) -> Self {
         self.record.reference = Some((&reference).into());
-        self.reference = reference;
+        self.ids.reference = reference;
         self
     }
 
@@ -278,7 +275,7 @@ impl Trail {
             self.record.kind,
             Kind::MalformedMessage | Kind::ToolResult | Kind::GateDecision
         );
-        answers && (comes || self.asked_by_gate.is_some())
+        answers && (comes || self.envelope.asked_by_gate.is_some())
     }
 
     /// The method that it names, or answers.
@@ -288,7 +285,7 @@ impl Trail {
 
     /// The answer cannot be given under the id of the request.
     pub(super) fn cannot_repeat_its_id(&mut self, from: Side) {
-        self.answer_to = match from {
+        self.envelope.answer_to = match from {
             Side::Agent => AnswerTo::Unreadable,
             Side::Upstream => AnswerTo::None,
         };
@@ -307,8 +304,8 @@ impl Trail {
         };
         let mut trail = Self::begin(talk, arrival);
         let method = occasion.method();
-        trail.answer_to = AnswerTo::None;
-        trail.method = Some(method);
+        trail.envelope.answer_to = AnswerTo::None;
+        trail.envelope.method = Some(method);
         trail.record.kind = if method.is_request() {
             Kind::GateDecision
         } else {
@@ -332,11 +329,11 @@ impl Trail {
 
     /// The message will get no reply, whatever was begun for it.
     pub(super) fn forget<U, A>(&self, talk: &Talk<U, A>) {
-        if let AnswerTo::Asker(side, asker) = &self.answer_to {
+        if let AnswerTo::Asker(side, asker) = &self.envelope.answer_to {
             let mut state = talk.session.state();
             let table = match side {
-                Side::Agent => &mut state.to_upstream,
-                Side::Upstream => &mut state.to_agent,
+                Side::Agent => &mut state.waiting.to_upstream,
+                Side::Upstream => &mut state.waiting.to_agent,
             };
             table.take_by_asker(asker);
         }
@@ -428,7 +425,7 @@ impl Trail {
     /// What the session had read before the message, and what it has read from it on. Nothing is told of
     /// a session that has read nothing.
     pub(super) fn raised(&mut self, before: &SessionSensitivity, after: &Arc<SessionSensitivity>) {
-        self.held = Some(Arc::clone(after));
+        self.sensitivity.held = Some(Arc::clone(after));
         let (before, after) = (level(before), level(after));
         if after != audit::Level::Public {
             self.record.sensitivity = Some(audit::Sensitivity { before, after });
@@ -437,7 +434,7 @@ impl Trail {
 
     fn about(&mut self, target: &Target) {
         self.record.target = target.name().map(Into::into);
-        self.target = target.clone();
+        self.about.target = target.clone();
     }
 }
 

@@ -129,14 +129,15 @@ impl Gate {
                 .reason(reason);
             self.recorder.record(record).await?;
         }
-        self.kept
+        self.stores
+            .kept
             .hold(self.terms(&snapshot).guards.excerpts.as_ref());
         self.policy.publish(snapshot);
         if terms.is_some() {
-            self.unlisted.look_again();
+            self.stores.unlisted.look_again();
         }
         // After the new ones are in force: whoever asks looks behind itself for them.
-        if let (Published::Policies(_), Some(desk)) = (&published, &self.desk) {
+        if let (Published::Policies(_), Some(desk)) = (&published, &self.people.desk) {
             desk.retire(old.revision().as_str());
         }
         Ok(published)
@@ -160,7 +161,7 @@ impl Gate {
     ) -> Result<(), AgentGone> {
         talk.session.described_by(self.policy.current().labels());
         talk.introduce();
-        let (held, _) = self.ratchet.held(&talk.session).await;
+        let (held, _) = self.stores.ratchet.held(&talk.session).await;
         let Shown { names, hearers } = shown(talk, &held);
         for hearer in hearers {
             let lists = self.changed_lists(talk, old, &names, &hearer);

@@ -39,7 +39,7 @@ pub(super) fn remember<U: Upstream, A>(
         if let Doing::Elicit(asked) = &question.doing
             && let Some(id) = &asked.id
         {
-            state.announced.note(id);
+            state.agent_side.announced.note(id);
         }
     }
     match &identified.role {
@@ -48,7 +48,7 @@ pub(super) fn remember<U: Upstream, A>(
             ..
         } => {
             if let Some(params) = message.params() {
-                state.lifecycle = Lifecycle::Initializing(handshake(params, sent));
+                state.protocol.lifecycle = Lifecycle::Initializing(handshake(params, sent));
                 introduce(&mut state, params.get("clientInfo"));
             }
         }
@@ -62,18 +62,19 @@ pub(super) fn remember<U: Upstream, A>(
             let client = message.meta().and_then(|meta| meta.get(meta::CLIENT));
             // After a handshake the agent is who it said it was then; where many share a session,
             // none speaks for the others.
-            let (Some(client), Lifecycle::New, false) = (client, &state.lifecycle, shared) else {
+            let (Some(client), Lifecycle::New, false) = (client, &state.protocol.lifecycle, shared)
+            else {
                 return;
             };
             introduce(&mut state, Some(client));
         }
         Role::Notification { method } => {
             if *method == KnownMethod::ToolsListChanged {
-                state.tools.forget();
-                state.drifts.told();
+                state.lists.tools.forget();
+                state.lists.drifts.told();
             }
             if *method == KnownMethod::PromptsListChanged {
-                state.prompts.forget();
+                state.lists.prompts.forget();
             }
             granted::note_granted(identified, &mut state);
             return;
@@ -87,6 +88,7 @@ pub(super) fn remember<U: Upstream, A>(
             if taken.exchange.method == KnownMethod::ToolsList && listed.is_some() {
                 let drifted = drifted.iter();
                 state
+                    .lists
                     .drifts
                     .listed(drifted.map(|(name, print)| (name.as_str(), *print)));
             }
@@ -106,9 +108,9 @@ pub(super) fn remember<U: Upstream, A>(
 fn follow(state: &mut State, method: KnownMethod, message: &Message) {
     let uri = || message.params()?.get("uri")?.as_str();
     if method == KnownMethod::ResourcesSubscribe {
-        uri().inspect(|uri| state.followed.follow(uri));
+        uri().inspect(|uri| state.agent_side.followed.follow(uri));
     } else if method == KnownMethod::ResourcesUnsubscribe {
-        uri().inspect(|uri| state.followed.leave(uri));
+        uri().inspect(|uri| state.agent_side.followed.leave(uri));
     }
 }
 
@@ -131,7 +133,7 @@ fn shown_in_vain(state: &mut State, identified: &Identified<'_>) {
         return;
     };
     if taken.exchange.method == KnownMethod::PromptsList {
-        state.prompts.was_told_otherwise();
+        state.lists.prompts.was_told_otherwise();
     }
 }
 
@@ -149,38 +151,38 @@ fn replied(
     listed: Option<&Page>,
 ) -> Handshake {
     if exchange.method == KnownMethod::ToolsList {
-        let traversal = Traversal::of_agent(exchange.cursor.as_deref());
+        let traversal = Traversal::of_agent(exchange.asks.cursor.as_deref());
         listing::note_offers(state, message, listed, traversal);
     }
     if exchange.method == KnownMethod::PromptsList
         && let Some(page) = listed
     {
-        let traversal = Traversal::of_agent(exchange.cursor.as_deref());
+        let traversal = Traversal::of_agent(exchange.asks.cursor.as_deref());
         let next = listing::next_cursor(message).ok().flatten();
-        state.prompts.add_page(traversal, page, next);
+        state.lists.prompts.add_page(traversal, page, next);
     }
     cursors::give(state, exchange, message);
     let Some(result) = message.result() else {
         if exchange.method == KnownMethod::Initialize {
-            state.lifecycle.abandon();
+            state.protocol.lifecycle.abandon();
         }
         return Handshake::Unchanged;
     };
     if exchange.method == KnownMethod::Initialize {
         let version = message.agreed_revision().unwrap_or_default();
-        state.lifecycle.complete(&version);
-        state.promised = promised(result);
+        state.protocol.lifecycle.complete(&version);
+        state.lists.promised = promised(result);
     }
     if let KnownMethod::Initialize | KnownMethod::Discover = exchange.method {
-        state.server_version = server_version(result);
+        state.parties.server_version = server_version(result);
     }
-    if exchange.method == KnownMethod::Discover && state.bridged.is_some() {
-        state.promised = promised(result);
+    if exchange.method == KnownMethod::Discover && state.protocol.bridged.is_some() {
+        state.lists.promised = promised(result);
     }
     if let Some(changed) = listing::changed(exchange.method)
-        && !state.listed.contains(&changed)
+        && !state.lists.listed.contains(&changed)
     {
-        state.listed.push(changed);
+        state.lists.listed.push(changed);
     }
     // Who answers that may still agree to no handshake.
     if exchange.method == KnownMethod::Ping {
@@ -219,11 +221,11 @@ pub(super) fn server_version(said: Value<'_>) -> Option<Arc<str>> {
 /// What an agent says of itself is a label, never an identity.
 fn introduce(state: &mut State, said: Option<Value<'_>>) {
     let client = client(said);
-    if state.agent.client != client {
+    if state.parties.agent.client != client {
         let agent = policy::Agent {
             client,
-            ..(*state.agent).clone()
+            ..(*state.parties.agent).clone()
         };
-        state.agent = Arc::new(agent);
+        state.parties.agent = Arc::new(agent);
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn check(
     let (Some(name), Some(repeated)) = (understood.called_tool(), repeated) else {
         return Ok(());
     };
-    let offered = session.state().tools.defined(name);
+    let offered = session.state().lists.tools.defined(name);
     // It was offered a moment ago, or the call would not be permitted.
     let offered = offered.ok_or(Unfit::NotKept)?;
     // Of a definition that breaks the rules nobody knows what is wanted; its own client hides the tool.

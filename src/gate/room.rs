@@ -32,12 +32,12 @@ impl Gate {
     ) -> Result<(), Stop> {
         let then = match arrival.from {
             Side::Agent => talk.session.run(),
-            Side::Upstream => trail.run,
+            Side::Upstream => trail.server.run,
         };
         let most_values = self.limits(arrival.from).max_nodes;
-        trail.room = self.memory.room_to_judge(frame, most_values).await;
+        trail.holds.room = self.memory.room_to_judge(frame, most_values).await;
         if let Waited::ForAPerson(minted) = arrival.waited
-            && !talk.session.state().to_upstream.has_replied(minted)
+            && !talk.session.state().waiting.to_upstream.has_replied(minted)
         {
             return Err(Stop::Settled);
         }
@@ -45,12 +45,12 @@ impl Gate {
         if has_left_since(talk, then) {
             return Err(Stop::Elsewhere);
         }
-        if trail.room.is_none() {
+        if trail.holds.room.is_none() {
             self.unjudged(talk, arrival, frame, trail);
             return Err(Rejection::no_memory().into());
         }
         // It is counted once it is known what it is.
-        trail.counted = Counted::No;
+        trail.holds.counted = Counted::No;
         let passing = Box::pin(self.exchange(talk, arrival, frame, trail));
         // The wait for room stays outside: each message that waits would be woken on a thread of its own.
         let mut passing = Box::pin(panics::caught(passing));
@@ -73,12 +73,12 @@ impl Gate {
         trail.unread(talk, arrival.from, (id.as_ref(), likeness));
         match (arrival.from, &id) {
             (Side::Upstream, Some(id)) => trail.asked_unread(talk, id, likeness),
-            (Side::Agent, None) if tells(frame) => trail.answer_to = AnswerTo::None,
+            (Side::Agent, None) if tells(frame) => trail.envelope.answer_to = AnswerTo::None,
             (Side::Agent, Some(_) | None) | (Side::Upstream, None) => {}
         }
         // The answer would repeat this id, and nothing can stand for an id.
         let secrets = &self.settings.secrets;
-        if let AnswerTo::Asker(from, asker) = &trail.answer_to
+        if let AnswerTo::Asker(from, asker) = &trail.envelope.answer_to
             && shows(asker.id.json(), secrets)
         {
             trail.cannot_repeat_its_id(*from);

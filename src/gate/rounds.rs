@@ -87,9 +87,9 @@ impl Filter for RoundFilter {
         let standing = self.rounds.standing(&cx.understood, at_the_gate, at)?;
         lending::answered_within(cx.session, standing.answers);
         cx.plan.removals.extend(standing.unasked);
-        cx.trail.turn = standing.turn;
+        cx.trail.about.turn = standing.turn;
         let reply = standing.reply.map(Box::new);
-        cx.trail.local_answer = reply.map(LocalAnswer::Reply);
+        cx.trail.found.local_answer = reply.map(LocalAnswer::Reply);
         Flow::DONE
     }
 
@@ -237,19 +237,19 @@ impl Rounds {
     /// Remembers what a result asks for that is about to be delivered, and tells by what it is known.
     fn note(&self, understood: &Understood<'_>, now: Duration) -> Option<Digest> {
         let (taken, result) = unfinished(understood)?;
-        let subject = taken.exchange.turn.subject.as_ref()?;
+        let subject = taken.exchange.about.turn.subject.as_ref()?;
         let state = result.get("requestState").and_then(Value::as_str);
         let bound_to = bound(subject, state.as_deref());
         let scene = &understood.identified.scene;
         let requests = result.get("inputRequests");
         let asked = requests.into_iter().flat_map(Value::entries);
         let asked: HashSet<Digest> = asked.map(|(key, _)| digest(key.as_bytes())).collect();
-        let number = taken.exchange.turn.round.saturating_add(1);
+        let number = taken.exchange.about.turn.round.saturating_add(1);
         let make = |known: Option<Round>| {
             let mut round = Round {
                 number,
                 asked,
-                agreed: taken.exchange.agreed.clone(),
+                agreed: taken.exchange.admission.agreed.clone(),
                 reply: None,
             };
             // Without a state, equal requests that are under way at once cannot be told apart.
@@ -283,13 +283,15 @@ impl Rounds {
         now: Duration,
     ) -> Result<(), TooLarge> {
         let exchange = reply.exchange().ok_or(TooLarge)?;
-        let (Some(subject), Some(agent)) = (&exchange.turn.subject, &exchange.agent) else {
+        let (Some(subject), Some(agent)) =
+            (&exchange.about.turn.subject, &exchange.admission.agent)
+        else {
             return Err(TooLarge);
         };
         let round = Round {
-            number: exchange.turn.round,
+            number: exchange.about.turn.round,
             asked: [digest(KEY.as_bytes())].into(),
-            agreed: exchange.agreed.clone(),
+            agreed: exchange.admission.agreed.clone(),
             reply: Some(reply.clone()),
         };
         let keep = Keep {
@@ -353,7 +355,7 @@ pub(super) fn check(taken: &Taken, result: Value<'_>) -> Result<(), Rejection> {
         "a result of this method cannot be unfinished"
     } else if state.is_some_and(|state| state.as_str().is_none()) {
         "its `requestState` is not a string"
-    } else if exchange.turn.round >= MAX_ROUNDS {
+    } else if exchange.about.turn.round >= MAX_ROUNDS {
         "it asks for more than 10 rounds"
     } else {
         return Ok(());

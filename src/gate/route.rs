@@ -90,12 +90,15 @@ pub(super) fn route<'m>(
                     .meta()
                     .and_then(|it| it.get(meta::CLIENT));
                 let peer = identified.scene.peer;
-                state.company.meets(client.map(Value::text), peer);
+                state
+                    .agent_side
+                    .company
+                    .meets(client.map(Value::text), peer);
             }
             session.arm(state, exchange.deadline);
             let table = match identified.from {
-                Side::Agent => &mut state.to_upstream,
-                Side::Upstream => &mut state.to_agent,
+                Side::Agent => &mut state.waiting.to_upstream,
+                Side::Upstream => &mut state.waiting.to_agent,
             };
             let admitted = table.admit(exchange).map_err(|_| Rejection::reused_id())?;
             route.rename(
@@ -119,8 +122,8 @@ pub(super) fn route<'m>(
             method: KnownMethod::Progress,
         } => {
             let asked = match identified.from {
-                Side::Agent => &mut state.to_agent,
-                Side::Upstream => &mut state.to_upstream,
+                Side::Agent => &mut state.waiting.to_agent,
+                Side::Upstream => &mut state.waiting.to_upstream,
             };
             if !told_of(identified).is_some_and(|token| asked.progresses(&token)) {
                 return Err(Rejection::stray());
@@ -132,8 +135,8 @@ pub(super) fn route<'m>(
         } => {
             let params = identified.message.params();
             let uri = params.and_then(|params| params.get("uri")?.as_str());
-            let follows = uri.is_some_and(|uri| state.followed.hears_of(&uri));
-            let streams = &state.to_upstream;
+            let follows = uri.is_some_and(|uri| state.agent_side.followed.hears_of(&uri));
+            let streams = &state.waiting.to_upstream;
             if !follows && !streams.has_method(KnownMethod::SubscriptionsListen) {
                 return Err(Rejection::stray());
             }
@@ -144,7 +147,7 @@ pub(super) fn route<'m>(
         } => {
             let params = identified.message.params();
             let id = params.and_then(|params| params.get("elicitationId")?.as_str());
-            if !id.is_some_and(|id| state.announced.has(&id)) {
+            if !id.is_some_and(|id| state.agent_side.announced.has(&id)) {
                 return Err(Rejection::stray());
             }
         }
@@ -183,13 +186,15 @@ pub(super) fn belongs_on(
 ) -> Result<Stream, Rejection> {
     let method = match (identified.from, &identified.role) {
         (Side::Agent, _) => return Ok(Stream::MAIN),
-        (Side::Upstream, Role::Reply(taken)) => return Ok(taken.exchange.stream),
+        (Side::Upstream, Role::Reply(taken)) => return Ok(taken.exchange.received.stream),
         (Side::Upstream, Role::Request { method, .. } | Role::Notification { method }) => *method,
     };
-    let asked = &state.to_upstream;
+    let asked = &state.waiting.to_upstream;
     let waiting = || {
         let all = asked.in_flight();
-        all.filter(|(_, asking)| asking.stream != Stream::MAIN && asking.deadline.is_some())
+        all.filter(|(_, asking)| {
+            asking.received.stream != Stream::MAIN && asking.deadline.is_some()
+        })
     };
     let token = told_of(identified).unwrap_or_default();
     let related = match (identified.stream, method) {
@@ -198,7 +203,7 @@ pub(super) fn belongs_on(
         }
         // What is told of a list or a resource belongs to no request.
         (Stream::UNTOLD, KnownMethod::LogMessage) if is_alone(session, state) => {
-            let asked = |it: &(u64, &Exchange)| it.1.spoken.logs == Extension::Declared;
+            let asked = |it: &(u64, &Exchange)| it.1.asks.spoken.logs == Extension::Declared;
             waiting().filter(asked).max_by_key(|it| it.0).map(|it| it.1)
         }
         (Stream::UNTOLD, KnownMethod::Extension(_)) if is_alone(session, state) => {
@@ -219,7 +224,7 @@ pub(super) fn belongs_on(
         }
     };
     match related {
-        Some(exchange) => Ok(exchange.stream),
+        Some(exchange) => Ok(exchange.received.stream),
         None if session.is_shared() && identified.is_request() => Err(Rejection::stray()),
         None => Ok(Stream::MAIN),
     }
@@ -227,7 +232,7 @@ pub(super) fn belongs_on(
 
 /// Whether one agent alone speaks where many could: then everything is its own.
 fn is_alone(session: &Session, state: &State) -> bool {
-    session.is_shared() && state.company.is_one()
+    session.is_shared() && state.agent_side.company.is_one()
 }
 
 fn method_of(identified: &Identified<'_>) -> Option<KnownMethod> {
@@ -245,13 +250,14 @@ fn unnamed(understood: &Understood<'_>, state: &State) -> Result<(), Rejection> 
         return Ok(());
     };
     let opened_by = state
+        .waiting
         .to_upstream
         .by_minted(&Id::integer(identified.stream.number()));
     match opened_by {
         Some((_, exchange))
             if exchange.method == KnownMethod::SubscriptionsListen
                 && !matches!(identified.stream, Stream::MAIN | Stream::UNTOLD)
-                && !is_for(&exchange.news.asked, method) =>
+                && !is_for(&exchange.asks.news.asked, method) =>
         {
             Err(Rejection::stray())
         }
@@ -280,14 +286,14 @@ impl<'m> Route<'m> {
     }
 
     fn count(&mut self, state: &mut State) {
-        state.calls = state.calls.saturating_add(1);
+        state.security.calls = state.security.calls.saturating_add(1);
         self.counted = true;
     }
 
     /// The message did not leave after all: nobody waits for its reply.
     pub(super) fn undo(&mut self, from: Side, state: &mut State) -> Undone {
         if std::mem::take(&mut self.counted) {
-            state.calls = state.calls.saturating_sub(1);
+            state.security.calls = state.security.calls.saturating_sub(1);
         }
         let Some(Admitted(minted)) = self.opened else {
             return Undone::Yes;
@@ -342,21 +348,29 @@ impl<'m> Route<'m> {
             return Ok(());
         }
         // MCP 2026-07-28: a server ends a subscription by cancelling the id that opened it.
-        let streaming = state.to_upstream.by_minted(&id);
+        let streaming = state.waiting.to_upstream.by_minted(&id);
         if let (Side::Upstream, Some((minted, stream))) = (from, streaming)
             && stream.method == KnownMethod::SubscriptionsListen
             && let Origin::Peer(asker) = &stream.origin
         {
             self.ids.push((value, asker.id.to_fragment()));
-            self.stream = stream.stream;
+            self.stream = stream.received.stream;
             self.ends = Some(Ended { to: from, minted });
             return Ok(());
         }
-        if state.asking.cancel(from, |waiting| waiting.asker == asker) {
+        if state
+            .waiting
+            .asking
+            .cancel(from, |waiting| waiting.asker == asker)
+        {
             session.bell().notify_one();
             return Err(Rejection::cancelled_in_time("a person"));
         }
-        let parked = state.parked.iter_mut().find(|parked| parked.asker == asker);
+        let parked = state
+            .waiting
+            .parked
+            .iter_mut()
+            .find(|parked| parked.asker == asker);
         match (from, parked) {
             (Side::Agent, Some(parked)) => {
                 parked.cancelled = true;
@@ -381,16 +395,16 @@ impl<'m> Route<'m> {
             // The stream's own final result: its entry has just been taken.
             Role::Reply(taken) => Some(&taken.exchange),
             Role::Request { .. } | Role::Notification { .. } => Id::read(named)
-                .and_then(|id| state.to_upstream.by_minted(&id))
+                .and_then(|id| state.waiting.to_upstream.by_minted(&id))
                 .map(|(_, exchange)| exchange),
         };
         if let (Some(stream), Role::Notification { method }) =
             (opened_by, &understood.identified.role)
-            && !is_for(&stream.news.asked, *method)
+            && !is_for(&stream.asks.news.asked, *method)
         {
             return Err(Rejection::stray());
         }
-        match opened_by.map(|exchange| (&exchange.origin, exchange.stream)) {
+        match opened_by.map(|exchange| (&exchange.origin, exchange.received.stream)) {
             Some((Origin::Peer(asker), stream)) => {
                 self.ids.push((named, asker.id.to_fragment()));
                 self.stream = stream;
@@ -412,8 +426,8 @@ impl<'m> Route<'m> {
 /// The requests that wait for a reply of this side's.
 fn sent_to(side: Side, state: &mut State) -> &mut PendingTable {
     match side {
-        Side::Agent => &mut state.to_agent,
-        Side::Upstream => &mut state.to_upstream,
+        Side::Agent => &mut state.waiting.to_agent,
+        Side::Upstream => &mut state.waiting.to_upstream,
     }
 }
 

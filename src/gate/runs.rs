@@ -23,8 +23,8 @@ pub(super) fn gone(session: &Session, then: Run) -> Option<UpstreamFault> {
 /// Why the server that sent this request cannot get an answer. The request is not answered then.
 pub(super) fn asker_gone(session: &Session, trail: &mut Trail) -> Option<UpstreamFault> {
     let (side, _) = trail.asked_by()?;
-    let fault = gone(session, trail.run).filter(|_| side == Side::Upstream)?;
-    trail.answer_to = AnswerTo::None;
+    let fault = gone(session, trail.server.run).filter(|_| side == Side::Upstream)?;
+    trail.envelope.answer_to = AnswerTo::None;
     Some(fault)
 }
 

@@ -148,7 +148,7 @@ impl Filter for SchemaGuard {
     }
 
     fn on_allowed<'f>(&'f self, cx: &'f mut RequestContext<'_>, _: &'f Allowed) -> Hook<'f, Step> {
-        cx.trail.offered = offered(&cx.understood.target, cx.session, &cx.terms.guards);
+        cx.trail.about.offered = offered(&cx.understood.target, cx.session, &cx.terms.guards);
         Flow::CONTINUE
     }
 }
@@ -189,7 +189,7 @@ fn check_names(
     let Some(arguments) = params.and_then(|params| params.get("arguments")) else {
         return Ok(());
     };
-    let offered = session.state().tools.defined(name);
+    let offered = session.state().lists.tools.defined(name);
     let schemas = offered.and_then(|offered| offered.schemas);
     let unknown = ArgumentNames::default();
     let declared = schemas.as_ref().map_or(&unknown, |it| it.argument_names());
@@ -240,7 +240,7 @@ fn held<P: Display>(
 }
 
 fn arguments_fit(name: &str, arguments: Option<Value<'_>>, session: &Session) -> Result<(), Unfit> {
-    let offered = session.state().tools.defined(name);
+    let offered = session.state().lists.tools.defined(name);
     let schemas = offered.and_then(|offered| offered.schemas);
     let schemas = schemas.ok_or(Unfit::NotKept)?;
     let schema = schemas.input().map_err(|it| Unfit::Schema(it.clone()))?;
@@ -259,7 +259,7 @@ fn result_of_call<'u>(understood: &'u Understood<'_>) -> Option<(Option<&'u Offe
     let told = [KnownMethod::ToolsCall, KnownMethod::TasksResult];
     let result = understood.identified.message.result()?;
     told.contains(&taken.exchange.method)
-        .then_some((taken.exchange.offered.as_ref(), result))
+        .then_some((taken.exchange.about.offered.as_ref(), result))
 }
 
 fn result_fits(offered: Option<&Offered>, result: Value<'_>) -> Result<(), String> {
@@ -316,7 +316,7 @@ fn offered(target: &Target, session: &Session, guards: &Guards) -> Option<Offere
     // What is shortened has to fit all the same.
     let is_needed = guards.results != Level::Off || guards.excerpts.is_some();
     match target {
-        Target::Tool(name) if is_needed => session.state().tools.defined(name),
+        Target::Tool(name) if is_needed => session.state().lists.tools.defined(name),
         Target::Tool(_)
         | Target::Resource(_)
         | Target::Prompt(_)

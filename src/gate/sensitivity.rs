@@ -24,7 +24,7 @@ pub(super) struct Sensitivity(pub(super) Arc<Ratchet>);
 
 impl Filter for Sensitivity {
     fn on_classified(&self, cx: &mut RequestContext<'_>) -> Result<(), Stop> {
-        match cx.trail.store_fault.take() {
+        match cx.trail.sensitivity.store_fault.take() {
             Some(fault) => Err(fault.into()),
             None => Ok(()),
         }
@@ -52,7 +52,7 @@ impl Filter for Sensitivity {
         if scene.kept.room == Room::Left || !is_denial {
             return Flow::CONTINUE;
         }
-        let own = Arc::clone(&cx.session.state().held);
+        let own = Arc::clone(&cx.session.state().security.held);
         let counted = std::mem::replace(&mut scene.held, own);
         let known = permit::decide(&cx.understood, cx.snapshot, cx.pins, cx.now);
         cx.understood.identified.scene.held = counted;
@@ -88,18 +88,18 @@ impl Filter for Sensitivity {
             .join(&obliged(allowed))
             .join(&cx.brings);
         // Judged otherwise, it may be obliged to raise more than was raised for it.
-        let raised = &cx.trail.raising;
+        let raised = &cx.trail.sensitivity.raising;
         if raised.as_ref().is_some_and(|it| it.covers(&brings)) {
             return Flow::CONTINUE;
         }
         match &cx.session.whose {
             Whose::Own => {
                 let raised = raise_own(cx.session, &brings);
-                let calls = cx.session.state().calls;
+                let calls = cx.session.state().security.calls;
                 Ok(Flow::Now(commit(cx, brings, raised, calls)))
             }
             Whose::OwnAnd(_) | Whose::Common(_) | Whose::Unnamed => Flow::wait(async move {
-                let counted = cx.session.state().calls;
+                let counted = cx.session.state().security.calls;
                 let raised = self.0.raise(cx.session, &brings).await;
                 Ok(commit(
                     cx,
@@ -122,13 +122,13 @@ fn commit(
     counted: i64,
 ) -> Step {
     let scene = &mut cx.understood.identified.scene;
-    let expected = cx.trail.raising.take();
+    let expected = cx.trail.sensitivity.raising.take();
     let expected = expected.unwrap_or_else(|| Arc::clone(&scene.held));
     cx.trail.raised(&before, &after);
     ratchet::note_level(cx.session, after.level);
-    cx.trail.brings = Arc::new(brings);
+    cx.trail.sensitivity.brings = Arc::new(brings);
     // Where the store took its time, another call may have been counted.
-    let calls = cx.session.state().calls;
+    let calls = cx.session.state().security.calls;
     let is_overtaken = *before != *expected;
     if !is_overtaken && calls == counted {
         return Step::Continue;
@@ -140,7 +140,7 @@ fn commit(
     if scene.calls == counted {
         scene.calls = calls;
     }
-    cx.trail.raising = Some(after);
+    cx.trail.sensitivity.raising = Some(after);
     Step::Rejudge
 }
 
@@ -161,16 +161,16 @@ impl Gate {
     #[must_use]
     pub fn remembering(mut self, store: Arc<dyn SessionStore>) -> Self {
         if let Some(tokens) = store.tokens() {
-            self.pace = Arc::new(Pace::sharing(tokens));
+            self.stores.pace = Arc::new(Pace::sharing(tokens));
         }
-        self.ratchet = Arc::new(Ratchet::keeping(store));
+        self.stores.ratchet = Arc::new(Ratchet::keeping(store));
         self.assemble();
         self
     }
 
     /// How many sessions are kept beyond their conversations, where there is an end to them.
     pub fn places(&self) -> Option<Places> {
-        self.ratchet.places()
+        self.stores.ratchet.places()
     }
 
     /// Raises what a session has read, from outside any message.
@@ -182,7 +182,7 @@ impl Gate {
         session: &Session,
         by: &SessionSensitivity,
     ) -> Result<(), StoreFault> {
-        self.ratchet.raise(session, by).await.map(|_| ())
+        self.stores.ratchet.raise(session, by).await.map(|_| ())
     }
 }
 

@@ -201,7 +201,7 @@ fn output<'u>(understood: &'u Understood<'_>) -> Output<'u> {
     let Role::Reply(taken) = &understood.identified.role else {
         return Output::Unknown;
     };
-    let offered = taken.exchange.offered.as_ref();
+    let offered = taken.exchange.about.offered.as_ref();
     let Some(schemas) = offered.and_then(|offered| offered.schemas.as_ref()) else {
         return Output::Unknown;
     };

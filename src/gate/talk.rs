@@ -48,7 +48,7 @@ impl<U, A> Talk<U, A> {
 
     /// Nothing but the handshake goes to an upstream that is not up.
     pub(super) fn reachable(&self, to: Side) -> Result<(), UpstreamFault> {
-        if to == Side::Upstream && self.session.state().upstream != Readiness::Up {
+        if to == Side::Upstream && self.session.state().connection.upstream != Readiness::Up {
             return Err(UpstreamFault::Down);
         }
         Ok(())
@@ -75,11 +75,12 @@ pub(super) fn transport(session: &Session, instance: Instance) -> &'static str {
 
 fn scope(session: &Session) -> Scope {
     let state = session.state();
-    let mut agent = audit::Agent::new(&state.agent.id).with_roles(state.roles.iter());
-    if let Some(user) = &state.agent.user {
+    let mut agent =
+        audit::Agent::new(&state.parties.agent.id).with_roles(state.parties.roles.iter());
+    if let Some(user) = &state.parties.agent.user {
         agent = agent.of_user(user);
     }
-    agent = match state.agent.client.name.as_str() {
+    agent = match state.parties.agent.client.name.as_str() {
         // Until it has said how it calls itself, it is known by its place in the queue.
         "" => agent.calling_itself(format!("agent-{}", session.number)),
         name => agent.calling_itself(name),
@@ -91,11 +92,13 @@ fn scope(session: &Session) -> Scope {
     Scope {
         session_id: session.id.as_str().into(),
         agent,
-        upstream: match state.place {
-            Place::Open => (&state.server.name).into(),
-            Place::Moving | Place::Isolated => format!("{} (isolated)", state.server.name).into(),
+        upstream: match state.connection.place {
+            Place::Open => (&state.parties.server.name).into(),
+            Place::Moving | Place::Isolated => {
+                format!("{} (isolated)", state.parties.server.name).into()
+            }
         },
         transports,
-        bridged: state.bridged.as_ref().map(Into::into),
+        bridged: state.protocol.bridged.as_ref().map(Into::into),
     }
 }

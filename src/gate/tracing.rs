@@ -18,24 +18,24 @@ impl Trail {
             return;
         }
         let said = self.said_trace();
-        self.span = settings.tracing.begin(said, self.told_by_http);
+        self.ids.span = settings.tracing.begin(said, self.carried.trace);
         // It belongs to the parent that it came with.
         let state = if said.is_some() {
             let state = meta.and_then(|meta| meta.get("tracestate"));
             let state = state.and_then(Value::as_str);
             state.and_then(|state| TraceState::parse([&*state]))
         } else {
-            self.carrier.state.clone()
+            self.carried.headers.state.clone()
         };
-        self.state = state.filter(|state| !shows(state.as_str(), &settings.secrets));
+        self.carried.trace_state = state.filter(|state| !shows(state.as_str(), &settings.secrets));
     }
 
     /// What the other side is told of the trace.
     pub(super) fn onward(&self) -> Option<OutgoingTrace> {
-        let span = self.span.as_ref()?;
+        let span = self.ids.span.as_ref()?;
         Some(OutgoingTrace {
             context: span.onward(),
-            state: self.state.clone(),
+            state: self.carried.trace_state.clone(),
         })
     }
 
@@ -45,11 +45,17 @@ impl Trail {
         method: Option<&str>,
         named: TargetStatus,
     ) -> Option<Box<TraceFields>> {
-        let span = self.span.filter(|span| span.own.sampled == Sampled::Yes)?;
+        let span = self
+            .ids
+            .span
+            .filter(|span| span.own.sampled == Sampled::Yes)?;
         Some(Box::new(TraceFields {
             span,
-            method: self.method.or_else(|| KnownMethod::from_name(method?)),
-            version: self.version.as_ref().map(Into::into),
+            method: self
+                .envelope
+                .method
+                .or_else(|| KnownMethod::from_name(method?)),
+            version: self.carried.version.as_ref().map(Into::into),
             named,
         }))
     }

@@ -36,7 +36,7 @@ pub(super) fn method_of(opening: Opening) -> KnownMethod {
 impl Gate {
     /// Asks the server for a handshake that is nobody's.
     pub async fn try_out<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>, opening: Opening) {
-        talk.session.state().trial = Trial::Open;
+        talk.session.state().protocol.trial = Trial::Open;
         let origin = Origin::Trial(opening);
         match opening {
             Opening::Discover => {
@@ -45,7 +45,7 @@ impl Gate {
             }
             Opening::Initialize => {
                 let params = OwnMessage::introduction(LAST_WITH_SESSIONS);
-                talk.session.state().lifecycle = Lifecycle::Initializing(Handshake {
+                talk.session.state().protocol.lifecycle = Lifecycle::Initializing(Handshake {
                     params: params.as_str().into(),
                     spoken: said(LAST_WITH_SESSIONS, None),
                 });
@@ -70,13 +70,13 @@ impl Gate {
             Agreed::To(version) => version,
             Agreed::Not(how) => {
                 let mut state = talk.session.state();
-                state.lifecycle.abandon();
-                state.trial = Trial::Otherwise(how);
+                state.protocol.lifecycle.abandon();
+                state.protocol.trial = Trial::Otherwise(how);
                 return Ok(());
             }
         };
         if let Some(version) = version {
-            talk.session.state().lifecycle.complete(&version);
+            talk.session.state().protocol.lifecycle.complete(&version);
             let occasion = Occasion::Trial(KnownMethod::Initialized);
             self.record_own(talk, occasion, Side::Upstream).await?;
             let initialized = OwnMessage::initialized();
@@ -84,7 +84,7 @@ impl Gate {
             told.await.map_err(|AgentGone| Stop::AgentGone)?;
         }
         talk.upstream.handshake_completed();
-        talk.session.state().trial = Trial::Passed;
+        talk.session.state().protocol.trial = Trial::Passed;
         Ok(())
     }
 
@@ -122,7 +122,12 @@ impl Gate {
         minted: u64,
         occasion: Occasion<'_>,
     ) -> Result<(), AgentGone> {
-        let taken = talk.session.state().to_agent.take(&Id::integer(minted));
+        let taken = talk
+            .session
+            .state()
+            .waiting
+            .to_agent
+            .take(&Id::integer(minted));
         let Some(Origin::Peer(asker)) = taken.map(|taken| taken.exchange.origin) else {
             return Ok(());
         };

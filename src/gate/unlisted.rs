@@ -53,7 +53,7 @@ impl Filter for UnlistedFilter {
     fn on_sent(&self, cx: &mut RequestContext<'_>, _: Placement) {
         if cx.page.is_some() {
             self.0
-                .look(cx.snapshot, cx.terms, &cx.session.state().tools);
+                .look(cx.snapshot, cx.terms, &cx.session.state().lists.tools);
         }
     }
 }
@@ -114,7 +114,7 @@ mod tests {
     async fn check(named: &[&str], expected: Option<&str>) {
         let bench = Bench::ready(open, &["read_file", "write_file"]).await;
         let named = named.iter().map(|name| (*name, "policy.allow"));
-        let told = unlisted(named.collect(), &bench.talk.session.state().tools);
+        let told = unlisted(named.collect(), &bench.talk.session.state().lists.tools);
         assert_eq!(told.as_deref(), expected);
     }
 
@@ -171,7 +171,7 @@ mod tests {
     }
 
     fn is_told(bench: &Bench) -> bool {
-        bench.gate.unlisted.0.load(Ordering::Relaxed)
+        bench.gate.stores.unlisted.0.load(Ordering::Relaxed)
     }
 
     /// A page of the list that somebody waits for.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tracing::warn;
 
 use crate::audit::{self, AuditFault, Kind, Record};
-use crate::session::{Exchange, Origin, OverHttp, Parked, Place, Readiness, Taken, Waits};
+use crate::session::{Origin, OverHttp, Parked, Place, Readiness, Taken, Waits};
 use crate::wire::{ArrivalForm, DiscardReason, Id, KnownMethod, Limits, Side, Stream};
 
 use super::arrival::{Arrival, Waited};
@@ -56,12 +56,12 @@ impl Gate {
             let mut state = talk.session.state();
             let run = state.run();
             let parked = state.take_expired_parked(now);
-            let agents = state.to_upstream.take_expired(now);
+            let agents = state.waiting.to_upstream.take_expired(now);
             for taken in &agents {
-                state.forsaken.note(&taken.exchange);
+                state.connection.forsaken.note(&taken.exchange);
             }
             let agents = agents.into_iter();
-            let servers = state.to_agent.take_expired(now);
+            let servers = state.waiting.to_agent.take_expired(now);
             for taken in &servers {
                 lending::given_up(taken, &mut state, lending::after_time(taken));
             }
@@ -109,19 +109,19 @@ impl Gate {
         {
             let mut state = talk.session.state();
             // Before anything is awaited: what it said or asked counts no more.
-            state.ended = state.ended.saturating_add(1);
+            state.connection.ended = state.connection.ended.saturating_add(1);
         }
         let mut told = Box::pin(self.end_questions(talk, &fault)).await;
         let (waiting, asked) = {
             let mut state = talk.session.state();
-            state.upstream = Readiness::Down;
-            state.tools.start_over();
-            state.prompts.start_over();
-            let asked = state.to_agent.take_all();
+            state.connection.upstream = Readiness::Down;
+            state.lists.tools.start_over();
+            state.lists.prompts.start_over();
+            let asked = state.waiting.to_agent.take_all();
             for taken in &asked {
                 lending::given_up(taken, &mut state, lending::in_time(taken));
             }
-            (state.to_upstream.take_here(), asked)
+            (state.waiting.to_upstream.take_here(), asked)
         };
         talk.session.arrived();
         // Every request gets its outcome, also when there is nobody left to be told.
@@ -175,7 +175,7 @@ impl Gate {
 
     /// The upstream runs again.
     pub async fn upstream_restarted<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>) {
-        self.eras.forget(talk.session.place());
+        self.stores.eras.forget(talk.session.place());
         self.repeat_handshake(talk).await;
     }
 
@@ -187,12 +187,15 @@ impl Gate {
     ) -> Result<(), AgentGone> {
         let method = taken.exchange.method;
         warn!(
-            reference = &*taken.exchange.reference,
+            reference = &*taken.exchange.ids.reference,
             method = method.name(),
             "timed out"
         );
-        let deadline = taken.exchange.deadline.unwrap_or(taken.exchange.started);
-        let allowed = deadline.saturating_sub(taken.exchange.started);
+        let deadline = taken
+            .exchange
+            .deadline
+            .unwrap_or(taken.exchange.received.started);
+        let allowed = deadline.saturating_sub(taken.exchange.received.started);
         let refusal = match asker {
             Side::Agent => UpstreamFault::TimedOut(allowed).into(),
             Side::Upstream => Rejection::unanswered(allowed),
@@ -252,11 +255,11 @@ impl Gate {
     pub async fn call_off<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>) {
         let mut open: Vec<_> = {
             let state = talk.session.state();
-            let open = state.to_upstream.worked_on();
+            let open = state.waiting.to_upstream.worked_on();
             open.map(|(minted, exchange)| {
                 let known_as = (
-                    Arc::clone(&exchange.reference),
-                    Arc::clone(&exchange.correlation),
+                    Arc::clone(&exchange.ids.reference),
+                    Arc::clone(&exchange.ids.correlation),
                 );
                 (minted, exchange.sent_on, known_as)
             })
@@ -286,7 +289,12 @@ impl Gate {
         fault: UpstreamFault,
     ) -> Result<(), AgentGone> {
         let _in_hand = talk.session.take_in_hand();
-        let taken = talk.session.state().to_upstream.take(&Id::integer(minted));
+        let taken = talk
+            .session
+            .state()
+            .waiting
+            .to_upstream
+            .take(&Id::integer(minted));
         // It has been answered, or was cancelled.
         let Some(taken) = taken else { return Ok(()) };
         if taken.exchange.origin.is_gate() {
@@ -297,7 +305,10 @@ impl Gate {
             }
             return Ok(());
         }
-        let refusal = self.eras.without_message(&talk.session, &taken, fault);
+        let refusal = self
+            .stores
+            .eras
+            .without_message(&talk.session, &taken, fault);
         self.give_up(talk, Side::Agent, &taken, refusal).await
     }
 
@@ -314,16 +325,16 @@ impl Gate {
         let _in_hand = talk.session.take_in_hand();
         let taken = {
             let mut state = talk.session.state();
-            for parked in &mut state.parked {
-                parked.cancelled |= parked.stream == stream;
+            for parked in &mut state.waiting.parked {
+                parked.cancelled |= parked.received.stream == stream;
             }
-            let on_it = |waiting: &Parked| waiting.stream == stream;
-            if state.asking.cancel(Side::Agent, on_it) {
+            let on_it = |waiting: &Parked| waiting.received.stream == stream;
+            if state.waiting.asking.cancel(Side::Agent, on_it) {
                 talk.session.bell().notify_one();
             }
-            let taken = state.to_upstream.take_on(stream);
+            let taken = state.waiting.to_upstream.take_on(stream);
             for taken in &taken {
-                state.forsaken.note(&taken.exchange);
+                state.connection.forsaken.note(&taken.exchange);
             }
             taken
         };
@@ -349,12 +360,8 @@ impl Gate {
         // Neither a server that the session has left nor one that has answered gets a cancellation.
         let is_beyond =
             told == Side::Upstream && (taken.waits == Waits::Behind || taken.has_replied);
-        let Exchange {
-            reference,
-            correlation,
-            ..
-        } = &taken.exchange;
-        let occasion = Occasion::GivenUp(reference, correlation);
+        let ids = &taken.exchange.ids;
+        let occasion = Occasion::GivenUp(&ids.reference, &ids.correlation);
         !is_beyond && self.may_call_off(talk, occasion, told).await
     }
 
@@ -407,7 +414,7 @@ impl Gate {
     /// # Errors
     /// [`AuditFault`] when it cannot be recorded.
     pub async fn session_ended<U, A>(&self, talk: &Talk<U, A>) -> Result<(), AuditFault> {
-        self.tasks.forget(&talk.session);
+        self.stores.tasks.forget(&talk.session);
         self.recorder
             .record(self.about(talk, Kind::SessionEnd))
             .await

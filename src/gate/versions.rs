@@ -35,10 +35,10 @@ impl Gate {
         // Like any request of that era, whatever it asks for.
         let method = KnownMethod::ToolsList;
         let session = &talk.session;
-        let supported = match self.eras.says(session, method, FIRST_STATELESS) {
+        let supported = match self.stores.eras.says(session, method, FIRST_STATELESS) {
             Ok(None) if trail.asker().is_some() && talk.upstream.is_started() => {
-                trail.method = Some(method);
-                trail.version = Some(FIRST_STATELESS.into());
+                trail.envelope.method = Some(method);
+                trail.carried.version = Some(FIRST_STATELESS.into());
                 return Stop::Park;
             }
             Ok(Some(Says::Lacks(lack))) => lack.instead(),
@@ -54,7 +54,7 @@ impl Gate {
 
     /// The revisions that the server was heard to speak, of those that the gate knows.
     pub(super) fn named(&self, session: &Session) -> Vec<String> {
-        let belief = self.eras.of(session.state().place);
+        let belief = self.stores.eras.of(session.state().connection.place);
         let belief = belief.as_ref().filter(|it| self.clock.elapsed() < it.until);
         belief.map(|it| it.named.clone()).unwrap_or_default()
     }

@@ -134,9 +134,9 @@ impl<'s> TestSession<'s> {
         let session = Session::new(id, lines::TRANSPORT, bench.server.clone(), started);
         {
             let mut state = session.state();
-            state.agent = Arc::new(test.agent.clone());
-            state.calls = test.start.calls;
-            state.held = Arc::new(SessionSensitivity {
+            state.parties.agent = Arc::new(test.agent.clone());
+            state.security.calls = test.start.calls;
+            state.security.held = Arc::new(SessionSensitivity {
                 level: test.start.level,
                 labels: test.start.labels.iter().cloned().collect(),
                 untrusted: test.start.untrusted,
@@ -203,7 +203,7 @@ impl<'s> TestSession<'s> {
             (None, None) => Consent::default(),
         };
         self.says.set(says);
-        self.talk.session.state().established = Arc::new(Established { consent });
+        self.talk.session.state().security.established = Arc::new(Established { consent });
     }
 
     /// What became of a frame, and the question that now waits for an answer.
@@ -438,12 +438,12 @@ impl<'s> TestSession<'s> {
     fn sight(&self) -> ListingFacts {
         let state = self.talk.session.state();
         ListingFacts {
-            agent: Arc::clone(&state.agent),
+            agent: Arc::clone(&state.parties.agent),
             now_ms: self.clock.now().as_millisecond(),
-            calls: state.calls,
+            calls: state.security.calls,
             started_ms: state.started_ms,
-            held: Arc::clone(&state.held),
-            established: Arc::clone(&state.established),
+            held: Arc::clone(&state.security.held),
+            established: Arc::clone(&state.security.established),
         }
     }
 }

@@ -11,7 +11,8 @@ use super::followed::Followed;
 use super::lifecycle::{Lifecycle, Probe};
 use super::pending::Taken;
 use super::place::{OverHttp, Place, Run, Travelling};
-use super::state::{Readiness, Session, State};
+use super::remembered::Readiness;
+use super::state::{Session, State};
 
 /// What a session does not take with it from the open server.
 #[derive(Debug)]
@@ -32,8 +33,8 @@ impl State {
     /// The server that is spoken to by now.
     pub fn run(&self) -> Run {
         Run {
-            has_left: self.place != Place::Open,
-            ended: self.ended,
+            has_left: self.connection.place != Place::Open,
+            ended: self.connection.ended,
         }
     }
 }
@@ -51,7 +52,7 @@ impl Session {
     }
 
     pub fn place(&self) -> Place {
-        self.state().place
+        self.state().connection.place
     }
 
     /// The session leaves the open server: nothing that it said of itself counts any more, and
@@ -59,35 +60,35 @@ impl Session {
     /// before: there is no way back.
     pub fn leave_open(&self) -> Option<LeftBehind> {
         let mut state = self.state();
-        if state.place != Place::Open {
+        if state.connection.place != Place::Open {
             return None;
         }
-        state.place = Place::Moving;
-        state.upstream = Readiness::Repeating;
+        state.connection.place = Place::Moving;
+        state.connection.upstream = Readiness::Repeating;
         let tools = KnownMethod::ToolsListChanged;
-        let mut lists = state.promised.clone();
-        lists.retain(|changed| state.listed.contains(changed));
+        let mut lists = state.lists.promised.clone();
+        lists.retain(|changed| state.lists.listed.contains(changed));
         // Where there is a handshake, the isolated server is asked for its tools behind it.
-        let compares = matches!(state.lifecycle, Lifecycle::Ready(_));
+        let compares = matches!(state.protocol.lifecycle, Lifecycle::Ready(_));
         if compares && lists.contains(&tools) {
-            state.tools_left = Some(state.tools.prints());
+            state.lists.tools_left = Some(state.lists.tools.prints());
             lists.retain(|changed| *changed != tools);
         }
-        state.tools.start_over();
-        state.probe = Probe::Idle;
+        state.lists.tools.start_over();
+        state.protocol.probe = Probe::Idle;
         // What the agent was shown is what the open server wrote: a prompt of the same name is another
         // one, until the agent has seen it.
-        state.prompts.forget();
-        state.cursors = Cursors::default();
-        state.followed = Followed::default();
-        state.announced = Announced::default();
-        let given_up = state.to_upstream.leave(|exchange| {
+        state.lists.prompts.forget();
+        state.lists.cursors = Cursors::default();
+        state.agent_side.followed = Followed::default();
+        state.agent_side.announced = Announced::default();
+        let given_up = state.waiting.to_upstream.leave(|exchange| {
             exchange.deadline.is_none()
                 || exchange.origin.is_gate()
                 || exchange.method == KnownMethod::Initialize
         });
-        let asked = state.to_agent.take_of_peer();
-        let questions = state.asking.take_of_server();
+        let asked = state.waiting.to_agent.take_of_peer();
+        let questions = state.waiting.asking.take_of_server();
         Some(LeftBehind {
             given_up,
             asked,
@@ -100,10 +101,10 @@ impl Session {
     pub fn arrived(&self) {
         {
             let mut state = self.state();
-            if state.place != Place::Moving {
+            if state.connection.place != Place::Moving {
                 return;
             }
-            state.place = Place::Isolated;
+            state.connection.place = Place::Isolated;
         }
         self.arrived.notify_waiters();
         // Calls that waited for the open server's list are judged by the isolated one's.
@@ -115,12 +116,12 @@ impl Session {
     pub async fn until_arrived(&self, message: impl FnOnce() -> Travelling) -> bool {
         let reference = {
             let mut state = self.state();
-            if state.place != Place::Moving {
+            if state.connection.place != Place::Moving {
                 return true;
             }
             let message = message();
             let reference = Arc::clone(&message.reference);
-            state.travelling.push(message);
+            state.waiting.travelling.push(message);
             reference
         };
         loop {
@@ -131,7 +132,7 @@ impl Session {
             }
             arrived.await;
         }
-        let travelling = &mut self.state().travelling;
+        let travelling = &mut self.state().waiting.travelling;
         let at = travelling.iter().position(|it| it.reference == reference);
         at.is_some_and(|at| {
             travelling.remove(at);

@@ -19,7 +19,7 @@ impl Forsaken {
     /// This request gets no reply.
     pub fn note(&mut self, exchange: &Exchange) {
         self.any = true;
-        if let Some(token) = &exchange.progress_token
+        if let Some(token) = &exchange.asks.progress_token
             && self.tokens.len() <= MOST_TOKENS
         {
             self.tokens.insert(token.clone());

@@ -23,6 +23,7 @@ mod pages;
 mod parked;
 mod pending;
 mod place;
+mod remembered;
 mod request;
 mod state;
 mod task;
@@ -49,11 +50,13 @@ pub use lending::{Lending, Lent};
 pub use lifecycle::{Era, Extension, Handshake, Lifecycle, OutOfOrder, Probe, Spoken, Within};
 pub use pages::{Offered, Page, PageDigest, PageItem, Pages};
 pub use parked::{Attempt, Awaits, Parked};
-pub use pending::{Admitted, Exchange, News, Origin, PendingTable, Reused, Taken, Turn, Waits};
+pub use pending::{
+    Admission, Admitted, Asks, Exchange, News, Origin, PendingTable, Reused, Taken, Waits,
+};
 pub use place::{Instance, OverHttp, Place, Run, Travelling};
-pub use request::Agreed;
-pub use request::{Asker, Target};
-pub use state::{Established, Ids, InHand, Readiness, Session, SessionId, State};
+pub use remembered::{Established, Readiness, Waiting};
+pub use request::{About, Agreed, Asker, AuditIds, CarriedFacts, Reception, Target, Turn};
+pub use state::{Ids, InHand, Session, SessionId, State};
 pub use task::Task;
 pub use tokens::{Buckets, Empty, Limit, Rate, TokenStore, Tokens};
 pub use trial::{Opening, Trial};

@@ -1,13 +1,9 @@
 //! Requests that wait before they are judged.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::wire::{Stream, TraceContext, TransportHeaders, WorkIds};
-
-use super::request::Agreed;
-use super::request::{Asker, Target};
+use super::request::{Agreed, Asker, AuditIds, CarriedFacts, Reception, Target};
 
 /// A request that waits before it is judged.
 #[derive(Debug, Clone)]
@@ -15,29 +11,17 @@ pub struct Parked {
     pub awaits: Awaits,
     /// Who waits for the call, so that it can be cancelled while it waits.
     pub asker: Asker,
-    /// The stream on which it came, and from where, if it came over a network.
-    pub stream: Stream,
-    pub peer: Option<IpAddr>,
-    /// What the HTTP request said of a trace that brought it.
-    pub trace: Option<TraceContext>,
-    /// What headers said of it.
-    pub carrier: TransportHeaders,
-    /// What its agent's systems call it.
-    pub correlation: Arc<WorkIds>,
+    pub received: Reception,
+    pub carried: CarriedFacts,
+    pub ids: AuditIds,
     /// The call as it was received; it is judged from its first byte when its turn comes.
     pub frame: Vec<u8>,
-    /// The revision that the call names, if it belongs to no session with a handshake.
-    pub version: Option<Arc<str>>,
     /// What the call is about.
     pub target: Target,
-    /// When it came: time since the clock was made.
-    pub started: Duration,
     /// When it has waited long enough, whatever the upstream tells.
     pub deadline: Duration,
     /// The agent does not want it any more.
     pub cancelled: bool,
-    /// The name under which the audit knows it.
-    pub reference: Arc<str>,
     /// The number of the question that a person has said yes to, if it waits with that.
     pub agreed_to: Option<Arc<str>>,
     pub attempt: Attempt,

@@ -10,13 +10,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::policy::{Agent, PolicySnapshot, SessionSensitivity};
-use crate::wire::{Id, KnownMethod, Span, Stream, WorkIds};
+use crate::wire::{Id, KnownMethod, Stream};
 
-use super::call_facts::CallFacts;
-use super::pages::Offered;
+use super::lifecycle::Spoken;
 use super::parked::Parked;
-use super::request::Agreed;
-use super::request::{Asker, Target};
+use super::request::{About, Agreed, Asker, AuditIds, Reception};
 use super::task::Task;
 use super::trial::Opening;
 
@@ -45,21 +43,56 @@ pub struct PendingTable {
 pub struct Exchange {
     /// Who asked, and under which id.
     pub origin: Origin,
-    /// The stream on which the request came, and its reply is waited for.
-    pub stream: Stream,
+    pub method: KnownMethod,
+    pub received: Reception,
     /// The stream of the other side that it was sent on, if that is the agent's.
     pub sent_on: Stream,
-    /// The address of whoever asked, if it asked over a network.
-    pub peer: Option<IpAddr>,
-    /// As whom the agent was judged that asked; none if the gate or the server asked.
-    pub agent: Option<Arc<Agent>>,
-    pub method: KnownMethod,
-    /// Of a call whose result is to be checked, how the tool was defined.
-    pub offered: Option<Offered>,
-    /// What the request was about.
-    pub target: Target,
-    /// The revision that admitted the request; its reply is judged under the same one.
-    pub snapshot: Arc<PolicySnapshot>,
+    /// When the request has waited long enough; `None` for streams that live until cancelled.
+    pub deadline: Option<Duration>,
+    pub ids: AuditIds,
+    pub about: About,
+    pub asks: Asks,
+    pub admission: Admission,
+    /// The call that it is, if it may be made once more when the peer does not take it.
+    pub again: Option<Arc<Parked>>,
+}
+
+impl Exchange {
+    /// A request of the gate's own, which waits until then.
+    pub fn own(
+        origin: Origin,
+        method: KnownMethod,
+        snapshot: Arc<PolicySnapshot>,
+        started: Duration,
+        deadline: Duration,
+    ) -> Self {
+        Self {
+            origin,
+            method,
+            received: Reception {
+                started,
+                stream: Stream::MAIN,
+                peer: None,
+            },
+            sent_on: Stream::MAIN,
+            deadline: Some(deadline),
+            ids: AuditIds::default(),
+            about: About::default(),
+            asks: Asks::default(),
+            admission: Admission {
+                agent: None,
+                snapshot,
+                brings: Arc::default(),
+                agreed: None,
+            },
+            again: None,
+        }
+    }
+}
+
+/// What a request says about its reply.
+#[derive(Debug, Clone, Default)]
+pub struct Asks {
     /// `/params/_meta/progressToken`, as JSON text in the one spelling of the gate's own.
     pub progress_token: Option<String>,
     /// Which page the request asks for, if it is for a list; `None` is the first.
@@ -67,29 +100,21 @@ pub struct Exchange {
     /// Of what it asks to hear, if it is a `subscriptions/listen`.
     pub news: News,
     /// What the asker said it can do (`2026-07-28`: on each request).
-    pub spoken: super::Spoken,
-    /// Which round of one request it is, if its result may ask for more.
-    pub turn: Turn,
+    pub spoken: Spoken,
     /// What it has to do with tasks.
     pub task: Task,
+}
+
+/// As whom and under what a request passed; its reply is judged under the same.
+#[derive(Debug, Clone)]
+pub struct Admission {
+    /// As whom the agent was judged that asked; none if the gate or the server asked.
+    pub agent: Option<Arc<Agent>>,
+    pub snapshot: Arc<PolicySnapshot>,
     /// What its result brings into the session, as was known when it was admitted.
     pub brings: Arc<SessionSensitivity>,
     /// What a person agreed to, if that is why it passed.
     pub agreed: Option<Agreed>,
-    /// Time since the clock was made.
-    pub started: Duration,
-    /// When the request has waited long enough; `None` for streams that live until cancelled.
-    pub deadline: Option<Duration>,
-    /// The reference under which the audit knows the request.
-    pub reference: Arc<str>,
-    /// `job_id`, `trace_id` and the like, repeated in the outcome's record.
-    pub correlation: Arc<WorkIds>,
-    /// What that record says of the tool, if it is a call.
-    pub call: Option<Arc<CallFacts>>,
-    /// Its place in a trace.
-    pub span: Option<Span>,
-    /// The call that it is, if it may be made once more when the peer does not take it.
-    pub again: Option<Arc<Parked>>,
 }
 
 /// Of what a `subscriptions/listen` asks to hear.
@@ -101,17 +126,6 @@ pub struct News {
     pub filter: Option<Arc<str>>,
     /// The kinds that the server has granted.
     pub granted: Vec<KnownMethod>,
-}
-
-/// Where a request stands among those that ask for one thing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Turn {
-    /// The round that it answers; 0 if it is the first request.
-    pub round: u32,
-    /// How many answers it brings that the server has asked for.
-    pub answers: usize,
-    /// A digest of method, name and arguments, if its result may ask for more.
-    pub subject: Option<[u8; 32]>,
 }
 
 /// Who asked.
@@ -175,7 +189,9 @@ impl PendingTable {
     /// How many requests wait that came from this address.
     pub fn of_peer(&self, peer: Option<IpAddr>) -> usize {
         let waiting = self.by_minted.values();
-        waiting.filter(|exchange| exchange.peer == peer).count()
+        waiting
+            .filter(|exchange| exchange.received.peer == peer)
+            .count()
     }
 
     /// Admits a request and mints its id. Ids count up from 1 and are never used again.
@@ -265,7 +281,7 @@ impl PendingTable {
     /// The requests that asked for progress under this token have until then, if their time has an end.
     pub fn extend(&mut self, token: &str, until: impl Fn(&Exchange) -> Duration) {
         let asked = self.by_minted.values_mut();
-        for exchange in asked.filter(|it| it.progress_token.as_deref() == Some(token)) {
+        for exchange in asked.filter(|it| it.asks.progress_token.as_deref() == Some(token)) {
             let until = until(exchange);
             exchange.deadline = exchange.deadline.map(|deadline| deadline.max(until));
         }
@@ -335,12 +351,12 @@ impl PendingTable {
     /// Of what the request asks to hear for which the gate has minted this id.
     pub fn news_of(&mut self, minted: u64) -> Option<&mut News> {
         let exchange = self.by_minted.get_mut(&minted);
-        exchange.map(|exchange| &mut exchange.news)
+        exchange.map(|exchange| &mut exchange.asks.news)
     }
 
     /// Spends the entries whose replies would be waited for on this stream, oldest first.
     pub fn take_on(&mut self, stream: Stream) -> Vec<Taken> {
-        self.take_where(|_, exchange| exchange.stream == stream)
+        self.take_where(|_, exchange| exchange.received.stream == stream)
     }
 
     /// The requests in flight, with the ids that the gate minted for them.
@@ -366,7 +382,7 @@ impl PendingTable {
         token: &'t str,
     ) -> impl Iterator<Item = (u64, &'t Exchange)> {
         self.in_flight()
-            .filter(move |(_, exchange)| exchange.progress_token.as_deref() == Some(token))
+            .filter(move |(_, exchange)| exchange.asks.progress_token.as_deref() == Some(token))
     }
 
     /// Whether a request of this method is in flight.

@@ -1,35 +1,23 @@
 //! One agent's session, and everything about it that changes.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::policy::{
-    Agent, Client, Consent, DefinitionFingerprint, Labels, Server, SessionSensitivity,
-};
-use crate::wire::{Id, KnownMethod, Stream};
+use crate::policy::{Agent, Client, Labels, Server};
+use crate::wire::{Id, Stream};
 
-use super::announced::Announced;
-use super::asked::Asking;
-use super::catalogue::Catalogue;
-use super::company::Company;
-use super::cursors::Cursors;
-use super::drifts::Drifts;
-use super::followed::Followed;
-use super::forsaken::Forsaken;
 use super::kept::Whose;
-use super::lending::Lending;
-use super::lifecycle::{Lifecycle, Probe};
-use super::pages::Pages;
 use super::parked::{Awaits, Parked};
-use super::pending::{Exchange, PendingTable};
-use super::place::{OverHttp, Place, Travelling};
+use super::pending::Exchange;
+use super::place::OverHttp;
+use super::remembered::{
+    AgentSide, Connection, Lists, Parties, Protocol, SecurityContext, Waiting,
+};
 use super::request::Asker;
-use super::trial::Trial;
-use super::visibility::Visibilities;
 
 /// One agent's session with the gate.
 #[derive(Debug)]
@@ -84,124 +72,40 @@ pub struct SessionId(Arc<str>);
 /// Everything about a session that changes.
 #[derive(Debug)]
 pub struct State {
-    /// Who speaks, as policies see it.
-    pub agent: Arc<Agent>,
-    /// The agent's roles with those that the host gives it, for the audit. Policies learn the
-    /// host's from the labels of their own revision.
-    pub roles: Vec<String>,
-    /// The capabilities that they grant, likewise.
-    pub capabilities: Arc<[Arc<str>]>,
-    /// What the server says of its own version.
-    pub server_version: Option<Arc<str>>,
-    /// The protected server, as policies see it.
-    pub server: Arc<Server>,
-    /// How far the protocol has come.
-    pub lifecycle: Lifecycle,
-    /// Requests that went to the upstream and have no reply yet.
-    pub to_upstream: PendingTable,
-    /// Requests that the upstream sent to the agent and have no reply yet.
-    pub to_agent: PendingTable,
-    /// What the upstream offers, as far as its lists have told.
-    pub tools: Catalogue,
-    /// The prompts that the agent was shown, as far as its lists have told.
-    pub prompts: Catalogue,
-    /// Cursors that the agent was given.
-    pub cursors: Cursors,
-    /// What the agent knows of tools whose definition has changed.
-    pub drifts: Drifts,
-    /// The pages of lists that were read lately.
-    pub pages: Pages,
-    /// Which items of lists the agent may see, as far as that is known.
-    pub visibilities: Visibilities,
-    /// Lists whose changes the upstream has promised to tell at the handshake, by the notification
-    /// that tells.
-    pub promised: Vec<KnownMethod>,
-    /// Lists that the agent has got, by the same.
-    pub listed: Vec<KnownMethod>,
-    /// Whether the upstream is asked what it speaks.
-    pub probe: Probe,
-    /// What has come of the handshake that the gate asks for itself, if that is what the session is for.
-    pub trial: Trial,
-    /// Requests that wait for something else than a reply or a person, in the order in which they came.
-    pub parked: VecDeque<Parked>,
-    /// Requests that wait for a person, and what people have agreed to.
-    pub asking: Asking,
-    /// The resources that the agent follows (revisions before `2026-07-28`).
-    pub followed: Followed,
-    /// Who has spoken, where the agents know nothing of each other.
-    pub company: Company,
-    /// Pages that the agent's user was sent to.
-    pub announced: Announced,
-    /// What the agent's model may still work at for the server.
-    pub lending: Lending,
-    /// The revision that the agent speaks, if a bridge stands before it and the server speaks
-    /// another.
-    pub bridged: Option<Arc<str>>,
-    /// Calls forwarded so far.
-    pub calls: i64,
-    /// The tool that has failed for good, if that ends the session.
-    pub failed: Option<Arc<str>>,
+    /// Who speaks with whom.
+    pub parties: Parties,
+    /// How far the protocol has come on both sides.
+    pub protocol: Protocol,
+    /// Requests of both sides that have no answer yet.
+    pub waiting: Waiting,
+    /// What the server offers, and what the agent was shown of it.
+    pub lists: Lists,
+    /// What the agent follows, and what it does for the server.
+    pub agent_side: AgentSide,
+    /// What the session has read and done, as far as policies are asked about it.
+    pub security: SecurityContext,
+    /// The server that is spoken to, and what became of those before it.
+    pub connection: Connection,
     /// When the session began: milliseconds since the Unix epoch.
     pub started_ms: i64,
-    /// What was read, where that is this session's alone.
-    pub held: Arc<SessionSensitivity>,
-    /// What was read when the agent was told last what it may use, if it was told anything.
-    pub shown_by: Option<Arc<SessionSensitivity>>,
-    pub established: Arc<Established>,
-    /// Whether the upstream can be spoken to.
-    pub upstream: Readiness,
-    /// Which instance of it is spoken to.
-    pub place: Place,
-    /// Messages of the agent's that wait until it has arrived there.
-    pub travelling: Vec<Travelling>,
-    /// How often a server has ended that was spoken to.
-    pub ended: u64,
-    /// The tools that the agent had got from the open server, until they were compared with those of
-    /// the isolated one.
-    pub tools_left: Option<HashMap<String, DefinitionFingerprint>>,
-    /// The highest level at which the session was ever found, where that chooses the instance.
-    pub found_at: i64,
-    /// Requests were given up that the upstream may still speak of.
-    pub forsaken: Forsaken,
-    /// Frames from the upstream that answered nothing: unknown, late, doubled or type-confused.
-    pub stray_replies: u64,
-    /// The deadline that somebody sleeps for.
-    armed: Option<Duration>,
-}
-
-/// What policies may ask of a session beyond its protocol and what it has read. Of the session itself the
-/// gate establishes none of it, so it stays what it is by default, except where a test of policies begins
-/// elsewhere; a request that a person has agreed to brings its own consent.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Established {
-    /// A human's answer for the calls that come.
-    pub consent: Consent,
-}
-
-/// Whether the upstream can be spoken to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Readiness {
-    /// It runs, and has been told what the session agreed on.
-    Up,
-    /// It was restarted, or is the isolated one; the gate repeats the handshake before anything else may go out.
-    Repeating,
-    /// It does not run.
-    Down,
 }
 
 impl State {
     /// Whether a request waits until the agent's model has worked for the server.
     pub fn awaits_model(&self) -> bool {
-        self.parked.iter().any(|it| it.awaits == Awaits::Model)
+        self.waiting
+            .parked
+            .iter()
+            .any(|it| it.awaits == Awaits::Model)
     }
 
     /// Takes out the requests that have waited until their deadline, oldest first.
     pub fn take_expired_parked(&mut self, now: Duration) -> Vec<Parked> {
-        let waiting = std::mem::take(&mut self.parked);
+        let waiting = std::mem::take(&mut self.waiting.parked);
         let (due, waiting): (VecDeque<_>, VecDeque<_>) = waiting
             .into_iter()
             .partition(|parked| parked.deadline <= now);
-        self.parked = waiting;
+        self.waiting.parked = waiting;
         due.into()
     }
 }
@@ -235,46 +139,20 @@ impl Session {
             number: 1,
             ids: Ids::OfSession,
             state: Mutex::new(State {
-                roles: agent.roles.clone(),
-                capabilities: Arc::default(),
-                server_version: None,
-                agent: Arc::new(agent),
-                server: Arc::new(server),
-                lifecycle: Lifecycle::default(),
-                to_upstream: PendingTable::default(),
-                to_agent: PendingTable::default(),
-                tools: Catalogue::default(),
-                prompts: Catalogue::default(),
-                cursors: Cursors::default(),
-                drifts: Drifts::default(),
-                pages: Pages::default(),
-                visibilities: Visibilities::default(),
-                promised: Vec::new(),
-                listed: Vec::new(),
-                probe: Probe::default(),
-                trial: Trial::default(),
-                parked: VecDeque::new(),
-                asking: Asking::default(),
-                followed: Followed::default(),
-                company: Company::default(),
-                announced: Announced::default(),
-                lending: Lending::default(),
-                bridged: None,
-                calls: 0,
-                failed: None,
+                parties: Parties {
+                    roles: agent.roles.clone(),
+                    capabilities: Arc::default(),
+                    server_version: None,
+                    agent: Arc::new(agent),
+                    server: Arc::new(server),
+                },
+                protocol: Protocol::default(),
+                waiting: Waiting::default(),
+                lists: Lists::default(),
+                agent_side: AgentSide::default(),
+                security: SecurityContext::default(),
+                connection: Connection::default(),
                 started_ms,
-                held: Arc::default(),
-                shown_by: None,
-                established: Arc::default(),
-                upstream: Readiness::Up,
-                place: Place::Open,
-                travelling: Vec::new(),
-                ended: 0,
-                tools_left: None,
-                found_at: 0,
-                forsaken: Forsaken::default(),
-                stray_replies: 0,
-                armed: None,
             }),
             nearer: Notify::new(),
             parked: Notify::new(),
@@ -289,8 +167,8 @@ impl Session {
     pub fn of(self, agent: Agent) -> Self {
         {
             let mut state = self.state();
-            state.roles.clone_from(&agent.roles);
-            state.agent = Arc::new(agent);
+            state.parties.roles.clone_from(&agent.roles);
+            state.parties.agent = Arc::new(agent);
         }
         self
     }
@@ -336,12 +214,12 @@ impl Session {
     /// The audit shows the roles that the host gives the agent from now on.
     pub fn described_by(&self, labels: &Labels) {
         let mut state = self.state();
-        let described = labels.agent(&state.agent);
-        let agent = described.as_ref().unwrap_or(&state.agent);
+        let described = labels.agent(&state.parties.agent);
+        let agent = described.as_ref().unwrap_or(&state.parties.agent);
         let roles = agent.roles.clone();
         let capabilities = agent.capabilities.iter().map(|name| name.as_str().into());
-        state.capabilities = capabilities.collect();
-        state.roles = roles;
+        state.parties.capabilities = capabilities.collect();
+        state.parties.roles = roles;
     }
 
     /// The changing part. A panic while the lock was held leaves a state that is still consistent:
@@ -354,21 +232,33 @@ impl Session {
     pub fn until_next_deadline(&self, now: Duration) -> Option<Duration> {
         let mut state = self.state();
         let deadlines = [
-            state.to_upstream.next_deadline(),
-            state.to_agent.next_deadline(),
-            state.parked.iter().map(|parked| parked.deadline).min(),
-            state.asking.next_deadline(),
-            state.lending.next_end().filter(|_| state.awaits_model()),
+            state.waiting.to_upstream.next_deadline(),
+            state.waiting.to_agent.next_deadline(),
+            state
+                .waiting
+                .parked
+                .iter()
+                .map(|parked| parked.deadline)
+                .min(),
+            state.waiting.asking.next_deadline(),
+            state
+                .agent_side
+                .lending
+                .next_end()
+                .filter(|_| state.awaits_model()),
         ];
-        state.armed = deadlines.into_iter().flatten().min();
-        state.armed.map(|deadline| deadline.saturating_sub(now))
+        state.waiting.armed = deadlines.into_iter().flatten().min();
+        state
+            .waiting
+            .armed
+            .map(|deadline| deadline.saturating_sub(now))
     }
 
     /// A request was admitted that runs out of time at `deadline`.
     pub fn arm(&self, state: &State, deadline: Option<Duration>) {
         let Some(deadline) = deadline else { return };
         // Most requests have the same timeout: a later one is found when the earlier one is due.
-        if state.armed.is_none_or(|armed| deadline < armed) {
+        if state.waiting.armed.is_none_or(|armed| deadline < armed) {
             self.nearer.notify_one();
         }
     }
@@ -407,16 +297,16 @@ impl Session {
     /// Whether nothing waits for a reply of the upstream, or of a person.
     pub fn is_idle(&self) -> bool {
         let state = self.state();
-        state.to_upstream.is_quiet()
-            && state.parked.is_empty()
-            && state.asking.waiting.is_empty()
+        state.waiting.to_upstream.is_quiet()
+            && state.waiting.parked.is_empty()
+            && state.waiting.asking.waiting.is_empty()
             && self.in_hand.load(Ordering::Relaxed) == 0
     }
 
     /// The request whose progress a token names.
     pub fn in_progress<'e>(&self, state: &'e State, token: &'e str) -> Option<&'e Exchange> {
-        let told = state.to_upstream.with_progress_token(token);
-        self.newest_or_only(told, || state.forsaken.has(token))
+        let told = state.waiting.to_upstream.with_progress_token(token);
+        self.newest_or_only(told, || state.connection.forsaken.has(token))
     }
 
     /// The request that something belongs to which could belong to any of these.
@@ -425,7 +315,7 @@ impl Session {
         state: &State,
         candidates: impl Iterator<Item = (u64, &'e Exchange)>,
     ) -> Option<&'e Exchange> {
-        self.newest_or_only(candidates, || state.forsaken.any)
+        self.newest_or_only(candidates, || state.connection.forsaken.any)
     }
 
     /// The newest. Where the askers know nothing of each other: the only one, as long as none was

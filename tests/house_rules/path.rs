@@ -75,3 +75,74 @@ fn only_the_list_of_filters_imports_a_filter() {
         }
     }
 }
+
+/// The rooms that a message passes.
+const ROOMS: [&str; 9] = [
+    "src/agent/",
+    "src/bridge/",
+    "src/cli/proxy/",
+    "src/consent/",
+    "src/gate/",
+    "src/inward/",
+    "src/outward/",
+    "src/session/",
+    "src/upstream/",
+];
+
+/// The most fields of one struct; more are grouped by what needs them.
+const MOST_FIELDS: usize = 12;
+
+/// Every struct with named fields in a source text, and how many it has.
+fn structs(text: &str) -> Vec<(String, usize)> {
+    let mut found: Vec<(String, usize)> = Vec::new();
+    let mut is_inside = false;
+    for line in text.lines() {
+        if is_inside {
+            let is_field = line.starts_with("    ")
+                && !line.starts_with("     ")
+                && !line.trim_start().starts_with(['/', '#', ')', '>']);
+            if line == "}" {
+                is_inside = false;
+            } else if is_field && let Some((_, fields)) = found.last_mut() {
+                *fields += 1;
+            }
+            continue;
+        }
+        let Some((_, rest)) = line.split_once("struct ") else {
+            continue;
+        };
+        if !line.starts_with(' ') && !line.starts_with('/') && line.ends_with('{') {
+            let name = rest.split(|it: char| !it.is_alphanumeric()).next();
+            found.push((name.unwrap_or_default().to_owned(), 0));
+            is_inside = true;
+        }
+    }
+    found
+}
+
+#[test]
+fn fields_are_counted_without_their_comments_and_attributes() {
+    let text = "/// A struct of two.\npub struct Pair<'a> {\n    /// The first.\n    pub a: u8,\n    \
+                #[serde(skip)]\n    b: Map<\n        u8,\n    >,\n}\n";
+    assert_eq!(structs(text), [("Pair".to_owned(), 2)]);
+}
+
+#[test]
+fn no_struct_of_the_path_has_more_than_twelve_fields() {
+    let mut seen = 0;
+    for (path, text) in rust() {
+        let of_path = ROOMS.iter().any(|room| path.starts_with(room));
+        // Settings have one field for each key of the configuration.
+        if !of_path || path.ends_with("/settings.rs") || path.contains("/tests") {
+            continue;
+        }
+        for (name, fields) in structs(&text) {
+            seen += 1;
+            assert!(
+                fields <= MOST_FIELDS,
+                "{path}: `{name}` has {fields} fields"
+            );
+        }
+    }
+    assert!(seen > 300, "{seen} structs were found");
+}

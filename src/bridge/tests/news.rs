@@ -317,7 +317,7 @@ async fn new_policies_are_told_of_as_in_any_session() {
     renewed.await.unwrap();
     // The server promised to tell of its tools, none of which is shown otherwise, and of no others.
     assert_eq!(bench.to_agent(), [""; 0]);
-    bench.talk.session.state().tools.start_over();
+    bench.talk.session.state().lists.tools.start_over();
     let renewed = bench.gate.renewed(&bench.talk, &old);
     renewed.await.unwrap();
     assert_eq!(

@@ -46,14 +46,14 @@ impl Conversations {
         let mut counted = Sessions::default();
         for session in self.living() {
             let state = session.state();
-            match state.upstream {
+            match state.connection.upstream {
                 Readiness::Up => counted.up += 1,
                 Readiness::Repeating => counted.repeating += 1,
                 Readiness::Down => counted.down += 1,
             }
-            counted.in_flight += state.to_upstream.len();
-            counted.asked += state.to_agent.len();
-            counted.parked += state.parked.len();
+            counted.in_flight += state.waiting.to_upstream.len();
+            counted.asked += state.waiting.to_agent.len();
+            counted.parked += state.waiting.parked.len();
         }
         counted
     }
@@ -61,7 +61,7 @@ impl Conversations {
     /// Of the server of the first one.
     pub(super) fn readiness(&self) -> Option<Readiness> {
         let first = self.living().into_iter().next();
-        first.map(|session| session.state().upstream)
+        first.map(|session| session.state().connection.upstream)
     }
 
     fn living(&self) -> Vec<Arc<Session>> {

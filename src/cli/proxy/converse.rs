@@ -236,7 +236,7 @@ async fn attend<U: Upstream, A: Agent>(
             Occurrence::Frame(stream, form, frame) => {
                 let handled = gate.handle_upstreams(talk, stream, form, frame).await;
                 // It has answered, and if that was a handshake, so that it is of use.
-                let serves = talk.session.state().upstream == Readiness::Up;
+                let serves = talk.session.state().connection.upstream == Readiness::Up;
                 if serves && absence.ends(gate.elapsed()) {
                     note(audit, gate.upstream_state(talk, audit::Event::Restarted)).await;
                 }

@@ -13,6 +13,7 @@ use crate::gate::{self, Gate};
 use crate::loading::{LoadedPolicies, Watch};
 use crate::memory::Memory;
 use crate::policy::PolicyStore;
+use crate::session::Place;
 use crate::shutdown::Shutdown;
 use crate::telemetry::{Exporter, Spans};
 use crate::upstream::open_files;
@@ -26,13 +27,13 @@ use super::decisions::Decisions;
 use super::entrance::{Entrance, enter};
 use super::exposed::Started;
 use super::flight::Flight;
-use super::parts::Parts;
+use super::parts::{ForOperators, Parts};
 use super::pulse::{self, Serves};
 use super::renew::Renewal;
 use super::restart::Restart;
 use super::servers::Upstreams;
 use super::start_failures::{broken, invalid};
-use super::trials::Trials;
+use super::trials::{Trials, Tried};
 use super::{
     exposed, flight, followers, isolated, lines, network, operators, reading, settings, traces,
 };
@@ -113,36 +114,35 @@ pub(super) async fn open(
     let surfaces = &loaded.surfaces;
     lines::is_up(&entrance, config, &gate.revision(), surfaces, isolated_is);
     let (serves, authenticate, connections) = entrance.serves();
-    let (trials, isolated_trials) = trials(config, serves, &upstreams, isolated.as_ref());
+    let (open, isolated) = tried(config, serves, upstreams, isolated);
     let parts = Parts {
         gate: Arc::new(gate),
         audit,
-        upstreams,
+        open,
         isolated,
         conversations: Conversations::default(),
-        trials,
-        isolated_trials,
-        metrics,
+        for_operators: ForOperators { metrics, restart },
         upstream,
         shutdown,
         bridging: settings::bridge(config),
         names: reading::Names::of(&config.ratchet),
-        restart,
         clock,
         memory,
     };
     let health = pulse::health(&parts, serves, authenticate);
-    let operators = admin.zip(parts.metrics.clone()).map(|(listener, metrics)| {
-        operators::serve(
-            listener,
-            &parts,
-            metrics,
-            Arc::clone(&health),
-            connections,
-            spans,
-            approvals,
-        )
-    });
+    let operators = admin
+        .zip(parts.for_operators.metrics.clone())
+        .map(|(listener, metrics)| {
+            operators::serve(
+                listener,
+                &parts,
+                metrics,
+                Arc::clone(&health),
+                connections,
+                spans,
+                approvals,
+            )
+        });
     let operators = operators
         .transpose()
         .map_err(|cause| broken("cannot serve operators", &cause))?;
@@ -190,16 +190,20 @@ async fn record_start(
 }
 
 /// What comes of trying out both servers.
-fn trials(
+fn tried(
     config: &Config,
     serves: Serves,
-    open: &Upstreams,
-    isolated: Option<&Upstreams>,
-) -> (Trials, Trials) {
-    let tried = isolated.map_or(StartupProbe::Off, |it| trial(config, serves, it));
+    open: Upstreams,
+    isolated: Option<Upstreams>,
+) -> (Tried, Option<Tried>) {
+    let tried = |upstreams, who, place| Tried {
+        trials: Trials::new(trial(config, serves, &upstreams), who),
+        upstreams,
+        place,
+    };
     (
-        Trials::new(trial(config, serves, open), "the server"),
-        Trials::new(tried, "the isolated server"),
+        tried(open, "the server", Place::Open),
+        isolated.map(|it| tried(it, "the isolated server", Place::Isolated)),
     )
 }
 

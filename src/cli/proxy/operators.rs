@@ -118,7 +118,8 @@ pub(super) fn serve(
     let (gate, audit) = (Arc::clone(&parts.gate), parts.audit.clone());
     let conversations = parts.conversations.clone();
     let asked = Arc::clone(&health);
-    let (restart, needed) = (parts.restart.clone(), parts.restart.clone());
+    let restart = parts.for_operators.restart.clone();
+    let needed = restart.clone();
     let memory = parts.memory.clone();
     let figures = move || Gauges {
         health: asked(),

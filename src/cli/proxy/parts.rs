@@ -11,30 +11,25 @@ use crate::clock::Clock;
 use crate::gate::Gate;
 use crate::memory::Memory;
 use crate::policy;
-use crate::session::{Place, Session, SessionId};
+use crate::session::{Session, SessionId};
 use crate::shutdown::Shutdown;
 
 use super::conversations::Conversations;
 use super::reading::Names;
 use super::restart::Restart;
-use super::servers::Upstreams;
-use super::trials::{Trials, Tried};
+use super::trials::Tried;
 
 /// What every conversation of a gate shares.
 #[derive(Debug, Clone)]
 pub(super) struct Parts {
     pub(super) gate: Arc<Gate>,
     pub(super) audit: Audit,
-    pub(super) upstreams: Upstreams,
-    /// How isolated servers are reached, if a session may need one.
-    pub(super) isolated: Option<Upstreams>,
+    /// The server of sessions that begin.
+    pub(super) open: Tried,
+    /// The one that they may move to.
+    pub(super) isolated: Option<Tried>,
     pub(super) conversations: Conversations,
-    /// What the gate has found out by itself of whether the server can serve.
-    pub(super) trials: Trials,
-    /// The same of the isolated one.
-    pub(super) isolated_trials: Trials,
-    /// Counts, if somebody may look.
-    pub(super) metrics: Option<Arc<Metrics>>,
+    pub(super) for_operators: ForOperators,
     /// The name of the protected server.
     pub(super) upstream: String,
     pub(super) shutdown: Shutdown,
@@ -42,32 +37,20 @@ pub(super) struct Parts {
     pub(super) bridging: Option<bridge::Settings>,
     /// Whether somebody is to name the sessions of agents.
     pub(super) names: Names,
-    /// What of the configuration is not in force.
-    pub(super) restart: Restart,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) memory: Memory,
 }
 
+/// What operators are shown beside that.
+#[derive(Debug, Clone)]
+pub(super) struct ForOperators {
+    /// Counts, if somebody may look.
+    pub(super) metrics: Option<Arc<Metrics>>,
+    /// What of the configuration is not in force.
+    pub(super) restart: Restart,
+}
+
 impl Parts {
-    /// The server of sessions that begin.
-    pub(super) fn open_server(&self) -> Tried {
-        Tried {
-            upstreams: self.upstreams.clone(),
-            trials: self.trials.clone(),
-            place: Place::Open,
-        }
-    }
-
-    /// The one that they may move to.
-    pub(super) fn isolated_server(&self) -> Option<Tried> {
-        let isolated = self.isolated.clone();
-        isolated.map(|upstreams| Tried {
-            upstreams,
-            trials: self.isolated_trials.clone(),
-            place: Place::Isolated,
-        })
-    }
-
     /// A bridge for one conversation.
     pub(super) fn bridge(&self) -> Option<Bridge> {
         let mut settings = self.bridging.clone()?;

@@ -38,7 +38,7 @@ pub(super) fn health(
 ) -> AskHealth {
     let conversations = parts.conversations.clone();
     let (audit, shutdown) = (parts.audit.clone(), parts.shutdown.clone());
-    let (open, isolated) = (parts.open_server(), parts.isolated_server());
+    let (open, isolated) = (parts.open.clone(), parts.isolated.clone());
     Arc::new(move || {
         if shutdown.is_requested() {
             return Health::Stopping;

@@ -37,7 +37,7 @@ pub(super) fn of_process(session: Session, ratchet: &config::Ratchet) -> Session
     if ratchet.file.is_none() && ratchet.session.is_none() {
         return session;
     }
-    let principal = session.state().agent.id.clone();
+    let principal = session.state().parties.agent.id.clone();
     let key = SessionKey::of(&principal, ratchet.session.as_deref());
     session.reading_as(Whose::Common(key))
 }

@@ -75,7 +75,7 @@ pub(super) async fn serve(
         drain,
     } = inside;
     info!("listening on http://{}{path}", listener.address());
-    if let Err(cause) = parts.upstreams.check() {
+    if let Err(cause) = parts.open.upstreams.check() {
         error!("{cause}; until it can be started agents are refused, and `GET /health` says 503");
     }
     let shutdown = parts.shutdown.clone();
@@ -91,7 +91,7 @@ pub(super) async fn serve(
     let identity = Arc::clone(&authenticate);
     let lost = Arc::new(AtomicU64::new(0));
     let uncounted = Arc::clone(&lost);
-    let metrics = service.parts.metrics.clone();
+    let metrics = service.parts.for_operators.metrics.clone();
     let outside = Outside {
         authenticate,
         refusals: Box::new(move |refusal| {
@@ -201,8 +201,8 @@ async fn hold(service: Arc<Service>, arrival: Arrival) {
         .with_ids(ids)
         .numbered(parts.conversations.next_number());
     session.described_by(gate.policies().labels());
-    let isolated = parts.isolated.as_ref();
-    let (server, events) = isolated::connect_later(&parts.upstreams, isolated, &parts.memory);
+    let isolated = parts.isolated.as_ref().map(|it| &it.upstreams);
+    let (server, events) = isolated::connect_later(&parts.open.upstreams, isolated, &parts.memory);
     let outbox = Outbox::Http(arrival.streams.clone());
     let bridge = match arrival.kind {
         ConversationKind::Session => parts.bridge(),
@@ -216,7 +216,7 @@ async fn hold(service: Arc<Service>, arrival: Arrival) {
         server.kill().await;
         return;
     }
-    if parts.upstreams.is_there_already() {
+    if parts.open.upstreams.is_there_already() {
         let started = gate.upstream_state(&talk, audit::Event::Started);
         converse::note(&parts.audit, started).await;
     }

@@ -137,7 +137,7 @@ async fn shake_hands(parts: Parts, tried: Tried) -> Result<(), NoHandshake> {
         id: "mcp-protector".to_owned(),
         ..policy::Agent::default()
     });
-    session.state().place = tried.place;
+    session.state().connection.place = tried.place;
     session.described_by(gate.policies().labels());
     let connected = upstreams.connect();
     let (server, mut events) =
@@ -201,7 +201,7 @@ async fn hear(
     for opening in openings(upstreams) {
         parts.gate.try_out(talk, opening).await;
         loop {
-            let trial = talk.session.state().trial.clone();
+            let trial = talk.session.state().protocol.trial.clone();
             match trial {
                 Trial::Open if heard == MOST_HEARD => return Err(NoHandshake::Chatters),
                 Trial::Open => {}

@@ -20,19 +20,25 @@ const LONGEST: Duration = Duration::from_hours(1);
 /// not have heard of it yet, or not heed it: it counts as working until it answers, or until then.
 pub(in crate::gate) fn given_up(taken: &Taken, state: &mut State, until: Duration) {
     if taken.exchange.method == KnownMethod::CreateMessage {
-        state.lending.note(Lent::Sample(taken.minted), until);
+        state
+            .agent_side
+            .lending
+            .note(Lent::Sample(taken.minted), until);
     }
 }
 
 /// When a sample counts as ended that was given up before its time was over.
 pub(in crate::gate) fn in_time(taken: &Taken) -> Duration {
-    taken.exchange.deadline.unwrap_or(taken.exchange.started)
+    taken
+        .exchange
+        .deadline
+        .unwrap_or(taken.exchange.received.started)
 }
 
 /// The same for one whose time was over: once more that time.
 pub(in crate::gate) fn after_time(taken: &Taken) -> Duration {
     let deadline = in_time(taken);
-    deadline.saturating_add(deadline.saturating_sub(taken.exchange.started))
+    deadline.saturating_add(deadline.saturating_sub(taken.exchange.received.started))
 }
 
 /// An unfinished result asks for a sample, and the agent is about to get it. No message says when its model
@@ -54,16 +60,20 @@ pub(in crate::gate) fn asked_within(
         return;
     }
     let mut state = session.state();
-    if state.bridged.is_none() {
+    if state.protocol.bridged.is_none() {
         let until = now.saturating_add(timeout).saturating_add(timeout);
-        state.lending.note(Lent::Round(round), until);
+        state.agent_side.lending.note(Lent::Round(round), until);
     }
 }
 
 /// A request brings what a server has asked for within a result.
 pub(in crate::gate) fn answered_within(session: &Session, round: Option<Digest>) {
     if let Some(round) = round {
-        session.state().lending.ended(&Lent::Round(round));
+        session
+            .state()
+            .agent_side
+            .lending
+            .ended(&Lent::Round(round));
     }
 }
 
@@ -84,13 +94,13 @@ pub(in crate::gate) fn heard(identified: &Identified<'_>, session: &Session, now
             if let Some(id) = tasks::begins(identified).filter(|_| !has_ended(task)) {
                 let until = now.saturating_add(tasks::lifetime(message).min(LONGEST));
                 let task = Lent::Task(id.into());
-                session.state().lending.note(task, until);
+                session.state().agent_side.lending.note(task, until);
             }
             None
         }
         Role::Reply(taken) => {
             let is_result = taken.exchange.method == KnownMethod::TasksResult;
-            let id = taken.exchange.task.id();
+            let id = taken.exchange.asks.task.id();
             id.filter(|_| is_result || has_ended(message.result()))
         }
         Role::Notification {
@@ -103,6 +113,6 @@ pub(in crate::gate) fn heard(identified: &Identified<'_>, session: &Session, now
         Role::Notification { .. } | Role::Request { .. } => None,
     };
     if let Some(id) = ended {
-        session.state().lending.ended(&Lent::Task(id));
+        session.state().agent_side.lending.ended(&Lent::Task(id));
     }
 }

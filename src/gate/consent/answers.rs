@@ -1,13 +1,11 @@
 //! What comes of a question.
 
-use std::sync::Arc;
-
 use tracing::error;
 
 use crate::audit::{self, Event};
 use crate::consent::{Answer, Binding, By, Outcome, TicketId};
 use crate::policy::Denial;
-use crate::session::{Asked, AskedStage, Asking, Parked, Replied, Run, State};
+use crate::session::{Asked, AskedStage, Asking, Replied, Run, Waiting};
 use crate::wire::{Id, Message, Method, Side, Stream, Value};
 
 use crate::gate::arrival::{AnswerTo, Arrival, Source};
@@ -82,7 +80,7 @@ impl Gate {
         talk: &Talk<U, A>,
         fault: &UpstreamFault,
     ) -> Result<(), AgentGone> {
-        let waiting = std::mem::take(&mut talk.session.state().asking.waiting);
+        let waiting = std::mem::take(&mut talk.session.state().waiting.asking.waiting);
         let mut told = Ok(());
         for asked in waiting {
             let end = End::Lost(fault.clone(), self.unask(&asked));
@@ -107,7 +105,11 @@ impl Gate {
 
     /// Nobody is asked about it any more.
     fn unask(&self, asked: &Asked) -> Told {
-        let (desk, ticket) = self.desk.as_ref().zip(TicketId::parse(&asked.ticket))?;
+        let (desk, ticket) = self
+            .people
+            .desk
+            .as_ref()
+            .zip(TicketId::parse(&asked.ticket))?;
         desk.withdraw(&ticket).map(Box::new)
     }
 
@@ -120,26 +122,21 @@ impl Gate {
         let now = self.clock.elapsed();
         let due: Vec<_> = {
             let mut state = talk.session.state();
-            let waiting = state.asking.waiting.iter_mut();
+            let waiting = state.waiting.asking.waiting.iter_mut();
             let waiting = waiting.filter(|asked| asked.stage == AskedStage::Asked);
             let due = waiting.filter_map(|asked| {
                 let progress = asked.progress.as_mut().filter(|it| it.next <= now)?;
                 progress.told = progress.told.saturating_add(1);
                 progress.next = now.saturating_add(TELLS_EVERY);
-                let Parked {
-                    reference,
-                    correlation,
-                    ..
-                } = &asked.request;
-                let known_as = (Arc::clone(reference), Arc::clone(correlation));
+                let ids = asked.request.ids.clone();
                 let token = progress.token.clone();
-                Some((asked.shown_on, known_as, token, progress.told))
+                Some((asked.shown_on, ids, token, progress.told))
             });
             due.collect()
         };
-        for (stream, (reference, work), token, told) in due {
+        for (stream, ids, token, told) in due {
             let progress = OwnMessage::progress(&token, told);
-            let occasion = Occasion::Waiting(&reference, &work, &progress);
+            let occasion = Occasion::Waiting(&ids.reference, &ids.correlation, &progress);
             if let Err(fault) = self.record_own(talk, occasion, Side::Agent).await {
                 error!("a notification could not be recorded, and is not sent: {fault}");
                 continue;
@@ -159,8 +156,8 @@ impl Gate {
     ) -> Result<(), Stop> {
         let taken_in = trail.taken_in(self.clock.elapsed());
         self.recorder.record(taken_in).await?;
-        let principal = talk.session.state().agent.id.clone();
-        if let (Some(desk), Some(ticket)) = (&self.desk, TicketId::parse(ticket)) {
+        let principal = talk.session.state().parties.agent.id.clone();
+        if let (Some(desk), Some(ticket)) = (&self.people.desk, TicketId::parse(ticket)) {
             // One that comes too late changes nothing, and is nobody's fault.
             let _ = desk.answer(&ticket, said(message.result()), By::agent_ui(principal));
         }
@@ -168,13 +165,13 @@ impl Gate {
     }
 
     fn next_answered<U, A>(&self, talk: &Talk<U, A>, pick: Pick) -> Option<(Asked, End)> {
-        let desk = self.desk.as_ref()?;
+        let desk = self.people.desk.as_ref()?;
         let mut state = talk.session.state();
-        let State {
+        let Waiting {
             asking: Asking { waiting, .. },
             to_upstream,
             ..
-        } = &mut *state;
+        } = &mut state.waiting;
         let mut asked = waiting.iter().enumerate();
         let (at, end) = asked.find_map(|(at, asked)| {
             if asked.stage == AskedStage::BeingRecorded {
@@ -243,9 +240,9 @@ impl Gate {
             run,
         } = asked;
         let source = Source {
-            peer: request.peer,
-            trace: request.trace,
-            ..Source::on(request.stream)
+            peer: request.received.peer,
+            trace: request.carried.trace,
+            ..Source::on(request.received.stream)
         };
         // What a person took to answer is no time of the server's.
         let mut arrival = Arrival::with(&source, from, self.clock.elapsed());
@@ -255,14 +252,14 @@ impl Gate {
             arrival.stream = Stream::MAIN;
         }
         let mut trail = Trail::begin(talk, arrival)
-            .known_as(request.reference)
-            .carried_by(request.carrier)
+            .known_as(request.ids.reference)
+            .carried_by(request.carried.headers)
             .since(run);
-        trail.belongs_to(&request.correlation);
-        trail.attempt = request.attempt;
+        trail.belongs_to(&request.ids.correlation);
+        trail.retry.attempt = request.attempt;
         if let Ok(message) = Message::decode(&request.frame, self.limits(from)) {
             trail.decoded(talk, &message, from);
-            trail.method = message.method().and_then(Method::known);
+            trail.envelope.method = message.method().and_then(Method::known);
             trail.asks(&request.target, &message, self.content_recorder(&snapshot));
             trail.needs(&request.target, &talk.session, &snapshot);
         }
@@ -278,9 +275,9 @@ impl Gate {
                     return Ok(());
                 }
                 // Who cancels expects no answer.
-                trail.answer_to = AnswerTo::None;
+                trail.envelope.answer_to = AnswerTo::None;
                 if from == Side::Agent {
-                    talk.agent.release(request.stream);
+                    talk.agent.release(request.received.stream);
                 }
                 return self.refuse(talk, &trail, Rejection::cancelled()).await;
             }
@@ -293,7 +290,7 @@ impl Gate {
                 }
                 // Nobody is left who could be answered.
                 if from == Side::Upstream {
-                    trail.answer_to = AnswerTo::None;
+                    trail.envelope.answer_to = AnswerTo::None;
                 }
                 return self.refuse(talk, &trail, refusal).await;
             }
@@ -316,13 +313,13 @@ impl Gate {
         if from == Side::Upstream
             && let Some(fault) = runs::gone(&talk.session, run)
         {
-            trail.answer_to = AnswerTo::None;
+            trail.envelope.answer_to = AnswerTo::None;
             return self.refuse(talk, &trail, fault.into()).await;
         }
         let why = match outcome {
             Outcome::Granted(receipt) => {
                 let mut trail = trail.of_the_same(talk, arrival).since(run);
-                trail.brought = Brought::Receipt(receipt);
+                trail.consent.brought = Brought::Receipt(receipt);
                 return Box::pin(self.handle_on(talk, arrival, &request.frame, &mut trail)).await;
             }
             Outcome::Denied(by) => Unconsented::Denied(by),
@@ -371,10 +368,10 @@ impl Gate {
             return Ok(());
         };
         let id = Id::integer(minted);
-        if talk.session.state().to_agent.take(&id).is_none() {
+        if talk.session.state().waiting.to_agent.take(&id).is_none() {
             return Ok(());
         }
-        let occasion = Occasion::Answered(&asked.request.correlation);
+        let occasion = Occasion::Answered(&asked.request.ids.correlation);
         if let Err(fault) = self.record_own(talk, occasion, Side::Agent).await {
             error!("a cancellation could not be recorded, and is not sent: {fault}");
             return Ok(());
@@ -438,7 +435,7 @@ pub(super) fn said(result: Option<Value<'_>>) -> Answer {
 impl Trail {
     /// It is a message that came when its session spoke to this server.
     fn since(mut self, run: Run) -> Self {
-        self.run = run;
+        self.server.run = run;
         self
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tracing::info;
 
 use crate::audit::{self, AuditFault, Event};
-use crate::consent::{Binding, Judged, Request, TicketId, Way};
+use crate::consent::{Binding, Judged, Request, Settings, TicketId, Way};
 use crate::policy::{Denial, PolicySnapshot};
 use crate::session::{Asked, AskedStage, Asker, Origin, Progress};
 use crate::wire::Side;
@@ -49,6 +49,17 @@ enum Begun {
     Gone,
 }
 
+/// The form that its agent is shown, if any.
+fn form_for(agent: &impl Agent, wanted: Form, settings: &Settings) -> Form {
+    // A bridged agent that is shown a form of a result hears of no other answer.
+    let is_deaf = wanted == Form::Result && agent.is_bridged();
+    if settings.has(Way::Elicitation) && !(is_deaf && settings.has(Way::Page)) {
+        wanted
+    } else {
+        Form::None
+    }
+}
+
 impl Gate {
     /// Asks, and lets the request wait for the answer; or tells its agent to come back with one.
     pub(in crate::gate) async fn ask_people<U: Upstream, A: Agent>(
@@ -58,26 +69,20 @@ impl Gate {
         trail: &mut Trail,
         asking: Asking,
     ) -> Result<(), AgentGone> {
-        let Some(desk) = &self.desk else {
+        let Some(desk) = &self.people.desk else {
             let refusal = Rejection::denied(asking.denial);
             return self.refuse(talk, trail, refusal).await;
         };
         // Nobody need be asked for a server that is gone.
         let gone = match &asking.reply {
-            Some(_) => runs::gone(&talk.session, trail.run),
+            Some(_) => runs::gone(&talk.session, trail.server.run),
             None => runs::asker_gone(&talk.session, trail),
         };
         if let Some(fault) = gone {
             return self.refuse(talk, trail, fault.into()).await;
         }
         let settings = desk.settings();
-        // Whoever shows it a form of a result hears of no other answer.
-        let is_deaf = asking.form == Form::Result && talk.agent.is_bridged();
-        let form = if settings.has(Way::Elicitation) && !(is_deaf && settings.has(Way::Page)) {
-            asking.form
-        } else {
-            Form::None
-        };
+        let form = form_for(&talk.agent, asking.form, settings);
         let Asking {
             mut binding,
             mut question,
@@ -131,7 +136,11 @@ impl Gate {
         let waiting = Asked {
             from,
             ticket: ticket.as_str().into(),
-            request: trail.as_it_came(asker, frame, desk.until(&ticket).unwrap_or(trail.started)),
+            request: trail.as_it_came(
+                asker,
+                frame,
+                desk.until(&ticket).unwrap_or(trail.received.started),
+            ),
             reply: reply.as_ref().map(Reply::replied),
             denial: denial.clone(),
             snapshot: Arc::clone(&snapshot),
@@ -143,7 +152,7 @@ impl Gate {
                 next: self.clock.elapsed().saturating_add(TELLS_EVERY),
             }),
             form: None,
-            run: trail.run,
+            run: trail.server.run,
         };
         // Before it is recorded, or a cancellation that comes meanwhile would be one of nothing.
         if let Err(refusal) = self.wait(talk, waiting, reply.as_ref()) {
@@ -172,7 +181,7 @@ impl Gate {
         put: Put,
         recorded: Result<(), AuditFault>,
     ) -> Result<(), AgentGone> {
-        let Some(desk) = &self.desk else {
+        let Some(desk) = &self.people.desk else {
             return Ok(());
         };
         let (ticket, form) = (&put.ticket, put.form);
@@ -201,7 +210,7 @@ impl Gate {
                 }
             }
             (Begun::Waits, Err(fault)) => {
-                talk.session.state().asking.take(ticket.as_str());
+                talk.session.state().waiting.asking.take(ticket.as_str());
                 desk.withdraw(ticket);
                 match put.reply.as_ref().map(Reply::replied) {
                     Some(replied) => self.give_up_reply(talk, replied, fault.into()).await,
@@ -227,13 +236,13 @@ impl Gate {
     /// A question is recorded: its request waits from now on, unless it is to come back by itself.
     fn begin_to_wait<U, A>(talk: &Talk<U, A>, ticket: &TicketId, form: Form) -> Begun {
         let mut state = talk.session.state();
-        let mut waiting = state.asking.waiting.iter_mut();
+        let mut waiting = state.waiting.asking.waiting.iter_mut();
         let Some(asked) = waiting.find(|it| *it.ticket == *ticket.as_str()) else {
             return Begun::Gone;
         };
         let reply = asked.reply;
         if asked.request.cancelled || form == Form::Result {
-            let taken = state.asking.take(ticket.as_str());
+            let taken = state.waiting.asking.take(ticket.as_str());
             let cancelled = taken.is_some_and(|asked| asked.request.cancelled);
             return if cancelled || !take_out(&mut state, reply) {
                 Begun::Cancelled
@@ -242,11 +251,11 @@ impl Gate {
             };
         }
         asked.stage = AskedStage::Asked;
-        if reply.is_some_and(|reply| !state.to_upstream.has_replied(reply.minted)) {
-            state.asking.take(ticket.as_str());
+        if reply.is_some_and(|reply| !state.waiting.to_upstream.has_replied(reply.minted)) {
+            state.waiting.asking.take(ticket.as_str());
             return Begun::Cancelled;
         }
-        let due = state.asking.next_deadline();
+        let due = state.waiting.asking.next_deadline();
         talk.session.arm(&state, due);
         Begun::Waits
     }
@@ -259,9 +268,9 @@ impl Gate {
     ) -> Result<(), AgentGone> {
         // Who cancels expects no answer.
         if matches!(trail.asked_by(), Some((Side::Agent, _))) {
-            talk.agent.release(trail.stream);
+            talk.agent.release(trail.received.stream);
         }
-        trail.answer_to = AnswerTo::None;
+        trail.envelope.answer_to = AnswerTo::None;
         self.refuse(talk, trail, Rejection::cancelled()).await
     }
 
@@ -277,19 +286,24 @@ impl Gate {
     ) -> Result<(), Rejection> {
         let most = self.terms(&asked.snapshot).max_in_flight;
         let mut state = talk.session.state();
-        let parked: usize = state.parked.iter().map(|parked| parked.frame.len()).sum();
-        let bytes = parked.saturating_add(state.asking.bytes());
-        if state.asking.waiting.len() >= most
+        let parked: usize = state
+            .waiting
+            .parked
+            .iter()
+            .map(|parked| parked.frame.len())
+            .sum();
+        let bytes = parked.saturating_add(state.waiting.asking.bytes());
+        if state.waiting.asking.waiting.len() >= most
             || bytes > PARKED_FRAMES * self.settings.from_agent.max_bytes
         {
             return Err(Rejection::too_many(most));
         }
         if let Some(reply) = reply {
             let (minted, exchange) = (reply.replied().minted, reply.exchange.clone());
-            let waits = state.to_upstream.wait_replied(minted, exchange);
+            let waits = state.waiting.to_upstream.wait_replied(minted, exchange);
             waits.map_err(|_| Rejection::too_many(most))?;
         }
-        state.asking.waiting.push(asked);
+        state.waiting.asking.waiting.push(asked);
         Ok(())
     }
 }

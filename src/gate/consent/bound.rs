@@ -54,8 +54,8 @@ pub(super) fn binding(
     let is_reply = matches!(understood.identified.role, Role::Reply(_));
     let definition = match &understood.target {
         _ if is_reply => None,
-        Target::Tool(name) => session.state().tools.defined(name),
-        Target::Prompt(name) => session.state().prompts.defined(name),
+        Target::Tool(name) => session.state().lists.tools.defined(name),
+        Target::Prompt(name) => session.state().lists.prompts.defined(name),
         Target::Resource(_) | Target::Method(_) | Target::Server => None,
     };
     let params = understood.identified.message.params();
@@ -240,7 +240,7 @@ fn told_roots(
         return Vec::new();
     }
     let state = session.state();
-    let told = state.asking.told_roots.iter();
+    let told = state.waiting.asking.told_roots.iter();
     told.map(|uri| safe(uri)).collect()
 }
 

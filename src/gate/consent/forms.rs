@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::consent::TicketId;
-use crate::session::{Admitted, Exchange, News, Origin, Spoken, Target, Task, Turn};
+use crate::session::{Admitted, AuditIds, Exchange, Origin, Reception};
 use crate::wire::{Fragment, KnownMethod, Side};
 
 use crate::gate::Gate;
@@ -32,38 +32,31 @@ impl Gate {
         let (minted, shown_on) = {
             let mut state = talk.session.state();
             let state = &mut *state;
-            let mut waiting = state.asking.waiting.iter_mut();
+            let mut waiting = state.waiting.asking.waiting.iter_mut();
             let Some(asked) = waiting.find(|it| *it.ticket == *ticket.as_str()) else {
                 // It has been answered meanwhile.
                 return Ok(());
             };
             let exchange = Exchange {
-                origin: Origin::Consent(Arc::clone(&asked.ticket)),
-                stream: asked.shown_on,
+                received: Reception {
+                    started: self.clock.elapsed(),
+                    stream: asked.shown_on,
+                    peer: trail.received.peer,
+                },
                 sent_on: asked.shown_on,
-                peer: trail.peer,
-                span: None,
-                agent: None,
-                method: KnownMethod::Elicit,
-                offered: None,
-                target: Target::Server,
-                snapshot: Arc::clone(&asked.snapshot),
-                progress_token: None,
-                cursor: None,
-                news: News::default(),
-                spoken: Spoken::default(),
-                turn: Turn::default(),
-                task: Task::None,
-                agreed: None,
-                brings: Arc::default(),
-                started: self.clock.elapsed(),
-                deadline: Some(asked.request.deadline),
-                reference: Arc::clone(&trail.reference),
-                correlation: Arc::clone(&trail.correlation),
-                call: None,
-                again: None,
+                ids: AuditIds {
+                    span: None,
+                    ..trail.ids.clone()
+                },
+                ..Exchange::own(
+                    Origin::Consent(Arc::clone(&asked.ticket)),
+                    KnownMethod::Elicit,
+                    Arc::clone(&asked.snapshot),
+                    self.clock.elapsed(),
+                    asked.request.deadline,
+                )
             };
-            let Ok(Admitted(minted)) = state.to_agent.admit(exchange) else {
+            let Ok(Admitted(minted)) = state.waiting.to_agent.admit(exchange) else {
                 return Ok(());
             };
             asked.form = Some(minted);
@@ -81,7 +74,7 @@ impl Gate {
         trail: &mut Trail,
         put: Put,
     ) -> Result<(), AgentGone> {
-        let Some(desk) = &self.desk else {
+        let Some(desk) = &self.people.desk else {
             return Ok(());
         };
         let Put {
@@ -95,14 +88,14 @@ impl Gate {
         let sealed = match reply {
             None => Ok(desk.seal(&ticket, &binding)),
             Some(reply) => {
-                let until = desk.until(&ticket).unwrap_or(trail.started);
+                let until = desk.until(&ticket).unwrap_or(trail.received.started);
                 let until = until.saturating_add(desk.settings().timeout);
                 let kept = reply.kept(
                     &talk.session,
                     ticket.clone(),
                     denial.clone(),
                     frame,
-                    trail.run,
+                    trail.server.run,
                 );
                 self.keep_reply(kept, until)
             }
@@ -119,10 +112,10 @@ impl Gate {
             }
         };
         let closing = about(&denial, trail.closing(ticket.as_str()));
-        self.along.add(ticket.clone(), closing);
+        self.people.along.add(ticket.clone(), closing);
         if !desk.is_taken_along(&ticket) {
             // It is void, and has been forgotten.
-            self.along.has_come_back(&ticket);
+            self.people.along.has_come_back(&ticket);
         }
         let why = Unconsented::Asked;
         let refusal = why.rejection(denial);
@@ -130,14 +123,14 @@ impl Gate {
         if let Err(fault) = self.recorder.record(record).await {
             return self.refuse(talk, trail, fault.into()).await;
         }
-        let asker = match &trail.answer_to {
+        let asker = match &trail.envelope.answer_to {
             AnswerTo::Asker(_, asker) | AnswerTo::Waiting(_, asker) => asker,
             AnswerTo::None | AnswerTo::Unreadable => return Ok(()),
         };
         let id = AnswerId::Json(asker.id.json());
         let message = OwnMessage::input_required(id, KEY, form(&message), &state);
         let secrets = &self.settings.secrets;
-        let permit = Permit::own(Side::Agent, trail.stream, message, secrets);
+        let permit = Permit::own(Side::Agent, trail.received.stream, message, secrets);
         talk.agent.deliver(permit).await
     }
 }

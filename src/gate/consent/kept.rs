@@ -27,8 +27,8 @@ impl Gate {
             return;
         }
         // Of two that made the last call of a budget one has begun in vain.
-        let begun = trail.begun_with.take();
-        if let Some((desk, receipt)) = self.desk.as_ref().zip(begun) {
+        let begun = trail.consent.begun_with.take();
+        if let Some((desk, receipt)) = self.people.desk.as_ref().zip(begun) {
             desk.keep(receipt);
         }
         let _ = self.put_by(trail);
@@ -36,8 +36,8 @@ impl Gate {
 
     /// Puts by the yes of a request that waits; yields the number of its question.
     pub(in crate::gate) fn put_by(&self, trail: &mut Trail) -> Option<Arc<str>> {
-        let desk = self.desk.as_ref()?;
-        let receipt = trail.brought.take_receipt()?;
+        let desk = self.people.desk.as_ref()?;
+        let receipt = trail.consent.brought.take_receipt()?;
         let ticket: Arc<str> = receipt.ticket().as_str().into();
         desk.keep(receipt);
         Some(ticket)
@@ -46,9 +46,9 @@ impl Gate {
     /// A request that waited goes on with what was put by for it.
     pub(in crate::gate) fn take_along(&self, parked: &Parked, trail: &mut Trail) {
         let ticket = parked.agreed_to.as_deref().and_then(TicketId::parse);
-        let kept = self.desk.as_ref().zip(ticket);
+        let kept = self.people.desk.as_ref().zip(ticket);
         if let Some(receipt) = kept.and_then(|(desk, ticket)| desk.kept(&ticket)) {
-            trail.brought = Brought::Receipt(receipt);
+            trail.consent.brought = Brought::Receipt(receipt);
         }
     }
 }
@@ -70,8 +70,8 @@ pub(super) fn put_by_for(
         detail: format!("question {ticket} was answered for this request before").into(),
     }]);
     let ticket = receipt.ticket().as_str().into();
-    trail.brought = Brought::Fits(receipt);
-    trail.agreed = Some(Agreed {
+    trail.consent.brought = Brought::Fits(receipt);
+    trail.consent.agreed = Some(Agreed {
         binding: binding.of_any_round().of_all(),
         ticket,
         consent: consent.clone(),

@@ -33,5 +33,8 @@ pub(super) fn take_out(state: &mut State, reply: Option<Replied>) -> bool {
 }
 
 pub(super) fn take_replied(state: &mut State, reply: Replied) -> Option<Taken> {
-    state.to_upstream.take_replied(&Id::integer(reply.minted))
+    state
+        .waiting
+        .to_upstream
+        .take_replied(&Id::integer(reply.minted))
 }

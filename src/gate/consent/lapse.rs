@@ -17,14 +17,14 @@ impl Gate {
     /// Then it ends all of them, since no agent can come back.
     pub async fn end_questions_until(&self, stopped: impl Future<Output = ()>) {
         tokio::pin!(stopped);
-        let Some(desk) = &self.desk else {
+        let Some(desk) = &self.people.desk else {
             return stopped.await;
         };
         loop {
             // What is being recorded is not given up.
             tokio::select! {
                 () = &mut stopped => break,
-                () = self.along.may_lapse() => {}
+                () = self.people.along.may_lapse() => {}
             }
             self.end_along(desk.take_lapsed()).await;
         }
@@ -34,7 +34,7 @@ impl Gate {
 
     pub(in crate::gate) async fn end_along(&self, ended: Vec<(TicketId, Outcome)>) {
         for (ticket, outcome) in ended {
-            if let Some(record) = self.along.take(&ticket) {
+            if let Some(record) = self.people.along.take(&ticket) {
                 self.end_question(settled(*record, &outcome)).await;
             }
         }
@@ -42,12 +42,12 @@ impl Gate {
 
     /// Ends those of a session that is over, whose agent cannot come back.
     pub(in crate::gate) async fn end_questions_of(&self, session: &Session) {
-        let Some(desk) = &self.desk else {
+        let Some(desk) = &self.people.desk else {
             return;
         };
         let why = Rejection::from(UpstreamFault::SessionOver);
-        for ticket in self.along.of_session(session.id.as_str()) {
-            let Some(mut record) = self.along.take(&ticket) else {
+        for ticket in self.people.along.of_session(session.id.as_str()) {
+            let Some(mut record) = self.people.along.take(&ticket) else {
                 continue;
             };
             if let Some(outcome) = desk.withdraw(&ticket) {

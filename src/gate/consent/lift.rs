@@ -34,20 +34,20 @@ impl Gate {
     /// The same, where people are asked.
     #[must_use]
     pub fn asking(mut self, desk: Arc<Desk>) -> Self {
-        self.desk = Some(desk);
+        self.people.desk = Some(desk);
         self.assemble();
         self
     }
 
     /// Where people are asked, if anybody is.
     pub fn desk(&self) -> Option<&Arc<Desk>> {
-        self.desk.as_ref()
+        self.people.desk.as_ref()
     }
 
     /// The gate stops: nobody is asked any more, and what waits for a person is refused by whoever
     /// goes on with [what was answered](Self::answered).
     pub fn stop_asking(&self) {
-        if let Some(desk) = &self.desk {
+        if let Some(desk) = &self.people.desk {
             desk.stop();
         }
     }
@@ -77,13 +77,13 @@ impl Filter for ConsentFilter {
             return Flow::DONE;
         }
         Flow::wait(async move {
-            let counted = cx.session.state().calls;
+            let counted = cx.session.state().security.calls;
             self.consented(cx).await?;
             // An answer is recorded first, and others may go on meanwhile. Of a task it is the count of
             // the call that began it.
             let scene = &mut cx.understood.identified.scene;
             if scene.calls == counted {
-                scene.calls = cx.session.state().calls;
+                scene.calls = cx.session.state().security.calls;
             }
             Ok(())
         })
@@ -91,7 +91,7 @@ impl Filter for ConsentFilter {
 
     /// What a person said no to does not pass, whatever policies have become meanwhile.
     fn check(&self, cx: &RequestContext<'_>, _: Option<&Message>) -> Result<Vec<Finding>, Stop> {
-        match &cx.trail.brought {
+        match &cx.trail.consent.brought {
             Brought::Refused(why) => {
                 let denial = Denial {
                     cause: DenialCause::Forbidden,
@@ -107,7 +107,7 @@ impl Filter for ConsentFilter {
 
     /// The request goes on: what it brought is good for nothing else.
     fn on_permitted<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
-        cx.trail.begun_with = cx.trail.brought.spend();
+        cx.trail.consent.begun_with = cx.trail.consent.brought.spend();
         Flow::DONE
     }
 
@@ -120,13 +120,15 @@ impl Filter for ConsentFilter {
     fn on_stopped(&self, cx: &mut RequestContext<'_>, stop: &Stop) {
         let may_come_again = match stop {
             // One that is sent a second time waits together with what was agreed to.
-            Stop::Park | Stop::Hold => cx.trail.attempt == Attempt::First,
+            Stop::Park | Stop::Hold => cx.trail.retry.attempt == Attempt::First,
             Stop::Refused(rejection) => rejection.has(Property::KeepsConsent),
             Stop::Ask(_) | Stop::Elsewhere | Stop::Settled | Stop::AgentGone => false,
         };
-        let (Brought::Spent, Some(agreed), true) =
-            (&cx.trail.brought, &cx.trail.agreed, may_come_again)
-        else {
+        let (Brought::Spent, Some(agreed), true) = (
+            &cx.trail.consent.brought,
+            &cx.trail.consent.agreed,
+            may_come_again,
+        ) else {
             return;
         };
         if bound::goes_on(&cx.understood) {
@@ -152,7 +154,7 @@ impl Filter for ConsentFilter {
 
 /// Whether there is anything to be done before it is judged.
 fn brings_consent(understood: &Understood<'_>, trail: &Trail) -> bool {
-    !matches!(trail.brought, Brought::Nothing)
+    !matches!(trail.consent.brought, Brought::Nothing)
         || asks(understood).is_some() && bound::goes_on(understood)
 }
 
@@ -167,20 +169,20 @@ impl ConsentFilter {
         let (session, snapshot) = (cx.session, cx.snapshot);
         let (understood, trail) = (&mut cx.understood, &mut *cx.trail);
         if let Some(tool) = understood.called_tool()
-            && session.state().tools.offers(tool) == Offer::Unknown
+            && session.state().lists.tools.offers(tool) == Offer::Unknown
         {
             return Err(Stop::Park);
         }
         let Some(binding) = binding(understood, snapshot, session) else {
             return Ok(());
         };
-        let is_new = matches!(trail.brought, Brought::Nothing);
+        let is_new = matches!(trail.consent.brought, Brought::Nothing);
         if let Some(state) = ours(understood).filter(|_| is_new) {
             let brought = Box::pin(self.brought_back(understood, &binding, &state, trail));
-            trail.brought = brought.await?;
+            trail.consent.brought = brought.await?;
         }
-        trail.agreed = self.agreed_to(understood, &binding, trail, cx.now.at);
-        if let Some(agreed) = &trail.agreed {
+        trail.consent.agreed = self.agreed_to(understood, &binding, trail, cx.now.at);
+        if let Some(agreed) = &trail.consent.agreed {
             in_result::agree(understood, &agreed.consent);
         }
         Ok(())
@@ -196,13 +198,13 @@ impl ConsentFilter {
     ) -> Option<Agreed> {
         let all = binding.of_any_round().of_all();
         // It may have been judged before, of another server's tool.
-        let before = trail.agreed.take().filter(|it| it.binding == all);
-        match std::mem::take(&mut trail.brought) {
+        let before = trail.consent.agreed.take().filter(|it| it.binding == all);
+        match std::mem::take(&mut trail.consent.brought) {
             Brought::Receipt(receipt) | Brought::Fits(receipt) => {
                 match receipt.fits(binding, now) {
                     Ok(consent) => {
                         let ticket = receipt.ticket().as_str().into();
-                        trail.brought = Brought::Fits(receipt);
+                        trail.consent.brought = Brought::Fits(receipt);
                         Some(Agreed {
                             binding: all,
                             ticket,
@@ -210,7 +212,7 @@ impl ConsentFilter {
                         })
                     }
                     Err(misfit) => {
-                        trail.brought = Brought::Refused(Unconsented::of(misfit));
+                        trail.consent.brought = Brought::Refused(Unconsented::of(misfit));
                         None
                     }
                 }
@@ -218,12 +220,12 @@ impl ConsentFilter {
             Brought::Nothing | Brought::Spent => {
                 let agreed = before.or_else(|| self.rounds.agreed(understood, &all, now));
                 if agreed.is_some() {
-                    trail.brought = Brought::Spent;
+                    trail.consent.brought = Brought::Spent;
                 }
                 agreed
             }
             refused @ Brought::Refused(_) => {
-                trail.brought = refused;
+                trail.consent.brought = refused;
                 None
             }
         }
@@ -236,7 +238,7 @@ impl ConsentFilter {
         denial: &Denial,
         chain: &Chain,
     ) -> Result<Step, Stop> {
-        match &cx.trail.brought {
+        match &cx.trail.consent.brought {
             Brought::Nothing | Brought::Receipt(_) => {}
             // A person's yes was not enough.
             Brought::Fits(_) | Brought::Spent => return Ok(Step::Continue),
@@ -251,7 +253,13 @@ impl ConsentFilter {
         };
         if holds_for_a_session(understood, snapshot, session) && is_of_the_label(denial) {
             let of_tool = binding.whatever_the_arguments().of_all();
-            let standing = session.state().asking.standing.get(&of_tool).cloned();
+            let standing = session
+                .state()
+                .waiting
+                .asking
+                .standing
+                .get(&of_tool)
+                .cloned();
             if let Some(agreed) = standing {
                 understood.identified.scene.agrees(&agreed.consent);
                 let by = agreed.consent.by.as_deref().unwrap_or_default();
@@ -262,8 +270,8 @@ impl ConsentFilter {
                     detail: format!("question {ticket} was answered by {by}, for the session")
                         .into(),
                 }]);
-                trail.brought = Brought::Spent;
-                trail.agreed = Some(Agreed {
+                trail.consent.brought = Brought::Spent;
+                trail.consent.agreed = Some(Agreed {
                     binding: binding.of_any_round().of_all(),
                     ..agreed
                 });
@@ -323,7 +331,7 @@ fn form(understood: &Understood<'_>, session: &Session) -> (Form, Stream) {
     let spoken = &identified.scene.spoken;
     // Of most requests the result is the end.
     let may_be_repeated = match &identified.role {
-        Role::Reply(taken) => taken.exchange.turn.subject.is_some(),
+        Role::Reply(taken) => taken.exchange.about.turn.subject.is_some(),
         Role::Request { .. } | Role::Notification { .. } => true,
     };
     let form = match (
@@ -352,7 +360,7 @@ fn progress_token(understood: &Understood<'_>) -> Option<String> {
     let identified = &understood.identified;
     match (&identified.role, identified.from) {
         (Role::Reply(taken), _) if taken.has_progressed => None,
-        (Role::Reply(taken), _) => taken.exchange.progress_token.clone(),
+        (Role::Reply(taken), _) => taken.exchange.asks.progress_token.clone(),
         (Role::Request { .. } | Role::Notification { .. }, Side::Agent) => {
             let meta = identified.message.meta();
             let token = meta.and_then(|meta| meta.get("progressToken"));
@@ -392,14 +400,16 @@ fn keep_for_the_session(
     session: &Session,
     trail: &Trail,
 ) {
-    let Some(agreed) = &trail.agreed else { return };
+    let Some(agreed) = &trail.consent.agreed else {
+        return;
+    };
     if !holds_for_a_session(understood, snapshot, session) {
         return;
     }
     if let Some(binding) = binding(understood, snapshot, session) {
         let of_tool = binding.whatever_the_arguments().of_all();
         let mut state = session.state();
-        let standing = &mut state.asking.standing;
+        let standing = &mut state.waiting.asking.standing;
         standing.entry(of_tool).or_insert_with(|| agreed.clone());
     }
 }

@@ -14,7 +14,7 @@ pub(in crate::gate) fn note_roots(identified: &Identified<'_>, session: &Session
         return;
     }
     let message = identified.message;
-    let asking = &mut session.state().asking;
+    let asking = &mut session.state().waiting.asking;
     match &identified.role {
         Role::Reply(taken) if taken.exchange.method == KnownMethod::RootsList => {
             asking.tells_roots(uris_of(message.result()));

@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use crate::consent::{By, NotAsked, Outcome, Receipt, TicketId};
 use crate::policy::{Denial, Reason};
-use crate::session::{Asker, Exchange, Origin, Replied, Run, Session};
+use crate::session::{
+    About, Admission, Asker, Asks, Exchange, Origin, Reception, Replied, Run, Session,
+};
 use crate::wire::{Side, Stream};
 
 use crate::gate::arrival::{AnswerTo, Arrival, Waited};
@@ -116,11 +118,17 @@ impl Gate {
         mut trail: Trail,
         outcome: Outcome,
     ) -> Result<(), AgentGone> {
-        if !talk.session.state().to_upstream.has_replied(replied.minted) {
+        if !talk
+            .session
+            .state()
+            .waiting
+            .to_upstream
+            .has_replied(replied.minted)
+        {
             return Ok(());
         }
         arrival.waited = Waited::ForAPerson(replied.minted);
-        trail.brought = Brought::of(outcome);
+        trail.consent.brought = Brought::of(outcome);
         Box::pin(self.handle_on(talk, arrival, frame, &mut trail)).await
     }
 
@@ -160,7 +168,7 @@ impl Gate {
             u128::from_be_bytes(random)
         );
         let now = self.clock.elapsed();
-        match self.rounds.keep_reply(&state, &reply, until, now) {
+        match self.stores.rounds.keep_reply(&state, &reply, until, now) {
             Ok(()) => Ok(state),
             Err(_) => Err(no_room(reply.denial)),
         }
@@ -173,9 +181,10 @@ impl Gate {
         cx: &mut RequestContext<'_>,
         reply: &KeptReply,
     ) -> Result<(), Stop> {
-        self.pace.pay(cx).await?;
+        self.stores.pace.pay(cx).await?;
         let (understood, trail) = (&cx.understood, &mut *cx.trail);
-        let (Some(desk), Role::Request { asker, .. }) = (&self.desk, &understood.identified.role)
+        let (Some(desk), Role::Request { asker, .. }) =
+            (&self.people.desk, &understood.identified.role)
         else {
             return Err(Rejection::foreign_state().into());
         };
@@ -191,13 +200,15 @@ impl Gate {
         let params = understood.identified.message.params();
         let answer = params.and_then(|params| params.at(&["inputResponses", KEY]));
         let by = By::agent_ui(scene.agent.id.as_str());
-        let has_come_back = self.along.has_come_back(&reply.ticket);
+        let has_come_back = self.people.along.has_come_back(&reply.ticket);
         let Some(whole) = reply.whole.as_ref().filter(|_| has_come_back) else {
             let why = Unconsented::settled(desk, &reply.ticket);
             let denial = reply.denial.clone();
             return Err(why.rejection(denial).into());
         };
-        self.rounds.spend_reply(understood, self.clock.elapsed());
+        self.stores
+            .rounds
+            .spend_reply(understood, self.clock.elapsed());
         // If somebody was faster, that counts.
         let _ = desk.answer(&reply.ticket, said(answer), by);
         let outcome = desk.take(&reply.ticket).unwrap_or(Outcome::TimedOut);
@@ -223,7 +234,11 @@ impl Gate {
                     Err(fault) => Err(fault),
                 };
                 if let Err(fault) = recorded {
-                    talk.session.state().to_upstream.end(whole.reply.minted);
+                    talk.session
+                        .state()
+                        .waiting
+                        .to_upstream
+                        .end(whole.reply.minted);
                     return Err(fault.into());
                 }
                 return self.answer_again(talk, whole, receipt, trail).await;
@@ -247,17 +262,23 @@ impl Gate {
     ) -> Result<(), Stop> {
         trail.departed();
         // What it takes is allocated, and the result waits for room of its own.
-        trail.room = None;
+        trail.holds.room = None;
         // While that was recorded it may have been cancelled, or its session has moved: then that was
         // recorded, and its agent was told.
-        if !talk.session.state().to_upstream.has_replied(reply.minted) {
+        if !talk
+            .session
+            .state()
+            .waiting
+            .to_upstream
+            .has_replied(reply.minted)
+        {
             return Err(Stop::Settled);
         }
         let mut arrival = Arrival::of_the_server(Stream::MAIN, reply.form, self.clock.elapsed());
         arrival.waited = Waited::ForAPerson(reply.minted);
         let mut answering = Trail::begin(talk, arrival);
-        answering.brought = Brought::Receipt(receipt);
-        trail.answer_to = AnswerTo::None;
+        answering.consent.brought = Brought::Receipt(receipt);
+        trail.envelope.answer_to = AnswerTo::None;
         Box::pin(self.handle_on(talk, arrival, frame, &mut answering))
             .await
             .map_err(|AgentGone| Stop::AgentGone)
@@ -276,24 +297,37 @@ fn wait_again(
     trail: &Trail,
 ) -> Result<(), Rejection> {
     let scene = &understood.identified.scene;
+    let before = reply.exchange.clone();
     let exchange = Exchange {
         origin: Origin::Peer(asker.clone()),
-        stream: understood.identified.stream,
-        peer: scene.peer,
-        agent: Some(Arc::clone(&scene.agent)),
-        spoken: scene.spoken.clone(),
-        started: trail.started,
-        reference: Arc::clone(&trail.reference),
-        correlation: Arc::clone(&trail.correlation),
-        call: trail.call.clone(),
-        span: trail.span,
-        ..reply.exchange.clone()
+        received: Reception {
+            started: trail.received.started,
+            stream: understood.identified.stream,
+            peer: scene.peer,
+        },
+        ids: trail.ids.clone(),
+        about: About {
+            call: trail.about.call.clone(),
+            ..before.about
+        },
+        asks: Asks {
+            spoken: scene.spoken.clone(),
+            ..before.asks
+        },
+        admission: Admission {
+            agent: Some(Arc::clone(&scene.agent)),
+            ..before.admission
+        },
+        ..before
     };
     let mut state = session.state();
     if run.has_left != state.run().has_left {
         return Err(UpstreamFault::Left.into());
     }
-    let waits = state.to_upstream.wait_replied(reply.minted, exchange);
+    let waits = state
+        .waiting
+        .to_upstream
+        .wait_replied(reply.minted, exchange);
     waits.map_err(|_| Rejection::reused_id())
 }
 

@@ -44,14 +44,19 @@ impl Gate {
         let answered = answered.and_then(|id| minted(&id));
         // INVARIANT: what both servers say is taken in one after the other, so that the isolated one
         // cannot answer in its place.
-        let is_awaited = talk.session.state().to_upstream.answer_behind(answered);
+        let is_awaited = talk
+            .session
+            .state()
+            .waiting
+            .to_upstream
+            .answer_behind(answered);
         if is_awaited {
             drop(message);
             let arrival = Arrival::of_the_server(stream, form, self.clock.elapsed());
             let mut trail = Trail::begin(talk, arrival);
             trail.is_of_the_open_server(talk);
             let told = self.handle_on(talk, arrival, frame, &mut trail).await;
-            talk.session.state().to_upstream.answer_behind(None);
+            talk.session.state().waiting.to_upstream.answer_behind(None);
             told?;
         } else {
             self.unheard(talk, stream, form, message).await;
@@ -74,11 +79,12 @@ impl Gate {
         if talk
             .session
             .state()
+            .waiting
             .to_upstream
             .answer_behind(minted_behind)
         {
             let told = self.upstream_failed(talk, minted, fault).await;
-            talk.session.state().to_upstream.answer_behind(None);
+            talk.session.state().waiting.to_upstream.answer_behind(None);
             told?;
         }
         leave_for_good(talk);
@@ -102,7 +108,7 @@ impl Gate {
         talk: &Talk<U, A>,
         why: &UpstreamFault,
     ) -> Result<(), AgentGone> {
-        let waiting = talk.session.state().to_upstream.take_behind();
+        let waiting = talk.session.state().waiting.to_upstream.take_behind();
         let mut told = Ok(());
         for taken in waiting {
             let refusal = why.clone().into();

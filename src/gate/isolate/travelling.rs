@@ -22,7 +22,7 @@ impl Gate {
         talk: &Talk<U, A>,
         why: &UpstreamFault,
     ) -> Result<(), AgentGone> {
-        let travelling = std::mem::take(&mut talk.session.state().travelling);
+        let travelling = std::mem::take(&mut talk.session.state().waiting.travelling);
         let mut told = Ok(());
         for message in travelling {
             let source = Source {
@@ -32,7 +32,7 @@ impl Gate {
             };
             let arrival = Arrival::with(&source, Side::Agent, message.came);
             let mut trail = Trail::begin(talk, arrival).known_as(message.reference);
-            trail.attempt = message.attempt;
+            trail.retry.attempt = message.attempt;
             let decoded = self.decode(talk, Side::Agent, &message.frame, &mut trail);
             let refusal = decoded.err().unwrap_or_else(|| why.clone().into());
             told = told.and(self.refuse(talk, &trail, refusal).await);
@@ -50,13 +50,13 @@ pub(super) async fn until_arrived<U, A>(
     trail: &Trail,
 ) -> bool {
     let travelling = || Travelling {
-        reference: Arc::clone(&trail.reference),
+        reference: Arc::clone(&trail.ids.reference),
         frame: frame.to_vec(),
         stream: arrival.stream,
         peer: arrival.peer,
         trace: arrival.trace,
         came: arrival.at,
-        attempt: trail.attempt,
+        attempt: trail.retry.attempt,
     };
     talk.session.until_arrived(travelling).await
 }

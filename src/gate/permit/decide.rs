@@ -126,7 +126,7 @@ fn denied(
 }
 
 fn exists(name: &str, session: &Session) -> Result<(), Stop> {
-    match session.state().tools.offers(name) {
+    match session.state().lists.tools.offers(name) {
         Offer::Offered => Ok(()),
         Offer::NotOffered => Err(Rejection::unknown_tool(name, "unknown_tool").into()),
         Offer::Unknown => Err(Stop::Park),
@@ -139,6 +139,6 @@ fn exists(name: &str, session: &Session) -> Result<(), Stop> {
 pub(in crate::gate) fn revision(role: &Role, current: Arc<PolicySnapshot>) -> Arc<PolicySnapshot> {
     match role {
         Role::Request { .. } | Role::Notification { .. } => current,
-        Role::Reply(taken) => Arc::clone(&taken.exchange.snapshot),
+        Role::Reply(taken) => Arc::clone(&taken.exchange.admission.snapshot),
     }
 }

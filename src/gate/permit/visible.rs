@@ -40,6 +40,7 @@ pub(in crate::gate) fn visible_in(
     let (generation, known) =
         session
             .state()
+            .lists
             .visibilities
             .known(snapshot, &scene.agent, &env, items);
     let unknown = items
@@ -52,6 +53,7 @@ pub(in crate::gate) fn visible_in(
         shown = visible(snapshot, scene, now, UseTime::Now, &unknown);
         session
             .state()
+            .lists
             .visibilities
             .keep(generation, &unknown, &shown);
     }

@@ -46,9 +46,11 @@ impl Filter for CallBudget {
         leaving: &'f Leaving<'_>,
     ) -> Hook<'f> {
         let rates = &cx.terms.rates;
-        let (Some(most), Attempt::First, true) =
-            (rates.calls_per_session, cx.trail.attempt, leaving.counted)
-        else {
+        let (Some(most), Attempt::First, true) = (
+            rates.calls_per_session,
+            cx.trail.retry.attempt,
+            leaving.counted,
+        ) else {
             return Flow::DONE;
         };
         let budget = budget(rates, most, cx.now);
@@ -75,12 +77,14 @@ fn within_budget(cx: &RequestContext<'_>) -> Result<(), Rejection> {
     };
     let kept = &identified.scene.kept;
     let budget = budget(rates, most, cx.now);
-    let made = Calls::made(session.state().calls);
+    let made = Calls::made(session.state().security.calls);
     let (budget, made) = match &session.whose {
         Whose::Own | Whose::OwnAnd(_) => (budget.without_rest(), made),
         Whose::Common(key) if !key.is_somebodys() => (budget.without_rest(), made),
         // What was sent before was counted then, and is not taken back there.
-        Whose::Common(_) | Whose::Unnamed if cx.trail.attempt == Attempt::Second => return Ok(()),
+        Whose::Common(_) | Whose::Unnamed if cx.trail.retry.attempt == Attempt::Second => {
+            return Ok(());
+        }
         Whose::Common(_) if kept.room == Room::None => return Err(Rejection::no_room()),
         // Of one agent alone nothing ends, however long it rests, before its process does.
         Whose::Common(_) if !session.is_shared() && made.made >= most => {

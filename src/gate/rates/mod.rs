@@ -48,7 +48,7 @@ impl Rates {
 
 impl Pace {
     pub(super) async fn pay(&self, cx: &mut RequestContext<'_>) -> Result<(), Rejection> {
-        let Counted::Owed(principal) = std::mem::take(&mut cx.trail.counted) else {
+        let Counted::Owed(principal) = std::mem::take(&mut cx.trail.holds.counted) else {
             return Ok(());
         };
         let rates = &cx.terms.rates;
@@ -104,18 +104,18 @@ impl Filter for RateLimit {
         let (rates, identified) = (&cx.terms.rates, &cx.understood.identified);
         let is_counted = identified.is_request() || extensions::method(&identified.role).is_some();
         // What was sent before was paid for then.
-        let is_first = cx.trail.attempt == Attempt::First && identified.from == Side::Agent;
+        let is_first = cx.trail.retry.attempt == Attempt::First && identified.from == Side::Agent;
         if rates.are_limits() && is_first && is_counted {
             let principal = &identified.scene.agent.id;
             let looked = self.0.tokens.look(rates.buckets(principal, None));
             looked.map_err(Rejection::from)?;
-            cx.trail.counted = Counted::Owed(principal.to_owned());
+            cx.trail.holds.counted = Counted::Owed(principal.to_owned());
         }
         Ok(())
     }
 
     fn on_leaving<'f>(&'f self, cx: &'f mut RequestContext<'_>, _: &'f Leaving<'_>) -> Hook<'f> {
-        if cx.trail.counted == Counted::No {
+        if cx.trail.holds.counted == Counted::No {
             return Flow::DONE;
         }
         Flow::wait(async { Ok(self.0.pay(cx).await?) })

@@ -17,7 +17,8 @@ impl Trail {
         session: &Session,
         snapshot: &PolicySnapshot,
     ) {
-        let (Some(KnownMethod::ToolsCall), Target::Tool(name)) = (self.method, target) else {
+        let (Some(KnownMethod::ToolsCall), Target::Tool(name)) = (self.envelope.method, target)
+        else {
             return;
         };
         let needed = snapshot.labels().capabilities(name).iter();
@@ -28,9 +29,9 @@ impl Trail {
             let state = session.state();
             CallFacts {
                 needed,
-                held: Arc::clone(&state.capabilities),
-                digest: state.tools.digest(name),
-                server_version: state.server_version.clone(),
+                held: Arc::clone(&state.parties.capabilities),
+                digest: state.lists.tools.digest(name),
+                server_version: state.parties.server_version.clone(),
             }
         };
         self.is_call(Arc::new(facts));
@@ -55,6 +56,6 @@ impl Trail {
             digest: digest.as_ref().map(Into::into),
             server_version: server_version.as_ref().map(Into::into),
         });
-        self.call = Some(facts);
+        self.about.call = Some(facts);
     }
 }

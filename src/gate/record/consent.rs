@@ -46,7 +46,7 @@ impl Trail {
     /// What its record says of consent, where it passes.
     pub(super) fn consent_of_passing(&self) -> Option<Consent> {
         let known = self.record.consent.clone();
-        known.or_else(|| self.agreed.as_ref().map(granted))
+        known.or_else(|| self.consent.agreed.as_ref().map(granted))
     }
 
     /// The same where it does not.

@@ -52,15 +52,15 @@ fn beside(ids: Option<&Arc<WorkIds>>) -> WorkIds {
 impl Trail {
     /// The message belongs to this piece of work.
     pub(in crate::gate) fn belongs_to(&mut self, ids: &Arc<WorkIds>) {
-        self.correlation = Arc::clone(ids);
+        self.ids.correlation = Arc::clone(ids);
         self.record.correlation = recorded(ids);
     }
 
     /// Takes in what is said of the work: by the token, else in `_meta`, else by headers. What is known
     /// already of a message that waited stays.
     pub(super) fn correlate(&mut self, meta: Option<Value<'_>>) {
-        let (proven, work) = (&self.carrier.proven, &self.carrier.work);
-        let is_known = !self.correlation.is_empty();
+        let (proven, work) = (&self.carried.headers.proven, &self.carried.headers.work);
+        let is_known = !self.ids.correlation.is_empty();
         if is_known || meta.is_none() && proven.is_none() && work.is_none() {
             return;
         }
@@ -81,28 +81,34 @@ impl Trail {
                 detail: "not a UUID".into(),
             });
         }
-        if self.correlation.trace_id.as_deref().is_some_and(is_uuid) {
+        if self
+            .ids
+            .correlation
+            .trace_id
+            .as_deref()
+            .is_some_and(is_uuid)
+        {
             return;
         }
         let own = match self.trace() {
             Some(trace) => trace.to_string(),
-            None => uuid_of(&self.reference),
+            None => uuid_of(&self.ids.reference),
         };
-        let mut ids = WorkIds::clone(&self.correlation);
+        let mut ids = WorkIds::clone(&self.ids.correlation);
         ids.trace_id = Some(own.into());
         self.belongs_to(&Arc::new(ids));
     }
 
     /// The trace that the request belongs to, if it has one.
     fn trace(&self) -> Option<TraceId> {
-        let own = self.span.map(|span| span.own);
-        let context = own.or_else(|| self.said_trace()).or(self.told_by_http);
+        let own = self.ids.span.map(|span| span.own);
+        let context = own.or_else(|| self.said_trace()).or(self.carried.trace);
         context.map(|context| context.trace)
     }
 
     /// The trace that the message itself names.
     pub(in crate::gate) fn said_trace(&self) -> Option<TraceContext> {
-        TraceContext::parse(self.correlation.traceparent.as_deref()?)
+        TraceContext::parse(self.ids.correlation.traceparent.as_deref()?)
     }
 }
 

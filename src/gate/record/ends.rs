@@ -29,7 +29,7 @@ impl Trail {
             Side::Upstream => Stage::Forward,
         };
         let mut record = self.record.clone();
-        if self.attempt == Attempt::Second {
+        if self.retry.attempt == Attempt::Second {
             record.kind = Kind::GateDecision;
             record.reason = audit::Reason::code(CALLED_AGAIN);
         }
@@ -74,7 +74,7 @@ impl Trail {
     /// The message was recorded as allowed. What still goes wrong is its outcome.
     pub(in crate::gate) fn departed(&mut self) {
         if let (Some(method), Kind::ToolCall | Kind::ToolsList | Kind::Request) =
-            (self.method, self.record.kind)
+            (self.envelope.method, self.record.kind)
         {
             self.record.kind = kind::of_outcome(method);
         }
@@ -83,7 +83,7 @@ impl Trail {
     /// The record of a message that does not leave.
     pub(in crate::gate) fn refused(&self, refusal: &Rejection, now: Duration) -> Record {
         let mut record = self.record.clone();
-        if self.attempt == Attempt::Second {
+        if self.retry.attempt == Attempt::Second {
             let method = KnownMethod::ToolsCall;
             record.kind = kind::of_outcome(method);
             // Without memory it has not been decoded.
@@ -107,7 +107,7 @@ impl Trail {
         }
         // A tool that does not exist is answered otherwise, and what else is named may be anything.
         let denied = refusal.open_denial().is_some();
-        let named = if denied && self.method == Some(KnownMethod::ToolsCall) {
+        let named = if denied && self.envelope.method == Some(KnownMethod::ToolsCall) {
             TargetStatus::Known
         } else {
             TargetStatus::Unproven
@@ -119,17 +119,17 @@ impl Trail {
 
     /// The code of the error that is answered, if anybody is.
     fn answered(&self, refusal: &Rejection) -> Option<i64> {
-        let answer = match &self.answer_to {
+        let answer = match &self.envelope.answer_to {
             AnswerTo::None => return None,
-            AnswerTo::Asker(side, _) => refusal.answer(*side, &self.reference),
-            AnswerTo::Waiting(side, _) => refusal.answer_waiting(*side, &self.reference),
-            AnswerTo::Unreadable => refusal.answer(Side::Agent, &self.reference),
+            AnswerTo::Asker(side, _) => refusal.answer(*side, &self.ids.reference),
+            AnswerTo::Waiting(side, _) => refusal.answer_waiting(*side, &self.ids.reference),
+            AnswerTo::Unreadable => refusal.answer(Side::Agent, &self.ids.reference),
         };
         Some(answer.code)
     }
 
     fn micros(&self, now: Duration) -> u64 {
-        u64::try_from(now.saturating_sub(self.started).as_micros()).unwrap_or(u64::MAX)
+        u64::try_from(now.saturating_sub(self.received.started).as_micros()).unwrap_or(u64::MAX)
     }
 }
 

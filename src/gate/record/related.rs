@@ -42,7 +42,7 @@ fn told(
     let token = told_of(identified)?;
     match identified.from {
         Side::Agent => {
-            let (_, asked) = state.to_agent.with_progress_token(&token).next()?;
+            let (_, asked) = state.waiting.to_agent.with_progress_token(&token).next()?;
             Some(ids_of(asked))
         }
         Side::Upstream => session.in_progress(state, &token).map(ids_of),
@@ -63,19 +63,19 @@ fn cancelled(
         identified.stream,
     );
     let table = match identified.from {
-        Side::Agent => &state.to_upstream,
-        Side::Upstream => &state.to_agent,
+        Side::Agent => &state.waiting.to_upstream,
+        Side::Upstream => &state.waiting.to_agent,
     };
     if let Some((_, exchange)) = table.by_asker(&asker) {
         return Some(ids_of(exchange));
     }
-    let for_people = state.asking.waiting.iter();
+    let for_people = state.waiting.asking.waiting.iter();
     let for_people = for_people.filter(|it| it.from == identified.from);
-    let parked = state.parked.iter();
+    let parked = state.waiting.parked.iter();
     let parked = parked.filter(|_| identified.from == Side::Agent);
     let mut waiting = for_people.map(|it| &it.request).chain(parked);
     let waits = waiting.find(|waiting| waiting.asker == asker)?;
-    Some(Arc::clone(&waits.correlation))
+    Some(Arc::clone(&waits.ids.correlation))
 }
 
 /// Of the call on whose stream a server says something; where streams say nothing, of the only call that
@@ -85,9 +85,12 @@ fn of_stream(identified: &Identified<'_>, state: &State) -> Option<Arc<WorkIds>>
         return None;
     }
     let exchange = match identified.stream {
-        Stream::MAIN | Stream::UNTOLD => only_call(&state.to_upstream)?,
+        Stream::MAIN | Stream::UNTOLD => only_call(&state.waiting.to_upstream)?,
         stream => {
-            let opened_by = state.to_upstream.by_minted(&Id::integer(stream.number()));
+            let opened_by = state
+                .waiting
+                .to_upstream
+                .by_minted(&Id::integer(stream.number()));
             opened_by?.1
         }
     };
@@ -104,5 +107,5 @@ fn only_call(sent: &PendingTable) -> Option<&Exchange> {
 }
 
 fn ids_of(exchange: &Exchange) -> Arc<WorkIds> {
-    Arc::clone(&exchange.correlation)
+    Arc::clone(&exchange.ids.correlation)
 }

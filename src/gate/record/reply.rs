@@ -16,14 +16,12 @@ impl Trail {
     /// The outcome of a request that got no reply.
     pub(in crate::gate) fn outcome<U, A>(talk: &Talk<U, A>, exchange: &Exchange) -> Self {
         let record = Record::new(kind::of_outcome(exchange.method)).within(&talk.scope());
-        let began = (exchange.started, exchange.stream);
-        let reference = Arc::clone(&exchange.reference);
-        let mut trail = Self {
-            method: Some(exchange.method),
-            peer: exchange.peer,
-            span: exchange.span,
-            ..Self::blank(talk.session.run(), reference, began, record)
-        };
+        let began = (exchange.received.started, exchange.received.stream);
+        let reference = Arc::clone(&exchange.ids.reference);
+        let mut trail = Self::blank(talk.session.run(), reference, began, record);
+        trail.envelope.method = Some(exchange.method);
+        trail.received.peer = exchange.received.peer;
+        trail.ids.span = exchange.ids.span;
         trail.answers(exchange);
         trail
     }
@@ -51,16 +49,16 @@ impl Trail {
             // Ids of the two sides may be equal: what asks, or may have been meant to, answers
             // nothing; and what answers is not itself answered.
             (Side::Upstream, Likeness::Reply | Likeness::Neither) => {
-                talk.session.state().to_upstream.take(id)
+                talk.session.state().waiting.to_upstream.take(id)
             }
             (Side::Upstream, Likeness::Question | Likeness::Nothing) => None,
             (Side::Agent, Likeness::Reply) => {
-                self.answer_to = AnswerTo::None;
-                talk.session.state().to_agent.take(id)
+                self.envelope.answer_to = AnswerTo::None;
+                talk.session.state().waiting.to_agent.take(id)
             }
             (Side::Agent, Likeness::Question | Likeness::Neither | Likeness::Nothing) => {
-                let asker = talk.session.asker(id, self.stream);
-                self.answer_to = AnswerTo::Asker(Side::Agent, asker);
+                let asker = talk.session.asker(id, self.received.stream);
+                self.envelope.answer_to = AnswerTo::Asker(Side::Agent, asker);
                 None
             }
         };
@@ -78,8 +76,8 @@ impl Trail {
     ) {
         match likeness {
             Likeness::Question => {
-                let asker = asker(&talk.session, Side::Upstream, id, self.stream);
-                self.answer_to = AnswerTo::Asker(Side::Upstream, asker);
+                let asker = asker(&talk.session, Side::Upstream, id, self.received.stream);
+                self.envelope.answer_to = AnswerTo::Asker(Side::Upstream, asker);
             }
             Likeness::Reply | Likeness::Neither | Likeness::Nothing => {}
         }
@@ -88,7 +86,7 @@ impl Trail {
     /// The message is the reply to the request with this id, which has waited with it.
     pub(in crate::gate) fn waited<U, A>(&mut self, talk: &Talk<U, A>, minted: u64) {
         let mut state = talk.session.state();
-        let taken = state.to_upstream.take_replied(&Id::integer(minted));
+        let taken = state.waiting.to_upstream.take_replied(&Id::integer(minted));
         drop(state);
         if let Some(taken) = taken {
             self.answers_unread(&taken.exchange, Side::Upstream);
@@ -102,11 +100,11 @@ impl Trail {
 
     /// The message replies to a request: what becomes of it is told to the one who asked.
     pub(super) fn replies(&mut self, exchange: &Exchange, from: Side) {
-        self.reference = Arc::clone(&exchange.reference);
-        self.started = exchange.started;
-        self.stream = exchange.stream;
-        self.method = Some(exchange.method);
-        self.span = exchange.span;
+        self.ids.reference = Arc::clone(&exchange.ids.reference);
+        self.received.started = exchange.received.started;
+        self.received.stream = exchange.received.stream;
+        self.envelope.method = Some(exchange.method);
+        self.ids.span = exchange.ids.span;
         self.answers(exchange);
         let side = match from {
             Side::Agent => Side::Upstream,
@@ -114,14 +112,14 @@ impl Trail {
         };
         match &exchange.origin {
             Origin::Peer(waiting) => {
-                self.answer_to = AnswerTo::Waiting(side, waiting.clone());
+                self.envelope.answer_to = AnswerTo::Waiting(side, waiting.clone());
             }
             own @ (Origin::Catalogue
             | Origin::Discovery
             | Origin::Handshake
             | Origin::Trial(_)
             | Origin::Consent(_)) => {
-                self.asked_by_gate = Some(own.clone());
+                self.envelope.asked_by_gate = Some(own.clone());
                 // It goes no further than the gate.
                 self.record.direction = None;
             }
@@ -129,17 +127,17 @@ impl Trail {
     }
 
     fn answers(&mut self, exchange: &Exchange) {
-        if let Some(agent) = &exchange.agent {
+        if let Some(agent) = &exchange.admission.agent {
             self.sent_by(&agent.client.name);
         }
-        self.record.reference = Some((&exchange.reference).into());
+        self.record.reference = Some((&exchange.ids.reference).into());
         self.record.method = Some(exchange.method.name().into());
-        self.record.revision = Some(exchange.snapshot.revision().as_str().into());
-        self.belongs_to(&exchange.correlation);
-        if let Some(call) = &exchange.call {
+        self.record.revision = Some(exchange.admission.snapshot.revision().as_str().into());
+        self.belongs_to(&exchange.ids.correlation);
+        if let Some(call) = &exchange.about.call {
             self.is_call(Arc::clone(call));
         }
-        self.is_agreed_to(exchange.agreed.as_ref());
-        self.about(&exchange.target);
+        self.is_agreed_to(exchange.admission.agreed.as_ref());
+        self.about(&exchange.about.target);
     }
 }

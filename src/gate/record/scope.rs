@@ -21,7 +21,7 @@ impl Trail {
     /// It is of the open server, which its session has left.
     pub(in crate::gate) fn is_of_the_open_server<U, A>(&mut self, talk: &Talk<U, A>) {
         let session = &talk.session;
-        let name = (&session.state().server.name).into();
+        let name = (&session.state().parties.server.name).into();
         self.record.upstream = Some(name);
         if let Some(transports) = &mut self.record.transports {
             transports.upstream = transport(session, Instance::Open);
@@ -37,8 +37,8 @@ impl Trail {
     ) {
         match &identified.role {
             Role::Request { method, .. } | Role::Notification { method } => {
-                self.method = Some(*method);
-                self.version = Some(Arc::clone(&identified.scene.spoken.version));
+                self.envelope.method = Some(*method);
+                self.carried.version = Some(Arc::clone(&identified.scene.spoken.version));
                 self.take_ids_of_call(identified, &talk.session);
             }
             Role::Reply(taken) => {

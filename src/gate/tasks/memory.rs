@@ -158,7 +158,12 @@ impl Tasks {
         }
         // What news ask is not judged, and does not pass.
         let told = match &identified.role {
-            Role::Reply(taken) => taken.exchange.task.id().zip(identified.message.result()),
+            Role::Reply(taken) => taken
+                .exchange
+                .asks
+                .task
+                .id()
+                .zip(identified.message.result()),
             Role::Notification { .. } | Role::Request { .. } => None,
         };
         let asked = told.and_then(|(id, told)| Some((id, told.get("inputRequests")?)));
@@ -266,7 +271,7 @@ impl Tasks {
     }
 
     fn begin(&self, whose: &Whose<'_>, taken: &Taken, identified: &Identified<'_>, id: &str) {
-        let Task::MayBegin { params, calls } = &taken.exchange.task else {
+        let Task::MayBegin { params, calls } = &taken.exchange.asks.task else {
             return;
         };
         let runner = match identified.from {
@@ -277,8 +282,13 @@ impl Tasks {
             method: taken.exchange.method,
             params: Arc::clone(params),
             calls: *calls,
-            consent: taken.exchange.agreed.as_ref().map(|it| it.consent.clone()),
-            brings: Arc::clone(&taken.exchange.brings),
+            consent: taken
+                .exchange
+                .admission
+                .agreed
+                .as_ref()
+                .map(|it| it.consent.clone()),
+            brings: Arc::clone(&taken.exchange.admission.brings),
         });
         let until = whose.now.saturating_add(lifetime(identified.message));
         let make = |known: Option<Handle>| {

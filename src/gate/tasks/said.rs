@@ -60,7 +60,7 @@ pub(in crate::gate) fn check(taken: &Taken, identified: &Identified<'_>) -> Resu
     let Some(result) = identified.message.result() else {
         return Ok(());
     };
-    let problem = match &taken.exchange.task {
+    let problem = match &taken.exchange.asks.task {
         _ if is_kind_task(result) && begins(identified).is_none() => {
             "it is a task that was not asked for, or has no name"
         }
@@ -129,9 +129,9 @@ pub(in crate::gate) fn begins(identified: &Identified<'_>) -> Option<String> {
         return None;
     };
     let is_peers = matches!(taken.exchange.origin, Origin::Peer(_));
-    let may = matches!(taken.exchange.task, Task::MayBegin { .. });
+    let may = matches!(taken.exchange.asks.task, Task::MayBegin { .. });
     let result = identified.message.result().filter(|_| is_peers && may)?;
-    let task = if *taken.exchange.spoken.version >= *FIRST_STATELESS {
+    let task = if *taken.exchange.asks.spoken.version >= *FIRST_STATELESS {
         Some(result).filter(|_| is_kind_task(result))
     } else {
         result.get("task")

@@ -318,7 +318,7 @@ async fn only_an_answer_to_what_was_asked_is_heard_while_the_agents_model_works(
         bench.agent(&call(2, answers)).await;
         assert_eq!(bench.to_upstream().len(), usize::from(passes), "{answers}");
         assert_eq!(bench.to_agent(), [""; 0], "{answers}");
-        let waits = bench.talk.session.state().parked.pop_back();
+        let waits = bench.talk.session.state().waiting.parked.pop_back();
         assert_eq!(waits.is_some(), !passes, "{answers}");
     }
 }

@@ -203,7 +203,7 @@ async fn replies_that_answer_nothing_are_dropped_and_counted() {
     bench.upstream(&result(&minted)).await;
     bench.upstream(&result(&minted)).await;
     assert_eq!(bench.to_agent(), [result("1")]);
-    assert_eq!(bench.talk.session.state().stray_replies, 4);
+    assert_eq!(bench.talk.session.state().connection.stray_replies, 4);
 }
 
 #[tokio::test]

@@ -41,7 +41,7 @@ async fn no_two_calls_are_judged_by_the_same_count() {
     );
     assert_eq!(bench.to_upstream().len(), 1);
     assert_eq!(bench.to_agent().len(), 2);
-    assert_eq!(bench.talk.session.state().calls, 1);
+    assert_eq!(bench.talk.session.state().security.calls, 1);
 }
 
 #[tokio::test]

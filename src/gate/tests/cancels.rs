@@ -84,7 +84,7 @@ async fn a_stream_that_its_server_ends_by_its_own_id_is_ended_for_the_agent() {
     };
     bench.upstream(&ending(&minted)).await;
     assert_eq!(bench.to_agent(), [ending("\"sub\"")]);
-    assert!(bench.talk.session.state().to_upstream.is_empty());
+    assert!(bench.talk.session.state().waiting.to_upstream.is_empty());
 }
 
 #[tokio::test]
@@ -132,7 +132,7 @@ async fn a_handshake_is_not_cancelled_when_the_conversation_ends_nor_a_server_th
     let bench = Bench::ready(open, &["slow"]).await;
     bench.agent(&call("1", "slow")).await;
     bench.to_upstream();
-    bench.talk.session.state().upstream = crate::session::Readiness::Down;
+    bench.talk.session.state().connection.upstream = crate::session::Readiness::Down;
     bench.gate.call_off(&bench.talk).await;
     assert_eq!(bench.to_upstream(), Vec::<String>::new());
 }

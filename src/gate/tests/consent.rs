@@ -121,6 +121,7 @@ impl Asked {
             .talk
             .session
             .state()
+            .waiting
             .asking
             .waiting
             .last()

@@ -67,7 +67,7 @@ async fn a_cursor_is_good_for_its_own_list_alone_and_not_at_another_server() {
     assert_eq!(bench.to_upstream(), [""; 0]);
     let session = &bench.talk.session;
     session.leave_open().unwrap();
-    session.state().upstream = crate::session::Readiness::Up;
+    session.state().connection.upstream = crate::session::Readiness::Up;
     session.arrived();
     bench.agent(&page("tools/list", r#""a b""#)).await;
     assert_eq!(bench.to_upstream(), [""; 0]);

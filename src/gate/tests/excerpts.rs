@@ -709,7 +709,7 @@ async fn only_who_got_the_excerpt_may_read_on_and_only_as_policies_permit() {
         id: "another".to_owned(),
         ..crate::policy::Agent::default()
     };
-    bench.talk.session.state().agent = Arc::new(other);
+    bench.talk.session.state().parties.agent = Arc::new(other);
     let refused = read(&bench, &uri).await;
     assert_eq!(refused["error"]["code"], -32602, "{refused}");
 }

@@ -65,7 +65,7 @@ async fn errors_of_tools_are_recorded_by_what_may_come_of_them() {
     let classes: Vec<String> = records.iter().map(|it| it.get(&["error_class"])).collect();
     assert_eq!(classes, cases.map(|(_, class)| class));
     // Nothing ends where nobody asks for it.
-    assert_eq!(bench.talk.session.state().failed, None);
+    assert_eq!(bench.talk.session.state().security.failed, None);
 }
 
 #[tokio::test]
@@ -221,7 +221,7 @@ async fn a_fatal_error_ends_what_requests_without_sessions_have_in_common_if_the
 async fn what_answers_nothing_and_what_others_share_ends_no_session() {
     let bench = ending(open).await;
     bench.upstream(&failed("99", "[FATAL] gone")).await;
-    assert_eq!(bench.talk.session.state().failed, None);
+    assert_eq!(bench.talk.session.state().security.failed, None);
     assert_eq!(answered(&bench, "1", result).await.len(), 1);
 
     let bench = Bench::with(open, |settings| {

@@ -155,6 +155,7 @@ async fn roots_that_an_agent_names_among_its_answers_are_the_servers() {
         .talk
         .session
         .state()
+        .lists
         .tools
         .add_page(begins, &page, None);
     let modern = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"roots":{}}}"#;

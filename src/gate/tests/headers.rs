@@ -21,7 +21,7 @@ fn over_http(rule: Rule) -> Bench {
 fn transported(mut bench: Bench, transport: &'static str, bridged: bool) -> Bench {
     let mut session = Arc::into_inner(bench.talk.session).unwrap();
     session.transport = transport;
-    session.state().bridged = bridged.then(|| "2025-11-25".into());
+    session.state().protocol.bridged = bridged.then(|| "2025-11-25".into());
     bench.talk.session = Arc::new(session);
     bench
 }

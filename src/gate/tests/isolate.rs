@@ -29,7 +29,7 @@ async fn ready(tools: &[&str]) -> Bench {
 
 impl Bench {
     pub(super) fn raise(&self, level: i64) {
-        self.talk.session.state().held = Arc::new(SessionSensitivity {
+        self.talk.session.state().security.held = Arc::new(SessionSensitivity {
             level,
             ..SessionSensitivity::default()
         });
@@ -268,7 +268,10 @@ async fn an_isolated_server_that_speaks_another_revision_is_told_nothing_but_the
     assert_eq!(bench.to_upstream(), [""; 0]);
     assert_eq!(bench.talk.upstream.restarts(), 1);
     assert!(bench.to_agent()[0].contains("the upstream server is not running"));
-    assert_eq!(bench.talk.session.state().upstream, Readiness::Down);
+    assert_eq!(
+        bench.talk.session.state().connection.upstream,
+        Readiness::Down
+    );
     // The next instance is isolated as well, and is asked again.
     bench.raise(0);
     Box::pin(bench.gate.upstream_restarted(&bench.talk)).await;

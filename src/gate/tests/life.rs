@@ -299,7 +299,7 @@ async fn each_start_of_a_server_that_is_not_confined_as_it_is_to_be_is_in_the_au
         (Unconfined::default(), Place::Open, Event::Started, None),
     ] {
         let bench = Bench::with(open, |settings| settings.unconfined = unconfined);
-        bench.talk.session.state().place = place;
+        bench.talk.session.state().connection.place = place;
         let record = bench.gate.upstream_state(&bench.talk, event);
         bench.gate.recorder.record(record).await.unwrap();
         let records = bench.records_of("upstream_state").await;

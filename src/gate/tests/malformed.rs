@@ -71,7 +71,7 @@ async fn an_answer_of_the_agents_that_cannot_be_read_ends_what_the_server_asked_
         "{told:?}"
     );
     let state = bench.talk.session.state();
-    assert!(state.to_agent.is_empty() && state.to_upstream.len() == 1);
+    assert!(state.waiting.to_agent.is_empty() && state.waiting.to_upstream.len() == 1);
 }
 
 #[tokio::test]
@@ -83,7 +83,7 @@ async fn a_request_of_the_agents_that_cannot_be_read_is_no_answer_to_the_server(
         ))
         .await;
     assert_eq!(bench.to_upstream(), Vec::<String>::new());
-    assert_eq!(bench.talk.session.state().to_agent.len(), 1);
+    assert_eq!(bench.talk.session.state().waiting.to_agent.len(), 1);
 }
 
 #[tokio::test]

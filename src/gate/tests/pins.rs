@@ -368,12 +368,12 @@ async fn a_list_with_a_change_that_cannot_be_recorded_is_refused() {
 async fn a_change_is_recorded_once_and_an_agent_that_cannot_know_of_it_is_told_once() {
     let bench = locked(ALL);
     bench.shake_hands().await;
-    bench.talk.session.state().promised = vec![KnownMethod::ToolsListChanged];
+    bench.talk.session.state().lists.promised = vec![KnownMethod::ToolsListChanged];
     assert_eq!(shown(&bench, &[APPROVED]).await, ["echo"]);
     let changed = APPROVED.replace("again", "twice");
     // The server has changed it and told nobody; the gate looks because it was started anew.
     for again in 0..3 {
-        bench.talk.session.state().tools.start_over();
+        bench.talk.session.state().lists.tools.start_over();
         bench
             .agent(&format!(
                 r#"{{"jsonrpc":"2.0","id":"call-{again}","method":"tools/call","params":{{"name":"echo","arguments":{{"text":"a"}}}}}}"#

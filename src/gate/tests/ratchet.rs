@@ -396,7 +396,7 @@ async fn a_credential_that_comes_raises_it_before_it_is_delivered() {
         bench
             .upstream(&result(&id).replace("\"x\"", &format!("\"{token}\"")))
             .await;
-        let held = Arc::clone(&bench.talk.session.state().held);
+        let held = Arc::clone(&bench.talk.session.state().security.held);
         assert_eq!(held.level, level, "{received:?}");
         let labels: Vec<&str> = held.labels.iter().map(String::as_str).collect();
         let expected: &[&str] = if received == Treatment::Off {
@@ -450,7 +450,7 @@ async fn what_a_result_holds_of_a_labelled_place_raises_it_before_it_is_delivere
             let told = bench.to_agent().concat();
             assert_eq!(told.contains("word"), arrives, "{content} {told}");
             if arrives {
-                let held = Arc::clone(&bench.talk.session.state().held);
+                let held = Arc::clone(&bench.talk.session.state().security.held);
                 assert_eq!(held.level, level, "{content}");
                 assert_eq!(held.labels.contains("pii"), level == 2, "{content}");
                 assert_eq!(passes(&bench, "post").await, level < 2, "{content}");
@@ -508,7 +508,7 @@ async fn what_a_question_of_the_servers_has_of_a_labelled_place_raises_it_before
             }
             let told = bench.to_agent().concat();
             assert!(told.contains("maxTokens"), "{params} {told}");
-            let held = Arc::clone(&bench.talk.session.state().held);
+            let held = Arc::clone(&bench.talk.session.state().security.held);
             assert_eq!(held.level, level, "{within} {params}");
             assert_eq!(held.labels.contains("pii"), level == 2, "{within} {params}");
         }
@@ -535,7 +535,7 @@ async fn to_complete_a_template_that_reaches_a_labelled_place_raises_it_before_i
             ))
             .await;
         assert_eq!(bench.to_upstream().len(), 1, "{template}");
-        let held = Arc::clone(&bench.talk.session.state().held);
+        let held = Arc::clone(&bench.talk.session.state().security.held);
         assert_eq!(held.level, level, "{template}");
         assert_eq!(held.labels.contains("pii"), level >= 2, "{template}");
     }
@@ -696,7 +696,7 @@ async fn agents_without_sessions_are_listed_no_closed_tools_either() {
     const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
     for (level, shown) in [(1, 4), (2, 2)] {
         let bench = closing(Bench::new(open), CLOSED);
-        bench.talk.session.state().held = Arc::new(SessionSensitivity::at(level));
+        bench.talk.session.state().security.held = Arc::new(SessionSensitivity::at(level));
         bench
             .agent(&format!(
                 r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{{META}}}}}"#
@@ -732,7 +732,7 @@ permit (principal, action == Mcp::Action::"subscribe", resource);"#;
         .gate
         .settle_here(&bench.talk, source, frame.as_bytes(), &spoken);
     assert_eq!(Box::pin(settled).await.unwrap(), Settled::Done);
-    assert_eq!(bench.talk.session.state().held.level, 2);
+    assert_eq!(bench.talk.session.state().security.held.level, 2);
     let last = bench.records().await.pop().unwrap();
     assert_eq!(last.get(&["sensitivity", "after"]), "CONFIDENTIAL");
 }

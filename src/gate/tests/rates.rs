@@ -328,7 +328,7 @@ async fn what_a_principal_does_without_a_session_has_a_new_budget_after_a_pause(
         assert_eq!(told, vec![spent; 3 - passes_again[0]]);
         // A process that is started after that.
         bench.clock.advance(rest);
-        bench.talk.session.state().calls = 0;
+        bench.talk.session.state().security.calls = 0;
         assert_eq!(passing(8..9).await, passes_again[1], "{whose:?}");
     };
     check(ada(None), Ids::OfStream, [2, 1]).await;
@@ -397,7 +397,7 @@ async fn a_call_that_another_was_faster_than_is_refused_and_leaves_nothing_waiti
     let store: Arc<dyn SessionStore> = Arc::new(Overtaken(1.into()));
     let bench = sharing(&store, Whose::Common(SessionKey::of("ada", None))).await;
     assert_eq!(passing(&bench, 1).await, 0);
-    assert_eq!(bench.talk.session.state().calls, 0);
+    assert_eq!(bench.talk.session.state().security.calls, 0);
     assert!(bench.talk.session.is_idle());
     assert_eq!(passing(&bench, 1).await, 1);
 }
@@ -504,7 +504,7 @@ async fn gates_that_share_a_store_let_through_as_much_as_one() {
     // What did not go out leaves nothing behind, and is told when to come back.
     for (gate, sent) in [&one, &other].into_iter().zip(sent) {
         assert_eq!(
-            gate.talk.session.state().calls,
+            gate.talk.session.state().security.calls,
             i64::try_from(sent).unwrap()
         );
         let refused = (Some(RATE_LIMITED), "rate_limited tool 20000".to_owned());

@@ -72,11 +72,11 @@ async fn begin(bench: &Bench, arguments: &str, state: &str) {
 fn moves_on(bench: &Bench) {
     let session = &bench.talk.session;
     session.leave_open().unwrap();
-    session.state().upstream = crate::session::Readiness::Up;
+    session.state().connection.upstream = crate::session::Readiness::Up;
     session.arrived();
     let page = crate::session::Page::of_one_tool("safe");
     let begins = crate::session::Traversal::AgentBegins;
-    session.state().tools.add_page(begins, &page, None);
+    session.state().lists.tools.add_page(begins, &page, None);
 }
 
 const STATE: &str = r#","requestState":"a.b/\u0063""#;
@@ -232,12 +232,16 @@ fn other_talk(id: &str) -> Talk<Recorder, Recorder> {
 async fn a_state_is_its_agents_in_every_conversation_and_no_other_agents() {
     let bench = bench().await;
     begin(&bench, r#"{"x":1}"#, STATE).await;
-    let own = bench.talk.session.state().agent.id.clone();
+    let own = bench.talk.session.state().parties.agent.id.clone();
     for (agent, passes) in [(own.as_str(), true), ("eve", false)] {
         let talk = other_talk(agent);
         let page = crate::session::Page::of_one_tool("safe");
         let listed = crate::session::Traversal::AgentBegins;
-        talk.session.state().tools.add_page(listed, &page, None);
+        talk.session
+            .state()
+            .lists
+            .tools
+            .add_page(listed, &page, None);
         let retry = answered(r#"{"x":1}"#, ANSWERS);
         let stream = crate::wire::Stream::numbered(1);
         let handled = bench

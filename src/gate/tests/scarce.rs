@@ -145,7 +145,7 @@ async fn a_trial_whose_answer_there_is_no_memory_for_has_failed() {
         let asked = id_of(&bench.to_upstream()[0]);
         leave(&rooms, 0);
         bench.upstream(&agreed(&asked, "")).await;
-        let trial = bench.talk.session.state().trial.clone();
+        let trial = bench.talk.session.state().protocol.trial.clone();
         assert!(matches!(trial, Trial::Failed(_)), "{trial:?}");
     }
 }
@@ -320,8 +320,17 @@ async fn what_the_open_server_said_before_its_session_moved_answers_nothing_that
         }
         answering.await;
         let state = bench.talk.session.state();
-        assert!(state.to_upstream.has_method(KnownMethod::Initialize));
-        assert_eq!(state.upstream, Readiness::Repeating, "{finds_room}");
+        assert!(
+            state
+                .waiting
+                .to_upstream
+                .has_method(KnownMethod::Initialize)
+        );
+        assert_eq!(
+            state.connection.upstream,
+            Readiness::Repeating,
+            "{finds_room}"
+        );
         assert_eq!(bench.talk.upstream.restarts(), 0);
     }
 }

@@ -45,7 +45,11 @@ fn stateless(rule: Rule) -> Bench {
 fn offer(talk: &Talk<Recorder, Recorder>) {
     let page = crate::session::Page::of_one_tool("slow");
     let begins = crate::session::Traversal::AgentBegins;
-    talk.session.state().tools.add_page(begins, &page, None);
+    talk.session
+        .state()
+        .lists
+        .tools
+        .add_page(begins, &page, None);
 }
 
 fn ask(method: &str, members: &str) -> String {
@@ -95,7 +99,7 @@ async fn a_task_is_asked_about_by_the_one_who_began_it_and_by_nobody_else() {
     let unknown = ask("tasks/get", r#""taskId":"t-2""#);
     let unknown = exchange(&bench, &unknown, DONE).await;
     assert!(unknown.contains("-32602"), "{unknown}");
-    let own = bench.talk.session.state().agent.id.clone();
+    let own = bench.talk.session.state().parties.agent.id.clone();
     for (agent, passes) in [(own.as_str(), true), ("eve", false)] {
         let agent = Agent {
             id: agent.to_owned(),
@@ -281,6 +285,7 @@ async fn an_id_that_may_mean_calls_of_two_tools_means_none() {
         .talk
         .session
         .state()
+        .lists
         .tools
         .add_page(begins, &page, None);
     let call = ask("tools/call", &CALL.replace("slow", "other"));

@@ -20,7 +20,7 @@ fn assert_waits(bench: &Bench, told: &[String]) {
     assert_eq!(told, [""; 0]);
     let mut state = bench.talk.session.state();
     assert!(state.awaits_model());
-    state.parked.pop_back();
+    state.waiting.parked.pop_back();
 }
 
 /// Whether a call that changes something is held.

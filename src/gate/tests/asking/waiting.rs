@@ -218,14 +218,14 @@ async fn what_waits_for_a_model_that_is_not_heard_any_more_is_refused_and_nothin
     let told = bench.to_agent();
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(told[0].contains("blocked_during_sampling"), "{told:?}");
-    assert!(bench.talk.session.state().parked.is_empty());
+    assert!(bench.talk.session.state().waiting.parked.is_empty());
 
     let bench = Bench::new(open);
     bench.shake_hands().await;
     bench.agent(&call("1", "echo")).await;
     bench.gate.hears_no_more(&bench.talk).await.unwrap();
     assert_eq!(bench.to_agent(), [""; 0]);
-    assert_eq!(bench.talk.session.state().parked.len(), 1);
+    assert_eq!(bench.talk.session.state().waiting.parked.len(), 1);
 }
 
 #[tokio::test]

@@ -28,7 +28,7 @@ impl Asked {
     /// From now on requests are limited.
     fn limit(&mut self, rates: &Rates) {
         let clock: Arc<dyn crate::clock::Clock> = self.bench.clock.clone();
-        self.bench.gate.pace = Arc::new(Pace::new(&clock));
+        self.bench.gate.stores.pace = Arc::new(Pace::new(&clock));
         self.bench.gate.settings.terms.rates = rates.clone();
         self.bench.gate.assemble();
     }
@@ -109,7 +109,7 @@ async fn a_yes_is_put_by_while_the_store_does_not_answer() {
         ..Rates::default()
     });
     let silent = Arc::new(Pace::sharing(Arc::new(Silent)));
-    asked.bench.gate.pace = silent;
+    asked.bench.gate.stores.pace = silent;
     asked.bench.gate.assemble();
     asked.answer(&ticket, Answer::Approve).await;
     assert_eq!(asked.bench.to_upstream(), Vec::<String>::new());
@@ -282,7 +282,7 @@ impl Forgetting {
     fn now(&self) -> Arc<SessionSensitivity> {
         let level = i64::from(self.1.fetch_add(1, Ordering::Relaxed) == 1);
         if level > 0 {
-            self.0.state().tools.forget();
+            self.0.state().lists.tools.forget();
         }
         Arc::new(SessionSensitivity {
             level,
@@ -425,7 +425,7 @@ async fn a_yes_for_a_tool_that_is_unknown_at_the_moment_waits_for_the_list() {
 async fn what_an_agent_without_a_session_brings_waits_for_the_list_too() {
     let asked = has_listed(Asked::new(with_consent, &[Way::Elicitation])).await;
     let state = asked_by_result(&asked, "1").await;
-    asked.bench.talk.session.state().tools.forget();
+    asked.bench.talk.session.state().lists.tools.forget();
     asked
         .bench
         .agent(&modern("2", "ask", r#"{"a":1}"#, &approving(&state)))
@@ -565,7 +565,7 @@ async fn what_an_agent_brings_back_is_judged_by_the_calls_that_went_before_it() 
         let yes = modern("2", "ask", r#"{"a":1}"#, &approving(&state));
         let other = modern("3", "free", "{}", "");
         let bench = &asked.bench;
-        bench.talk.session.state().tools.forget();
+        bench.talk.session.state().lists.tools.forget();
         bench
             .agent(&format!(
                 r#"{{"jsonrpc":"2.0","id":"l","method":"tools/list","params":{{{META}}}}}"#

@@ -21,7 +21,16 @@ fn assert_told(asked: &Asked, id: &str) {
     for part in [&format!(r#""id":{id},"#), "-32603", "limits.max_memory"] {
         assert!(told[0].contains(part), "{part}: {told:?}");
     }
-    assert!(asked.bench.talk.session.state().to_upstream.is_empty());
+    assert!(
+        asked
+            .bench
+            .talk
+            .session
+            .state()
+            .waiting
+            .to_upstream
+            .is_empty()
+    );
     assert!(asked.bench.talk.session.is_idle());
 }
 
@@ -75,7 +84,7 @@ async fn a_result_whose_request_ends_while_it_waits_for_room_is_no_stray() {
     drop(others);
     answering.await;
     assert_eq!(asked.bench.to_agent(), [""; 0]);
-    assert_eq!(asked.bench.talk.session.state().stray_replies, 0);
+    assert_eq!(asked.bench.talk.session.state().connection.stray_replies, 0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -355,7 +355,7 @@ async fn what_a_person_answers_while_the_server_goes_reaches_neither_the_agent_n
             going.await;
             assert_eq!(bench.to_agent(), Vec::<String>::new(), "{becomes:?}");
             assert_eq!(bench.to_upstream(), Vec::<String>::new(), "{becomes:?}");
-            assert!(bench.talk.session.state().to_agent.is_empty());
+            assert!(bench.talk.session.state().waiting.to_agent.is_empty());
             becomes.is_recorded(bench).await;
         }
     }

@@ -129,7 +129,7 @@ async fn a_form_is_withdrawn_when_the_call_is_cancelled_or_the_server_ends() {
     let told = bench.to_agent();
     assert_eq!(told.len(), 2, "{told:?}");
     assert!(told[0].contains("notifications/cancelled"), "{told:?}");
-    assert!(bench.talk.session.state().to_agent.is_empty());
+    assert!(bench.talk.session.state().waiting.to_agent.is_empty());
 }
 
 #[tokio::test]

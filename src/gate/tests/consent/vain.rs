@@ -61,7 +61,15 @@ async fn whoever_could_agree_is_asked_and_nobody_else_is_awaited() {
     ] {
         let asked = Asked::session(of_little, ways).await;
         asked.bench.agent(&call("1", tool)).await;
-        let waits = asked.bench.talk.session.state().asking.waiting.len();
+        let waits = asked
+            .bench
+            .talk
+            .session
+            .state()
+            .waiting
+            .asking
+            .waiting
+            .len();
         assert_eq!(waits, waiting, "{ways:?} {tool}");
         let answered = asked.bench.to_agent();
         let denied = answered.iter().any(|it| it.contains(r#""code":4030"#));

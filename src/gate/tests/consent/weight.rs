@@ -84,7 +84,7 @@ async fn a_result_that_its_agent_has_come_back_for_takes_no_room() {
 async fn a_call_that_its_server_has_answered_is_not_kept_to_be_made_again() {
     let mut bench = Bench::with(of_servers, |settings| settings.over_http.open = true);
     let session = Arc::into_inner(bench.talk.session).unwrap();
-    session.state().bridged = Some("2025-11-25".into());
+    session.state().protocol.bridged = Some("2025-11-25".into());
     bench.talk.session = Arc::new(session);
     let asked = ready(bench).await;
     let bench = &asked.bench;
@@ -92,7 +92,7 @@ async fn a_call_that_its_server_has_answered_is_not_kept_to_be_made_again() {
     let minted = id_of(&bench.to_upstream()[0]);
     let again: Vec<Weak<_>> = {
         let state = bench.talk.session.state();
-        let calls = state.to_upstream.in_flight();
+        let calls = state.waiting.to_upstream.in_flight();
         let calls = calls.filter_map(|(_, it)| it.again.as_ref());
         calls.map(Arc::downgrade).collect()
     };

@@ -49,7 +49,7 @@ async fn ready(ways: &[Way]) -> Asked {
 
 pub(super) async fn listed(asked: Asked) -> Asked {
     let asked = has_listed(asked).await;
-    asked.bench.talk.session.state().tools.forget();
+    asked.bench.talk.session.state().lists.tools.forget();
     let list = format!(r#"{{"jsonrpc":"2.0","id":"l","method":"tools/list","params":{{{META}}}}}"#);
     asked.bench.agent(&list).await;
     let id = id_of(&asked.bench.to_upstream()[0]);
@@ -148,7 +148,16 @@ async fn without_a_yes_the_call_fails_that_the_result_answers() {
         assert_eq!(asked.bench.to_upstream(), [""; 0]);
         assert_eq!(asked.results().await, [format!("BLOCK {code}")]);
         assert!(asked.bench.talk.session.is_idle());
-        assert!(asked.bench.talk.session.state().to_upstream.is_empty());
+        assert!(
+            asked
+                .bench
+                .talk
+                .session
+                .state()
+                .waiting
+                .to_upstream
+                .is_empty()
+        );
     }
 }
 
@@ -415,7 +424,16 @@ async fn a_call_that_ends_takes_the_question_about_its_result_with_it() {
         asked.go_on().await;
         ends.assert_told(&asked.bench.to_agent());
         assert_eq!(asked.results().await.len(), 1, "{ends:?}");
-        assert!(asked.bench.talk.session.state().to_upstream.is_empty());
+        assert!(
+            asked
+                .bench
+                .talk
+                .session
+                .state()
+                .waiting
+                .to_upstream
+                .is_empty()
+        );
     }
 }
 
@@ -450,7 +468,7 @@ async fn the_same_while_its_question_is_recorded_or_its_answer() {
             asked.go_on().await;
             assert_eq!(asked.desk.pending(), [], "{ends:?}");
             ends.assert_told(&bench.to_agent());
-            assert!(bench.talk.session.state().to_upstream.is_empty());
+            assert!(bench.talk.session.state().waiting.to_upstream.is_empty());
         }
     }
 }
@@ -480,7 +498,7 @@ async fn a_result_that_waited_is_known_again_on_whatever_stream_its_call_came() 
             Some(code) => assert_refused(&bench.to_agent(), "1", code),
         }
         assert_eq!(asked.results().await.len(), 1, "{answer:?}");
-        assert!(bench.talk.session.state().to_upstream.is_empty());
+        assert!(bench.talk.session.state().waiting.to_upstream.is_empty());
     }
 }
 
@@ -501,7 +519,7 @@ async fn nobody_is_asked_about_what_the_open_server_has_not_finished_when_its_se
         let told = bench.to_agent();
         assert_eq!(told.len(), 1, "{told:?}");
         assert!(told[0].contains("another instance"), "{told:?}");
-        assert!(bench.talk.session.state().to_upstream.is_empty());
+        assert!(bench.talk.session.state().waiting.to_upstream.is_empty());
     }
 }
 
@@ -623,7 +641,16 @@ async fn a_server_that_has_answered_is_not_told_that_nobody_waits() {
         ends.of(&asked.bench).await;
         asked.go_on().await;
         assert_eq!(asked.bench.to_upstream(), [""; 0], "{ends:?}");
-        assert!(asked.bench.talk.session.state().to_upstream.is_empty());
+        assert!(
+            asked
+                .bench
+                .talk
+                .session
+                .state()
+                .waiting
+                .to_upstream
+                .is_empty()
+        );
         assert_eq!(asked.results().await.len(), 1, "{ends:?}");
     }
 }

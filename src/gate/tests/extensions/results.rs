@@ -149,7 +149,7 @@ async fn labelled_places_raise_wherever_they_stand_in_what_comes_back() {
         } else {
             answered(&bench, member).await;
         }
-        let held: Arc<SessionSensitivity> = Arc::clone(&bench.talk.session.state().held);
+        let held: Arc<SessionSensitivity> = Arc::clone(&bench.talk.session.state().security.held);
         assert_eq!(held.level, level, "{member}");
     };
     check(r#""result":{"x":"file:///srv/other/a"}"#, 0).await;
@@ -276,6 +276,6 @@ async fn a_result_of_a_listed_type_is_judged_and_searched_like_every_other() {
     bench.gate.policy.publish(labelled);
     asks(&bench, "tools/call", call).await;
     replies(&bench, &with(r#""x":{"where":"file:///srv/hr/a"}"#)).await;
-    let held: Arc<SessionSensitivity> = Arc::clone(&bench.talk.session.state().held);
+    let held: Arc<SessionSensitivity> = Arc::clone(&bench.talk.session.state().security.held);
     assert_eq!(held.level, 2);
 }

@@ -266,7 +266,10 @@ async fn a_handshake_that_the_open_server_repeats_is_not_the_isolated_ones() {
         assert_eq!(bench.talk.upstream.restarts(), 0, "{agrees}");
         bench.answer(&reached[1], &[]).await;
         assert_eq!(bench.talk.session.place(), Place::Isolated);
-        assert_eq!(bench.talk.session.state().upstream, Readiness::Up);
+        assert_eq!(
+            bench.talk.session.state().connection.upstream,
+            Readiness::Up
+        );
     }
 }
 

@@ -38,7 +38,7 @@ fn talk_of(name: &str, place: Place) -> Talk<Recorder, Recorder> {
 
 fn moves(talk: &Talk<Recorder, Recorder>) {
     talk.session.leave_open().unwrap();
-    talk.session.state().upstream = crate::session::Readiness::Up;
+    talk.session.state().connection.upstream = crate::session::Readiness::Up;
     talk.session.arrived();
     offer(talk);
 }

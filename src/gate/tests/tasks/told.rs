@@ -25,7 +25,7 @@ async fn two_sessions() -> Bench {
 }
 
 fn level(bench: &Bench) -> i64 {
-    bench.talk.session.state().held.level
+    bench.talk.session.state().security.held.level
 }
 
 /// Whether its agent may still connect.
@@ -146,7 +146,7 @@ async fn what_news_of_a_task_say_is_received_as_the_result_of_its_call() {
         bench.upstream(&status(&format!("{PLAIN}{more}"))).await;
         assert_eq!(bench.to_agent().len(), usize::from(passes), "{more}");
         assert_eq!(
-            *bench.talk.session.state().held,
+            *bench.talk.session.state().security.held,
             SessionSensitivity::default(),
             "{more}"
         );
