@@ -271,6 +271,9 @@ fn guards(mut section: ConfigSection<'_, '_>) -> Guards {
         arguments: section
             .one_of("arguments", &levels)
             .unwrap_or(default.arguments),
+        arguments_unknown: section
+            .one_of("arguments_unknown", &levels)
+            .unwrap_or(default.arguments_unknown),
         results: section
             .one_of("results", &levels)
             .unwrap_or(default.results),

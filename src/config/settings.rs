@@ -157,6 +157,8 @@ pub enum Bridging {
 pub struct Guards {
     /// Arguments of calls, against the tool's `inputSchema`.
     pub arguments: Strictness,
+    /// Arguments that `inputSchema` does not name, even if it allows more.
+    pub arguments_unknown: Strictness,
     /// Structured results, against the tool's `outputSchema`.
     pub results: Strictness,
     /// Credentials in what the server sends.
@@ -376,6 +378,7 @@ impl Default for Guards {
     fn default() -> Self {
         Self {
             arguments: Strictness::Block,
+            arguments_unknown: Strictness::Off,
             results: Strictness::Off,
             secrets: Redaction::Off,
             secrets_outbound: Strictness::Off,

@@ -30,6 +30,7 @@ use super::shortening::Shortener;
 use super::tasks::TaskFilter;
 use super::text::Sanitizer;
 use super::unlisted::UnlistedFilter;
+use super::unnamed::UnnamedArguments;
 
 impl Gate {
     /// Builds the chains anew, from what the gate is set to.
@@ -80,6 +81,7 @@ impl Gate {
             Arc::new(ServerRequests),
             Arc::new(UriGuard),
             Arc::new(SchemaGuard),
+            Arc::new(UnnamedArguments),
             Arc::new(SecretsGuard),
             // Before consent: a call beyond the budget spends no consent.
             Arc::new(CallBudget(Arc::clone(&self.stores.ratchet))),

@@ -102,6 +102,7 @@ mod trial;
 mod unbridged;
 mod understand;
 mod unlisted;
+mod unnamed;
 mod upkeep;
 mod uris;
 mod versions;

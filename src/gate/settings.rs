@@ -78,6 +78,8 @@ pub enum DenialForm {
 pub struct Guards {
     /// Arguments of calls, by `inputSchema`.
     pub arguments: Level,
+    /// Arguments that `inputSchema` does not name.
+    pub arguments_unknown: Level,
     /// `structuredContent` of results, by `outputSchema`.
     pub results: Level,
     pub secrets: Option<Secrets>,

@@ -4,6 +4,8 @@
 //! names or drop characters that show nothing. So `Path` beside `path`, or in its place, could reach
 //! a file that no rule on `path` has judged.
 
+mod unnamed;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -11,6 +13,8 @@ use std::collections::hash_map::Entry;
 use thiserror::Error;
 
 use crate::wire::{JsonKind, Value, folded_name};
+
+pub use unnamed::{UnnamedArgument, check_unnamed_arguments};
 
 /// Why the names of a call's arguments are not safe from a lenient server.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -48,6 +52,8 @@ pub struct ArgumentNames {
     others: Option<Box<ArgumentNames>>,
     /// Whether a name here or below has a folded form that is another.
     folds: bool,
+    /// There may be more names here than the limits let in.
+    is_cut: bool,
 }
 
 impl ArgumentNames {
@@ -94,6 +100,7 @@ impl ArgumentNames {
 
     fn add_schema(&mut self, root: Value<'_>, schema: Value<'_>, depth: usize, left: &mut usize) {
         let (Some(depth), Some(rest)) = (depth.checked_sub(1), left.checked_sub(1)) else {
+            self.is_cut = true;
             return;
         };
         *left = rest;
@@ -104,19 +111,19 @@ impl ArgumentNames {
         // Before anything that lies deeper takes what is left.
         for (name, _) in properties() {
             let Some(rest) = left.checked_sub(1) else {
+                self.is_cut = true;
                 return;
             };
             *left = rest;
             self.insert(&name);
         }
         let reference = schema.get("$ref").and_then(Value::as_str);
-        if let Some(rest) = left
-            .checked_sub(REFERENCE_COST)
-            .filter(|_| reference.is_some())
-        {
-            *left = rest;
-            if let Some(target) = reference.and_then(|it| local(root, &it)) {
-                self.add_schema(root, target, depth, left);
+        if let Some(reference) = reference {
+            let rest = left.checked_sub(REFERENCE_COST);
+            *left = rest.unwrap_or(*left);
+            match rest.and_then(|_| local(root, &reference)) {
+                Some(target) => self.add_schema(root, target, depth, left),
+                None => self.is_cut = true,
             }
         }
         for branch in ["if", "then", "else"] {

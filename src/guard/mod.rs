@@ -11,7 +11,9 @@ pub mod secrets;
 mod strings;
 pub mod text;
 
-pub use argument_names::{AmbiguousName, ArgumentNames, check_argument_names};
+pub use argument_names::{
+    AmbiguousName, ArgumentNames, UnnamedArgument, check_argument_names, check_unnamed_arguments,
+};
 pub use dlp::{DlpFinding, DlpFindings, dlp_findings};
 pub use elicitation::{asks_for_secret, describes_secret};
 pub use excerpt::{Excerpt, Preset, excerpt, piece};

@@ -299,6 +299,7 @@ pub(super) fn terms_of(
         },
         guards: gate::Guards {
             arguments: level(guards.arguments),
+            arguments_unknown: level(guards.arguments_unknown),
             results: level(guards.results),
             secrets: of_others(guards),
             texts: gate::Texts {

@@ -122,6 +122,7 @@ const LIVE: &[(&str, &str, &str, &str)] = &[
     ("limits.rates.principal", "'1/s'", "'2/s'", ""),
     ("limits.rates.tools.x", "'1/s'", "'2/s'", ""),
     ("guards.arguments", "'report'", "'off'", ""),
+    ("guards.arguments_unknown", "'report'", "'block'", ""),
     ("guards.results", "'report'", "'off'", ""),
     ("guards.secrets", "'redact'", "'off'", ""),
     ("guards.secrets_outbound", "'report'", "'off'", ""),

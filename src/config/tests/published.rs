@@ -355,6 +355,7 @@ const REFUSED: &[&str] = &[
     "policy.on_policy_removal = \"refuse\"",
     "policy.pinning = \"first_use\"",
     "guards.tool_names = \"utf8\"",
+    "guards.arguments_unknown = \"reject\"",
     "truncation.max_bytes = 1023",
     "truncation.tools.a = \"rows\"",
     "truncation.tools.\"\" = \"default\"",

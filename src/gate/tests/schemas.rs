@@ -85,6 +85,49 @@ async fn an_argument_that_a_lenient_server_reads_as_another_is_refused_whatever_
 }
 
 #[tokio::test]
+async fn an_argument_that_the_definition_does_not_name_is_refused_where_that_is_set() {
+    for (level, given, passes, reports) in [
+        (Level::Off, r#"{"path":"a","more":1}"#, true, false),
+        (Level::Warn, r#"{"path":"a","more":1}"#, true, true),
+        (Level::Strict, r#"{"path":"a","more":1}"#, false, false),
+        (Level::Strict, r#"{"path":"a"}"#, true, false),
+    ] {
+        let guards = Guards {
+            arguments_unknown: level,
+            ..arguments(Level::Strict)
+        };
+        let bench = offered(TOOL, guards).await;
+        bench
+            .agent(&call(&format!(r#","arguments":{given}"#)))
+            .await;
+        assert_eq!(bench.to_upstream().len(), usize::from(passes), "{given}");
+        let last = bench.records().await.pop().unwrap();
+        assert_eq!(
+            format!("{last:?}").contains("argument_unknown"),
+            reports || !passes
+        );
+        if !passes {
+            let answers = bench.to_agent();
+            assert!(
+                answers[0].contains("names no argument `/more`"),
+                "{answers:?}"
+            );
+            assert_eq!(last.get(&["reason", "code"]), "argument_unknown");
+        }
+    }
+    // A tool that the server has not shown has no names.
+    let guards = Guards {
+        arguments_unknown: Level::Strict,
+        ..arguments(Level::Off)
+    };
+    let bench = offered(TOOL, guards).await;
+    bench
+        .agent(&call(FITS).replace(r#""name":"t""#, r#""name":"other""#))
+        .await;
+    assert_eq!(bench.to_upstream().len(), 0);
+}
+
+#[tokio::test]
 async fn an_argument_that_is_read_as_a_labelled_one_is_refused_without_any_schema() {
     let bench = offered(r#"{"name":"t","inputSchema":{}}"#, arguments(Level::Off)).await;
     let mut labels = crate::policy::Labels::default();
