@@ -65,7 +65,7 @@ impl Filter for FatalErrors {
         match owner(cx.session) {
             Owner::OneSession => {
                 cx.session.state().security.failed = Some(tool.into());
-                cx.trail.found.ends_session = Ends::Session;
+                cx.trail.effects.ends_session = Ends::Session;
             }
             // Whoever carries it keeps it, or the next request would begin another one.
             Owner::OneKey => cx.session.state().security.failed = Some(tool.into()),
@@ -105,7 +105,7 @@ fn goes_on(identified: &Identified<'_>, session: &Session) -> Result<(), Rejecti
 impl Gate {
     /// The agent has been told what ended its session: whoever carries it may end it.
     pub(super) fn end_if_failed<U, A: Agent>(talk: &Talk<U, A>, trail: &Trail) {
-        match trail.found.ends_session {
+        match trail.effects.ends_session {
             Ends::Nothing => {}
             Ends::Session => talk.agent.end(),
         }

@@ -216,7 +216,7 @@ pub(super) struct KeptResults;
 
 impl Filter for KeptResults {
     fn on_classified(&self, cx: &mut RequestContext<'_>) -> Result<(), Stop> {
-        cx.trail.found.local_answer = asked(&cx.understood.identified).map(LocalAnswer::Piece);
+        cx.trail.effects.local_answer = asked(&cx.understood.identified).map(LocalAnswer::Piece);
         Ok(())
     }
 

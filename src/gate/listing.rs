@@ -96,7 +96,7 @@ impl ListFilter {
             let stores = (&self.recorder, &*self.seen);
             // Seldom, so that its room is not that of every message.
             Box::pin(drift::tell_of(stores, &base, snapshot, &drifts)).await?;
-            cx.trail.found.drifted = drifts.iter().map(Drift::named).collect();
+            cx.trail.effects.drifted = drifts.iter().map(Drift::named).collect();
         }
         Ok(())
     }

@@ -64,13 +64,13 @@ impl Gate {
         recalled: &'m Recalled,
     ) -> Result<(), Stop> {
         self.chains.all.on_classified(cx)?;
-        if let Some(answer) = cx.trail.found.local_answer.take() {
+        if let Some(answer) = cx.trail.effects.local_answer.take() {
             return Box::pin(self.answer_here(talk, cx, answer)).await;
         }
         self.understand(cx, recalled)?;
         let allowed = self.chains.all.authorize(cx).await?;
         self.chains.all.on_permitted(cx).await?;
-        if let Some(answer) = cx.trail.found.local_answer.take() {
+        if let Some(answer) = cx.trail.effects.local_answer.take() {
             return Box::pin(self.answer_here(talk, cx, answer)).await;
         }
         let (permit, route) = self.seal(cx, allowed)?;
@@ -193,7 +193,7 @@ impl Gate {
             &cx.understood,
             sent,
             page,
-            &cx.trail.found.drifted,
+            &cx.trail.effects.drifted,
             cx.trail.server.run,
         );
         cx.now.at = self.clock.elapsed();

@@ -56,7 +56,7 @@ pub(super) struct Trail {
     pub(super) consent: ConsentFacts,
     pub(super) holds: Holds,
     pub(super) retry: Retry,
-    pub(super) found: Found,
+    pub(super) effects: Effects,
     record: Record,
 }
 
@@ -120,9 +120,9 @@ pub(super) struct Retry {
     pub(super) again: Option<Arc<Parked>>,
 }
 
-/// What filters have found that the path acts on.
+/// What filters make of the message that the path acts on.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct Effects {
     /// What the gate answers it with.
     pub(super) local_answer: Option<LocalAnswer>,
     /// The definitions in it that are not what was approved.
@@ -187,7 +187,7 @@ impl Trail {
             consent: ConsentFacts::default(),
             holds: Holds::default(),
             retry: Retry::default(),
-            found: Found::default(),
+            effects: Effects::default(),
             record,
         }
     }

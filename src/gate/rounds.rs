@@ -89,7 +89,7 @@ impl Filter for RoundFilter {
         cx.plan.removals.extend(standing.unasked);
         cx.trail.about.turn = standing.turn;
         let reply = standing.reply.map(Box::new);
-        cx.trail.found.local_answer = reply.map(LocalAnswer::Reply);
+        cx.trail.effects.local_answer = reply.map(LocalAnswer::Reply);
         Flow::DONE
     }
 

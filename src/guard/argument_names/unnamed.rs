@@ -32,7 +32,7 @@ pub fn check_unnamed_arguments(
     arguments: Value<'_>,
     schema: &ArgumentNames,
 ) -> Result<(), UnnamedArgument> {
-    members(arguments, schema).map_err(|Found { steps, why }| {
+    members(arguments, schema).map_err(|Problem { steps, why }| {
         let steps = steps.iter().rev();
         let pointer: String = steps.flat_map(|step| ["/", step]).collect();
         let shown = pointer.chars().take(SHOWN).collect();
@@ -43,7 +43,7 @@ pub fn check_unnamed_arguments(
     })
 }
 
-struct Found {
+struct Problem {
     /// From the place up to the arguments.
     steps: Vec<String>,
     why: Why,
@@ -54,7 +54,7 @@ enum Why {
     Unreadable,
 }
 
-impl Found {
+impl Problem {
     fn below(mut self, step: String) -> Self {
         self.steps.push(step);
         self
@@ -62,14 +62,14 @@ impl Found {
 }
 
 /// The wire's limit of depth bounds the recursion.
-fn descend(value: Value<'_>, names: &ArgumentNames) -> Result<(), Found> {
+fn descend(value: Value<'_>, names: &ArgumentNames) -> Result<(), Problem> {
     match value.kind() {
         JsonKind::Object if names.members.is_empty() && !names.is_cut => {
             let Some(others) = &names.others else {
                 return Ok(());
             };
             value.entries().try_for_each(|(name, member)| {
-                descend(member, others).map_err(|found| found.below(pointer_step(&name).into()))
+                descend(member, others).map_err(|problem| problem.below(pointer_step(&name).into()))
             })
         }
         JsonKind::Object => members(value, names),
@@ -79,16 +79,16 @@ fn descend(value: Value<'_>, names: &ArgumentNames) -> Result<(), Found> {
             };
             let mut all = value.items().enumerate();
             all.try_for_each(|(at, item)| {
-                descend(item, items).map_err(|found| found.below(at.to_string()))
+                descend(item, items).map_err(|problem| problem.below(at.to_string()))
             })
         }
         JsonKind::String | JsonKind::Number | JsonKind::Bool | JsonKind::Null => Ok(()),
     }
 }
 
-fn members(object: Value<'_>, names: &ArgumentNames) -> Result<(), Found> {
+fn members(object: Value<'_>, names: &ArgumentNames) -> Result<(), Problem> {
     object.entries().try_for_each(|(name, member)| {
-        let below = |found: Found| found.below(pointer_step(&name).into());
+        let below = |problem: Problem| problem.below(pointer_step(&name).into());
         match names.members.get(&*name) {
             Some(names) => descend(member, names).map_err(below),
             None => {
@@ -97,7 +97,7 @@ fn members(object: Value<'_>, names: &ArgumentNames) -> Result<(), Found> {
                 } else {
                     Why::Unnamed
                 };
-                Err(below(Found {
+                Err(below(Problem {
                     steps: Vec::new(),
                     why,
                 }))
