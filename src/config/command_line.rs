@@ -8,7 +8,7 @@ use secrecy::SecretString;
 
 use super::errors::{ConfigError, ConfigErrors, ConfigReason};
 use super::settings::{
-    Admin, Audit, Config, Guards, Limits, Listen, OtherMethods, Policy, Protocol, Ratchet,
+    Admin, Audit, Config, Guards, Limits, Listen, OtherMethods, Policy, Protocol, Ratchet, Restart,
     StartupProbe, Telemetry, Upstream,
 };
 use super::tool_names::tool_name;
@@ -93,6 +93,7 @@ impl Config {
                 env,
                 cwd: None,
                 sandbox: None,
+                restart: Restart::default(),
                 http: None,
                 startup_probe: StartupProbe::default(),
                 isolated: None,

@@ -24,6 +24,7 @@ mod ratchet;
 mod rates;
 mod reader;
 mod resolve;
+mod restart;
 mod sandbox;
 mod secret_rules;
 mod section;
@@ -48,8 +49,8 @@ pub use settings::{
     Durability, EventKinds, FlightRecorder, Guards, HttpListen, HttpUpstream, Isolated, Jwks, Jwt,
     JwtAlgorithm, Limits, Listen, ListenAuth, OnFault, OnRemoval, OtherMethods, Parents, Pinning,
     PlainHttp, Policy, Protocol, Ratchet, RecordedArguments, RecordedResults, Redaction, Reload,
-    Sanitizing, ServerAuth, StartupProbe, Strictness, Symlinks, Syslog, Telemetry, TelemetryLogs,
-    ToolNames, Truncation, TruncationPreset, Upstream, Warnings,
+    Restart, Sanitizing, ServerAuth, StartupProbe, Strictness, Symlinks, Syslog, Telemetry,
+    TelemetryLogs, ToolNames, Truncation, TruncationPreset, Upstream, Warnings,
 };
 pub use upstream::INHERITED;
 pub use variables::Variables;

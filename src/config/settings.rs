@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use secrecy::SecretString;
 use secrecy::zeroize::Zeroizing;
@@ -93,12 +94,35 @@ pub struct Upstream {
     pub cwd: Option<PathBuf>,
     /// What the child may reach of this machine, if not everything.
     pub sandbox: Option<Confinement>,
+    /// When a child is started again that has ended.
+    pub restart: Restart,
     /// The server is elsewhere, and nothing is started.
     pub http: Option<HttpUpstream>,
     /// Whether the gate shakes hands with it before an agent does.
     pub startup_probe: StartupProbe,
     /// Where sessions go on that have become too sensitive for this one.
     pub isolated: Option<Box<Isolated>>,
+}
+
+/// The delays before a server is started again, and how often that is tried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restart {
+    /// Before the first restart; each further one waits twice as long.
+    pub first: Duration,
+    /// No restart waits longer.
+    pub max: Duration,
+    /// Starts without a handshake before the server is given up.
+    pub tries: u32,
+}
+
+impl Default for Restart {
+    fn default() -> Self {
+        Self {
+            first: Duration::from_millis(250),
+            max: Duration::from_secs(30),
+            tries: 5,
+        }
+    }
 }
 
 /// Whether the gate finds out by itself that a server can serve.
@@ -406,6 +430,7 @@ impl fmt::Debug for Upstream {
             .field("env", &self.env)
             .field("cwd", &self.cwd)
             .field("sandbox", &self.sandbox)
+            .field("restart", &self.restart)
             .field("http", &self.http)
             .field("startup_probe", &self.startup_probe)
             .field("isolated", &self.isolated)

@@ -11,9 +11,12 @@ use url::Url;
 use super::authentication::to_the_server;
 use super::errors::ConfigReason;
 use super::network::{is_loopback, web_url};
+use super::restart::restart;
 use super::sandbox::{Confinement, sandbox};
 use super::section::{ConfigField, ConfigSection};
-use super::settings::{HttpUpstream, Isolated, PlainHttp, ServerAuth, StartupProbe, Upstream};
+use super::settings::{
+    HttpUpstream, Isolated, PlainHttp, Restart, ServerAuth, StartupProbe, Upstream,
+};
 use super::variables::Variables;
 use crate::secret;
 
@@ -130,6 +133,7 @@ struct UpstreamFields {
     env: BTreeMap<String, SecretString>,
     cwd: Option<PathBuf>,
     confinement: Option<Confinement>,
+    restart: Restart,
     auth: Option<ServerAuth>,
     ca_file: Option<PathBuf>,
     plain_http: PlainHttp,
@@ -143,6 +147,7 @@ impl UpstreamFields {
             env: environment(section.section("env")),
             cwd: section.path("cwd", base),
             confinement: sandbox(section.section("sandbox"), base),
+            restart: restart(section.section("restart")),
             auth: to_the_server(section.section("auth"), base),
             ca_file: section.path("ca_file", base),
             plain_http: section
@@ -160,6 +165,7 @@ fn server(section: &mut ConfigSection<'_, '_>, read: UpstreamFields, name: Strin
         env: BTreeMap::new(),
         cwd: None,
         sandbox: None,
+        restart: Restart::default(),
         http: None,
         startup_probe: StartupProbe::default(),
         isolated: None,
@@ -168,7 +174,7 @@ fn server(section: &mut ConfigSection<'_, '_>, read: UpstreamFields, name: Strin
         UpstreamTransport::Process => {
             started(section);
             (upstream.command, upstream.env, upstream.cwd) = (read.command, read.env, read.cwd);
-            upstream.sandbox = read.confinement;
+            (upstream.sandbox, upstream.restart) = (read.confinement, read.restart);
         }
         UpstreamTransport::Http(url) => {
             let http = HttpUpstream {
@@ -273,7 +279,11 @@ fn started(section: &mut ConfigSection<'_, '_>) {
 fn reached(section: &mut ConfigSection<'_, '_>, http: &HttpUpstream) {
     let reason = "only applies when url is 'stdio'";
     let help = "remove it: the gate starts no server that it reaches over HTTP";
-    section.only_when(&["command", "env", "cwd", "sandbox"], reason, help);
+    section.only_when(
+        &["command", "env", "cwd", "sandbox", "restart"],
+        reason,
+        help,
+    );
     let is_plain = http.url.scheme() == "http";
     if !is_plain && http.plain_http == PlainHttp::Allowed {
         let reason = ConfigReason::NoEffect("beside an `https` URL");

@@ -97,6 +97,7 @@ mod talk;
 mod tasks;
 mod terms;
 mod text;
+mod told_edits;
 mod tracing;
 mod trial;
 mod unbridged;

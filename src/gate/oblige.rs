@@ -10,7 +10,7 @@ use crate::wire::{Edits, Fragment, Limits, Message, Side, Value, pointer_step};
 
 use super::canonical::{self, value_at};
 use super::classified::Identified;
-use super::edits::{Cleaned, EditPlan};
+use super::edits::{Cleaned, EditPlan, Removal};
 use super::handles::{self, Handles};
 use super::look::shows;
 use super::noted::{MOST_NOTED, note_replaced};
@@ -22,6 +22,7 @@ use super::rejection::Rejection;
 use super::renaming::{note_renamed, outward, renamed};
 use super::settings::Secrets;
 use super::shortening::Shortening;
+use super::told_edits::{self, EditCounts};
 use super::{excerpts, leaks, sensitivity};
 
 /// What the audit says of a secret of the configuration's own.
@@ -36,6 +37,8 @@ pub(super) struct Wanted<'m> {
     pub(super) renaming: Option<&'m Roots>,
     /// What must go back as it is.
     pub(super) handles: Handles,
+    /// Whether the result says what was edited in it.
+    pub(super) tells_edits: bool,
 }
 
 impl<'m> Wanted<'m> {
@@ -44,6 +47,7 @@ impl<'m> Wanted<'m> {
         Self {
             renaming: outward(identified, snapshot),
             handles: handles::of(identified),
+            tells_edits: told_edits::are_told_in(identified),
             ..Self::default()
         }
     }
@@ -78,14 +82,11 @@ pub(super) fn oblige<'m>(
         .iter()
         .map(|it| it.item.range())
         .collect();
-    for removal in wanted.plan.removals {
-        edits.remove(removal.item);
-        notes.push(audit::Edit {
-            pointer: removal.pointer.into(),
-            op: audit::EditOp::Remove,
-            reason: Some(removal.because.into()),
-        });
-    }
+    let mut counts = EditCounts {
+        removed: wanted.plan.removals.len(),
+        ..EditCounts::default()
+    };
+    take_out(wanted.plan.removals, &mut edits, &mut notes);
     let mut own = Vec::with_capacity(wanted.plan.rewrites.len() + ids.len());
     for rewrite in wanted.plan.rewrites {
         own.push(rewrite.value.range());
@@ -112,6 +113,7 @@ pub(super) fn oblige<'m>(
         edits.replace(value, id);
     }
     let mut texts = cleaned(wanted.plan.texts, &gone, &own, &mut notes);
+    counts.sanitized = texts.len();
     texts.extend(links);
     let from = allowed.from();
     // What is hidden in a credential may not hide it.
@@ -145,7 +147,7 @@ pub(super) fn oblige<'m>(
     if let Some(shortening) = wanted.shortening {
         let keeping = shortening.keeping(&brings, secrets);
         let shortening = shortening.with(&keeping);
-        shorten(message, shortening, &mut edits, &mut said, &mut notes);
+        counts.truncated = shorten(message, shortening, &mut edits, &mut said, &mut notes);
         if keeping.shows_a_secret() {
             return Err(Rejection::secret());
         }
@@ -153,6 +155,9 @@ pub(super) fn oblige<'m>(
     for (value, text) in said.into_values() {
         edits.replace(value, Fragment::string(&text));
     }
+    counts.redacted = redactions.len();
+    let counts = Some(&counts).filter(|_| wanted.tells_edits);
+    told_edits::tell(message, from, counts, &mut edits, &mut notes);
     passage.carried.conceal(secrets);
     let permit = allowed.seal(edits, passage);
     if shows(permit.line(), secrets) {
@@ -166,6 +171,18 @@ pub(super) fn oblige<'m>(
         findings: found.findings,
         brings,
     })
+}
+
+/// Removes items, each with its reason.
+fn take_out<'m>(removals: Vec<Removal<'m>>, edits: &mut Edits<'m>, notes: &mut Vec<audit::Edit>) {
+    for removal in removals {
+        edits.remove(removal.item);
+        notes.push(audit::Edit {
+            pointer: removal.pointer.into(),
+            op: audit::EditOp::Remove,
+            reason: Some(removal.because.into()),
+        });
+    }
 }
 
 /// Carries out what allowances oblige to, once each, and says what that was.
@@ -329,19 +346,20 @@ fn rename<'m>(
     }
 }
 
-/// Shortens what is too long of what the message says by now.
+/// Shortens what is too long of what the message says by now, and counts that.
 fn shorten<'m>(
     message: &'m Message,
     shortening: Shortening<'_>,
     edits: &mut Edits<'m>,
     said: &mut Said<'m>,
     notes: &mut Vec<audit::Edit>,
-) {
+) -> usize {
     let by_now = |value: Value<'m>| match said.get(&value.range().start) {
         Some((_, text)) => Some(text.clone()),
         None => value.as_str().map(Cow::into_owned),
     };
     let shorter = excerpts::shorter(message, shortening, &by_now);
+    let count = shorter.notes.len();
     for note in shorter.notes.into_iter().take(MOST_NOTED) {
         notes.push(audit::Edit {
             pointer: note.pointer.into(),
@@ -358,6 +376,7 @@ fn shorten<'m>(
     for value in shorter.removed {
         edits.remove(value);
     }
+    count
 }
 
 /// Replaces secrets in every string. The wire's depth limit bounds the recursion.

@@ -76,6 +76,7 @@ mod tasks;
 mod terms;
 mod text;
 mod told;
+mod told_edits;
 mod trace_ids;
 mod trial;
 mod uris;

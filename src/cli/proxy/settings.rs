@@ -19,7 +19,7 @@ use crate::secret;
 use crate::session::OverHttp;
 use crate::upstream::http::ClientSecret;
 use crate::upstream::sandbox::Sandbox;
-use crate::upstream::{self, Concealing};
+use crate::upstream::{self, Backoff, Concealing};
 use crate::wire::{Extensions, Limits};
 
 /// Words in the name of a variable that holds a secret.
@@ -230,6 +230,12 @@ pub(super) fn upstream(
     settings.cwd.clone_from(&server.cwd);
     settings.max_message_bytes = config.limits.max_message_bytes_to_agent;
     settings.sandbox = sandbox;
+    settings.backoff = Backoff {
+        first: server.restart.first,
+        max: server.restart.max,
+        tries: server.restart.tries,
+        ..Backoff::default()
+    };
     settings
 }
 
@@ -486,6 +492,20 @@ mod tests {
         assert_eq!(rates.rest, Some(std::time::Duration::from_secs(7)));
         let serving = super::super::limited_gate_settings(&config);
         assert_eq!(serving.terms.rates, rates);
+    }
+
+    #[test]
+    fn a_started_server_is_started_again_as_the_configuration_says() {
+        let text = "upstream.command = ['server']\nupstream.restart = { first = '1s', max = '2s', tries = 7 }";
+        let path = std::path::Path::new("/gate.toml");
+        let config = Config::parse(text, path, path, &|_| None).unwrap();
+        let settings = upstream(&config, &config.upstream, None, Concealing::default());
+        let backoff = settings.backoff;
+        let seconds = std::time::Duration::from_secs;
+        assert_eq!(
+            (backoff.first, backoff.max, backoff.tries),
+            (seconds(1), seconds(2), 7)
+        );
     }
 
     #[test]

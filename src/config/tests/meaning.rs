@@ -11,7 +11,7 @@ use crate::audit::syslog::{Facility, SyslogAddress};
 use crate::config::{
     Audit, CommandLine, Config, DenyResponse, Durability, EventKinds, FlightRecorder, Limits,
     Listen, OnFault, OnRemoval, OtherMethods, Pinning, Policy, RecordedArguments, RecordedResults,
-    Reload, Syslog, Truncation, TruncationPreset, Warnings,
+    Reload, Restart, Syslog, Truncation, TruncationPreset, Warnings,
 };
 use crate::guard::secrets::{CustomRules, SecretRule};
 
@@ -144,6 +144,19 @@ fn the_defaults_are_the_published_ones() {
         (Reload::Watch, OnRemoval::Reject)
     );
     assert_eq!(policy.pinning, Pinning::Locked);
+}
+
+#[test]
+fn restarts_have_the_delays_that_are_written() {
+    let config =
+        valid("upstream.command = ['server']\nupstream.restart = { first = '1m', tries = 2 }");
+    let restart = Restart {
+        first: Duration::from_mins(1),
+        // Never shorter than the first.
+        max: Duration::from_mins(1),
+        tries: 2,
+    };
+    assert_eq!(config.upstream.restart, restart);
 }
 
 #[test]

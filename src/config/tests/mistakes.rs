@@ -46,6 +46,22 @@ fn an_upstream_is_required() {
 }
 
 #[test]
+fn delays_between_restarts_do_not_shrink_and_a_server_over_http_has_none() {
+    check_rest(
+        "[upstream.restart]\nfirst = '10s'\nmax = '5s'\ntries = 3",
+        &["4 upstream.restart.max: shorter than `first`"],
+    );
+    check_rest(
+        "upstream.restart.first = '1ms'",
+        &["2 upstream.restart.first: below minimum"],
+    );
+    check(
+        "[upstream]\nurl = 'https://mcp.example.com/mcp'\nrestart = { tries = 3 }",
+        &["3 upstream.restart: only applies when url is 'stdio'"],
+    );
+}
+
+#[test]
 fn each_mistake_in_a_rule_for_credentials_is_told_where_it_stands() {
     let check_rule = |rule: &str, expected: &[&str]| {
         check_rest(&format!("[guards.secret_rules.{rule}"), expected);

@@ -125,11 +125,12 @@ const SECTIONS: &str = "
     flight_recorder.file = 'flight.duckdb'
 ";
 
-const OF_SECTIONS: [&str; 6] = [
+const OF_SECTIONS: [&str; 7] = [
     "audit.checkpoint_interval",
     "audit.syslog.",
     "flight_recorder.",
     "upstream.isolated.min_sensitivity",
+    "upstream.isolated.restart.",
     "truncation.",
     "consent.",
 ];
@@ -168,7 +169,7 @@ fn the_schema_has_the_defaults_of_the_code() {
     assert!(over_http.len() >= 12, "{over_http:?}");
     let base = "upstream.command = [\"server\"]\n";
     assert_eq!(confined.len(), 14, "{confined:?}");
-    assert_eq!(of_sections.len(), 11, "{of_sections:?}");
+    assert_eq!(of_sections.len(), 14, "{of_sections:?}");
     let groups = [
         (base, over_stdio),
         (OVER_HTTP, over_http),
@@ -301,6 +302,9 @@ const REFUSED: &[&str] = &[
     "upstream.env.\"A=B\" = \"\"",
     "upstream.cwd = \"\"",
     "upstream.sandbox = true",
+    "upstream.restart = 3",
+    "upstream.restart.tries = 0",
+    "upstream.restart.often = 1",
     "upstream.sandbox.raed = []",
     "upstream.sandbox.read = \"/srv\"",
     "upstream.sandbox.read = [\"\"]",

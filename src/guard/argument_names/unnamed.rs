@@ -69,7 +69,7 @@ fn descend(value: Value<'_>, names: &ArgumentNames) -> Result<(), Problem> {
                 return Ok(());
             };
             value.entries().try_for_each(|(name, member)| {
-                descend(member, others).map_err(|problem| problem.below(pointer_step(&name).into()))
+                descend(member, others).map_err(|problem| problem.below(pointer_step(&name)))
             })
         }
         JsonKind::Object => members(value, names),
@@ -88,21 +88,19 @@ fn descend(value: Value<'_>, names: &ArgumentNames) -> Result<(), Problem> {
 
 fn members(object: Value<'_>, names: &ArgumentNames) -> Result<(), Problem> {
     object.entries().try_for_each(|(name, member)| {
-        let below = |problem: Problem| problem.below(pointer_step(&name).into());
-        match names.members.get(&*name) {
-            Some(names) => descend(member, names).map_err(below),
-            None => {
-                let why = if names.is_cut {
-                    Why::Unreadable
-                } else {
-                    Why::Unnamed
-                };
-                Err(below(Problem {
-                    steps: Vec::new(),
-                    why,
-                }))
-            }
+        let below = |problem: Problem| problem.below(pointer_step(&name));
+        if let Some(names) = names.members.get(&*name) {
+            return descend(member, names).map_err(below);
         }
+        let why = if names.is_cut {
+            Why::Unreadable
+        } else {
+            Why::Unnamed
+        };
+        Err(below(Problem {
+            steps: Vec::new(),
+            why,
+        }))
     })
 }
 
@@ -130,10 +128,11 @@ mod tests {
     }"##;
 
     #[track_caller]
-    fn check(arguments: &str, expected: Result<(), UnnamedArgument>) {
+    fn check(arguments: &str, expected: &Result<(), UnnamedArgument>) {
         let schema = ArgumentNames::of_schema(document(SCHEMA).root());
         let arguments = document(arguments);
-        assert_eq!(check_unnamed_arguments(arguments.root(), &schema), expected);
+        let found = check_unnamed_arguments(arguments.root(), &schema);
+        assert_eq!(&found, expected);
     }
 
     fn unnamed(pointer: &str) -> Result<(), UnnamedArgument> {
@@ -142,37 +141,37 @@ mod tests {
 
     #[test]
     fn an_argument_that_the_schema_does_not_name_is_found_wherever_it_stands() {
-        check("{}", Ok(()));
-        check(r#"{"path": "a", "either": 1}"#, Ok(()));
-        check(r#"{"path": "a", "extra": 1}"#, unnamed("/extra"));
+        check("{}", &Ok(()));
+        check(r#"{"path": "a", "either": 1}"#, &Ok(()));
+        check(r#"{"path": "a", "extra": 1}"#, &unnamed("/extra"));
         check(
             r#"{"options": {"depth": 1, "a/b": 2}}"#,
-            unnamed("/options/a~1b"),
+            &unnamed("/options/a~1b"),
         );
         check(
             r#"{"list": [{"name": 1}, {"role": 1}]}"#,
-            unnamed("/list/1/role"),
+            &unnamed("/list/1/role"),
         );
         check(
             r#"{"node": {"next": {"next": {"last": 1}}}}"#,
-            unnamed("/node/next/next/last"),
+            &unnamed("/node/next/next/last"),
         );
     }
 
     #[test]
     fn an_object_without_names_of_its_own_is_data() {
-        check(r#"{"filter": {"any": {"thing": 1}}}"#, Ok(()));
-        check(r#"{"env": {"HOME": {"value": 1}}}"#, Ok(()));
+        check(r#"{"filter": {"any": {"thing": 1}}}"#, &Ok(()));
+        check(r#"{"env": {"HOME": {"value": 1}}}"#, &Ok(()));
         check(
             r#"{"env": {"HOME": {"other": 1}}}"#,
-            unnamed("/env/HOME/other"),
+            &unnamed("/env/HOME/other"),
         );
     }
 
     #[test]
     fn what_the_schema_names_beyond_a_limit_is_no_name() {
         let unreadable = |pointer: &str| Err(UnnamedArgument::Unreadable(pointer.to_owned()));
-        check(r#"{"elsewhere": {"a": 1}}"#, unreadable("/elsewhere/a"));
+        check(r#"{"elsewhere": {"a": 1}}"#, &unreadable("/elsewhere/a"));
         let deep = format!(
             "{{\"node\": {}1{}}}",
             "{\"next\": ".repeat(40),

@@ -1,0 +1,126 @@
+//! What a result says of the edits in it.
+
+use super::*;
+use crate::guard::secrets::SecretRules;
+
+/// No file shows what looks like a credential: it is put together here.
+fn token() -> String {
+    ["gh", "p_", "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"].concat()
+}
+
+async fn guarded() -> Bench {
+    let bench = Bench::with(open, |settings| {
+        let guards = &mut settings.terms.guards;
+        guards.secrets = Some(Secrets {
+            sent: Level::Off,
+            received: Treatment::Redact,
+            rules: Arc::new(SecretRules::builtin()),
+        });
+        guards.texts = Texts {
+            definitions: Cleaning::Clean,
+            content: Cleaning::Clean,
+            longest: 500,
+        };
+        guards.excerpts = Some(Excerpts {
+            over: 2048,
+            tools: HashMap::new(),
+            resources: BTreeMap::new(),
+            prompts: HashMap::new(),
+            keep: 1 << 20,
+        });
+    });
+    bench.shake_hands().await;
+    bench
+}
+
+async fn answered(bench: &Bench, method: &str, params: &str, result: &str) -> serde_json::Value {
+    bench
+        .agent(&format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#
+        ))
+        .await;
+    let id = id_of(&bench.to_upstream()[0]);
+    bench
+        .upstream(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#
+        ))
+        .await;
+    bench.to_agent().remove(0).parse().unwrap()
+}
+
+/// What the result of a call with these members says of edits.
+#[track_caller]
+fn check(members: &str, expected: Option<&str>, meta: Option<&str>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let answer = runtime.unwrap().block_on(async {
+        let bench = guarded().await;
+        bench.list(&["t"]).await;
+        let result = format!("{{{members}}}");
+        answered(&bench, "tools/call", r#"{"name":"t"}"#, &result).await
+    });
+    let json = |text: &str| text.parse::<serde_json::Value>().unwrap();
+    let told = answer.pointer("/result/_meta/mcp-protector~1edits");
+    assert_eq!(told.cloned(), expected.map(json), "{answer}");
+    let mut rest = answer.pointer("/result/_meta").cloned();
+    if let Some(rest) = rest.as_mut().and_then(serde_json::Value::as_object_mut) {
+        rest.remove("mcp-protector/edits");
+    }
+    let rest = rest.filter(|it| meta.is_some() || !it.as_object().unwrap().is_empty());
+    assert_eq!(rest, meta.map(json), "{answer}");
+}
+
+#[test]
+fn a_result_says_how_many_edits_of_each_kind_it_has_and_nothing_of_their_words() {
+    let text = |text: &str| {
+        let text = serde_json::Value::from(text);
+        format!(r#""content":[{{"type":"text","text":{text}}}]"#)
+    };
+    let token = token();
+    check(&text("plain"), None, None);
+    check(&text(&token), Some(r#"{"redacted":1}"#), None);
+    check(
+        &text(&format!("{token} and {token}\u{e0041}\u{e0042}")),
+        Some(r#"{"redacted":1,"sanitized":1}"#),
+        None,
+    );
+    check(
+        &text(&"long\n".repeat(2000)),
+        Some(r#"{"truncated":1}"#),
+        None,
+    );
+}
+
+#[test]
+fn other_members_stay_and_the_server_cannot_speak_for_the_gate() {
+    let token = token();
+    let content = |text: &str| format!(r#""content":[{{"type":"text","text":"{text}"}}]"#);
+    let theirs = r#""_meta":{"a":1,"mcp-protector/edits":{"redacted":9}}"#;
+    check(
+        &format!("{},\"_meta\":{{\"a\":1}}", content(&token)),
+        Some(r#"{"redacted":1}"#),
+        Some(r#"{"a":1}"#),
+    );
+    check(
+        &format!("{},{theirs}", content(&token)),
+        Some(r#"{"redacted":1}"#),
+        Some(r#"{"a":1}"#),
+    );
+    check(
+        &format!("{},{theirs}", content("plain")),
+        None,
+        Some(r#"{"a":1}"#),
+    );
+}
+
+#[tokio::test]
+async fn a_list_does_not_show_how_much_is_hidden() {
+    let bench = guarded().await;
+    let tool = format!(
+        r#"{{"tools":[{{"name":"t","description":"uses {}","inputSchema":{{"type":"object"}}}}],"_meta":{{"mcp-protector/edits":{{"removed":1}}}}}}"#,
+        token()
+    );
+    let answer = answered(&bench, "tools/list", "{}", &tool).await;
+    let told = answer.to_string();
+    assert!(told.contains("[redacted:"), "{told}");
+    assert!(!told.contains("mcp-protector/edits"), "{told}");
+}

@@ -1,0 +1,90 @@
+//! What a result says of the gate's edits in it: kinds and counts, never words.
+
+use crate::audit;
+use crate::wire::{Edits, Fragment, KnownMethod, Message, Side, Value};
+
+use super::classified::{Identified, Role};
+
+/// The member of a result's `_meta`.
+const KEY: &str = "mcp-protector/edits";
+
+/// How many edits of each kind a result has.
+#[derive(Debug, Default)]
+pub(super) struct EditCounts {
+    /// Credentials that something else stands for.
+    pub(super) redacted: usize,
+    /// Texts without their hidden parts.
+    pub(super) sanitized: usize,
+    /// Texts that are not whole.
+    pub(super) truncated: usize,
+    pub(super) removed: usize,
+}
+
+impl EditCounts {
+    fn fragment(&self) -> Option<Fragment> {
+        let kinds = [
+            ("redacted", self.redacted),
+            ("sanitized", self.sanitized),
+            ("truncated", self.truncated),
+            ("removed", self.removed),
+        ];
+        let kinds = kinds.iter().filter(|(_, count)| *count > 0);
+        let members: Vec<_> = kinds
+            .map(|(kind, count)| format!("\"{kind}\":{count}"))
+            .collect();
+        Fragment::decode(&format!("{{{}}}", members.join(",")))
+            .ok()
+            .filter(|_| !members.is_empty())
+    }
+}
+
+/// Whether a message is a result that an agent asked for by name. In a list, a count would show how much the
+/// gate hides.
+pub(super) fn are_told_in(identified: &Identified<'_>) -> bool {
+    match &identified.role {
+        Role::Reply(taken) => matches!(
+            taken.exchange.method,
+            KnownMethod::ToolsCall
+                | KnownMethod::TasksResult
+                | KnownMethod::ResourcesRead
+                | KnownMethod::PromptsGet
+        ),
+        Role::Request { .. } | Role::Notification { .. } => false,
+    }
+}
+
+/// Writes the counts into a result of the server's, where they are told, and takes out what the server says
+/// in their place.
+pub(super) fn tell<'m>(
+    message: &'m Message,
+    from: Side,
+    counts: Option<&EditCounts>,
+    edits: &mut Edits<'m>,
+    notes: &mut Vec<audit::Edit>,
+) {
+    let Some(result) = message.result().filter(|_| from == Side::Upstream) else {
+        return;
+    };
+    let meta = result.get("_meta").filter(|meta| meta.is_object());
+    let theirs = meta.and_then(|meta| meta.get(KEY));
+    match (counts.and_then(EditCounts::fragment), meta, theirs) {
+        (None, _, Some(theirs)) => {
+            edits.remove(theirs);
+            notes.push(audit::Edit {
+                pointer: "/result/_meta/mcp-protector~1edits".into(),
+                op: audit::EditOp::Remove,
+                reason: Some("only the gate tells of its edits".into()),
+            });
+        }
+        (None, _, None) => {}
+        (Some(told), Some(meta), _) => edits.insert(meta, KEY, told),
+        (Some(told), None, _) => insert_with_meta(result, &told, edits),
+    }
+}
+
+fn insert_with_meta<'m>(result: Value<'m>, told: &Fragment, edits: &mut Edits<'m>) {
+    let meta = format!("{{\"{KEY}\":{}}}", told.as_str());
+    if let Ok(meta) = Fragment::decode(&meta) {
+        edits.insert(result, "_meta", meta);
+    }
+}
