@@ -15,7 +15,7 @@ use super::limits::limits;
 use super::listen::listen;
 use super::ratchet::ratchet;
 use super::reader::ConfigReader;
-use super::secret_rules::secret_rules;
+use super::secret_rules::{secret_members, secret_rules};
 use super::section::{ConfigField, ConfigSection};
 use super::settings::{
     Bearer, Bridging, Config, DenyResponse, Guards, Listen, ListenAuth, OnRemoval, OtherMethods,
@@ -323,6 +323,7 @@ fn guards(mut section: ConfigSection<'_, '_>) -> Guards {
                 ("block", Symlinks::Block),
             ],
         ),
+        secret_members: secret_members(&mut section).unwrap_or(default.secret_members),
         secret_rules: secret_rules(section.section("secret_rules")),
     };
     section.finish();

@@ -18,6 +18,45 @@ struct RuleFields<'t> {
     words: Vec<(ConfigField<'t>, String)>,
 }
 
+/// The most names of members, and bytes of one.
+const MOST_MEMBERS: usize = 256;
+const LONGEST_MEMBER: usize = 64;
+
+/// `guards.secret_members`: names of members whose values are credentials.
+pub(super) fn secret_members(section: &mut ConfigSection<'_, '_>) -> Option<Vec<String>> {
+    let help =
+        "as in `[\"password\", \"badge_number\"]`: 1 to 64 letters, digits, `_`, `-` and `.` each";
+    let items = section.items("secret_members", help)?;
+    if items.len() > MOST_MEMBERS {
+        let reason = ConfigReason::Invalid("expected at most 256 names");
+        section.refuse("secret_members", reason, None);
+    }
+    let mut names: Vec<String> = Vec::new();
+    for item in items.iter().take(MOST_MEMBERS) {
+        let Some(text) = section.text(item) else {
+            continue;
+        };
+        let name = text.value.to_lowercase();
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+        if name.is_empty() || name.len() > LONGEST_MEMBER || !name.chars().all(is_plain) {
+            section.tell(
+                item,
+                ConfigReason::Invalid("expected the name of a member"),
+                Some(help),
+            );
+        } else if names.contains(&name) {
+            section.tell(
+                item,
+                ConfigReason::Invalid("is there twice"),
+                Some("remove it"),
+            );
+        } else {
+            names.push(name);
+        }
+    }
+    Some(names)
+}
+
 pub(super) fn secret_rules(mut section: ConfigSection<'_, '_>) -> CustomRules {
     let mut rules = Vec::new();
     let mut places = Vec::new();

@@ -11,7 +11,7 @@ use secrecy::zeroize::Zeroizing;
 use super::errors::ConfigError;
 use super::sandbox::Confinement;
 use crate::gate::OnFatal;
-use crate::guard::secrets::CustomRules;
+use crate::guard::secrets::{CustomRules, SECRET_MEMBERS};
 use crate::loading::EgressRules;
 use crate::wire::Extensions;
 
@@ -207,6 +207,8 @@ pub struct Guards {
     pub uris: Strictness,
     /// Symbolic links on the way of paths; where nothing is said, those on the disk that the server shares.
     pub symlinks: Option<Symlinks>,
+    /// Names of members whose values are credentials.
+    pub secret_members: Vec<String>,
     /// Kinds of credentials beside those that are known.
     pub secret_rules: CustomRules,
 }
@@ -415,6 +417,7 @@ impl Default for Guards {
             page_hosts: Vec::new(),
             uris: Strictness::Block,
             symlinks: None,
+            secret_members: SECRET_MEMBERS.map(str::to_owned).to_vec(),
             secret_rules: CustomRules::default(),
         }
     }

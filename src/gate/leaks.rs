@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::audit::{Finding, Guard};
-use crate::guard::{DlpFinding, dlp_findings};
+use crate::guard::{DlpFinding, MemberNames, dlp_findings};
 use crate::wire::{Message, Side, Value};
 
 use super::classified::Identified;
@@ -57,7 +57,13 @@ fn sent(
         return Ok(Vec::new());
     };
     let (root, handles) = (message.document().root(), handles::of(identified));
-    let found = dlp_findings(root, &[], &handles, &|_| None, &secrets.rules);
+    let found = dlp_findings(
+        root,
+        &[],
+        &handles,
+        &|_| None,
+        (&secrets.rules, MemberNames::AreHints),
+    );
     let rules = found.strings.into_iter().flat_map(|leak| leak.rules);
     let rules = named(rules.chain(found.names));
     match secrets.sent {
@@ -97,7 +103,7 @@ pub(super) fn received<'m>(
         ids,
         handles,
         &said,
-        &secrets.rules,
+        (&secrets.rules, MemberNames::TellSecrets),
     );
     let rules = found.strings.iter().flat_map(|leak| leak.rules.clone());
     match secrets.received {

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use crate::audit::{Correlation, Edit, Reason, Record, Redactor, Text};
 use crate::guard::secrets::{Redacted, RuleId, SecretRules};
 use crate::guard::text::{Flags, flags};
-use crate::guard::{MessagePart, dlp_findings, message_strings};
+use crate::guard::{MemberNames, MessagePart, dlp_findings, message_strings};
 use crate::policy::PolicySnapshot;
 use crate::wire::Value;
 
@@ -42,7 +42,7 @@ impl Look<'_> {
         let (Some(rules), Some(value)) = (self.credentials, value) else {
             return Vec::new();
         };
-        let found = dlp_findings(value, &[], &[], &|_| None, rules);
+        let found = dlp_findings(value, &[], &[], &|_| None, (rules, MemberNames::AreHints));
         let shown = found.strings.into_iter().flat_map(|leak| leak.rules);
         named(shown.chain(found.names))
     }

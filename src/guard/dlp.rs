@@ -8,7 +8,9 @@ use aho_corasick::{AhoCorasick, MatchKind};
 
 use crate::wire::Value;
 
-use super::secrets::{Redacted, RuleId, SecretFinding, SecretRules, is_random, replaced};
+use super::secrets::{
+    Redacted, RuleId, SecretFinding, SecretMembers, SecretRules, is_random, replaced,
+};
 
 /// What a message shows of credentials.
 #[derive(Debug, Default)]
@@ -68,13 +70,17 @@ pub fn dlp_findings<'m>(
     spare: &[Range<usize>],
     handles: &[&[&str]],
     said: &dyn Fn(Value<'m>) -> Option<String>,
-    rules: &SecretRules,
+    (rules, names): (&SecretRules, MemberNames),
 ) -> DlpFindings<'m> {
     let handles = handles.iter().filter_map(|path| message.at(path));
     let handles = handles.filter(|handle| handle.as_str().is_some());
     let spare = spare.iter().cloned().chain(handles.map(Value::range));
     let mut search = DlpSearch {
         rules,
+        members: match names {
+            MemberNames::TellSecrets => Some(rules.members()),
+            MemberNames::AreHints => None,
+        },
         said,
         spare: spare.collect(),
         strings: Vec::new(),
@@ -105,8 +111,19 @@ pub fn dlp_findings<'m>(
     }
 }
 
+/// What the name of a member tells of its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemberNames {
+    /// A value is a secret because of the name alone.
+    TellSecrets,
+    /// A value has to look like a secret, too.
+    AreHints,
+}
+
 struct DlpSearch<'s, 'm> {
     rules: &'s SecretRules,
+    /// Names whose values are secrets, if that counts.
+    members: Option<&'s SecretMembers>,
     said: &'s dyn Fn(Value<'m>) -> Option<String>,
     spare: Vec<Range<usize>>,
     strings: Vec<(Value<'m>, Cow<'m, str>, Vec<SecretFinding>)>,
@@ -157,6 +174,16 @@ impl<'m> DlpSearch<'_, 'm> {
             let (mut found, mut told) = self.find(&text, name);
             if found.is_empty() && text.len() == HALF && id.is_some() {
                 (found, told) = self.find(&text, id);
+            }
+            if let Some(members) = self.members {
+                let by_name = name.and_then(|name| members.value(end_of(name), &text));
+                match by_name {
+                    Some(whole) if found.is_empty() => {
+                        (found, told) = (vec![whole], SecretEvidence::ByMember);
+                    }
+                    Some(whole) => found = vec![whole],
+                    None => found = merged(found, members.in_text(&text), text.len()),
+                }
             }
             for finding in &found {
                 let secret = text.get(finding.range.clone()).unwrap_or_default();

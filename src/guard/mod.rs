@@ -14,7 +14,7 @@ pub mod text;
 pub use argument_names::{
     AmbiguousName, ArgumentNames, UnnamedArgument, check_argument_names, check_unnamed_arguments,
 };
-pub use dlp::{DlpFinding, DlpFindings, dlp_findings};
+pub use dlp::{DlpFinding, DlpFindings, MemberNames, dlp_findings};
 pub use elicitation::{asks_for_secret, describes_secret};
 pub use excerpt::{Excerpt, Preset, excerpt, piece};
 pub use names::{NameSkeleton, NameSkeletons};

@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::config::{self, Bearer, Config, HttpListen, Listen, ListenAuth, ServerAuth};
 use crate::gate;
 use crate::guard::Preset;
-use crate::guard::secrets::SecretRules;
+use crate::guard::secrets::{SecretMembers, SecretRules};
 use crate::loading;
 use crate::policy::PolicyStore;
 use crate::secret;
@@ -393,11 +393,15 @@ fn of_others(guards: &config::Guards) -> Option<gate::Secrets> {
     let is_off = received == gate::Treatment::Off && sent == gate::Level::Off;
     // Policies may ask for kinds that only the configuration knows.
     let is_off = is_off && guards.secret_rules.is_empty();
+    // Records of arguments hold no such member, whatever the guards are set to.
+    let is_off = is_off && guards.secret_members == config::Guards::default().secret_members;
     // The rules take some time to compile.
     (!is_off).then(|| gate::Secrets {
         sent,
         received,
-        rules: Arc::new(SecretRules::with_own(&guards.secret_rules)),
+        rules: Arc::new(SecretRules::with_own(&guards.secret_rules).with_members(
+            SecretMembers::named(guards.secret_members.iter().map(String::as_str)),
+        )),
     })
 }
 

@@ -125,6 +125,7 @@ const LIVE: &[(&str, &str, &str, &str)] = &[
     ("guards.arguments_unknown", "'report'", "'block'", ""),
     ("guards.results", "'report'", "'off'", ""),
     ("guards.secrets", "'redact'", "'off'", ""),
+    ("guards.secret_members", "['a']", "['b']", ""),
     ("guards.secrets_outbound", "'report'", "'off'", ""),
     ("guards.tool_metadata", "'report'", "'off'", ""),
     ("guards.content", "'report'", "'off'", ""),

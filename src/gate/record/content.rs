@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use crate::audit::{Body, DigestKey, Record, Text};
-use crate::guard::dlp_findings;
 use crate::guard::secrets::SecretRules;
+use crate::guard::{MemberNames, dlp_findings};
 use crate::policy::PolicySnapshot;
 use crate::session::Target;
 use crate::wire::{Message, Value};
@@ -80,7 +80,13 @@ fn digest(key: &DigestKey, text: &str) -> Text {
 
 /// The value without credentials. Where the name of a member is one, nothing of it.
 fn shown(value: Value<'_>, rules: &SecretRules, record: &mut Record) -> Option<Body> {
-    let found = dlp_findings(value, &[], &[], &|_| None, rules);
+    let found = dlp_findings(
+        value,
+        &[],
+        &[],
+        &|_| None,
+        (rules, MemberNames::TellSecrets),
+    );
     let named = !found.names.is_empty();
     let of_strings = found.strings.iter().flat_map(|found| &found.rules);
     for rule in of_strings.chain(&found.names) {

@@ -451,3 +451,23 @@ async fn what_an_agent_calls_its_work_is_recorded_without_credentials() {
         assert_eq!(shown, expected, "{key}: {told:?}");
     }
 }
+
+#[tokio::test]
+async fn the_value_of_a_member_with_the_name_of_a_secret_is_redacted_whatever_it_looks_like() {
+    let bench = guarded(Level::Strict, Treatment::Redact).await;
+    let reply = r#""result":{"content":[{"type":"text","text":"{\"Password\": \"hunter\", \"user\": \"a\"}"}],"structuredContent":{"user":"a","apiKey":"hunter","env":[{"name":"DB","value":"a"},{"name":"PASSWORD","value":"b"}],"token":null,"next_token":"c"}}"#;
+    let answer = answered(&bench, reply).await;
+    for expected in [
+        r#"{\"Password\": \"[redacted:secret-member]\", \"user\": \"a\"}"#,
+        r#""apiKey":"[redacted:secret-member]""#,
+        r#"{"name":"DB","value":"a"},{"name":"PASSWORD","value":"[redacted:secret-member]"}"#,
+        r#""token":null,"next_token":"c""#,
+    ] {
+        assert!(answer.contains(expected), "{answer}");
+    }
+    // What an agent sends has to look like one: a tool may need a password.
+    bench
+        .agent(r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"t","arguments":{"password":"hunter"}}}"#)
+        .await;
+    assert_eq!(bench.to_upstream().len(), 1);
+}

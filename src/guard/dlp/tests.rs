@@ -9,7 +9,13 @@ fn token() -> String {
 fn check(message: &str, without: &[&str]) {
     let document = Document::decode(message.as_bytes(), &Limits::default()).unwrap();
     let rules = SecretRules::builtin();
-    let found = dlp_findings(document.root(), &[], &[], &|_| None, &rules);
+    let found = dlp_findings(
+        document.root(),
+        &[],
+        &[],
+        &|_| None,
+        (&rules, MemberNames::AreHints),
+    );
     let texts: Vec<&str> = found.strings.iter().map(|leak| &*leak.without).collect();
     assert_eq!(texts, without, "{message}");
     assert!(found.names.is_empty());
@@ -25,7 +31,13 @@ fn every_string_is_looked_at_wherever_it_stands() {
     let found = [&format!("a {marker} b"), marker, marker];
     let document = Document::decode(message.as_bytes(), &Limits::default()).unwrap();
     let rules = SecretRules::builtin();
-    let got = dlp_findings(document.root(), &[], &[], &|_| None, &rules);
+    let got = dlp_findings(
+        document.root(),
+        &[],
+        &[],
+        &|_| None,
+        (&rules, MemberNames::AreHints),
+    );
     let rule = got.strings[0].rules[0].as_str().to_owned();
     let texts: Vec<String> = got
         .strings
@@ -47,7 +59,13 @@ fn what_a_name_gives_away_is_gone_from_texts_too() {
     );
     let document = Document::decode(message.as_bytes(), &Limits::default()).unwrap();
     let rules = SecretRules::builtin();
-    let found = dlp_findings(document.root(), &[], &[], &|_| None, &rules);
+    let found = dlp_findings(
+        document.root(),
+        &[],
+        &[],
+        &|_| None,
+        (&rules, MemberNames::AreHints),
+    );
     assert_eq!(found.strings.len(), 2, "{found:?}");
     assert!(
         found
@@ -66,7 +84,13 @@ fn what_the_words_of_a_text_call_a_secret_stays_in_others() {
         );
         let document = Document::decode(message.as_bytes(), &Limits::default()).unwrap();
         let rules = SecretRules::builtin();
-        let found = dlp_findings(document.root(), &[], &[], &|_| None, &rules);
+        let found = dlp_findings(
+            document.root(),
+            &[],
+            &[],
+            &|_| None,
+            (&rules, MemberNames::AreHints),
+        );
         let texts: Vec<&str> = found.strings.iter().map(|leak| &*leak.without).collect();
         assert!(
             texts.len() == 1 && texts[0].contains("[redacted:"),
@@ -142,7 +166,13 @@ fn a_handle_stays_where_there_is_one_and_ordinary_words_stay() {
     let document = Document::decode(message.as_bytes(), &Limits::default()).unwrap();
     let found = |handles: &[&[&str]]| {
         let rules = SecretRules::builtin();
-        let found = dlp_findings(document.root(), &[], handles, &|_| None, &rules);
+        let found = dlp_findings(
+            document.root(),
+            &[],
+            handles,
+            &|_| None,
+            (&rules, MemberNames::AreHints),
+        );
         found.strings.len()
     };
     assert_eq!(found(&[]), 2);
@@ -161,9 +191,15 @@ fn a_name_that_shows_one_is_told() {
     let document = Document::decode(message.as_bytes(), &Limits::default()).unwrap();
     let rules = SecretRules::builtin();
     assert_eq!(
-        dlp_findings(document.root(), &[], &[], &|_| None, &rules)
-            .names
-            .len(),
+        dlp_findings(
+            document.root(),
+            &[],
+            &[],
+            &|_| None,
+            (&rules, MemberNames::AreHints)
+        )
+        .names
+        .len(),
         1
     );
 }
@@ -179,7 +215,7 @@ fn a_secret_that_fills_a_text_is_taken_out_of_it_in_linear_time() {
         &[],
         &[],
         &|_| None,
-        &SecretRules::builtin(),
+        (&SecretRules::builtin(), MemberNames::AreHints),
     );
     let without = &found.strings.last().unwrap().without;
     let markers = without.matches("[redacted").count();
@@ -200,7 +236,7 @@ fn a_secret_as_long_as_a_text_is_not_looked_for_elsewhere() {
         &[],
         &[],
         &|_| None,
-        &SecretRules::builtin(),
+        (&SecretRules::builtin(), MemberNames::AreHints),
     );
     assert!(found.strings.len() <= 1, "{found:?}");
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::compiled::CompiledSecretRule;
+use super::members::SecretMembers;
 use super::probes::AllCaches;
 use crate::guard::keywords::Keywords;
 
@@ -15,6 +16,7 @@ pub struct SecretRules {
     pub(super) compiled: Vec<CompiledSecretRule>,
     pub(super) keywords: Keywords,
     pub(super) caches: AllCaches,
+    pub(super) members: SecretMembers,
 }
 
 impl fmt::Debug for SecretRules {
@@ -22,6 +24,7 @@ impl fmt::Debug for SecretRules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rules")
             .field("rules", &self.compiled.len())
+            .field("members", &self.members)
             .finish_non_exhaustive()
     }
 }

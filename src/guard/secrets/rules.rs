@@ -6,6 +6,7 @@ use super::builtin;
 use super::custom::CustomRules;
 use super::error::RuleError;
 use super::finding::{RuleId, SecretFinding};
+use super::members::SecretMembers;
 use super::placeholder;
 use super::probes::{AllCaches, ScanBudget};
 use super::redact::{self, Redacted};
@@ -60,7 +61,18 @@ impl SecretRules {
             compiled,
             keywords,
             caches,
+            members: SecretMembers::default(),
         }
+    }
+
+    /// The same with other names of members whose values are secrets.
+    #[must_use]
+    pub fn with_members(self, members: SecretMembers) -> Self {
+        Self { members, ..self }
+    }
+
+    pub(in crate::guard) fn members(&self) -> &SecretMembers {
+        &self.members
     }
 
     /// The secrets of a text, in its order and apart from each other.
