@@ -86,6 +86,9 @@ struct LockResult<'o> {
     /// What cannot be locked, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     left_out: Vec<String>,
+    /// Tools whose permission no label names.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    unlabelled: &'o [String],
 }
 
 fn lock(source: &ToolsSource, force: Force, out: &mut dyn Write) -> Result<Exit, ToolsFailure> {
@@ -213,6 +216,7 @@ fn tell(
                 written: written == LockWritten::Yes,
                 differences,
                 left_out: asked.left_out.iter().map(ToString::to_string).collect(),
+                unlabelled: &asked.unlabelled,
             };
             serde_json::to_writer(&mut *out, &outcome)?;
             writeln!(out)
@@ -231,11 +235,15 @@ fn tell(
     }
 }
 
-/// Definitions that no lock can hold.
+/// Definitions that no lock can hold, and tools whose permission no label names.
 fn left_out(asked: &LockInputs, out: &mut dyn Write) -> io::Result<()> {
     for unfit in &asked.left_out {
         let why = lines::shown(&unfit.to_string());
         writeln!(out, "left out, and not approved: {why}")?;
+    }
+    for name in &asked.unlabelled {
+        let name = lines::shown(name);
+        writeln!(out, "no label names the permission of `{name}`")?;
     }
     Ok(())
 }

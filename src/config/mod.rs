@@ -49,8 +49,8 @@ pub use settings::{
     Durability, EventKinds, FlightRecorder, Guards, HttpListen, HttpUpstream, Isolated, Jwks, Jwt,
     JwtAlgorithm, Limits, Listen, ListenAuth, OnFault, OnRemoval, OtherMethods, Parents, Pinning,
     PlainHttp, Policy, Protocol, Ratchet, RecordedArguments, RecordedResults, Redaction, Reload,
-    Restart, Sanitizing, ServerAuth, StartupProbe, Strictness, Symlinks, Syslog, Telemetry,
-    TelemetryLogs, ToolNames, Truncation, TruncationPreset, Upstream, Warnings,
+    RequiredLabels, Restart, Sanitizing, ServerAuth, StartupProbe, Strictness, Symlinks, Syslog,
+    Telemetry, TelemetryLogs, ToolNames, Truncation, TruncationPreset, Upstream, Warnings,
 };
 pub use upstream::INHERITED;
 pub use variables::Variables;

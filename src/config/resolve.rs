@@ -19,8 +19,8 @@ use super::secret_rules::{secret_members, secret_rules};
 use super::section::{ConfigField, ConfigSection};
 use super::settings::{
     Bearer, Bridging, Config, DenyResponse, Guards, Listen, ListenAuth, OnRemoval, OtherMethods,
-    Pinning, Policy, Protocol, Redaction, Reload, Sanitizing, ServerAuth, Strictness, Symlinks,
-    ToolNames, Truncation, TruncationPreset, Warnings,
+    Pinning, Policy, Protocol, Redaction, Reload, RequiredLabels, Sanitizing, ServerAuth,
+    Strictness, Symlinks, ToolNames, Truncation, TruncationPreset, Warnings,
 };
 use super::telemetry::telemetry;
 use super::tool_names::tool_name;
@@ -187,8 +187,19 @@ fn policy(mut section: ConfigSection<'_, '_>, base: &Path) -> Policy {
                 &[("reject", OnRemoval::Reject), ("apply", OnRemoval::Apply)],
             )
             .unwrap_or(default.on_policy_removal),
+        labels: section
+            .switch(
+                "require_labels",
+                RequiredLabels::Permission,
+                RequiredLabels::None,
+            )
+            .unwrap_or(default.labels),
         network: default.network,
     };
+    if !section.has("dir") && policy.labels == RequiredLabels::Permission {
+        let reason = ConfigReason::RequiredWhen("require_labels is true");
+        section.require("dir", reason, "`tools.toml` lies among the policies");
+    }
     if !section.has("dir") {
         let help = "list tools in `allow`, or name a directory of policies in `dir`";
         let nothing = ConfigReason::Suspicious("nothing is allowed: every call is denied");

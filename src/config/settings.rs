@@ -158,8 +158,18 @@ pub struct Policy {
     pub pinning: Pinning,
     pub reload: Reload,
     pub on_policy_removal: OnRemoval,
+    pub labels: RequiredLabels,
     /// How far tools that connect may reach, by what the session has read.
     pub network: EgressRules,
+}
+
+/// Which labels tools need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RequiredLabels {
+    #[default]
+    None,
+    /// One that names the tool's permission.
+    Permission,
 }
 
 /// How the two sides may differ in what they speak.
@@ -387,6 +397,7 @@ impl Default for Policy {
             pinning: Pinning::Locked,
             reload: Reload::Watch,
             on_policy_removal: OnRemoval::Reject,
+            labels: RequiredLabels::None,
             network: EgressRules::default(),
         }
     }

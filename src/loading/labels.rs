@@ -49,11 +49,14 @@ pub(super) fn read(
         }
     }
     let mut labels = Labels::default();
-    tools.finish(&mut labels);
+    let labelled = tools.finish(&mut labels);
     roots.finish(&mut labels, problems);
     resources.finish(&mut labels);
     prompts.finish(&mut labels);
     let overrides = agents.finish(&mut labels);
-    let compiled = LabelRules::of(&labels, overrides);
+    let compiled = LabelRules {
+        labelled,
+        ..LabelRules::of(&labels, overrides)
+    };
     (labels, compiled)
 }

@@ -1,11 +1,13 @@
 //! Files to policy snapshot.
 
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::directory::Directory;
 use super::engines::EngineKinds;
 use super::load_report::{self, LockState};
-use super::settings::{OtherMethods, Settings};
+use super::settings::{OtherMethods, RequiredLabels, Settings};
 use super::{labels, lock};
 use crate::policy::engines::allowlist::CompiledAllowlist;
 use crate::policy::engines::cedar::ToolGroups;
@@ -69,6 +71,14 @@ pub fn load_changed(
     compile(settings, found, None)
 }
 
+/// The tools whose permission a label in this directory names. What is wrong with the files is for those to
+/// say that load them.
+pub fn labelled_tools(dir: &Path) -> BTreeSet<String> {
+    let mut found = Directory::default();
+    found.read(dir, &EngineKinds::default());
+    labels::read(&found.labels, &mut found.problems).1.labelled
+}
+
 /// What `MANIFEST` has to say of the directory, which has to hold policies that are in order, and
 /// whatever it says now.
 ///
@@ -82,6 +92,9 @@ pub fn manifest(settings: &Settings) -> Result<String, PolicyErrors> {
     let text = found.listing();
     compile(settings, found, None).map(|_| text)
 }
+
+/// The group of the tools whose permission a label names.
+const LABELLED: &str = "tools.labelled";
 
 /// Everything that lies in the directory, read whole.
 pub(super) fn read(settings: &Settings) -> Directory {
@@ -161,6 +174,7 @@ fn compile_one(
     }
     let mut lock = Lock::default();
     let mut lock_is = LockState::Whole;
+    let mut labelled = BTreeSet::new();
     if settings.dir.is_some() {
         let sound = found.problems.len();
         lock = lock::read(&found.labels, &mut found.problems);
@@ -172,6 +186,13 @@ fn compile_one(
         labels = read;
         sources.extend(compiled.sources);
         groups.extend(compiled.groups);
+        labelled = compiled.labelled;
+    }
+    if settings.labels == RequiredLabels::Permission {
+        sources.push(requiring_labels(&labelled, &mut groups));
+        let allowed = settings.allow.iter().flatten();
+        let closed = allowed.filter(|name| !labelled.contains(*name));
+        found.notices.extend(closed.map(|name| unlabelled(name)));
     }
     labels.allowed = settings.allow.iter().flatten().cloned().collect();
     labels.closed_from = settings.network.closed_from();
@@ -183,16 +204,7 @@ fn compile_one(
         ));
     }
     if lock.mode() == Pinning::Enforce {
-        sources.push(builtin(
-            "<approved.cedar>",
-            include_str!("../policy/builtin/approved.cedar"),
-        ));
-        if lock.words().is_some() {
-            sources.push(builtin(
-                "<approved-prompts.cedar>",
-                include_str!("../policy/builtin/approved-prompts.cedar"),
-            ));
-        }
+        sources.extend(enforcing(&lock));
         found.notices.extend(nothing_approved(&lock));
         let allowed = labels.allowed.iter();
         found
@@ -344,6 +356,42 @@ fn unapproved(name: &str, lock: &Lock) -> Option<PolicyProblem> {
     );
     let help = "`mcp-protector tools approve --config FILE` adds it to `tools.lock`";
     Some(PolicyProblem::warning("policy::allow", message).with_help(help))
+}
+
+/// What an enforced lock forbids.
+fn enforcing(lock: &Lock) -> Vec<PolicySource> {
+    let tools = builtin(
+        "<approved.cedar>",
+        include_str!("../policy/builtin/approved.cedar"),
+    );
+    let prompts = lock.words().is_some().then(|| {
+        builtin(
+            "<approved-prompts.cedar>",
+            include_str!("../policy/builtin/approved-prompts.cedar"),
+        )
+    });
+    [tools].into_iter().chain(prompts).collect()
+}
+
+/// Closes all tools but these.
+fn requiring_labels(labelled: &BTreeSet<String>, groups: &mut ToolGroups) -> PolicySource {
+    for name in labelled {
+        groups.add(name, LABELLED);
+    }
+    builtin(
+        "<labelled.cedar>",
+        include_str!("../policy/builtin/labelled.cedar"),
+    )
+}
+
+/// A name in the allowlist that no label names, where labels are required.
+fn unlabelled(name: &str) -> PolicyProblem {
+    let message = format!(
+        "`{}` in the allowlist cannot be called: no label names its permission, and labels are required",
+        name.escape_debug()
+    );
+    let help = "label it in `tools.toml`, as in `[tools.NAME]` with `permission = \"read\"`";
+    PolicyProblem::warning("policy::allow", message).with_help(help)
 }
 
 /// A name in the allowlist that looks as if more was meant than the exact name.

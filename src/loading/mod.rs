@@ -17,13 +17,15 @@ mod tests;
 mod unrecognized_files;
 mod watch;
 
-pub use self::load::{LoadedPolicies, PolicySurvey, doubt, load, load_changed, manifest, survey};
+pub use self::load::{
+    LoadedPolicies, PolicySurvey, doubt, labelled_tools, load, load_changed, manifest, survey,
+};
 pub use self::lock::{
     FILE as LOCK_FILE, LockFile, LockedItem, UnlockableDefinition, pretty, push_quoted,
 };
 pub use self::manifest::FILE as MANIFEST_FILE;
 pub use self::network::{EgressReach, EgressRules};
-pub use self::settings::{OnRemoval, OtherMethods, Reload, Settings};
+pub use self::settings::{OnRemoval, OtherMethods, Reload, RequiredLabels, Settings};
 pub use crate::policy::{Pinning, WarningMode};
 pub use watch::{
     LoadedSource, NoSource, PathChanges, ReloadAttempt, ReloadCause, ReloadError, ReloadOutcome,

@@ -23,8 +23,19 @@ pub struct Settings {
     pub reload: Reload,
     /// What happens when it then lacks policies.
     pub on_policy_removal: OnRemoval,
+    /// Whether tools need a label that names their permission.
+    pub labels: RequiredLabels,
     /// How far tools that connect may reach, by what the session has read.
     pub network: EgressRules,
+}
+
+/// Which labels tools need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RequiredLabels {
+    #[default]
+    None,
+    /// `permission` in `tools.toml`.
+    Permission,
 }
 
 /// What an agent may do beside calling tools, where there is an allowlist and no directory.

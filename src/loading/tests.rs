@@ -141,6 +141,37 @@ fn an_allowed_name_that_the_enforced_lock_lacks_is_told() {
 }
 
 #[test]
+fn where_labels_are_required_a_tool_without_one_is_closed_whatever_permits_it() {
+    let dir = files(&[
+        ("all.cedar", PERMIT_ALL),
+        (
+            "tools.toml",
+            "default.permission = \"read\"\n[tools.a]\npermission = \"read\"\n[tools.b]\nsensitivity = \"public\"\n",
+        ),
+    ]);
+    let settings = Settings {
+        allow: Some(vec!["a".to_owned(), "b".to_owned(), "c".to_owned()]),
+        labels: RequiredLabels::Permission,
+        ..within(&dir)
+    };
+    let loaded = load(&settings).unwrap();
+    assert_eq!(judged(&loaded, "a"), "allow all allowlist");
+    for name in ["b", "c", "tools.labelled"] {
+        assert_eq!(judged(&loaded, name), "deny labels.required");
+    }
+    let notices = told_notices(&loaded);
+    let about = notices
+        .iter()
+        .filter(|it| it.contains("no label names its permission"));
+    assert_eq!(about.count(), 2, "{notices:?}");
+    let loaded = load(&Settings {
+        labels: RequiredLabels::None,
+        ..settings
+    });
+    assert_eq!(judged(&loaded.unwrap(), "b"), "allow all allowlist");
+}
+
+#[test]
 fn with_a_directory_policies_alone_decide_beside_the_list() {
     let dir = files(&[(
         "a.cedar",

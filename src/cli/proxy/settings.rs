@@ -63,6 +63,10 @@ pub(super) fn loading(policy: &config::Policy) -> loading::Settings {
             config::Pinning::TrustOnFirstUse => loading::Pinning::TrustOnFirstUse,
             config::Pinning::Off => loading::Pinning::Off,
         },
+        labels: match policy.labels {
+            config::RequiredLabels::None => loading::RequiredLabels::None,
+            config::RequiredLabels::Permission => loading::RequiredLabels::Permission,
+        },
         reload: match policy.reload {
             config::Reload::Watch => loading::Reload::Watch,
             config::Reload::Off => loading::Reload::Off,

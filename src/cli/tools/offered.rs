@@ -9,7 +9,7 @@ use super::ask;
 use super::failure::{ToolsFailure, refused};
 use super::lock_path::LockPath;
 use crate::config::Config;
-use crate::loading::{LOCK_FILE, LockFile, LockedItem, UnlockableDefinition};
+use crate::loading::{self, LOCK_FILE, LockFile, LockedItem, UnlockableDefinition};
 use crate::wire::{Document, Limits, Value};
 
 /// Everything that the commands start from.
@@ -19,6 +19,8 @@ pub(super) struct LockInputs {
     pub(super) offered: LockFile,
     /// What cannot be locked, and so stays unapproved.
     pub(super) left_out: Vec<UnlockableDefinition>,
+    /// Tools whose permission no label of the policies names, in the order of their names.
+    pub(super) unlabelled: Vec<String>,
 }
 
 impl LockInputs {
@@ -39,9 +41,15 @@ impl LockInputs {
             (None, Some(config)) => asked(config)?,
             (None, None) => return Err(ToolsFailure::NoPlace),
         };
+        let labelled = dir.map(loading::labelled_tools);
+        let unlabelled = labelled.map(|labelled| {
+            let names = offered.names().map(ToString::to_string);
+            names.filter(|name| !labelled.contains(name)).collect()
+        });
         Ok(Self {
             place,
             offered,
+            unlabelled: unlabelled.unwrap_or_default(),
             left_out,
         })
     }

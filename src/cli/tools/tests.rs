@@ -95,6 +95,31 @@ fn a_lock_is_written_once_and_never_replaced_unasked() {
 }
 
 #[test]
+fn each_tool_whose_permission_no_label_names_is_listed() {
+    let desk = RecordedList::new(&[ECHO, SUM]);
+    let config = "upstream.command = ['server']\npolicy.dir = 'policies'\n";
+    fs::write(desk.path("gate.toml"), config).unwrap();
+    fs::create_dir(desk.path("policies")).unwrap();
+    let labels = "default.permission = 'read'\n[tools.echo]\npermission = 'read'\n";
+    fs::write(desk.path("policies/tools.toml"), labels).unwrap();
+    let config = desk.path("gate.toml");
+    let with_config = |word: &str| desk.run(&format!("{word} --config {}", config.display()));
+    let (exit, out, err) = with_config("lock");
+    assert_eq!((exit, &*err), (Exit::Success, ""));
+    assert!(
+        out.ends_with("no label names the permission of `sum`\n"),
+        "{out}"
+    );
+    let (_, out, _) = with_config("diff");
+    assert_eq!(
+        out,
+        "tools.lock: no difference\nno label names the permission of `sum`\n"
+    );
+    let (_, out, _) = with_config("diff --format json");
+    assert!(out.contains(r#""unlabelled":["sum"]"#), "{out}");
+}
+
+#[test]
 fn a_difference_is_shown_line_by_line_and_nothing_in_it_hides() {
     let desk = RecordedList::new(&[ECHO, SUM]);
     desk.run("lock");

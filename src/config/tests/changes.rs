@@ -101,6 +101,7 @@ const LIVE: &[(&str, &str, &str, &str)] = &[
         "policy.allow = ['a']",
     ),
     ("policy.allow_warnings", "false", "true", ""),
+    ("policy.require_labels", "false", "true", "policy.dir = 'p'"),
     ("policy.deny_response", "'error'", "'tool_result'", ""),
     ("policy.pinning", "'locked'", "'off'", ""),
     ("policy.reload", "'watch'", "'off'", ""),

@@ -11,7 +11,7 @@ use crate::audit::syslog::{Facility, SyslogAddress};
 use crate::config::{
     Audit, CommandLine, Config, DenyResponse, Durability, EventKinds, FlightRecorder, Limits,
     Listen, OnFault, OnRemoval, OtherMethods, Pinning, Policy, RecordedArguments, RecordedResults,
-    Reload, Restart, Syslog, Truncation, TruncationPreset, Warnings,
+    Reload, RequiredLabels, Restart, Syslog, Truncation, TruncationPreset, Warnings,
 };
 use crate::guard::secrets::{CustomRules, SecretRule};
 
@@ -180,6 +180,7 @@ fn every_key_arrives_where_it_belongs() {
         deny_response = "tool_result"
         pinning = "trust_on_first_use"
         reload = "watch"
+        require_labels = true
         on_policy_removal = "apply"
         [audit]
         file = "audit.jsonl"
@@ -224,6 +225,7 @@ fn every_key_arrives_where_it_belongs() {
         pinning: Pinning::TrustOnFirstUse,
         reload: Reload::Watch,
         on_policy_removal: OnRemoval::Apply,
+        labels: RequiredLabels::Permission,
         network: crate::loading::EgressRules::default(),
     };
     assert_eq!(config.policy, policy);

@@ -1,6 +1,7 @@
 //! Rules that labels come to: Cedar, like all others, so that they are told, tested and explained in
 //! the same way.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::agents::Override;
@@ -12,6 +13,8 @@ use crate::policy::{ConsentRule, Labels, PolicySource};
 pub(in crate::loading) struct LabelRules {
     pub(in crate::loading) sources: Vec<PolicySource>,
     pub(in crate::loading) groups: ToolGroups,
+    /// The tools whose permission a label names.
+    pub(in crate::loading) labelled: BTreeSet<String>,
 }
 
 const CAPABILITIES: &str = include_str!("../../policy/builtin/capabilities.cedar");

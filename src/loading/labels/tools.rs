@@ -1,6 +1,6 @@
 //! `tools.toml`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use crate::policy::table::TomlTable;
@@ -28,6 +28,8 @@ const CONSENT: &[(&str, ConsentRule)] = &[
 pub(super) struct Tools {
     labels: HashMap<String, (ToolLabels, String)>,
     unlabelled: Option<(ToolLabels, String)>,
+    /// Those whose permission a label names.
+    permitted: BTreeSet<String>,
 }
 
 /// One thing that a tool may do.
@@ -56,6 +58,9 @@ impl Tools {
                 if let Some((_, first)) = self.labels.get(&name) {
                     twice(&mut tools, place, &name, first);
                 } else if let Some(table) = tools.inside(field) {
+                    if table.has("permission") {
+                        self.permitted.insert(name.clone());
+                    }
                     self.labels.insert(name, (tool(table), file.clone()));
                 }
             }
@@ -63,13 +68,15 @@ impl Tools {
         root.finish();
     }
 
-    pub(super) fn finish(self, labels: &mut Labels) {
+    /// Yields the tools whose permission a label names.
+    pub(super) fn finish(self, labels: &mut Labels) -> BTreeSet<String> {
         let tools = self.labels.into_iter();
         labels.tools = tools.map(|(name, (labels, _))| (name, labels)).collect();
         labels.unlabelled = self
             .unlabelled
             .map(|(labels, _)| labels)
             .unwrap_or_default();
+        self.permitted
     }
 }
 
