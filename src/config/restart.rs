@@ -7,12 +7,14 @@ use super::errors::ConfigReason;
 use super::section::ConfigSection;
 use super::settings::Restart;
 
-const DELAY: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_hours(1);
+const FIRST: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_hours(1);
+/// A server that ends again and again is started once a second at most.
+const MAX: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_hours(1);
 
 pub(super) fn restart(mut section: ConfigSection<'_, '_>) -> Restart {
     let default = Restart::default();
-    let first = section.duration("first", &DELAY).unwrap_or(default.first);
-    let max = section.duration("max", &DELAY);
+    let first = section.duration("first", &FIRST).unwrap_or(default.first);
+    let max = section.duration("max", &MAX);
     if max.is_some_and(|max| max < first) {
         let reason = ConfigReason::Invalid("shorter than `first`");
         section.refuse("max", reason, Some("write at least the delay of `first`"));

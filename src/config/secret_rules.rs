@@ -22,6 +22,34 @@ struct RuleFields<'t> {
 const MOST_MEMBERS: usize = 256;
 const LONGEST_MEMBER: usize = 64;
 
+/// Members that the protocol needs, without separators and in lower case.
+const OF_THE_PROTOCOL: [&str; 24] = [
+    "blob",
+    "code",
+    "content",
+    "contents",
+    "data",
+    "description",
+    "error",
+    "id",
+    "iserror",
+    "jsonrpc",
+    "message",
+    "messages",
+    "meta",
+    "method",
+    "mimetype",
+    "name",
+    "result",
+    "resulttype",
+    "role",
+    "status",
+    "structuredcontent",
+    "taskid",
+    "type",
+    "uri",
+];
+
 /// `guards.secret_members`: names of members whose values are credentials.
 pub(super) fn secret_members(section: &mut ConfigSection<'_, '_>) -> Option<Vec<String>> {
     let help =
@@ -44,6 +72,9 @@ pub(super) fn secret_members(section: &mut ConfigSection<'_, '_>) -> Option<Vec<
                 ConfigReason::Invalid("expected the name of a member"),
                 Some(help),
             );
+        } else if OF_THE_PROTOCOL.contains(&&*name.replace(['_', '-', '.'], "")) {
+            let reason = ConfigReason::Invalid("is a member of the protocol");
+            section.tell(item, reason, Some("name the member that has the secret"));
         } else if names.contains(&name) {
             section.tell(
                 item,

@@ -52,7 +52,7 @@ pub(super) fn shorter<'m>(
 }
 
 /// A task's result stands within what is told of the task.
-fn answers(message: &Message) -> impl Iterator<Item = (&'static str, Value<'_>)> {
+pub(super) fn answers(message: &Message) -> impl Iterator<Item = (&'static str, Value<'_>)> {
     let (result, params) = (message.result(), message.params());
     let answers = [
         ("/result", result),

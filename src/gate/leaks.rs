@@ -91,7 +91,7 @@ pub(super) fn received<'m>(
     ids: &[Range<usize>],
     handles: &Handles,
     texts: &HashMap<usize, (Value<'m>, String)>,
-    secrets: Option<&Secrets>,
+    (secrets, names): (Option<&Secrets>, MemberNames),
 ) -> Result<Received<'m>, Rejection> {
     let said = |value: Value<'m>| Some(texts.get(&value.range().start)?.1.clone());
     let wanted = |it: &&Secrets| from == Side::Upstream && it.received != Treatment::Off;
@@ -103,7 +103,7 @@ pub(super) fn received<'m>(
         ids,
         handles,
         &said,
-        (&secrets.rules, MemberNames::TellSecrets),
+        (&secrets.rules, names),
     );
     let rules = found.strings.iter().flat_map(|leak| leak.rules.clone());
     match secrets.received {

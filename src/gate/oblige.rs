@@ -5,8 +5,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use crate::audit::{self, Redactor};
+use crate::guard::{DlpFinding, MemberNames};
 use crate::policy::{CanonicalPathError, Obligation, PolicySnapshot, Roots};
-use crate::wire::{Edits, Fragment, Limits, Message, Side, Value, pointer_step};
+use crate::wire::{Edits, Fragment, KnownMethod, Limits, Message, Side, Value, pointer_step};
 
 use super::canonical::{self, value_at};
 use super::classified::Identified;
@@ -37,8 +38,8 @@ pub(super) struct Wanted<'m> {
     pub(super) renaming: Option<&'m Roots>,
     /// What must go back as it is.
     pub(super) handles: Handles,
-    /// Whether the result says what was edited in it.
-    pub(super) tells_edits: bool,
+    /// The method that the message answers with contents.
+    pub(super) contents_of: Option<KnownMethod>,
 }
 
 impl<'m> Wanted<'m> {
@@ -47,7 +48,7 @@ impl<'m> Wanted<'m> {
         Self {
             renaming: outward(identified, snapshot),
             handles: handles::of(identified),
-            tells_edits: told_edits::are_told_in(identified),
+            contents_of: told_edits::contents_of(identified),
             ..Self::default()
         }
     }
@@ -82,10 +83,7 @@ pub(super) fn oblige<'m>(
         .iter()
         .map(|it| it.item.range())
         .collect();
-    let mut counts = EditCounts {
-        removed: wanted.plan.removals.len(),
-        ..EditCounts::default()
-    };
+    let mut counts = EditCounts::default();
     take_out(wanted.plan.removals, &mut edits, &mut notes);
     let mut own = Vec::with_capacity(wanted.plan.rewrites.len() + ids.len());
     for rewrite in wanted.plan.rewrites {
@@ -116,22 +114,23 @@ pub(super) fn oblige<'m>(
     counts.sanitized = texts.len();
     texts.extend(links);
     let from = allowed.from();
+    // A definition names members without their values.
+    let names = match wanted.contents_of {
+        Some(_) => MemberNames::TellSecrets,
+        None => MemberNames::AreHints,
+    };
     // What is hidden in a credential may not hide it.
-    let found = leaks::received(message, from, &own, &wanted.handles, &texts, others)?;
+    let found = leaks::received(
+        message,
+        from,
+        &own,
+        &wanted.handles,
+        &texts,
+        (others, names),
+    )?;
     brings = brings.join(&sensitivity::shown(&found));
     let mut redactions = Vec::new();
-    let mut said = Said::default();
-    for (start, (value, text)) in texts {
-        let redacted = secrets.redact(&text);
-        redactions.extend(matches!(redacted, Cow::Owned(_)).then(|| OWN_SECRET.to_owned()));
-        said.insert(start, (value, redacted.into_owned()));
-    }
-    for leak in found.strings {
-        redactions.extend(leak.rules.iter().map(ToString::to_string));
-        // Its own secrets are no less secret where others stand beside them.
-        let text = secrets.redact(&leak.without).into_owned();
-        said.insert(leak.value.range().start, (leak.value, text));
-    }
+    let mut said = without_credentials(texts, found.strings, secrets, &mut redactions);
     if may_hold(message.text(), secrets) {
         conceal(
             message.document().root(),
@@ -156,7 +155,7 @@ pub(super) fn oblige<'m>(
         edits.replace(value, Fragment::string(&text));
     }
     counts.redacted = redactions.len();
-    let counts = Some(&counts).filter(|_| wanted.tells_edits);
+    let counts = wanted.contents_of.map(|_| &counts);
     told_edits::tell(message, from, counts, &mut edits, &mut notes);
     passage.carried.conceal(secrets);
     let permit = allowed.seal(edits, passage);
@@ -183,6 +182,28 @@ fn take_out<'m>(removals: Vec<Removal<'m>>, edits: &mut Edits<'m>, notes: &mut V
             reason: Some(removal.because.into()),
         });
     }
+}
+
+/// What strings say without credentials and secrets.
+fn without_credentials<'m>(
+    texts: Said<'m>,
+    leaks: Vec<DlpFinding<'m>>,
+    secrets: &Redactor,
+    redactions: &mut Vec<String>,
+) -> Said<'m> {
+    let mut said = Said::default();
+    for (start, (value, text)) in texts {
+        let redacted = secrets.redact(&text);
+        redactions.extend(matches!(redacted, Cow::Owned(_)).then(|| OWN_SECRET.to_owned()));
+        said.insert(start, (value, redacted.into_owned()));
+    }
+    for leak in leaks {
+        redactions.extend(leak.rules.iter().map(ToString::to_string));
+        // Its own secrets are no less secret where others stand beside them.
+        let text = secrets.redact(&leak.without).into_owned();
+        said.insert(leak.value.range().start, (leak.value, text));
+    }
+    said
 }
 
 /// Carries out what allowances oblige to, once each, and says what that was.

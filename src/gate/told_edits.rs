@@ -4,6 +4,7 @@ use crate::audit;
 use crate::wire::{Edits, Fragment, KnownMethod, Message, Side, Value};
 
 use super::classified::{Identified, Role};
+use super::excerpts;
 
 /// The member of a result's `_meta`.
 const KEY: &str = "mcp-protector/edits";
@@ -17,7 +18,6 @@ pub(super) struct EditCounts {
     pub(super) sanitized: usize,
     /// Texts that are not whole.
     pub(super) truncated: usize,
-    pub(super) removed: usize,
 }
 
 impl EditCounts {
@@ -26,7 +26,6 @@ impl EditCounts {
             ("redacted", self.redacted),
             ("sanitized", self.sanitized),
             ("truncated", self.truncated),
-            ("removed", self.removed),
         ];
         let kinds = kinds.iter().filter(|(_, count)| *count > 0);
         let members: Vec<_> = kinds
@@ -38,19 +37,22 @@ impl EditCounts {
     }
 }
 
-/// Whether a message is a result that an agent asked for by name. In a list, a count would show how much the
-/// gate hides.
-pub(super) fn are_told_in(identified: &Identified<'_>) -> bool {
-    match &identified.role {
-        Role::Reply(taken) => matches!(
-            taken.exchange.method,
-            KnownMethod::ToolsCall
-                | KnownMethod::TasksResult
-                | KnownMethod::ResourcesRead
-                | KnownMethod::PromptsGet
-        ),
-        Role::Request { .. } | Role::Notification { .. } => false,
-    }
+/// The method that a message answers with contents: those of a tool, a resource, a prompt or a task. In a
+/// list, a count of edits would show how much the gate hides.
+pub(super) fn contents_of(identified: &Identified<'_>) -> Option<KnownMethod> {
+    let method = match &identified.role {
+        Role::Reply(taken) => taken.exchange.method,
+        Role::Request { .. } | Role::Notification { .. } => return None,
+    };
+    let has_contents = matches!(
+        method,
+        KnownMethod::ToolsCall
+            | KnownMethod::TasksGet
+            | KnownMethod::TasksResult
+            | KnownMethod::ResourcesRead
+            | KnownMethod::PromptsGet
+    );
+    has_contents.then_some(method)
 }
 
 /// Writes the counts into a result of the server's, where they are told, and takes out what the server says
@@ -62,23 +64,31 @@ pub(super) fn tell<'m>(
     edits: &mut Edits<'m>,
     notes: &mut Vec<audit::Edit>,
 ) {
-    let Some(result) = message.result().filter(|_| from == Side::Upstream) else {
+    if from != Side::Upstream {
         return;
-    };
-    let meta = result.get("_meta").filter(|meta| meta.is_object());
-    let theirs = meta.and_then(|meta| meta.get(KEY));
-    match (counts.and_then(EditCounts::fragment), meta, theirs) {
-        (None, _, Some(theirs)) => {
-            edits.remove(theirs);
-            notes.push(audit::Edit {
-                pointer: "/result/_meta/mcp-protector~1edits".into(),
-                op: audit::EditOp::Remove,
-                reason: Some("only the gate tells of its edits".into()),
-            });
+    }
+    let told = counts.and_then(EditCounts::fragment);
+    // The innermost: a task's result stands within what is told of the task.
+    let results: Vec<_> = excerpts::answers(message)
+        .filter(|it| it.1.is_object())
+        .collect();
+    let innermost = results.len().saturating_sub(1);
+    for (at, (place, result)) in results.into_iter().enumerate() {
+        let meta = result.get("_meta").filter(|meta| meta.is_object());
+        let theirs = meta.and_then(|meta| meta.get(KEY));
+        match (told.as_ref().filter(|_| at == innermost), meta, theirs) {
+            (None, _, Some(theirs)) => {
+                edits.remove(theirs);
+                notes.push(audit::Edit {
+                    pointer: format!("{place}/_meta/mcp-protector~1edits").into(),
+                    op: audit::EditOp::Remove,
+                    reason: Some("only the gate tells of its edits".into()),
+                });
+            }
+            (None, _, None) => {}
+            (Some(told), Some(meta), _) => edits.insert(meta, KEY, told.clone()),
+            (Some(told), None, _) => insert_with_meta(result, told, edits),
         }
-        (None, _, None) => {}
-        (Some(told), Some(meta), _) => edits.insert(meta, KEY, told),
-        (Some(told), None, _) => insert_with_meta(result, &told, edits),
     }
 }
 

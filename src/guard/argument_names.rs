@@ -4,6 +4,7 @@
 //! names or drop characters that show nothing. So `Path` beside `path`, or in its place, could reach
 //! a file that no rule on `path` has judged.
 
+mod of_schema;
 mod unnamed;
 
 use std::borrow::Cow;
@@ -37,9 +38,6 @@ const MAX_FOLDED_BYTES: usize = 64 * 1024;
 const MAX_NAMES: usize = 4096;
 const MAX_DEPTH: usize = 32;
 
-/// What following a reference counts, in names: the schema may be searched for its target.
-const REFERENCE_COST: usize = 16;
-
 /// The names that a schema, or the labels of a tool, give to arguments, by where they stand.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct ArgumentNames {
@@ -52,8 +50,10 @@ pub struct ArgumentNames {
     others: Option<Box<ArgumentNames>>,
     /// Whether a name here or below has a folded form that is another.
     folds: bool,
-    /// There may be more names here than the limits let in.
+    /// There may be more names here than could be read.
     is_cut: bool,
+    /// The schema allows no member but those that it names.
+    is_closed: bool,
 }
 
 impl ArgumentNames {
@@ -98,60 +98,6 @@ impl ArgumentNames {
         self.members.values_mut().for_each(Self::copy_to_items);
     }
 
-    fn add_schema(&mut self, root: Value<'_>, schema: Value<'_>, depth: usize, left: &mut usize) {
-        let (Some(depth), Some(rest)) = (depth.checked_sub(1), left.checked_sub(1)) else {
-            self.is_cut = true;
-            return;
-        };
-        *left = rest;
-        let properties = || {
-            let all = schema.get("properties");
-            all.into_iter().flat_map(Value::entries)
-        };
-        // Before anything that lies deeper takes what is left.
-        for (name, _) in properties() {
-            let Some(rest) = left.checked_sub(1) else {
-                self.is_cut = true;
-                return;
-            };
-            *left = rest;
-            self.insert(&name);
-        }
-        let reference = schema.get("$ref").and_then(Value::as_str);
-        if let Some(reference) = reference {
-            let rest = left.checked_sub(REFERENCE_COST);
-            *left = rest.unwrap_or(*left);
-            match rest.and_then(|_| local(root, &reference)) {
-                Some(target) => self.add_schema(root, target, depth, left),
-                None => self.is_cut = true,
-            }
-        }
-        for branch in ["if", "then", "else"] {
-            if let Some(one) = schema.get(branch) {
-                self.add_schema(root, one, depth, left);
-            }
-        }
-        for alternatives in ["allOf", "anyOf", "oneOf"] {
-            let all = schema.get(alternatives);
-            for one in all.into_iter().flat_map(Value::items) {
-                self.add_schema(root, one, depth, left);
-            }
-        }
-        if let Some(items) = schema.get("items") {
-            let names = self.items.get_or_insert_default();
-            names.add_schema(root, items, depth, left);
-        }
-        if let Some(others) = schema.get("additionalProperties") {
-            let names = self.others.get_or_insert_default();
-            names.add_schema(root, others, depth, left);
-        }
-        for (name, property) in properties() {
-            if let Some(names) = self.members.get_mut(&*name) {
-                names.add_schema(root, property, depth, left);
-            }
-        }
-    }
-
     fn insert(&mut self, name: &str) -> &mut Self {
         self.folded
             .entry(fold(name).into())
@@ -174,20 +120,6 @@ impl ArgumentNames {
     fn member(&self, name: &str) -> Option<&Self> {
         self.members.get(name).or(self.others.as_deref())
     }
-}
-
-/// The place in a schema to which a reference within it leads.
-fn local<'v>(root: Value<'v>, reference: &str) -> Option<Value<'v>> {
-    let mut place = root;
-    for step in reference.strip_prefix('#')?.split('/').skip(1) {
-        let name = step.replace("~1", "/").replace("~0", "~");
-        place = match place.kind() {
-            JsonKind::Array => place.items().nth(name.parse().ok()?)?,
-            JsonKind::Object => place.get(&name)?,
-            JsonKind::String | JsonKind::Number | JsonKind::Bool | JsonKind::Null => return None,
-        };
-    }
-    Some(place)
 }
 
 /// Checks that no server can read a name of these arguments as another.

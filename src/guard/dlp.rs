@@ -153,7 +153,7 @@ enum SecretEvidence {
 impl<'m> DlpSearch<'_, 'm> {
     /// The wire's depth limit bounds the recursion.
     fn visit(&mut self, value: Value<'m>, name: Option<&str>, id: Option<&str>) {
-        let beside = name_beside(value);
+        let beside = self.name_beside(value);
         let id_beside = self.id_among(value);
         let id_beside = id_beside.as_deref();
         for (key, member) in value.entries() {
@@ -175,22 +175,23 @@ impl<'m> DlpSearch<'_, 'm> {
             if found.is_empty() && text.len() == HALF && id.is_some() {
                 (found, told) = self.find(&text, id);
             }
+            self.note_all(&found, &text, told);
             if let Some(members) = self.members {
-                let by_name = name.and_then(|name| members.value(end_of(name), &text));
-                match by_name {
-                    Some(whole) if found.is_empty() => {
-                        (found, told) = (vec![whole], SecretEvidence::ByMember);
-                    }
-                    Some(whole) => found = vec![whole],
-                    None => found = merged(found, members.in_text(&text), text.len()),
-                }
-            }
-            for finding in &found {
-                let secret = text.get(finding.range.clone()).unwrap_or_default();
-                self.note(secret, &finding.rule, told);
+                let (hits, told) = self.by_name(members, name, &text);
+                self.note_all(&hits, &text, told);
+                found = united(found, hits, text.len());
             }
             self.strings.push((value, text, found));
         }
+    }
+
+    /// The name that a record gives to its value.
+    fn name_beside(&self, record: Value<'m>) -> Option<Cow<'m, str>> {
+        let names = NAMES.iter().filter_map(|name| record.get(name)?.as_str());
+        let mut names = names.filter(|name| name.len() <= SHORT).peekable();
+        let first = names.peek().cloned();
+        let of_secret = |name: &Cow<'_, str>| self.members.is_some_and(|it| it.has(name));
+        names.find(of_secret).or(first)
     }
 
     /// The id of a pair among members or items: beside it the other half is known without a name.
@@ -201,6 +202,34 @@ impl<'m> DlpSearch<'_, 'm> {
             let is_whole = |it: &SecretFinding| it.range == (0..text.len());
             text.len() == ID && self.rules.find(text).iter().any(is_whole)
         })
+    }
+
+    fn note_all(&mut self, found: &[SecretFinding], text: &str, told: SecretEvidence) {
+        for finding in found {
+            let secret = text.get(finding.range.clone()).unwrap_or_default();
+            self.note(secret, &finding.rule, told);
+        }
+    }
+
+    /// What is a secret because of the name of its member: all of the text, or parts of it.
+    fn by_name(
+        &self,
+        members: &SecretMembers,
+        name: Option<&str>,
+        text: &str,
+    ) -> (Vec<SecretFinding>, SecretEvidence) {
+        let is_new = |finding: &SecretFinding| {
+            let secret = text.get(finding.range.clone());
+            // What a gate has taken out already is not taken out again.
+            secret.is_some_and(|secret| !self.rules.is_placeholder(secret))
+        };
+        let whole = name.and_then(|name| members.value(end_of(name), text));
+        if let Some(whole) = whole {
+            let whole = Some(whole).filter(is_new);
+            return (Vec::from_iter(whole), SecretEvidence::ByMember);
+        }
+        let hits = members.in_text(text).filter(is_new);
+        (hits.take(MOST_OF_ONE).collect(), SecretEvidence::ByText)
     }
 
     /// Keeps what is to be looked for in other strings.
@@ -266,10 +295,36 @@ impl<'m> DlpSearch<'_, 'm> {
 const NAMES: [&str; 4] = ["name", "key", "Name", "Key"];
 const VALUE: &str = "value";
 
-/// The name that a record gives to its value.
-fn name_beside(record: Value<'_>) -> Option<Cow<'_, str>> {
-    let mut names = NAMES.iter().filter_map(|name| record.get(name)?.as_str());
-    names.find(|name| name.len() <= SHORT)
+/// Both together, in order; what overlaps is one. After [`MOST_OF_ONE`] the rest of the text is one.
+fn united(
+    found: Vec<SecretFinding>,
+    hits: Vec<SecretFinding>,
+    length: usize,
+) -> Vec<SecretFinding> {
+    if hits.is_empty() {
+        return found;
+    }
+    let mut all: Vec<_> = found.into_iter().chain(hits).collect();
+    all.sort_by_key(|finding| finding.range.start);
+    let mut apart: Vec<SecretFinding> = Vec::with_capacity(all.len());
+    for one in all {
+        match apart.last_mut() {
+            Some(last) if one.range.start < last.range.end => {
+                // One within another is part of that.
+                if one.range.end > last.range.end {
+                    *last = SecretFinding::plain(one.rule, last.range.start..one.range.end);
+                }
+            }
+            Some(_) | None => apart.push(one),
+        }
+    }
+    apart.truncate(MOST_OF_ONE);
+    if apart.len() == MOST_OF_ONE
+        && let Some(last) = apart.last_mut()
+    {
+        last.range.end = length;
+    }
+    apart
 }
 
 /// Both are in order, and apart among themselves. Where they meet the first ones stay; after

@@ -46,6 +46,18 @@ fn an_upstream_is_required() {
 }
 
 #[test]
+fn a_member_that_the_protocol_needs_is_no_secret() {
+    check_rest(
+        "guards.secret_members = ['task_id', 'JSONRPC', 'password', 'Password']",
+        &[
+            "2 guards.secret_members[0]: is a member of the protocol",
+            "2 guards.secret_members[1]: is a member of the protocol",
+            "2 guards.secret_members[3]: is there twice",
+        ],
+    );
+}
+
+#[test]
 fn delays_between_restarts_do_not_shrink_and_a_server_over_http_has_none() {
     check_rest(
         "[upstream.restart]\nfirst = '10s'\nmax = '5s'\ntries = 3",
@@ -54,6 +66,10 @@ fn delays_between_restarts_do_not_shrink_and_a_server_over_http_has_none() {
     check_rest(
         "upstream.restart.first = '1ms'",
         &["2 upstream.restart.first: below minimum"],
+    );
+    check_rest(
+        "upstream.restart.max = '10ms'",
+        &["2 upstream.restart.max: below minimum"],
     );
     check(
         "[upstream]\nurl = 'https://mcp.example.com/mcp'\nrestart = { tries = 3 }",

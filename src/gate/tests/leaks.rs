@@ -471,3 +471,20 @@ async fn the_value_of_a_member_with_the_name_of_a_secret_is_redacted_whatever_it
         .await;
     assert_eq!(bench.to_upstream().len(), 1);
 }
+
+#[tokio::test]
+async fn a_definition_may_name_a_secret_without_losing_its_words() {
+    let bench = guarded(Level::Off, Treatment::Redact).await;
+    bench
+        .agent(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#)
+        .await;
+    let id = id_of(&bench.to_upstream()[0]);
+    let schema = r#""inputSchema":{"type":"object","dependentRequired":{"password":["user"]},"default":{"token":"none"}}"#;
+    bench
+        .upstream(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[{{"name":"t",{schema}}}]}}}}"#
+        ))
+        .await;
+    let answer = bench.to_agent().remove(0);
+    assert!(answer.contains(schema), "{answer}");
+}

@@ -1,6 +1,7 @@
 //! What a result says of the edits in it.
 
 use super::*;
+use crate::gate::told_edits::{EditCounts, tell};
 use crate::guard::secrets::SecretRules;
 
 /// No file shows what looks like a credential: it is put together here.
@@ -110,6 +111,32 @@ fn other_members_stay_and_the_server_cannot_speak_for_the_gate() {
         None,
         Some(r#"{"a":1}"#),
     );
+}
+
+#[test]
+fn the_counts_of_a_tasks_result_stand_in_that_result() {
+    let text = format!(r#"{{"a":1,"text":"{}"}}"#, token());
+    let told = |result: &str| {
+        let frame = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#);
+        let message = crate::wire::Message::decode(frame.as_bytes(), &Limits::default()).unwrap();
+        let mut edits = message.edits();
+        let counts = EditCounts {
+            redacted: 1,
+            ..EditCounts::default()
+        };
+        tell(
+            &message,
+            Side::Upstream,
+            Some(&counts),
+            &mut edits,
+            &mut Vec::new(),
+        );
+        edits.finish()
+    };
+    let spoofed = r#"{"taskId":"t","_meta":{"mcp-protector/edits":{"redacted":9}},"result":{"content":[],"_meta":{"mcp-protector/edits":{"redacted":9}}}}"#;
+    let expected = r#"{"jsonrpc":"2.0","id":1,"result":{"taskId":"t","_meta":{},"result":{"content":[],"_meta":{"mcp-protector/edits":{"redacted":1}}}}}"#;
+    assert_eq!(told(spoofed), expected);
+    assert!(told(&text).ends_with(r#""_meta":{"mcp-protector/edits":{"redacted":1}}}}"#));
 }
 
 #[tokio::test]

@@ -23,8 +23,8 @@ pub enum UnnamedArgument {
 const SHOWN: usize = 200;
 
 /// Checks that a call has no argument but those that `properties` of the schema name, also in its
-/// alternatives. An object below the arguments for which the schema names no member is data, and may have
-/// any.
+/// alternatives. A value below the arguments of which the schema says nothing is data, and may hold any
+/// members; so may an object of which the schema describes members without names.
 ///
 /// # Errors
 /// The first argument without a name there, or the place of which that cannot be told.
@@ -32,26 +32,57 @@ pub fn check_unnamed_arguments(
     arguments: Value<'_>,
     schema: &ArgumentNames,
 ) -> Result<(), UnnamedArgument> {
-    members(arguments, schema).map_err(|Problem { steps, why }| {
+    let place = ArgumentPlace::of(schema, Reading::Whole);
+    members(arguments, place).map_err(|Problem { steps, why }| {
         let steps = steps.iter().rev();
         let pointer: String = steps.flat_map(|step| ["/", step]).collect();
         let shown = pointer.chars().take(SHOWN).collect();
         match why {
-            Why::Unnamed => UnnamedArgument::Unnamed(shown),
-            Why::Unreadable => UnnamedArgument::Unreadable(shown),
+            Reading::Whole => UnnamedArgument::Unnamed(shown),
+            Reading::Cut => UnnamedArgument::Unreadable(shown),
         }
     })
+}
+
+/// What the schema says of a place.
+#[derive(Clone, Copy)]
+struct ArgumentPlace<'n> {
+    names: &'n ArgumentNames,
+    reading: Reading,
+}
+
+/// Whether all is known that the schema says of a place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    Whole,
+    Cut,
+}
+
+impl<'n> ArgumentPlace<'n> {
+    /// What lies below a place that is cut may be cut, too.
+    fn of(names: &'n ArgumentNames, above: Reading) -> Self {
+        let reading = if names.is_cut { Reading::Cut } else { above };
+        Self { names, reading }
+    }
+
+    fn below(self, names: &'n ArgumentNames) -> Self {
+        Self::of(names, self.reading)
+    }
+
+    fn is_data(self) -> bool {
+        let names = self.names;
+        let says_nothing = names.members.is_empty()
+            && names.items.is_none()
+            && names.others.is_none()
+            && !names.is_closed;
+        says_nothing && self.reading == Reading::Whole
+    }
 }
 
 struct Problem {
     /// From the place up to the arguments.
     steps: Vec<String>,
-    why: Why,
-}
-
-enum Why {
-    Unnamed,
-    Unreadable,
+    why: Reading,
 }
 
 impl Problem {
@@ -62,45 +93,41 @@ impl Problem {
 }
 
 /// The wire's limit of depth bounds the recursion.
-fn descend(value: Value<'_>, names: &ArgumentNames) -> Result<(), Problem> {
-    match value.kind() {
-        JsonKind::Object if names.members.is_empty() && !names.is_cut => {
-            let Some(others) = &names.others else {
-                return Ok(());
-            };
+fn descend(value: Value<'_>, place: ArgumentPlace<'_>) -> Result<(), Problem> {
+    let names = place.names;
+    match (value.kind(), &names.others, &names.items) {
+        (JsonKind::Object | JsonKind::Array, _, _) if place.is_data() => Ok(()),
+        (JsonKind::Object, Some(others), _) if names.members.is_empty() => {
             value.entries().try_for_each(|(name, member)| {
-                descend(member, others).map_err(|problem| problem.below(pointer_step(&name)))
+                let described = descend(member, place.below(others));
+                described.map_err(|problem| problem.below(pointer_step(&name)))
             })
         }
-        JsonKind::Object => members(value, names),
-        JsonKind::Array => {
-            let Some(items) = &names.items else {
-                return Ok(());
+        (JsonKind::Object, _, _) => members(value, place),
+        (JsonKind::Array, _, items) => {
+            let nothing = ArgumentNames {
+                is_closed: true,
+                ..ArgumentNames::default()
             };
-            let mut all = value.items().enumerate();
-            all.try_for_each(|(at, item)| {
+            let items = place.below(items.as_deref().unwrap_or(&nothing));
+            value.items().enumerate().try_for_each(|(at, item)| {
                 descend(item, items).map_err(|problem| problem.below(at.to_string()))
             })
         }
-        JsonKind::String | JsonKind::Number | JsonKind::Bool | JsonKind::Null => Ok(()),
+        (JsonKind::String | JsonKind::Number | JsonKind::Bool | JsonKind::Null, _, _) => Ok(()),
     }
 }
 
-fn members(object: Value<'_>, names: &ArgumentNames) -> Result<(), Problem> {
+fn members(object: Value<'_>, place: ArgumentPlace<'_>) -> Result<(), Problem> {
     object.entries().try_for_each(|(name, member)| {
-        let below = |problem: Problem| problem.below(pointer_step(&name));
-        if let Some(names) = names.members.get(&*name) {
-            return descend(member, names).map_err(below);
-        }
-        let why = if names.is_cut {
-            Why::Unreadable
-        } else {
-            Why::Unnamed
+        let described = match place.names.members.get(&*name) {
+            Some(names) => descend(member, place.below(names)),
+            None => Err(Problem {
+                steps: Vec::new(),
+                why: place.reading,
+            }),
         };
-        Err(below(Problem {
-            steps: Vec::new(),
-            why,
-        }))
+        described.map_err(|problem| problem.below(pointer_step(&name)))
     })
 }
 
@@ -156,6 +183,62 @@ mod tests {
             r#"{"node": {"next": {"next": {"last": 1}}}}"#,
             &unnamed("/node/next/next/last"),
         );
+    }
+
+    #[track_caller]
+    fn check_with(schema: &str, arguments: &str, expected: &Result<(), UnnamedArgument>) {
+        let schema = ArgumentNames::of_schema(document(schema).root());
+        let found = check_unnamed_arguments(document(arguments).root(), &schema);
+        assert_eq!(&found, expected, "{arguments}");
+    }
+
+    #[test]
+    fn every_keyword_that_describes_members_or_items_is_read() {
+        let evil = unnamed("/l/0/evil");
+        for items in [
+            r#""prefixItems":[{"properties":{"a":{}}}]"#,
+            r#""items":[{"properties":{"a":{}}}]"#,
+            r#""contains":{"properties":{"a":{}}}"#,
+            r#""additionalItems":{"properties":{"a":{}}}"#,
+            r#""unevaluatedItems":{"properties":{"a":{}}}"#,
+            r#""properties":{"a":{}}"#,
+        ] {
+            let schema = format!(r#"{{"properties":{{"l":{{{items}}}}}}}"#);
+            check_with(&schema, r#"{"l":[{"evil":1}]}"#, &evil);
+            check_with(&schema, r#"{"l":["evil"]}"#, &Ok(()));
+        }
+        for members in [
+            r#""patternProperties":{"^x":{"properties":{"a":{}}}}"#,
+            r#""unevaluatedProperties":{"properties":{"a":{}}}"#,
+            r#""additionalProperties":{"properties":{"a":{}}}"#,
+            r#""dependentSchemas":{"x":{"properties":{"x":{"properties":{"a":{}}}}}}"#,
+            r#""dependencies":{"x":{"properties":{"x":{"properties":{"a":{}}}}}}"#,
+        ] {
+            let schema = format!(r#"{{"properties":{{"l":{{{members}}}}}}}"#);
+            check_with(&schema, r#"{"l":{"x":{"evil":1}}}"#, &unnamed("/l/x/evil"));
+            check_with(&schema, r#"{"l":{"x":{"a":1}}}"#, &Ok(()));
+        }
+        let closed = r#"{"properties":{"l":{"additionalProperties":false}}}"#;
+        check_with(closed, r#"{"l":{"evil":1}}"#, &unnamed("/l/evil"));
+        let items = r#"{"properties":{"l":{"items":{"properties":{"a":{}}}}}}"#;
+        check_with(items, r#"{"l":{"0":{"evil":1}}}"#, &unnamed("/l/0"));
+    }
+
+    #[test]
+    fn nothing_hides_below_a_place_that_cannot_be_read() {
+        let unreadable = |pointer: &str| Err(UnnamedArgument::Unreadable(pointer.to_owned()));
+        let elsewhere = r#"{"properties":{"l":{"$ref":"https://example.com/x"}}}"#;
+        check_with(elsewhere, r#"{"l":[{"evil":1}]}"#, &unreadable("/l/0/evil"));
+        check_with(elsewhere, r#"{"l":"text"}"#, &Ok(()));
+        let dynamic = r##"{"properties":{"l":{"$dynamicRef":"#n"}}}"##;
+        check_with(dynamic, r#"{"l":{"evil":1}}"#, &unreadable("/l/evil"));
+        let anchor = r##"{"properties":{"l":{"$ref":"#n"},"p":{}}}"##;
+        check_with(anchor, r#"{"l":{"p":1}}"#, &unreadable("/l/p"));
+        let many: Vec<_> = (0..5000)
+            .map(|n| format!(r#""n{n}":{{"properties":{{"ok":{{}}}}}}"#))
+            .collect();
+        let many = format!(r#"{{"properties":{{{}}}}}"#, many.join(","));
+        check_with(&many, r#"{"n1":{"evil":1}}"#, &unreadable("/n1/evil"));
     }
 
     #[test]

@@ -240,3 +240,43 @@ fn a_secret_as_long_as_a_text_is_not_looked_for_elsewhere() {
     );
     assert!(found.strings.len() <= 1, "{found:?}");
 }
+
+/// What strings say, if names of members alone tell that their values are secrets.
+#[track_caller]
+fn check_named(message: &str, without: &[&str]) {
+    let document = Document::decode(message.as_bytes(), &Limits::default()).unwrap();
+    let rules = SecretRules::builtin();
+    let found = dlp_findings(
+        document.root(),
+        &[],
+        &[],
+        &|_| None,
+        (&rules, MemberNames::TellSecrets),
+    );
+    let texts: Vec<&str> = found.strings.iter().map(|leak| &*leak.without).collect();
+    assert_eq!(texts, without, "{message}");
+}
+
+#[test]
+fn a_named_value_goes_as_a_whole_and_what_it_shows_goes_elsewhere_too() {
+    let token = token();
+    let whole = "[redacted:secret-member]";
+    check_named(r#"{"password":"hunter","user":"a"}"#, &[whole]);
+    let text =
+        serde_json::json!({ "text": format!(r#"{{"password": "correct {token} battery"}}"#) });
+    check_named(
+        &text.to_string(),
+        &[&format!(r#"{{"password": "{whole}"}}"#)],
+    );
+    let elsewhere = format!(r#"{{"password":"{token} x","o":"say {token}"}}"#);
+    check_named(&elsewhere, &[whole, "say [redacted:github-token]"]);
+    check_named(
+        r#"{"name":"prod","key":"password","value":"hunter"}"#,
+        &[whole],
+    );
+    check_named(
+        r#"{"password":"[redacted:secret-member]","token":"[redacted:jwt]"}"#,
+        &[],
+    );
+    check_named(r#"{"password":"[redacted:hunter]"}"#, &[whole]);
+}

@@ -5,7 +5,6 @@ use std::ops::Range;
 
 use regex::{Regex, RegexBuilder};
 
-use super::builtin;
 use super::finding::{RuleId, SecretFinding};
 
 /// Names that are those of secrets unless the configuration says otherwise. `_` stands for `_`, `-`, `.` or
@@ -76,13 +75,24 @@ impl SecretMembers {
         Self {
             rule: RuleId::new(RULE),
             name: is_some.then(|| compiled(format!("^(?i:{any})$"))),
-            in_text: is_some.then(|| compiled(format!(r#""(?i:{any})"\s*:\s*"(?s:[^"\\]|\\.)+""#))),
+            in_text: is_some
+                .then(|| compiled(["\"", "'"].map(|quote| in_text(&any, quote)).join("|"))),
         }
+    }
+
+    /// Whether a member of this name has a secret.
+    pub(in crate::guard) fn has(&self, name: &str) -> bool {
+        self.name.as_ref().is_some_and(|it| it.is_match(name))
+    }
+
+    /// The rule that finds them.
+    pub(super) fn rule(&self) -> &RuleId {
+        &self.rule
     }
 
     /// The value of a member of this name, if that is a secret.
     pub(in crate::guard) fn value(&self, name: &str, value: &str) -> Option<SecretFinding> {
-        let is_secret = self.name.as_ref()?.is_match(name) && self.may_be(value);
+        let is_secret = self.has(name) && !value.is_empty();
         is_secret.then(|| SecretFinding::plain(self.rule.clone(), 0..value.len()))
     }
 
@@ -91,34 +101,33 @@ impl SecretMembers {
         &'t self,
         text: &'t str,
     ) -> impl Iterator<Item = SecretFinding> + 't {
-        let pattern = self.in_text.as_ref().filter(|_| text.contains('"'));
+        let pattern = self.in_text.as_ref();
+        let pattern = pattern.filter(|_| text.contains(['"', '\'']));
         let hits = pattern.into_iter().flat_map(|it| it.find_iter(text));
         hits.filter_map(|hit| {
             let range = value_in(hit.as_str(), hit.start())?;
-            let value = text.get(range.clone())?;
-            self.may_be(value)
-                .then(|| SecretFinding::plain(self.rule.clone(), range))
+            Some(SecretFinding::plain(self.rule.clone(), range))
         })
-    }
-
-    /// What a gate has taken out already is not taken out again.
-    fn may_be(&self, value: &str) -> bool {
-        let inner = value.strip_prefix("[redacted:");
-        let id = inner.and_then(|inner| inner.strip_suffix(']'));
-        let is_placeholder = id.is_some_and(|id| {
-            id == self.rule.as_str() || builtin::rows().iter().any(|row| row.id.as_str() == id)
-        });
-        !value.is_empty() && !is_placeholder
     }
 }
 
-/// The value in a member that begins here: between the last two of its quotation marks.
+/// The value in a member that begins here: between its quotation marks, or to the end of a text that is cut.
 fn value_in(member: &str, start: usize) -> Option<Range<usize>> {
     let colon = member.find(':')?;
-    let open = member.get(colon..)?.find('"')?;
-    let from = colon.checked_add(open)?.checked_add(1)?;
-    let to = member.len().checked_sub(1)?;
-    Some(start.checked_add(from)?..start.checked_add(to)?)
+    let open = colon.checked_add(member.get(colon..)?.find(['"', '\''])?)?;
+    let from = open.checked_add(1)?;
+    let quote = member.get(open..from)?;
+    let rest = member.get(from..)?;
+    let value = rest.strip_suffix(quote).unwrap_or(rest);
+    let from = start.checked_add(from)?;
+    (!value.is_empty()).then_some(from..from.checked_add(value.len())?)
+}
+
+/// A member in quotation marks of one kind, and its value in the same.
+fn in_text(names: &str, quote: &str) -> String {
+    let name = format!(r"{quote}(?i:{names}){quote}");
+    let value = format!(r"{quote}(?s:[^{quote}\\]|\\.)+(?:{quote}|$)");
+    format!(r"{name}\s*:\s*{value}")
 }
 
 /// The words of a name, with whatever may stand between them.
@@ -155,9 +164,6 @@ mod tests {
             check(name, "hunter", false);
         }
         check("password", "", false);
-        check("password", "[redacted:secret-member]", false);
-        check("password", "[redacted:jwt]", false);
-        check("password", "[redacted:hunter]", true);
     }
 
     #[track_caller]
@@ -176,6 +182,8 @@ mod tests {
         check_text(r#"{"password":"a","secret":"b"}"#, &["a", "b"]);
         check_text(r#"{"password":"","user":"b"}"#, &[]);
         check_text(r#"the "password": none"#, &[]);
+        check_text("{'password': 'it is', \"secret\": 'no'}", &["it is"]);
+        check_text(r#"{"password": "hunter"#, &["hunter"]);
     }
 
     #[test]

@@ -71,6 +71,14 @@ impl SecretRules {
         Self { members, ..self }
     }
 
+    /// Whether a text is what a gate writes in place of a secret.
+    pub(in crate::guard) fn is_placeholder(&self, text: &str) -> bool {
+        let inner = text.strip_prefix("[redacted:");
+        let id = inner.and_then(|inner| inner.strip_suffix(']'));
+        let is_known = |id: &str| self.compiled.iter().any(|rule| rule.id.as_str() == id);
+        id.is_some_and(|id| id == self.members.rule().as_str() || is_known(id))
+    }
+
     pub(in crate::guard) fn members(&self) -> &SecretMembers {
         &self.members
     }
