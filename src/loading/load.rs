@@ -11,7 +11,7 @@ use crate::policy::engines::allowlist::CompiledAllowlist;
 use crate::policy::engines::cedar::ToolGroups;
 use crate::policy::{
     CheckedPolicies, ExposedActions, ExposedTools, Labels, Lock, Pinning, PolicyEntry,
-    PolicyErrors, PolicyProblem, PolicySnapshot, PolicySource,
+    PolicyErrors, PolicyProblem, PolicySnapshot, PolicySource, TokenGrants,
 };
 
 /// A snapshot that is fit to be published, and what to say about it.
@@ -53,7 +53,7 @@ pub fn survey(settings: &Settings) -> PolicySurvey {
     PolicySurvey {
         policies: found.sources.clone(),
         labels: found.labels.clone(),
-        said: labels::read(&found.labels, &mut Vec::new()).0,
+        said: labels::read(&found.labels, TokenGrants::Nothing, &mut Vec::new()).0,
         lock: Arc::new(lock::read(&found.labels, &mut Vec::new())),
         loaded: compile(settings, found, None),
     }
@@ -168,7 +168,12 @@ fn compile_one(
             lock_is = LockState::Broken;
         }
         sources.append(&mut found.sources);
-        let (read, compiled) = labels::read(&found.labels, &mut found.problems);
+        let tokens = settings.claims.as_ref().map(|claims| claims.grants);
+        let (read, compiled) = labels::read(
+            &found.labels,
+            tokens.unwrap_or_default(),
+            &mut found.problems,
+        );
         labels = read;
         sources.extend(compiled.sources);
         groups.extend(compiled.groups);
@@ -199,7 +204,7 @@ fn compile_one(
             .notices
             .extend(allowed.filter_map(|name| unapproved(name, &lock)));
     }
-    let kinds = EngineKinds::new(&groups, &lock, settings.warnings).after(checked);
+    let kinds = EngineKinds::new(&groups, &lock, settings).after(checked);
     let compiled = match load_report::compiled(&kinds, &sources, (&lock, lock_is)) {
         Ok(compiled) if found.problems.is_empty() => compiled,
         Ok(_) => {
