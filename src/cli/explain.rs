@@ -141,7 +141,7 @@ fn explanation(args: &ExplainArgs, stdin: &mut dyn Read) -> Result<Explanation, 
 fn settings(args: &ExplainArgs, config: Option<&Config>) -> Settings {
     match config {
         Some(config) => Settings {
-            policies: proxy::policy_settings(&config),
+            policies: proxy::policy_settings(config),
             server: config.upstream.name.clone(),
             gate: proxy::gate_settings(config),
             people: match &config.consent {

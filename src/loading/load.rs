@@ -11,7 +11,7 @@ use crate::policy::engines::allowlist::CompiledAllowlist;
 use crate::policy::engines::cedar::ToolGroups;
 use crate::policy::{
     CheckedPolicies, ExposedActions, ExposedTools, Labels, Lock, Pinning, PolicyEntry,
-    PolicyErrors, PolicyProblem, PolicySnapshot, PolicySource, TokenGrants,
+    PolicyErrors, PolicyProblem, PolicySnapshot, PolicySource,
 };
 
 /// A snapshot that is fit to be published, and what to say about it.
@@ -53,7 +53,7 @@ pub fn survey(settings: &Settings) -> PolicySurvey {
     PolicySurvey {
         policies: found.sources.clone(),
         labels: found.labels.clone(),
-        said: labels::read(&found.labels, TokenGrants::Nothing, &mut Vec::new()).0,
+        said: settings.labels(&found.labels, &mut Vec::new()).0,
         lock: Arc::new(lock::read(&found.labels, &mut Vec::new())),
         loaded: compile(settings, found, None),
     }
@@ -168,12 +168,7 @@ fn compile_one(
             lock_is = LockState::Broken;
         }
         sources.append(&mut found.sources);
-        let tokens = settings.claims.as_ref().map(|claims| claims.grants);
-        let (read, compiled) = labels::read(
-            &found.labels,
-            tokens.unwrap_or_default(),
-            &mut found.problems,
-        );
+        let (read, compiled) = settings.labels(&found.labels, &mut found.problems);
         labels = read;
         sources.extend(compiled.sources);
         groups.extend(compiled.groups);
@@ -241,6 +236,18 @@ fn compile_one(
         shadow: Vec::new(),
         surfaces: compiled.surfaces,
     })
+}
+
+impl Settings {
+    /// The labels, and the rules that they come to where tokens grant what this configuration says.
+    fn labels(
+        &self,
+        sources: &[PolicySource],
+        problems: &mut Vec<PolicyProblem>,
+    ) -> (Labels, labels::LabelRules) {
+        let tokens = self.claims.as_ref().map(|claims| claims.grants);
+        labels::read(sources, tokens.unwrap_or_default(), problems)
+    }
 }
 
 /// Whether a policy of the operator may read arguments by their types. Without one, no policy needs types.

@@ -60,7 +60,7 @@ pub(in crate::cli) fn upstream_settings(config: &Config) -> Result<upstream::Set
     let confinement = config.upstream.sandbox.as_ref();
     let takes_roots = confinement.is_some_and(|it| it.roots == config::SandboxedRoots::Granted);
     let sandbox = if takes_roots {
-        let loaded = loading::load(&policy_settings(&config));
+        let loaded = loading::load(&policy_settings(config));
         let loaded = loaded.map_err(|errors| format!("`upstream.sandbox.roots`: {errors}"))?;
         confinement::sandbox(confinement, &loaded.snapshot.labels().roots)
     } else {

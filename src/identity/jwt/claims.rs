@@ -129,7 +129,7 @@ fn text(value: Value<'_>) -> Option<String> {
 
 /// What a path leads to. Some issuers write null for a missing value.
 fn at<'v>(claims: Value<'v>, path: &ClaimPath) -> Option<Value<'v>> {
-    let found = path.names().try_fold(claims, |value, name| value.get(name));
+    let found = path.names().try_fold(claims, Value::get);
     found.filter(|claim| !claim.is_null())
 }
 
