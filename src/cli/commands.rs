@@ -37,7 +37,7 @@ pub fn run(typed: Cli, allocated: fn() -> usize) -> Exit {
 
 /// Loads what a configuration names as `proxy` does, and puts nothing in force.
 pub(super) fn policies(config: &Config) -> Result<validate_config::PolicyValidation, PolicyErrors> {
-    let mut loaded = loading::load(&proxy::policy_settings(&config.policy))?;
+    let mut loaded = loading::load(&proxy::policy_settings(config))?;
     let missing = unmet_requirements::PolicyRequirements::by(config).missing_in(&loaded.snapshot);
     loaded.notices.extend(missing);
     Ok(validate_config::PolicyValidation {

@@ -16,8 +16,8 @@ use crate::explain::{
     SenderContext, Settings,
 };
 use crate::loading;
-use crate::policy::{Agent, Client, PolicyErrors};
-use crate::policy_tests::{FixtureProblem, read_start};
+use crate::policy::{Agent, Client, ConfiguredClaims, PolicyErrors};
+use crate::policy_tests::{FixtureProblem, read_claims, read_start};
 use crate::wire::{Document, JsonError, JsonErrorKind, Limits, Side};
 
 /// The longest message on standard input; the gate's own limits are for it to say.
@@ -121,7 +121,7 @@ fn explanation(args: &ExplainArgs, stdin: &mut dyn Read) -> Result<Explanation, 
     let request = request(args, stdin)?;
     let circumstances = match &request {
         ExplainRequest::Message(_) => SenderContext {
-            agent: agent(args),
+            agent: agent(args, settings.policies.claims.as_deref())?,
             now: args.now.unwrap_or_else(|| SystemClock::new().now()),
             start: read_start(args.session.as_deref(), args.consent.as_deref())
                 .map_err(|errors| ExplainFailure::Start(errors.problems))?,
@@ -141,7 +141,7 @@ fn explanation(args: &ExplainArgs, stdin: &mut dyn Read) -> Result<Explanation, 
 fn settings(args: &ExplainArgs, config: Option<&Config>) -> Settings {
     match config {
         Some(config) => Settings {
-            policies: proxy::policy_settings(&config.policy),
+            policies: proxy::policy_settings(config),
             server: config.upstream.name.clone(),
             gate: proxy::gate_settings(config),
             people: match &config.consent {
@@ -264,8 +264,13 @@ fn arguments(typed: Option<&str>) -> Result<String, ExplainFailure> {
     }
 }
 
-fn agent(args: &ExplainArgs) -> Agent {
-    Agent {
+fn agent(
+    args: &ExplainArgs,
+    configured: Option<&ConfiguredClaims>,
+) -> Result<Agent, ExplainFailure> {
+    let claims = read_claims(args.claims.as_deref(), configured)
+        .map_err(|errors| ExplainFailure::Start(errors.problems))?;
+    Ok(Agent {
         id: args.agent.clone(),
         roles: args.role.clone(),
         teams: args.team.clone(),
@@ -275,8 +280,9 @@ fn agent(args: &ExplainArgs) -> Agent {
             version: "1".to_owned(),
         },
         trust: args.trust,
-        capabilities: Vec::new(),
-    }
+        capabilities: args.capability.clone(),
+        claims,
+    })
 }
 
 fn unreadable(path: &Path, why: io::Error) -> ExplainFailure {
@@ -511,6 +517,7 @@ mod tests {
             let help = problem["help"].as_str().unwrap();
             assert!(help.contains(example), "{help}");
         };
+        check("claims", "{ tools = [\"read_file\"]");
         check("consent", "{ scope = \"writes\"");
         check("session", "{ level = \"confidential\"");
         let nope = ExplainFailure::Start(read_start(None, Some("nope")).unwrap_err().problems);
@@ -585,6 +592,57 @@ mod tests {
         check("write", "--consent", "{ age = \"soon\" }", not);
         let told = check("write", "--consent", "\"approve\"", not);
         assert!(told.contains("no person is asked here"), "{told}");
+    }
+
+    #[test]
+    fn the_claims_and_capabilities_of_a_token_are_said_as_in_a_fixture() {
+        let place = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(place.path().join(name), text).unwrap();
+        fs::create_dir(place.path().join("p")).unwrap();
+        write(
+            "gate.toml",
+            "upstream.command = ['ls']\npolicy.dir = 'p'\nlisten.transport = 'http'\nlisten.port = 1\n\
+             [listen.auth]\ntype = 'jwt'\nissuer = 'i'\naudience = 'a'\njwks_file = 'k'\n\
+             capabilities_claim = 'c'\nclaims = { tier = 'string' }\n",
+        );
+        write("p/tools.toml", "[tools.read]\ncapabilities = ['fs.read']\n");
+        write(
+            "p/p.cedar",
+            r#"@id("gold") permit (principal is Mcp::Agent, action, resource is Mcp::Tool) when {
+              principal.claims.hasTag("tier") && principal.claims.getTag("tier") has string &&
+              principal.claims.getTag("tier").string == "gold"
+            };"#,
+        );
+        let config = place.path().join("gate.toml").display().to_string();
+        let check = |words: &[&str], expected: Exit| {
+            let line = [
+                "mcp-protector",
+                "explain",
+                "--config",
+                &config,
+                "--call",
+                "read",
+            ];
+            let line = line.iter().chain(words).chain(&["--format=json"]);
+            let Command::Explain(args) = args::parse(line.copied()).unwrap().command else {
+                panic!("{words:?}")
+            };
+            let mut out = Vec::new();
+            let exit = run(&args, &mut &b""[..], &mut out);
+            let out = String::from_utf8(out).unwrap();
+            assert_eq!(exit, expected, "{out}");
+            out
+        };
+        let gold = ["--claims", "{ tier = \"gold\" }"];
+        check(
+            &[&gold[..], &["--capability", "fs"]].concat(),
+            Exit::Success,
+        );
+        check(&gold, Exit::Denied);
+        check(&["--capability", "fs"], Exit::Denied);
+        let told = check(&["--claims", "{ tyer = \"gold\" }"], Exit::NotExplained);
+        assert!(told.contains("did you mean `tier`?"), "{told}");
+        check(&["--claims", "{ tier = 1 }"], Exit::NotExplained);
     }
 
     #[test]

@@ -87,7 +87,7 @@ pub fn run(args: ProxyArgs, allocated: fn() -> usize) -> Exit {
     for warning in &config.warnings {
         warn!("{warning}");
     }
-    let loaded = match loading::load(&policy_settings(&config.policy)) {
+    let loaded = match loading::load(&policy_settings(&config)) {
         Ok(loaded) => loaded,
         Err(errors) => {
             report::policies(&errors);

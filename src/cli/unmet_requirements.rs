@@ -123,7 +123,7 @@ mod tests {
         let file = dir.path().join("gate.toml");
         std::fs::write(&file, format!("upstream.command = ['server']\n{text}")).unwrap();
         let config = Config::load(&file).unwrap();
-        let loaded = loading::load(&proxy::policy_settings(&config.policy)).unwrap();
+        let loaded = loading::load(&proxy::policy_settings(&config)).unwrap();
         let told = PolicyRequirements::by(&config).missing_in(&loaded.snapshot);
         let codes: Vec<&str> = told.iter().map(|it| it.code).collect();
         let wanted: Vec<&str> = expected.iter().map(|(code, _)| *code).collect();

@@ -6,6 +6,7 @@ use std::path::Path;
 use secrecy::SecretString;
 use toml::de::DeValue;
 
+use super::claims;
 use super::client;
 use super::errors::ConfigReason;
 use super::network::web_url;
@@ -16,7 +17,7 @@ use super::tokens::{
 };
 use crate::secret;
 
-const JWT_KEYS: [&str; 9] = [
+const JWT_KEYS: [&str; 11] = [
     "issuer",
     "audience",
     "jwks_url",
@@ -24,6 +25,8 @@ const JWT_KEYS: [&str; 9] = [
     "algorithms",
     "session_claim",
     "groups_claim",
+    "capabilities_claim",
+    "claims",
     "scopes",
     "resource",
 ];
@@ -205,6 +208,8 @@ fn jwt(section: &mut ConfigSection<'_, '_>, base: &Path) -> Option<Jwt> {
     let algorithms = algorithms(section);
     let session_claim = word(section, "session_claim");
     let groups_claim = word(section, "groups_claim");
+    let capabilities_claim = claims::path(section, "capabilities_claim");
+    let claims = claims::named(section.section("claims"));
     let scopes = scopes(section);
     let resource = section.trusted_url("resource");
     let audience = audience?;
@@ -214,6 +219,8 @@ fn jwt(section: &mut ConfigSection<'_, '_>, base: &Path) -> Option<Jwt> {
         algorithms: algorithms.unwrap_or_else(|| Jwt::ALGORITHMS.to_vec()),
         session_claim: session_claim.unwrap_or_else(|| Jwt::SESSION_CLAIM.to_owned()),
         groups_claim: groups_claim.unwrap_or_else(|| Jwt::GROUPS_CLAIM.to_owned()),
+        capabilities_claim,
+        claims,
         scopes: scopes.unwrap_or_default(),
         resource: resource.or_else(|| web_url(&audience).ok()),
         audience,

@@ -29,10 +29,11 @@ const LIVE: [&str; 14] = [
 
 /// Tables with keys of the author's choice that need a restart. The gate names the table alone, since such a
 /// key may be the name of a person.
-const CHOSEN: [&str; 5] = [
+const CHOSEN: [&str; 6] = [
     "upstream.env",
     "upstream.isolated.env",
     "listen.auth.tokens",
+    "listen.auth.claims",
     "admin.approvers",
     "telemetry.headers",
 ];

@@ -8,6 +8,7 @@ mod admin;
 mod audit;
 mod authentication;
 mod changes;
+mod claims;
 mod client;
 mod command_line;
 mod conceal;

@@ -2,6 +2,7 @@
 
 mod annotated;
 mod changes;
+mod claims;
 mod extensions;
 mod files;
 mod isolated;

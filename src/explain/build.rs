@@ -3,7 +3,7 @@
 use crate::policy::engines::is_rego_or_cel;
 use crate::policy::{
     ActionName, ConditionPart, Decision as Decided, DenialCause, OnDeny, PartKind, PartValue,
-    PolicyOutline, PolicySnapshot, PolicyTrace, RuleEffect,
+    PolicyOutline, PolicySnapshot, PolicyTrace, RuleEffect, TokenGrants,
 };
 use crate::policy_tests::{self, DryRunOutcome, QueryDescription, RecordedQuery, Requester};
 
@@ -31,6 +31,7 @@ struct RecordKnowledge {
     definition: DefinitionApproval,
     session: SessionKnowledge,
     arguments: ArgumentKnowledge,
+    grants: TokenGrants,
 }
 
 /// What a record tells of arguments.
@@ -49,6 +50,7 @@ enum SessionKnowledge {
 
 /// As policies write it.
 const LEVEL: &str = "context.env.session.level";
+const CAPABILITIES: &str = "principal.capabilities";
 
 impl FactCompleteness {
     /// Whether a value is not known.
@@ -67,8 +69,10 @@ impl RecordKnowledge {
         }
         let of_definition =
             self.definition == DefinitionApproval::NotApproved && what.starts_with("resource.pin");
+        let of_token = what.starts_with("principal.claims")
+            || (what == CAPABILITIES && self.grants == TokenGrants::Capabilities);
         let has_arguments = self.arguments == ArgumentKnowledge::Whole && is_of_arguments(what);
-        of_definition || (is_open_in_records(asked, what) && !has_arguments)
+        of_definition || of_token || (is_open_in_records(asked, what) && !has_arguments)
     }
 }
 
@@ -93,6 +97,7 @@ pub(super) fn explanation(
                 definition: recorded.definition(),
                 session: told,
                 arguments,
+                grants: policies.labels().tokens,
             })
         }
     };

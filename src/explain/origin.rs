@@ -19,6 +19,7 @@ impl Origins<'_> {
         let words: Vec<&str> = sight.what.split(['.', '[', '(']).collect();
         match *words.as_slice() {
             ["principal", "client", ..] => "the agent itself".to_owned(),
+            ["principal", "claims", ..] => "the token".to_owned(),
             ["principal", ..] => self.of_principal(),
             ["resource", ref rest @ ..] => self.of_resource(rest, sight),
             ["context", "env", "session", ..] => "the session".to_owned(),

@@ -2,6 +2,8 @@
 
 use super::resource::ProtectedResource;
 
+use crate::policy::ClaimType;
+
 /// Why a request is not let in. Nothing in it comes from the token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Challenge {
@@ -11,6 +13,9 @@ pub enum Challenge {
     Malformed(&'static str),
     #[error("the token is not valid: {0}")]
     Invalid(&'static str),
+    /// A claim that the configuration names is not of its type there.
+    #[error("the token is not valid: its claim `{name}` is not {}", .expected.expected())]
+    Claim { name: String, expected: ClaimType },
     #[error("the token lacks a scope: {}", .0.join(" "))]
     Insufficient(Vec<String>),
     #[error("tokens cannot be checked at the moment: {0}")]
@@ -21,7 +26,7 @@ impl Challenge {
     /// The HTTP status (RFC 6750 §3.1).
     pub fn status(&self) -> u16 {
         match self {
-            Self::Missing | Self::Invalid(_) => 401,
+            Self::Missing | Self::Invalid(_) | Self::Claim { .. } => 401,
             Self::Malformed(_) => 400,
             Self::Insufficient(_) => 403,
             Self::Unavailable(_) => 503,
@@ -33,7 +38,7 @@ impl Challenge {
         match self {
             Self::Missing => "token_missing",
             Self::Malformed(_) => "token_malformed",
-            Self::Invalid(_) => "token_invalid",
+            Self::Invalid(_) | Self::Claim { .. } => "token_invalid",
             Self::Insufficient(_) => "insufficient_scope",
             Self::Unavailable(_) => "jwks_unavailable",
         }
@@ -46,7 +51,7 @@ impl Challenge {
             // RFC 6750 §3.1: no error for a request that did not try.
             Self::Missing => (None, resource.map(ProtectedResource::scopes)),
             Self::Malformed(_) => (Some("invalid_request"), None),
-            Self::Invalid(_) => (Some("invalid_token"), None),
+            Self::Invalid(_) | Self::Claim { .. } => (Some("invalid_token"), None),
             Self::Insufficient(scopes) => (Some("insufficient_scope"), Some(scopes.as_slice())),
             Self::Unavailable(_) => return None,
         };

@@ -29,7 +29,7 @@ use super::{
 pub use key_url::KeyUrl;
 pub use keys::{KeyFault, KeyFetch, KeyFile, KeySource};
 pub use keyset::Algorithm;
-pub use settings::JwtSettings;
+pub use settings::{ClaimPath, JwtSettings, NamedClaim};
 
 use compact::CompactToken;
 use keys::Keys;

@@ -20,17 +20,20 @@ use std::pin::Pin;
 
 use hyper::HeaderMap;
 
+use crate::policy::Claims;
+
 pub use anonymous::{Anonymous, AnonymousReach};
 pub use challenge::Challenge;
 pub use jwt::{
-    Algorithm, Jwt, JwtError, JwtSettings, KeyFault, KeyFetch, KeyFile, KeySource, KeyUrl,
+    Algorithm, ClaimPath, Jwt, JwtError, JwtSettings, KeyFault, KeyFetch, KeyFile, KeySource,
+    KeyUrl, NamedClaim,
 };
 pub use resource::{ProtectedResource, ResourceError};
 pub use tokens::{StaticToken, StaticTokens, StaticTokensError};
 pub use validity::{Credential, Validity};
 
 /// Who a request comes from, as the gate may rely on it. Two requests of one conversation have
-/// equal identities, roles and groups included: one whose rights changed begins anew.
+/// equal identities, roles, groups and claims included: one whose rights changed begins anew.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Identity {
     /// The stable name of the agent, unique at its issuer.
@@ -39,6 +42,10 @@ pub struct Identity {
     pub user: Option<String>,
     pub roles: Vec<String>,
     pub groups: Vec<String>,
+    /// Those that the token grants.
+    pub capabilities: Vec<String>,
+    /// Those that the configuration names.
+    pub claims: Claims,
     /// The session that the token was issued for (claim `session_id`).
     pub session: Option<String>,
 }
@@ -77,13 +84,15 @@ pub trait Authenticate: Send + Sync + std::fmt::Debug {
 }
 
 impl Identity {
-    /// An identity without roles, groups or session.
+    /// An identity without roles, groups, capabilities, claims or session.
     pub fn named(subject: impl Into<String>) -> Self {
         Self {
             subject: subject.into(),
             user: None,
             roles: Vec::new(),
             groups: Vec::new(),
+            capabilities: Vec::new(),
+            claims: Claims::default(),
             session: None,
         }
     }

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::settings::Settings;
 #[cfg(not(all(feature = "cel", feature = "rego")))]
 use crate::policy::EngineName;
 use crate::policy::engines::cedar::{Cedar, ToolGroups};
@@ -21,7 +22,7 @@ use crate::policy::engines::is_rego;
 use crate::policy::engines::rego::Rego;
 use crate::policy::{
     CheckedPolicies, CompiledPolicies, EngineKind, ExposedActions, Lock, PolicyEntry, PolicyErrors,
-    PolicyId, PolicyProblem, PolicySource, RuleEngine, WarningMode,
+    PolicyId, PolicyProblem, PolicySource, RuleEngine,
 };
 
 /// One of each kind.
@@ -53,18 +54,19 @@ impl Default for EngineKinds {
         Self::new(
             &ToolGroups::default(),
             &Arc::default(),
-            WarningMode::default(),
+            &Settings::default(),
         )
     }
 }
 
 impl EngineKinds {
-    pub(super) fn new(groups: &ToolGroups, lock: &Arc<Lock>, warnings: WarningMode) -> Self {
+    pub(super) fn new(groups: &ToolGroups, lock: &Arc<Lock>, settings: &Settings) -> Self {
         Self {
             cedar: Cedar {
                 groups: groups.clone(),
                 lock: Arc::clone(lock),
-                warnings,
+                claims: settings.claims.clone(),
+                warnings: settings.warnings,
                 checked: Vec::new(),
             },
             others: vec![

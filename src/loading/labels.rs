@@ -22,11 +22,12 @@ use self::resource_files::{ParsedPrompts, ParsedResources, ParsedRoots};
 use self::tools::Tools;
 use super::lock;
 use crate::policy::table::{self, TomlTable};
-use crate::policy::{Labels, PolicyProblem, PolicySource};
+use crate::policy::{Labels, PolicyProblem, PolicySource, TokenGrants};
 
 /// The labels, and the rules that they come to.
 pub(super) fn read(
     sources: &[PolicySource],
+    tokens: TokenGrants,
     problems: &mut Vec<PolicyProblem>,
 ) -> (Labels, LabelRules) {
     let mut tools = Tools::default();
@@ -48,7 +49,10 @@ pub(super) fn read(
             _ => agents.read(root),
         }
     }
-    let mut labels = Labels::default();
+    let mut labels = Labels {
+        tokens,
+        ..Labels::default()
+    };
     let labelled = tools.finish(&mut labels);
     roots.finish(&mut labels, problems);
     resources.finish(&mut labels);

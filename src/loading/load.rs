@@ -13,7 +13,7 @@ use crate::policy::engines::allowlist::CompiledAllowlist;
 use crate::policy::engines::cedar::ToolGroups;
 use crate::policy::{
     CheckedPolicies, ExposedActions, ExposedTools, Labels, Lock, Pinning, PolicyEntry,
-    PolicyErrors, PolicyProblem, PolicySnapshot, PolicySource,
+    PolicyErrors, PolicyProblem, PolicySnapshot, PolicySource, TokenGrants,
 };
 
 /// A snapshot that is fit to be published, and what to say about it.
@@ -55,7 +55,7 @@ pub fn survey(settings: &Settings) -> PolicySurvey {
     PolicySurvey {
         policies: found.sources.clone(),
         labels: found.labels.clone(),
-        said: labels::read(&found.labels, &mut Vec::new()).0,
+        said: settings.labels(&found.labels, &mut Vec::new()).0,
         lock: Arc::new(lock::read(&found.labels, &mut Vec::new())),
         loaded: compile(settings, found, None),
     }
@@ -76,7 +76,9 @@ pub fn load_changed(
 pub fn labelled_tools(dir: &Path) -> BTreeSet<String> {
     let mut found = Directory::default();
     found.read(dir, &EngineKinds::default());
-    labels::read(&found.labels, &mut found.problems).1.labelled
+    labels::read(&found.labels, TokenGrants::Nothing, &mut found.problems)
+        .1
+        .labelled
 }
 
 /// What `MANIFEST` has to say of the directory, which has to hold policies that are in order, and
@@ -182,7 +184,7 @@ fn compile_one(
             lock_is = LockState::Broken;
         }
         sources.append(&mut found.sources);
-        let (read, compiled) = labels::read(&found.labels, &mut found.problems);
+        let (read, compiled) = settings.labels(&found.labels, &mut found.problems);
         labels = read;
         sources.extend(compiled.sources);
         groups.extend(compiled.groups);
@@ -211,7 +213,7 @@ fn compile_one(
             .notices
             .extend(allowed.filter_map(|name| unapproved(name, &lock)));
     }
-    let kinds = EngineKinds::new(&groups, &lock, settings.warnings).after(checked);
+    let kinds = EngineKinds::new(&groups, &lock, settings).after(checked);
     let compiled = match load_report::compiled(&kinds, &sources, (&lock, lock_is)) {
         Ok(compiled) if found.problems.is_empty() => compiled,
         Ok(_) => {
@@ -248,6 +250,18 @@ fn compile_one(
         shadow: Vec::new(),
         surfaces: compiled.surfaces,
     })
+}
+
+impl Settings {
+    /// The labels, and the rules that they come to where tokens grant what this configuration says.
+    fn labels(
+        &self,
+        sources: &[PolicySource],
+        problems: &mut Vec<PolicyProblem>,
+    ) -> (Labels, labels::LabelRules) {
+        let tokens = self.claims.as_ref().map(|claims| claims.grants);
+        labels::read(sources, tokens.unwrap_or_default(), problems)
+    }
 }
 
 /// Whether a policy of the operator may read arguments by their types. Without one, no policy needs types.

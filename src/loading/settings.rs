@@ -1,9 +1,10 @@
 //! Where policies come from, and what happens when they change.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::network::EgressRules;
-use crate::policy::{Pinning, WarningMode};
+use crate::policy::{ConfiguredClaims, Pinning, WarningMode};
 
 /// Where policies come from.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +20,8 @@ pub struct Settings {
     pub warnings: WarningMode,
     /// What definitions of tools are held to.
     pub lock: Pinning,
+    /// What the configuration says of claims; `None` where there is none.
+    pub claims: Option<Arc<ConfiguredClaims>>,
     /// When the directory is read again.
     pub reload: Reload,
     /// What happens when it then lacks policies.

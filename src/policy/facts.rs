@@ -7,6 +7,7 @@
 use std::net::IpAddr;
 
 use super::action::Action;
+use super::claims::Claims;
 
 /// One question to a policy engine: may this principal do this to that, in these circumstances?
 #[derive(Debug, Clone)]
@@ -35,8 +36,10 @@ pub struct Agent {
     pub client: Client,
     /// Higher is more trusted; by default 0.
     pub trust: i64,
-    /// Those that it and its roles were granted, the narrower ones of the host's included.
+    /// Those that it, its roles and its token were granted, the narrower ones of the host's included.
     pub capabilities: Vec<String>,
+    /// Those of its token that the configuration names.
+    pub claims: Claims,
 }
 
 /// The name and version that a client gives itself: labels, never identities.

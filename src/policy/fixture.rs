@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::{
-    Action, ActionName, Agent, Arguments, Client, ClientFacts, Consent, Decision, Environment,
+    Action, ActionName, Agent, AgentFacts, Arguments, Client, Consent, Decision, Environment,
     Facts, Leaf, ListFacts, PartialRequest, PolicySnapshot, PolicyTrace, Principal, Prompt,
     Received, Resource, ResourceFacts, Server, SessionState, Targets, Tool, UseTime,
 };
@@ -101,7 +101,7 @@ impl World {
             level: None,
             now_ms: None,
             message: None,
-            client: ClientFacts::Known,
+            agent: AgentFacts::Known,
         }
     }
 

@@ -24,6 +24,7 @@ pub use roots::{Root, RootProblem, Roots};
 pub use virtual_paths::VirtualPathError;
 
 use super::action::Action;
+use super::claims::TokenGrants;
 use super::facts::{
     Agent, ConsentRule, ExtensionMethod, Facts, Hints, Permissions, Principal, Prompt, Resource,
     ResourceFacts, Tool,
@@ -47,6 +48,10 @@ pub struct Labels {
     pub prompts: HashMap<String, Vec<String>>,
     /// Tools of the allowlist beside the policies, by exact name.
     pub allowed: BTreeSet<String>,
+    /// The capabilities that tools need: a wide one that a token grants brings the narrower of them.
+    pub needed: BTreeSet<String>,
+    /// What tokens grant by themselves.
+    pub tokens: TokenGrants,
     /// From which level of a session on no call of a tool that connects can be permitted.
     pub closed_from: Option<i64>,
 }
@@ -206,10 +211,11 @@ impl Labels {
     /// says nothing of it.
     pub fn agent(&self, agent: &Agent) -> Option<Agent> {
         let labels = self.agents.get(&agent.id);
-        if labels.is_none() && self.roles.is_empty() {
+        if labels.is_none() && self.roles.is_empty() && agent.capabilities.is_empty() {
             return None;
         }
         let mut agent = agent.clone();
+        self.widen(&mut agent.capabilities);
         if let Some(labels) = labels {
             join(&mut agent.roles, &labels.roles);
             join(&mut agent.teams, &labels.teams);
@@ -222,6 +228,23 @@ impl Labels {
             join(&mut agent.capabilities, granted);
         }
         Some(agent)
+    }
+
+    /// Adds the narrower capabilities that tools need: `fs` brings the `fs.write` of a tool.
+    pub fn widen(&self, granted: &mut Vec<String>) {
+        if granted.is_empty() {
+            return;
+        }
+        let is_narrower = |name: &&String| {
+            granted.iter().any(|wide| {
+                let rest = name.strip_prefix(wide.as_str());
+                rest.is_some_and(|rest| rest.starts_with('.'))
+            })
+        };
+        let mut narrow: Vec<String> = self.needed.iter().filter(is_narrower).cloned().collect();
+        granted.append(&mut narrow);
+        granted.sort();
+        granted.dedup();
     }
 
     /// When a human has to agree to a call of this tool.

@@ -6,6 +6,7 @@
 
 mod action;
 mod checked_policies;
+mod claims;
 mod combine;
 mod decision;
 mod engine;
@@ -38,6 +39,7 @@ mod uris;
 
 pub use action::{Action, ActionName, Nothing};
 pub use checked_policies::{CheckBasis, CheckedPolicies};
+pub use claims::{ClaimMismatch, ClaimType, ClaimValue, Claims, ConfiguredClaims, TokenGrants};
 pub use combine::combine;
 pub use decision::{
     AllowDecision, Decision, Denial, DenialCause, EngineFault, EngineName, EscalationTarget,
@@ -65,7 +67,7 @@ pub use message_facts::{Arguments, Leaf, Received, Targets};
 pub use mutant::{Mutant, MutantKind, MutantRule};
 pub use observe::{Evaluation, ListEvaluation, Observer};
 pub use options::options;
-pub use partial::{ClientFacts, PartialDecision, PartialRequest, Tristate};
+pub use partial::{AgentFacts, PartialDecision, PartialRequest, Tristate};
 pub use revision_diff::RevisionDiff;
 pub use sensitivity::{MAX_LEVEL, SessionSensitivity};
 pub use shape::{

@@ -18,15 +18,18 @@ pub struct PartialRequest<'a> {
     pub now_ms: Option<i64>,
     /// What the message holds, such as its arguments and what they reach for.
     pub message: Option<&'a Action<'a>>,
-    /// Whether what the client says of itself is known too.
-    pub client: ClientFacts,
+    /// What is known of the agent beside its name, its user and its roles.
+    pub agent: AgentFacts,
 }
 
-/// Whether what a client says of itself is known.
+/// What is known of an agent beside its name, its user and its roles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ClientFacts {
+pub enum AgentFacts {
     Known,
-    Unknown,
+    /// Neither what its client says of itself nor what its token claims.
+    OfRecord,
+    /// Nor which capabilities its token grants.
+    OfRecordWithoutGrants,
 }
 
 /// What rules say of an open question.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use toml::Spanned;
 
 use super::changed_definitions;
+use super::claims;
 use super::errors::FixtureProblem;
 use super::find::{self, FixtureFile};
 use super::fixture::{Fixture, Plan};
@@ -105,7 +106,7 @@ impl Loader<'_> {
             mut fixture,
             mut problems,
             named,
-            groups,
+            told: of_agents,
         } = read::read(&found.fixture.to_string_lossy(), &text);
         problems.extend(recordings(&mut fixture, &found));
         let own = self.own(&fixture, &found, &mut problems);
@@ -115,10 +116,16 @@ impl Loader<'_> {
             let policies = self.policies(&settings, file)?;
             Some((settings, policies))
         });
-        if let Some((_, policies)) = &loaded {
+        if let Some((settings, policies)) = &loaded {
+            let configured = settings.claims.as_deref();
+            problems.extend(claims::mismatched(
+                &fixture.source,
+                &of_agents.claims,
+                configured,
+            ));
             let policies = policies.current();
             problems.extend(unknown_policies(&fixture, &named, &policies));
-            problems.extend(groups::misspelt(&fixture, &groups, &policies));
+            problems.extend(groups::misspelt(&fixture, &of_agents.groups, &policies));
             let changed = fixture.tests.iter().map(|test| &test.changed);
             let unlocked = changed_definitions::unlocked(changed, &fixture.source, &policies);
             problems.extend(unlocked);

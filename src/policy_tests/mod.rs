@@ -9,6 +9,7 @@
 
 mod actual;
 mod changed_definitions;
+mod claims;
 mod clock;
 mod compare;
 mod coverage;
@@ -44,6 +45,7 @@ mod survey;
 mod table;
 mod test_runner;
 
+pub use claims::read_claims;
 pub use coverage::{ConditionCoverage, Coverage, CoverageLevel, RuleCoverage, WantedCoverage};
 pub(crate) use dry_run::{DryRun, DryRunOutcome};
 pub use errors::{FixtureErrors, FixtureProblem};

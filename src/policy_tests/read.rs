@@ -10,6 +10,7 @@ use miette::NamedSource;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::claims::{self, WrittenClaim};
 use super::errors::FixtureProblem;
 use super::fixture::{Fixture, Sends, ServerLists, Test};
 use super::fixture_words::ListKind;
@@ -35,8 +36,14 @@ pub(super) struct ParsedFixture {
     pub(super) problems: Vec<FixtureProblem>,
     /// Every policy that some test names.
     pub(super) named: Vec<Spanned<String>>,
-    /// What its agents belong to.
+    pub(super) told: ToldOfAgents,
+}
+
+/// What a fixture says of its agents, to be looked up once there are policies.
+#[derive(Default)]
+pub(super) struct ToldOfAgents {
     pub(super) groups: Vec<(Group, Spanned<String>)>,
+    pub(super) claims: Vec<WrittenClaim>,
 }
 
 /// Reads a fixture; `name` is what reports call it.
@@ -47,10 +54,10 @@ pub(super) fn read(name: &str, text: &str) -> ParsedFixture {
     let (table, errors) = DeTable::parse_recoverable(text);
     let reading = FixtureReader::new(source, errors);
     let top = FixtureTable::new(&reading, FixtureSection::File, 0..0, table.get_ref());
-    let mut groups = Vec::new();
+    let mut told = ToldOfAgents::default();
     let surroundings = FixtureContext {
         now: top.time("now").unwrap_or(DEFAULT_NOW),
-        agents: agents(&top, &mut groups),
+        agents: agents(&top, &mut told),
     };
     let tests = tests(&top, &surroundings);
     let stem = Path::new(name).file_stem().unwrap_or_default();
@@ -73,14 +80,11 @@ pub(super) fn read(name: &str, text: &str) -> ParsedFixture {
         fixture,
         problems,
         named,
-        groups,
+        told,
     }
 }
 
-fn agents(
-    top: &FixtureTable<'_>,
-    groups: &mut Vec<(Group, Spanned<String>)>,
-) -> BTreeMap<String, Agent> {
+fn agents(top: &FixtureTable<'_>, told: &mut ToldOfAgents) -> BTreeMap<String, Agent> {
     let Some(agents) = top.any_table("agents") else {
         return BTreeMap::new();
     };
@@ -94,7 +98,7 @@ fn agents(
         // What is wrong with the agent must not make its name unknown.
         let agent = if let DeValue::Table(table) = value.get_ref() {
             let table = FixtureTable::new(top.reading, FixtureSection::Agent, value.span(), table);
-            agent(name, &table, groups)
+            agent(name, &table, told)
         } else {
             let expected = "a table such as `{ roles = [\"reader\"] }`";
             top.reading.wrong_type(value, expected);
@@ -105,14 +109,11 @@ fn agents(
     read
 }
 
-fn agent(
-    name: &str,
-    table: &FixtureTable<'_>,
-    groups: &mut Vec<(Group, Spanned<String>)>,
-) -> Agent {
+fn agent(name: &str, table: &FixtureTable<'_>, told: &mut ToldOfAgents) -> Agent {
     let mut of = |group, key| {
         let names = table.texts(key).unwrap_or_default();
-        groups.extend(names.iter().map(|name| (group, name.clone())));
+        let belongs = names.iter().map(|name| (group, name.clone()));
+        told.groups.extend(belongs);
         plain(names)
     };
     Agent {
@@ -122,7 +123,8 @@ fn agent(
         user: table.text("user").map(Spanned::into_inner),
         client: client(table),
         trust: table.integer("trust").unwrap_or_default(),
-        ..Agent::default()
+        capabilities: table.texts("capabilities").map(plain).unwrap_or_default(),
+        claims: claims::of_agent(table, &mut told.claims),
     }
 }
 

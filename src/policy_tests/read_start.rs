@@ -73,9 +73,10 @@ pub fn read_start(
 }
 
 /// A bare word would be told as a number that is none. Strings are for the reader to refuse.
-fn no_table(key: &str, given: &str) -> Option<FixtureProblem> {
+pub(super) fn no_table(key: &str, given: &str) -> Option<FixtureProblem> {
     let example = match key {
         "consent" => "{ scope = \"writes\", by = \"alice\", age = \"2m\" }",
+        "claims" => "{ tools = [\"read_file\"], tier = \"gold\" }",
         _ => "{ level = \"confidential\", calls = 3 }",
     };
     let is_value = given.trim_start().starts_with(['{', '"', '\'']);

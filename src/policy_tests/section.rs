@@ -43,7 +43,10 @@ impl FixtureSection {
                 "suite gate now allow extensions tools prompts resources descriptions server agents test",
             ),
             Self::Server => ("in `[server]`", "name"),
-            Self::Agent => ("in an agent of `[agents]`", "roles teams user trust client"),
+            Self::Agent => (
+                "in an agent of `[agents]`",
+                "roles teams user trust client capabilities claims",
+            ),
             Self::Client => ("in `client`", "name version"),
             Self::Test => (
                 "in a `[[test]]`",

@@ -134,18 +134,7 @@ impl<'t> FixtureTable<'t> {
 
     /// A whole number within 64 bits.
     pub(super) fn integer(&self, key: &str) -> Option<i64> {
-        let value = self.get(key)?;
-        let DeValue::Integer(integer) = value.get_ref() else {
-            self.reading.wrong_type(value, "a whole number");
-            return None;
-        };
-        let number = i64::from_str_radix(integer.as_str(), integer.radix());
-        if number.is_err() {
-            let message = "does not fit 64 bits";
-            self.reading
-                .tell(&value.span(), "test::value", message, None);
-        }
-        number.ok()
+        self.reading.integer(self.get(key)?)
     }
 
     pub(super) fn flag(&self, key: &str) -> Option<bool> {
@@ -259,6 +248,20 @@ impl FixtureReader {
     /// The line of a place, from 1.
     pub(super) fn line_of(&self, offset: usize) -> usize {
         self.line_ends.partition_point(|end| *end < offset) + 1
+    }
+
+    /// A whole number within 64 bits.
+    pub(super) fn integer(&self, value: &FixtureValue<'_>) -> Option<i64> {
+        let DeValue::Integer(integer) = value.get_ref() else {
+            self.wrong_type(value, "a whole number");
+            return None;
+        };
+        let number = i64::from_str_radix(integer.as_str(), integer.radix());
+        if number.is_err() {
+            let message = "does not fit 64 bits";
+            self.tell(&value.span(), "test::value", message, None);
+        }
+        number.ok()
     }
 
     /// An array of strings, none of them twice.

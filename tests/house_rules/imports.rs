@@ -45,7 +45,7 @@ const TABLE: [(&str, May); 31] = [
     ),
     (
         "identity",
-        May::Only(&["wire", "clock", "outward", "secret"]),
+        May::Only(&["wire", "clock", "outward", "secret", "policy"]),
     ),
     (
         "agent",

@@ -123,3 +123,50 @@ fn without_an_issuers_keys_a_gate_is_not_ready_and_it_fetches_them_without_being
     *keys.lock().unwrap() = None;
     assert_eq!(health().status, 200);
 }
+
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"tester","version":"1"}}}"#;
+
+const TOOLS_OF_THE_TOKEN: &str = r#"
+@id("tools") permit (principal is Mcp::Agent, action, resource is Mcp::Tool)
+when {
+  principal.claims.hasTag("tools") && principal.claims.getTag("tools") has strings &&
+  principal.claims.getTag("tools").strings.contains(resource.name)
+};
+"#;
+
+#[test]
+fn a_token_is_for_the_tools_that_it_claims_and_one_with_a_claim_of_another_type_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let key = Key::new();
+    let keys = directory.path().join("keys.json");
+    std::fs::write(&keys, key.set()).unwrap();
+    let setup = Setup::of([fixture("everything-server")]).policies(TOOLS_OF_THE_TOKEN);
+    let mut setup = setup.over_http();
+    let auth = format!(
+        "\nauth = {{ type = \"jwt\", issuer = \"https://issuer.example\", audience = \"gate\", \
+         jwks_file = {keys:?}, claims = {{ tools = {{ claim = \"/mcp/tools\", type = \"strings\" }} }} }}"
+    );
+    setup.listen.push_str(&auth);
+    let gate = Serving::start(setup);
+    let with = |claims: &str| {
+        let token = key.token_in("ada", claims);
+        Agent::at(&gate.url).with(format!("Authorization: Bearer {token}"))
+    };
+    let echoes = |claims: &str| {
+        let answer = with(claims).in_session().echo(1, "it is ada");
+        answer.body.contains("it is ada")
+    };
+    assert!(echoes(r#""mcp":{"tools":["add","echo"]},"#));
+    assert!(!echoes(r#""mcp":{"tools":["add"]},"#));
+    assert!(!echoes(r#""tools":["echo"],"#));
+    assert!(!echoes(""));
+    let refused = with(r#""mcp":{"tools":"echo"},"#).echo(1, "x");
+    assert_eq!(refused.status, 401, "{refused:?}");
+    assert!(refused.body.contains("`tools`"), "{refused:?}");
+    // A session is of the token that began it.
+    let begun = with(r#""mcp":{"tools":["echo"]},"#).post(INITIALIZE);
+    let session = begun.header("mcp-session-id").unwrap();
+    let other = with(r#""mcp":{"tools":["add","echo"]},"#);
+    let other = other.with(format!("Mcp-Session-Id: {session}"));
+    assert_eq!(other.echo(2, "x").status, 404);
+}

@@ -104,6 +104,14 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "audit")]
     pub trust: i64,
 
+    /// A capability that the token grants; may be repeated.
+    #[arg(long, value_name = "NAME", conflicts_with = "audit")]
+    pub capability: Vec<String>,
+
+    /// The claims of the token, as in a fixture: `{ tools = ["read_file"], tier = "gold" }`.
+    #[arg(long, value_name = "TABLE", conflicts_with = "audit")]
+    pub claims: Option<String>,
+
     /// The state of the session, as in a fixture:
     /// `{ level = "confidential", labels = ["hr"], calls = 3 }`.
     #[arg(long, value_name = "TABLE", conflicts_with = "audit")]

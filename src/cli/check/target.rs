@@ -59,7 +59,7 @@ impl CheckTarget {
     /// The policies that a configuration names, and its shadow policies.
     pub(super) fn of_configuration(file: &Path) -> Result<Vec<Self>, Vec<BoxedDiagnostic>> {
         let config = &Config::load_offline(file).map_err(one)?;
-        let mut settings = proxy::policy_settings(&config.policy);
+        let mut settings = proxy::policy_settings(config);
         let source = PolicySource {
             name: file.to_string_lossy().as_ref().into(),
             // It was read a moment ago; if it is gone now, its findings have no place.

@@ -14,9 +14,9 @@ use crate::upstream::sandbox::Sandbox;
 
 use super::{confinement, network, settings};
 
-/// What `[policy]` means to the loader.
-pub fn policy_settings(policy: &config::Policy) -> loading::Settings {
-    settings::loading(policy)
+/// What `[policy]` means to the loader, with the claims of agents' tokens.
+pub fn policy_settings(config: &Config) -> loading::Settings {
+    settings::loading(config)
 }
 
 /// What `[limits]`, `[guards]` and the form of a denial mean to a gate that judges one message: how
@@ -60,7 +60,7 @@ pub(in crate::cli) fn upstream_settings(config: &Config) -> Result<upstream::Set
     let confinement = config.upstream.sandbox.as_ref();
     let takes_roots = confinement.is_some_and(|it| it.roots == config::SandboxedRoots::Granted);
     let sandbox = if takes_roots {
-        let loaded = loading::load(&policy_settings(&config.policy));
+        let loaded = loading::load(&policy_settings(config));
         let loaded = loaded.map_err(|errors| format!("`upstream.sandbox.roots`: {errors}"))?;
         confinement::sandbox(confinement, &loaded.snapshot.labels().roots)
     } else {

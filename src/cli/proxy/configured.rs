@@ -70,7 +70,7 @@ impl Source for Configured {
         }
         let config = config.in_place_of(&self.started);
         Ok(SourceSettings {
-            settings: policy_settings(&config.policy),
+            settings: policy_settings(&config),
             more: Fresh {
                 terms: settings::terms(&config),
                 config,

@@ -287,6 +287,8 @@ fn jwt(written: &config::Jwt) -> Result<Jwt, NetworkError> {
         skew: SKEW,
         session_claim: written.session_claim.clone(),
         groups_claim: written.groups_claim.clone(),
+        capabilities_claim: written.capabilities_claim.clone(),
+        claims: written.claims.clone(),
         scopes: written.scopes.clone(),
     };
     let issuer = std::slice::from_ref(&written.issuer);

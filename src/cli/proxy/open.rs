@@ -266,7 +266,7 @@ fn renewal(
     audit: &Audit,
     restart: &Restart,
 ) -> std::io::Result<Renewal> {
-    let settings = policy_settings(&config.policy);
+    let settings = policy_settings(config);
     let configured = Configured::by(config);
     let reads = configured.is_some() || settings.dir.is_some() || settings.shadow.is_some();
     let watch = reads

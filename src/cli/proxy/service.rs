@@ -195,6 +195,8 @@ async fn hold(service: Arc<Service>, arrival: Arrival) {
         id: identity.subject,
         user: identity.user,
         roles,
+        capabilities: identity.capabilities,
+        claims: identity.claims,
         ..Agent::default()
     });
     let session = session

@@ -14,7 +14,7 @@ use crate::gate;
 use crate::guard::Preset;
 use crate::guard::secrets::{SecretMembers, SecretRules};
 use crate::loading;
-use crate::policy::PolicyStore;
+use crate::policy::{ConfiguredClaims, PolicyStore, TokenGrants};
 use crate::secret;
 use crate::session::OverHttp;
 use crate::upstream::http::ClientSecret;
@@ -44,7 +44,8 @@ const SECRET_WORDS: [&str; 15] = [
 /// Bytes that a secret has at least; what is shorter cannot be told from ordinary text.
 pub(super) const SHORTEST_SECRET: usize = 8;
 
-pub(super) fn loading(policy: &config::Policy) -> loading::Settings {
+pub(super) fn loading(config: &Config) -> loading::Settings {
+    let policy = &config.policy;
     loading::Settings {
         allow: policy.allow.clone(),
         dir: policy.dir.clone(),
@@ -76,6 +77,28 @@ pub(super) fn loading(policy: &config::Policy) -> loading::Settings {
             config::OnRemoval::Apply => loading::OnRemoval::Apply,
         },
         network: policy.network.clone(),
+        claims: Some(Arc::new(claims(&config.listen))),
+    }
+}
+
+/// What policies may ask of agents' tokens: nothing where agents have none.
+fn claims(listen: &Listen) -> ConfiguredClaims {
+    let Listen::Http(HttpListen {
+        auth: ListenAuth::Jwt(jwt),
+        ..
+    }) = listen
+    else {
+        return ConfiguredClaims::default();
+    };
+    let types = jwt.claims.iter();
+    ConfiguredClaims {
+        types: types
+            .map(|claim| (claim.name.clone(), claim.claim_type))
+            .collect(),
+        grants: match jwt.capabilities_claim {
+            Some(_) => TokenGrants::Capabilities,
+            None => TokenGrants::Nothing,
+        },
     }
 }
 

@@ -104,7 +104,7 @@ pub(super) fn settings(args: &TestPolicyArgs, config: Option<&Config>) -> policy
 pub fn configured(config: &Config, file: &Path) -> ConfiguredPolicies {
     ConfiguredPolicies {
         file: file.to_owned(),
-        policies: proxy::policy_settings(&config.policy),
+        policies: proxy::policy_settings(config),
         server: config.upstream.name.clone(),
         gate: proxy::limited_gate_settings(config),
     }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use secrecy::SecretString;
 use url::Url;
 
+use crate::identity::{ClaimPath, NamedClaim};
 use crate::upstream::http::ClientCredentials;
 
 /// A server that is reached over HTTP.
@@ -117,6 +118,10 @@ pub struct Jwt {
     pub session_claim: String,
     /// The claim that names groups.
     pub groups_claim: String,
+    /// The claim that names capabilities.
+    pub capabilities_claim: Option<ClaimPath>,
+    /// The claims that policies may look at, each of another name.
+    pub claims: Vec<NamedClaim>,
     /// Scopes that a token must have, all of them.
     pub scopes: Vec<String>,
     /// The gate's own address as agents know it (RFC 9728).

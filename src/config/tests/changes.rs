@@ -83,7 +83,7 @@ fn in_force(config: &Config) -> String {
     });
     format!(
         "{:?} {terms:?} {redacted:?} {:?} {:?}",
-        policy_settings(&config.policy),
+        policy_settings(config),
         config.audit.durability,
         config.audit.on_fault
     )

@@ -133,6 +133,8 @@ fn about_tokens() {
         jwt("jwks_url = 'http://127.0.0.1:1/a'"),
         jwt("jwks_file = 'a', resource = 'https://gate', session_claim = 's', groups_claim = 'g'"),
     ];
+    let claims = "capabilities_claim = '/a/b~1c', claims = { a = 'strings', b-c = { claim = '/x', type = 'long' } }";
+    let accepted = [&accepted[..], &[jwt(&format!("jwks_file = 'a', {claims}"))]].concat();
     let token = "tokens = { a = '0123456789abcdef' }";
     let refused = [
         auth("type = 'bearer'"),
@@ -150,6 +152,15 @@ fn about_tokens() {
         jwt("jwks_file = 'a', algorithms = ['HS256']"),
         jwt("jwks_file = 'a', scopes = ['a b']"),
         jwt("jwks_file = 'a', groups_claim = ''"),
+        jwt("jwks_file = 'a', capabilities_claim = ''"),
+        jwt("jwks_file = 'a', capabilities_claim = '/a~'"),
+        jwt("jwks_file = 'a', claims = ['a']"),
+        jwt("jwks_file = 'a', claims = { a = 'set' }"),
+        jwt("jwks_file = 'a', claims = { a = { claim = 'a' } }"),
+        jwt("jwks_file = 'a', claims = { a = { type = 'bool', claim = '/' } }"),
+        jwt("jwks_file = 'a', claims = { a = { type = 'bool', x = 1 } }"),
+        jwt("jwks_file = 'a', claims = { 'a b' = 'bool' }"),
+        auth(&format!("type = 'bearer', {token}, claims = {{}}")),
         jwt("jwks_file = 'a', resource = 'https://a#b'"),
         jwt(&format!("jwks_file = 'a', {token}")),
     ];

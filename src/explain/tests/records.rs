@@ -1,6 +1,9 @@
 //! What a gate has written down.
 
+use std::sync::Arc;
+
 use super::*;
+use crate::policy::{ClaimType, ConfiguredClaims, TokenGrants};
 
 #[test]
 fn a_record_is_explained_as_far_as_it_tells() {
@@ -29,6 +32,68 @@ fn a_record_with_arguments_is_explained_by_them() {
     assert!(explained(cut).contains(missing));
     let whole = explained(r#","arguments":{"path":"/etc/passwd"}"#);
     assert!(!whole.contains(missing), "{whole}");
+}
+
+/// The policies of a token's tools, by the same names as in a gate whose tokens grant capabilities.
+const OF_TOKENS: &str = r#"@id("tools")
+permit (principal is Mcp::Agent, action == Mcp::Action::"call_tool", resource)
+when {
+  principal.claims.hasTag("tools") && principal.claims.getTag("tools") has strings &&
+  principal.claims.getTag("tools").strings.contains(resource.name)
+};
+"#;
+
+#[test]
+fn a_record_holds_no_claims_and_what_looks_at_them_is_told_as_unknown() {
+    let pack = tempfile::tempdir().unwrap();
+    fs::write(pack.path().join("p.cedar"), OF_TOKENS).unwrap();
+    let tools = "[tools.read_file]\ncapabilities = [\"fs.read\"]\n";
+    fs::write(pack.path().join("tools.toml"), tools).unwrap();
+    let decision = |tokens, decision: &str| {
+        let record = line(7, "tool_call", decision, r#""stage":"decide""#);
+        let recorded = RecordedMessage::read(&record).unwrap();
+        let request = ExplainRequest::Recorded(Box::new(recorded));
+        let configured = ConfiguredClaims {
+            types: [("tools".to_owned(), ClaimType::Strings)].into(),
+            grants: tokens,
+        };
+        let settings = Settings {
+            people: ConsentChannels::Unknown,
+            policies: loading::Settings {
+                dir: Some(pack.path().to_owned()),
+                claims: Some(Arc::new(configured)),
+                ..loading::Settings::default()
+            },
+            server: "files".to_owned(),
+            gate: default_gate_settings(),
+        };
+        let sender = SenderContext {
+            agent: Agent {
+                id: "nightly".to_owned(),
+                ..Agent::default()
+            },
+            now: "2026-11-21T20:14:03Z".parse().unwrap(),
+            start: StartState::default(),
+        };
+        let explanation = explain(&settings, &request, sender).unwrap();
+        let questions = explanation.questions.iter();
+        let policies = questions.flat_map(|question| &question.policies);
+        policies
+            .filter(|policy| ["tools", "capabilities"].contains(&policy.id.as_str()))
+            .map(|policy| format!("{} {}", policy.id, policy.value))
+            .collect::<Vec<_>>()
+    };
+    let by_tokens = decision(TokenGrants::Capabilities, "ALLOW");
+    assert!(
+        by_tokens.contains(&"tools unknown".to_owned()),
+        "{by_tokens:?}"
+    );
+    assert!(
+        by_tokens.contains(&"capabilities unknown".to_owned()),
+        "{by_tokens:?}"
+    );
+    let claims = decision(TokenGrants::Nothing, "BLOCK");
+    assert!(claims.contains(&"tools unknown".to_owned()), "{claims:?}");
 }
 
 #[test]

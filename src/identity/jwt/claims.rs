@@ -3,11 +3,15 @@
 use crate::wire::{Value, WorkIds};
 
 use super::super::{Challenge, Identity};
-use super::settings::JwtSettings;
+use super::settings::{ClaimPath, JwtSettings, NamedClaim};
+use crate::policy::{ClaimType, ClaimValue, Claims};
 
 /// The longest name, in bytes, and the largest number of names.
 const MAX_NAME: usize = 256;
 const MAX_NAMES: usize = 256;
+
+/// The longest string of a claim that policies may look at, in bytes.
+const MAX_TEXT: usize = 1024;
 
 /// Turns claims into an identity, at this many seconds since 1970, and tells until when they are good.
 pub(super) fn check(
@@ -34,8 +38,13 @@ pub(super) fn check(
     let identity = Identity {
         subject,
         user: name(claims, "preferred_username")?,
-        roles: names(claims, "roles")?,
-        groups: names(claims, &settings.groups_claim)?,
+        roles: names(stated(claims, "roles"))?,
+        groups: names(stated(claims, &settings.groups_claim))?,
+        capabilities: match &settings.capabilities_claim {
+            Some(path) => names(at(claims, path))?,
+            None => Vec::new(),
+        },
+        claims: named(claims, &settings.claims)?,
         session: name(claims, &settings.session_claim)?,
     };
     let granted = scopes(claims);
@@ -82,6 +91,48 @@ fn seconds(claims: Value<'_>, key: &str) -> Result<Option<i64>, Challenge> {
     }
 }
 
+/// The claims that the configuration names, as far as the token has them.
+fn named(claims: Value<'_>, wanted: &[NamedClaim]) -> Result<Claims, Challenge> {
+    let found = wanted.iter().filter_map(|claim| {
+        let value = at(claims, &claim.path)?;
+        Some(match typed(value, claim.claim_type) {
+            Some(value) => Ok((claim.name.clone(), value)),
+            None => Err(Challenge::Claim {
+                name: claim.name.clone(),
+                expected: claim.claim_type,
+            }),
+        })
+    });
+    found.collect()
+}
+
+/// `None` for a value of another type, and for one that is too long.
+fn typed(value: Value<'_>, expected: ClaimType) -> Option<ClaimValue> {
+    match expected {
+        ClaimType::String => text(value).map(ClaimValue::String),
+        ClaimType::Long => value.as_i64().map(ClaimValue::Long),
+        ClaimType::Bool => value.as_bool().map(ClaimValue::Bool),
+        ClaimType::Strings if value.is_array() && value.len() <= MAX_NAMES => {
+            let items: Option<Vec<String>> = value.items().map(text).collect();
+            items.map(ClaimValue::set)
+        }
+        ClaimType::Strings => None,
+    }
+}
+
+/// A string that can stand in policies. It may be empty.
+fn text(value: Value<'_>) -> Option<String> {
+    let text = value.as_str()?;
+    let fits = text.len() <= MAX_TEXT && !text.chars().any(char::is_control);
+    fits.then(|| text.into_owned())
+}
+
+/// What a path leads to. Some issuers write null for a missing value.
+fn at<'v>(claims: Value<'v>, path: &ClaimPath) -> Option<Value<'v>> {
+    let found = path.names().try_fold(claims, Value::get);
+    found.filter(|claim| !claim.is_null())
+}
+
 /// Some issuers write null for a missing value.
 fn stated<'v>(claims: Value<'v>, key: &str) -> Option<Value<'v>> {
     claims.get(key).filter(|claim| !claim.is_null())
@@ -92,8 +143,8 @@ fn name(claims: Value<'_>, key: &str) -> Result<Option<String>, Challenge> {
 }
 
 /// In one order, each once: issuers promise none, and who comes with the same names is the same.
-fn names(claims: Value<'_>, key: &str) -> Result<Vec<String>, Challenge> {
-    let mut names: Vec<String> = match stated(claims, key) {
+fn names(claim: Option<Value<'_>>) -> Result<Vec<String>, Challenge> {
+    let mut names: Vec<String> = match claim {
         None => Vec::new(),
         Some(list) if list.is_array() && list.len() <= MAX_NAMES => {
             list.items().map(proper).collect::<Result<_, _>>()?

@@ -17,7 +17,8 @@ use ring::signature::{
 use serde_json::{Value, json};
 
 use super::*;
-use crate::identity::Identity;
+use crate::identity::{ClaimPath, Identity, NamedClaim};
+use crate::policy::{ClaimType, ClaimValue, Claims};
 
 /// Made for this file, and good for nothing else.
 const RSA: &str = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQCmgRSO1gnd5WUgPnmCb1+889B11uHAvlNaPXZM\
@@ -199,6 +200,8 @@ fn settings() -> JwtSettings {
         skew: Duration::from_mins(1),
         session_claim: "session_id".to_owned(),
         groups_claim: "groups".to_owned(),
+        capabilities_claim: None,
+        claims: Vec::new(),
         scopes: vec!["mcp:use".to_owned()],
     }
 }
@@ -234,6 +237,8 @@ async fn a_token_of_each_kind_says_who_sends_it() {
                 user: Some("ada".to_owned()),
                 roles: Vec::new(),
                 groups: vec!["dev".to_owned(), "ops".to_owned()],
+                capabilities: Vec::new(),
+                claims: Claims::default(),
                 session: Some("s-1".to_owned()),
             }
         );
@@ -302,6 +307,128 @@ async fn claims_mean_the_same_in_whatever_form_issuers_write_them() {
     }
     let other = identify(&jwt, &signer.token(&others)).await.unwrap();
     assert_eq!((other.session, other.user), (None, None));
+}
+
+/// Reads the claims that policies look at, each from where it is in the token.
+fn with_claims(named: &[(&str, &str, ClaimType)]) -> JwtSettings {
+    let named = named.iter().map(|(name, path, claim_type)| NamedClaim {
+        name: (*name).to_owned(),
+        path: ClaimPath::read(path).unwrap(),
+        claim_type: *claim_type,
+    });
+    JwtSettings {
+        claims: named.collect(),
+        capabilities_claim: ClaimPath::read("/mcp/capabilities"),
+        ..settings()
+    }
+}
+
+#[tokio::test]
+async fn claims_that_are_configured_arrive_with_their_types_and_others_do_not() {
+    let signer = Signer::p256();
+    let named = [
+        ("tools", "/mcp/tools", ClaimType::Strings),
+        ("tier", "https://issuer.example/tier", ClaimType::String),
+        ("quota", "quota", ClaimType::Long),
+        ("admin", "/a~1b/~0", ClaimType::Bool),
+        ("absent", "/mcp/absent/deeper", ClaimType::Bool),
+        ("nothing", "nothing", ClaimType::Bool),
+    ];
+    let jwt = jwt(
+        with_claims(&named),
+        &PublishedKeys::keys(&[signer.public("k")]),
+    );
+    let mut token = claims();
+    token["mcp"] =
+        json!({ "tools": ["b", "a", "b"], "capabilities": ["net", "fs.read"], "other": 1 });
+    token["https://issuer.example/tier"] = json!("");
+    token["quota"] = json!(-7);
+    token["a/b"] = json!({ "~": true });
+    token["nothing"] = Value::Null;
+    token["unnamed"] = json!("x");
+    let identity = identify(&jwt, &signer.token(&token)).await.unwrap();
+    let set = vec!["a".to_owned(), "b".to_owned()];
+    let expected = [
+        ("tools", ClaimValue::Strings(set)),
+        ("tier", ClaimValue::String(String::new())),
+        ("quota", ClaimValue::Long(-7)),
+        ("admin", ClaimValue::Bool(true)),
+    ];
+    let expected = expected.map(|(name, value)| (name.to_owned(), value));
+    assert_eq!(identity.claims, expected.into_iter().collect());
+    assert_eq!(identity.capabilities, ["fs.read", "net"]);
+    // Agents whose tokens claim something else share nothing.
+    let plain = identify(&jwt, &signer.token(&claims())).await.unwrap();
+    assert_eq!(plain.claims, Claims::default());
+    assert_ne!(plain, identity);
+}
+
+#[tokio::test]
+async fn a_claim_of_another_type_than_configured_refuses_the_token_and_says_which_claim() {
+    let signer = Signer::p256();
+    let check = async |claim_type, value: Value| {
+        let settings = with_claims(&[("mine", "it", claim_type)]);
+        let jwt = jwt(settings, &PublishedKeys::keys(&[signer.public("k")]));
+        let mut token = claims();
+        token["it"] = value.clone();
+        let refused = identify(&jwt, &signer.token(&token)).await.unwrap_err();
+        assert_eq!(
+            refused,
+            Challenge::Claim {
+                name: "mine".to_owned(),
+                expected: claim_type
+            },
+            "{value}"
+        );
+        assert_eq!((refused.status(), refused.code()), (401, "token_invalid"));
+        refused.to_string()
+    };
+    let told = check(ClaimType::Strings, json!("CANARY")).await;
+    assert_eq!(
+        told,
+        "the token is not valid: its claim `mine` is not a list of strings"
+    );
+    check(ClaimType::Strings, json!(["a", 1])).await;
+    check(ClaimType::Strings, json!(vec!["a"; 257])).await;
+    check(ClaimType::Strings, json!(["a\u{7}"])).await;
+    check(ClaimType::String, json!(1)).await;
+    check(ClaimType::String, json!("x".repeat(1025))).await;
+    check(ClaimType::String, json!(["a"])).await;
+    check(ClaimType::Bool, json!("true")).await;
+    check(ClaimType::Bool, json!(1)).await;
+    check(ClaimType::Long, json!("1")).await;
+    check(ClaimType::Long, json!(1.5)).await;
+    check(ClaimType::Long, json!(u64::MAX)).await;
+    check(ClaimType::Long, json!({ "it": 1 })).await;
+    // What names capabilities names nothing else.
+    let jwt = jwt(
+        with_claims(&[]),
+        &PublishedKeys::keys(&[signer.public("k")]),
+    );
+    for wrong in [json!("fs"), json!([1]), json!([""])] {
+        let mut token = claims();
+        token["mcp"] = json!({ "capabilities": wrong });
+        identify(&jwt, &signer.token(&token)).await.unwrap_err();
+    }
+}
+
+#[test]
+fn a_claim_is_named_or_pointed_at() {
+    for (text, names) in [
+        ("tools", Some(vec!["tools"])),
+        ("https://a/b", Some(vec!["https://a/b"])),
+        ("/a", Some(vec!["a"])),
+        ("/a/b~1c/~01", Some(vec!["a", "b/c", "~1"])),
+        ("", None),
+        ("/", None),
+        ("/a//b", None),
+        ("/a~2", None),
+        ("/a~", None),
+    ] {
+        let read = ClaimPath::read(text);
+        let read = read.as_ref().map(|path| path.names().collect::<Vec<_>>());
+        assert_eq!(read, names, "{text}");
+    }
 }
 
 #[tokio::test]

@@ -75,12 +75,9 @@ impl Agents {
 
     /// After the tools, whose capabilities it needs. In the order of the agents' names.
     pub(super) fn finish(self, labels: &mut Labels) -> Vec<Override> {
-        let known: Vec<String> = labels
-            .tools
-            .values()
-            .chain([&labels.unlabelled])
-            .flat_map(|tool| tool.capabilities.iter().cloned())
-            .collect();
+        let tools = labels.tools.values().chain([&labels.unlabelled]);
+        let needed = tools.flat_map(|tool| tool.capabilities.iter().cloned());
+        labels.needed = needed.collect();
         let mut overrides = Vec::new();
         for (name, (described, _)) in self.described {
             let AgentEntry {
@@ -93,31 +90,17 @@ impl Agents {
                     agent.roles.push(role.clone());
                 }
             }
-            widen(&mut agent.capabilities, &known);
+            labels.widen(&mut agent.capabilities);
             overrides.push(tools);
             labels.agents.insert(name, agent);
         }
         for (role, mut granted) in self.roles {
-            widen(&mut granted, &known);
+            labels.widen(&mut granted);
             labels.roles.insert(role, granted);
         }
         overrides.sort_by(|one, other| one.agent.cmp(&other.agent));
         overrides
     }
-}
-
-/// A capability brings the narrower ones: `fs` brings the `fs.write` of a tool.
-fn widen(granted: &mut Vec<String>, known: &[String]) {
-    let narrower = |name: &&String| {
-        granted.iter().any(|wide| {
-            let rest = name.strip_prefix(wide.as_str());
-            rest.is_some_and(|rest| rest.starts_with('.'))
-        })
-    };
-    let mut narrow: Vec<String> = known.iter().filter(narrower).cloned().collect();
-    granted.append(&mut narrow);
-    granted.sort();
-    granted.dedup();
 }
 
 fn agent(name: String, mut table: TomlTable<'_, '_>) -> AgentEntry {

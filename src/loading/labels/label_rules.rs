@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use super::agents::Override;
 use crate::policy::engines::cedar::ToolGroups;
-use crate::policy::{ConsentRule, Labels, PolicySource};
+use crate::policy::{ConsentRule, Labels, PolicySource, TokenGrants};
 
 /// Rules, and the groups that they speak of.
 #[derive(Debug, Default)]
@@ -25,7 +25,8 @@ impl LabelRules {
         let mut compiled = Self::default();
         let mut agents = labels.agents.values();
         let granted = agents.any(|agent| !agent.capabilities.is_empty());
-        if granted || labels.roles.values().any(|granted| !granted.is_empty()) {
+        let by_tokens = labels.tokens == TokenGrants::Capabilities;
+        if granted || by_tokens || labels.roles.values().any(|granted| !granted.is_empty()) {
             compiled.add("<capabilities.cedar>", CAPABILITIES);
         }
         let mut tools = labels.tools.values().chain([&labels.unlabelled]);

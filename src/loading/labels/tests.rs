@@ -100,7 +100,11 @@ fn all_mistakes_are_told_at_once_and_with_help() {
 fn what_is_no_toml_is_told_with_its_place() {
     let mut problems = Vec::new();
     let text = "[tools.a]\npermission = read\n";
-    read(&[source("tools.toml", text)], &mut problems);
+    read(
+        &[source("tools.toml", text)],
+        TokenGrants::Nothing,
+        &mut problems,
+    );
     let [problem] = &problems[..] else {
         panic!("{problems:?}")
     };
@@ -115,7 +119,7 @@ fn one_tool_is_labelled_once() {
     );
     let other = source("y/tools.toml", "[tools.a]\n[default]\n");
     let mut problems = Vec::new();
-    read(&[one, other], &mut problems);
+    read(&[one, other], TokenGrants::Nothing, &mut problems);
     assert_eq!(
         told(&problems),
         [
@@ -128,7 +132,7 @@ fn one_tool_is_labelled_once() {
 #[track_caller]
 fn read_well(name: &str, text: &str) -> Labels {
     let mut problems = Vec::new();
-    let (labels, _) = read(&[source(name, text)], &mut problems);
+    let (labels, _) = read(&[source(name, text)], TokenGrants::Nothing, &mut problems);
     assert_eq!(told(&problems), [""; 0]);
     labels
 }
@@ -136,7 +140,7 @@ fn read_well(name: &str, text: &str) -> Labels {
 #[track_caller]
 fn check(name: &str, text: &str, expected: &[&str]) {
     let mut problems = Vec::new();
-    read(&[source(name, text)], &mut problems);
+    read(&[source(name, text)], TokenGrants::Nothing, &mut problems);
     assert_eq!(told(&problems), expected);
 }
 
@@ -173,7 +177,7 @@ fn what_labels_come_to_is_cedar() {
             .map(|(name, text)| source(name, text))
             .collect();
         let mut problems = Vec::new();
-        let (_, compiled) = read(&sources, &mut problems);
+        let (_, compiled) = read(&sources, TokenGrants::Nothing, &mut problems);
         assert_eq!(told(&problems), [""; 0]);
         let names = compiled
             .sources
@@ -211,7 +215,7 @@ fn a_granted_capability_brings_the_narrower_ones() {
         source("x/tools.toml", tools),
     ];
     let mut problems = Vec::new();
-    let (labels, _) = read(&sources, &mut problems);
+    let (labels, _) = read(&sources, TokenGrants::Nothing, &mut problems);
     let agent = Agent {
         id: "a".to_owned(),
         ..Agent::default()
@@ -220,6 +224,28 @@ fn a_granted_capability_brings_the_narrower_ones() {
         labels.agent(&agent).unwrap().capabilities,
         ["net", "fs", "fs.write"]
     );
+}
+
+#[test]
+fn a_capability_of_a_token_brings_the_narrower_ones_and_puts_the_rule_in_force() {
+    let tools = "[tools.t]\ncapabilities = [\"fs.write\", \"fsx\"]\n";
+    let sources = [source("x/tools.toml", tools)];
+    let check = |tokens, rules: &[&str]| {
+        let mut problems = Vec::new();
+        let (labels, compiled) = read(&sources, tokens, &mut problems);
+        let names = compiled.sources.iter().map(|source| &*source.name);
+        assert_eq!(names.collect::<Vec<_>>(), rules, "{tokens:?}");
+        labels
+    };
+    check(TokenGrants::Nothing, &[]);
+    let labels = check(TokenGrants::Capabilities, &["<capabilities.cedar>"]);
+    let agent = Agent {
+        capabilities: vec!["fs".to_owned()],
+        ..Agent::default()
+    };
+    let described = labels.agent(&agent).unwrap();
+    assert_eq!(described.capabilities, ["fs", "fs.write"]);
+    assert_eq!(labels.agent(&Agent::default()), None);
 }
 
 #[test]
@@ -311,7 +337,7 @@ fn what_is_one_of_few_words_is_told_with_them() {
             name: "p/tools.toml".into(),
             text: text.into(),
         };
-        read(&[source], &mut problems);
+        read(&[source], TokenGrants::Nothing, &mut problems);
         let told: Vec<&str> = problems.iter().map(|it| it.message.as_str()).collect();
         assert_eq!(told, [says], "{text}");
     };

@@ -9,9 +9,9 @@ use super::known_targets::{self, KnownTargets, both, may_oblige_to_raise};
 use super::log_entry::{LogEntry, RecordRole, RecordedDecision};
 use crate::gate;
 use crate::policy::{
-    Action, ActionName, Agent, Arguments, Client, ClientFacts, Consent, Decision, Environment,
+    Action, ActionName, Agent, AgentFacts, Arguments, Client, Consent, Decision, Environment,
     Facts, LOCK_DRIFT, LOCKED_ARGUMENTS, Lock, Nothing, Obligation, OnDeny, PartialRequest, Pin,
-    PolicySnapshot, Principal, Reason, Resource, Server, SessionState, Targets,
+    PolicySnapshot, Principal, Reason, Resource, Server, SessionState, Targets, TokenGrants,
 };
 use crate::wire::{Document, Extensions, KnownMethod, Limits, Side};
 
@@ -29,7 +29,7 @@ struct RecordedRequest<'q> {
 struct Circumstances<'q> {
     method: KnownMethod,
     agent: &'q Agent,
-    client: ClientFacts,
+    told: AgentFacts,
     server: &'q Server,
     /// How the agent is connected, if the record tells.
     transport: Option<&'q str>,
@@ -104,7 +104,7 @@ impl RecordedDecision {
         if snapshot.looks_for().flags && (has_definition || self.role == RecordRole::Reply) {
             return unknown("what is flagged in a definition or an answer is not recorded");
         }
-        let (agent, client) = self.who(context);
+        let (agent, told) = self.who(context, snapshot.labels().tokens);
         let server = Server {
             name: self.upstream.clone(),
             ..context.server.clone()
@@ -122,7 +122,7 @@ impl RecordedDecision {
         let circumstances = Circumstances {
             method,
             agent: &agent,
-            client,
+            told,
             server: &server,
             transport: self.transport.as_deref(),
             level: self.level(snapshot, context.levels),
@@ -259,7 +259,7 @@ impl RecordedDecision {
             level: circumstances.level,
             now_ms: self.now_ms,
             message: None,
-            client: circumstances.client,
+            agent: circumstances.told,
         };
         let facts = asked
             .message(circumstances)
@@ -318,11 +318,15 @@ impl RecordedDecision {
         things.collect()
     }
 
-    /// The agent, and whether what its client says of itself is known.
-    fn who(&self, context: &JudgeContext<'_>) -> (Agent, ClientFacts) {
+    /// The agent, and what is known of it. A record holds no claims.
+    fn who(&self, context: &JudgeContext<'_>, tokens: TokenGrants) -> (Agent, AgentFacts) {
         if let Some(agent) = context.agents.get(&self.agent.id) {
-            return (agent.clone(), ClientFacts::Known);
+            return (agent.clone(), AgentFacts::Known);
         }
+        let told = match tokens {
+            TokenGrants::Nothing => AgentFacts::OfRecord,
+            TokenGrants::Capabilities => AgentFacts::OfRecordWithoutGrants,
+        };
         let agent = Agent {
             id: self.agent.id.clone(),
             roles: self.agent.roles.clone(),
@@ -333,7 +337,7 @@ impl RecordedDecision {
             },
             ..Agent::default()
         };
-        (agent, ClientFacts::Unknown)
+        (agent, told)
     }
 
     /// What policies are asked about such a message; nothing where the record does not tell it all.

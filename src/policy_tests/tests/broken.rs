@@ -104,7 +104,7 @@ fn a_key_that_nobody_knows_is_refused_with_the_likely_one() {
     check_head(
         "[agents.guest]\ngroups = []",
         "unknown key `groups`",
-        "known in an agent of `[agents]`: `roles`, `teams`, `user`, `trust`, `client`",
+        "known in an agent of `[agents]`: `roles`, `teams`, `user`, `trust`, `client`, `capabilities`, `claims`",
     );
     check_head(
         "[server]\ntools = []",

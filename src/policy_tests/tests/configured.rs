@@ -1,7 +1,10 @@
 //! Which policies judge, and which tests run.
 
 use super::*;
+use std::sync::Arc;
+
 use crate::loading;
+use crate::policy::{ClaimType, ConfiguredClaims};
 
 const POLICIES: &str = r#"
 @id("read")
@@ -84,6 +87,52 @@ fn a_configuration_names_the_upstream_unless_the_fixture_does() {
     };
     check("", "allow");
     check("server.name = 'other'\n", "deny");
+}
+
+#[test]
+fn an_agent_has_the_claims_that_its_test_gives_it_and_the_configuration_names() {
+    let policies = r#"
+        @id("tools") permit (principal is Mcp::Agent, action == Mcp::Action::"call_tool", resource)
+        when {
+          principal.claims.hasTag("tools") && principal.claims.getTag("tools") has strings &&
+          principal.claims.getTag("tools").strings.contains(resource.name)
+        };
+    "#;
+    let tests = |claims: &str| {
+        format!(
+            "[agents]\nada = {{ claims = {{ {claims} }} }}\nbob = {{}}\n\
+             [[test]]\nname = 'her token names it'\nagent = 'ada'\ncall = 'a'\nexpect = 'allow'\n\
+             [[test]]\nname = 'and nothing else'\nagent = 'ada'\ncall = 'b'\nexpect = 'deny'\n\
+             [[test]]\nname = 'his names none'\nagent = 'bob'\ncall = 'a'\nexpect = 'deny'\n"
+        )
+    };
+    let types = [("tools", ClaimType::Strings), ("quota", ClaimType::Long)];
+    let configured = ConfiguredClaims {
+        types: types.map(|(name, of)| (name.to_owned(), of)).into(),
+        ..ConfiguredClaims::default()
+    };
+    let run = |claims: &str, configured: Option<&ConfiguredClaims>| {
+        let pack = Pack::new(policies, &tests(claims));
+        let mut settings = under(Some(pack.path()), None, &[]);
+        let judging = settings.configured.as_mut().unwrap();
+        judging.policies.claims = configured.cloned().map(Arc::new);
+        run(&settings)
+    };
+    let all = "tools = ['a'], quota = 7";
+    for configured in [Some(&configured), None] {
+        let report = run(all, configured).unwrap();
+        assert_eq!((report.summary.passed, report.summary.tests), (3, 3));
+    }
+    let wrong = |claims: &str, expected: &str| {
+        let not_run = run(claims, Some(&configured)).unwrap_err();
+        assert_eq!(codes(&not_run), [expected], "{claims}");
+    };
+    wrong("tolls = ['a']", "test::claim");
+    wrong("tools = 'a'", "test::claim");
+    wrong("tools = 1.5", "test::type");
+    let other = ConfiguredClaims::default();
+    let not_run = run("", Some(&other)).unwrap_err();
+    assert_eq!(codes(&not_run), ["policy::claim"]);
 }
 
 #[test]

@@ -12,7 +12,9 @@ use super::nesting;
 use super::policy_draft::PolicyDraft;
 use super::rules::RuleSet;
 use super::vocabulary::Vocabulary;
-use crate::policy::{CheckedPolicies, Lock, PolicyEntry, PolicyId, PolicyProblem, PolicySource};
+use crate::policy::{
+    CheckedPolicies, ConfiguredClaims, Lock, PolicyEntry, PolicyId, PolicyProblem, PolicySource,
+};
 
 /// What came of the sources.
 #[derive(Debug, Default)]
@@ -29,6 +31,7 @@ pub(super) struct CompileOutput {
 pub(super) fn compile(
     words: &Vocabulary,
     lock: &Lock,
+    claims: Option<&ConfiguredClaims>,
     before: &[CheckedPolicies],
     sources: &[PolicySource],
 ) -> CompileOutput {
@@ -39,6 +42,11 @@ pub(super) fn compile(
     if words.has_calls() {
         for draft in &drafts {
             draft.report_exact_calls(&mut problems);
+        }
+    }
+    if let Some(claims) = claims {
+        for draft in &drafts {
+            draft.report_claims(claims, &mut problems);
         }
     }
     let sound = check_types(words, lock, &checked, before, &mut problems);

@@ -9,7 +9,8 @@ use super::subjects::ToolGroups;
 use super::traced_policies::Tracer;
 use super::vocabulary::Vocabulary;
 use crate::policy::{
-    CheckedPolicies, EngineName, ListDependency, Lock, PolicySource, RequiredDetectors, WarningMode,
+    CheckedPolicies, ConfiguredClaims, EngineName, ListDependency, Lock, PolicySource,
+    RequiredDetectors, WarningMode,
 };
 
 pub(super) const NAME: EngineName = EngineName("cedar");
@@ -20,6 +21,8 @@ pub struct Cedar {
     pub groups: ToolGroups,
     /// Tools whose arguments have types.
     pub lock: Arc<Lock>,
+    /// What the configuration says of claims, where it is known.
+    pub claims: Option<Arc<ConfiguredClaims>>,
     pub warnings: WarningMode,
     /// What need not be checked again.
     pub checked: Vec<CheckedPolicies>,

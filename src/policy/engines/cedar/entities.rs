@@ -12,7 +12,9 @@ use super::inspect::FactNeeds;
 use super::subjects::Subject;
 use super::value::{entity, literal, record, strings};
 use super::vocabulary::{Vocabulary, uid};
-use crate::policy::{Client, Pin, Principal, Resource, ResourceFacts, Server, Tool};
+use crate::policy::{
+    ClaimValue, Claims, Client, Pin, Principal, Resource, ResourceFacts, Server, Tool,
+};
 
 /// The principal and what it refers to, as far as the policies can look at it.
 pub(super) fn principal_entities(
@@ -22,24 +24,29 @@ pub(super) fn principal_entities(
     needs: FactNeeds,
 ) -> impl Iterator<Item = Arc<Entity>> {
     let mut client = None;
+    let mut claims = None;
     let own = match principal {
         _ if !needs.has(FactNeeds::DETAILS) => build(subject, []),
         Principal::Agent(agent) => {
             client = needs
                 .has(FactNeeds::CLIENT)
                 .then(|| client_entity(words, &agent.client));
+            claims = needs
+                .has(FactNeeds::CLAIMS)
+                .then(|| claims_entity(words, &agent.claims));
             let name = entity(uid(&words.client, &agent.client.name));
             let granted = capabilities(words, &agent.capabilities);
             let fields = [
                 ("client", name),
                 ("trust", literal(agent.trust)),
                 ("capabilities", granted),
+                ("claims", entity(words.claims.clone())),
             ];
             build(subject, fields)
         }
         Principal::Server(server) => build(subject, server_fields(server)),
     };
-    [Some(own), client].into_iter().flatten()
+    [Some(own), client, claims].into_iter().flatten()
 }
 
 /// The resource and what it refers to, as far as the policies can look at it.
@@ -149,6 +156,25 @@ fn resource_fields(facts: &ResourceFacts) -> impl Iterator<Item = (&'static str,
         .iter()
         .map(|mime| ("mime", literal(mime.as_str())));
     required.into_iter().chain(mime)
+}
+
+/// One tag for each claim, with the attribute of its type.
+fn claims_entity(words: &Vocabulary, claims: &Claims) -> Arc<Entity> {
+    let tags = claims.iter().map(|(name, claim)| {
+        let value = match claim {
+            ClaimValue::String(text) => literal(text.as_str()),
+            ClaimValue::Long(number) => literal(*number),
+            ClaimValue::Bool(value) => literal(*value),
+            ClaimValue::Strings(items) => strings(items),
+        };
+        let tag = record([(claim.claim_type().word(), value)]);
+        (name.into(), PartialValue::Value(tag))
+    });
+    let uid = words.claims.clone();
+    let (attributes, indirect, ancestors) = ([], HashSet::new(), HashSet::new());
+    Arc::new(Entity::new_with_attr_partial_value(
+        uid, attributes, indirect, ancestors, tags,
+    ))
 }
 
 fn client_entity(words: &Vocabulary, client: &Client) -> Arc<Entity> {

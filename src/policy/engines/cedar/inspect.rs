@@ -7,7 +7,7 @@ use cedar_policy_core::ast::{BinaryOp, Expr, ExprKind, Literal, Var};
 
 use super::hints::is_roots;
 use super::schema_action::CALL;
-use crate::policy::ActionName;
+use crate::policy::{ActionName, ClaimType};
 
 /// The deepest condition that is accepted, its chains balanced. Cedar evaluates on the stack of the
 /// calling thread and gives up where that is short, so a deeper one could decide differently from
@@ -27,6 +27,8 @@ pub(super) struct Inspection {
     pub(super) names: BTreeSet<String>,
     /// What is used as a whole, if the arguments are looked at.
     pub(super) wholes: WholeRecordUses,
+    /// The claims that are looked for by name.
+    pub(super) claims: Vec<ClaimUse>,
     /// Where `call_tool` is compared in a way that leaves out what is in it.
     pub(super) exact_calls: Vec<Option<Range<usize>>>,
 }
@@ -39,6 +41,15 @@ pub(super) struct WholeRecordUses {
     names: BTreeSet<String>,
     /// The context is one of them.
     everything: bool,
+}
+
+/// A claim that a condition looks for.
+#[derive(Debug)]
+pub(super) struct ClaimUse {
+    pub(super) name: String,
+    /// The type that it is looked up as.
+    pub(super) used: Option<ClaimType>,
+    pub(super) span: Option<Range<usize>>,
 }
 
 #[derive(Debug)]
@@ -90,7 +101,11 @@ impl FactNeeds {
     pub(super) const SESSION: Self = Self(1 << 18);
     /// `level`, `labels` or `untrusted`, of a session or of something else.
     pub(super) const HELD: Self = Self(1 << 19);
-    pub(super) const ALL: Self = Self((1 << 20) - 1);
+    /// The claims of the agent's token.
+    pub(super) const CLAIMS: Self = Self(1 << 20);
+    /// `capabilities`, of the agent or of something else.
+    pub(super) const CAPABILITIES: Self = Self(1 << 21);
+    pub(super) const ALL: Self = Self((1 << 22) - 1);
 
     pub(super) const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
@@ -123,8 +138,10 @@ impl FactNeeds {
             "session" => Self::SESSION,
             "untrusted" => Self::HELD,
             "labels" | "level" => Self::HELD.and(Self::DETAILS),
-            "capabilities" | "consent" | "hints" | "mime" | "name" | "origin" | "pin"
-            | "scheme" | "trust" | "uri" | "version" => Self::DETAILS,
+            "claims" => Self::CLAIMS.and(Self::DETAILS),
+            "capabilities" => Self::CAPABILITIES.and(Self::DETAILS),
+            "consent" | "hints" | "mime" | "name" | "origin" | "pin" | "scheme" | "trust"
+            | "uri" | "version" => Self::DETAILS,
             _ => Self::default(),
         }
     }
@@ -234,13 +251,23 @@ impl Inspection {
         } else if let ExprKind::GetAttr { expr, attr } | ExprKind::HasAttr { expr, attr } = kind {
             self.name(attr);
             self.look_into(expr);
+            if let ExprKind::BinaryApp { op, arg1, arg2 } = expr.expr_kind()
+                && *op == BinaryOp::GetTag
+                && is_claims(arg1)
+            {
+                let mut types = ClaimType::ALL.into_iter();
+                self.claim(arg2, types.find(|of| of.word() == attr));
+            }
         } else if let ExprKind::ExtHasAttr { expr, attrs } = kind {
             attrs.iter().for_each(|attr| self.name(attr));
             self.look_into(expr);
         } else if let ExprKind::Record(fields) = kind {
             fields.keys().for_each(|key| self.name(key));
         } else if let ExprKind::BinaryApp { op, arg1, arg2 } = kind {
-            if matches!(op, BinaryOp::GetTag | BinaryOp::HasTag) {
+            if matches!(op, BinaryOp::GetTag | BinaryOp::HasTag) && is_claims(arg1) {
+                self.look_into(arg1);
+                self.claim(arg2, None);
+            } else if matches!(op, BinaryOp::GetTag | BinaryOp::HasTag) {
                 self.need(FactNeeds::TAGS);
                 self.look_into(arg1);
                 self.look_for(arg2);
@@ -262,6 +289,18 @@ impl Inspection {
             && !pointer.starts_with('/')
         {
             self.add(ConditionFaultKind::NoPointer, tag);
+        }
+    }
+
+    /// A claim by the name that the policy writes. Whether one of another name is there only the token
+    /// tells.
+    fn claim(&mut self, tag: &Expr, used: Option<ClaimType>) {
+        if let ExprKind::Lit(Literal::String(name)) = tag.expr_kind() {
+            self.claims.push(ClaimUse {
+                name: name.to_string(),
+                used,
+                span: tag.source_loc().map(|loc| loc.start()..loc.end()),
+            });
         }
     }
 
@@ -302,6 +341,11 @@ fn names_entity(expr: &Expr) -> bool {
     } else {
         is_entity(expr)
     }
+}
+
+/// `principal.claims`: nothing else of this name has tags.
+fn is_claims(expr: &Expr) -> bool {
+    matches!(expr.expr_kind(), ExprKind::GetAttr { attr, .. } if attr == "claims")
 }
 
 fn builds_record(expr: &Expr) -> bool {

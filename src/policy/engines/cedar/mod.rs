@@ -79,7 +79,8 @@ impl EngineKind for Cedar {
 
     fn compile(&self, sources: &[PolicySource]) -> Result<CompiledPolicies, PolicyErrors> {
         let words = on_big_stack(|| Vocabulary::with(&self.lock))?.map_err(fault)?;
-        let compile = || compile::compile(&words, &self.lock, &self.checked, sources);
+        let claims = self.claims.as_deref();
+        let compile = || compile::compile(&words, &self.lock, claims, &self.checked, sources);
         let mut output = on_big_stack(compile)?;
         if self.warnings == WarningMode::Error {
             for problem in &mut output.problems {

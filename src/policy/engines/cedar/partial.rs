@@ -28,7 +28,7 @@ use super::value::{datetime, literal, strings};
 use super::{arguments, context};
 use crate::policy::leaves::Leaves;
 use crate::policy::{
-    ActionName, ClientFacts, EngineFault, PartialDecision, PartialRequest, SessionState, Tristate,
+    ActionName, AgentFacts, EngineFault, PartialDecision, PartialRequest, SessionState, Tristate,
 };
 
 /// The name of what is not known until the end.
@@ -71,7 +71,7 @@ impl CedarEngine {
         let now = question.now_ms.and_then(datetime);
         let rules = rules.into_iter();
         rules
-            .map(|rule| outlook(&evaluator, rule, now.as_ref(), question.client))
+            .map(|rule| outlook(&evaluator, rule, now.as_ref(), question.agent))
             .fold(message.misfit, PartialDecision::and)
     }
 
@@ -256,10 +256,19 @@ fn outlook(
     evaluator: &Evaluator<'_>,
     rule: &CompiledRule,
     now: Option<&Value>,
-    client: ClientFacts,
+    agent: AgentFacts,
 ) -> PartialDecision {
     // What was left out of the entities must not be taken for what was sent.
-    if client == ClientFacts::Unknown && rule.needs.has(FactNeeds::CLIENT) {
+    let open: &[FactNeeds] = match agent {
+        AgentFacts::Known => &[],
+        AgentFacts::OfRecord => &[FactNeeds::CLIENT, FactNeeds::CLAIMS],
+        AgentFacts::OfRecordWithoutGrants => &[
+            FactNeeds::CLIENT,
+            FactNeeds::CLAIMS,
+            FactNeeds::CAPABILITIES,
+        ],
+    };
+    if open.iter().any(|open| rule.needs.has(*open)) {
         return PartialDecision::OPEN;
     }
     let (outcomes, fails) = match remainder(evaluator, rule, now) {

@@ -1,5 +1,6 @@
 //! One policy between its text and its rule.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -11,12 +12,15 @@ use super::action_set::ActionSet;
 use super::annotations::Annotations;
 use super::fast_path::FastPath;
 use super::hints;
-use super::inspect::{self, ConditionFaultKind, FactNeeds, Inspection};
+use super::inspect::{self, ClaimUse, ConditionFaultKind, FactNeeds, Inspection};
 use super::rebalance::{balanced, without_places};
 use super::rules::{CompiledRule, ScopeKey};
 use super::schema_action::SchemaAction;
 use super::vocabulary::Vocabulary;
-use crate::policy::{PolicyEntry, PolicyId, PolicyOrigin, PolicyProblem, PolicySource, Reason};
+use crate::policy::{
+    ClaimMismatch, ConfiguredClaims, PolicyEntry, PolicyId, PolicyOrigin, PolicyProblem,
+    PolicySource, Reason,
+};
 
 /// A policy on its way to become a rule.
 pub(super) struct PolicyDraft<'s> {
@@ -150,6 +154,29 @@ impl<'s> PolicyDraft<'s> {
             let written =
                 written.map(|(at, text)| self.start() + at..self.start() + at + text.len());
             problems.push(match span.clone().or(written) {
+                Some(span) => problem.in_source(self.source).at(span, "here"),
+                None => self.locate(problem, "in this policy"),
+            });
+        }
+    }
+
+    /// Claims that the configuration does not name, or names with another type.
+    pub(super) fn report_claims(
+        &self,
+        configured: &ConfiguredClaims,
+        problems: &mut Vec<PolicyProblem>,
+    ) {
+        let mut told = HashSet::new();
+        for ClaimUse { name, used, span } in &self.findings.claims {
+            let Some(ClaimMismatch { message, help }) = configured.mismatch(name, *used) else {
+                continue;
+            };
+            // A policy that looks for a claim names it several times.
+            if !told.insert(message.clone()) {
+                continue;
+            }
+            let problem = PolicyProblem::error("policy::claim", message).with_help(help);
+            problems.push(match span.clone() {
                 Some(span) => problem.in_source(self.source).at(span, "here"),
                 None => self.locate(problem, "in this policy"),
             });

@@ -48,6 +48,8 @@ pub(super) struct Vocabulary {
     pub(super) user: EntityType,
     /// The one `Args` entity of a request.
     pub(super) arguments: EntityUID,
+    /// The one `Claims` entity of a request.
+    pub(super) claims: EntityUID,
 }
 
 /// The call of a tool whose arguments have types.
@@ -170,6 +172,7 @@ impl Vocabulary {
             agent: entity_type("Agent")?,
             arguments: uid(&entity_type("Args")?, "arguments"),
             capability: entity_type("Capability")?,
+            claims: uid(&entity_type("Claims")?, "claims"),
             client: entity_type("Client")?,
             method: entity_type("Method")?,
             permission: entity_type("Permission")?,

@@ -8,8 +8,8 @@ use super::super::cedar::ToolGroups;
 use super::arguments;
 use super::node::{DocumentEncodingError, DocumentNode, Object, object, text, texts};
 use crate::policy::{
-    Action, Agent, Client, Consent, Environment, Permissions, Pin, Principal, Prompt, Resource,
-    ResourceFacts, Server, SessionState, Targets, Tool,
+    Action, Agent, ClaimValue, Claims, Client, Consent, Environment, Permissions, Pin, Principal,
+    Prompt, Resource, ResourceFacts, Server, SessionState, Targets, Tool,
 };
 
 pub(super) fn principal(principal: Principal<'_>) -> DocumentNode<'_> {
@@ -147,12 +147,27 @@ fn agent_members(agent: &Agent) -> Object<'_> {
             DocumentNode::Object(client_members(&agent.client)),
         ),
         ("capabilities", texts(&agent.capabilities)),
+        ("claims", claims(&agent.claims)),
         ("trust", DocumentNode::Integer(agent.trust)),
     ]);
     if let Some(user) = &agent.user {
         members.insert(Cow::Borrowed("user"), text(user));
     }
     members
+}
+
+/// Each under its name, as a value of its type.
+fn claims(claims: &Claims) -> DocumentNode<'_> {
+    let members = claims.iter().map(|(name, claim)| {
+        let node = match claim {
+            ClaimValue::String(value) => text(value),
+            ClaimValue::Long(number) => DocumentNode::Integer(*number),
+            ClaimValue::Bool(value) => DocumentNode::Bool(*value),
+            ClaimValue::Strings(items) => texts(items),
+        };
+        (Cow::Borrowed(name), node)
+    });
+    DocumentNode::Object(members.collect())
 }
 
 fn client_members(client: &Client) -> Object<'_> {

@@ -15,7 +15,7 @@ use super::*;
 use crate::policy::fixture::{World, tool};
 use crate::policy::leaves::Leaves;
 use crate::policy::{
-    Action, Client, ClientFacts, ExtensionMethod, FaultKind, MismatchKind, Principal, Prompt,
+    Action, AgentFacts, Client, ExtensionMethod, FaultKind, MismatchKind, Principal, Prompt,
     ResourceFacts, Tristate, TypeMismatch, UseTime,
 };
 
@@ -275,7 +275,7 @@ fn an_outlook_says_no_more_than_is_known() {
     let client = r#"principal.client.name == "tester""#;
     assert_eq!(call(client, |_| ()), Tristate::Always);
     assert_eq!(
-        call(client, |it| it.client = ClientFacts::Unknown),
+        call(client, |it| it.agent = AgentFacts::OfRecord),
         Tristate::Sometimes
     );
     // No rule is about a prompt.

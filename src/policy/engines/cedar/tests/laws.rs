@@ -17,9 +17,9 @@ use super::*;
 use crate::policy::fixture::{World, told, tool};
 use crate::policy::leaves::Leaves;
 use crate::policy::{
-    Action, Arguments, Client, ClientFacts, Consent, Decision, DenialCause, FaultKind, Hints, Leaf,
-    PartValue, Pin, Prompt, Received, Resource, ResourceFacts, RuleEffect, SessionState, Targets,
-    Tool, Trace,
+    Action, AgentFacts, Arguments, ClaimValue, Client, Consent, Decision, DenialCause, FaultKind,
+    Hints, Leaf, PartValue, Pin, Prompt, Received, Resource, ResourceFacts, RuleEffect,
+    SessionState, Targets, Tool, Trace,
 };
 
 /// The facts of any message, owned.
@@ -121,7 +121,7 @@ proptest! {
             level: Some(facts.env.session.level),
             now_ms: Some(facts.env.now_ms),
             message: None,
-            client: ClientFacts::Known,
+            agent: AgentFacts::Known,
         };
         for outlook in [ours.outlook_of(&facts, &question), ours.outlook(&question)] {
             if let Some(allowed) = outlook.settled() {
@@ -377,6 +377,17 @@ fn any_world() -> impl Strategy<Value = World> {
                 secrets: world.targets.roots.clone(),
                 flags: world.targets.hosts.clone(),
             };
+            // Of some tokens nothing is known.
+            let tools = ClaimValue::set(world.session.labels.clone());
+            let claims = [
+                ("tools", tools),
+                ("tier", ClaimValue::String(world.consent.scope.clone())),
+                ("quota", ClaimValue::Long(world.session.level)),
+                ("admin", ClaimValue::Bool(world.consent.granted)),
+            ];
+            let claims = claims.map(|(name, value)| (name.to_owned(), value));
+            let known = if world.session.untrusted { 4 } else { 0 };
+            world.agent.claims = claims.into_iter().take(known).collect();
             world.arguments = arguments;
             world.now_ms = now_ms;
             world
@@ -558,6 +569,9 @@ fn any_condition(calls: bool) -> BoxedStrategy<String> {
         "principal is Mcp::Agent && principal.capabilities.contains(Mcp::Capability::\"a\")",
         "resource is Mcp::Tool && resource.capabilities.containsAll([Mcp::Capability::\"fs\"])",
         "principal is Mcp::Agent && principal.client.name == \"a\"",
+        "principal is Mcp::Agent && resource is Mcp::Tool && principal.claims.hasTag(\"tools\") && principal.claims.getTag(\"tools\") has strings && principal.claims.getTag(\"tools\").strings.contains(resource.name)",
+        "principal is Mcp::Agent && principal.claims.hasTag(\"quota\") && principal.claims.getTag(\"quota\") has long && principal.claims.getTag(\"quota\").long + 1 > 2",
+        "principal is Mcp::Agent && principal.claims.hasTag(\"tier\") && principal.claims.getTag(\"tier\") has string && principal.claims.getTag(\"tier\").string like \"a*\"",
         "resource is Mcp::Tool && resource.hints.destructive",
         "resource is Mcp::Tool && resource.server.trust > 0",
         "resource is Mcp::Resource && resource has mime && resource.mime like \"*a*\"",

@@ -7,8 +7,8 @@ use cedar_policy::{PartialEntities, PartialEntityUid, PartialRequest as CedarReq
 use super::*;
 use crate::policy::fixture::{World, tool};
 use crate::policy::{
-    ActionName, ClientFacts, ListDependency, ListFacts, PartialRequest, Principal, Prompt,
-    Resource, ResourceFacts, Tool, UseTime,
+    ActionName, AgentFacts, ListDependency, ListFacts, PartialRequest, Principal, Prompt, Resource,
+    ResourceFacts, Tool, UseTime,
 };
 
 #[test]
@@ -331,7 +331,7 @@ fn what_is_settled_whatever_the_context_is_so_in_each() {
                     level: Some(universe[0].session.level),
                     now_ms: Some(universe[0].now_ms),
                     message: None,
-                    client: ClientFacts::Known,
+                    agent: AgentFacts::Known,
                 };
                 let Some(allowed) = snapshot.outlook(&question).settled() else {
                     continue;

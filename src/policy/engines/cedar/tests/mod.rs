@@ -1,3 +1,4 @@
+mod claims;
 mod closed;
 mod diagnostics;
 mod edges;

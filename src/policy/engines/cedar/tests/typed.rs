@@ -11,7 +11,7 @@ use super::*;
 use crate::policy::fixture::{World, tool};
 use crate::policy::leaves::Leaves;
 use crate::policy::{
-    Arguments, ClientFacts, DefinitionFingerprint, Leaf, ListFacts, Lock, LockedTool, Member,
+    AgentFacts, Arguments, DefinitionFingerprint, Leaf, ListFacts, Lock, LockedTool, Member,
     MismatchKind, PolicyOrigin, Presence, Principal, RecordShape, Resource, Scalar, Tristate,
     UseTime, ValueShape,
 };
@@ -944,7 +944,7 @@ fn of_call<'a>(facts: &Facts<'a>) -> PartialRequest<'a> {
         level: None,
         now_ms: None,
         message: None,
-        client: ClientFacts::Known,
+        agent: AgentFacts::Known,
     }
 }
 
