@@ -32,6 +32,7 @@ mod shortage;
 mod single;
 mod start_failures;
 mod starts;
+mod switched_off;
 mod traces;
 mod trial;
 mod trials;

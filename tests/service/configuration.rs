@@ -345,7 +345,8 @@ fn secrets_that_change_are_shown_nowhere() {
     const NEW: &str = "canary-new-0123456789";
     let gate = started(|setup| {
         setup.env.push(("API_TOKEN".to_owned(), OLD.to_owned()));
-        setup.more = format!("[listen.auth]\ntype = \"bearer\"\ntokens = {{ ada = \"{OLD}\" }}\n");
+        setup.more =
+            format!("[listen.auth]\ntype = \"bearer\"\ntokens = {{ lovelace = \"{OLD}\" }}\n");
     });
     let good = text(&gate);
     write(&gate, &good.replace(OLD, NEW));
@@ -359,6 +360,9 @@ fn secrets_that_change_are_shown_nowhere() {
     let said = gate.said.lock().unwrap().clone();
     let audit = gate.setup().audit_text();
     for text in [said, audit] {
-        assert!(!text.contains("canary") && !text.contains("ada"), "{text}");
+        assert!(
+            !text.contains("canary") && !text.contains("lovelace"),
+            "{text}"
+        );
     }
 }

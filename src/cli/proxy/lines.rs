@@ -9,6 +9,7 @@ use super::converse::End;
 use super::entrance::Entrance;
 use super::exposed;
 use super::servers::Upstreams;
+use super::switched_off;
 
 /// A session begins.
 pub(super) fn begins(transport: &str, session_id: &str, upstream: &str) {
@@ -40,6 +41,7 @@ pub(super) fn is_up(
         isolated_from_level = isolated.map(|isolated| isolated.min_sensitivity),
         isolated = isolated_is,
         revision,
+        off = switched_off::keys(config).join(" "),
         "the gate is up: {surfaces}",
     );
     is_unconfined(config);

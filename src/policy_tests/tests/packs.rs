@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
+use crate::config::{Config, Pinning, Redaction, RequiredLabels, Sanitizing, Strictness};
 use crate::loading;
 
 fn packs() -> Vec<PathBuf> {
@@ -49,6 +50,31 @@ fn of_messages(test: &TestReport) -> impl Iterator<Item = (&Expected, Option<&Ac
         .iter()
         .map(|expected| (expected, test.got.as_ref()));
     alone.chain(steps)
+}
+
+#[test]
+fn every_configuration_of_a_pack_has_the_guards_that_good_servers_bear() {
+    let mut seen = 0;
+    for pack in packs() {
+        let file = pack.join("gate.toml");
+        if !file.exists() {
+            continue;
+        }
+        seen += 1;
+        let config = Config::load(&file).unwrap();
+        let guards = config.guards;
+        let on = [
+            guards.arguments == Strictness::Block,
+            guards.secrets == Redaction::Redact,
+            guards.secrets_outbound == Strictness::Block,
+            guards.tool_metadata == Sanitizing::Sanitize,
+            guards.content == Sanitizing::Sanitize,
+            config.policy.pinning != Pinning::Off,
+            config.policy.labels == RequiredLabels::Permission || !pack.join("tools.toml").exists(),
+        ];
+        assert!(on.iter().all(|is_on| *is_on), "{}: {on:?}", pack.display());
+    }
+    assert_eq!(seen, 5);
 }
 
 #[test]
