@@ -135,6 +135,7 @@ fn desk(criterion: &mut Criterion) {
             let request = Request {
                 binding: Binding {
                     principal: "agent".into(),
+                    rights: [0; 32],
                     session: Some("session".into()),
                     server: "files".into(),
                     method: KnownMethod::ToolsCall,

@@ -17,6 +17,8 @@ use super::ticket::TicketId;
 pub struct Binding {
     /// The gate's own id of whoever asks.
     pub principal: Arc<str>,
+    /// A digest of its roles, capabilities and claims: a yes to one token is none to another.
+    pub rights: [u8; 32],
     /// The gate's own id of the session; none where agents share one that know nothing of each other.
     pub session: Option<Arc<str>>,
     pub server: Arc<str>,
@@ -69,6 +71,7 @@ impl Binding {
     fn misfit(&self, other: &Self) -> Option<Misfit> {
         let Self {
             principal,
+            rights,
             session,
             server,
             method,
@@ -78,7 +81,7 @@ impl Binding {
             round,
             revision,
         } = other;
-        if self.principal != *principal {
+        if self.principal != *principal || self.rights != *rights {
             Some(Misfit::Principal)
         } else if self.session != *session {
             Some(Misfit::Session)
@@ -133,6 +136,7 @@ impl Binding {
     pub fn of_all(&self) -> [u8; 32] {
         let Self {
             principal,
+            rights,
             session,
             server,
             method,
@@ -145,6 +149,7 @@ impl Binding {
         // No session has an empty name.
         let parts = [
             principal.as_bytes(),
+            rights,
             session.as_deref().unwrap_or_default().as_bytes(),
             server.as_bytes(),
             method.name().as_bytes(),

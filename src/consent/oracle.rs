@@ -42,6 +42,7 @@ pub(super) fn laws(text: &str) {
 fn binding(name: &str) -> Binding {
     Binding {
         principal: "ann".into(),
+        rights: [0; 32],
         session: None,
         server: "files".into(),
         method: KnownMethod::ToolsCall,

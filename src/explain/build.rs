@@ -70,7 +70,7 @@ impl RecordKnowledge {
         let of_definition =
             self.definition == DefinitionApproval::NotApproved && what.starts_with("resource.pin");
         let of_token = what.starts_with("principal.claims")
-            || (what == CAPABILITIES && self.grants == TokenGrants::Capabilities);
+            || (what == CAPABILITIES && self.grants != TokenGrants::Nothing);
         let has_arguments = self.arguments == ArgumentKnowledge::Whole && is_of_arguments(what);
         of_definition || of_token || (is_open_in_records(asked, what) && !has_arguments)
     }

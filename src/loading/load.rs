@@ -260,7 +260,7 @@ impl Settings {
         problems: &mut Vec<PolicyProblem>,
     ) -> (Labels, labels::LabelRules) {
         let tokens = self.claims.as_ref().map(|claims| claims.grants);
-        labels::read(sources, tokens.unwrap_or_default(), problems)
+        labels::read(sources, tokens.unwrap_or(TokenGrants::Unknown), problems)
     }
 }
 

@@ -42,6 +42,8 @@ pub struct ConfiguredClaims {
 pub enum TokenGrants {
     #[default]
     Nothing,
+    /// No configuration says.
+    Unknown,
     /// A claim holds capabilities.
     Capabilities,
 }

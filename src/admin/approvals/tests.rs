@@ -76,6 +76,7 @@ impl ApprovalRig {
         let request = Request {
             binding: Binding {
                 principal: "agent".into(),
+                rights: [0; 32],
                 session: Some("s".into()),
                 server: "files".into(),
                 method: KnownMethod::ToolsCall,

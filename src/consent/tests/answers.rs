@@ -86,6 +86,7 @@ fn a_receipt_is_good_for_what_was_asked_and_for_nothing_else() {
         assert_eq!(spent, Err(misfit));
     }
     check(|it| it.principal = "bob".into(), Misfit::Principal);
+    check(|it| it.rights = [1; 32], Misfit::Principal);
     check(|it| it.session = Some("other".into()), Misfit::Session);
     check(|it| it.session = None, Misfit::Session);
     check(|it| it.server = "other".into(), Misfit::Request);

@@ -61,6 +61,7 @@ fn desk_with(settings: Settings) -> (Desk, Arc<HandClock>) {
 fn binding(principal: &str) -> Binding {
     Binding {
         principal: principal.into(),
+        rights: [0; 32],
         session: Some("s".into()),
         server: "files".into(),
         method: KnownMethod::ToolsCall,

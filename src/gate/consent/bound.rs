@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::audit::Redactor;
 use crate::consent::{Binding, Desk, Found, Holds, Question, pretty, shown};
-use crate::policy::{Denial, PolicySnapshot};
+use crate::policy::{Agent, Denial, PolicySnapshot};
 use crate::session::{Session, Target};
 use crate::wire::{Document, KnownMethod, Limits, Side, Value};
 
@@ -66,6 +66,7 @@ pub(super) fn binding(
     let round = params.filter(|_| !is_reply && goes_on_at_the_server(understood));
     Some(Binding {
         principal: scene.agent.id.as_str().into(),
+        rights: rights(&scene.agent),
         session: (!session.is_shared()).then(|| session.id.as_str().into()),
         server: scene.server.name.as_str().into(),
         method,
@@ -75,6 +76,14 @@ pub(super) fn binding(
         round: round.map(|it| Binding::digest(&it.canonical_with(is_of_the_round))),
         revision: snapshot.revision().as_str().into(),
     })
+}
+
+/// A digest of what an agent may claim beside its name, in one order.
+fn rights(agent: &Agent) -> [u8; 32] {
+    let (mut roles, mut capabilities) = (agent.roles.clone(), agent.capabilities.clone());
+    roles.sort_unstable();
+    capabilities.sort_unstable();
+    Binding::digest(&format!("{roles:?}{capabilities:?}{:?}", agent.claims))
 }
 
 /// What is asked about by name: what a server asks of the agent has no other than its method's.

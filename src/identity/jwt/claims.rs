@@ -41,7 +41,10 @@ pub(super) fn check(
         roles: names(stated(claims, "roles"))?,
         groups: names(stated(claims, &settings.groups_claim))?,
         capabilities: match &settings.capabilities_claim {
-            Some(path) => names(at(claims, path))?,
+            Some(path) => {
+                let list = at(claims, path);
+                names(list.map_err(|NoObject| Challenge::Invalid("a list in it cannot be read"))?)?
+            }
             None => Vec::new(),
         },
         claims: named(claims, &settings.claims)?,
@@ -94,8 +97,11 @@ fn seconds(claims: Value<'_>, key: &str) -> Result<Option<i64>, Challenge> {
 /// The claims that the configuration names, as far as the token has them.
 fn named(claims: Value<'_>, wanted: &[NamedClaim]) -> Result<Claims, Challenge> {
     let found = wanted.iter().filter_map(|claim| {
-        let value = at(claims, &claim.path)?;
-        Some(match typed(value, claim.claim_type) {
+        let value = match at(claims, &claim.path) {
+            Ok(value) => typed(value?, claim.claim_type),
+            Err(NoObject) => None,
+        };
+        Some(match value {
             Some(value) => Ok((claim.name.clone(), value)),
             None => Err(Challenge::Claim {
                 name: claim.name.clone(),
@@ -128,10 +134,25 @@ fn text(value: Value<'_>) -> Option<String> {
 }
 
 /// What a path leads to. Some issuers write null for a missing value.
-fn at<'v>(claims: Value<'v>, path: &ClaimPath) -> Option<Value<'v>> {
-    let found = path.names().try_fold(claims, Value::get);
-    found.filter(|claim| !claim.is_null())
+///
+/// # Errors
+/// [`NoObject`] where the path goes through something else than an object: what is meant cannot be told.
+fn at<'v>(claims: Value<'v>, path: &ClaimPath) -> Result<Option<Value<'v>>, NoObject> {
+    let mut place = claims;
+    for name in path.names() {
+        if !place.is_object() {
+            return Err(NoObject);
+        }
+        match place.get(name).filter(|value| !value.is_null()) {
+            Some(value) => place = value,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(place))
 }
+
+/// The path of a claim goes through a value that is no object.
+struct NoObject;
 
 /// Some issuers write null for a missing value.
 fn stated<'v>(claims: Value<'v>, key: &str) -> Option<Value<'v>> {

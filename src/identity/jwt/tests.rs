@@ -412,6 +412,29 @@ async fn a_claim_of_another_type_than_configured_refuses_the_token_and_says_whic
     }
 }
 
+#[tokio::test]
+async fn a_path_through_something_else_than_an_object_refuses_the_token() {
+    let signer = Signer::p256();
+    let check = async |container: Value, is_absent: bool| {
+        let settings = with_claims(&[("mine", "/mcp/job", ClaimType::String)]);
+        let jwt = jwt(settings, &PublishedKeys::keys(&[signer.public("k")]));
+        let mut token = claims();
+        token["mcp"] = container.clone();
+        let found = identify(&jwt, &signer.token(&token)).await;
+        assert_eq!(found.is_ok(), is_absent, "{container}");
+    };
+    check(json!({ "other": 1 }), true).await;
+    check(json!({ "job": null }), true).await;
+    check(Value::Null, true).await;
+    for container in [
+        json!("{\"job\":\"nightly\"}"),
+        json!([{ "job": "a" }]),
+        json!(1),
+    ] {
+        check(container, false).await;
+    }
+}
+
 #[test]
 fn a_claim_is_named_or_pointed_at() {
     for (text, names) in [

@@ -325,7 +325,7 @@ impl RecordedDecision {
         }
         let told = match tokens {
             TokenGrants::Nothing => AgentFacts::OfRecord,
-            TokenGrants::Capabilities => AgentFacts::OfRecordWithoutGrants,
+            TokenGrants::Unknown | TokenGrants::Capabilities => AgentFacts::OfRecordWithoutGrants,
         };
         let agent = Agent {
             id: self.agent.id.clone(),

@@ -343,9 +343,12 @@ fn names_entity(expr: &Expr) -> bool {
     }
 }
 
-/// `principal.claims`: nothing else of this name has tags.
+/// `principal.claims`, and nothing that a policy puts together under that name.
 fn is_claims(expr: &Expr) -> bool {
-    matches!(expr.expr_kind(), ExprKind::GetAttr { attr, .. } if attr == "claims")
+    let ExprKind::GetAttr { expr, attr } = expr.expr_kind() else {
+        return false;
+    };
+    attr == "claims" && matches!(expr.expr_kind(), ExprKind::Var(Var::Principal))
 }
 
 fn builds_record(expr: &Expr) -> bool {
