@@ -198,7 +198,7 @@ fn policy(mut section: ConfigSection<'_, '_>, base: &Path) -> Policy {
     };
     if !section.has("dir") && policy.labels == RequiredLabels::Permission {
         let reason = ConfigReason::RequiredWhen("require_labels is true");
-        section.require("dir", reason, "`tools.toml` lies among the policies");
+        section.require("dir", reason, "name the directory that holds `tools.toml`");
     }
     if !section.has("dir") {
         let help = "list tools in `allow`, or name a directory of policies in `dir`";

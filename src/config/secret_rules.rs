@@ -1,4 +1,4 @@
-//! `guards.secret_rules`: kinds of credentials that only the author knows.
+//! `guards.secret_rules` and `guards.secret_members`: credentials that only the author knows.
 
 use crate::guard::secrets::{CustomRules, RuleError, RuleWarning, SecretRule, tenths};
 
@@ -23,7 +23,7 @@ const MOST_MEMBERS: usize = 256;
 const LONGEST_MEMBER: usize = 64;
 
 /// Members that the protocol needs, without separators and in lower case.
-const OF_THE_PROTOCOL: [&str; 24] = [
+const OF_THE_PROTOCOL: [&str; 27] = [
     "blob",
     "code",
     "content",
@@ -40,12 +40,15 @@ const OF_THE_PROTOCOL: [&str; 24] = [
     "method",
     "mimetype",
     "name",
+    "params",
     "result",
     "resulttype",
     "role",
     "status",
     "structuredcontent",
     "taskid",
+    "text",
+    "title",
     "type",
     "uri",
 ];
@@ -73,12 +76,12 @@ pub(super) fn secret_members(section: &mut ConfigSection<'_, '_>) -> Option<Vec<
                 Some(help),
             );
         } else if OF_THE_PROTOCOL.contains(&&*name.replace(['_', '-', '.'], "")) {
-            let reason = ConfigReason::Invalid("is a member of the protocol");
+            let reason = ConfigReason::Invalid("is a member that messages need");
             section.tell(item, reason, Some("name the member that has the secret"));
         } else if names.contains(&name) {
             section.tell(
                 item,
-                ConfigReason::Invalid("is there twice"),
+                ConfigReason::Invalid("is listed twice"),
                 Some("remove it"),
             );
         } else {

@@ -60,7 +60,7 @@ pub(super) struct Trail {
     record: Record,
 }
 
-/// What the message is an answer to, or gets as one.
+/// The receiver and the method of its reply.
 #[derive(Debug, Default)]
 pub(super) struct Envelope {
     /// Who is told when the message does not pass.
@@ -92,7 +92,7 @@ pub(super) struct SensitivityFacts {
     pub(super) store_fault: Option<StoreFault>,
 }
 
-/// What a person's consent has to do with it.
+/// A person's consent to the message.
 #[derive(Debug, Default)]
 pub(super) struct ConsentFacts {
     /// What it brings of a person's consent.
@@ -103,7 +103,7 @@ pub(super) struct ConsentFacts {
     pub(super) agreed: Option<Agreed>,
 }
 
-/// What it takes up while it is judged.
+/// Memory and quota that the message holds.
 #[derive(Debug, Default)]
 pub(super) struct Holds {
     /// What it still has to pay for.
@@ -111,7 +111,7 @@ pub(super) struct Holds {
     pub(super) room: Option<Reservation>,
 }
 
-/// How often it is made.
+/// The second attempt of a call.
 #[derive(Debug, Default)]
 pub(super) struct Retry {
     /// Whether it was sent before: then it has its decision, and what comes of it is its outcome.

@@ -12,11 +12,11 @@ const KEY: &str = "mcp-protector/edits";
 /// How many edits of each kind a result has.
 #[derive(Debug, Default)]
 pub(super) struct EditCounts {
-    /// Credentials that something else stands for.
+    /// Credentials, each run of one rule in a text.
     pub(super) redacted: usize,
     /// Texts without their hidden parts.
     pub(super) sanitized: usize,
-    /// Texts that are not whole.
+    /// Texts that the gate has shortened.
     pub(super) truncated: usize,
 }
 
@@ -55,8 +55,7 @@ pub(super) fn contents_of(identified: &Identified<'_>) -> Option<KnownMethod> {
     has_contents.then_some(method)
 }
 
-/// Writes the counts into a result of the server's, where they are told, and takes out what the server says
-/// in their place.
+/// Writes the counts into the innermost result, and removes those that the server has written.
 pub(super) fn tell<'m>(
     message: &'m Message,
     from: Side,
@@ -82,7 +81,7 @@ pub(super) fn tell<'m>(
                 notes.push(audit::Edit {
                     pointer: format!("{place}/_meta/mcp-protector~1edits").into(),
                     op: audit::EditOp::Remove,
-                    reason: Some("only the gate tells of its edits".into()),
+                    reason: Some("reserved for the gate".into()),
                 });
             }
             (None, _, None) => {}

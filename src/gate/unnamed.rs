@@ -50,11 +50,11 @@ impl Filter for UnnamedArguments {
     }
 }
 
-/// What is so; without an argument, the tool's definition is not kept.
+/// The text of the finding or error; without an argument, no definition is kept.
 fn told(unnamed: Option<UnnamedArgument>) -> String {
     match unnamed {
         Some(unnamed) => unnamed.to_string(),
-        None => "the names of its arguments cannot be checked: the tool's definition is not kept"
+        None => "the gate has no usable `inputSchema` of this tool, and cannot check the names of arguments"
             .to_owned(),
     }
 }

@@ -71,8 +71,7 @@ pub fn load_changed(
     compile(settings, found, None)
 }
 
-/// The tools whose permission a label in this directory names. What is wrong with the files is for those to
-/// say that load them.
+/// The tools whose permission a label in this directory names. Errors in the files are left to loading.
 pub fn labelled_tools(dir: &Path) -> BTreeSet<String> {
     let mut found = Directory::default();
     found.read(dir, &EngineKinds::default());
@@ -372,7 +371,7 @@ fn unapproved(name: &str, lock: &Lock) -> Option<PolicyProblem> {
     Some(PolicyProblem::warning("policy::allow", message).with_help(help))
 }
 
-/// What an enforced lock forbids.
+/// The built-in policies of an enforced lock.
 fn enforcing(lock: &Lock) -> Vec<PolicySource> {
     let tools = builtin(
         "<approved.cedar>",

@@ -127,7 +127,7 @@ impl ConfiguredClaims {
                 ),
             };
             return Some(ClaimMismatch {
-                message: format!("no claim is called `{shown}`"),
+                message: format!("the configuration names no claim `{shown}`"),
                 help,
             });
         };
@@ -166,13 +166,16 @@ mod tests {
         check(
             "tolls",
             None,
-            Some(("no claim is called `tolls`", "did you mean `tools`?")),
+            Some((
+                "the configuration names no claim `tolls`",
+                "did you mean `tools`?",
+            )),
         );
         check(
             "project",
             None,
             Some((
-                "no claim is called `project`",
+                "the configuration names no claim `project`",
                 "`listen.auth.claims` of the configuration names `tier`, `tools`",
             )),
         );

@@ -24,7 +24,7 @@ use super::place::{Place, Travelling};
 use super::trial::Trial;
 use super::visibility::Visibilities;
 
-/// Who speaks with whom.
+/// The agent and the server of a session.
 #[derive(Debug)]
 pub struct Parties {
     /// Who speaks, as policies see it.
@@ -65,9 +65,9 @@ pub struct Waiting {
     pub parked: VecDeque<Parked>,
     /// Requests that wait for a person, and what people have agreed to.
     pub asking: Asking,
-    /// Messages of the agent's that wait until it has arrived there.
+    /// Messages of the agent that wait until the session has moved to the isolated server.
     pub travelling: Vec<Travelling>,
-    /// The deadline that somebody sleeps for.
+    /// The deadline of the running timer.
     pub(in crate::session) armed: Option<Duration>,
 }
 

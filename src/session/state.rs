@@ -72,7 +72,7 @@ pub struct SessionId(Arc<str>);
 /// Everything about a session that changes.
 #[derive(Debug)]
 pub struct State {
-    /// Who speaks with whom.
+    /// The agent and the server of a session.
     pub parties: Parties,
     /// How far the protocol has come on both sides.
     pub protocol: Protocol,

@@ -50,9 +50,9 @@ fn a_member_that_the_protocol_needs_is_no_secret() {
     check_rest(
         "guards.secret_members = ['task_id', 'JSONRPC', 'password', 'Password']",
         &[
-            "2 guards.secret_members[0]: is a member of the protocol",
-            "2 guards.secret_members[1]: is a member of the protocol",
-            "2 guards.secret_members[3]: is there twice",
+            "2 guards.secret_members[0]: is a member that messages need",
+            "2 guards.secret_members[1]: is a member that messages need",
+            "2 guards.secret_members[3]: is listed twice",
         ],
     );
 }

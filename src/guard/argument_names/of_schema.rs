@@ -4,10 +4,10 @@ use crate::wire::{JsonKind, Value};
 
 use super::ArgumentNames;
 
-/// What following a reference counts, in names: the schema may be searched for its target.
+/// The cost of following a reference, in names: the gate may search the schema for its target.
 const REFERENCE_COST: usize = 16;
 
-/// Keywords whose schema is one of the same place.
+/// Keywords whose schema applies to the same value.
 const IN_PLACE: [&str; 3] = ["if", "then", "else"];
 /// The same with several schemas in an array.
 const ALTERNATIVES: [&str; 3] = ["allOf", "anyOf", "oneOf"];

@@ -13,8 +13,8 @@ pub enum UnnamedArgument {
     #[error("the tool's `inputSchema` names no argument `{}`", .0.escape_debug())]
     Unnamed(String),
     #[error(
-        "the names in the tool's `inputSchema` below `{}` cannot all be read: they lie too deep, are too many, or \
-         behind a reference to elsewhere", .0.escape_debug()
+        "the tool's `inputSchema` nests too deep, has too many names, or uses an external or dynamic reference below \
+         `{}`", .0.escape_debug()
     )]
     Unreadable(String),
 }

@@ -29,7 +29,7 @@ pub const SECRET_MEMBERS: [&str; 17] = [
     "token",
 ];
 
-/// What stands in place of their values.
+/// The rule in their placeholder.
 const RULE: &str = "secret-member";
 
 /// Bytes of compiled patterns, which most names stay far below.

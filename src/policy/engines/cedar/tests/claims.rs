@@ -111,7 +111,7 @@ fn a_claim_that_is_not_configured_or_has_another_type_is_told_with_what_was_mean
     let unknown = r#"principal.claims.hasTag("tolls")"#;
     assert_eq!(
         told(unknown),
-        ["policy::claim: no claim is called `tolls` (did you mean `tools`?)"]
+        ["policy::claim: the configuration names no claim `tolls` (did you mean `tools`?)"]
     );
     let tag = r#"principal.claims.getTag("quota")"#;
     let text =
