@@ -3,7 +3,7 @@
 //!
 //! All that the gate says here is its own, and what the server says meanwhile takes the path of
 //! everything that it says. Whoever drives the conversation finds what has come of it in
-//! [`State::trial`](crate::session::State).
+//! [`Protocol::trial`](crate::session::State).
 
 use std::sync::Arc;
 

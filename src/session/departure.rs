@@ -111,7 +111,7 @@ impl Session {
         self.parked_may_go_on();
     }
 
-    /// Resolves when the session is not on its way. False if somebody has [taken](State::travelling) the
+    /// Resolves when the session is not on its way. False if somebody has [taken](super::Waiting::travelling) the
     /// message meanwhile that waits for that: then it has been answered.
     pub async fn until_arrived(&self, message: impl FnOnce() -> Travelling) -> bool {
         let reference = {
