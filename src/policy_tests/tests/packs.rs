@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::config::{Config, Pinning, Redaction, RequiredLabels, Sanitizing, Strictness};
+use crate::gate::OnFatal;
 use crate::loading;
 
 fn packs() -> Vec<PathBuf> {
@@ -69,6 +70,7 @@ fn every_configuration_of_a_pack_has_the_guards_that_good_servers_bear() {
             guards.secrets_outbound == Strictness::Block,
             guards.tool_metadata == Sanitizing::Sanitize,
             guards.content == Sanitizing::Sanitize,
+            guards.on_fatal_tool_error == OnFatal::CloseSession,
             config.policy.pinning != Pinning::Off,
             config.policy.labels == RequiredLabels::Permission || !pack.join("tools.toml").exists(),
         ];
