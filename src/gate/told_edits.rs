@@ -67,7 +67,7 @@ pub(super) fn tell<'m>(
         return;
     }
     let told = counts.and_then(EditCounts::fragment);
-    // The innermost: a task's result stands within what is told of the task.
+    // The answer to a request about a task has the task's own result inside.
     let results: Vec<_> = excerpts::answers(message)
         .filter(|it| it.1.is_object())
         .collect();

@@ -229,7 +229,14 @@ impl<'m> DlpSearch<'_, 'm> {
             return (Vec::from_iter(whole), SecretEvidence::ByMember);
         }
         let hits = members.in_text(text).filter(is_new);
-        (hits.take(MOST_OF_ONE).collect(), SecretEvidence::ByText)
+        let mut hits: Vec<_> = hits.take(MOST_OF_ONE).collect();
+        // The gate looks for no more of them: the rest of the text goes with the last one.
+        if hits.len() == MOST_OF_ONE
+            && let Some(last) = hits.last_mut()
+        {
+            last.range.end = text.len();
+        }
+        (hits, SecretEvidence::ByText)
     }
 
     /// Keeps what is to be looked for in other strings.

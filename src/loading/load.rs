@@ -252,7 +252,7 @@ fn compile_one(
 }
 
 impl Settings {
-    /// The labels, and the rules that they come to where tokens grant what this configuration says.
+    /// The labels, and the policies that the gate generates from them and from what tokens grant.
     fn labels(
         &self,
         sources: &[PolicySource],

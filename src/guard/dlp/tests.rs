@@ -1,4 +1,5 @@
 use super::*;
+use crate::guard::secrets::SecretRule;
 use crate::wire::{Document, Limits};
 
 /// No file shows what looks like a credential: it is put together here.
@@ -6,16 +7,17 @@ fn token() -> String {
     ["gh", "p_", "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"].concat()
 }
 
+#[track_caller]
 fn check(message: &str, without: &[&str]) {
+    check_with(MemberNames::AreHints, message, without);
+}
+
+/// The texts that strings with credentials have without them.
+#[track_caller]
+fn check_with(names: MemberNames, message: &str, without: &[&str]) {
     let document = Document::decode(message.as_bytes(), &Limits::default()).unwrap();
     let rules = SecretRules::builtin();
-    let found = dlp_findings(
-        document.root(),
-        &[],
-        &[],
-        &|_| None,
-        (&rules, MemberNames::AreHints),
-    );
+    let found = dlp_findings(document.root(), &[], &[], &|_| None, (&rules, names));
     let texts: Vec<&str> = found.strings.iter().map(|leak| &*leak.without).collect();
     assert_eq!(texts, without, "{message}");
     assert!(found.names.is_empty());
@@ -241,20 +243,10 @@ fn a_secret_as_long_as_a_text_is_not_looked_for_elsewhere() {
     assert!(found.strings.len() <= 1, "{found:?}");
 }
 
-/// What strings say, if names of members alone tell that their values are secrets.
+/// The same if names of members alone tell that their values are secrets.
 #[track_caller]
 fn check_named(message: &str, without: &[&str]) {
-    let document = Document::decode(message.as_bytes(), &Limits::default()).unwrap();
-    let rules = SecretRules::builtin();
-    let found = dlp_findings(
-        document.root(),
-        &[],
-        &[],
-        &|_| None,
-        (&rules, MemberNames::TellSecrets),
-    );
-    let texts: Vec<&str> = found.strings.iter().map(|leak| &*leak.without).collect();
-    assert_eq!(texts, without, "{message}");
+    check_with(MemberNames::TellSecrets, message, without);
 }
 
 #[test]
@@ -279,4 +271,24 @@ fn a_named_value_goes_as_a_whole_and_what_it_shows_goes_elsewhere_too() {
         &[],
     );
     check_named(r#"{"password":"[redacted:hunter]"}"#, &[whole]);
+}
+
+#[test]
+fn of_more_named_values_than_the_gate_tells_apart_none_stays() {
+    // One credential holds several members, so that all of these count as one.
+    let rule = SecretRule {
+        id: "span".to_owned(),
+        keywords: vec!["begin".to_owned()],
+        pattern: "begin[ -~]{0,400}?end".to_owned(),
+        min_entropy: None,
+    };
+    let rules = SecretRules::with(&[rule]).unwrap();
+    let members = "\"token\":\"a1\" ".repeat(10);
+    let mut text = format!("begin {members} end ");
+    text.push_str(&"\"secret\":\"hunter\" ".repeat(MOST_OF_ONE + 10));
+    let message = serde_json::json!({ "text": text }).to_string();
+    let document = Document::decode(message.as_bytes(), &Limits::default()).unwrap();
+    let names = MemberNames::TellSecrets;
+    let found = dlp_findings(document.root(), &[], &[], &|_| None, (&rules, names));
+    assert!(!found.strings[0].without.contains("hunter"));
 }

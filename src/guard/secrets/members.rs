@@ -187,6 +187,15 @@ mod tests {
     }
 
     #[test]
+    fn the_most_and_longest_names_of_a_configuration_make_a_pattern() {
+        let names: Vec<String> = (0..256)
+            .map(|n| format!("{n:03}{}z", "_k".repeat(30)))
+            .collect();
+        let members = SecretMembers::named(names.iter().map(String::as_str));
+        assert!(members.value(&names[255].to_uppercase(), "7").is_some());
+    }
+
+    #[test]
     fn own_names_stand_in_place_of_the_others() {
         let members = SecretMembers::named(["badge_no", "a+b"]);
         assert!(members.value("badgeNo", "7").is_some());
