@@ -29,8 +29,8 @@ use super::shadow::Shadowing;
 use super::shortening::Shortener;
 use super::tasks::TaskFilter;
 use super::text::Sanitizer;
+use super::unknown_arguments::UnknownArguments;
 use super::unlisted::UnlistedFilter;
-use super::unnamed::UnnamedArguments;
 
 impl Gate {
     /// Builds the chains anew, from what the gate is set to.
@@ -81,7 +81,7 @@ impl Gate {
             Arc::new(ServerRequests),
             Arc::new(UriGuard),
             Arc::new(SchemaGuard),
-            Arc::new(UnnamedArguments),
+            Arc::new(UnknownArguments),
             Arc::new(SecretsGuard),
             // Before consent: a call beyond the budget spends no consent.
             Arc::new(CallBudget(Arc::clone(&self.stores.ratchet))),

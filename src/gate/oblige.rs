@@ -11,6 +11,7 @@ use crate::wire::{Edits, Fragment, KnownMethod, Limits, Message, Side, Value, po
 
 use super::canonical::{self, value_at};
 use super::classified::Identified;
+use super::edit_counts::{self, EditCounts};
 use super::edits::{Cleaned, EditPlan, Removal};
 use super::handles::{self, Handles};
 use super::look::shows;
@@ -23,7 +24,6 @@ use super::rejection::Rejection;
 use super::renaming::{note_renamed, outward, renamed};
 use super::settings::Secrets;
 use super::shortening::Shortening;
-use super::told_edits::{self, EditCounts};
 use super::{excerpts, leaks, sensitivity};
 
 /// What the audit says of a secret of the configuration's own.
@@ -48,7 +48,7 @@ impl<'m> Wanted<'m> {
         Self {
             renaming: outward(identified, snapshot),
             handles: handles::of(identified),
-            contents_of: told_edits::contents_of(identified),
+            contents_of: edit_counts::contents_of(identified),
             ..Self::default()
         }
     }
@@ -156,7 +156,7 @@ pub(super) fn oblige<'m>(
     }
     counts.redacted = redactions.len();
     let counts = wanted.contents_of.map(|_| &counts);
-    told_edits::tell(message, from, counts, &mut edits, &mut notes);
+    edit_counts::tell(message, from, counts, &mut edits, &mut notes);
     passage.carried.conceal(secrets);
     let permit = allowed.seal(edits, passage);
     if shows(permit.line(), secrets) {

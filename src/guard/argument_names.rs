@@ -5,7 +5,7 @@
 //! a file that no rule on `path` has judged.
 
 mod of_schema;
-mod unnamed;
+mod unknown;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use thiserror::Error;
 
 use crate::wire::{JsonKind, Value, folded_name};
 
-pub use unnamed::{UnnamedArgument, check_unnamed_arguments};
+pub use unknown::{UnknownArgument, check_unknown_arguments};
 
 /// Why the names of a call's arguments are not safe from a lenient server.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -179,7 +179,7 @@ impl<'m> DlpSearch<'_, 'm> {
             if let Some(members) = self.members {
                 let (hits, told) = self.by_name(members, name, &text);
                 self.note_all(&hits, &text, told);
-                found = united(found, hits, text.len());
+                found = merge_overlapping(found, hits, text.len());
             }
             self.strings.push((value, text, found));
         }
@@ -303,7 +303,7 @@ const NAMES: [&str; 4] = ["name", "key", "Name", "Key"];
 const VALUE: &str = "value";
 
 /// Both together, in order; what overlaps is one. After [`MOST_OF_ONE`] the rest of the text is one.
-fn united(
+fn merge_overlapping(
     found: Vec<SecretFinding>,
     hits: Vec<SecretFinding>,
     length: usize,

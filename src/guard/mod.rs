@@ -12,7 +12,7 @@ mod strings;
 pub mod text;
 
 pub use argument_names::{
-    AmbiguousName, ArgumentNames, UnnamedArgument, check_argument_names, check_unnamed_arguments,
+    AmbiguousName, ArgumentNames, UnknownArgument, check_argument_names, check_unknown_arguments,
 };
 pub use dlp::{DlpFinding, DlpFindings, MemberNames, dlp_findings};
 pub use elicitation::{asks_for_secret, describes_secret};

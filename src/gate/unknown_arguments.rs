@@ -1,7 +1,7 @@
 //! Calls with arguments that the tool's definition does not name, even if its schema allows them.
 
 use crate::audit::{Finding, Guard};
-use crate::guard::{UnnamedArgument, check_unnamed_arguments};
+use crate::guard::{UnknownArgument, check_unknown_arguments};
 use crate::wire::Message;
 
 use super::context::RequestContext;
@@ -16,9 +16,9 @@ const REASON: &str = "argument_unknown";
 
 /// Rejects calls with an argument that is not in the tool's `inputSchema`, or reports them.
 #[derive(Debug)]
-pub(super) struct UnnamedArguments;
+pub(super) struct UnknownArguments;
 
-impl Filter for UnnamedArguments {
+impl Filter for UnknownArguments {
     fn check(&self, cx: &RequestContext<'_>, sent: Option<&Message>) -> Result<Vec<Finding>, Stop> {
         let level = cx.terms.guards.arguments_unknown;
         let called = cx.understood.called_tool();
@@ -33,7 +33,7 @@ impl Filter for UnnamedArguments {
         let offered = cx.session.state().lists.tools.defined(name);
         let known = offered.and_then(|offered| offered.schemas).ok_or(None);
         let names_all = known.and_then(|schemas| {
-            check_unnamed_arguments(arguments, schemas.argument_names()).map_err(Some)
+            check_unknown_arguments(arguments, schemas.argument_names()).map_err(Some)
         });
         match (names_all, level) {
             (Ok(()), _) | (_, Level::Off) => Ok(Vec::new()),
@@ -51,7 +51,7 @@ impl Filter for UnnamedArguments {
 }
 
 /// The text of the finding or error; without an argument, no definition is kept.
-fn told(unnamed: Option<UnnamedArgument>) -> String {
+fn told(unnamed: Option<UnknownArgument>) -> String {
     match unnamed {
         Some(unnamed) => unnamed.to_string(),
         None => "the gate has no usable `inputSchema` of this tool, and cannot check the names of arguments"

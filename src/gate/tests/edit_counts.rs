@@ -1,7 +1,7 @@
 //! What a result says of the edits in it.
 
 use super::*;
-use crate::gate::told_edits::{EditCounts, tell};
+use crate::gate::edit_counts::{EditCounts, tell};
 use crate::guard::secrets::SecretRules;
 
 /// No file shows what looks like a credential: it is put together here.

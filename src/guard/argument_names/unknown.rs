@@ -8,7 +8,7 @@ use super::ArgumentNames;
 
 /// Why a call's arguments are not only those that the tool's definition names.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum UnnamedArgument {
+pub enum UnknownArgument {
     /// A JSON Pointer into the arguments.
     #[error("the tool's `inputSchema` names no argument `{}`", .0.escape_debug())]
     Unnamed(String),
@@ -28,18 +28,18 @@ const SHOWN: usize = 200;
 ///
 /// # Errors
 /// The first argument without a name there, or the place of which that cannot be told.
-pub fn check_unnamed_arguments(
+pub fn check_unknown_arguments(
     arguments: Value<'_>,
     schema: &ArgumentNames,
-) -> Result<(), UnnamedArgument> {
+) -> Result<(), UnknownArgument> {
     let place = ArgumentPlace::of(schema, Reading::Whole);
     members(arguments, place).map_err(|Problem { steps, why }| {
         let steps = steps.iter().rev();
         let pointer: String = steps.flat_map(|step| ["/", step]).collect();
         let shown = pointer.chars().take(SHOWN).collect();
         match why {
-            Reading::Whole => UnnamedArgument::Unnamed(shown),
-            Reading::Cut => UnnamedArgument::Unreadable(shown),
+            Reading::Whole => UnknownArgument::Unnamed(shown),
+            Reading::Cut => UnknownArgument::Unreadable(shown),
         }
     })
 }
@@ -155,15 +155,15 @@ mod tests {
     }"##;
 
     #[track_caller]
-    fn check(arguments: &str, expected: &Result<(), UnnamedArgument>) {
+    fn check(arguments: &str, expected: &Result<(), UnknownArgument>) {
         let schema = ArgumentNames::of_schema(document(SCHEMA).root());
         let arguments = document(arguments);
-        let found = check_unnamed_arguments(arguments.root(), &schema);
+        let found = check_unknown_arguments(arguments.root(), &schema);
         assert_eq!(&found, expected);
     }
 
-    fn unnamed(pointer: &str) -> Result<(), UnnamedArgument> {
-        Err(UnnamedArgument::Unnamed(pointer.to_owned()))
+    fn unnamed(pointer: &str) -> Result<(), UnknownArgument> {
+        Err(UnknownArgument::Unnamed(pointer.to_owned()))
     }
 
     #[test]
@@ -186,9 +186,9 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_with(schema: &str, arguments: &str, expected: &Result<(), UnnamedArgument>) {
+    fn check_with(schema: &str, arguments: &str, expected: &Result<(), UnknownArgument>) {
         let schema = ArgumentNames::of_schema(document(schema).root());
-        let found = check_unnamed_arguments(document(arguments).root(), &schema);
+        let found = check_unknown_arguments(document(arguments).root(), &schema);
         assert_eq!(&found, expected, "{arguments}");
     }
 
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn nothing_hides_below_a_place_that_cannot_be_read() {
-        let unreadable = |pointer: &str| Err(UnnamedArgument::Unreadable(pointer.to_owned()));
+        let unreadable = |pointer: &str| Err(UnknownArgument::Unreadable(pointer.to_owned()));
         let elsewhere = r#"{"properties":{"l":{"$ref":"https://example.com/x"}}}"#;
         check_with(elsewhere, r#"{"l":[{"evil":1}]}"#, &unreadable("/l/0/evil"));
         check_with(elsewhere, r#"{"l":"text"}"#, &Ok(()));
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn what_the_schema_names_beyond_a_limit_is_no_name() {
-        let unreadable = |pointer: &str| Err(UnnamedArgument::Unreadable(pointer.to_owned()));
+        let unreadable = |pointer: &str| Err(UnknownArgument::Unreadable(pointer.to_owned()));
         check(r#"{"elsewhere": {"a": 1}}"#, &unreadable("/elsewhere/a"));
         let deep = format!(
             "{{\"node\": {}1{}}}",
@@ -261,9 +261,9 @@ mod tests {
             "}".repeat(40)
         );
         let schema = ArgumentNames::of_schema(document(SCHEMA).root());
-        let found = check_unnamed_arguments(document(&deep).root(), &schema);
+        let found = check_unknown_arguments(document(&deep).root(), &schema);
         assert!(
-            matches!(found, Err(UnnamedArgument::Unreadable(_))),
+            matches!(found, Err(UnknownArgument::Unreadable(_))),
             "{found:?}"
         );
     }
@@ -273,7 +273,7 @@ mod tests {
         let schema = ArgumentNames::of_schema(document("{}").root());
         let arguments = document(r#"{"a": 1}"#);
         assert_eq!(
-            check_unnamed_arguments(arguments.root(), &schema),
+            check_unknown_arguments(arguments.root(), &schema),
             unnamed("/a")
         );
     }
