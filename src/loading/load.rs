@@ -259,7 +259,12 @@ impl Settings {
         problems: &mut Vec<PolicyProblem>,
     ) -> (Labels, labels::LabelRules) {
         let tokens = self.claims.as_ref().map(|claims| claims.grants);
-        labels::read(sources, tokens.unwrap_or(TokenGrants::Unknown), problems)
+        let tokens = tokens.unwrap_or(TokenGrants::Unknown);
+        let (mut labels, rules) = labels::read(sources, tokens, problems);
+        if let Some(base) = &self.base {
+            labels.resolve_by_default_from(base);
+        }
+        (labels, rules)
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::network::EgressRules;
-use crate::policy::{ConfiguredClaims, Pinning, WarningMode};
+use crate::policy::{Base, ConfiguredClaims, Pinning, WarningMode};
 
 /// Where policies come from.
 #[derive(Debug, Clone, Default)]
@@ -28,6 +28,8 @@ pub struct Settings {
     pub on_policy_removal: OnRemoval,
     /// Whether tools need a label that names their permission.
     pub labels: RequiredLabels,
+    /// From where the server resolves relative paths, as far as labels do not say.
+    pub base: Option<Base>,
     /// How far tools that connect may reach, by what the session has read.
     pub network: EgressRules,
 }

@@ -4,6 +4,7 @@
 //! says of them, so that every question is asked with the same labels, for every caller. What a
 //! server says of its own tools is never read here.
 
+mod base;
 mod canonical;
 mod data_labels;
 mod hosts;
@@ -16,6 +17,7 @@ mod virtual_paths;
 
 use std::collections::{BTreeSet, HashMap};
 
+pub use base::{Base, BaseProblem};
 pub use canonical::{CanonicalPathError, CanonicalPaths};
 pub use hosts::{UNREADABLE_HOST, host_in, host_named, page_host};
 pub use links::{opened_as, spelled_like};
@@ -75,6 +77,9 @@ pub struct ToolLabels {
     /// JSON pointers of arguments that are paths, or URIs of files; `None` if no label says which
     /// are.
     pub paths: Option<Vec<String>>,
+    /// The directory from which the server resolves relative paths; without one they lie outside of every
+    /// root.
+    pub base: Option<Base>,
     pub groups: Vec<String>,
     pub consent: ConsentRule,
     /// What kinds of data its answers hold, for example `pii`.

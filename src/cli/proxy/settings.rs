@@ -9,12 +9,12 @@ use secrecy::SecretString;
 use crate::audit::{self, Audit, DigestKey, OpenError, Redactor, SecretTooShort};
 use crate::bridge;
 use crate::clock::Clock;
-use crate::config::{self, Bearer, Config, HttpListen, Listen, ListenAuth, ServerAuth};
+use crate::config::{self, Bearer, Config, HttpListen, Listen, ListenAuth, ServerAuth, Upstream};
 use crate::gate;
 use crate::guard::Preset;
 use crate::guard::secrets::{SecretMembers, SecretRules};
 use crate::loading;
-use crate::policy::{ConfiguredClaims, PolicyStore, TokenGrants};
+use crate::policy::{Base, ConfiguredClaims, PolicyStore, TokenGrants};
 use crate::secret;
 use crate::session::OverHttp;
 use crate::upstream::http::ClientSecret;
@@ -68,6 +68,7 @@ pub(super) fn loading(config: &Config) -> loading::Settings {
             config::RequiredLabels::None => loading::RequiredLabels::None,
             config::RequiredLabels::Permission => loading::RequiredLabels::Permission,
         },
+        base: base(&config.upstream),
         reload: match policy.reload {
             config::Reload::Watch => loading::Reload::Watch,
             config::Reload::Off => loading::Reload::Off,
@@ -79,6 +80,15 @@ pub(super) fn loading(config: &Config) -> loading::Settings {
         network: policy.network.clone(),
         claims: Some(Arc::new(claims(&config.listen))),
     }
+}
+
+/// The working directory of the server, unless sessions move to one that works elsewhere.
+fn base(upstream: &Upstream) -> Option<Base> {
+    let isolated = upstream.isolated.as_ref();
+    if isolated.is_some_and(|isolated| isolated.server.cwd != upstream.cwd) {
+        return None;
+    }
+    Base::at(upstream.cwd.as_ref()?.to_str()?).ok()
 }
 
 /// What policies may ask of agents' tokens: nothing where agents have none.
@@ -488,6 +498,37 @@ mod tests {
 
     use super::*;
     use crate::config::CommandLine;
+
+    #[test]
+    fn relative_paths_lie_in_the_working_directory_that_all_servers_share() {
+        let check = |open: Option<&str>, isolated: Option<&str>, expected: Option<&str>| {
+            let config = CommandLine {
+                command: vec!["server".to_owned()],
+                ..CommandLine::default()
+            };
+            let config = Config::from_command_line(config).unwrap();
+            let server = |cwd: Option<&str>| Upstream {
+                cwd: cwd.map(Into::into),
+                ..config.upstream.clone()
+            };
+            let upstream = Upstream {
+                isolated: isolated.map(|cwd| {
+                    Box::new(config::Isolated {
+                        min_sensitivity: 2,
+                        server: server(Some(cwd)),
+                    })
+                }),
+                ..server(open)
+            };
+            let expected = expected.map(|path| Base::at(path).unwrap());
+            assert_eq!(base(&upstream), expected, "{open:?} {isolated:?}");
+        };
+        check(Some("/srv/work"), None, Some("/srv/work"));
+        check(Some("/srv/work"), Some("/srv/work"), Some("/srv/work"));
+        check(Some("/srv/work"), Some("/srv/other"), None);
+        check(None, None, None);
+        check(Some("work"), None, None);
+    }
 
     #[test]
     fn a_secret_is_known_by_its_name_on_either_side() {

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::super::settings::Disk as LinkDisk;
 use super::*;
-use crate::policy::{Labels, Leaf, Obligation, Root, Roots, ToolLabels};
+use crate::policy::{Base, Labels, Leaf, Obligation, Root, Roots, ToolLabels};
 
 const RESOLVE: Symlinks = Symlinks::Resolve(LinkDisk::Local);
 const BLOCK: Symlinks = Symlinks::Block(LinkDisk::Local);
@@ -93,6 +93,7 @@ impl Disk {
         };
         let tool = ToolLabels {
             paths: Some(vec!["/path".to_owned(), "/files/*/path".to_owned()]),
+            base: Some(Base::at(&self.at("work")).unwrap()),
             ..ToolLabels::default()
         };
         Labels {
@@ -155,6 +156,18 @@ async fn a_call_that_is_denied_for_where_a_path_lies_says_which_and_why() {
             "symlink_outside",
             "/files/0/path",
             "the path at `/files/0/path` leads outside of all roots over a link",
+        ),
+        (
+            r#"{"path":"./out/passwd"}"#,
+            "symlink_outside",
+            "/path",
+            "the path at `/path` leads outside of all roots over a link",
+        ),
+        (
+            r#"{"path":"../other"}"#,
+            "outside_roots",
+            "/path",
+            "the path at `/path` lies outside of all roots",
         ),
         (
             r#"{"other":1}"#,
@@ -274,6 +287,27 @@ async fn a_root_that_is_a_link_is_known_by_both_paths() {
     }
 }
 
+#[tokio::test]
+async fn a_relative_path_is_followed_from_where_the_server_resolves_it() {
+    for (path, passes) in [
+        ("new.txt", true),
+        ("./plain/../new.txt", true),
+        ("near/../a.txt", true),
+        ("customers/c.txt", false),
+        ("lnk/c.txt", false),
+        ("out/passwd", false),
+        ("../other", false),
+        ("..\\\\plain", false),
+    ] {
+        let disk = Disk::new();
+        let bench = disk.bench(but_the_named, RESOLVE).await;
+        let arguments = format!(r#"{{"path":"{path}"}}"#);
+        let sent = disk.sent(&bench, &arguments).await;
+        // It goes on as it was written.
+        assert_eq!(sent, passes.then_some(arguments), "{path}");
+    }
+}
+
 const PATHS: [(&str, bool); 23] = [
     ("HERE/work/plain/a.txt", true),
     ("HERE/work/new.txt", true),
@@ -385,7 +419,9 @@ async fn where_links_are_blocked_a_path_that_the_gate_did_not_follow_is_refused(
     for (arguments, passes) in [
         (files(16), true),
         (files(257), false),
-        (r#"{"path":"plain/a.txt"}"#.to_owned(), false),
+        (r#"{"path":"plain/a.txt"}"#.to_owned(), true),
+        (r#"{"path":"lnk/c.txt"}"#.to_owned(), false),
+        (r#"{"path":"~/a.txt"}"#.to_owned(), false),
         (r#"{"path":""}"#.to_owned(), false),
         (r#"{"path":null}"#.to_owned(), false),
         (r#"{"path":{"a":1}}"#.to_owned(), false),

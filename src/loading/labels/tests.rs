@@ -76,6 +76,7 @@ fn all_mistakes_are_told_at_once_and_with_help() {
         sensitivity = "top secret"
         capabilities = ["fs.", 1]
         urls = ["url", "/a~2"]
+        base = "work"
         idempotent = "yes"
         [tools.b]
         hosts = 3
@@ -88,6 +89,7 @@ fn all_mistakes_are_told_at_once_and_with_help() {
             "`tools.a.idempotent` has to be `true` or `false`",
             "`url` is no JSON pointer (`/url` is the argument `url`, `/opts/url` one inside `opts` (RFC 6901))",
             "`/a~2` is no JSON pointer (`/url` is the argument `url`, `/opts/url` one inside `opts` (RFC 6901))",
+            "`work` is no absolute path that all readers take for the same place (the directory from which the server resolves relative paths, such as `/srv/work`)",
             "`tools.a.permision` is no known key (did you mean `permission`?)",
             "`tools.b.hosts` has to be a string or an array of strings",
             "`version` is no known key (the keys here are `default`, `tools`)",

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use crate::policy::table::TomlTable;
-use crate::policy::{ConsentRule, Labels, Permissions, ToolLabels};
+use crate::policy::{Base, ConsentRule, Labels, Permissions, ToolLabels};
 
 /// How sensitive something is: the words of the files, and the levels of policies.
 const LEVELS: &[(&str, i64)] = &[
@@ -95,6 +95,7 @@ fn tool(mut table: TomlTable<'_, '_>) -> ToolLabels {
         urls: pointers(&mut table, "urls"),
         hosts: pointers(&mut table, "hosts"),
         paths: paths(&mut table),
+        base: base(&mut table),
         groups: table.names("groups"),
         consent: consent(&mut table),
         labels: table.names("labels"),
@@ -169,6 +170,20 @@ fn consent(table: &mut TomlTable<'_, '_>) -> ConsentRule {
 fn paths(table: &mut TomlTable<'_, '_>) -> Option<Vec<String>> {
     let pointers = pointers(table, "paths");
     table.has("paths").then_some(pointers)
+}
+
+fn base(table: &mut TomlTable<'_, '_>) -> Option<Base> {
+    let (text, place) = table.string("base")?;
+    match Base::at(&text) {
+        Ok(base) => Some(base),
+        Err(problem) => {
+            let message = format!("`{text}` {problem}");
+            let help =
+                "the directory from which the server resolves relative paths, such as `/srv/work`";
+            table.report(place, &message, Some(help.to_owned()));
+            None
+        }
+    }
 }
 
 fn pointers(table: &mut TomlTable<'_, '_>, key: &'static str) -> Vec<String> {

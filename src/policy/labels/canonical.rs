@@ -58,11 +58,7 @@ impl Labels {
         tool: &str,
         arguments: &Arguments<'_>,
     ) -> Result<(), CanonicalPathError> {
-        let pointers = self.path_pointers(tool);
-        if pointers.is_empty() {
-            return Ok(());
-        }
-        let paths: Vec<_> = targets::found_at(arguments, pointers).collect();
+        let paths: Vec<_> = self.of_tool(tool).paths_among(arguments).collect();
         if !targets::are_few(paths.iter().map(|(_, text)| text.as_deref())) {
             return Err(CanonicalPathError::TooManyPaths);
         }
@@ -92,16 +88,18 @@ impl Labels {
         tool: &str,
         arguments: &Arguments<'_>,
     ) -> Result<CanonicalPaths, CanonicalPathError> {
-        let pointers = self.of_tool(tool).paths.as_deref();
+        let labels = self.of_tool(tool);
+        let pointers = labels.paths.as_deref();
         let pointers = pointers.ok_or(CanonicalPathError::Undeclared)?;
         let mut paths = CanonicalPaths::new();
-        for (pointer, text) in targets::found_at(arguments, pointers) {
+        let written = targets::found_at(arguments, pointers);
+        for ((pointer, text), (_, written)) in labels.paths_among(arguments).zip(written) {
             let text = text.as_deref();
             let canonical = text.and_then(|text| Location::of_file(text)?.spelled_like(text));
             let Some(canonical) = canonical else {
                 return Err(CanonicalPathError::Unclear(pointer.to_string()));
             };
-            if text != Some(&canonical) {
+            if written.as_deref() != Some(&canonical) {
                 paths.insert(pointer.to_string(), canonical);
             }
         }
@@ -145,7 +143,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::super::fixture::World;
-    use super::super::ToolLabels;
+    use super::super::{Base, ToolLabels};
     use super::*;
 
     fn labels(paths: Option<&[&str]>) -> Labels {
@@ -181,6 +179,22 @@ mod tests {
         check("file:///srv/a/../data", "file:///srv/data");
         check("FILE://localhost/srv/my%20notes", "file:///srv/my%20notes");
         check("file:///srv/%c3%a9/", "file:///srv/%C3%A9");
+    }
+
+    #[test]
+    fn a_relative_path_has_the_one_spelling_of_its_place() {
+        let check = |text: &str, expected: &str| {
+            let mut labels = labels(Some(&["/path"]));
+            labels.resolve_by_default_from(&Base::at("/srv/work").unwrap());
+            let world = World::new().with(&[("/path", text)]);
+            let paths = labels.canonical_paths("t", &world.arguments).unwrap();
+            let path = paths.get("/path").map_or(text, String::as_str);
+            assert_eq!(path, expected, "{text}");
+        };
+        check("a.txt", "/srv/work/a.txt");
+        check("./x/../a.txt", "/srv/work/a.txt");
+        check("../b", "/srv/b");
+        check("/a", "/a");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::super::facts::{Facts, Principal, Resource};
 use super::super::location::Location;
 use super::super::message_facts::{Arguments, Targets};
 use super::super::sensitivity::SessionSensitivity;
-use super::targets::{are_few, found_at};
+use super::targets::are_few;
 use super::{Labels, ToolLabels};
 
 impl Labels {
@@ -96,8 +96,7 @@ impl Labels {
         arguments: &Arguments<'_>,
         targets: &Targets,
     ) -> Vec<String> {
-        let pointers = labels.paths.as_deref().unwrap_or_default();
-        let paths: Vec<_> = found_at(arguments, pointers).collect();
+        let paths: Vec<_> = labels.paths_among(arguments).collect();
         // The call was refused: see `Labels::bound_paths`.
         if !are_few(paths.iter().map(|(_, text)| text.as_deref())) {
             return self

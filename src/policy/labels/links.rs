@@ -4,18 +4,17 @@ use std::borrow::Cow;
 
 use super::super::location::Location;
 use super::super::message_facts::Arguments;
-use super::{Labels, targets};
+use super::Labels;
 
 impl Labels {
-    /// The arguments of a tool that its labels call paths, with their pointers. `None` stands for one that
-    /// is no text.
+    /// The arguments of a tool that its labels call paths, with their pointers, a relative one as it lies
+    /// in the directory that its label names. `None` stands for one that is no text.
     pub fn paths_among(
         &self,
         tool: &str,
         arguments: &Arguments<'_>,
     ) -> Vec<(String, Option<String>)> {
-        let pointers = self.path_pointers(tool);
-        let found = targets::found_at(arguments, pointers);
+        let found = self.of_tool(tool).paths_among(arguments);
         found
             .map(|(pointer, text)| (pointer.to_string(), text.map(Cow::into_owned)))
             .collect()

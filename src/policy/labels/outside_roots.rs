@@ -2,7 +2,7 @@
 
 use super::super::location::Location;
 use super::super::message_facts::{Arguments, Targets};
-use super::{Labels, targets};
+use super::Labels;
 
 /// The most roots that are looked into: each is a question to all policies.
 const MOST_ROOTS: usize = 8;
@@ -34,7 +34,7 @@ impl Labels {
         arguments: &Arguments<'_>,
         targets: &Targets,
     ) -> Option<String> {
-        let mut paths = targets::found_at(arguments, self.path_pointers(tool));
+        let mut paths = self.of_tool(tool).paths_among(arguments);
         let (pointer, _) = paths.find(|(_, text)| {
             let text = text.as_deref();
             let text = text.map(|text| targets.known_as.get(text).map_or(text, String::as_str));

@@ -53,10 +53,65 @@ impl ToolLabels {
             targets.hosts.push(unreadable());
         }
         match &self.paths {
-            Some(pointers) => reach(&mut targets, roots, arguments, pointers),
+            Some(pointers) => self.reach(&mut targets, roots, arguments, pointers),
             None => beyond(&mut targets),
         }
         targets
+    }
+
+    /// The arguments that are paths, a relative one as it lies in `base`. `None` for what is no text.
+    pub(super) fn paths_among<'a>(
+        &'a self,
+        arguments: &'a Arguments<'a>,
+    ) -> impl Iterator<Item = (Pointer<'a>, Option<Cow<'a, str>>)> {
+        let pointers = self.paths.as_deref().unwrap_or_default();
+        let found = found_at(arguments, pointers);
+        let place = |text| match &self.base {
+            Some(base) => base.resolve(text),
+            None => text,
+        };
+        found.map(move |(pointer, text)| (pointer, text.map(place)))
+    }
+
+    /// Which roots the paths lie in. A call that names none of the paths that it could name reaches for
+    /// whatever the server takes in their place.
+    fn reach(
+        &self,
+        targets: &mut Targets,
+        roots: &Roots,
+        arguments: &Arguments<'_>,
+        pointers: &[String],
+    ) {
+        let among = self.paths_among(arguments).take(MAX_PATHS + 1);
+        let paths: Vec<Option<Cow<'_, str>>> = among.map(|(_, text)| text).collect();
+        targets.outside = false;
+        // Nothing that may be changed is named where nothing is.
+        targets.writable = !paths.is_empty();
+        targets.level = 0;
+        if paths.is_empty() && !pointers.is_empty() {
+            return beyond(targets);
+        }
+        if !are_few(paths.iter().map(Option::as_deref)) {
+            return beyond(targets);
+        }
+        let mut reached = BTreeSet::new();
+        for path in paths {
+            let path = path.as_deref();
+            let path = path.map(|path| targets.known_as.get(path).map_or(path, String::as_str));
+            let place = path.and_then(Location::of_file);
+            let place = place.map(|place| roots.find(&place));
+            let Some(place) = place.filter(|place| !place.is_outside()) else {
+                beyond(targets);
+                continue;
+            };
+            reached.extend(place.names().map(str::to_owned));
+            targets.level = targets.level.max(place.level()).max(place.level_below());
+            targets.writable &= place.is_writable();
+        }
+        targets.roots = reached.into_iter().collect();
+        if targets.astray {
+            beyond(targets);
+        }
     }
 }
 
@@ -78,41 +133,6 @@ pub(super) fn are_few<'t>(paths: impl Iterator<Item = Option<&'t str>>) -> bool 
         }
     }
     true
-}
-
-/// Which roots the paths lie in. A call that names none of the paths that it could name reaches for
-/// whatever the server takes in their place.
-fn reach(targets: &mut Targets, roots: &Roots, arguments: &Arguments<'_>, pointers: &[String]) {
-    let found = found(arguments, pointers).take(MAX_PATHS + 1);
-    let paths: Vec<Option<Cow<'_, str>>> = found.collect();
-    targets.outside = false;
-    // Nothing that may be changed is named where nothing is.
-    targets.writable = !paths.is_empty();
-    targets.level = 0;
-    if paths.is_empty() && !pointers.is_empty() {
-        return beyond(targets);
-    }
-    if !are_few(paths.iter().map(Option::as_deref)) {
-        return beyond(targets);
-    }
-    let mut reached = BTreeSet::new();
-    for path in paths {
-        let path = path.as_deref();
-        let path = path.map(|path| targets.known_as.get(path).map_or(path, String::as_str));
-        let place = path.and_then(Location::of_file);
-        let place = place.map(|place| roots.find(&place));
-        let Some(place) = place.filter(|place| !place.is_outside()) else {
-            beyond(targets);
-            continue;
-        };
-        reached.extend(place.names().map(str::to_owned));
-        targets.level = targets.level.max(place.level()).max(place.level_below());
-        targets.writable &= place.is_writable();
-    }
-    targets.roots = reached.into_iter().collect();
-    if targets.astray {
-        beyond(targets);
-    }
 }
 
 fn beyond(targets: &mut Targets) {
@@ -250,6 +270,7 @@ fn texts<'a>(inside: LeavesBelow<'a>) -> Vec<(&'a str, Option<Cow<'a, str>>)> {
 #[cfg(test)]
 mod tests {
     use super::super::super::fixture::World;
+    use super::super::Base;
     use super::super::roots::Root;
     use super::*;
 
@@ -385,6 +406,37 @@ mod tests {
         check(&[("/path/~1etc~1passwd", "/srv/data/a")], " outside 3");
         check(&[("/path/0/0", "/srv/data/a")], " outside 3");
         check(&[("/path/x", "/srv/data/a")], " outside 3");
+    }
+
+    #[test]
+    fn a_relative_path_lies_where_the_server_resolves_it() {
+        let check = |base: Option<&str>, path: &str, expected: (&[&str], bool, i64)| {
+            let world = listed(&[("/path", path)]);
+            let labels = ToolLabels {
+                paths: Some(vec!["/path".to_owned()]),
+                base: base.map(|base| Base::at(base).unwrap()),
+                ..ToolLabels::default()
+            };
+            let targets = labels.targets(&roots(), &world.arguments, &world.targets);
+            let found: Vec<&str> = targets.roots.iter().map(String::as_str).collect();
+            let found = (found.as_slice(), targets.outside, targets.level);
+            assert_eq!(found, expected, "{base:?} {path}");
+        };
+        let base = Some("/srv/data/deep");
+        check(base, "a", (&["data", "deep"], false, 1));
+        check(base, "../a", (&["data"], false, 1));
+        check(base, "../hr/a", (&["data", "hr"], false, 2));
+        check(base, ".", (&["data", "deep"], false, 2));
+        check(base, "/srv/data/hr/a", (&["data", "hr"], false, 2));
+        check(base, "../../a", (&[], true, 3));
+        check(base, "../../../../a", (&[], true, 3));
+        check(base, "../HR/a", (&[], true, 3));
+        check(base, "..\\hr\\a", (&[], true, 3));
+        check(base, "~/a", (&[], true, 3));
+        check(base, " /srv/data/a", (&[], true, 3));
+        check(base, "", (&[], true, 3));
+        check(Some("/etc"), "a", (&[], true, 3));
+        check(None, "a", (&[], true, 3));
     }
 
     #[test]
