@@ -24,7 +24,7 @@ use std::process::Command;
 
 use mcp_protector::gate::Rates;
 use mcp_protector::guard::secrets::SecretRules;
-use mcp_protector::guard::text::{TextPurpose, sanitize};
+use mcp_protector::guard::text::{TextRules, sanitize};
 use mcp_protector::policy::PolicySnapshot;
 use mcp_protector::wire::{Limits, Message};
 use tokio::runtime::Builder;
@@ -187,7 +187,7 @@ fn prose() -> String {
 fn clean(count: u64) {
     let text = prose();
     for _ in 0..count {
-        black_box(sanitize(black_box(&text), TextPurpose::Content));
+        black_box(sanitize(black_box(&text), TextRules::CONTENT));
     }
 }
 

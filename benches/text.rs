@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use mcp_protector::guard::secrets::SecretRules;
-use mcp_protector::guard::text::{TextPurpose, flags, sanitize};
+use mcp_protector::guard::text::{TextRules, flags, sanitize};
 
 const SIZE: usize = 64 * 1024;
 
@@ -68,7 +68,7 @@ fn text(criterion: &mut Criterion) {
         let text = filled(with);
         group.throughput(Throughput::Bytes(text.len() as u64));
         group.bench_function(format!("{name}/clean"), |bencher| {
-            bencher.iter(|| sanitize(black_box(&text), TextPurpose::Instruction));
+            bencher.iter(|| sanitize(black_box(&text), TextRules::INSTRUCTION));
         });
         group.bench_function(format!("{name}/flags"), |bencher| {
             bencher.iter(|| flags(black_box(&text)));
@@ -93,7 +93,7 @@ fn inspected(criterion: &mut Criterion) {
     ] {
         let text = filled(with);
         let look = || {
-            let plain = sanitize(black_box(&text), TextPurpose::Content);
+            let plain = sanitize(black_box(&text), TextRules::CONTENT);
             let found = rules.redact(&plain.text);
             assert!(found.findings.is_empty(), "nothing is secret");
         };

@@ -37,6 +37,7 @@ use mcp_protector::gate::{
     Asking, Cleaning, Gate, Guards, Level, Rates, Secrets, Settings, Talk, Texts, Treatment,
 };
 use mcp_protector::guard::secrets::SecretRules;
+use mcp_protector::guard::text::StrippedTags;
 use mcp_protector::loading;
 use mcp_protector::policy::PolicyStore;
 use mcp_protector::wire::{Side, Stream};
@@ -458,7 +459,9 @@ fn settings() -> Settings {
         texts: Texts {
             definitions: Cleaning::Clean,
             content: Cleaning::Clean,
+            definition_tags: StrippedTags::All,
             longest: 4096,
+            ..Texts::default()
         },
         asking: Asking {
             secrets: Level::Strict,

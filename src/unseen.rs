@@ -30,7 +30,7 @@ mod tests {
     use crate::consent::shown;
     use crate::findings::{json, printable, visible};
     use crate::guard::secrets::SecretRules;
-    use crate::guard::text::{TextPurpose, flags, sanitize};
+    use crate::guard::text::{TextRules, flags, sanitize};
     use crate::guard::{NameSkeletons, asks_for_secret, describes_secret};
     use crate::loading::push_quoted;
     use crate::wire::folded_name;
@@ -100,7 +100,7 @@ mod tests {
             for text in guises(instruction, c).step_by(7) {
                 let found = flags(&text).names();
                 assert!(flagged.iter().all(|it| found.contains(it)), "{text:?}");
-                let cleaned = sanitize(&text, TextPurpose::Instruction).text;
+                let cleaned = sanitize(&text, TextRules::INSTRUCTION).text;
                 assert!(cleaned == instruction || c.is_control(), "{text:?}");
             }
         }

@@ -34,6 +34,7 @@ mod suggest;
 mod syntax;
 mod telemetry;
 mod text_values;
+mod texts;
 mod tokens;
 mod tool_names;
 mod units;

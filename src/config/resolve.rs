@@ -23,6 +23,7 @@ use super::settings::{
     Strictness, Symlinks, ToolNames, Truncation, TruncationPreset, Warnings,
 };
 use super::telemetry::telemetry;
+use super::texts;
 use super::tool_names::tool_name;
 use super::upstream::upstream;
 use crate::consent::{Settings, Way};
@@ -276,6 +277,7 @@ fn guards(mut section: ConfigSection<'_, '_>) -> Guards {
     ];
     let default = Guards::default();
     let (secret_fields, page_hosts) = elicitation(section.section("elicitation"), &levels);
+    let answers = texts::answers(&mut section);
     let guards = Guards {
         secret_fields,
         page_hosts,
@@ -310,6 +312,11 @@ fn guards(mut section: ConfigSection<'_, '_>) -> Guards {
         description_length: section
             .count("description_length", &(16..=100_000))
             .unwrap_or(default.description_length),
+        tool_metadata_tags: texts::tags(&mut section, "tool_metadata_tags")
+            .unwrap_or(default.tool_metadata_tags),
+        answers_of_tools: texts::answers_of_tools(section.section("content_tools"), answers),
+        answers,
+        suspicious_words: texts::suspicious_words(section.section("suspicious_words")),
         tool_names: section
             .one_of(
                 "tool_names",

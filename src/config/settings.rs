@@ -12,6 +12,7 @@ use super::errors::ConfigError;
 use super::sandbox::Confinement;
 use crate::gate::OnFatal;
 use crate::guard::secrets::{CustomRules, SECRET_MEMBERS};
+use crate::guard::text::{AnswerRules, StrippedTags, SuspiciousWords};
 use crate::loading::EgressRules;
 use crate::wire::Extensions;
 
@@ -203,8 +204,16 @@ pub struct Guards {
     pub tool_metadata: Sanitizing,
     /// The same in results, errors, notifications and questions.
     pub content: Sanitizing,
+    /// The tags that go from definitions where they are cleaned.
+    pub tool_metadata_tags: StrippedTags,
     /// The most characters of a description where definitions are cleaned.
     pub description_length: usize,
+    /// What else goes from the words of results where they are cleaned.
+    pub answers: AnswerRules,
+    /// The same of single tools, by exact name.
+    pub answers_of_tools: BTreeMap<String, AnswerRules>,
+    /// Reported where definitions are looked at, beside the gate's own.
+    pub suspicious_words: SuspiciousWords,
     /// Names of tools.
     pub tool_names: ToolNames,
     /// What happens when a tool says that it has failed for good.
@@ -421,7 +430,11 @@ impl Default for Guards {
             secrets_outbound: Strictness::Off,
             tool_metadata: Sanitizing::Off,
             content: Sanitizing::Off,
+            tool_metadata_tags: StrippedTags::All,
             description_length: 500,
+            answers: AnswerRules::default(),
+            answers_of_tools: BTreeMap::new(),
+            suspicious_words: SuspiciousWords::default(),
             tool_names: ToolNames::Ascii,
             on_fatal_tool_error: OnFatal::Report,
             secret_fields: Strictness::Block,

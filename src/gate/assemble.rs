@@ -111,7 +111,7 @@ impl Gate {
             // Before `CacheHints`, which reads `EditPlan::shortened_over`.
             Arc::new(Shortener(Arc::clone(&self.stores.kept))),
             // After the list: it searches the items of the page.
-            Arc::new(Sanitizer),
+            Arc::new(Sanitizer::default()),
             // After the shortener: see there.
             Arc::new(CacheHints),
             // The next two act only on messages that leave, so their place does not matter.

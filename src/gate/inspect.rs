@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::guard::text::{TextPurpose, sanitize};
+use crate::guard::text::{TextRules, sanitize};
 use crate::mcp::revisions::{self, FIRST_STATELESS};
 use crate::policy::Received;
 use crate::session::Target;
@@ -233,9 +233,6 @@ pub(super) fn is_fatal(result: Value<'_>) -> bool {
     });
     let first = texts.next().and_then(|block| block.get("text")?.as_str());
     first.is_some_and(|text| {
-        text.starts_with(FATAL)
-            || sanitize(&text, TextPurpose::Content)
-                .text
-                .starts_with(FATAL)
+        text.starts_with(FATAL) || sanitize(&text, TextRules::CONTENT).text.starts_with(FATAL)
     })
 }

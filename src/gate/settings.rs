@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::audit::{DigestKey, Redactor};
-use crate::guard::Preset;
 use crate::guard::secrets::SecretRules;
+use crate::guard::text::{AnswerRules, StrippedTags, SuspiciousWords, TextRules};
+use crate::guard::{Preset, TextPurpose};
 use crate::session::{OverHttp, Rate};
 use crate::wire::{Extensions, Limits};
 
@@ -182,14 +183,43 @@ impl Excerpts {
 }
 
 /// What is done about what nobody sees in the text that a server sends.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Texts {
     /// In what tools, prompts, resources and the server say of themselves, and in prompts.
     pub definitions: Cleaning,
     /// In results, errors, notifications and questions.
     pub content: Cleaning,
+    /// Tags that go from definitions.
+    pub definition_tags: StrippedTags,
     /// The most characters of a description.
     pub longest: usize,
+    pub answers: AnswerRules,
+    /// Of single tools, by exact name.
+    pub tools: BTreeMap<String, AnswerRules>,
+    /// Reported where definitions are looked at.
+    pub words: SuspiciousWords,
+}
+
+impl Texts {
+    /// The rules of a text that this tool gives out, if it is a tool that does.
+    pub(super) fn rules(&self, purpose: TextPurpose, tool: Option<&str>) -> TextRules {
+        let instruction = TextRules {
+            tags: self.definition_tags,
+            ..TextRules::INSTRUCTION
+        };
+        match purpose {
+            TextPurpose::Description => TextRules {
+                longest: Some(self.longest),
+                ..instruction
+            },
+            TextPurpose::Instruction => instruction,
+            TextPurpose::Answer => {
+                let own = tool.and_then(|tool| self.tools.get(tool));
+                own.unwrap_or(&self.answers).text_rules()
+            }
+            TextPurpose::Content => TextRules::CONTENT,
+        }
+    }
 }
 
 /// What happens to a text with something in it that nobody sees.

@@ -1,67 +1,102 @@
 //! Text that a server sends: without what nobody sees, and told of where it instructs.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::audit::{Finding, Guard};
 use crate::guard::StringRole as WordRole;
-use crate::guard::text::{Flags, HiddenKinds, flags, revealed, sanitize};
+use crate::guard::text::{Flags, HiddenKinds, Sanitized, flags, revealed, sanitize};
 use crate::guard::{MessagePart, message_strings};
-use crate::session::Page;
-use crate::wire::{KnownMethod, Message, Side, Value};
+use crate::session::{Page, PageItem, Target};
+use crate::wire::{KnownMethod, Side, Value};
 
 use super::classified::{Identified, Role};
 use super::context::RequestContext;
-use super::edits::{Cleaned, EditPlan};
+use super::edits::Cleaned;
 use super::filter::{Filter, Flow, Hook};
 use super::look::flags_in;
+use super::seen::{News, Seen};
 use super::settings::{Cleaning, Texts};
 
-/// The most items of a list whose flags are told of each by itself.
+/// The most items of a list of each of which something is told by itself.
 const MOST_TOLD: usize = 32;
 
 /// Removes invisible text from the messages of the server.
-#[derive(Debug)]
-pub(super) struct Sanitizer;
+#[derive(Debug, Default)]
+pub(super) struct Sanitizer {
+    /// The definitions that the log has had a warning of.
+    warned: Seen,
+}
 
 impl Filter for Sanitizer {
     fn on_permitted<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
-        let identified = &cx.understood.identified;
-        if identified.from == Side::Upstream {
-            let (page, texts) = (cx.page.as_deref(), &cx.terms.guards.texts);
-            sanitize_message(identified, page, texts, &mut cx.plan);
+        if cx.understood.identified.from == Side::Upstream {
+            self.sanitize(cx);
         }
         Flow::DONE
     }
 }
 
-fn sanitize_message<'m>(
-    identified: &Identified<'m>,
-    page: Option<&Page>,
-    texts: &Texts,
-    plan: &mut EditPlan<'m>,
-) {
-    let message: &'m Message = identified.message;
-    let mut look = Look {
-        strings: Vec::new(),
-        cleaning: Cleaning::Off,
-        removed: HiddenKinds::default(),
-        named: HiddenKinds::default(),
-        flags: Flags::default(),
-        has_page: page.is_some(),
-    };
-    let (result, error, params) = (message.result(), message.error(), message.params());
-    let result = result.map(|result| (result, result_of(identified, texts)));
-    let error = error.map(|error| (error, (MessagePart::Content, texts.content)));
-    let params = params.map(|params| (params, (MessagePart::Content, texts.content)));
-    for (value, (part, cleaning)) in [result, error, params].into_iter().flatten() {
-        if cleaning != Cleaning::Off {
-            look.at(value, part, cleaning);
+impl Sanitizer {
+    fn sanitize(&self, cx: &mut RequestContext<'_>) {
+        let (page, texts) = (cx.page.as_deref(), &cx.terms.guards.texts);
+        let identified = &cx.understood.identified;
+        let message = identified.message;
+        let mut look = Look {
+            texts,
+            tool: match &cx.understood.target {
+                Target::Tool(name) => Some(name),
+                Target::Resource(_) | Target::Prompt(_) | Target::Method(_) | Target::Server => {
+                    None
+                }
+            },
+            strings: Vec::new(),
+            cleaning: Cleaning::Off,
+            removed: HiddenKinds::default(),
+            named: HiddenKinds::default(),
+            flags: Flags::default(),
+            page,
+            items: BTreeMap::new(),
+            words: BTreeSet::new(),
+        };
+        let (result, error, params) = (message.result(), message.error(), message.params());
+        let result = result.map(|result| (result, result_of(identified, texts)));
+        let error = error.map(|error| (error, (MessagePart::Content, texts.content)));
+        let params = params.map(|params| (params, (MessagePart::Content, texts.content)));
+        for (value, (part, cleaning)) in [result, error, params].into_iter().flatten() {
+            if cleaning != Cleaning::Off {
+                look.at(value, part, cleaning);
+            }
+        }
+        cx.plan.findings.extend(look.told());
+        if let Some(page) = page.filter(|_| look.cleaning != Cleaning::Off) {
+            cx.plan.findings.extend(look.told_of_items(page));
+            self.warn_of_items(page, &look);
+        }
+        cx.plan.texts.append(&mut look.strings);
+    }
+
+    /// Warns once of each tool that is flagged, has suspicious words or has been changed.
+    fn warn_of_items(&self, page: &Page, look: &Look<'_, '_>) {
+        for item in &page.items {
+            let Some(offered) = &item.definition else {
+                continue;
+            };
+            let Some(what) = look.summary(item) else {
+                continue;
+            };
+            match self.warned.tell(&item.name, offered.print) {
+                News::New => {}
+                News::Last => {
+                    tracing::warn!("the gate warns of no more definitions after this one");
+                }
+                News::Old => continue,
+            }
+            tracing::warn!(
+                "the definition of the tool `{}`: {what}",
+                item.name.escape_debug()
+            );
         }
     }
-    plan.findings.extend(look.told());
-    if look.cleaning != Cleaning::Off {
-        plan.findings
-            .extend(page.into_iter().flat_map(told_of_items));
-    }
-    plan.texts.append(&mut look.strings);
 }
 
 /// What a result consists of, and what is done about it.
@@ -77,13 +112,16 @@ fn result_of(identified: &Identified<'_>, texts: &Texts) -> (MessagePart, Cleani
             | KnownMethod::PromptsGet
     ));
     if defines {
-        (MessagePart::Definition(texts.longest), texts.definitions)
+        (MessagePart::Definition, texts.definitions)
     } else {
         (MessagePart::Content, texts.content)
     }
 }
 
-struct Look<'m> {
+struct Look<'t, 'm> {
+    texts: &'t Texts,
+    /// The tool whose result it is.
+    tool: Option<&'t String>,
     strings: Vec<Cleaned<'m>>,
     cleaning: Cleaning,
     removed: HiddenKinds,
@@ -91,22 +129,40 @@ struct Look<'m> {
     named: HiddenKinds,
     flags: Flags,
     /// Then its flags are known already, by item.
-    has_page: bool,
+    page: Option<&'t Page>,
+    /// What is found in items of the page, by their places.
+    items: BTreeMap<usize, ItemText<'t>>,
+    /// Those of a definition that is no item of a list.
+    words: BTreeSet<&'t str>,
 }
 
-impl<'m> Look<'m> {
+/// What is found in the texts of one definition.
+#[derive(Debug, Default)]
+struct ItemText<'t> {
+    words: BTreeSet<&'t str>,
+    removed: HiddenKinds,
+    /// Characters of the texts that something goes from.
+    before: usize,
+    after: usize,
+}
+
+impl<'m> Look<'_, 'm> {
     fn at(&mut self, value: Value<'m>, part: MessagePart, cleaning: Cleaning) {
         self.cleaning = cleaning;
         message_strings(value, part, &mut |word| match word.role {
             WordRole::Identifier => {
                 self.named = self.named.and(revealed(&word.text).removed);
             }
-            WordRole::Text(what) => {
-                if !self.has_page {
+            WordRole::Text(purpose) => {
+                if self.page.is_none() {
                     self.flags = self.flags.and(flags(&word.text));
                 }
-                let found = sanitize(&word.text, what);
+                let rules = self.texts.rules(purpose, self.tool.map(String::as_str));
+                let found = sanitize(&word.text, rules);
                 self.removed = self.removed.and(found.removed);
+                if let (MessagePart::Definition, Some(value)) = (part, word.value) {
+                    self.note_definition(value, &word.text, &found);
+                }
                 let wanted = cleaning == Cleaning::Clean && !found.removed.is_empty();
                 if let (Some(value), true) = (word.value, wanted) {
                     self.strings.push(Cleaned {
@@ -117,6 +173,25 @@ impl<'m> Look<'m> {
                 }
             }
         });
+    }
+
+    fn note_definition(&mut self, value: Value<'m>, text: &str, found: &Sanitized<'_>) {
+        let words = self.texts.words.find(text);
+        if words.is_empty() && found.removed.is_empty() {
+            return;
+        }
+        let place = self.page.and_then(|_| place_in_list(&value.pointer()));
+        let Some(place) = place else {
+            self.words.extend(words);
+            return;
+        };
+        let item = self.items.entry(place).or_default();
+        item.words.extend(words);
+        if !found.removed.is_empty() {
+            item.removed = item.removed.and(found.removed);
+            item.before += text.chars().count();
+            item.after += found.text.chars().count();
+        }
     }
 
     fn told(&self) -> Vec<Finding> {
@@ -130,8 +205,62 @@ impl<'m> Look<'m> {
         if !self.flags.is_empty() {
             told.push(finding("flags", self.flags.to_string()));
         }
+        if !self.words.is_empty() {
+            told.push(finding("suspicious_words", listed(&self.words)));
+        }
         told
     }
+
+    /// The flags and suspicious words of what a list defines.
+    fn told_of_items(&self, page: &Page) -> Vec<Finding> {
+        let flagged = page.items.iter().filter_map(|item| {
+            let flags = item.flags.filter(|flags| !flags.is_empty())?;
+            Some(finding("flags", item.because(&flags.to_string())))
+        });
+        let words = page.items.iter().filter_map(|item| {
+            let found = self.items.get(&item.index)?;
+            let is_any = !found.words.is_empty();
+            is_any.then(|| finding("suspicious_words", item.because(&listed(&found.words))))
+        });
+        flagged
+            .take(MOST_TOLD)
+            .chain(words.take(MOST_TOLD))
+            .collect()
+    }
+
+    /// What is to be said of a definition, in one line.
+    fn summary(&self, item: &PageItem) -> Option<String> {
+        let mut parts = Vec::new();
+        if let Some(flags) = item.flags.filter(|flags| !flags.is_empty()) {
+            parts.push(format!("flags {flags}"));
+        }
+        if let Some(found) = self.items.get(&item.index) {
+            if !found.words.is_empty() {
+                parts.push(format!("suspicious words {}", listed(&found.words)));
+            }
+            if !found.removed.is_empty() {
+                let verb = match self.cleaning {
+                    Cleaning::Clean => "removed",
+                    Cleaning::Warn | Cleaning::Off => "to remove",
+                };
+                parts.push(format!(
+                    "{verb} {} ({} characters before, {} after)",
+                    found.removed, found.before, found.after
+                ));
+            }
+        }
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+}
+
+/// The place of an item in a list, of a pointer to something in it: `/result/tools/3/description`.
+fn place_in_list(pointer: &str) -> Option<usize> {
+    pointer.split('/').nth(3)?.parse().ok()
+}
+
+fn listed(words: &BTreeSet<&str>) -> String {
+    let words: Vec<&str> = words.iter().copied().collect();
+    words.join(", ")
 }
 
 fn finding(code: &'static str, detail: String) -> Finding {
@@ -142,31 +271,77 @@ fn finding(code: &'static str, detail: String) -> Finding {
     }
 }
 
-/// The flags of what a list defines.
-fn told_of_items(page: &Page) -> impl Iterator<Item = Finding> {
-    let flagged = page.items.iter().filter_map(|item| {
-        let flags = item.flags.filter(|flags| !flags.is_empty())?;
-        Some(finding("flags", item.because(&flags.to_string())))
-    });
-    flagged.take(MOST_TOLD)
-}
-
 /// What instructs or hides in a definition, in all its words and names.
 pub(super) fn flags_of(definition: Value<'_>) -> Flags {
-    flags_in(definition, MessagePart::Definition(usize::MAX))
+    flags_in(definition, MessagePart::Definition)
 }
 
 /// What hides in the names of a definition, where nothing can be taken out.
 pub(super) fn hidden_names(definition: Value<'_>) -> HiddenKinds {
     let mut found = HiddenKinds::default();
-    message_strings(
-        definition,
-        MessagePart::Definition(usize::MAX),
-        &mut |word| {
-            if word.role == WordRole::Identifier {
-                found = found.and(revealed(&word.text).removed);
-            }
-        },
-    );
+    message_strings(definition, MessagePart::Definition, &mut |word| {
+        if word.role == WordRole::Identifier {
+            found = found.and(revealed(&word.text).removed);
+        }
+    });
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guard::text::{Flag, HiddenKind};
+    use crate::session::Page;
+
+    #[test]
+    fn one_line_says_what_is_to_be_said_of_a_definition() {
+        let check = |flags: &[Flag], words: &[&'static str], removed: &[HiddenKind], expected| {
+            let mut page = Page::of_one_tool("t");
+            for item in &mut page.items {
+                item.flags = Some(flags.iter().copied().collect());
+            }
+            let texts = Texts::default();
+            let found = ItemText {
+                words: words.iter().copied().collect(),
+                removed: removed.iter().copied().collect(),
+                before: 12,
+                after: 3,
+            };
+            let look = Look {
+                texts: &texts,
+                tool: None,
+                strings: Vec::new(),
+                cleaning: Cleaning::Clean,
+                removed: HiddenKinds::default(),
+                named: HiddenKinds::default(),
+                flags: Flags::default(),
+                page: Some(&page),
+                items: BTreeMap::from([(0, found)]),
+                words: BTreeSet::new(),
+            };
+            let said = page.items.first().and_then(|item| look.summary(item));
+            assert_eq!(said.as_deref(), expected);
+        };
+        check(&[], &[], &[], None);
+        check(
+            &[Flag::Override, Flag::Comment],
+            &["always", "you_must"],
+            &[HiddenKind::Comment],
+            Some(
+                "flags override, comment; suspicious words always, you_must; \
+                 removed comment (12 characters before, 3 after)",
+            ),
+        );
+        check(&[], &["always"], &[], Some("suspicious words always"));
+    }
+
+    #[test]
+    fn what_stands_in_an_item_of_a_list_has_its_place() {
+        let check =
+            |pointer: &str, expected| assert_eq!(place_in_list(pointer), expected, "{pointer}");
+        check("/result/tools/3/description", Some(3));
+        check("/result/tools/12", Some(12));
+        check("/result/instructions", None);
+        check("/result", None);
+    }
 }

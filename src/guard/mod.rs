@@ -19,4 +19,4 @@ pub use elicitation::{asks_for_secret, describes_secret};
 pub use excerpt::{Excerpt, Preset, excerpt, piece};
 pub use names::{NameSkeleton, NameSkeletons};
 pub use schema::{Schema, SchemaProblem, ToolSchemas, Violation};
-pub use strings::{MessagePart, MessageString, StringRole, message_strings};
+pub use strings::{MessagePart, MessageString, StringRole, TextPurpose, message_strings};

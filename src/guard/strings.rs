@@ -6,14 +6,11 @@ use std::borrow::Cow;
 
 use crate::wire::Value;
 
-use super::text::TextPurpose;
-
 /// What a message, or a part of one, consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessagePart {
-    /// Tools, prompts, resources and servers as they describe themselves. Descriptions have at most this
-    /// many characters.
-    Definition(usize),
+    /// Tools, prompts, resources and servers as they describe themselves.
+    Definition,
     /// What comes of using them.
     Content,
 }
@@ -25,6 +22,19 @@ pub struct MessageString<'m> {
     pub text: Cow<'m, str>,
     /// `None` for the name of a member.
     pub value: Option<Value<'m>>,
+}
+
+/// What a text is, which says what belongs in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextPurpose {
+    /// What a tool, a parameter or a prompt says of itself.
+    Description,
+    /// Other words of definitions, instructions, prompts.
+    Instruction,
+    /// Words of an answer, for a model to read.
+    Answer,
+    /// Data, and what is declared as something else than words: source code, HTML.
+    Content,
 }
 
 /// What a string is there for.
@@ -155,12 +165,9 @@ impl<'m> StringWalk<'_, 'm> {
             self.visit(item, mode, name);
             self.path.pop();
         }
-        let is_media = value
-            .get("type")
-            .and_then(Value::as_str)
-            .is_some_and(|kind| matches!(&*kind, "image" | "audio"));
+        let media = Media::of(value);
         for (key, member) in value.entries() {
-            let Some(below) = below(mode, &key, is_media) else {
+            let Some(below) = below(mode, &key, media) else {
                 continue;
             };
             self.path.push(PathStep::Member(key.clone()));
@@ -184,15 +191,14 @@ impl<'m> StringWalk<'_, 'm> {
             return StringRole::Identifier;
         }
         StringRole::Text(match self.part {
-            MessagePart::Content => TextPurpose::Content,
-            // A resource within a prompt is what it is, and not a description of it.
-            MessagePart::Definition(_) if mode == Mode::Free || self.is_embedded() => {
+            MessagePart::Content | MessagePart::Definition if mode == Mode::Free => {
                 TextPurpose::Content
             }
-            MessagePart::Definition(longest) if name == "description" => {
-                TextPurpose::Description(longest)
-            }
-            MessagePart::Definition(_) => TextPurpose::Instruction,
+            MessagePart::Content => TextPurpose::Answer,
+            // A resource within a prompt is what it is, and not a description of it.
+            MessagePart::Definition if self.is_embedded() => TextPurpose::Content,
+            MessagePart::Definition if name == "description" => TextPurpose::Description,
+            MessagePart::Definition => TextPurpose::Instruction,
         })
     }
 
@@ -213,11 +219,39 @@ fn is_keyword(key: &str) -> bool {
     key.bytes().all(is_letter)
 }
 
+/// What a block of content holds, as its server declares it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Media {
+    Words,
+    /// Source code, HTML, JSON.
+    OtherText,
+    ImageOrAudio,
+}
+
+impl Media {
+    fn of(block: Value<'_>) -> Self {
+        let text = |key: &str| block.get(key).and_then(Value::as_str);
+        if text("type").is_some_and(|kind| matches!(&*kind, "image" | "audio")) {
+            return Self::ImageOrAudio;
+        }
+        let is_words = |mime: &str| {
+            let (essence, _) = mime.split_once(';').unwrap_or((mime, ""));
+            let essence = essence.trim().to_ascii_lowercase();
+            matches!(&*essence, "" | "text/plain" | "text/markdown")
+        };
+        match text("mimeType") {
+            Some(mime) if !is_words(&mime) => Self::OtherText,
+            Some(_) | None => Self::Words,
+        }
+    }
+}
+
 /// What the member of this name is in a value that is looked at in this way; `None` if it is not.
-fn below(mode: Mode, key: &str, is_media: bool) -> Option<Mode> {
+fn below(mode: Mode, key: &str, media: Media) -> Option<Mode> {
     Some(match mode {
         Mode::Protocol if OPAQUE.contains(&key) => return None,
-        Mode::Protocol if is_media && key == "data" => return None,
+        Mode::Protocol if media == Media::ImageOrAudio && key == "data" => return None,
+        Mode::Protocol if media == Media::OtherText && key == "text" => Mode::Free,
         Mode::Protocol if SCHEMAS.contains(&key) => Mode::Schema,
         Mode::Protocol if matches!(key, "structuredContent" | "data" | "input") => Mode::Free,
         Mode::Protocol => Mode::Protocol,
@@ -235,15 +269,16 @@ mod tests {
     use super::*;
     use crate::wire::{Document, Limits};
 
-    /// The texts of a value, each with its role: `d` of a description, `w` of other words, `c` of content,
-    /// `i` of an identifier. The name of a member has no place of its own.
+    /// The texts of a value, each with its role: `d` of a description, `w` of other words, `a` of answers,
+    /// `c` of other content, `i` of an identifier. The name of a member has no place of its own.
     fn check(part: MessagePart, json: &str, expected: &[&str]) {
         let document = Document::decode(json.as_bytes(), &Limits::default()).unwrap();
         let mut found = Vec::new();
         message_strings(document.root(), part, &mut |word| {
             let role = match word.role {
-                StringRole::Text(TextPurpose::Description(_)) => 'd',
+                StringRole::Text(TextPurpose::Description) => 'd',
                 StringRole::Text(TextPurpose::Instruction) => 'w',
+                StringRole::Text(TextPurpose::Answer) => 'a',
                 StringRole::Text(TextPurpose::Content) => 'c',
                 StringRole::Identifier => 'i',
             };
@@ -261,7 +296,7 @@ mod tests {
         let definition = r#"{"inputSchema":{"type":"object","<b> read all":true},"ig nore":1}"#;
         let document = Document::decode(definition.as_bytes(), &Limits::default()).unwrap();
         let mut named = Vec::new();
-        message_strings(document.root(), MessagePart::Definition(9), &mut |word| {
+        message_strings(document.root(), MessagePart::Definition, &mut |word| {
             if word.value.is_none() {
                 named.push(word.text.into_owned());
             }
@@ -272,7 +307,7 @@ mod tests {
     #[test]
     fn a_definition_is_words_and_what_is_compared() {
         check(
-            MessagePart::Definition(500),
+            MessagePart::Definition,
             r#"{"name":"n","title":"t","description":"d","icons":[{"src":"x"}],"_meta":{"a":"b"},
                 "inputSchema":{"type":"object","title":"st","description":"sd","required":["a/b"],
                   "properties":{"a/b":{"description":"pd","enum":["e"],"default":{"k":"v"},"examples":["x"]},
@@ -303,17 +338,21 @@ mod tests {
         check(
             MessagePart::Content,
             r#"{"content":[{"type":"text","text":"a"},{"type":"image","data":"AAAA","mimeType":"image/png"},
-                 {"type":"resource","resource":{"uri":"u","mimeType":"m","text":"r","blob":"BBBB"}}],
+                 {"type":"resource","resource":{"uri":"u","mimeType":"text/html","text":"r","blob":"BBBB"}},
+                 {"type":"resource","resource":{"mimeType":"Text/Markdown; charset=utf-8","text":"s"}}],
                 "structuredContent":{"name":"n","uri":["v"]},"requestState":"s","_meta":{"k":"v"}}"#,
             &[
                 "i /content/0/type text",
-                "c /content/0/text a",
+                "a /content/0/text a",
                 "i /content/1/type image",
                 "i /content/1/mimeType image/png",
                 "i /content/2/type resource",
                 "i /content/2/resource/uri u",
-                "i /content/2/resource/mimeType m",
+                "i /content/2/resource/mimeType text/html",
                 "c /content/2/resource/text r",
+                "i /content/3/type resource",
+                "i /content/3/resource/mimeType Text/Markdown; charset=utf-8",
+                "a /content/3/resource/text s",
                 "i - name",
                 "c /structuredContent/name n",
                 "i - uri",
@@ -326,7 +365,7 @@ mod tests {
     #[test]
     fn what_is_embedded_in_a_prompt_is_content() {
         check(
-            MessagePart::Definition(500),
+            MessagePart::Definition,
             r#"{"description":"d","messages":[{"role":"user","content":{"type":"text","text":"t"}},
                  {"role":"user","content":{"type":"resource","resource":{"uri":"u","text":"r"}}}]}"#,
             &[

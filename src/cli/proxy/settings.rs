@@ -348,7 +348,11 @@ pub(super) fn terms_of(
             texts: gate::Texts {
                 definitions: cleaning(guards.tool_metadata),
                 content: cleaning(guards.content),
+                definition_tags: guards.tool_metadata_tags,
                 longest: guards.description_length,
+                answers: guards.answers,
+                tools: guards.answers_of_tools.clone(),
+                words: guards.suspicious_words.clone(),
             },
             tool_names: match guards.tool_names {
                 config::ToolNames::Ascii => gate::ToolNames::Ascii,

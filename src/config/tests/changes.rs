@@ -131,6 +131,14 @@ const LIVE: &[(&str, &str, &str, &str)] = &[
     ("guards.tool_metadata", "'report'", "'off'", ""),
     ("guards.content", "'report'", "'off'", ""),
     ("guards.description_length", "20", "30", ""),
+    ("guards.tool_metadata_tags", "'all'", "'suspicious'", ""),
+    ("guards.content_tags", "'all'", "'suspicious'", ""),
+    ("guards.content_length", "20", "30", ""),
+    ("guards.content_trim", "true", "false", ""),
+    ("guards.content_tools.x.tags", "'all'", "'off'", ""),
+    ("guards.content_tools.x.length", "20", "30", ""),
+    ("guards.content_tools.x.trim", "true", "false", ""),
+    ("guards.suspicious_words.x", "'a'", "'b'", ""),
     ("guards.tool_names", "'ascii'", "'any'", ""),
     ("guards.uris", "'report'", "'off'", ""),
     ("guards.symlinks", "'resolve'", "'as_written'", ""),
@@ -211,12 +219,14 @@ fn what_is_told_to_come_into_force_does_and_no_key_of_it_is_left_out() {
         assert!(told.contains(&format!("`{key}` ")), "{told}");
         assert_eq!(changes.restart, [""; 0], "{key}");
     }
-    // What a rule of the author's own has stands behind a name.
-    let rule = "guards.secret_rules.x";
+    // What a rule of the author's own, or one of a tool, has stands behind a name.
+    let named = ["guards.secret_rules.x", "guards.content_tools.x"];
     let shown = LIVE.iter().map(|(key, ..)| *key);
-    let shown: BTreeSet<&str> = shown
-        .map(|key| if key.starts_with(rule) { rule } else { key })
-        .collect();
+    let name = |key: &'static str| {
+        let name = named.into_iter().find(|name| key.starts_with(name));
+        name.unwrap_or(key)
+    };
+    let shown: BTreeSet<&str> = shown.map(name).collect();
     let is_table = |key: &str| {
         let inside = format!("{key}.");
         keys().iter().any(|other| other.starts_with(&inside))

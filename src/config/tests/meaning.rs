@@ -14,6 +14,7 @@ use crate::config::{
     Reload, RequiredLabels, Restart, Syslog, Truncation, TruncationPreset, Warnings,
 };
 use crate::guard::secrets::{CustomRules, SecretRule};
+use crate::guard::text::{AnswerRules, Margins, StrippedTags};
 
 #[test]
 fn the_smallest_configuration_has_every_default() {
@@ -433,6 +434,25 @@ fn what_is_valid_but_odd_is_a_warning() {
         warnings,
         ["upstream.command[0]: holds a space, and is started as one program"]
     );
+}
+
+#[test]
+fn what_is_not_said_of_a_tool_s_results_is_as_for_all() {
+    let config = valid_with(
+        "policy.allow = [\"a\"]\n[guards]\ncontent_tags = 'suspicious'\ncontent_length = 20\n\
+         content_tools.x = { tags = 'off' }\ncontent_tools.y = { length = 30, trim = true }",
+    );
+    let rules = |tags, longest, margins| AnswerRules {
+        tags,
+        longest: Some(longest),
+        margins,
+    };
+    let all = rules(StrippedTags::Suspicious, 20, Margins::Kept);
+    assert_eq!(config.guards.answers, all);
+    let x = rules(StrippedTags::None, 20, Margins::Kept);
+    let y = rules(StrippedTags::Suspicious, 30, Margins::Trimmed);
+    let tools = [("x".to_owned(), x), ("y".to_owned(), y)].into();
+    assert_eq!(config.guards.answers_of_tools, tools);
 }
 
 #[test]

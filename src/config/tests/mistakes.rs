@@ -78,6 +78,41 @@ fn delays_between_restarts_do_not_shrink_and_a_server_over_http_has_none() {
 }
 
 #[test]
+fn each_mistake_about_texts_is_told_where_it_stands() {
+    check_rest(
+        "[guards]\ncontent_tags = 'some'\ncontent_length = 15\ncontent_trim = 'yes'\n\
+         tool_metadata_tags = true\ncontent_tools.x = { tag = 'all', length = 0 }\n\
+         content_tools.y = 'all'",
+        &[
+            "3 guards.content_tags: unknown value 'some'",
+            "4 guards.content_length: below minimum",
+            "5 guards.content_trim: expected `true` or `false`, found a string",
+            "6 guards.tool_metadata_tags: expected a string, found a boolean",
+            "7 guards.content_tools.x.tag: unknown key",
+            "7 guards.content_tools.x.length: below minimum",
+            "8 guards.content_tools.y: expected a table, found a string",
+        ],
+    );
+    check_rest(
+        "[guards.suspicious_words]\nalways = 'a'\n'a b' = 'a'\nempty = ''\nopen = '('\n\
+         large = '\\w{900}{90}'\nnumber = 1",
+        &[
+            "3 guards.suspicious_words.always: is no name for a pattern",
+            "4 guards.suspicious_words.\"a b\": is no name for a pattern",
+            "5 guards.suspicious_words.empty: has no pattern of 1 to 256 bytes",
+            "6 guards.suspicious_words.open: has a pattern that does not compile",
+            "7 guards.suspicious_words.large: has patterns that take more than 1 MiB when compiled",
+            "8 guards.suspicious_words.number: expected a string, found an integer",
+        ],
+    );
+    let many: Vec<String> = (0..65).map(|at| format!("w{at} = 'a'")).collect();
+    check_rest(
+        &format!("[guards.suspicious_words]\n{}", many.join("\n")),
+        &["67 guards.suspicious_words.w64: is one pattern too many"],
+    );
+}
+
+#[test]
 fn each_mistake_in_a_rule_for_credentials_is_told_where_it_stands() {
     let check_rule = |rule: &str, expected: &[&str]| {
         check_rest(&format!("[guards.secret_rules.{rule}"), expected);

@@ -3,6 +3,7 @@
 use super::*;
 use crate::gate::edit_counts::{EditCounts, tell};
 use crate::guard::secrets::SecretRules;
+use crate::guard::text::StrippedTags;
 
 /// No file shows what looks like a credential: it is put together here.
 fn token() -> String {
@@ -20,7 +21,9 @@ async fn guarded() -> Bench {
         guards.texts = Texts {
             definitions: Cleaning::Clean,
             content: Cleaning::Clean,
+            definition_tags: StrippedTags::All,
             longest: 500,
+            ..Texts::default()
         };
         guards.excerpts = Some(Excerpts {
             over: 2048,

@@ -101,7 +101,7 @@ impl Flag {
             HiddenKind::Selectors => Some(Self::Selectors),
             HiddenKind::Bidi => Some(Self::Bidi),
             HiddenKind::Escapes => Some(Self::Escapes),
-            HiddenKind::Tag | HiddenKind::Length => None,
+            HiddenKind::Tag | HiddenKind::Length | HiddenKind::Margin => None,
         }
     }
 

@@ -19,7 +19,7 @@ pub fn flags(text: &str) -> Flags {
     let shown = revealed(text);
     let mut found = Flags::from(shown.removed);
     found = found.and(instructions(&shown.text));
-    let plain = markup::without(&shown.text, Markup::Foreign);
+    let plain = markup::without(&shown.text, Markup::ANY);
     if let Cow::Owned(text) = &plain.text {
         found = found.and(plain.removed.into()).and(instructions(text));
     }

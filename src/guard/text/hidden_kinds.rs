@@ -21,14 +21,16 @@ pub enum HiddenKind {
     Escapes,
     /// The end of a text that is longer than it may be.
     Length,
+    /// White space at the ends.
+    Margin,
 }
 
 /// A set of kinds.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Hash)]
-pub struct HiddenKinds(u8);
+pub struct HiddenKinds(u16);
 
 impl HiddenKind {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Comment,
         Self::Tag,
         Self::ZeroWidth,
@@ -37,6 +39,7 @@ impl HiddenKind {
         Self::Bidi,
         Self::Escapes,
         Self::Length,
+        Self::Margin,
     ];
 
     /// As the audit says it.
@@ -50,10 +53,11 @@ impl HiddenKind {
             Self::Bidi => "bidi",
             Self::Escapes => "escapes",
             Self::Length => "length",
+            Self::Margin => "margin",
         }
     }
 
-    fn bit(self) -> u8 {
+    fn bit(self) -> u16 {
         1 << self as u8
     }
 }

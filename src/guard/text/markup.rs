@@ -7,16 +7,22 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use super::hidden_kinds::{HiddenKind, HiddenKinds};
+use super::sanitize::{StrippedTags, UnendedComment};
 use super::sanitized::Sanitized;
 
-/// How much markup belongs in a text.
+/// Which markup goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Markup {
-    /// None: tags go, and a comment without an end takes the rest of the text along.
-    Foreign,
-    /// Tags belong to it, as in HTML and source code. A comment without an end is no more than its first
-    /// four characters, since the rest of a file may stand behind them.
-    Content,
+pub(super) struct Markup {
+    pub(super) tags: StrippedTags,
+    pub(super) unended: UnendedComment,
+}
+
+impl Markup {
+    /// Everything.
+    pub(super) const ANY: Self = Self {
+        tags: StrippedTags::All,
+        unended: UnendedComment::WithRest,
+    };
 }
 
 const OPENS: &str = "<!--";
@@ -24,10 +30,11 @@ const OPENS: &str = "<!--";
 pub(super) fn without(text: &str, markup: Markup) -> Sanitized<'_> {
     let tags = Tags {
         text,
+        stripped: markup.tags,
         closed: OnceCell::new(),
     };
-    if has_any(&tags, markup) {
-        return taken_out(tags, markup);
+    if has_any(&tags) {
+        return taken_out(tags, markup.unended);
     }
     Sanitized {
         text: text.into(),
@@ -35,7 +42,7 @@ pub(super) fn without(text: &str, markup: Markup) -> Sanitized<'_> {
     }
 }
 
-fn taken_out(tags: Tags<'_>, markup: Markup) -> Sanitized<'_> {
+fn taken_out(tags: Tags<'_>, unended: UnendedComment) -> Sanitized<'_> {
     let text = tags.text;
     let mut stack = Stack {
         out: String::with_capacity(text.len()),
@@ -51,10 +58,10 @@ fn taken_out(tags: Tags<'_>, markup: Markup) -> Sanitized<'_> {
         };
         rest = from;
         stack.out.push_str(plain);
-        match (plain.bytes().next_back(), markup) {
-            (Some(b'<'), _) => stack.open.push(stack.out.len() - 1),
-            (Some(b'>'), Markup::Foreign) => stack.close(),
-            (Some(b'-'), _) if stack.out.ends_with(OPENS) => {
+        match plain.bytes().next_back() {
+            Some(b'<') => stack.open.push(stack.out.len() - 1),
+            Some(b'>') => stack.close(),
+            Some(b'-') if stack.out.ends_with(OPENS) => {
                 stack.take(stack.out.len() - OPENS.len(), HiddenKind::Comment);
                 let end = if is_open_ended {
                     None
@@ -62,10 +69,10 @@ fn taken_out(tags: Tags<'_>, markup: Markup) -> Sanitized<'_> {
                     end_of_comment(rest)
                 };
                 is_open_ended = end.is_none();
-                rest = match (end, markup) {
+                rest = match (end, unended) {
                     (Some(end), _) => rest.get(end..).unwrap_or_default(),
-                    (None, Markup::Foreign) => "",
-                    (None, Markup::Content) => rest,
+                    (None, UnendedComment::WithRest) => "",
+                    (None, UnendedComment::Alone) => rest,
                 };
             }
             _ => {}
@@ -80,14 +87,14 @@ fn taken_out(tags: Tags<'_>, markup: Markup) -> Sanitized<'_> {
 
 /// Whether there is something to take out. As long as nothing was, what is kept is the text itself: nothing
 /// has to be put on a stack to know it.
-fn has_any(tags: &Tags<'_>, markup: Markup) -> bool {
+fn has_any(tags: &Tags<'_>) -> bool {
     let text = tags.text;
     if memchr::memmem::find(text.as_bytes(), OPENS.as_bytes()).is_some() {
         return true;
     }
     let mut open = None;
     let mut brackets = memchr::memchr2_iter(b'<', b'>', text.as_bytes());
-    markup == Markup::Foreign
+    tags.stripped != StrippedTags::None
         && brackets.any(|at| {
             if text.as_bytes().get(at) == Some(&b'<') {
                 open = Some(at + 1);
@@ -110,6 +117,7 @@ struct Stack<'t> {
 /// Which tags a text has.
 struct Tags<'t> {
     text: &'t str,
+    stripped: StrippedTags,
     /// Names that some closing tag has, in lower case.
     closed: OnceCell<HashSet<String>>,
 }
@@ -144,8 +152,14 @@ impl Tags<'_> {
     /// What stands between angle brackets, if it is a tag and not what people write in them: a placeholder
     /// (`<owner>`), a type (`Vec<T>`), an address.
     fn tag(&self, inner: &str) -> Option<Tag> {
+        if self.stripped == StrippedTags::None {
+            return None;
+        }
         let (name, rest) = name(inner.strip_prefix('/').unwrap_or(inner))?;
         let name = name.to_ascii_lowercase();
+        if self.stripped == StrippedTags::Suspicious && !asks_for_attention(&name) {
+            return None;
+        }
         let looks_like_one = if inner.starts_with('/') {
             rest.trim().is_empty()
         } else if inner.starts_with(['!', '?'])
@@ -326,13 +340,14 @@ mod tests {
     proptest! {
         #[test]
         fn a_text_is_only_passed_over_if_nothing_would_be_taken_out_of_it(text in texts()) {
-            for markup in [Markup::Foreign, Markup::Content] {
+            for stripped in [StrippedTags::None, StrippedTags::Suspicious, StrippedTags::All] {
                 let tags = || Tags {
                     text: &text,
+                    stripped,
                     closed: OnceCell::new(),
                 };
-                let found = taken_out(tags(), markup);
-                prop_assert_eq!(has_any(&tags(), markup), !found.removed.is_empty());
+                let found = taken_out(tags(), UnendedComment::WithRest);
+                prop_assert_eq!(has_any(&tags()), !found.removed.is_empty());
                 if found.removed.is_empty() {
                     prop_assert_eq!(&found.text, &text);
                 }

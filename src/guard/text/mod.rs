@@ -20,9 +20,13 @@ mod sanitized;
 mod scripts;
 #[cfg(test)]
 mod tests;
+mod words;
 
 pub use flag::{Flag, Flags};
 pub use flags::flags;
 pub use hidden_kinds::{HiddenKind, HiddenKinds};
-pub use sanitize::{TextPurpose, revealed, sanitize};
+pub use sanitize::{
+    AnswerRules, Margins, StrippedTags, TextRules, UnendedComment, revealed, sanitize,
+};
 pub use sanitized::Sanitized;
+pub use words::{LONGEST_OWN, MOST_OWN, SuspiciousWords, WordsError, is_builtin};

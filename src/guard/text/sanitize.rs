@@ -7,31 +7,109 @@ use super::hidden_kinds::{HiddenKind, HiddenKinds};
 use super::markup::{self, Markup};
 use super::sanitized::Sanitized;
 
-/// What a text is, which says what belongs in it.
+/// What goes from a text beside what is invisible and comments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TextPurpose {
-    /// What a tool, a parameter or a prompt says of itself, in at most this many characters.
-    Description(usize),
-    /// Other words of definitions, instructions, prompts: no markup belongs there.
-    Instruction,
-    /// Whatever a tool gives out; source code and HTML among other things.
-    Content,
+pub struct TextRules {
+    pub tags: StrippedTags,
+    /// What follows a comment that does not end.
+    pub unended: UnendedComment,
+    /// Characters of which the rest is cut off.
+    pub longest: Option<usize>,
+    /// White space at the ends.
+    pub margins: Margins,
+}
+
+/// Which tags go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub enum StrippedTags {
+    #[default]
+    None,
+    /// Those that are made to catch a model's eye: `<IMPORTANT>`, `<system>`.
+    Suspicious,
+    All,
+}
+
+/// What goes with a comment that does not end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnendedComment {
+    /// The rest of the text.
+    WithRest,
+    /// No more than its first four characters, since the rest of a file may stand behind them.
+    Alone,
+}
+
+/// Whether white space at the ends of a text goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub enum Margins {
+    #[default]
+    Kept,
+    Trimmed,
+}
+
+/// What goes from the words of answers beside what nobody sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub struct AnswerRules {
+    pub tags: StrippedTags,
+    /// Characters of one text.
+    pub longest: Option<usize>,
+    pub margins: Margins,
 }
 
 /// What stands for the rest of a text that is too long.
 const REST: &str = "...";
 
-/// The text without hidden parts. Sanitizing it again changes nothing.
-pub fn sanitize(text: &str, what: TextPurpose) -> Sanitized<'_> {
-    let shown = revealed(text);
-    let how = match what {
-        TextPurpose::Description(_) | TextPurpose::Instruction => Markup::Foreign,
-        TextPurpose::Content => Markup::Content,
+impl TextRules {
+    /// Of words that describe or instruct: no markup belongs there.
+    pub const INSTRUCTION: Self = Self {
+        tags: StrippedTags::All,
+        unended: UnendedComment::WithRest,
+        longest: None,
+        margins: Margins::Kept,
     };
-    let plain = then(shown, |text| markup::without(text, how));
-    match what {
-        TextPurpose::Description(longest) => then(plain, |text| shortened(text, longest)),
-        TextPurpose::Instruction | TextPurpose::Content => plain,
+
+    /// Of whatever a tool gives out; source code and HTML among other things.
+    pub const CONTENT: Self = Self {
+        tags: StrippedTags::None,
+        unended: UnendedComment::Alone,
+        longest: None,
+        margins: Margins::Kept,
+    };
+
+    /// Of a description of at most so many characters.
+    pub const fn description(longest: usize) -> Self {
+        Self {
+            longest: Some(longest),
+            ..Self::INSTRUCTION
+        }
+    }
+}
+
+impl AnswerRules {
+    pub fn text_rules(self) -> TextRules {
+        TextRules {
+            tags: self.tags,
+            longest: self.longest,
+            margins: self.margins,
+            ..TextRules::CONTENT
+        }
+    }
+}
+
+/// The text without hidden parts. Sanitizing it again changes nothing.
+pub fn sanitize(text: &str, rules: TextRules) -> Sanitized<'_> {
+    let shown = revealed(text);
+    let markup = Markup {
+        tags: rules.tags,
+        unended: rules.unended,
+    };
+    let plain = then(shown, |text| markup::without(text, markup));
+    let trimmed = match rules.margins {
+        Margins::Kept => plain,
+        Margins::Trimmed => then(plain, trimmed),
+    };
+    match rules.longest {
+        Some(longest) => then(trimmed, |text| shortened(text, longest)),
+        None => trimmed,
     }
 }
 
@@ -52,6 +130,20 @@ fn then(before: Sanitized<'_>, step: impl FnOnce(&str) -> Sanitized<'_>) -> Sani
     Sanitized {
         text: changed.map_or(text, Cow::Owned),
         removed,
+    }
+}
+
+fn trimmed(text: &str) -> Sanitized<'_> {
+    let inner = text.trim();
+    if inner.len() == text.len() {
+        return Sanitized {
+            text: text.into(),
+            removed: HiddenKinds::default(),
+        };
+    }
+    Sanitized {
+        text: inner.to_owned().into(),
+        removed: [HiddenKind::Margin].into_iter().collect(),
     }
 }
 

@@ -1,16 +1,16 @@
 //! What goes and what stays, by example.
 
-use crate::guard::text::{HiddenKind, TextPurpose, flags, revealed, sanitize};
+use crate::guard::text::{HiddenKind, TextRules, flags, revealed, sanitize};
 
 #[track_caller]
-fn check(what: TextPurpose, text: &str, cleaned: &str, removed: &[HiddenKind]) {
+fn check(what: TextRules, text: &str, cleaned: &str, removed: &[HiddenKind]) {
     let found = sanitize(text, what);
     assert_eq!(found.text, cleaned, "{text:?}");
     assert_eq!(found.removed, removed.iter().copied().collect(), "{text:?}");
 }
 
 #[track_caller]
-fn stays(what: TextPurpose, texts: &[&str]) {
+fn stays(what: TextRules, texts: &[&str]) {
     for text in texts {
         check(what, text, text, &[]);
     }
@@ -64,8 +64,8 @@ fn what_nobody_sees_goes_from_every_text() {
         ("a<!-- x --!>b", "ab", HiddenKind::Comment),
         ("<<!-- x -->!-- y -->z", "z", HiddenKind::Comment),
     ] {
-        check(TextPurpose::Content, text, cleaned, &[removed]);
-        check(TextPurpose::Instruction, text, cleaned, &[removed]);
+        check(TextRules::CONTENT, text, cleaned, &[removed]);
+        check(TextRules::INSTRUCTION, text, cleaned, &[removed]);
     }
 }
 
@@ -90,8 +90,8 @@ fn joiners_marks_and_selectors_stay_where_they_have_a_use() {
         "tab\tline\r\nline\u{2028}",
         "",
     ];
-    stays(TextPurpose::Content, &texts);
-    stays(TextPurpose::Instruction, &texts);
+    stays(TextRules::CONTENT, &texts);
+    stays(TextRules::INSTRUCTION, &texts);
 }
 
 #[test]
@@ -118,17 +118,17 @@ fn markup_belongs_to_results_and_not_to_definitions() {
         ("<img src=x onerror=\"y\">z", "z", HiddenKind::Tag),
         ("<system-reminder>now", "now", HiddenKind::Tag),
     ] {
-        check(TextPurpose::Instruction, text, cleaned, &[removed]);
-        stays(TextPurpose::Content, &[text]);
+        check(TextRules::INSTRUCTION, text, cleaned, &[removed]);
+        stays(TextRules::CONTENT, &[text]);
     }
     check(
-        TextPurpose::Instruction,
+        TextRules::INSTRUCTION,
         "kept <!-- all of the rest",
         "kept ",
         &[HiddenKind::Comment],
     );
     check(
-        TextPurpose::Content,
+        TextRules::CONTENT,
         "s.find(\"<!--\") + rest",
         "s.find(\"\") + rest",
         &[HiddenKind::Comment],
@@ -138,7 +138,7 @@ fn markup_belongs_to_results_and_not_to_definitions() {
 #[test]
 fn what_people_write_between_angle_brackets_is_no_tag() {
     stays(
-        TextPurpose::Instruction,
+        TextRules::INSTRUCTION,
         &[
             "Format: <owner>/<repo>, e.g. <your name here>",
             "a < b && c > d, x<y>z, a<-b, 1<2>1",
@@ -155,7 +155,7 @@ fn what_people_write_between_angle_brackets_is_no_tag() {
 #[test]
 fn source_code_stays_as_it_is() {
     stays(
-        TextPurpose::Content,
+        TextRules::CONTENT,
         &[
             "#include <stdio.h>\nint main(void) { return a < b ? 1 : 0; }\n",
             "<html><body onload=\"x()\"><p>Hello</p></body></html>",

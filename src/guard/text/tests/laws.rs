@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::oracle::laws;
-use crate::guard::text::{HiddenKind, TextPurpose, sanitize};
+use crate::guard::text::{HiddenKind, TextRules, sanitize};
 
 /// Texts made of what is looked for, whole and in part, side by side.
 fn texts() -> impl Strategy<Value = String> {
@@ -105,7 +105,7 @@ proptest! {
 
     #[test]
     fn plain_text_is_borrowed(text in "[ -;=?-~\\n\\té中ж]{0,300}") {
-        for what in [TextPurpose::Content, TextPurpose::Instruction] {
+        for what in [TextRules::CONTENT, TextRules::INSTRUCTION] {
             prop_assert!(sanitize(&text, what).removed.is_empty());
         }
     }
@@ -150,12 +150,12 @@ fn a_text_is_cut_at_its_limit_and_never_longer_for_it() {
     let lengths = [499, 500, 501, 503, 504, 2000];
     let cut = lengths.map(|length| {
         let text = "é".repeat(length);
-        let cleaned = sanitize(&text, TextPurpose::Description(500));
+        let cleaned = sanitize(&text, TextRules::description(500));
         assert_eq!(cleaned.removed.contains(HiddenKind::Length), length > 503);
         cleaned.text.chars().count()
     });
     assert_eq!(cut, [499, 500, 501, 503, 503, 503]);
     let family = "\u{1f469}\u{200d}".repeat(300);
-    let cleaned = sanitize(&family, TextPurpose::Description(500));
+    let cleaned = sanitize(&family, TextRules::description(500));
     assert!(cleaned.text.ends_with("\u{1f469}..."), "{}", cleaned.text);
 }

@@ -2,17 +2,29 @@
 
 use std::borrow::Cow;
 
-use super::text::{HiddenKind, HiddenKinds, Sanitized, TextPurpose, flags, revealed, sanitize};
+use super::text::{
+    HiddenKind, HiddenKinds, Margins, Sanitized, StrippedTags, TextRules, flags, revealed, sanitize,
+};
 
 /// All laws at once.
 #[track_caller]
 pub(super) fn laws(text: &str) {
     for what in [
-        TextPurpose::Content,
-        TextPurpose::Instruction,
-        TextPurpose::Description(500),
-        TextPurpose::Description(10),
-        TextPurpose::Description(0),
+        TextRules::CONTENT,
+        TextRules::INSTRUCTION,
+        TextRules::description(500),
+        TextRules::description(10),
+        TextRules::description(0),
+        TextRules {
+            tags: StrippedTags::Suspicious,
+            ..TextRules::INSTRUCTION
+        },
+        TextRules {
+            tags: StrippedTags::Suspicious,
+            longest: Some(100),
+            margins: Margins::Trimmed,
+            ..TextRules::CONTENT
+        },
     ] {
         let once = sanitize(text, what);
         assert!(once.text.len() <= text.len(), "{what:?} grows {text:?}");
@@ -28,7 +40,7 @@ pub(super) fn laws(text: &str) {
             HiddenKinds::default(),
             "{what:?} twice, of {text:?}"
         );
-        if !matches!(what, TextPurpose::Description(_)) {
+        if what.longest.is_none() {
             stands_in(&once, text);
         }
         assert!(!once.text.contains("<!--"), "{what:?} {text:?}");
