@@ -61,6 +61,7 @@ mod parked;
 mod passage;
 mod pins;
 mod progress;
+mod published_lists;
 mod ratchet;
 mod ratchet_race;
 mod rates;

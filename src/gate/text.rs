@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::audit::{Finding, Guard};
 use crate::guard::StringRole as WordRole;
-use crate::guard::text::{Flags, HiddenKinds, Sanitized, flags, revealed, sanitize};
+use crate::guard::text::{
+    Flags, HiddenKinds, Sanitized, UNKNOWN_TOOL, flags, revealed, sanitize, tools_named,
+};
 use crate::guard::{MessagePart, message_strings};
 use crate::session::{Page, PageItem, Target};
 use crate::wire::{KnownMethod, Side, Value};
@@ -152,6 +154,11 @@ impl<'m> Look<'_, 'm> {
         message_strings(value, part, &mut |word| match word.role {
             WordRole::Identifier => {
                 self.named = self.named.and(revealed(&word.text).removed);
+                if self.page.is_none() {
+                    // What hides in it is told above.
+                    let said = flags(&word.text).without(self.named.into());
+                    self.flags = self.flags.and(said);
+                }
             }
             WordRole::Text(purpose) => {
                 if self.page.is_none() {
@@ -176,7 +183,10 @@ impl<'m> Look<'_, 'm> {
     }
 
     fn note_definition(&mut self, value: Value<'m>, text: &str, found: &Sanitized<'_>) {
-        let words = self.texts.words.find(text);
+        let mut words = self.texts.words.find(text);
+        if self.page.is_some_and(|page| names_unlisted(text, page)) {
+            words.push(UNKNOWN_TOOL);
+        }
         if words.is_empty() && found.removed.is_empty() {
             return;
         }
@@ -251,6 +261,15 @@ impl<'m> Look<'_, 'm> {
         }
         (!parts.is_empty()).then(|| parts.join("; "))
     }
+}
+
+/// Whether a definition asks to call a tool that its server does not list.
+fn names_unlisted(text: &str, page: &Page) -> bool {
+    let is_listed = |name: &str| {
+        let mut names = page.items.iter().map(|item| &item.name);
+        names.any(|listed| listed.eq_ignore_ascii_case(name))
+    };
+    tools_named(text).any(|name| !is_listed(name))
 }
 
 /// The place of an item in a list, of a pointer to something in it: `/result/tools/3/description`.

@@ -128,6 +128,11 @@ impl Flags {
         Self(self.0 | other.0)
     }
 
+    #[must_use]
+    pub fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     pub fn iter(self) -> impl Iterator<Item = Flag> {
         Flag::ALL
             .into_iter()

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::encoded;
 use super::flag::Flags;
 use super::fold::folded;
 use super::hidden_kinds::HiddenKind;
@@ -13,8 +14,8 @@ use crate::unseen::is_unseen;
 /// What in the text instructs a model, or hides.
 ///
 /// It is looked for in what is there behind the hidden characters, in the same without markup where there
-/// is some (a tag may part a word), in what sequences for terminals are written with, and in what the
-/// characters of the block of tags spell.
+/// is some (a tag may part a word), in what sequences for terminals are written with, in what is encoded,
+/// and in what the characters of the block of tags spell.
 pub fn flags(text: &str) -> Flags {
     let shown = revealed(text);
     let mut found = Flags::from(shown.removed);
@@ -27,6 +28,9 @@ pub fn flags(text: &str) -> Flags {
         // A model reads the escapes that a terminal removes.
         let read: String = text.chars().filter(|it| !is_unseen(*it)).collect();
         found = found.and(instructions(&read));
+    }
+    for text in encoded::decoded(&shown.text) {
+        found = found.and(instructions(&text));
     }
     if shown.removed.contains(HiddenKind::TagCharacters) {
         found = found.and(instructions(&spelt(text)));

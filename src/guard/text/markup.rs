@@ -7,7 +7,6 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use super::hidden_kinds::{HiddenKind, HiddenKinds};
-use super::sanitize::{StrippedTags, UnendedComment};
 use super::sanitized::Sanitized;
 
 /// Which markup goes.
@@ -23,6 +22,25 @@ impl Markup {
         tags: StrippedTags::All,
         unended: UnendedComment::WithRest,
     };
+}
+
+/// Which tags go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub enum StrippedTags {
+    #[default]
+    None,
+    /// Those that are made to catch a model's eye: `<IMPORTANT>`, `<system>`.
+    Suspicious,
+    All,
+}
+
+/// What goes with a comment that does not end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnendedComment {
+    /// The rest of the text.
+    WithRest,
+    /// No more than its first four characters, since the rest of a file may stand behind them.
+    Alone,
 }
 
 const OPENS: &str = "<!--";

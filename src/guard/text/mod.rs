@@ -5,6 +5,7 @@
 //! what the first one keeps for the sake of its neighbours never has an angle bracket among them, and the
 //! second one takes out nothing but what begins with one and ends with one (or with the text).
 
+mod encoded;
 mod escapes;
 mod flag;
 mod flags;
@@ -25,8 +26,9 @@ mod words;
 pub use flag::{Flag, Flags};
 pub use flags::flags;
 pub use hidden_kinds::{HiddenKind, HiddenKinds};
-pub use sanitize::{
-    AnswerRules, Margins, StrippedTags, TextRules, UnendedComment, revealed, sanitize,
-};
+pub use markup::{StrippedTags, UnendedComment};
+pub use sanitize::{AnswerRules, Margins, TextRules, revealed, sanitize};
 pub use sanitized::Sanitized;
-pub use words::{LONGEST_OWN, MOST_OWN, SuspiciousWords, WordsError, is_builtin};
+pub use words::{
+    LONGEST_OWN, MOST_OWN, SuspiciousWords, UNKNOWN_TOOL, WordsError, is_builtin, tools_named,
+};

@@ -74,6 +74,7 @@ pub(super) const ROWS: &[FlagRow] = &[
         patterns: &[
             r"\b(send|post|upload|forward|transmit|leak|exfiltrate|e-?mail|copy|submit|report|deliver|bcc)\b§\b(conversation|chat (history|log)|message history|credentials?|passwords?|secrets?|api keys?|access tokens?|private keys?|ssh keys?|environment variables|system prompt|cookies?|personal (data|information|details)|\.env|session tokens?|everything|all (the )?(files|data|messages|results|output))\b§\b(to|at|via)\b_(https?://|[a-z0-9._+-]{1,40}@[a-z0-9-]{1,40}\.|webhook|the attacker)",
             r"\b(send|post|forward|copy|e-?mail|bcc)\b_(every|each|all)( of the| the| your| of)?( user's| outgoing| incoming| sent)? (messages?|e-?mails?|results?|files?|requests?|transactions?|outputs?|responses?)\b_(to|at)\b_(https?://|[a-z0-9._+-]{1,40}@[a-z0-9-]{1,40}\.)",
+            r"\b(send|post|upload|forward|transmit|submit|report|deliver|copy) (it|them|this|that|these|those|the (current |full |absolute |local |user's |home |wallet |e-?mail |ip |entire |whole )?(paths?|address(es)?|files?|contents?|names?|results?|outputs?|values?|data|text))( of [a-z0-9' ]{1,30})? (to|at|via) (https?://|[a-z0-9._+-]{1,40}@[a-z0-9-]{1,40}\.)",
         ],
         negated: NegationRule::Excuses,
     },

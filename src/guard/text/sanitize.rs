@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::hidden;
 use super::hidden_kinds::{HiddenKind, HiddenKinds};
-use super::markup::{self, Markup};
+use super::markup::{self, Markup, StrippedTags, UnendedComment};
 use super::sanitized::Sanitized;
 
 /// What goes from a text beside what is invisible and comments.
@@ -17,25 +17,6 @@ pub struct TextRules {
     pub longest: Option<usize>,
     /// White space at the ends.
     pub margins: Margins,
-}
-
-/// Which tags go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
-pub enum StrippedTags {
-    #[default]
-    None,
-    /// Those that are made to catch a model's eye: `<IMPORTANT>`, `<system>`.
-    Suspicious,
-    All,
-}
-
-/// What goes with a comment that does not end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UnendedComment {
-    /// The rest of the text.
-    WithRest,
-    /// No more than its first four characters, since the rest of a file may stand behind them.
-    Alone,
 }
 
 /// Whether white space at the ends of a text goes.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use regex::{RegexSet, RegexSetBuilder};
+use regex::{Regex, RegexSet, RegexSetBuilder};
 
 use super::fold::folded;
 use super::sanitize::revealed;
@@ -38,6 +38,9 @@ const BUILTIN: [(&str, &str); 8] = [
     ("secretly", r"\b(secretly|silently|covertly)\b"),
     ("you_must", r"\byou must\b"),
 ];
+
+/// A tool that the server does not list is to be called.
+pub const UNKNOWN_TOOL: &str = "unknown_tool";
 
 static COMPILED: LazyLock<RegexSet> = LazyLock::new(|| {
     // INVARIANT: the table is ours, and a test finds each of its rows.
@@ -100,9 +103,21 @@ impl PartialEq for SuspiciousWords {
 
 impl Eq for SuspiciousWords {}
 
+static TOOLS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let pattern = r"(?i)\b(?:call|use|using|run|invoke|execute)\s(?:the\s)?[`'\x22]?([a-z][a-z0-9]{0,63}(?:[_-][a-z0-9]{1,64}){1,16})[`'\x22]?\s(?:tool|first)\b";
+    // INVARIANT: the pattern is ours, and a test uses it.
+    Regex::new(pattern).ok()
+});
+
+/// The tools that a text asks to call, by names with `_` or `-` in them.
+pub fn tools_named(text: &str) -> impl Iterator<Item = &str> {
+    let found = TOOLS.iter().flat_map(|tools| tools.captures_iter(text));
+    found.filter_map(|named| Some(named.get(1)?.as_str()))
+}
+
 /// Whether a pattern of the gate's own has this name.
 pub fn is_builtin(name: &str) -> bool {
-    BUILTIN.iter().any(|(builtin, _)| *builtin == name)
+    name == UNKNOWN_TOOL || BUILTIN.iter().any(|(builtin, _)| *builtin == name)
 }
 
 #[cfg(test)]
@@ -127,6 +142,19 @@ mod tests {
         check("SHIP IT: you must", &["you_must", "ship"]);
         check("Adds two numbers.", &[]);
         check("Reads the file beforehand.", &[]);
+    }
+
+    #[test]
+    fn tools_that_a_text_asks_to_call_are_found_by_name() {
+        let check = |text: &str, expected: &[&str]| {
+            assert_eq!(tools_named(text).collect::<Vec<_>>(), expected, "{text}");
+        };
+        check(
+            "Use the `send_mail` tool, then call get-page first.",
+            &["send_mail", "get-page"],
+        );
+        check("Use this tool to send mail.", &[]);
+        check("Use read_only mode.", &[]);
     }
 
     #[test]

@@ -93,7 +93,7 @@ fn each_pattern_of_the_table_is_looked_for_and_found() {
     for row in ROWS {
         for pattern in row.patterns {
             let texts = matching(pattern);
-            let found = (0..40).filter(|_| {
+            let found = (0..400).filter(|_| {
                 let text = texts.new_tree(&mut runner).unwrap().current();
                 check(&format!("x. {text} x"))
                     .names()
