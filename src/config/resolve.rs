@@ -28,7 +28,7 @@ use super::tool_names::tool_name;
 use super::upstream::upstream;
 use crate::consent::{Settings, Way};
 use crate::gate::OnFatal;
-use crate::policy::host_named;
+use crate::policy::{ChangeKind, ChangeKinds, host_named};
 use crate::secret;
 
 /// Reads every section; problems and unknown keys end up in `reading`.
@@ -179,6 +179,7 @@ fn policy(mut section: ConfigSection<'_, '_>, base: &Path) -> Policy {
                 ],
             )
             .unwrap_or(default.pinning),
+        passing: passing(&mut section).unwrap_or(default.passing),
         reload: section
             .one_of("reload", &[("watch", Reload::Watch), ("off", Reload::Off)])
             .unwrap_or(default.reload),
@@ -224,6 +225,18 @@ fn policy(mut section: ConfigSection<'_, '_>, base: &Path) -> Policy {
     }
     section.finish();
     policy
+}
+
+/// Kinds of changes.
+fn passing(section: &mut ConfigSection<'_, '_>) -> Option<ChangeKinds> {
+    let help =
+        "of `\"adds\"`, `\"rewords\"`, `\"weakens\"` and `\"instructs\"`; `[]` lets none pass";
+    let items = section.items("pinning_passes", help)?;
+    let words = ChangeKind::ALL.map(|kind| (kind.name(), kind));
+    let kinds = items
+        .iter()
+        .filter_map(|item| section.one_of_in(item, &words));
+    Some(kinds.collect())
 }
 
 /// Each name once, byte for byte as it was written.

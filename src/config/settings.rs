@@ -14,6 +14,7 @@ use crate::gate::OnFatal;
 use crate::guard::secrets::{CustomRules, SECRET_MEMBERS};
 use crate::guard::text::{AnswerRules, StrippedTags, SuspiciousWords};
 use crate::loading::EgressRules;
+use crate::policy::{ChangeKind, ChangeKinds};
 use crate::wire::Extensions;
 
 mod audit;
@@ -157,6 +158,8 @@ pub struct Policy {
     pub warnings: Warnings,
     pub deny_response: DenyResponse,
     pub pinning: Pinning,
+    /// Changes of tools that pass where those are held to what was seen first.
+    pub passing: ChangeKinds,
     pub reload: Reload,
     pub on_policy_removal: OnRemoval,
     pub labels: RequiredLabels,
@@ -404,6 +407,7 @@ impl Default for Policy {
             warnings: Warnings::Error,
             deny_response: DenyResponse::Error,
             pinning: Pinning::Locked,
+            passing: [ChangeKind::Adds].into_iter().collect(),
             reload: Reload::Watch,
             on_policy_removal: OnRemoval::Reject,
             labels: RequiredLabels::None,

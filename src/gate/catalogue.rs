@@ -174,9 +174,12 @@ impl Gate {
             Shape::TOOLS.read(listed, pages, reading)
         };
         let pins = self.pins(&talk.session, &snapshot);
+        let words = &self.terms(&snapshot).guards.texts.words;
+        let passing = drift::passing(listed, ListKind::Tools, &page, (&snapshot, pins), words);
         let drifts = drift::drifts(listed, ListKind::Tools, page.items.iter(), &snapshot, pins);
         let base = Record::new(Kind::UpstreamState).within(&talk.scope());
         let stores = (&self.recorder, &*self.stores.seen);
+        Box::pin(drift::tell_of(stores, &base, &snapshot, &passing)).await?;
         Box::pin(drift::tell_of(stores, &base, &snapshot, &drifts)).await?;
         let is_awaited = {
             let mut state = talk.session.state();

@@ -5,11 +5,15 @@ use std::borrow::Cow;
 use tracing::warn;
 
 use crate::audit::{self, AuditFault, Record};
-use crate::policy::{DefinitionFingerprint, LOCK_DRIFT, LOCK_PROMPT_DRIFT, Pin, PolicySnapshot};
-use crate::session::PageItem;
-use crate::wire::{KnownMethod, Side, Stream, Value};
+use crate::guard::text::SuspiciousWords;
+use crate::policy::{
+    ChangeKinds, DefinitionFingerprint, LOCK_DRIFT, LOCK_PROMPT_DRIFT, Pin, Pinning, PolicySnapshot,
+};
+use crate::session::{Page, PageItem};
+use crate::wire::{Document, KnownMethod, Limits, Side, Stream, Value};
 
 use super::Gate;
+use super::changes;
 use super::digest::locked_digest;
 use super::faults::AgentGone;
 use super::forward::{Agent, Upstream};
@@ -17,7 +21,7 @@ use super::own::{Occasion, OwnMessage};
 use super::page::ListKind;
 use super::pin::Pins;
 use super::recorder::Recorder;
-use super::seen::{INSTRUCTIONS, News, PROMPT, Seen};
+use super::seen::{INSTRUCTIONS, Meeting, News, PROMPT, Seen};
 use super::stop::Stop;
 use super::talk::Talk;
 
@@ -29,7 +33,61 @@ pub(super) struct Drift<'m> {
     name: String,
     print: DefinitionFingerprint,
     pin: Pin,
+    /// How it differs from what was seen first, where that was kept.
+    kinds: ChangeKinds,
+    outcome: Outcome,
     definition: Value<'m>,
+}
+
+/// What becomes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Hidden,
+    Passes,
+}
+
+/// The tools of a list that are not as they were seen first, and pass: changes of these kinds may.
+pub(super) fn passing<'m>(
+    list: Value<'m>,
+    kind: ListKind,
+    page: &Page,
+    (snapshot, pins): (&PolicySnapshot, Pins<'_>),
+    words: &SuspiciousWords,
+) -> Vec<Drift<'m>> {
+    let lock = snapshot.lock();
+    if kind != ListKind::Tools || lock.mode() != Pinning::TrustOnFirstUse {
+        return Vec::new();
+    }
+    let all: Vec<Value<'m>> = list.items().collect();
+    let items = page.items.iter().filter_map(|item| {
+        let definition = *all.get(item.index)?;
+        let print = item.definition.as_ref()?.print;
+        if lock.tool(&item.name).is_some() {
+            return None;
+        }
+        let met = pins
+            .seen
+            .meet(&item.name, print, definition.text(), lock.passing());
+        let Meeting::Differs(Some(first)) = met else {
+            return None;
+        };
+        let first = Document::decode(first.as_bytes(), &Limits::default()).ok()?;
+        let kinds = changes::kinds(first.root(), definition, words);
+        if kinds.is_empty() || !kinds.are_among(lock.passing()) {
+            return None;
+        }
+        pins.seen.pass(&item.name, print, kinds);
+        Some(Drift {
+            of: Of::Tool,
+            name: item.name.clone(),
+            print,
+            pin: Pin::default(),
+            kinds,
+            outcome: Outcome::Passes,
+            definition,
+        })
+    });
+    items.collect()
 }
 
 /// What a definition is of.
@@ -76,6 +134,8 @@ pub(super) fn drifts<'m, 'i>(
             name: item.name.clone(),
             print,
             pin,
+            kinds: ChangeKinds::default(),
+            outcome: Outcome::Hidden,
             definition: *all.get(item.index)?,
         })
     };
@@ -98,10 +158,16 @@ pub(super) async fn tell_of(
             continue;
         }
         let why = drift.why(snapshot);
-        warn!(
-            "{} not the approved one: {why}; `mcp-protector tools diff` shows what, and `tools approve` accepts it",
-            drift.subject()
-        );
+        match drift.outcome {
+            Outcome::Hidden => warn!(
+                "{} not the approved one: {why}; `mcp-protector tools diff` shows what, and `tools approve` accepts it",
+                drift.subject()
+            ),
+            Outcome::Passes => warn!(
+                "{} not the one that was seen first, and passes: {why}",
+                drift.subject()
+            ),
+        }
         if news == News::Last {
             warn!("so many definitions have changed that the gate records no more of them");
         }
@@ -158,6 +224,8 @@ impl<'m> Drift<'m> {
             name: String::new(),
             print: DefinitionFingerprint::of("", &given.canonical()),
             pin: Pin::default(),
+            kinds: ChangeKinds::default(),
+            outcome: Outcome::Hidden,
             definition: given,
         }
     }
@@ -187,6 +255,7 @@ impl<'m> Drift<'m> {
 
     fn record(&self, base: Record, snapshot: &PolicySnapshot, why: String) -> Record {
         let code = match self.of {
+            Of::Tool if self.outcome == Outcome::Passes => "tool_change_passes",
             Of::Tool => "tool_changed",
             Of::Prompt => "prompt_changed",
             Of::Instructions => "instructions_changed",
@@ -196,6 +265,7 @@ impl<'m> Drift<'m> {
             .revision(snapshot.revision().as_str())
             .reason(audit::Reason::code(code).with_text(why));
         match self.of {
+            Of::Tool if self.outcome == Outcome::Passes => record.target(self.name.as_str()),
             Of::Tool => record.target(self.name.as_str()).policies([LOCK_DRIFT]),
             Of::Prompt => record
                 .target(self.name.as_str())
@@ -204,7 +274,15 @@ impl<'m> Drift<'m> {
         }
     }
 
+    /// Whether agents lose it.
+    pub(super) fn is_hidden(&self) -> bool {
+        self.outcome == Outcome::Hidden
+    }
+
     fn why(&self, snapshot: &PolicySnapshot) -> String {
+        if self.outcome == Outcome::Passes {
+            return format!("the change {}; SHA-256 {}", self.kinds, self.digest());
+        }
         let lock = snapshot.lock();
         let (what, approved) = match self.of {
             Of::Tool => {

@@ -96,7 +96,11 @@ impl ListFilter {
             let stores = (&self.recorder, &*self.seen);
             // Seldom, so that its room is not that of every message.
             Box::pin(drift::tell_of(stores, &base, snapshot, &drifts)).await?;
-            cx.trail.effects.drifted = drifts.iter().map(Drift::named).collect();
+            cx.trail.effects.drifted = drifts
+                .iter()
+                .filter(|drift| drift.is_hidden())
+                .map(Drift::named)
+                .collect();
         }
         Ok(())
     }
@@ -130,6 +134,8 @@ async fn listing<'m>(
     next_cursor(understood.identified.message)?;
     let list = shape.list(result)?;
     let page = shape.read(list, &mut session.state().lists.pages, reading);
+    let words = &cx.terms.guards.texts.words;
+    let passing = drift::passing(list, shape.kind, &page, (snapshot, pins), words);
     let at = Traversal::of_agent(cursor);
     let (closed, open): (Vec<&PageItem>, Vec<&PageItem>) = {
         let (labels, level) = (snapshot.labels(), scene.held.level);
@@ -175,7 +181,8 @@ async fn listing<'m>(
     };
     // What has changed is hidden, so that the others need not be asked about.
     let gone = hidden.iter().chain(&closed);
-    let drifts = drift::drifts(list, shape.kind, gone.copied(), snapshot, pins);
+    let mut drifts = drift::drifts(list, shape.kind, gone.copied(), snapshot, pins);
+    drifts.extend(passing);
     let removed: Vec<(usize, String)> = page
         .unusable
         .iter()

@@ -13,6 +13,7 @@ mod broken;
 mod caching;
 mod canonical;
 mod catalogue;
+mod changes;
 mod charges;
 mod classified;
 mod consent;

@@ -132,7 +132,7 @@ impl<'p> Pins<'p> {
     ) -> Pin {
         let lock = snapshot.lock();
         if lock.mode() == Pinning::TrustOnFirstUse && lock.tool(name).is_none() {
-            return self.seen.pin(name, defined);
+            return self.seen.pin(name, defined, lock.passing());
         }
         lock.pin(name, defined)
     }

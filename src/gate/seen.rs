@@ -1,9 +1,9 @@
 //! Definitions that the gate has seen, in whatever session, as long as it runs.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::policy::{DefinitionFingerprint, Pin};
+use crate::policy::{ChangeKinds, DefinitionFingerprint, Pin};
 
 /// The definitions that were seen first, and the changes that were told.
 ///
@@ -14,9 +14,41 @@ pub(super) struct Seen(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    first: HashMap<String, DefinitionFingerprint>,
+    first: HashMap<String, First>,
+    /// Bytes of the texts of all.
+    bytes: usize,
+    /// Other definitions that count as the first one where such changes pass, by name.
+    passed: HashMap<String, HashMap<DefinitionFingerprint, ChangeKinds>>,
     told: HashSet<(String, DefinitionFingerprint)>,
 }
+
+impl State {
+    fn counts(&self, name: &str, print: DefinitionFingerprint, passing: ChangeKinds) -> bool {
+        let passed = self.passed.get(name).and_then(|passed| passed.get(&print));
+        passed.is_some_and(|kinds| kinds.are_among(passing))
+    }
+}
+
+/// How a definition stands to the first one of its name.
+#[derive(Debug)]
+pub(super) enum Meeting {
+    Same,
+    /// With the text of the first one, if that was kept.
+    Differs(Option<Arc<str>>),
+}
+
+#[derive(Debug)]
+struct First {
+    print: DefinitionFingerprint,
+    /// Of a tool, as JSON; `None` where there was no room.
+    text: Option<Arc<str>>,
+}
+
+/// The most bytes of texts that are kept. Of a tool that comes after them no change passes.
+const MOST_TEXT: usize = 16 << 20;
+
+/// The most definitions of one tool that count as the first.
+const MOST_PASSED: usize = 64;
 
 /// The most names whose first definition is kept. A server can list any number; what comes after them
 /// is held to a definition that nobody has seen.
@@ -45,14 +77,18 @@ impl Seen {
         &self,
         name: &str,
         defined: impl IntoIterator<Item = DefinitionFingerprint>,
+        passing: ChangeKinds,
     ) -> Pin {
         let mut defined = defined.into_iter().peekable();
         let mut state = self.state();
-        let first = match (state.first.get(name).copied(), defined.peek().copied()) {
+        let first = state.first.get(name).map(|first| first.print);
+        let first = match (first, defined.peek().copied()) {
             (Some(first), _) => first,
-            (None, Some(first)) if state.first.len() < MOST => {
-                state.first.insert(name.to_owned(), first);
-                first
+            (None, Some(print)) if state.first.len() < MOST => {
+                state
+                    .first
+                    .insert(name.to_owned(), First { print, text: None });
+                print
             }
             (None, Some(_)) => {
                 return Pin {
@@ -62,20 +98,65 @@ impl Seen {
             }
             (None, None) => return Pin::default(),
         };
-        drop(state);
-        first.pin(defined)
+        first.pin(defined.map(|print| {
+            if state.counts(name, print, passing) {
+                first
+            } else {
+                print
+            }
+        }))
+    }
+
+    /// Notes a tool as it is defined, and tells whether that is the first definition, or counts as it.
+    pub(super) fn meet(
+        &self,
+        name: &str,
+        print: DefinitionFingerprint,
+        text: &str,
+        passing: ChangeKinds,
+    ) -> Meeting {
+        let mut state = self.state();
+        if let Some(first) = state.first.get(name) {
+            return if first.print == print || state.counts(name, print, passing) {
+                Meeting::Same
+            } else {
+                Meeting::Differs(first.text.clone())
+            };
+        }
+        if state.first.len() < MOST {
+            let bytes = state.bytes.saturating_add(text.len());
+            let text = (bytes <= MOST_TEXT).then(|| Arc::from(text));
+            if text.is_some() {
+                state.bytes = bytes;
+            }
+            state.first.insert(name.to_owned(), First { print, text });
+        }
+        Meeting::Same
+    }
+
+    /// From now on a definition counts as the first one where such changes pass, unless too many do.
+    pub(super) fn pass(&self, name: &str, print: DefinitionFingerprint, kinds: ChangeKinds) {
+        let mut state = self.state();
+        let passed = state.passed.entry(name.to_owned()).or_default();
+        if passed.len() < MOST_PASSED {
+            passed.insert(print, kinds);
+        }
     }
 
     /// The same of a prompt; one that was never shown has misled nobody.
     pub(super) fn prompt_pin(&self, name: &str, shown: Option<DefinitionFingerprint>) -> Pin {
         let key = format!("{PROMPT}{name}");
-        let shown = shown.or_else(|| self.state().first.get(&key).copied());
-        self.pin(&key, shown)
+        let shown = shown.or_else(|| self.state().first.get(&key).map(|first| first.print));
+        self.pin(&key, shown, ChangeKinds::default())
     }
 
     /// Whether instructions are what they were at first.
     pub(super) fn has_same_instructions(&self, text: &str) -> bool {
-        let pin = self.pin(INSTRUCTIONS, [DefinitionFingerprint::of("", text)]);
+        let pin = self.pin(
+            INSTRUCTIONS,
+            [DefinitionFingerprint::of("", text)],
+            ChangeKinds::default(),
+        );
         pin.schema_ok && pin.description_ok
     }
 
@@ -92,9 +173,13 @@ impl Seen {
         }
     }
 
-    /// It could not be told.
+    /// It could not be told, and counts as nothing.
     pub(super) fn forget(&self, name: &str, changed: DefinitionFingerprint) {
-        self.state().told.remove(&(name.to_owned(), changed));
+        let mut state = self.state();
+        state.told.remove(&(name.to_owned(), changed));
+        if let Some(passed) = state.passed.get_mut(name) {
+            passed.remove(&changed);
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -117,26 +202,45 @@ mod tests {
     #[test]
     fn a_definition_that_was_seen_first_stays_whatever_comes_after_it() {
         let seen = Seen::default();
-        assert_eq!(seen.pin("a", []), Pin::default());
+        assert_eq!(seen.pin("a", [], ChangeKinds::default()), Pin::default());
         for (words, ok) in [("1", true), ("2", false), ("2", false), ("1", true)] {
-            assert_eq!(is_ok(seen.pin("a", [print(words)])), ok, "{words}");
+            assert_eq!(
+                is_ok(seen.pin("a", [print(words)], ChangeKinds::default())),
+                ok,
+                "{words}"
+            );
         }
-        assert!(!is_ok(seen.pin("a", [print("1"), print("2")])));
-        assert!(!is_ok(seen.pin("b", [print("1"), print("2")])));
-        assert!(is_ok(seen.pin("b", [print("1")])));
+        assert!(!is_ok(seen.pin(
+            "a",
+            [print("1"), print("2")],
+            ChangeKinds::default()
+        )));
+        assert!(!is_ok(seen.pin(
+            "b",
+            [print("1"), print("2")],
+            ChangeKinds::default()
+        )));
+        assert!(is_ok(seen.pin("b", [print("1")], ChangeKinds::default())));
         // It is known, and nothing of it is in order.
-        assert!(seen.pin("a", []).known && !is_ok(seen.pin("a", [])));
+        assert!(
+            seen.pin("a", [], ChangeKinds::default()).known
+                && !is_ok(seen.pin("a", [], ChangeKinds::default()))
+        );
     }
 
     #[test]
     fn there_is_an_end_to_what_is_kept_and_what_comes_after_it_is_not_approved() {
         let seen = Seen::default();
         for number in 0..MOST {
-            assert!(is_ok(seen.pin(&number.to_string(), [print("1")])));
+            assert!(is_ok(seen.pin(
+                &number.to_string(),
+                [print("1")],
+                ChangeKinds::default()
+            )));
         }
-        let after = seen.pin("after", [print("1")]);
+        let after = seen.pin("after", [print("1")], ChangeKinds::default());
         assert!(after.known && !is_ok(after));
-        assert!(is_ok(seen.pin("7", [print("1")])));
+        assert!(is_ok(seen.pin("7", [print("1")], ChangeKinds::default())));
     }
 
     #[test]

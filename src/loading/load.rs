@@ -197,7 +197,7 @@ fn compile_one(
     }
     labels.allowed = settings.allow.iter().flatten().cloned().collect();
     labels.closed_from = settings.network.closed_from();
-    let lock = Arc::new(lock.with_mode(settings.lock));
+    let lock = Arc::new(lock.with_mode(settings.lock).with_passing(settings.passing));
     if lock.pins() {
         sources.push(builtin(
             "<lock.cedar>",

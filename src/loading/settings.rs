@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::network::EgressRules;
-use crate::policy::{Base, ConfiguredClaims, Pinning, WarningMode};
+use crate::policy::{Base, ChangeKinds, ConfiguredClaims, Pinning, WarningMode};
 
 /// Where policies come from.
 #[derive(Debug, Clone, Default)]
@@ -20,6 +20,8 @@ pub struct Settings {
     pub warnings: WarningMode,
     /// What definitions of tools are held to.
     pub lock: Pinning,
+    /// Changes that pass where definitions are held to what was seen first.
+    pub passing: ChangeKinds,
     /// What the configuration says of claims; `None` where there is none.
     pub claims: Option<Arc<ConfiguredClaims>>,
     /// When the directory is read again.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::action::Action;
+use super::change_kinds::ChangeKinds;
 use super::decision::{PolicyId, PolicyOrigin, Reason};
 use super::facts::{Facts, Pin, Resource};
 use super::shape::{MismatchKind, RecordShape, TypeMismatch};
@@ -50,6 +51,8 @@ pub(super) fn entry() -> PolicyEntry {
 #[derive(Debug, Clone, Default)]
 pub struct Lock {
     mode: Pinning,
+    /// Changes of a definition that was seen first which pass.
+    passing: ChangeKinds,
     /// By exact name.
     tools: BTreeMap<String, LockedTool>,
     /// `None` where the lock says nothing of them.
@@ -132,6 +135,16 @@ impl Lock {
     /// What is approved beside tools, if the lock speaks of that.
     pub fn words(&self) -> Option<&LockedTexts> {
         self.words.as_ref()
+    }
+
+    #[must_use]
+    pub fn with_passing(mut self, passing: ChangeKinds) -> Self {
+        self.passing = passing;
+        self
+    }
+
+    pub fn passing(&self) -> ChangeKinds {
+        self.passing
     }
 
     pub fn mode(&self) -> Pinning {

@@ -5,6 +5,7 @@
 //! I/O, reads a clock or remembers anything, so the same facts and revision give the same decision.
 
 mod action;
+mod change_kinds;
 mod checked_policies;
 mod claims;
 mod combine;
@@ -38,6 +39,7 @@ mod trace;
 mod uris;
 
 pub use action::{Action, ActionName, Nothing};
+pub use change_kinds::{ChangeKind, ChangeKinds};
 pub use checked_policies::{CheckBasis, CheckedPolicies};
 pub use claims::{ClaimMismatch, ClaimType, ClaimValue, Claims, ConfiguredClaims, TokenGrants};
 pub use combine::combine;

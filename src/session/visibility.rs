@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use super::pages::PageDigest;
 use crate::policy::{
-    Agent, Consent, Environment, ListDependency, Pin, PolicySnapshot, Resource, SessionState,
+    Agent, ChangeKinds, Consent, Environment, ListDependency, Pin, Pinning, PolicySnapshot,
+    Resource, SessionState,
 };
 
 /// Answers that stand as long as nothing changes that policies can look at.
@@ -34,6 +35,8 @@ pub struct Generation(u64);
 #[derive(Debug, PartialEq, Eq)]
 struct Asked {
     revision: String,
+    /// What definitions are held to: settings that are in no source of policies.
+    pinning: (Pinning, ChangeKinds),
     agent: Arc<Agent>,
     /// Absent where no policy looks at it.
     session: Option<(String, Option<IpAddr>, SessionState, Consent)>,
@@ -130,6 +133,7 @@ impl Visibilities {
         };
         let asked = Asked {
             revision: snapshot.revision().as_str().to_owned(),
+            pinning: (snapshot.lock().mode(), snapshot.lock().passing()),
             agent: Arc::clone(agent),
             session,
             held,

@@ -64,6 +64,7 @@ pub(super) fn loading(config: &Config) -> loading::Settings {
             config::Pinning::TrustOnFirstUse => loading::Pinning::TrustOnFirstUse,
             config::Pinning::Off => loading::Pinning::Off,
         },
+        passing: policy.passing,
         labels: match policy.labels {
             config::RequiredLabels::None => loading::RequiredLabels::None,
             config::RequiredLabels::Permission => loading::RequiredLabels::Permission,

@@ -104,6 +104,7 @@ const LIVE: &[(&str, &str, &str, &str)] = &[
     ("policy.require_labels", "false", "true", "policy.dir = 'p'"),
     ("policy.deny_response", "'error'", "'tool_result'", ""),
     ("policy.pinning", "'locked'", "'off'", ""),
+    ("policy.pinning_passes", "[]", "['adds']", ""),
     ("policy.reload", "'watch'", "'off'", ""),
     ("policy.on_policy_removal", "'reject'", "'apply'", ""),
     (

@@ -15,6 +15,7 @@ use crate::config::{
 };
 use crate::guard::secrets::{CustomRules, SecretRule};
 use crate::guard::text::{AnswerRules, Margins, StrippedTags};
+use crate::policy::{ChangeKind, ChangeKinds};
 
 #[test]
 fn the_smallest_configuration_has_every_default() {
@@ -180,6 +181,7 @@ fn every_key_arrives_where_it_belongs() {
         allow_warnings = true
         deny_response = "tool_result"
         pinning = "trust_on_first_use"
+        pinning_passes = ["rewords", "adds"]
         reload = "watch"
         require_labels = true
         on_policy_removal = "apply"
@@ -220,14 +222,13 @@ fn every_key_arrives_where_it_belongs() {
         allow: Some(vec!["b".to_owned(), "a".to_owned()]),
         dir: Some(PathBuf::from("/etc/gate/policies/")),
         shadow: Some(PathBuf::from("/etc/gate/next")),
-        other_methods: OtherMethods::Allow,
         warnings: Warnings::Allow,
         deny_response: DenyResponse::ToolResult,
         pinning: Pinning::TrustOnFirstUse,
-        reload: Reload::Watch,
+        passing: ChangeKinds::from_iter([ChangeKind::Rewords, ChangeKind::Adds]),
         on_policy_removal: OnRemoval::Apply,
         labels: RequiredLabels::Permission,
-        network: crate::loading::EgressRules::default(),
+        ..Policy::default()
     };
     assert_eq!(config.policy, policy);
     let audit = Audit {
