@@ -16,6 +16,7 @@ use mcp_protector::wire::{Limits, Side, Stream};
 /// As without a word in the configuration.
 pub(crate) fn settings(rates: Rates) -> Settings {
     Settings {
+        user_identities: std::sync::Arc::default(),
         from_agent: Limits::default(),
         from_upstream: Limits::default(),
         terms: Terms {

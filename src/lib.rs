@@ -21,6 +21,8 @@ pub mod upstream;
 pub mod outward;
 
 // What the gate consults.
+// Signed assertions of who an agent is, for its server.
+pub mod assertion;
 // Structured records of every decision.
 pub mod audit;
 // Asking a person, and the receipts of what they agreed to.

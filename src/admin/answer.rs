@@ -33,6 +33,8 @@ pub struct Sources {
     pub figures: Box<dyn Fn() -> Gauges + Send + Sync>,
     /// Where people answer what agents wait for, if that is done here.
     pub approvals: Option<Approvals>,
+    /// The public key by which servers check assertions, as a JWK Set.
+    pub key_set: Option<Arc<str>>,
 }
 
 impl std::fmt::Debug for Sources {
@@ -42,6 +44,9 @@ impl std::fmt::Debug for Sources {
 }
 
 pub(super) type Response = hyper::Response<Full<Bytes>>;
+
+/// Where servers find the key of assertions. It is public, like health.
+const KEY_SET: &str = "/identity/jwks.json";
 
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
@@ -53,6 +58,7 @@ pub(super) struct AdminContext {
     restart: Box<dyn Fn() -> Vec<String> + Send + Sync>,
     figures: Box<dyn Fn() -> Gauges + Send + Sync>,
     approvals: Option<Approvals>,
+    key_set: Option<Arc<str>>,
     hosts: Vec<String>,
 }
 
@@ -97,6 +103,7 @@ impl AdminContext {
             restart: sources.restart,
             figures: sources.figures,
             approvals: sources.approvals,
+            key_set: sources.key_set,
             hosts,
         }
     }
@@ -141,12 +148,20 @@ impl AdminContext {
             return Err(AdminRejection::Origin);
         }
         let path = parts.uri.path();
-        if !["/health", "/metrics"].contains(&path) {
+        let key_set = self.key_set.as_ref().filter(|_| path == KEY_SET);
+        if !["/health", "/metrics"].contains(&path) && key_set.is_none() {
             return Err(AdminRejection::Path);
         }
         // What answers HEAD is written without its body.
         if ![Method::GET, Method::HEAD].contains(&parts.method) {
             return Err(AdminRejection::Method);
+        }
+        if let Some(key_set) = key_set {
+            return Ok(response(
+                200,
+                "application/jwk-set+json",
+                key_set.to_string(),
+            ));
         }
         if path == "/health" {
             let health = (self.health)();

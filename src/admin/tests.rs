@@ -11,6 +11,9 @@ use crate::audit::{Audit, Direction, Kind, Reason, Record};
 use crate::identity::{Identity, StaticToken, StaticTokens};
 use crate::memory;
 
+/// What servers check assertions by.
+const KEYS: &str = r#"{"keys":[]}"#;
+
 const TOKEN: &str = "0123456789abcdef";
 
 struct AdminRig {
@@ -65,6 +68,7 @@ fn rig_beside(metrics: Arc<Metrics>, restart: &'static [&str]) -> AdminRig {
     let listener = listener.unwrap();
     let address = listener.address();
     let serving = listener.start(Sources {
+        key_set: Some(KEYS.into()),
         health: Arc::new(|| Health::Starting),
         restart: Box::new(|| restart.iter().map(ToString::to_string).collect()),
         metrics,
@@ -182,6 +186,30 @@ async fn numbers_need_the_token_and_nothing_needs_a_body() {
         ),
     ])
     .await;
+}
+
+#[tokio::test]
+async fn servers_find_the_key_of_assertions_without_a_token() {
+    let rig = rig(Arc::default());
+    for (line, host, status) in [
+        ("GET /identity/jwks.json", "localhost", 200),
+        ("GET /identity/jwks.json", "evil.example", 403),
+        ("POST /identity/jwks.json", "localhost", 405),
+        ("GET /identity/", "localhost", 404),
+    ] {
+        let head = format!("{line} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        let answer = rig.ask(&head).await;
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status} ")),
+            "{answer}"
+        );
+        assert_eq!(answer.ends_with(KEYS), status == 200, "{answer}");
+        assert_eq!(
+            answer.contains("application/jwk-set+json"),
+            status == 200,
+            "{answer}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -36,6 +36,7 @@ mod switched_off;
 mod traces;
 mod trial;
 mod trials;
+mod user_identity;
 
 use std::convert::Infallible;
 use std::future::pending;

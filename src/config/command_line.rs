@@ -9,7 +9,7 @@ use secrecy::SecretString;
 use super::errors::{ConfigError, ConfigErrors, ConfigReason};
 use super::settings::{
     Admin, Audit, Config, Guards, Limits, Listen, OtherMethods, Policy, Protocol, Ratchet, Restart,
-    StartupProbe, Telemetry, Upstream,
+    StartupProbe, Telemetry, Upstream, UserIdentity,
 };
 use super::tool_names::tool_name;
 use super::upstream::inherited;
@@ -96,6 +96,7 @@ impl Config {
                 restart: Restart::default(),
                 http: None,
                 startup_probe: StartupProbe::default(),
+                identity: UserIdentity::default(),
                 isolated: None,
             },
             listen: Listen::Stdio,

@@ -39,6 +39,7 @@ mod tokens;
 mod tool_names;
 mod units;
 mod upstream;
+mod user_identity;
 mod values;
 mod variables;
 
@@ -52,7 +53,8 @@ pub use settings::{
     JwtAlgorithm, Limits, Listen, ListenAuth, OnFault, OnRemoval, OtherMethods, Parents, Pinning,
     PlainHttp, Policy, Protocol, Ratchet, RecordedArguments, RecordedResults, Redaction, Reload,
     RequiredLabels, Restart, Sanitizing, ServerAuth, StartupProbe, Strictness, Symlinks, Syslog,
-    Telemetry, TelemetryLogs, ToolNames, Truncation, TruncationPreset, Upstream, Warnings,
+    Telemetry, TelemetryLogs, ToolNames, Truncation, TruncationPreset, Upstream, UserIdentity,
+    Warnings,
 };
 pub use upstream::INHERITED;
 pub use variables::Variables;

@@ -26,6 +26,7 @@ use super::telemetry::telemetry;
 use super::texts;
 use super::tool_names::tool_name;
 use super::upstream::upstream;
+use super::user_identity;
 use crate::consent::{Settings, Way};
 use crate::gate::OnFatal;
 use crate::policy::{ChangeKind, ChangeKinds, host_named};
@@ -77,6 +78,7 @@ pub(super) fn resolve(reading: &mut ConfigReader<'_>, base: &Path) -> Config {
         upstream.section("auth").refuse("token", reason, Some(help));
     }
     who_answers(&mut root, &config);
+    user_identity::known_by(&mut root, &config);
     require_log_file(&mut root, &config);
     root.elsewhere(&[
         (

@@ -102,8 +102,23 @@ pub struct Upstream {
     pub http: Option<HttpUpstream>,
     /// Whether the gate shakes hands with it before an agent does.
     pub startup_probe: StartupProbe,
+    /// How it knows the user.
+    pub identity: UserIdentity,
     /// Where sessions go on that have become too sensitive for this one.
     pub isolated: Option<Box<Isolated>>,
+}
+
+/// How a server knows the user. The audience is the server's.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum UserIdentity {
+    #[default]
+    None,
+    /// By an assertion in messages.
+    Meta { audience: String },
+    /// By an assertion in a header.
+    Header { audience: String },
+    /// By the agent's token, if it was issued for this audience.
+    Forward { audience: String },
 }
 
 /// The delays before a server is started again, and how often that is tried.
@@ -464,6 +479,7 @@ impl fmt::Debug for Upstream {
             .field("restart", &self.restart)
             .field("http", &self.http)
             .field("startup_probe", &self.startup_probe)
+            .field("identity", &self.identity)
             .field("isolated", &self.isolated)
             .finish()
     }

@@ -18,6 +18,7 @@ mod sandbox;
 mod secrets;
 mod telemetry;
 mod unreadable;
+mod user_identity;
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -15,8 +15,9 @@ use super::restart::restart;
 use super::sandbox::{Confinement, sandbox};
 use super::section::{ConfigField, ConfigSection};
 use super::settings::{
-    HttpUpstream, Isolated, PlainHttp, Restart, ServerAuth, StartupProbe, Upstream,
+    HttpUpstream, Isolated, PlainHttp, Restart, ServerAuth, StartupProbe, Upstream, UserIdentity,
 };
+use super::user_identity::{IdentityFields, Reached};
 use super::variables::Variables;
 use crate::secret;
 
@@ -137,6 +138,7 @@ struct UpstreamFields {
     auth: Option<ServerAuth>,
     ca_file: Option<PathBuf>,
     plain_http: PlainHttp,
+    identity: IdentityFields,
 }
 
 impl UpstreamFields {
@@ -153,6 +155,7 @@ impl UpstreamFields {
             plain_http: section
                 .switch("allow_http", PlainHttp::Allowed, PlainHttp::LoopbackOnly)
                 .unwrap_or(PlainHttp::LoopbackOnly),
+            identity: IdentityFields::of(section),
         }
     }
 }
@@ -168,11 +171,14 @@ fn server(section: &mut ConfigSection<'_, '_>, read: UpstreamFields, name: Strin
         restart: Restart::default(),
         http: None,
         startup_probe: StartupProbe::default(),
+        identity: UserIdentity::default(),
         isolated: None,
     };
     match read.way {
         UpstreamTransport::Process => {
             started(section);
+            let identity = read.identity;
+            upstream.identity = identity.resolve(section, &upstream.name, Reached::Process);
             (upstream.command, upstream.env, upstream.cwd) = (read.command, read.env, read.cwd);
             (upstream.sandbox, upstream.restart) = (read.confinement, read.restart);
         }
@@ -183,7 +189,9 @@ fn server(section: &mut ConfigSection<'_, '_>, read: UpstreamFields, name: Strin
                 ca_file: read.ca_file,
                 plain_http: read.plain_http,
             };
-            reached(section, &http);
+            let identity = read.identity;
+            upstream.identity = identity.resolve(section, &upstream.name, Reached::Http);
+            reached(section, &http, &upstream.identity);
             upstream.http = Some(http);
         }
         UpstreamTransport::Unclear => {}
@@ -276,7 +284,7 @@ fn started(section: &mut ConfigSection<'_, '_>) {
 }
 
 /// A server over HTTP needs a confidential network path, and no settings of a process.
-fn reached(section: &mut ConfigSection<'_, '_>, http: &HttpUpstream) {
+fn reached(section: &mut ConfigSection<'_, '_>, http: &HttpUpstream, identity: &UserIdentity) {
     let reason = "only applies when url is 'stdio'";
     let help = "remove it: the gate starts no server that it reaches over HTTP";
     section.only_when(
@@ -304,7 +312,7 @@ fn reached(section: &mut ConfigSection<'_, '_>, http: &HttpUpstream) {
             let help = "other machines on the network path could read and change messages: write `https`, or \
                         `allow_http = true` if you trust the path";
             section.refuse("url", reason, Some(help));
-        } else if http.auth.is_some() {
+        } else if http.auth.is_some() || *identity != UserIdentity::None {
             let reason =
                 ConfigReason::Suspicious("there is no TLS, and the token crosses the network");
             section.refuse("url", reason, Some("write `https`"));

@@ -145,13 +145,14 @@ impl Gate {
         if to == Side::Upstream && self.is_due(talk) {
             return Ok(());
         }
-        match self
-            .send(
-                talk,
-                Permit::own(to, stream, message, &self.settings.secrets),
-            )
-            .await
-        {
+        let permit = match self.own_permit(&talk.session, to, stream, message) {
+            Ok(permit) => permit,
+            Err(refusal) => {
+                warn!("the gate does not tell the server: {refusal}");
+                return Ok(());
+            }
+        };
+        match self.send(talk, permit).await {
             Err(Stop::AgentGone) => Err(AgentGone),
             Ok(())
             | Err(

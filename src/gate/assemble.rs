@@ -31,6 +31,7 @@ use super::tasks::TaskFilter;
 use super::text::Sanitizer;
 use super::unknown_arguments::UnknownArguments;
 use super::unlisted::UnlistedFilter;
+use super::vouching::Vouching;
 
 impl Gate {
     /// Builds the chains anew, from what the gate is set to.
@@ -53,6 +54,8 @@ impl Gate {
             Arc::new(FatalErrors(Arc::clone(&self.stores.ratchet))),
             // Before the work of all others: it rejects requests that come too often.
             Arc::new(RateLimit(Arc::clone(&self.stores.pace))),
+            // Before the work of all others: it rejects messages whose token is not for the server.
+            Arc::new(Vouching(Arc::clone(&self.settings.user_identities))),
             // Adds facts, so it runs before the filters that read them.
             Arc::new(PinFacts),
             // The next three reject messages that cannot be used, before the gate asks a person about them.

@@ -18,7 +18,6 @@ use super::faults::{AgentGone, UpstreamFault};
 use super::forward::{Agent, Upstream};
 use super::own::{Occasion, OwnMessage};
 use super::page::{ListKind, Reading, Shape};
-use super::permit::Permit;
 use super::record::Trail;
 use super::rejection::Rejection;
 use super::runs::has_left_since;
@@ -82,7 +81,9 @@ impl Gate {
                 talk.session.state().protocol.probe = Probe::Failed(why.into());
                 talk.session.parked_may_go_on();
             }
-            Origin::Trial(_) => talk.session.state().protocol.trial = Trial::Failed(why.into()),
+            Origin::Trial(_) => {
+                talk.session.state().protocol.trial = Some(Trial::Failed(why.into()));
+            }
             Origin::Handshake => {
                 error!("the upstream did not repeat the session's handshake; it is ended");
                 talk.session.state().connection.upstream = Readiness::Down;
@@ -320,17 +321,15 @@ impl Gate {
             let Admitted(minted) = admitted.map_err(|_| Rejection::reused_id())?;
             minted
         };
-        let secrets = &self.settings.secrets;
-        let permit = Permit::own(Side::Upstream, Stream::MAIN, message(minted), secrets);
+        let permit = self.own_permit(&talk.session, Side::Upstream, Stream::MAIN, message(minted));
         // It may have died, or have been restarted, while the record was written.
         let is_ready = talk.session.state().connection.upstream == ready && !self.is_due(talk);
-        let sent = if is_ready {
-            talk.upstream.send(permit).await
-        } else {
-            Err(UpstreamFault::Down)
+        let sent = match permit {
+            Ok(permit) if is_ready => talk.upstream.send(permit).await.map_err(Rejection::from),
+            Ok(_) => Err(UpstreamFault::Down.into()),
+            Err(refusal) => Err(refusal),
         };
-        let Err(fault) = sent else { return Ok(()) };
-        let refusal = fault.into();
+        let Err(refusal) = sent else { return Ok(()) };
         // It is not there when it was given up meanwhile; then it has its outcome.
         let taken = talk
             .session

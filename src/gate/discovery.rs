@@ -55,7 +55,8 @@ impl Gate {
         match taken.exchange.origin {
             Origin::Discovery => self.settle_era(talk, Says::Lacks(lack), Vec::new()),
             Origin::Trial(Opening::Discover) => {
-                talk.session.state().protocol.trial = Trial::Otherwise(lack.to_string().into());
+                talk.session.state().protocol.trial =
+                    Some(Trial::Otherwise(lack.to_string().into()));
             }
             Origin::Trial(Opening::Initialize)
             | Origin::Catalogue

@@ -4,6 +4,8 @@ use crate::audit::Finding;
 use crate::guard::text::HiddenKinds;
 use crate::wire::{Fragment, Value};
 
+use super::user_identity::ShownIdentity;
+
 /// An item that a list does not show, and why.
 #[derive(Debug)]
 pub(super) struct Removal<'m> {
@@ -38,6 +40,8 @@ pub(super) struct EditPlan<'m> {
     pub(super) rewrites: Vec<Rewrite<'m>>,
     pub(super) texts: Vec<Cleaned<'m>>,
     pub(super) findings: Vec<Finding>,
+    /// What shows the server the user of the message.
+    pub(super) user: ShownIdentity,
     /// The number of bytes beyond which the gate shortens a result; `None` if it shortens none.
     pub(super) shortened_over: Option<usize>,
 }

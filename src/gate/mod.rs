@@ -107,7 +107,9 @@ mod unknown_arguments;
 mod unlisted;
 mod upkeep;
 mod uris;
+mod user_identity;
 mod versions;
+mod vouching;
 
 #[cfg(test)]
 mod tests;
@@ -160,6 +162,7 @@ pub use settings::{
 pub use stage::Stage;
 pub use talk::Talk;
 pub use unbridged::Unbridged;
+pub use user_identity::{Audience, UserIdentities, UserIdentity, UserProof};
 
 /// The gate: what every message of every session passes.
 #[derive(Debug)]

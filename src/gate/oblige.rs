@@ -24,7 +24,7 @@ use super::rejection::Rejection;
 use super::renaming::{note_renamed, outward, renamed};
 use super::settings::Secrets;
 use super::shortening::Shortening;
-use super::{excerpts, leaks, sensitivity};
+use super::{excerpts, leaks, sensitivity, user_identity};
 
 /// What the audit says of a secret of the configuration's own.
 const OWN_SECRET: &str = "configuration_secret";
@@ -157,6 +157,9 @@ pub(super) fn oblige<'m>(
     counts.redacted = redactions.len();
     let counts = wanted.contents_of.map(|_| &counts);
     edit_counts::tell(message, from, counts, &mut edits, &mut notes);
+    let assertion = wanted.plan.user.assertion.as_deref();
+    user_identity::write(message, meta_of(message), assertion, &mut edits, &mut notes);
+    passage.proof = wanted.plan.user.proof;
     passage.carried.conceal(secrets);
     let permit = allowed.seal(edits, passage);
     if shows(permit.line(), secrets) {
@@ -294,6 +297,16 @@ pub(super) fn rewritten<'m>(
     }
     let text = edits.finish();
     Ok(Some(Message::decode(text.as_bytes(), limits)?))
+}
+
+/// A line of the gate's own, with an assertion in it.
+pub(super) fn asserting(line: &str, assertion: &str) -> Result<Fragment, Rejection> {
+    let message = Message::decode(line.as_bytes(), &Limits::default())?;
+    let mut edits = message.edits();
+    let (meta, notes) = (meta_of(&message), &mut Vec::new());
+    user_identity::write(&message, meta, Some(assertion), &mut edits, notes);
+    let edited = Message::decode(edits.finish().as_bytes(), &Limits::default())?;
+    Ok(Fragment::copy_of(edited.document().root()))
 }
 
 /// Where in a message something is written otherwise, by what pointer, and how.

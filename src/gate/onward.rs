@@ -43,6 +43,7 @@ impl Passage {
             stream,
             carried,
             trace: None,
+            proof: None,
         }
     }
 }

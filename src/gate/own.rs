@@ -131,6 +131,15 @@ pub(super) enum Stateless {
 }
 
 impl OwnMessage {
+    pub(super) fn text(&self) -> &str {
+        self.text.as_str()
+    }
+
+    /// The same with more in it.
+    pub(super) fn with_text(self, text: Fragment) -> Self {
+        Self { text, ..self }
+    }
+
     pub(super) fn into_parts(self) -> (String, Carried) {
         (self.text.into_string(), self.carried)
     }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::user_identity::UserProof;
 use crate::audit::Redactor;
 use crate::wire::{ArrivalForm, KnownMethod, OutgoingTrace, Stream};
 
@@ -16,6 +17,8 @@ pub struct Passage {
     pub carried: Carried,
     /// The trace that whoever takes it goes on with, where traces are collected.
     pub trace: Option<OutgoingTrace>,
+    /// To the upstream: by what it knows the user, where it learns that beside the text.
+    pub proof: Option<UserProof>,
 }
 
 /// What a permitted message is.

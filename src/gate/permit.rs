@@ -10,6 +10,7 @@ use crate::wire::{ArrivalForm, Edits, Side, Stream};
 use super::own::OwnMessage;
 use super::passage::{Carried, Passage};
 use super::query::Respelled;
+use super::user_identity::UserProof;
 
 pub(super) use decide::{decide, revision};
 pub(super) use visible::{listed, sees, visible_in};
@@ -91,6 +92,7 @@ impl Permit {
                 stream,
                 carried,
                 trace: self.passage.trace.clone(),
+                proof: self.passage.proof.clone(),
             },
         }
     }
@@ -105,8 +107,15 @@ impl Permit {
             stream,
             carried,
             trace: None,
+            proof: None,
         };
         Self { to, line, passage }
+    }
+
+    /// The same, which shows the server who the user is.
+    pub(super) fn with_proof(mut self, proof: Option<UserProof>) -> Self {
+        self.passage.proof = proof;
+        self
     }
 }
 

@@ -12,6 +12,7 @@ use crate::session::{OverHttp, Rate};
 use crate::wire::{Extensions, Limits};
 
 use super::sampling::Tracing;
+use super::user_identity::UserIdentities;
 
 /// What the gate must be told.
 #[derive(Debug, Clone)]
@@ -36,6 +37,8 @@ pub struct Settings {
     pub over_http: OverHttp,
     /// Methods of extensions that are asked of policy; every other one is unknown.
     pub extensions: Extensions,
+    /// How servers know the user.
+    pub user_identities: Arc<UserIdentities>,
 }
 
 /// The settings that may change while the gate runs. They come into force with policies, and the gate judges

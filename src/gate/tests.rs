@@ -81,6 +81,7 @@ mod told;
 mod trace_ids;
 mod trial;
 mod uris;
+mod user_identity;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -123,6 +124,8 @@ pub(super) struct Bench {
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
     lines: Mutex<Vec<(crate::wire::Stream, String)>>,
+    /// What showed the server the user beside the text, of each line.
+    proofs: Mutex<Vec<Option<UserProof>>>,
     /// How often it was said to be of no use.
     restarts: AtomicU64,
     /// How often its session was ended.
@@ -175,6 +178,7 @@ impl Bench {
         let audit =
             Audit::with_sinks(&settings, sinks, Arc::clone(&shared), Redactor::default()).unwrap();
         let mut settings = Settings {
+            user_identities: Arc::default(),
             from_agent: Limits::default(),
             from_upstream: Limits::default(),
             terms: Terms {
@@ -377,6 +381,10 @@ impl Upstream for Recorder {
         assert!(!permit.line().contains(PANIC), "injected");
         assert_names_what_it_reads(&permit);
         let stream = permit.passage().stream;
+        self.proofs
+            .lock()
+            .unwrap()
+            .push(permit.passage().proof.clone());
         self.lines
             .lock()
             .unwrap()

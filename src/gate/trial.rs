@@ -36,7 +36,7 @@ pub(super) fn method_of(opening: Opening) -> KnownMethod {
 impl Gate {
     /// Asks the server for a handshake that is nobody's.
     pub async fn try_out<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>, opening: Opening) {
-        talk.session.state().protocol.trial = Trial::Open;
+        talk.session.state().protocol.trial = Some(Trial::Open);
         let origin = Origin::Trial(opening);
         match opening {
             Opening::Discover => {
@@ -71,7 +71,7 @@ impl Gate {
             Agreed::Not(how) => {
                 let mut state = talk.session.state();
                 state.protocol.lifecycle.abandon();
-                state.protocol.trial = Trial::Otherwise(how);
+                state.protocol.trial = Some(Trial::Otherwise(how));
                 return Ok(());
             }
         };
@@ -84,7 +84,7 @@ impl Gate {
             told.await.map_err(|AgentGone| Stop::AgentGone)?;
         }
         talk.upstream.handshake_completed();
-        talk.session.state().protocol.trial = Trial::Passed;
+        talk.session.state().protocol.trial = Some(Trial::Passed);
         Ok(())
     }
 

@@ -19,8 +19,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::HeaderMap;
+use secrecy::SecretString;
 
 use crate::clock::Clock;
+use crate::wire::AgentToken;
 
 use super::{
     Authenticate, Authentication, Challenge, Credential, ProtectedResource, RefreshTask, bearer,
@@ -99,7 +101,10 @@ impl Jwt {
         let (identity, until) = claims::check(compact.claims(), &self.settings, now)?;
         let credential = Credential::until(identity, until, Arc::clone(&self.clock));
         let work = claims::work(compact.claims(), &self.settings);
-        Ok(credential.of_work(work))
+        let servers = claims::servers(compact.claims(), &self.settings);
+        let for_servers = (!servers.is_empty())
+            .then(|| AgentToken::new(SecretString::from(token), servers, until));
+        Ok(credential.of_work(work).with_token(for_servers))
     }
 }
 

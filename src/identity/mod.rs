@@ -1,7 +1,8 @@
 //! Who sends a request over HTTP.
 //!
-//! A bearer token is read here, checked here, and goes no further: what leaves is an [`Identity`]
-//! with its [`Validity`], or a [`Challenge`], and neither holds a byte of the token.
+//! A bearer token is read here and checked here. What leaves is an [`Identity`] with its [`Validity`], or
+//! a [`Challenge`], and neither holds a byte of the token. Only a [`Credential`] may: where the token was
+//! issued for a server too that the configuration names.
 
 mod anonymous;
 mod bearer;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use crate::clock::Clock;
-use crate::wire::WorkIds;
+use crate::wire::{AgentToken, WorkIds};
 
 use super::Identity;
 
@@ -18,6 +18,8 @@ pub struct Credential {
     pub term: Validity,
     /// Nor is this: what the proof says of the work that it was given for.
     pub work: Option<Arc<WorkIds>>,
+    /// The proof itself, if a server may have it.
+    pub token: Option<AgentToken>,
 }
 
 /// For how long a proof is good. A request is judged when it comes; what it opened ends with this.
@@ -42,6 +44,7 @@ impl Credential {
             identity,
             term: Validity(None),
             work: None,
+            token: None,
         }
     }
 
@@ -51,7 +54,15 @@ impl Credential {
             identity,
             term: Validity(Some(Expiry { at, clock })),
             work: None,
+            token: None,
         }
+    }
+
+    /// The same, which a server may have.
+    #[must_use]
+    pub fn with_token(mut self, token: Option<AgentToken>) -> Self {
+        self.token = token;
+        self
     }
 
     /// The same for this work.

@@ -4,8 +4,9 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::assertion::Voucher;
 use crate::policy::{Agent, Consent, DefinitionFingerprint, Server, SessionSensitivity};
-use crate::wire::KnownMethod;
+use crate::wire::{AgentToken, KnownMethod};
 
 use super::announced::Announced;
 use super::asked::Asking;
@@ -48,7 +49,7 @@ pub struct Protocol {
     /// Whether the upstream is asked what it speaks.
     pub probe: Probe,
     /// What has come of the handshake that the gate asks for itself, if that is what the session is for.
-    pub trial: Trial,
+    pub trial: Option<Trial>,
     /// The revision that the agent speaks, if a bridge stands before it and the server speaks
     /// another.
     pub bridged: Option<Arc<str>>,
@@ -109,6 +110,17 @@ pub struct AgentSide {
     pub announced: Announced,
     /// What the agent's model may still work at for the server.
     pub lending: Lending,
+    /// By what the server knows it.
+    pub vouched: Vouched,
+}
+
+/// By what the server knows the agent.
+#[derive(Debug, Default)]
+pub struct Vouched {
+    /// Makes the assertions about it.
+    pub voucher: Option<Arc<Voucher>>,
+    /// The token of its latest message, if the server may have it.
+    pub token: Option<AgentToken>,
 }
 
 /// What the session has read and done, as far as policies are asked about it.

@@ -29,6 +29,9 @@ pub(super) struct Fault {
 const ENVELOPE: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
 pub(super) const META: &str = "_meta";
 
+/// The member of `_meta` by which the gate shows a server the user. Only the gate writes it.
+pub const USER_IDENTITY: &str = "mcp-protector/identity";
+
 pub(super) fn read_envelope(root: Value<'_>) -> Result<(Shape, Members<usize>), Fault> {
     let (members, others) = members(root);
     if others {
@@ -107,7 +110,7 @@ fn check_result(members: Members<Value<'_>>) -> Result<(), Fault> {
         ));
     }
     match result.get(META) {
-        Some(meta) => refuse_look_alikes(meta, &[]),
+        Some(meta) => refuse_look_alikes(meta, &[USER_IDENTITY]),
         None => Ok(()),
     }
 }
@@ -127,7 +130,7 @@ fn check_error(members: Members<Value<'_>>) -> Result<(), Fault> {
 fn refuse_look_alikes_of_meta(params: Value<'_>) -> Result<(), Fault> {
     refuse_look_alikes(params, &[META])?;
     match params.get(META) {
-        Some(meta) => refuse_look_alikes(meta, &[]),
+        Some(meta) => refuse_look_alikes(meta, &[USER_IDENTITY]),
         None => Ok(()),
     }
 }

@@ -6,6 +6,7 @@
 //! changes a message without touching the rest of its text. What is forwarded is the compact text
 //! of the very tokens that were judged.
 
+mod agent_token;
 mod definition;
 mod envelope;
 mod error;
@@ -32,7 +33,9 @@ mod trace_state;
 mod transport_headers;
 mod work_ids;
 
+pub use agent_token::AgentToken;
 pub use definition::Definition;
+pub use envelope::USER_IDENTITY;
 pub use error::{Likeness, ShapeProblem, WireError, WireErrorKind};
 pub use extensions::{Extensions, ListedProblem, ListedType, blurred, name_of_extension};
 pub use folding::folded_name;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{MirroredHeaders, TraceState, WorkIds};
+use super::{AgentToken, MirroredHeaders, TraceState, WorkIds};
 
 /// What headers say of a message beside what is compared with its text at once. Empty on standard
 /// streams.
@@ -16,4 +16,6 @@ pub struct TransportHeaders {
     pub work: Option<Arc<WorkIds>>,
     /// The same by the token that was checked.
     pub proven: Option<Arc<WorkIds>>,
+    /// That token, if its audiences name a server which may have it.
+    pub token: Option<AgentToken>,
 }

@@ -9,16 +9,20 @@ enum May {
 }
 
 /// `config` fills each component's `Settings` and so reaches most of them.
-const TABLE: [(&str, May); 31] = [
+const TABLE: [(&str, May); 32] = [
     ("unseen", May::Only(&[])),
     ("secret", May::Only(&[])),
     ("wire", May::Only(&["unseen", "memory"])),
     ("clock", May::Only(&[])),
     ("memory", May::Only(&[])),
     ("mcp", May::Only(&[])),
+    ("assertion", May::Only(&["clock"])),
     ("policy", May::Only(&["unseen"])),
     ("guard", May::Only(&["wire", "policy", "unseen"])),
-    ("session", May::Only(&["guard", "wire", "clock", "policy"])),
+    (
+        "session",
+        May::Only(&["guard", "wire", "clock", "policy", "assertion"]),
+    ),
     (
         "audit",
         May::Only(&["wire", "policy", "clock", "secret", "unseen"]),
@@ -31,8 +35,17 @@ const TABLE: [(&str, May); 31] = [
     (
         "gate",
         May::Only(&[
-            "wire", "session", "policy", "guard", "consent", "audit", "clock", "unseen", "memory",
+            "wire",
+            "session",
+            "policy",
+            "guard",
+            "consent",
+            "audit",
+            "clock",
+            "unseen",
+            "memory",
             "mcp",
+            "assertion",
         ]),
     ),
     ("outward", May::Only(&[])),

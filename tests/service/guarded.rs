@@ -41,7 +41,9 @@ pub(crate) struct State {
 pub(crate) struct Request {
     pub(crate) method: String,
     path: String,
-    authorization: String,
+    pub(crate) authorization: String,
+    /// What the gate says of the user.
+    pub(crate) identity: String,
     pub(crate) body: String,
 }
 
@@ -111,6 +113,7 @@ pub(crate) fn read(stream: &mut TcpStream) -> Option<Request> {
         method: first.next()?,
         path: first.next()?,
         authorization: header("authorization"),
+        identity: header("mcp-protector-identity"),
         body: String::from_utf8(body).unwrap(),
     })
 }

@@ -39,9 +39,14 @@ impl Key {
 
     /// A token with more claims, each with a comma after it.
     pub(crate) fn token_in(&self, subject: &str, more: &str) -> String {
+        self.token_for(r#""gate""#, subject, more)
+    }
+
+    /// The same for this audience, as JSON.
+    pub(crate) fn token_for(&self, audience: &str, subject: &str, more: &str) -> String {
         let header = base64(r#"{"alg":"EdDSA","kid":"k"}"#);
         let claims = format!(
-            r#"{{{more}"iss":"https://issuer.example","aud":"gate","sub":"{subject}","exp":9999999999}}"#
+            r#"{{{more}"iss":"https://issuer.example","aud":{audience},"sub":"{subject}","exp":9999999999}}"#
         );
         let signed = format!("{header}.{}", base64(claims));
         let signature = base64(self.0.sign(signed.as_bytes()));

@@ -9,6 +9,7 @@ mod configuration;
 mod credentials;
 mod crowd;
 mod guarded;
+mod identities;
 mod isolated;
 mod issuers;
 mod lives;

@@ -180,7 +180,10 @@ impl Setup {
         }
         let upstream = match &self.url {
             Some(url) => format!("url = {url:?}\n{}", self.reaching),
-            None => format!("command = {:?}\n[upstream.env]\n{env}", self.command),
+            None => format!(
+                "command = {:?}\n{}\n[upstream.env]\n{env}",
+                self.command, self.reaching
+            ),
         };
         let trial = self.trial.map(|it| format!("startup_probe = {it}\n"));
         let upstream = trial.unwrap_or_default() + &upstream;

@@ -56,6 +56,7 @@ fn rig() -> ApprovalRig {
         seconds: 0.0,
     };
     let serving = listener.start(Sources {
+        key_set: None,
         health: Arc::new(|| Health::Ready),
         restart: Box::new(Vec::new),
         metrics: Arc::default(),

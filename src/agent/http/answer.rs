@@ -91,6 +91,7 @@ impl Server {
             identity,
             term,
             work,
+            token,
         } = self
             .authenticate
             .identify(&parts.headers, peer)
@@ -102,6 +103,7 @@ impl Server {
             parts,
             identity: &identity,
             work: work.as_ref(),
+            token: token.as_ref(),
             term: &term,
             peer,
             alarm,

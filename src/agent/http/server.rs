@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 
 use crate::identity::{Authenticate, Identity, Validity};
 use crate::inward::neighbourhood;
-use crate::wire::{TransportHeaders, WorkIds};
+use crate::wire::{AgentToken, TransportHeaders, WorkIds};
 
 use super::alarm::Alarm;
 use super::conversations::{Arrival, Conversations};
@@ -69,6 +69,8 @@ pub(super) struct Asked<'r> {
     pub(super) identity: &'r Identity,
     /// What the token says of the work that it is for.
     pub(super) work: Option<&'r Arc<WorkIds>>,
+    /// The token itself, if the server may have it.
+    pub(super) token: Option<&'r AgentToken>,
     /// For how long it may hear what it opens.
     pub(super) term: &'r Validity,
     pub(super) peer: IpAddr,
@@ -88,6 +90,7 @@ impl Asked<'_> {
                 repeated: None,
                 work: fields::work(headers),
                 proven: self.work.cloned(),
+                token: self.token.cloned(),
             },
         }
     }

@@ -69,7 +69,8 @@ pub(super) async fn enter(
             Ok(Entrance::Stdio(Box::new((session, server, events))))
         }
         Listen::Http(listen) => {
-            let authenticate = network::authenticate(listen).map_err(|cause| invalid(&cause))?;
+            let authenticate =
+                network::authenticate(config, listen).map_err(|cause| invalid(&cause))?;
             let settings = network::listener(config, listen, memory);
             let what = format!("cannot listen at {} (`[listen]`)", settings.listen);
             let listener = Listener::bind(settings).await;

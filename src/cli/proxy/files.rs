@@ -26,7 +26,7 @@ pub(in super::super) fn unusable(config: &Config, roots: &Roots) -> Vec<String> 
         &Memory::default(),
     );
     let entrance = match &config.listen {
-        Listen::Http(listen) => network::authenticate(listen).map(drop),
+        Listen::Http(listen) => network::authenticate(config, listen).map(drop),
         Listen::Stdio => Ok(()),
     };
     let servers = match &upstreams {

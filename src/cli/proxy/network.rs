@@ -26,6 +26,7 @@ use crate::upstream::http::{
 use crate::upstream::open_files;
 
 use super::settings::{self, SHORTEST_SECRET};
+use super::user_identity;
 
 /// Why the configuration of a network cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -238,7 +239,10 @@ fn sessions_per_agent(config: &Config, listen: &HttpListen) -> usize {
 }
 
 /// How agents show who they are.
-pub(super) fn authenticate(listen: &HttpListen) -> Result<Arc<dyn Authenticate>, NetworkError> {
+pub(super) fn authenticate(
+    config: &Config,
+    listen: &HttpListen,
+) -> Result<Arc<dyn Authenticate>, NetworkError> {
     match &listen.auth {
         ListenAuth::None => Ok(Arc::new(Anonymous(match listen.anonymous {
             config::Anonymous::LoopbackOnly => AnonymousReach::ThisMachine,
@@ -252,14 +256,14 @@ pub(super) fn authenticate(listen: &HttpListen) -> Result<Arc<dyn Authenticate>,
             let tokens = StaticTokens::new(tokens.iter().map(token).collect());
             Ok(Arc::new(tokens.map_err(NetworkError::Tokens)?))
         }
-        ListenAuth::Jwt(written) => Ok(Arc::new(jwt(written)?)),
+        ListenAuth::Jwt(written) => Ok(Arc::new(jwt(written, user_identity::forwarded(config))?)),
     }
 }
 
 /// How far the issuer's clock and ours may differ.
 const SKEW: Duration = Duration::from_secs(30);
 
-fn jwt(written: &config::Jwt) -> Result<Jwt, NetworkError> {
+fn jwt(written: &config::Jwt, servers: Vec<Arc<str>>) -> Result<Jwt, NetworkError> {
     let keys: Arc<dyn KeySource> = match &written.jwks {
         Jwks::File(file) => {
             let source = KeyFile(file.clone());
@@ -290,6 +294,7 @@ fn jwt(written: &config::Jwt) -> Result<Jwt, NetworkError> {
         capabilities_claim: written.capabilities_claim.clone(),
         claims: written.claims.clone(),
         scopes: written.scopes.clone(),
+        servers,
     };
     let issuer = std::slice::from_ref(&written.issuer);
     let resource = written.resource.as_ref();

@@ -34,6 +34,7 @@ use super::restart::Restart;
 use super::servers::Upstreams;
 use super::start_failures::{broken, invalid};
 use super::trials::{Trials, Tried};
+use super::user_identity::Vouching;
 use super::{
     exposed, flight, followers, isolated, lines, network, operators, reading, settings, traces,
 };
@@ -90,14 +91,11 @@ pub(super) async fn open(
     let restart = Restart::default();
     let renewal = renewal(config, &store, &audit, &restart)
         .map_err(|cause| broken("cannot read policies again while the gate runs", &cause))?;
-    let unconfined = gate::Unconfined {
-        open: upstreams.unconfined(),
-        isolated: isolated.as_ref().and_then(Upstreams::unconfined),
-    };
+    let (serving, key_set) = serving(config, judging, &clock)?;
     let settings = gate::Settings {
         secrets,
-        unconfined,
-        ..serving(config, judging)?
+        unconfined: unconfined(&upstreams, isolated.as_ref()),
+        ..serving
     };
     let gate = Gate::new(store, audit.clone(), Arc::clone(&clock), settings);
     let gate = gate.within(memory.clone());
@@ -121,7 +119,11 @@ pub(super) async fn open(
         open,
         isolated,
         conversations: Conversations::default(),
-        for_operators: ForOperators { metrics, restart },
+        for_operators: ForOperators {
+            metrics,
+            restart,
+            key_set,
+        },
         upstream,
         shutdown,
         bridging: settings::bridge(config),
@@ -207,17 +209,32 @@ fn tried(
     )
 }
 
-/// What only a gate that serves has to know.
-fn serving(config: &Config, judging: gate::Settings) -> Result<gate::Settings, Exit> {
+fn unconfined(open: &Upstreams, isolated: Option<&Upstreams>) -> gate::Unconfined {
+    gate::Unconfined {
+        open: open.unconfined(),
+        isolated: isolated.and_then(Upstreams::unconfined),
+    }
+}
+
+/// What only a gate that serves has to know, and the key that it publishes.
+fn serving(
+    config: &Config,
+    judging: gate::Settings,
+    clock: &Arc<dyn Clock>,
+) -> Result<(gate::Settings, Option<Arc<str>>), Exit> {
+    let vouching = Vouching::of(config, clock)
+        .map_err(|cause| broken("no key can be made for `upstream.identity`", &cause))?;
     let digests = settings::digests(&config.audit).map_err(|cause| invalid(&cause))?;
-    Ok(gate::Settings {
+    let settings = gate::Settings {
+        user_identities: vouching.identities,
         arguments: settings::arguments(&config.audit, digests),
         results: settings::results(&config.audit),
         tracing: traces::tracing(config),
         eras: gate::Eras::Asked,
         over_http: settings::over_http(config),
         ..judging
-    })
+    };
+    Ok((settings, vouching.key_set))
 }
 
 /// Whether the gate shakes hands itself.

@@ -145,5 +145,6 @@ pub(super) fn serve(
         metrics,
         figures: Box::new(figures),
         approvals,
+        key_set: parts.for_operators.key_set.clone(),
     })
 }

@@ -48,6 +48,8 @@ pub(super) struct ForOperators {
     pub(super) metrics: Option<Arc<Metrics>>,
     /// What of the configuration is not in force.
     pub(super) restart: Restart,
+    /// The public key by which servers check assertions, as a JWK Set, if there are any.
+    pub(super) key_set: Option<Arc<str>>,
 }
 
 impl Parts {

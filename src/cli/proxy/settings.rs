@@ -309,6 +309,7 @@ pub(super) fn gate(limits: &config::Limits, terms: gate::Terms) -> gate::Setting
         eras: gate::Eras::Unasked,
         over_http: OverHttp::default(),
         extensions: Extensions::default(),
+        user_identities: Arc::default(),
     }
 }
 

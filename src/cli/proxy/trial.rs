@@ -202,7 +202,7 @@ async fn hear(
         parts.gate.try_out(talk, opening).await;
         loop {
             let trial = talk.session.state().protocol.trial.clone();
-            match trial {
+            match trial.unwrap_or_default() {
                 Trial::Open if heard == MOST_HEARD => return Err(NoHandshake::Chatters),
                 Trial::Open => {}
                 Trial::Passed => return Ok(()),

@@ -59,6 +59,7 @@ impl ServerTransport {
                 sender
                     .send_unjudged(
                         Passage {
+                            proof: None,
                             stream,
                             carried,
                             trace: None,

@@ -125,10 +125,11 @@ const SECTIONS: &str = "
     flight_recorder.file = 'flight.duckdb'
 ";
 
-const OF_SECTIONS: [&str; 7] = [
+const OF_SECTIONS: [&str; 8] = [
     "audit.checkpoint_interval",
     "audit.syslog.",
     "flight_recorder.",
+    "upstream.isolated.identity",
     "upstream.isolated.min_sensitivity",
     "upstream.isolated.restart.",
     "truncation.",
@@ -289,6 +290,10 @@ const REFUSED: &[&str] = &[
     "upstream.auth = { type = \"bearer\", token = \"0123456789\" }",
     "upstream.ca_file = \"a.pem\"",
     "upstream.allow_http = true",
+    "upstream.identity = \"jwt\"",
+    "upstream.identity = \"header\"",
+    "upstream.identity = \"forward\"",
+    "upstream.identity_audience = \"a b\"",
     "upstream.isolated = true",
     "upstream.isolated = {}",
     "upstream.isolated.name = \"isolated\"",

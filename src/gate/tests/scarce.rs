@@ -145,7 +145,14 @@ async fn a_trial_whose_answer_there_is_no_memory_for_has_failed() {
         let asked = id_of(&bench.to_upstream()[0]);
         leave(&rooms, 0);
         bench.upstream(&agreed(&asked, "")).await;
-        let trial = bench.talk.session.state().protocol.trial.clone();
+        let trial = bench
+            .talk
+            .session
+            .state()
+            .protocol
+            .trial
+            .clone()
+            .unwrap_or_default();
         assert!(matches!(trial, Trial::Failed(_)), "{trial:?}");
     }
 }

@@ -12,7 +12,15 @@ async fn check(opening: Opening, answer: &str, expected: &str) {
     let id = id_of(&asked[0]);
     let answer = format!(r#"{{"jsonrpc":"2.0","id":{id},{answer}}}"#);
     bench.upstream(&answer).await;
-    let came = match bench.talk.session.state().protocol.trial.clone() {
+    let came = match bench
+        .talk
+        .session
+        .state()
+        .protocol
+        .trial
+        .clone()
+        .unwrap_or_default()
+    {
         Trial::Open => "open".to_owned(),
         Trial::Passed => "passed".to_owned(),
         Trial::Otherwise(how) => format!("otherwise: {how}"),
@@ -77,7 +85,16 @@ async fn a_server_that_is_gone_or_silent_has_failed_its_trial() {
         bench.to_upstream();
         bench.clock.advance(Duration::from_mins(1));
         bench.gate.expire(&bench.talk).await.unwrap();
-        let trial = || bench.talk.session.state().protocol.trial.clone();
+        let trial = || {
+            bench
+                .talk
+                .session
+                .state()
+                .protocol
+                .trial
+                .clone()
+                .unwrap_or_default()
+        };
         assert!(matches!(trial(), Trial::Failed(_)), "{:?}", trial());
         assert_eq!(bench.to_upstream(), Vec::<String>::new(), "{opening:?}");
         bench.gate.try_out(&bench.talk, opening).await;

@@ -1,5 +1,7 @@
 //! What a token says, once its signature is right.
 
+use std::sync::Arc;
+
 use crate::wire::{Value, WorkIds};
 
 use super::super::{Challenge, Identity};
@@ -69,6 +71,15 @@ pub(super) fn work(claims: Value<'_>, settings: &JwtSettings) -> WorkIds {
         session_id: get(&settings.session_claim),
         traceparent: None,
     }
+}
+
+/// The servers that a token was issued for, of those that may have it.
+pub(super) fn servers(claims: Value<'_>, settings: &JwtSettings) -> Vec<Arc<str>> {
+    let servers = settings.servers.iter();
+    servers
+        .filter(|server| is_for(claims, server))
+        .cloned()
+        .collect()
 }
 
 /// RFC 7519 §4.1.3: one audience, or a list of them.

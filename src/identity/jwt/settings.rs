@@ -1,5 +1,6 @@
 //! Whose tokens are accepted.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::keyset::Algorithm;
@@ -25,6 +26,8 @@ pub struct JwtSettings {
     pub capabilities_claim: Option<ClaimPath>,
     /// Scopes that a token needs, all of them.
     pub scopes: Vec<String>,
+    /// Servers that may have a token which one of its `aud` names, byte for byte.
+    pub servers: Vec<Arc<str>>,
 }
 
 /// A claim that policies may look at.

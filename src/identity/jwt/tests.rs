@@ -194,6 +194,7 @@ fn claims() -> Value {
 
 fn settings() -> JwtSettings {
     JwtSettings {
+        servers: Vec::new(),
         issuer: ISSUER.to_owned(),
         audience: AUDIENCE.to_owned(),
         algorithms: Algorithm::ALL.to_vec(),
@@ -242,6 +243,46 @@ async fn a_token_of_each_kind_says_who_sends_it() {
                 session: Some("s-1".to_owned()),
             }
         );
+    }
+}
+
+#[tokio::test]
+async fn a_token_goes_with_its_request_if_it_was_issued_for_a_server_that_may_have_it() {
+    const SERVER: &str = "https://server.example/mcp";
+    let signer = Signer::p256();
+    for (servers, audience, goes) in [
+        (&[][..], json!([AUDIENCE, SERVER]), false),
+        (&[SERVER], json!([AUDIENCE, SERVER]), true),
+        (&[SERVER], json!(AUDIENCE), false),
+        (
+            &[SERVER],
+            json!([AUDIENCE, "https://server.example/mcp/"]),
+            false,
+        ),
+        (&["other", SERVER], json!([SERVER, AUDIENCE]), true),
+    ] {
+        let settings = JwtSettings {
+            servers: servers.iter().map(|server| Arc::from(*server)).collect(),
+            ..settings()
+        };
+        let jwt = jwt(settings, &PublishedKeys::keys(&[signer.public("k")]));
+        let token = signer.token(&json!({
+            "iss": ISSUER, "aud": audience, "exp": NOW + 300, "sub": "a", "scope": "mcp:use",
+        }));
+        let mut headers = HeaderMap::new();
+        headers.insert("Authorization", format!("Bearer {token}").parse().unwrap());
+        let shown = jwt.identify(&headers, [127, 0, 0, 1].into()).await.unwrap();
+        assert!(!format!("{shown:?}").contains(&token), "{shown:?}");
+        let carried = shown.token.as_ref();
+        assert_eq!(carried.is_some(), goes, "{servers:?} {audience}");
+        if let Some(carried) = carried {
+            assert!(
+                carried.is_for(SERVER) && !carried.is_for("other") && !carried.is_for(AUDIENCE)
+            );
+            assert!(carried.is_valid_at(NOW + 359) && !carried.is_valid_at(NOW + 360));
+            let header = crate::secret::header("Bearer ", carried.text()).unwrap();
+            assert_eq!(header.to_str().unwrap(), format!("Bearer {token}"));
+        }
     }
 }
 
@@ -317,6 +358,7 @@ fn with_claims(named: &[(&str, &str, ClaimType)]) -> JwtSettings {
         claim_type: *claim_type,
     });
     JwtSettings {
+        servers: Vec::new(),
         claims: named.collect(),
         capabilities_claim: ClaimPath::read("/mcp/capabilities"),
         ..settings()

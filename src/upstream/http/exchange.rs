@@ -6,7 +6,7 @@ use hyper::StatusCode;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-use crate::gate::Carried;
+use crate::gate::{Carried, UserProof};
 use crate::wire::{ArrivalForm, Era, KnownMethod, OutgoingTrace, Stream};
 
 use super::answer::{self, Answer, Answered, Asked, Reply, Within};
@@ -22,6 +22,7 @@ pub(super) struct Exchange {
     method: KnownMethod,
     carried: Carried,
     trace: Option<OutgoingTrace>,
+    proof: Option<UserProof>,
     events: mpsc::Sender<HttpEvent>,
 }
 
@@ -70,7 +71,7 @@ impl Exchange {
         open: Open,
         method: KnownMethod,
         carried: Carried,
-        trace: Option<OutgoingTrace>,
+        (trace, proof): (Option<OutgoingTrace>, Option<UserProof>),
         events: mpsc::Sender<HttpEvent>,
     ) -> Self {
         Self {
@@ -78,6 +79,7 @@ impl Exchange {
             method,
             carried,
             trace,
+            proof,
             events,
         }
     }
@@ -95,7 +97,8 @@ impl Exchange {
         let settings = &life.parts.settings;
         let begins = self.method == KnownMethod::Initialize;
         let in_session = !begins && self.open.era() == Era::Legacy && life.known().has_session();
-        let response = life.post(&self.carried, self.trace.as_ref(), text).await?;
+        let (trace, proof) = (self.trace.as_ref(), self.proof.as_ref());
+        let response = life.post(&self.carried, trace, proof, text).await?;
         let asked = Asked {
             id: self.open.id(),
             within: if in_session {

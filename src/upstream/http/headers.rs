@@ -1,8 +1,9 @@
 //! What a message's headers say, made from what the gate knows of it, never copied.
 
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 
-use crate::gate::{Carried, apart};
+use crate::gate::{Carried, UserProof, apart};
+use crate::secret;
 use crate::wire::{Era, KnownMethod, Limits, Message, Mirrors, OutgoingTrace, header_value};
 
 use super::failure::Failure;
@@ -13,6 +14,7 @@ const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+const USER_IDENTITY: HeaderName = HeaderName::from_static("mcp-protector-identity");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
 /// A longer session id is not one that anybody means well with.
@@ -189,6 +191,32 @@ pub(super) fn go_on(headers: &mut HeaderMap, trace: Option<&OutgoingTrace>) {
     if let Some(state) = state {
         say(TRACESTATE, state.to_string());
     }
+}
+
+/// Adds what shows the server the user, at this many seconds since 1970. Of the agent's own headers none goes further than the gate.
+pub(super) fn identify(
+    headers: &mut HeaderMap,
+    proof: Option<&UserProof>,
+    now: i64,
+) -> Result<(), Failure> {
+    let (name, value) = match proof {
+        None => return Ok(()),
+        Some(UserProof::Assertion(voucher)) => {
+            let text = voucher.assertion();
+            let text = text.map_err(|cause| Failure::bad(format!("nothing was asked: {cause}")))?;
+            (USER_IDENTITY, HeaderValue::from_str(&text).ok())
+        }
+        Some(UserProof::Token(token)) if !token.is_valid_at(now) => {
+            return Err(Failure::bad(
+                "nothing was asked: the user's token has expired",
+            ));
+        }
+        Some(UserProof::Token(token)) => (AUTHORIZATION, secret::header("Bearer ", token.text())),
+    };
+    let mut value = value.ok_or_else(|| Failure::bad("no header can hold the user's token"))?;
+    value.set_sensitive(true);
+    headers.insert(name, value);
+    Ok(())
 }
 
 /// A value that a header holds.

@@ -11,7 +11,7 @@ use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
-use crate::gate::{Abandoned, Carried};
+use crate::gate::{Abandoned, Carried, UserProof};
 use crate::wire::{Era, OutgoingTrace};
 
 use super::connections::Response;
@@ -24,6 +24,9 @@ use super::parts::Parts;
 pub(super) struct Life {
     pub(super) parts: Arc<Parts>,
     known: Mutex<Known>,
+    /// By what the server knows the user of the latest message: streams and the end of the session are
+    /// asked for by nobody else.
+    proof: Mutex<Option<UserProof>>,
     pub(super) requests: Mutex<Requests>,
     /// Messages in the queue, with the one that is being sent.
     pub(super) queued: AtomicUsize,
@@ -71,6 +74,7 @@ impl Life {
         Self {
             parts,
             known: Mutex::default(),
+            proof: Mutex::default(),
             requests: Mutex::new(Requests {
                 open: HashMap::new(),
                 events: Some(events),
@@ -124,36 +128,55 @@ impl Life {
         &self,
         carried: &Carried,
         trace: Option<&OutgoingTrace>,
+        proof: Option<&UserProof>,
         line: String,
     ) -> Result<Response, Failure> {
         let mut headers = self.known().of_message(carried)?;
+        if let Some(proof) = proof {
+            *self.proof.lock().unwrap_or_else(PoisonError::into_inner) = Some(proof.clone());
+        }
         headers::go_on(&mut headers, trace);
         let limits = &self.parts.settings.from_upstream;
         headers::mirror(&mut headers, &self.parts.mirrors, carried, &line, limits);
+        headers::identify(&mut headers, proof, self.now())?;
         let body = Some(line.into());
         self.parts.send(Method::POST, headers, body).await
     }
 
     /// Asks for a stream of the session, from after an event on.
     pub(super) async fn get(&self, after: Option<&HeaderValue>) -> Result<Response, Failure> {
-        let headers = self.known().of_stream(after);
+        let mut headers = self.known().of_stream(after);
+        headers::identify(&mut headers, self.proof().as_ref(), self.now())?;
         self.parts.send(Method::GET, headers, None).await
     }
 
     /// Tells the server that the session is over, if it has an id. Whatever it answers, it is.
     pub(super) async fn delete(&self) {
-        let headers = {
+        let mut headers = {
             let mut known = self.known();
             if !known.has_session() {
                 return;
             }
             std::mem::take(&mut *known).of_end()
         };
-        let told = self.parts.ask(Method::DELETE, headers, None);
+        let told = async {
+            headers::identify(&mut headers, self.proof().as_ref(), self.now())?;
+            self.parts.ask(Method::DELETE, headers, None).await
+        };
         let answered = timeout(self.parts.settings.notice_timeout, told).await;
         if !matches!(answered, Ok(Ok(_))) {
             tracing::debug!(server = %self.parts.settings.name, "the end of the session could not be told");
         }
+    }
+
+    /// Seconds since 1970.
+    fn now(&self) -> i64 {
+        self.parts.settings.clock.now().as_second()
+    }
+
+    fn proof(&self) -> Option<UserProof> {
+        let proof = self.proof.lock().unwrap_or_else(PoisonError::into_inner);
+        proof.clone()
     }
 
     pub(super) fn known(&self) -> MutexGuard<'_, Known> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hyper::StatusCode;
 use tokio::time::timeout;
 
-use crate::gate::Carried;
+use crate::gate::{Carried, UserProof};
 use crate::wire::Era;
 
 use super::failure::{Failure, Loss};
@@ -14,12 +14,18 @@ use super::life::Life;
 
 /// Returns when the server has accepted the message, or will not. There is nobody to tell that it
 /// did not, but that the session is lost.
-pub(super) async fn send(life: Arc<Life>, carried: Carried, text: String) {
+pub(super) async fn send(
+    life: Arc<Life>,
+    carried: Carried,
+    proof: Option<UserProof>,
+    text: String,
+) {
     let era = headers::era(&carried);
     let in_session = era == Era::Legacy && life.known().has_session();
     let patience = life.parts.settings.notice_timeout;
     let server = &life.parts.settings.name;
-    match timeout(patience, life.post(&carried, None, text)).await {
+    let posted = life.post(&carried, None, proof.as_ref(), text);
+    match timeout(patience, posted).await {
         Ok(Ok(response)) if response.status().is_success() => {}
         Ok(Ok(response)) if response.status() == StatusCode::NOT_FOUND && in_session => {
             life.end(Loss::SessionGone);

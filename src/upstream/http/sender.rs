@@ -96,7 +96,12 @@ impl HttpSender {
         let Some(Present { life, queue }) = self.conversation.present().clone() else {
             return Err(UpstreamFault::Down);
         };
-        let Passage { carried, trace, .. } = passage;
+        let Passage {
+            carried,
+            trace,
+            proof,
+            ..
+        } = passage;
         let open = match &carried {
             Carried::Request { id, .. } => Some(life.open(*id, headers::era(&carried))),
             Carried::Notification { .. } | Carried::Reply { .. } => None,
@@ -105,6 +110,7 @@ impl HttpSender {
             carried,
             line,
             trace,
+            proof,
             open,
         };
         Ok((queue, life.take(parcel)?))

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use crate::gate::{Carried, UpstreamFault};
+use crate::gate::{Carried, UpstreamFault, UserProof};
 use crate::wire::{Era, KnownMethod, OutgoingTrace};
 
 use super::exchange::Exchange;
@@ -26,6 +26,8 @@ pub(super) struct Parcel {
     pub(super) line: String,
     /// The trace that the server is to go on with.
     pub(super) trace: Option<OutgoingTrace>,
+    /// By what the server knows the user.
+    pub(super) proof: Option<UserProof>,
     /// Of a request.
     pub(super) open: Option<Open>,
 }
@@ -63,7 +65,13 @@ impl Life {
             };
             // It counts as queued until it is dropped.
             let Queued { parcel, place } = queued;
-            let Ok(Some(Parcel { carried, line, .. })) = self.set_out(parcel) else {
+            let Ok(Some(Parcel {
+                carried,
+                line,
+                proof,
+                ..
+            })) = self.set_out(parcel)
+            else {
                 continue;
             };
             let begins = matches!(
@@ -73,7 +81,7 @@ impl Life {
             );
             if matches!(carried, Carried::Reply { .. }) {
                 // What the server asked is answered whenever it is; nothing waits for that.
-                tasks.spawn(notice::send(Arc::clone(&self), carried, line));
+                tasks.spawn(notice::send(Arc::clone(&self), carried, proof, line));
                 continue;
             }
             if let Some(request) = cancelled(&carried) {
@@ -88,7 +96,7 @@ impl Life {
                 tasks.spawn(async move {
                     let _place = place;
                     sleep(CANCELLATION_DELAY).await;
-                    notice::send(Arc::clone(&life), carried, line).await;
+                    notice::send(Arc::clone(&life), carried, proof, line).await;
                     life.abandon(request);
                 });
                 continue;
@@ -96,7 +104,7 @@ impl Life {
             tokio::select! {
                 biased;
                 () = self.over() => break,
-                () = notice::send(Arc::clone(&self), carried, line) => {}
+                () = notice::send(Arc::clone(&self), carried, proof, line) => {}
             }
             if begins && let Some(events) = self.events() {
                 tasks.spawn(listening::listen(Arc::clone(&self), events));
@@ -122,6 +130,7 @@ impl Life {
             carried,
             line,
             trace,
+            proof,
             open,
         } = parcel;
         let (method, open) = match (&carried, open) {
@@ -131,6 +140,7 @@ impl Life {
                     carried,
                     line,
                     trace,
+                    proof,
                     open,
                 }));
             }
@@ -139,7 +149,7 @@ impl Life {
         let events = events.ok_or(UpstreamFault::Down)?;
         let id = open.id();
         let unwound = Unwound(Arc::clone(self));
-        let exchange = Exchange::new(open, method, carried, trace, events);
+        let exchange = Exchange::new(open, method, carried, (trace, proof), events);
         let task = tokio::spawn(async move {
             let _unwound = unwound;
             exchange::run(exchange, line).await;

@@ -277,6 +277,7 @@ impl Talk {
     pub(super) async fn send(&self, carried: Carried, line: &str) {
         let stream = Stream::MAIN;
         let passage = Passage {
+            proof: None,
             stream,
             carried,
             trace: None,

@@ -188,6 +188,7 @@ async fn after_the_stop_nothing_is_sent_and_nothing_begins() {
     let stream = Stream::MAIN;
     let carried = super::kit::request(3, KnownMethod::ToolsCall, None);
     let passage = crate::gate::Passage {
+        proof: None,
         stream,
         carried,
         trace: None,

@@ -1,0 +1,175 @@
+//! `identity` of a server: how it knows the user.
+
+use super::errors::ConfigReason;
+use super::section::ConfigSection;
+use super::settings::{Config, HttpListen, Jwt, Listen, ListenAuth, UserIdentity};
+use super::tokens::word;
+
+/// What is written of it, before it is clear how the server is reached.
+pub(super) struct IdentityFields {
+    /// `None` where it is not written, or is no word that is known.
+    kind: Option<IdentityKind>,
+    audience: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum IdentityKind {
+    None,
+    Meta,
+    Header,
+    Forward,
+}
+
+/// How the server is reached.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reached {
+    Process,
+    Http,
+}
+
+impl IdentityFields {
+    pub(super) fn of(section: &mut ConfigSection<'_, '_>) -> Self {
+        let kinds = [
+            ("none", IdentityKind::None),
+            ("meta", IdentityKind::Meta),
+            ("header", IdentityKind::Header),
+            ("forward", IdentityKind::Forward),
+        ];
+        Self {
+            kind: section.one_of("identity", &kinds),
+            audience: word(section, "identity_audience"),
+        }
+    }
+
+    /// What it comes to for a server of this name.
+    pub(super) fn resolve(
+        self,
+        section: &mut ConfigSection<'_, '_>,
+        name: &str,
+        reached: Reached,
+    ) -> UserIdentity {
+        let Some(kind) = self.kind.or_else(|| unwritten(section)) else {
+            return UserIdentity::None;
+        };
+        let over_headers = matches!(kind, IdentityKind::Header | IdentityKind::Forward);
+        if over_headers && reached == Reached::Process {
+            let reason =
+                ConfigReason::Invalid("needs a server over HTTP: a process gets no headers");
+            let help = "write `identity = \"meta\"`, which works on standard streams";
+            section.refuse("identity", reason, Some(help));
+            return UserIdentity::None;
+        }
+        let audience = || self.audience.clone().unwrap_or_else(|| name.to_owned());
+        match kind {
+            IdentityKind::None => {
+                without_effect(section);
+                UserIdentity::None
+            }
+            IdentityKind::Meta => UserIdentity::Meta {
+                audience: audience(),
+            },
+            IdentityKind::Header => UserIdentity::Header {
+                audience: audience(),
+            },
+            IdentityKind::Forward => {
+                forward(section);
+                match self.audience {
+                    Some(audience) => UserIdentity::Forward { audience },
+                    None => UserIdentity::None,
+                }
+            }
+        }
+    }
+}
+
+/// Nothing is written. What is written wrong has been told, and is not taken for that.
+fn unwritten(section: &ConfigSection<'_, '_>) -> Option<IdentityKind> {
+    (!section.has("identity")).then_some(IdentityKind::None)
+}
+
+fn without_effect(section: &mut ConfigSection<'_, '_>) {
+    if section.has("identity_audience") {
+        let reason = ConfigReason::NoEffect("unless the server learns who the user is");
+        let help = "add `identity = \"meta\"`, `\"header\"` or `\"forward\"`, or remove it";
+        section.refuse("identity_audience", reason, Some(help));
+    }
+}
+
+fn forward(section: &mut ConfigSection<'_, '_>) {
+    if !section.has("identity_audience") {
+        let reason = ConfigReason::RequiredWhen("identity is 'forward'");
+        let help = "the name by which the server knows itself in `aud` of tokens, as in \
+                    `identity_audience = \"https://mcp.example.com/mcp\"`";
+        section.require("identity_audience", reason, help);
+    }
+    let reason = "does not apply when identity is 'forward'";
+    let help = "remove it: `Authorization` has the agent's token; or write `identity = \"header\"`";
+    section.only_when(&["auth"], reason, help);
+}
+
+/// Compares how servers know users with how the gate knows them, and with where it publishes its key.
+pub(super) fn known_by(root: &mut ConfigSection<'_, '_>, config: &Config) {
+    let open = &config.upstream.identity;
+    let isolated = config.upstream.isolated.as_ref();
+    let isolated = isolated.map(|isolated| &isolated.server.identity);
+    let signs = |identity: &UserIdentity| {
+        matches!(
+            identity,
+            UserIdentity::Meta { .. } | UserIdentity::Header { .. }
+        )
+    };
+    let is_signed = signs(open) || isolated.is_some_and(signs);
+    if is_signed && config.admin.port.is_none() && !root.section("admin").has("port") {
+        let reason = ConfigReason::RequiredWhen("upstream.identity is 'meta' or 'header'");
+        let help = "as in `port = 9090`: there the gate publishes the key by which the server checks \
+                    assertions";
+        root.section("admin").require("port", reason, help);
+    }
+    let agents = AgentTokens::of(root, &config.listen);
+    if let UserIdentity::Forward { audience } = open {
+        check_forward(&mut root.section("upstream"), audience, &agents);
+    }
+    if let Some(UserIdentity::Forward { audience }) = isolated {
+        let mut upstream = root.section("upstream");
+        check_forward(&mut upstream.section("isolated"), audience, &agents);
+    }
+}
+
+/// The tokens that agents have.
+enum AgentTokens<'c> {
+    Jwt(&'c Jwt),
+    NoJwt,
+    Unclear,
+}
+
+impl<'c> AgentTokens<'c> {
+    fn of(root: &mut ConfigSection<'_, '_>, listen: &'c Listen) -> Self {
+        let Listen::Http(HttpListen { auth, .. }) = listen else {
+            return Self::NoJwt;
+        };
+        match auth {
+            ListenAuth::Jwt(jwt) => Self::Jwt(jwt),
+            // What is wrong with it has been told.
+            ListenAuth::None if root.section("listen").has("auth") => Self::Unclear,
+            ListenAuth::Bearer { .. } | ListenAuth::None => Self::NoJwt,
+        }
+    }
+}
+
+fn check_forward(section: &mut ConfigSection<'_, '_>, audience: &str, agents: &AgentTokens<'_>) {
+    match agents {
+        AgentTokens::Jwt(jwt) if jwt.audience == audience => {
+            let reason =
+                ConfigReason::Invalid("is the audience of the gate (`listen.auth.audience`)");
+            let help = "every token for the gate has it: give the server an audience of its own, and \
+                        agents tokens that have both";
+            section.refuse("identity_audience", reason, Some(help));
+        }
+        AgentTokens::Jwt(_) | AgentTokens::Unclear => {}
+        AgentTokens::NoJwt => {
+            let reason = ConfigReason::Invalid("needs agents with JSON Web Tokens");
+            let help = "set `listen.auth` with `type = \"jwt\"`, or write `identity = \"header\"`";
+            section.refuse("identity", reason, Some(help));
+        }
+    }
+}

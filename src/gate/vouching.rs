@@ -1,0 +1,147 @@
+//! Shows servers the user of each message.
+
+use std::sync::Arc;
+
+use crate::assertion::Unsigned;
+use crate::session::Session;
+use crate::wire::{AgentToken, Side, Stream};
+
+use super::Gate;
+use super::context::RequestContext;
+use super::filter::{Filter, Flow, Hook};
+use super::oblige;
+use super::own::OwnMessage;
+use super::permit::Permit;
+use super::rejection::{DENIED, INTERNAL, Rejection};
+use super::stage::Stage;
+use super::stop::Stop;
+use super::user_identity::{ShownIdentity, UserIdentities, UserIdentity, UserProof};
+
+/// Shows servers the user of each message.
+#[derive(Debug)]
+pub(super) struct Vouching(pub(super) Arc<UserIdentities>);
+
+impl Filter for Vouching {
+    /// A message without a token for the server goes nowhere, whatever it asks for.
+    fn on_classified(&self, cx: &mut RequestContext<'_>) -> Result<(), Stop> {
+        let identified = &cx.understood.identified;
+        let to = self.0.of(identified.scene.run.instance());
+        if let (Side::Agent, UserIdentity::Forward(server)) = (identified.from, to) {
+            let token = cx.trail.carried.headers.token.as_ref();
+            let token = forwardable(token, server, cx.now.now_ms)?;
+            cx.session.state().agent_side.vouched.token = Some(token.clone());
+        }
+        Ok(())
+    }
+
+    fn on_permitted<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
+        let identified = &cx.understood.identified;
+        if identified.from == Side::Agent {
+            let to = self.0.of(identified.scene.run.instance());
+            let token = cx.trail.carried.headers.token.as_ref();
+            cx.plan.user = shown(to, cx.session, token, cx.now.now_ms)?;
+        }
+        Flow::DONE
+    }
+}
+
+impl Gate {
+    /// A message of the gate's own. To a server it speaks for the agent of its session, except where it
+    /// tries the server out and there is none.
+    pub(super) fn own_permit(
+        &self,
+        session: &Session,
+        to: Side,
+        stream: Stream,
+        message: OwnMessage,
+    ) -> Result<Permit, Rejection> {
+        let shown = match to {
+            Side::Agent => ShownIdentity::default(),
+            Side::Upstream => self.shown_by_the_gate(session)?,
+        };
+        let message = match &shown.assertion {
+            Some(assertion) => {
+                let text = oblige::asserting(message.text(), assertion)?;
+                message.with_text(text)
+            }
+            None => message,
+        };
+        let permit = Permit::own(to, stream, message, &self.settings.secrets);
+        Ok(permit.with_proof(shown.proof))
+    }
+
+    fn shown_by_the_gate(&self, session: &Session) -> Result<ShownIdentity, Rejection> {
+        let (instance, token) = {
+            let state = session.state();
+            if state.protocol.trial.is_some() {
+                return Ok(ShownIdentity::default());
+            }
+            let token = state.agent_side.vouched.token.clone();
+            (state.run().instance(), token)
+        };
+        let server = self.settings.user_identities.of(instance);
+        let now_ms = self.clock.now().as_millisecond();
+        shown(server, session, token.as_ref(), now_ms)
+    }
+}
+
+/// What shows this server the agent of a session.
+fn shown(
+    server: &UserIdentity,
+    session: &Session,
+    token: Option<&AgentToken>,
+    now_ms: i64,
+) -> Result<ShownIdentity, Rejection> {
+    let (mut assertion, mut proof) = (None, None);
+    match server {
+        UserIdentity::None => {}
+        UserIdentity::Meta(audience) => {
+            let signed = audience.voucher(session).assertion();
+            assertion = Some(signed.map_err(unavailable)?);
+        }
+        UserIdentity::Header(audience) => {
+            let voucher = audience.voucher(session);
+            // What cannot be signed is rejected here, where its sender can be told.
+            voucher.assertion().map_err(unavailable)?;
+            proof = Some(UserProof::Assertion(voucher));
+        }
+        UserIdentity::Forward(server) => {
+            let token = forwardable(token, server, now_ms)?;
+            proof = Some(UserProof::Token(token.clone()));
+        }
+    }
+    Ok(ShownIdentity { assertion, proof })
+}
+
+/// # Errors
+/// The agent's message has no token that this server may have.
+fn forwardable<'t>(
+    token: Option<&'t AgentToken>,
+    server: &str,
+    now_ms: i64,
+) -> Result<&'t AgentToken, Rejection> {
+    let Some(token) = token.filter(|token| token.is_for(server)) else {
+        let text = format!(
+            "the agent's token was not issued for the server: its `aud` does not have `{server}` \
+             (`identity_audience`)"
+        );
+        return Err(not_for_server(text).with_text_for_agents(format!(
+            "your token was not issued for the server: get one whose `aud` has `{server}`, too"
+        )));
+    };
+    if token.is_valid_at(now_ms.div_euclid(1000)) {
+        Ok(token)
+    } else {
+        let text = "the agent's token has expired, so the server does not get it";
+        Err(not_for_server(text.to_owned()))
+    }
+}
+
+fn not_for_server(text: String) -> Rejection {
+    Rejection::new(Stage::Identify, "token_not_for_server", DENIED, text).with_reason_in_answer()
+}
+
+fn unavailable(cause: Unsigned) -> Rejection {
+    let text = format!("the gate cannot tell the server who the user is: {cause}");
+    Rejection::new(Stage::Oblige, "identity_unavailable", INTERNAL, text).into_error()
+}
