@@ -124,9 +124,10 @@ fn a_voucher_is_for_one_user_and_one_server() {
         ("other", user("alice", &["dev"]), false),
         ("tickets", user("bob", &["dev"]), false),
         ("tickets", user("alice", &[]), false),
+        ("tickets", user("alice", &["dev", "ops"]), false),
     ] {
         assert_eq!(
-            voucher.is_for(audience, &user),
+            voucher.is_for(audience, &user.principal, &user.roles),
             is_it,
             "{audience} {user:?}"
         );

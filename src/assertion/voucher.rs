@@ -33,8 +33,9 @@ impl Voucher {
         }
     }
 
-    pub fn is_for(&self, audience: &str, user: &User) -> bool {
-        *self.audience == *audience && self.user == *user
+    /// Whether it is for this server, and its user is still this one.
+    pub fn is_for(&self, audience: &str, principal: &str, roles: &[String]) -> bool {
+        *self.audience == *audience && self.user.principal == principal && self.user.roles == roles
     }
 
     /// An assertion that is good for another minute at least.
@@ -60,7 +61,9 @@ impl Voucher {
 
 impl PartialEq for Voucher {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.issuer, &other.issuer) && self.is_for(&other.audience, &other.user)
+        Arc::ptr_eq(&self.issuer, &other.issuer)
+            && self.audience == other.audience
+            && self.user == other.user
     }
 }
 

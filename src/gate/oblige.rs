@@ -299,14 +299,16 @@ pub(super) fn rewritten<'m>(
     Ok(Some(Message::decode(text.as_bytes(), limits)?))
 }
 
-/// A line of the gate's own, with an assertion in it.
-pub(super) fn asserting(line: &str, assertion: &str) -> Result<Fragment, Rejection> {
-    let message = Message::decode(line.as_bytes(), &Limits::default())?;
-    let mut edits = message.edits();
-    let (meta, notes) = (meta_of(&message), &mut Vec::new());
-    user_identity::write(&message, meta, Some(assertion), &mut edits, notes);
-    let edited = Message::decode(edits.finish().as_bytes(), &Limits::default())?;
-    Ok(Fragment::copy_of(edited.document().root()))
+/// A line of the gate's own with this assertion in it, and no other.
+pub(super) fn asserting(
+    line: &str,
+    assertion: Option<&str>,
+    limits: &Limits,
+) -> Result<Fragment, Rejection> {
+    let message = Message::decode(line.as_bytes(), limits)?;
+    let (mut edits, meta) = (message.edits(), meta_of(&message));
+    user_identity::write(&message, meta, assertion, &mut edits, &mut Vec::new());
+    Ok(edits.into_fragment())
 }
 
 /// Where in a message something is written otherwise, by what pointer, and how.

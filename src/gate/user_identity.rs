@@ -65,17 +65,20 @@ impl Audience {
     /// The voucher of a session's agent, as it is now.
     pub(super) fn voucher(&self, session: &Session) -> Arc<Voucher> {
         let mut state = session.state();
-        let user = User {
-            principal: state.parties.agent.id.clone(),
-            roles: state.parties.roles.clone(),
-            session: session.id.as_str().into(),
-        };
-        let known = &mut state.agent_side.vouched.voucher;
-        if let Some(voucher) = known.as_ref().filter(|it| it.is_for(&self.name, &user)) {
+        let (principal, roles) = (&state.parties.agent.id, &state.parties.roles);
+        let known = state.agent_side.vouched.voucher.as_ref();
+        if let Some(voucher) = known.filter(|it| it.is_for(&self.name, principal, roles)) {
             return Arc::clone(voucher);
         }
+        let user = User {
+            principal: principal.clone(),
+            roles: roles.clone(),
+            session: session.id.as_str().into(),
+        };
         let (issuer, name) = (Arc::clone(&self.issuer), Arc::clone(&self.name));
-        Arc::clone(known.insert(Arc::new(Voucher::new(issuer, name, user))))
+        let voucher = Arc::new(Voucher::new(issuer, name, user));
+        state.agent_side.vouched.voucher = Some(Arc::clone(&voucher));
+        voucher
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::assertion::Unsigned;
 use crate::session::Session;
-use crate::wire::{AgentToken, Side, Stream};
+use crate::wire::{AgentToken, Side, Stream, USER_IDENTITY};
 
 use super::Gate;
 use super::context::RequestContext;
@@ -59,12 +59,14 @@ impl Gate {
             Side::Agent => ShownIdentity::default(),
             Side::Upstream => self.shown_by_the_gate(session)?,
         };
-        let message = match &shown.assertion {
-            Some(assertion) => {
-                let text = oblige::asserting(message.text(), assertion)?;
-                message.with_text(text)
-            }
-            None => message,
+        let assertion = shown.assertion.as_deref();
+        // A handshake is repeated with what another server was shown.
+        let message = if assertion.is_some() || message.text().contains(USER_IDENTITY) {
+            let limits = self.limits(Side::Agent);
+            let text = oblige::asserting(message.text(), assertion, limits)?;
+            message.with_text(text)
+        } else {
+            message
         };
         let permit = Permit::own(to, stream, message, &self.settings.secrets);
         Ok(permit.with_proof(shown.proof))

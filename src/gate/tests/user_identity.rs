@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
@@ -15,20 +16,30 @@ const KEY: &str = "mcp-protector/identity";
 const SERVER: &str = "https://server.example/mcp";
 
 fn audience() -> Audience {
+    audience_of("fixture")
+}
+
+fn audience_of(name: &str) -> Audience {
     let clock = Arc::new(HandClock::default());
     Audience {
-        name: "fixture".into(),
+        name: name.into(),
         issuer: Arc::new(Issuer::new(clock).unwrap()),
     }
 }
 
 /// Alice, before a server that knows users in this way.
 fn bench(identity: UserIdentity) -> Bench {
+    bench_of(UserIdentities {
+        open: identity,
+        isolated: UserIdentity::None,
+    })
+}
+
+/// The same, whose session moves to an isolated server when it has read something secret.
+fn bench_of(identities: UserIdentities) -> Bench {
     let mut bench = Bench::with(open, |settings| {
-        settings.user_identities = Arc::new(UserIdentities {
-            open: identity,
-            isolated: UserIdentity::None,
-        });
+        settings.isolate_from = Some(3);
+        settings.user_identities = Arc::new(identities);
     });
     let session = Arc::into_inner(bench.talk.session).unwrap();
     bench.talk.session = Arc::new(session.of(PolicyAgent {
@@ -213,6 +224,35 @@ async fn messages_of_the_gate_speak_for_the_agent_and_a_startup_probe_for_nobody
 }
 
 #[tokio::test]
+async fn an_isolated_server_gets_what_it_is_to_get_and_nothing_that_the_open_one_got() {
+    for (isolated, audience) in [
+        (UserIdentity::None, None),
+        (UserIdentity::Header(audience()), None),
+        (UserIdentity::Meta(audience_of("narrow")), Some("narrow")),
+    ] {
+        let bench = bench_of(UserIdentities {
+            open: in_meta(),
+            isolated,
+        });
+        bench.shake_hands().await;
+        bench.list(&["t"]).await;
+        bench.raise(3);
+        let lines = bench.agent_meanwhile(&call("7", "t"), &["t"]).await;
+        let mut lines = lines.iter().skip_while(|line| *line != MOVED);
+        assert_eq!(lines.next().unwrap(), MOVED);
+        let mut count = 0;
+        for line in lines {
+            let (message, assertion) = without_assertion(line);
+            let named = assertion.map(|claims| claims["aud"].as_str().unwrap().to_owned());
+            assert_eq!(named.as_deref(), audience, "{message}");
+            count += 1;
+        }
+        // The handshake, the list and the call.
+        assert_eq!(count, 4);
+    }
+}
+
+#[tokio::test]
 async fn an_assertion_in_a_header_is_not_in_the_text() {
     let bench = bench(UserIdentity::Header(audience()));
     bench.shake_hands().await;
@@ -306,6 +346,36 @@ async fn a_token_is_forwarded_to_the_server_that_it_was_issued_for_and_nothing_g
 }
 
 #[tokio::test]
+async fn a_call_that_waits_for_the_list_of_tools_goes_with_its_own_token() {
+    for (until, passes) in [(100, true), (30, false)] {
+        let bench = bench(UserIdentity::Forward(SERVER.into())).with_ids(Ids::OfStream);
+        let token = token(SERVER, until);
+        let call = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t","arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+        with_token(&bench, call, Some(token.clone())).await;
+        let asked = bench.to_upstream().remove(0);
+        assert!(asked.contains("tools/list"), "{asked}");
+        bench.clock.advance(Duration::from_secs(50));
+        let id = id_of(&asked);
+        let list = format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[{{"name":"t","inputSchema":{{"type":"object"}}}}],"resultType":"complete"}}}}"#
+        );
+        bench.upstream(&list).await;
+        let sent = bench.to_upstream();
+        assert_eq!(sent.len(), usize::from(passes), "{until}: {sent:?}");
+        let proofs = bench.talk.upstream.proofs.lock().unwrap().clone();
+        assert!(
+            proofs
+                .iter()
+                .all(|proof| *proof == Some(UserProof::Token(token.clone())))
+        );
+        if !passes {
+            let told = bench.to_agent().remove(0);
+            assert!(told.contains("token_not_for_server"), "{told}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn each_message_goes_with_its_own_token_and_never_with_an_earlier_one() {
     let bench = bench(UserIdentity::Forward(SERVER.into()));
     let (first, second) = (token(SERVER, 100), token(SERVER, 200));
@@ -340,5 +410,57 @@ async fn a_message_of_the_gate_goes_with_the_latest_token_while_it_is_valid() {
         let proof = own.ok().map(|permit| permit.passage().proof.clone());
         let expected = passes.then(|| Some(UserProof::Token(token)));
         assert_eq!(proof, expected, "{until}");
+    }
+}
+
+/// Any JSON, in which the gate's name is not rare.
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(json!(null)),
+        any::<bool>().prop_map(Value::from),
+        any::<i32>().prop_map(Value::from),
+        "[a-z\u{e9}\"\\\\/]{0,6}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 24, 4, |inner| {
+        let key = prop_oneof![Just(KEY.to_owned()), Just("_meta".to_owned()), "[a-z]{1,3}"];
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::hash_map(key, inner, 0..4)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    })
+}
+
+/// The members of an object.
+fn any_members() -> impl Strategy<Value = Value> {
+    any_json().prop_filter("an object", Value::is_object)
+}
+
+proptest! {
+    #[test]
+    fn the_server_reads_the_assertion_of_the_gate_alone_and_everything_else_as_it_was(
+        params in prop::option::of(any_members()),
+        meta in prop::option::of(any_members()),
+        assertion in prop::option::of("[a-z.]{1,9}"),
+    ) {
+        let mut message = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+        if let Some(params) = params {
+            message["params"] = params;
+            message["params"].as_object_mut().unwrap().remove("_meta");
+            if let Some(meta) = meta {
+                message["params"]["_meta"] = meta;
+            }
+        }
+        let limits = Limits::default();
+        let text = crate::gate::oblige::asserting(&message.to_string(), assertion.as_deref(), &limits);
+        let written: Value = text.unwrap().as_str().parse().unwrap();
+        let mut expected = message;
+        if let Some(meta) = expected.pointer_mut("/params/_meta") {
+            meta.as_object_mut().unwrap().remove(KEY);
+        }
+        if let Some(assertion) = assertion {
+            expected["params"]["_meta"][KEY] = json!(assertion);
+        }
+        prop_assert_eq!(written, expected);
     }
 }

@@ -228,6 +228,7 @@ fn encoded(value: &str) -> HeaderValue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::AgentToken;
 
     #[test]
     fn a_name_that_is_no_plain_text_is_sent_as_base64() {
@@ -243,6 +244,24 @@ mod tests {
         check("größe", "=?base64?Z3LDtsOfZQ==?=");
         check("=?base64?YQ==?=", "=?base64?PT9iYXNlNjQ/WVE9PT89?=");
         check("=?base64?", "=?base64?");
+    }
+
+    #[test]
+    fn a_token_is_shown_until_it_expires_and_in_no_debug_output() {
+        let token = AgentToken::new("a-canary".to_owned().into(), vec!["s".into()], 100);
+        let proof = UserProof::Token(token);
+        for (now, shown) in [(0, true), (99, true), (100, false)] {
+            let mut headers = HeaderMap::new();
+            let identified = identify(&mut headers, Some(&proof), now);
+            assert_eq!(identified.is_ok(), shown, "{now}");
+            let value = headers.get(AUTHORIZATION);
+            let expected = shown.then_some("Bearer a-canary");
+            assert_eq!(value.map(|it| it.to_str().unwrap()), expected, "{now}");
+            assert!(!format!("{proof:?} {headers:?} {identified:?}").contains("a-canary"));
+        }
+        let mut headers = HeaderMap::new();
+        assert!(identify(&mut headers, None, 0).is_ok());
+        assert!(headers.is_empty());
     }
 
     #[test]

@@ -99,6 +99,11 @@ impl<'d> Edits<'d> {
         out
     }
 
+    /// The same, as a part of another text.
+    pub fn into_fragment(self) -> Fragment {
+        Fragment::trusted(self.finish())
+    }
+
     /// The changes as replacements of text, in order and apart from each other.
     fn splices(&self) -> Vec<Splice<'_>> {
         let root = self.document.root();
