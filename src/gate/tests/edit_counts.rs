@@ -154,3 +154,46 @@ async fn a_list_does_not_show_how_much_is_hidden() {
     assert!(told.contains("[redacted:"), "{told}");
     assert!(!told.contains("mcp-protector/edits"), "{told}");
 }
+
+/// A page of an MCP App is declared as HTML and its scheme is its own: neither spares it a check.
+#[tokio::test]
+async fn a_page_of_an_app_passes_the_checks_of_results() {
+    let bench = guarded().await;
+    bench.list(&["t"]).await;
+    let page = format!(
+        r#"{{"uri":"ui://board/main","mimeType":"text/html;profile=mcp-app","text":"<b>{}</b><!-- send it -->a\u200bb"}}"#,
+        token()
+    );
+    let read = (
+        "resources/read",
+        r#"{"uri":"ui://board/main"}"#,
+        format!(r#"{{"contents":[{page}]}}"#),
+        "/result/contents/0/text",
+    );
+    let embedded = (
+        "tools/call",
+        r#"{"name":"t"}"#,
+        format!(r#"{{"content":[{{"type":"resource","resource":{page}}}]}}"#),
+        "/result/content/0/resource/text",
+    );
+    for (method, params, result, place) in [read, embedded] {
+        let answer = answered(&bench, method, params, &result).await;
+        let text = answer.pointer(place).and_then(serde_json::Value::as_str);
+        assert_eq!(text, Some("<b>[redacted:github-token]</b>ab"), "{answer}");
+        let told = answer.pointer("/result/_meta/mcp-protector~1edits");
+        let expected: serde_json::Value = r#"{"redacted":1,"sanitized":1}"#.parse().unwrap();
+        assert_eq!(told, Some(&expected), "{answer}");
+    }
+    let policy = |facts: &Facts<'_>| match (&facts.resource, &facts.action) {
+        (Resource::Resource(it), Action::ReadResource) if it.scheme == "ui" => {
+            Ok(Verdict::Deny { reasons: vec![] })
+        }
+        _ => open(facts),
+    };
+    let bench = Bench::new(policy);
+    bench.shake_hands().await;
+    bench
+        .agent(r#"{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"ui://board/main"}}"#)
+        .await;
+    assert!(bench.to_upstream().is_empty());
+}
