@@ -17,7 +17,7 @@ use crate::explain::{
 };
 use crate::loading;
 use crate::policy::{Agent, Client, ConfiguredClaims, PolicyErrors};
-use crate::policy_tests::{FixtureProblem, read_claims, read_start};
+use crate::policy_tests::{FixtureProblem, check_granted, read_claims, read_start};
 use crate::wire::{Document, JsonError, JsonErrorKind, Limits, Side};
 
 /// The longest message on standard input; the gate's own limits are for it to say.
@@ -269,6 +269,8 @@ fn agent(
     configured: Option<&ConfiguredClaims>,
 ) -> Result<Agent, ExplainFailure> {
     let claims = read_claims(args.claims.as_deref(), configured)
+        .map_err(|errors| ExplainFailure::Start(errors.problems))?;
+    check_granted(&args.capability, configured)
         .map_err(|errors| ExplainFailure::Start(errors.problems))?;
     Ok(Agent {
         id: args.agent.clone(),
@@ -643,6 +645,14 @@ mod tests {
         let told = check(&["--claims", "{ tyer = \"gold\" }"], Exit::NotExplained);
         assert!(told.contains("did you mean `tier`?"), "{told}");
         check(&["--claims", "{ tier = 1 }"], Exit::NotExplained);
+        write(
+            "gate.toml",
+            &fs::read_to_string(&config)
+                .unwrap()
+                .replace("capabilities_claim = 'c'", ""),
+        );
+        let told = check(&["--capability", "fs"], Exit::NotExplained);
+        assert!(told.contains("no token grants a capability"), "{told}");
     }
 
     #[test]

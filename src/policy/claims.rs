@@ -111,6 +111,16 @@ impl FromIterator<(String, ClaimValue)> for Claims {
 }
 
 impl ConfiguredClaims {
+    /// Why no token grants a capability, if none does.
+    pub fn ungranted(&self) -> Option<ClaimMismatch> {
+        (self.grants == TokenGrants::Nothing).then(|| ClaimMismatch {
+            message: "under this configuration no token grants a capability".to_owned(),
+            help: "name a claim in `listen.auth.capabilities_claim`, or grant the capability in \
+                   `agents.toml`"
+                .to_owned(),
+        })
+    }
+
     /// What is wrong with a claim of this name and, where it is known, of this type.
     pub fn mismatch(&self, name: &str, used: Option<ClaimType>) -> Option<ClaimMismatch> {
         let shown = name.escape_debug();

@@ -49,6 +49,38 @@ pub(super) fn mismatched(
     written.iter().filter_map(problem).collect()
 }
 
+/// A capability of a token where the configuration that judges lets tokens grant none.
+pub(super) fn ungranted(
+    source: &FixtureSource,
+    capabilities: &[Spanned<String>],
+    configured: Option<&ConfiguredClaims>,
+) -> Option<FixtureProblem> {
+    let first = capabilities.first()?;
+    let ClaimMismatch { message, help } = configured?.ungranted()?;
+    let problem = FixtureProblem::new("test::claim", message);
+    Some(problem.at(source, first.span()).with_help(help))
+}
+
+/// The same of capabilities that are said on the command line.
+///
+/// # Errors
+/// If there are any, and tokens grant none.
+pub fn check_granted(
+    capabilities: &[String],
+    configured: Option<&ConfiguredClaims>,
+) -> Result<(), FixtureErrors> {
+    let configured = configured.filter(|_| !capabilities.is_empty());
+    let Some(ClaimMismatch { message, help }) = configured.and_then(ConfiguredClaims::ungranted)
+    else {
+        return Ok(());
+    };
+    let message = format!("`--capability`: {message}");
+    let problem = FixtureProblem::new("test::claim", message).with_help(help);
+    Err(FixtureErrors {
+        problems: vec![problem],
+    })
+}
+
 /// Claims as an agent of a fixture has them: a TOML table.
 ///
 /// # Errors

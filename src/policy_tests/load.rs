@@ -123,6 +123,8 @@ impl Loader<'_> {
                 &of_agents.claims,
                 configured,
             ));
+            let capabilities = &of_agents.capabilities;
+            problems.extend(claims::ungranted(&fixture.source, capabilities, configured));
             let policies = policies.current();
             problems.extend(unknown_policies(&fixture, &named, &policies));
             problems.extend(groups::misspelt(&fixture, &of_agents.groups, &policies));

@@ -45,7 +45,7 @@ mod survey;
 mod table;
 mod test_runner;
 
-pub use claims::read_claims;
+pub use claims::{check_granted, read_claims};
 pub use coverage::{ConditionCoverage, Coverage, CoverageLevel, RuleCoverage, WantedCoverage};
 pub(crate) use dry_run::{DryRun, DryRunOutcome};
 pub use errors::{FixtureErrors, FixtureProblem};

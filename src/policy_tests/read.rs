@@ -44,6 +44,7 @@ pub(super) struct ParsedFixture {
 pub(super) struct ToldOfAgents {
     pub(super) groups: Vec<(Group, Spanned<String>)>,
     pub(super) claims: Vec<WrittenClaim>,
+    pub(super) capabilities: Vec<Spanned<String>>,
 }
 
 /// Reads a fixture; `name` is what reports call it.
@@ -110,6 +111,8 @@ fn agents(top: &FixtureTable<'_>, told: &mut ToldOfAgents) -> BTreeMap<String, A
 }
 
 fn agent(name: &str, table: &FixtureTable<'_>, told: &mut ToldOfAgents) -> Agent {
+    let capabilities = table.texts("capabilities").unwrap_or_default();
+    told.capabilities.extend(capabilities.iter().cloned());
     let mut of = |group, key| {
         let names = table.texts(key).unwrap_or_default();
         let belongs = names.iter().map(|name| (group, name.clone()));
@@ -123,7 +126,7 @@ fn agent(name: &str, table: &FixtureTable<'_>, told: &mut ToldOfAgents) -> Agent
         user: table.text("user").map(Spanned::into_inner),
         client: client(table),
         trust: table.integer("trust").unwrap_or_default(),
-        capabilities: table.texts("capabilities").map(plain).unwrap_or_default(),
+        capabilities: plain(capabilities),
         claims: claims::of_agent(table, &mut told.claims),
     }
 }

@@ -4,7 +4,7 @@ use super::*;
 use std::sync::Arc;
 
 use crate::loading;
-use crate::policy::{ClaimType, ConfiguredClaims};
+use crate::policy::{ClaimType, ConfiguredClaims, TokenGrants};
 
 const POLICIES: &str = r#"
 @id("read")
@@ -223,4 +223,27 @@ fn what_the_tests_own_upstream_cannot_say_is_no_denial() {
     };
     check(&format!("call = '{name}'\nexpect = 'deny'"));
     check("list = 'tools'\nexpect = 'deny'");
+}
+
+#[test]
+fn a_capability_that_no_token_grants_is_no_test() {
+    let policies = r#"@id("tools") permit (principal is Mcp::Agent, action == Mcp::Action::"call_tool", resource);"#;
+    let tests = "[agents]\nada = { capabilities = ['fs'] }\n\
+                 [[test]]\nname = 'a'\nagent = 'ada'\ncall = 'a'\nexpect = 'allow'\n";
+    let check = |grants: Option<TokenGrants>, expected: &[&str]| {
+        let pack = Pack::new(policies, tests);
+        let mut settings = under(Some(pack.path()), None, &[]);
+        let judging = settings.configured.as_mut().unwrap();
+        let claims = grants.map(|grants| ConfiguredClaims {
+            grants,
+            ..ConfiguredClaims::default()
+        });
+        judging.policies.claims = claims.map(Arc::new);
+        let found = run(&settings);
+        let codes = found.as_ref().err().map(|not_run| codes(not_run));
+        assert_eq!(codes.unwrap_or_default(), expected, "{grants:?}");
+    };
+    check(Some(TokenGrants::Nothing), &["test::claim"]);
+    check(Some(TokenGrants::Capabilities), &[]);
+    check(None, &[]);
 }
