@@ -64,14 +64,18 @@ fn a_poisoned_definition_is_neither_shown_nor_called_once_the_tools_are_locked()
 #[test]
 fn what_definitions_are_held_to_is_for_the_configuration_to_say() {
     // The server defines `safe` in another way in each list.
-    for (mode, lock, seen) in [
-        ("changing-tools", "trust_on_first_use", [true, false]),
-        ("changing-tools", "locked", [true, true]),
-        ("proper", "trust_on_first_use", [true, true]),
-        ("proper", "enforce", [false, false]),
+    let first = "pinning = \"trust_on_first_use\"";
+    let exact = "pinning = \"trust_on_first_use\"\npinning_passes = []";
+    for (mode, lock, seen, changes) in [
+        ("changing-tools", exact, [true, false], 1),
+        // One letter more is a typo.
+        ("changing-tools", first, [true, true], 1),
+        ("changing-tools", "pinning = \"locked\"", [true, true], 0),
+        ("proper", first, [true, true], 0),
+        ("proper", "pinning = \"enforce\"", [false, false], 0),
     ] {
         let mut setup = before(mode);
-        setup.reload = format!("pinning = \"{lock}\"");
+        lock.clone_into(&mut setup.reload);
         let mut talk = Talk::through(setup);
         talk.open();
         for (id, is_there) in ["\"first\"", "\"second\""].into_iter().zip(seen) {
@@ -88,11 +92,7 @@ fn what_definitions_are_held_to_is_for_the_configuration_to_say() {
         let past = talk.end();
         let changed = past.of_kind("upstream_state");
         let changed = changed.filter(|record| record["event"] == "definition_changed");
-        assert_eq!(
-            changed.count(),
-            usize::from(seen == [true, false]),
-            "{lock}"
-        );
+        assert_eq!(changed.count(), changes, "{lock}");
     }
 }
 
