@@ -19,6 +19,8 @@ pub mod gate;
 pub mod upstream;
 // What is asked of others than the server, and where that may lead.
 pub mod outward;
+// The one way out of a server whose network is proxied.
+pub mod egress;
 
 // What the gate consults.
 // Signed assertions of who an agent is, for its server.

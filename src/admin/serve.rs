@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use crate::inward::{Checked, Limits, Misframed, Place, Places, Protocol};
+use crate::inward::{Checked, Limits, Misframed, Place, Places, Protocol, Targets};
 
 use super::answer::{AdminContext, AdminRejection, Sources};
 use super::settings::Settings;
@@ -86,6 +86,7 @@ async fn serve(socket: TcpListener, desk: AdminContext) -> io::Result<Infallible
             bytes: desk.settings.max_header_bytes,
             fields: desk.settings.max_headers,
         },
+        targets: Targets::OfServer,
     };
     let desk = Arc::new(desk);
     let mut connections = JoinSet::new();

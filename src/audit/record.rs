@@ -196,6 +196,9 @@ words! {
         MalformedMessage = "malformed_message",
         /// A human was asked, or answered.
         Consent = "consent",
+        /// A connection that the upstream wants of the egress proxy, with its decision; and why it was not
+        /// made, if it was permitted.
+        EgressConnection = "egress_connection",
         /// A change of the upstream's state.
         UpstreamState = "upstream_state",
         /// New policies were published, or refused.

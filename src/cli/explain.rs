@@ -10,13 +10,14 @@ use super::{proxy, report, test_policy};
 use crate::audit::read::{Piece, ReadError, Source, read};
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Config, ConfigErrors};
+use crate::egress::{Destination, DestinationError};
 use crate::explain::{
     self, ConsentChannels, ExplainError, ExplainProblem, ExplainRequest, ExplainedDecision,
     Explanation, HypotheticalMessage, PolicyScope, RecordError, RecordSelector, RecordedMessage,
     SenderContext, Settings,
 };
 use crate::loading;
-use crate::policy::{Agent, Client, ConfiguredClaims, PolicyErrors};
+use crate::policy::{Agent, Client, ConfiguredClaims, Host, PolicyErrors};
 use crate::policy_tests::{FixtureProblem, check_granted, read_claims, read_start};
 use crate::wire::{Document, JsonError, JsonErrorKind, Limits, Side};
 
@@ -77,6 +78,12 @@ enum ExplainFailure {
         help("quote the whole object for the shell, as in `--args '{{\"path\": \"/srv/a\"}}'`")
     )]
     Arguments(JsonError),
+    #[error("`--connect` {0}")]
+    #[diagnostic(
+        code("explain::destination"),
+        help("name a host and its port, as in `--connect api.example.com:443`")
+    )]
+    Destination(DestinationError),
     #[error("`{place}` cannot be explained: {why}")]
     #[diagnostic(code("explain::record"))]
     Record { place: String, why: RecordError },
@@ -84,7 +91,7 @@ enum ExplainFailure {
     #[diagnostic(
         code("explain::nothing"),
         help(
-            "say what with `--call`, `--read`, `--prompt` or `--audit`, or send a message on standard input"
+            "say what with `--call`, `--read`, `--prompt`, `--connect` or `--audit`, or send a message on standard input"
         )
     )]
     Nothing,
@@ -176,6 +183,12 @@ fn request(args: &ExplainArgs, stdin: &mut dyn Read) -> Result<ExplainRequest, E
         }
     } else if let Some(uri) = &args.read {
         HypotheticalMessage::Read(uri.clone())
+    } else if let Some(to) = &args.connect {
+        let to = Destination::read(to).map_err(ExplainFailure::Destination)?;
+        HypotheticalMessage::Connection(Host {
+            name: to.host().to_owned(),
+            port: to.port(),
+        })
     } else if let Some((log, which)) = args.audit.as_ref().zip(which(args)) {
         let text = read_log(log)?;
         let recorded =
@@ -312,6 +325,8 @@ mod tests {
         @id("guides")
         permit (principal, action in Mcp::Action::"read_resource", resource)
         when { resource.scheme == "guide" };
+        @id("out")
+        permit (principal, action == Mcp::Action::"connect_host", resource == Mcp::Host::"api.example:443");
     "#;
 
     const RECORD: &str = r#"{"version":1,"seq":7,"timestamp":"2026-11-21T20:14:03Z","instance":"5f","kind":"request","agent":{"id":"a"},"method":"resources/read","target":"guide://x","decision":"ALLOW"}"#;
@@ -372,6 +387,18 @@ mod tests {
         check("DIR --read guide://x", "", Exit::Success, r#""guides""#);
         check("DIR --read file:///x", "", Exit::Denied, "read_resource");
         check("DIR --prompt x", "", Exit::Denied, "get_prompt");
+        check(
+            "DIR --connect api.example:443",
+            "",
+            Exit::Success,
+            r#""out""#,
+        );
+        check(
+            "DIR --connect api.example:80",
+            "",
+            Exit::Denied,
+            "connect_host",
+        );
         check("DIR --role reader", call, Exit::Success, "call_tool");
         check("DIR", roots, Exit::Denied, "unknown_method");
         check("DIR --from server", roots, Exit::Denied, "list_roots");
@@ -385,6 +412,7 @@ mod tests {
 
         let not = Exit::NotExplained;
         check("DIR", "", not, "explain::nothing");
+        check("DIR --connect api.example", "", not, "explain::destination");
         check(
             "DIR --call read --args {path:1}",
             "",

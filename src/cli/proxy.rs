@@ -5,6 +5,7 @@ mod agents;
 mod command_settings;
 mod configured;
 mod confinement;
+mod connections;
 mod conversations;
 mod converse;
 mod decisions;

@@ -1,12 +1,13 @@
-//! What a configuration and its policies presuppose of each other, and do not find: people to ask, and
-//! tools that are limited.
+//! What a configuration and its policies presuppose of each other, and do not find: people to ask, tools
+//! that are limited, and a network that is.
 
 use std::collections::BTreeSet;
 
 use strsim::osa_distance;
 
-use crate::config::Config;
+use crate::config::{Config, Upstream};
 use crate::policy::{ConsentRule, PolicyProblem, PolicySnapshot};
+use crate::upstream::sandbox::Network;
 
 /// How a policy says that a person may be asked, in every language.
 const ASKS: &str = "requires_consent";
@@ -22,6 +23,16 @@ pub(super) struct PolicyRequirements {
     limited: BTreeSet<String>,
     /// Those that `policy.allow` names.
     allowed: BTreeSet<String>,
+    reach: Reach,
+}
+
+/// Where a sensitive session's server can send what was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// Anywhere: the gate starts it, and its network is not limited.
+    Anywhere,
+    /// Nowhere else, or it is for others to say.
+    Settled,
 }
 
 impl PolicyRequirements {
@@ -30,6 +41,7 @@ impl PolicyRequirements {
             asks_people: config.consent.is_some(),
             limited: config.limits.rates.tools.keys().cloned().collect(),
             allowed: config.policy.allow.iter().flatten().cloned().collect(),
+            reach: Reach::of(&config.upstream),
         }
     }
 
@@ -41,6 +53,9 @@ impl PolicyRequirements {
             problems.extend(no_channel(snapshot));
         }
         problems.extend(self.unknown_tools(snapshot));
+        if self.reach == Reach::Anywhere {
+            problems.extend(unlimited_network(snapshot));
+        }
         problems
     }
 
@@ -61,6 +76,46 @@ impl PolicyRequirements {
         let unknown = self.limited.iter().filter(|tool| !is_named(tool));
         unknown.map(|tool| unknown_tool(tool, &known)).collect()
     }
+}
+
+impl Reach {
+    fn of(server: &Upstream) -> Self {
+        // Another machine's network is not the gate's, and an isolated server is judged by itself.
+        if server.http.is_some() || server.isolated.is_some() {
+            return Self::Settled;
+        }
+        let sandbox = server.sandbox.as_ref();
+        match sandbox.map(|it| &it.sandbox.network) {
+            Some(Network::Absent | Network::Proxied) => Self::Settled,
+            // Ports are open at every address, and so is UDP.
+            Some(Network::Ports(_) | Network::Full) | None => Self::Anywhere,
+        }
+    }
+}
+
+/// The level from which on an isolated server's network is limited by default.
+const CONFIDENTIAL: i64 = 2;
+
+/// What sensitive data can be read by a server that can send it anywhere.
+fn unlimited_network(snapshot: &PolicySnapshot) -> Option<PolicyProblem> {
+    let labels = snapshot.labels();
+    let tools = labels.tools.iter();
+    let tools = tools.filter(|(_, labels)| labels.level >= CONFIDENTIAL);
+    let tools = tools.map(|(name, _)| format!("`tools.{name}`"));
+    let roots = labels
+        .roots
+        .iter()
+        .filter(|root| root.level >= CONFIDENTIAL);
+    let roots = roots.map(|root| format!("`roots.{}`", root.name));
+    // Tools are in no order.
+    let first = tools.chain(roots).min()?;
+    let message = format!(
+        "{first} is labelled as sensitive, and the server that reads it can send it anywhere: its network is \
+         not limited"
+    );
+    let help = "limit it (`upstream.sandbox.network`), or name a second server for sensitive sessions \
+                (`[upstream.isolated]`)";
+    Some(PolicyProblem::warning("network::unlimited", message).with_help(help))
 }
 
 fn unknown_tool(tool: &str, known: &BTreeSet<&str>) -> PolicyProblem {
@@ -162,6 +217,33 @@ mod tests {
         check(&ways, &[ALL, ASKING, labelled], &[]);
         let quiet = ("tools.toml", "[tools.send]\npermission = \"read\"\n");
         check(DIRECTORY, &[ALL, quiet], &[]);
+    }
+
+    #[test]
+    fn a_server_that_can_send_sensitive_data_anywhere_is_told() {
+        let code = "network::unlimited";
+        let labelled = |level: &str| format!("[tools.read]\nsensitivity = \"{level}\"\n");
+        let with = |text: &str, level: &str, expected: &[(&str, &str)]| {
+            let labels = labelled(level);
+            let text = format!("{DIRECTORY}{text}");
+            check(&text, &[ALL, ("tools.toml", &labels)], expected);
+        };
+        let told = [(code, "`tools.read`")];
+        with("", "internal", &[]);
+        with("", "confidential", &told);
+        with("", "secret", &told);
+        with("upstream.sandbox.network = [443]", "secret", &told);
+        with("upstream.sandbox.network = 'full'", "secret", &told);
+        with("upstream.sandbox.network = 'none'", "secret", &[]);
+        let proxied = "upstream.sandbox = { network = 'proxied', egress = ['a.example:443'] }";
+        with(proxied, "secret", &[]);
+        with("upstream.isolated.command = ['other']", "secret", &[]);
+        let root = "[roots.work]\npath = '/srv'\nsensitivity = 'confidential'\n";
+        check(
+            DIRECTORY,
+            &[ALL, ("roots.toml", root)],
+            &[(code, "`roots.work`")],
+        );
     }
 
     #[test]

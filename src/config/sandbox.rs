@@ -7,6 +7,7 @@ use toml::de::DeValue;
 
 use super::errors::ConfigReason;
 use super::section::{ConfigField, ConfigSection};
+use crate::egress::{Destination, DestinationError, Destinations};
 use crate::upstream::sandbox::{
     Access, LocalSockets, Network, Place, Sandbox, Strength, SystemFiles,
 };
@@ -17,6 +18,8 @@ pub struct Confinement {
     /// Without the places of roots, which stand with the policies.
     pub sandbox: Sandbox,
     pub roots: SandboxedRoots,
+    /// What a server whose network is [`Network::Proxied`] may connect to.
+    pub egress: Destinations,
 }
 
 /// Whether the server may reach the host's roots of files (`roots.toml`).
@@ -31,12 +34,56 @@ pub enum SandboxedRoots {
 #[derive(Debug, Clone, Copy)]
 enum NetworkWord {
     Absent,
+    Proxied,
     Full,
 }
 
+/// The network of a server of which nothing is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NetworkDefault {
+    /// None in a sandbox, and all of it without one.
+    OfSandbox,
+    /// By the level from which on sessions speak to it, in a sandbox and without one.
+    OfLevel(i64),
+}
+
+impl NetworkDefault {
+    fn in_a_sandbox(self) -> Network {
+        match self {
+            Self::OfSandbox => Sandbox::default().network,
+            Self::OfLevel(..CONFIDENTIAL) => Network::Full,
+            Self::OfLevel(CONFIDENTIAL) => Network::Proxied,
+            Self::OfLevel(_) => Network::Absent,
+        }
+    }
+
+    /// What confines the network and nothing else, if it is confined.
+    fn without_a_sandbox(self) -> Option<Confinement> {
+        let network = match self {
+            Self::OfSandbox => return None,
+            Self::OfLevel(_) => self.in_a_sandbox(),
+        };
+        (network != Network::Full).then(|| Confinement {
+            sandbox: Sandbox::of_network(network),
+            roots: SandboxedRoots::Withheld,
+            egress: Destinations::default(),
+        })
+    }
+}
+
+/// The level of sensitivity from which on a server's network is proxied by default.
+pub(super) const CONFIDENTIAL: i64 = 2;
+
 const PORTS: RangeInclusive<u64> = 1..=65_535;
 
-pub(super) fn sandbox(mut section: ConfigSection<'_, '_>, base: &Path) -> Option<Confinement> {
+/// Destinations of one server.
+const MAX_DESTINATIONS: usize = 256;
+
+pub(super) fn sandbox(
+    mut section: ConfigSection<'_, '_>,
+    base: &Path,
+    unsaid: NetworkDefault,
+) -> Option<Confinement> {
     let is_present = section.is_present();
     let default = Sandbox::default();
     let mut places = Vec::new();
@@ -47,10 +94,18 @@ pub(super) fn sandbox(mut section: ConfigSection<'_, '_>, base: &Path) -> Option
     ] {
         places.extend(self::places(&mut section, key, access, base));
     }
+    let is_said = section.has("network");
+    let network = network(&mut section).unwrap_or_else(|| unsaid.in_a_sandbox());
+    let egress = egress(&mut section, &network);
+    if is_said && network == Network::Proxied && !section.has("egress") {
+        let reason = ConfigReason::RequiredWhen("network is 'proxied'");
+        section.require("egress", reason, DESTINATIONS);
+    }
     let confinement = Confinement {
+        egress,
         sandbox: Sandbox {
             places,
-            network: network(&mut section).unwrap_or(default.network),
+            network,
             system: section
                 .switch("system", SystemFiles::Granted, SystemFiles::Withheld)
                 .unwrap_or(default.system),
@@ -71,7 +126,58 @@ pub(super) fn sandbox(mut section: ConfigSection<'_, '_>, base: &Path) -> Option
     };
     tell_of_everything(&mut section, &confinement.sandbox);
     section.finish();
-    is_present.then_some(confinement)
+    if is_present {
+        Some(confinement)
+    } else {
+        unsaid.without_a_sandbox()
+    }
+}
+
+const DESTINATIONS: &str = "list exact hosts with their ports, as in `[\"api.example.com:443\"]`";
+
+fn egress(section: &mut ConfigSection<'_, '_>, network: &Network) -> Destinations {
+    let listed = section.each("egress", DESTINATIONS, |section, item| {
+        let text = section.text(item)?.value;
+        // What stands before an `@` may be a password.
+        if !text.contains('@') {
+            section.show(item);
+        }
+        let read = Destination::read(&text).map_err(|error| {
+            let reason = ConfigReason::Unusable(error.to_string());
+            section.tell(item, reason, Some(help_with(error)));
+        });
+        read.ok()
+    });
+    section.refuse_empty(
+        "egress",
+        "names no host",
+        "name some, or write `network = \"none\"`",
+    );
+    if *network != Network::Proxied {
+        let help = "write `network = \"proxied\"`, or remove it";
+        section.only_when(&["egress"], "only applies when network is 'proxied'", help);
+    }
+    let listed = listed.unwrap_or_default();
+    if listed.len() > MAX_DESTINATIONS {
+        let help = "at most 256 destinations can be listed";
+        section.refuse("egress", ConfigReason::ExceedsMaximum, Some(help));
+    }
+    Destinations::new(listed)
+}
+
+fn help_with(error: DestinationError) -> &'static str {
+    match error {
+        DestinationError::Wildcard => "list each host by its exact name",
+        DestinationError::NoPort => {
+            "add the port, as in `api.example.com:443`: there is no default one"
+        }
+        DestinationError::Name => {
+            "write the name as DNS has it, without a dot at its end: `xn--…` for other scripts"
+        }
+        DestinationError::Spelling => "write it as `127.0.0.1` or `[::1]`",
+        DestinationError::Address => "list the address of the machine itself",
+        DestinationError::Odd | DestinationError::Port => DESTINATIONS,
+    }
 }
 
 /// Places that leave nothing of a sandbox.
@@ -143,12 +249,18 @@ fn network(section: &mut ConfigSection<'_, '_>) -> Option<Network> {
         return Some(Network::Ports(ports));
     }
     if !matches!(field.value, DeValue::String(_)) {
-        section.wrong_type(&field, "`\"none\"`, `\"full\"` or an array of ports", None);
+        let expected = "`\"none\"`, `\"proxied\"`, `\"full\"` or an array of ports";
+        section.wrong_type(&field, expected, None);
         return None;
     }
-    let words = [("none", NetworkWord::Absent), ("full", NetworkWord::Full)];
+    let words = [
+        ("none", NetworkWord::Absent),
+        ("proxied", NetworkWord::Proxied),
+        ("full", NetworkWord::Full),
+    ];
     Some(match section.one_of_in(&field, &words)? {
         NetworkWord::Absent => Network::Absent,
+        NetworkWord::Proxied => Network::Proxied,
         NetworkWord::Full => Network::Full,
     })
 }

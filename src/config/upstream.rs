@@ -12,14 +12,16 @@ use super::authentication::to_the_server;
 use super::errors::ConfigReason;
 use super::network::{is_loopback, web_url};
 use super::restart::restart;
-use super::sandbox::{Confinement, sandbox};
+use super::sandbox::{CONFIDENTIAL, Confinement, NetworkDefault, sandbox};
 use super::section::{ConfigField, ConfigSection};
 use super::settings::{
     HttpUpstream, Isolated, PlainHttp, Restart, ServerAuth, StartupProbe, Upstream, UserIdentity,
 };
 use super::user_identity::{IdentityFields, Reached};
 use super::variables::Variables;
+use crate::egress::sets;
 use crate::secret;
+use crate::upstream::sandbox::Network;
 
 /// What the child always gets from the gate's own environment, where it is set there: enough to
 /// find programs, a home and a language. Everything else must be named in `upstream.env`.
@@ -56,7 +58,7 @@ pub(super) fn upstream(mut section: ConfigSection<'_, '_>, base: &Path) -> Upstr
     }
     let isolated = isolated(section.section("isolated"), base, &name);
     let probe = section.switch("startup_probe", StartupProbe::On, StartupProbe::Off);
-    let read = UpstreamFields::of(&mut section, base);
+    let read = UpstreamFields::of(&mut section, base, NetworkDefault::OfSandbox);
     let mut upstream = server(&mut section, read, name);
     upstream.isolated = isolated.map(Box::new);
     upstream.startup_probe = probe.unwrap_or_default();
@@ -64,9 +66,6 @@ pub(super) fn upstream(mut section: ConfigSection<'_, '_>, base: &Path) -> Upstr
     section.finish();
     upstream
 }
-
-/// How sensitive a session must be to be isolated, where nothing is said.
-const CONFIDENTIAL: i64 = 2;
 
 /// `[upstream.isolated]`: the same server in a narrower place.
 fn isolated(mut section: ConfigSection<'_, '_>, base: &Path, name: &str) -> Option<Isolated> {
@@ -80,7 +79,8 @@ fn isolated(mut section: ConfigSection<'_, '_>, base: &Path, name: &str) -> Opti
         .one_of("min_sensitivity", &levels)
         .unwrap_or(CONFIDENTIAL);
     // Absent or not, so that its keys are known.
-    let read = UpstreamFields::of(&mut section, base);
+    let unsaid = NetworkDefault::OfLevel(min_sensitivity);
+    let read = UpstreamFields::of(&mut section, base, unsaid);
     if !is_present {
         section.finish();
         return None;
@@ -142,13 +142,15 @@ struct UpstreamFields {
 }
 
 impl UpstreamFields {
-    fn of(section: &mut ConfigSection<'_, '_>, base: &Path) -> Self {
+    fn of(section: &mut ConfigSection<'_, '_>, base: &Path, unsaid: NetworkDefault) -> Self {
+        let confinement = sandbox(section.section("sandbox"), base, unsaid);
+        let network = confinement.as_ref().map(|it| &it.sandbox.network);
         Self {
             way: way(section),
             command: command(section, base),
-            env: environment(section.section("env")),
+            env: environment(section.section("env"), network),
             cwd: section.path("cwd", base),
-            confinement: sandbox(section.section("sandbox"), base),
+            confinement,
             restart: restart(section.section("restart")),
             auth: to_the_server(section.section("auth"), base),
             ca_file: section.path("ca_file", base),
@@ -428,9 +430,18 @@ fn beside_the_file<'t>(
 }
 
 /// The whole environment of the child: [`INHERITED`], then what is named, which wins.
-fn environment(mut section: ConfigSection<'_, '_>) -> BTreeMap<String, SecretString> {
+fn environment(
+    mut section: ConfigSection<'_, '_>,
+    network: Option<&Network>,
+) -> BTreeMap<String, SecretString> {
     let mut env = inherited(section.reading.variables);
     for field in section.entries() {
+        if network == Some(&Network::Proxied) && sets(field.key) {
+            let reason =
+                ConfigReason::Invalid("is set by the gate where the server's network is proxied");
+            let help = "remove it, and list the hosts in `egress` of the sandbox";
+            section.tell(&field, reason, Some(help));
+        }
         if field.key.is_empty() || field.key.contains(['=', '\0']) {
             let reason = ConfigReason::Invalid("is not the name of an environment variable");
             section.tell(&field, reason, None);

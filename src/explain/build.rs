@@ -194,7 +194,8 @@ fn about_the_message(questions: &[RecordedQuery]) -> Vec<&RecordedQuery> {
         | ActionName::Extension
         | ActionName::Sample
         | ActionName::Elicit
-        | ActionName::ListRoots => true,
+        | ActionName::ListRoots
+        | ActionName::ConnectHost => true,
     };
     let mut kept: Vec<&RecordedQuery> = Vec::new();
     for question in questions.iter().filter(|question| matters(question)) {

@@ -74,15 +74,14 @@ pub fn explain(
     // Twice: the rules that the witness hears belong to the gate.
     let judging = loading::load(&settings.policies)?.snapshot;
     let telling = loading::load(&settings.policies)?.snapshot;
-    let (from, frame) = request.frame(telling.lock());
+    let sent = request.sent(telling.lock());
     let level = request::level_told(request, &circumstances.start, &telling);
     let rehearsal = DryRun {
         agent: circumstances.agent,
         server: settings.server.clone(),
         now: circumstances.now,
         start: circumstances.start,
-        from,
-        frame,
+        sent,
     };
     let rehearsed = rehearsal.run(judging, &settings.gate);
     let rehearsed = rehearsed.map_err(ExplainError::NotJudged)?;

@@ -1,7 +1,7 @@
 //! What is to be explained.
 
-use crate::policy::{Lock, PolicySnapshot};
-use crate::policy_tests::StartState;
+use crate::policy::{Host, Lock, PolicySnapshot};
+use crate::policy_tests::{DryRunMessage, StartState};
 use crate::wire::Side;
 
 use super::level::word;
@@ -28,29 +28,39 @@ pub enum HypotheticalMessage {
     Prompt { name: String, arguments: String },
     /// One frame, byte for byte.
     Frame { from: Side, frame: String },
+    /// No message: a connection that the server wants of the egress proxy.
+    Connection(Host),
 }
 
 impl ExplainRequest {
-    /// Who sends it, and the frame.
-    pub(super) fn frame(&self, lock: &Lock) -> (Side, String) {
+    /// What is judged.
+    pub(super) fn sent(&self, lock: &Lock) -> DryRunMessage {
         match self {
-            Self::Message(message) => message.frame(),
-            Self::Recorded(recorded) => recorded.frame(lock),
+            Self::Message(message) => message.sent(),
+            Self::Recorded(recorded) => {
+                let (from, frame) = recorded.frame(lock);
+                DryRunMessage::Frame { from, frame }
+            }
         }
     }
 }
 
 impl HypotheticalMessage {
-    fn frame(&self) -> (Side, String) {
+    fn sent(&self) -> DryRunMessage {
         let frame = match self {
             Self::Call { tool, arguments } => request("tools/call", "name", tool, Some(arguments)),
             Self::Read(uri) => request("resources/read", "uri", uri, None),
             Self::Prompt { name, arguments } => {
                 request("prompts/get", "name", name, Some(arguments))
             }
-            Self::Frame { from, frame } => return (*from, frame.clone()),
+            Self::Frame { from, frame } => {
+                let (from, frame) = (*from, frame.clone());
+                return DryRunMessage::Frame { from, frame };
+            }
+            Self::Connection(host) => return DryRunMessage::Connection(host.clone()),
         };
-        (Side::Agent, frame)
+        let from = Side::Agent;
+        DryRunMessage::Frame { from, frame }
     }
 }
 

@@ -30,6 +30,7 @@ use crate::wire::{
 };
 
 use self::content::ContentRecorder;
+pub(super) use self::ends::explain;
 use super::arrival::{AnswerTo, Arrival, Waited};
 use super::classified::{Role, asker};
 use super::consent::Brought;
@@ -457,7 +458,7 @@ pub(super) fn named_once<'r>(reasons: impl IntoIterator<Item = &'r Reason>) -> V
 }
 
 /// A level as the audit calls it.
-fn level(held: &SessionSensitivity) -> audit::Level {
+pub(super) fn level(held: &SessionSensitivity) -> audit::Level {
     match held.level {
         ..=0 => audit::Level::Public,
         1 => audit::Level::Internal,

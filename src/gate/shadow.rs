@@ -61,7 +61,8 @@ pub(super) fn shadow(
             Resource::Resource(_)
             | Resource::Method(_)
             | Resource::Server(_)
-            | Resource::Client(_) => {}
+            | Resource::Client(_)
+            | Resource::Host(_) => {}
         }
         let decision = candidate.judge(&facts);
         match &decision {

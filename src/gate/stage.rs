@@ -19,6 +19,8 @@ pub enum Stage {
     Kept,
     /// Settled by the bridge between the eras: it goes no further.
     Bridge,
+    /// A connection of the server, at the egress proxy.
+    Egress,
     /// The reply: the steps after the upstream has answered.
     Inspect,
     Deliver,
@@ -38,6 +40,7 @@ impl Stage {
             Self::Forward => "forward",
             Self::Kept => "cached_result",
             Self::Bridge => "bridge",
+            Self::Egress => "egress",
             Self::Deliver => "deliver",
         }
     }

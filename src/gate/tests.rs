@@ -41,6 +41,7 @@ mod consent;
 mod cursors;
 mod durable;
 mod edit_counts;
+mod egress;
 mod eras;
 mod excerpts;
 mod extensions;

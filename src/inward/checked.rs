@@ -67,7 +67,7 @@ impl Checked {
         Self {
             socket: Patient::new(socket, protocol.write_deadline),
             protocol,
-            scanner: Scanner::new(protocol.limits),
+            scanner: Scanner::new(protocol.limits).taking(protocol.targets),
             at: At::Head,
             judged: Bytes::new(),
             held: BytesMut::new(),
@@ -140,14 +140,17 @@ impl Checked {
 
     /// A request begins, of which and behind which these bytes are there; yields how many are its own.
     fn begin(&mut self, there: &[u8], head: usize, mut body: Rest) -> Result<usize, Displaced> {
-        self.scanner = Scanner::new(self.protocol.limits);
+        self.scanner = Scanner::new(self.protocol.limits).taking(self.protocol.targets);
         let came = body.take(there.get(head..).unwrap_or_default());
         if let Ok(Some(end)) = came {
             self.progress.whole()?;
             self.at = At::End;
             return Ok(head + end);
         }
-        self.progress.headed();
+        match body {
+            Rest::Tunnel => self.progress.tunnels()?,
+            Rest::Bytes(_) | Rest::Chunks(_) => self.progress.headed(),
+        }
         let (at, own) = match came {
             Ok(_) => (At::Body(body), there.len()),
             Err(_) => (At::Broken, head),

@@ -15,6 +15,15 @@ pub struct Limits {
     pub fields: usize,
 }
 
+/// What requests may be for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Targets {
+    /// What the listener has itself.
+    OfServer,
+    /// What others have, and CONNECT to them (RFC 9112 §3.2.3).
+    OfProxy,
+}
+
 /// How far a head has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scanned {
@@ -33,6 +42,8 @@ pub(super) enum Scanned {
 pub(super) enum Rest {
     Bytes(u64),
     Chunks(Chunks),
+    /// No body: all that follows is for another.
+    Tunnel,
 }
 
 impl Rest {
@@ -42,6 +53,7 @@ impl Rest {
     /// If where it ends is not certain.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Result<Option<usize>, Misframed> {
         match self {
+            Self::Tunnel => Ok(None),
             Self::Chunks(chunks) => chunks.take(bytes),
             Self::Bytes(left) => {
                 let came = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
@@ -63,6 +75,7 @@ impl Rest {
 #[derive(Debug, Clone)]
 pub(super) struct Scanner {
     limits: Limits,
+    targets: Targets,
     /// Up to where the scanner looked for the ends of lines and for control characters.
     looked: usize,
     /// Up to where the lines that ended were checked.
@@ -79,9 +92,15 @@ impl Scanner {
     pub(super) fn new(limits: Limits) -> Self {
         Self {
             limits,
+            targets: Targets::OfServer,
             looked: 0,
             seen: 0,
         }
+    }
+
+    /// The same for requests that may be for these.
+    pub(super) fn taking(self, targets: Targets) -> Self {
+        Self { targets, ..self }
     }
 
     /// Goes on in all bytes that came since the head began, those of earlier calls included.
@@ -128,11 +147,22 @@ impl Scanner {
         if head > self.limits.bytes || (!is_whole && is_full) {
             return Err(Misframed::TooLarge);
         }
+        let tunnels = self.targets == Targets::OfProxy && request.method == Some("CONNECT");
         if let Some(target) = request.path {
-            check_target(target)?;
+            // That of CONNECT is a host with its port.
+            if !tunnels {
+                check_form(target)?;
+            }
+            check_characters(target)?;
         }
         // Of a head that goes on, the fields so far: an ambiguous length is refused before its end.
-        let body = body(&request)?;
+        let mut body = body(&request)?;
+        if tunnels {
+            if body != Rest::Bytes(0) {
+                return Err(Misframed::Ambiguous("CONNECT has no body"));
+            }
+            body = Rest::Tunnel;
+        }
         Ok(if is_whole {
             Scanned::Whole { head, body }
         } else {
@@ -189,9 +219,8 @@ fn misframed(error: Error, bytes: &[u8]) -> Misframed {
     }
 }
 
-/// hyper takes `GET /mcp#a HTTP/1.1` for `/mcp`, `GET /m\cp`, which others read as `/m/cp`, bytes
-/// outside ASCII, and the form of proxies `GET localhost:1 HTTP/1.1`.
-fn check_target(target: &str) -> Result<(), Misframed> {
+/// hyper takes the form of CONNECT with other methods: `GET localhost:1 HTTP/1.1`.
+fn check_form(target: &str) -> Result<(), Misframed> {
     let is_absolute = |scheme: &str| {
         let start = target.get(..scheme.len());
         start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
@@ -200,11 +229,17 @@ fn check_target(target: &str) -> Result<(), Misframed> {
         || target.starts_with('/')
         || is_absolute("http://")
         || is_absolute("https://");
+    is_known.then_some(()).ok_or(ODD_TARGET)
+}
+
+const ODD_TARGET: Misframed = Misframed::Malformed("the target");
+
+/// hyper takes `GET /mcp#a HTTP/1.1` for `/mcp`, `GET /m\cp`, which others read as `/m/cp`, and bytes
+/// outside ASCII.
+fn check_characters(target: &str) -> Result<(), Misframed> {
     let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"#\\\"<>^`{|}".contains(&byte);
-    if is_known && target.bytes().all(is_plain) {
-        return Ok(());
-    }
-    Err(Misframed::Malformed("the target"))
+    let is_plain = target.bytes().all(is_plain);
+    is_plain.then_some(()).ok_or(ODD_TARGET)
 }
 
 /// RFC 9112 §6.3: a length or chunks, and never both. hyper takes `Content-Length: 4` twice, beside

@@ -21,7 +21,7 @@ mod tests;
 
 pub use answer::Answer;
 pub use checked::Checked;
-pub use head::Limits;
+pub use head::{Limits, Targets};
 pub use host::named_host;
 pub use misframed::Misframed;
 pub use places::{Place, Places, neighbourhood};

@@ -38,6 +38,8 @@ enum Step {
     Left,
     /// What came was no request, which has been told: nothing is read any more.
     Over,
+    /// What comes from now on is for another.
+    Tunnel,
 }
 
 /// A request that is being answered, until this is dropped.
@@ -77,6 +79,12 @@ impl Progress {
     pub(super) fn headed(&self) {
         self.state().step = Step::Headed;
         self.place.waits();
+    }
+
+    /// A request has come behind which no other one comes.
+    pub(super) fn tunnels(&self) -> Result<(), Displaced> {
+        self.state().step = Step::Tunnel;
+        self.place.works()
     }
 
     /// All of a request has come.
@@ -131,7 +139,12 @@ impl Progress {
                 state.step = Step::Left;
                 self.place.waits();
             }
-            Step::Nothing | Step::Begun | Step::Answered | Step::Left | Step::Over => {}
+            Step::Nothing
+            | Step::Begun
+            | Step::Answered
+            | Step::Left
+            | Step::Over
+            | Step::Tunnel => {}
         }
     }
 

@@ -7,7 +7,7 @@ use hyper::server::conn::http1;
 use hyper::{Response, Version};
 use hyper_util::rt::TokioTimer;
 
-use super::head::Limits;
+use super::head::{Limits, Targets};
 
 /// Bounds of what a peer may send and hold.
 #[derive(Debug, Clone, Copy)]
@@ -17,6 +17,7 @@ pub struct Protocol {
     /// How long a connection may take nothing of what is written to it.
     pub write_deadline: Duration,
     pub limits: Limits,
+    pub targets: Targets,
 }
 
 /// hyper has no buffer smaller than this, in bytes.

@@ -242,6 +242,7 @@ fn types(actions: &[ActionName]) -> (Option<&'static str>, Option<&'static str>)
         ActionName::Sample,
         ActionName::Elicit,
         ActionName::ListRoots,
+        ActionName::ConnectHost,
     ];
     let either = [
         ActionName::Ping,
@@ -256,7 +257,12 @@ fn types(actions: &[ActionName]) -> (Option<&'static str>, Option<&'static str>)
         actions.iter().all(by_agents).then_some("Mcp::Agent")
     };
     let tools = [ActionName::CallTool, ActionName::ListTool];
-    (principal, all(&tools).then_some("Mcp::Tool"))
+    let resource = if all(&tools) {
+        Some("Mcp::Tool")
+    } else {
+        all(&[ActionName::ConnectHost]).then_some("Mcp::Host")
+    };
+    (principal, resource)
 }
 
 fn is_anybody(principal: &PrincipalOrResourceConstraint) -> bool {

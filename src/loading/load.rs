@@ -8,7 +8,7 @@ use super::directory::Directory;
 use super::engines::EngineKinds;
 use super::load_report::{self, LockState};
 use super::settings::{OtherMethods, RequiredLabels, Settings};
-use super::{labels, lock};
+use super::{egress, labels, lock};
 use crate::policy::engines::allowlist::CompiledAllowlist;
 use crate::policy::engines::cedar::ToolGroups;
 use crate::policy::{
@@ -156,6 +156,7 @@ fn compile_one(
         include_str!("../policy/builtin/core.cedar"),
     )];
     sources.extend(settings.network.compiled());
+    sources.extend(egress::compiled(&settings.egress));
     let mut groups = ToolGroups::default();
     let mut entities = None;
     if let Some(names) = &settings.allow {

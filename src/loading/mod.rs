@@ -4,6 +4,7 @@
 //! at once. What cannot be read is an error; what is empty permits nothing, and says so.
 
 mod directory;
+mod egress;
 mod engines;
 mod labels;
 mod load;

@@ -34,6 +34,8 @@ pub struct Settings {
     pub base: Option<Base>,
     /// How far tools that connect may reach, by what the session has read.
     pub network: EgressRules,
+    /// What servers may connect to through the egress proxy, each as `host:port`.
+    pub egress: Vec<String>,
 }
 
 /// Which labels tools need.

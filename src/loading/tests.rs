@@ -11,7 +11,7 @@ use super::load::{compile, read};
 use super::*;
 use crate::policy::fixture::{World, told, tool};
 use crate::policy::{
-    Action, ActionName, ExtensionMethod, Facts, ListFacts, PolicySnapshot, Principal, Prompt,
+    Action, ActionName, ExtensionMethod, Facts, Host, ListFacts, PolicySnapshot, Principal, Prompt,
     Resource, ResourceFacts, UseTime,
 };
 
@@ -784,6 +784,10 @@ fn check_open(loaded: &LoadedPolicies, expected: &[&str]) {
     };
     let prompt = Prompt::named("p");
     let method = ExtensionMethod::named("vendor/do");
+    let host = Host {
+        name: "api.example.com".to_owned(),
+        port: 443,
+    };
     let allowed: Vec<&str> = ActionName::ALL
         .into_iter()
         .filter(|name| {
@@ -834,6 +838,10 @@ fn check_open(loaded: &LoadedPolicies, expected: &[&str]) {
                     host: "",
                 }),
                 ActionName::ListRoots => world.server_facts(Action::ListRoots),
+                ActionName::ConnectHost => Facts {
+                    resource: Resource::Host(&host),
+                    ..world.server_facts(Action::ConnectHost { isolated: false })
+                },
             };
             loaded.snapshot.judge(&facts).is_allow()
         })

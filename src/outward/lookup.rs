@@ -20,7 +20,7 @@ pub trait AddressSource: fmt::Debug + Send + Sync {
 
 /// The system's resolver.
 #[derive(Debug)]
-pub(super) struct System;
+pub struct System;
 
 impl AddressSource for System {
     fn look_up(&self, name: String) -> AddressLookup {

@@ -8,5 +8,5 @@ mod lookup;
 mod url_trust;
 
 pub use http_client::{HttpClient, HttpError, HttpResponse};
-pub use lookup::{AddressLookup, AddressSource};
+pub use lookup::{AddressLookup, AddressSource, System};
 pub use url_trust::{PrivateAddresses, UrlRejection, UrlTrust};

@@ -57,6 +57,11 @@ pub enum Action<'a> {
         host: &'a str,
     },
     ListRoots,
+    /// A connection through the egress proxy.
+    ConnectHost {
+        /// Whether the isolated server wants it.
+        isolated: bool,
+    },
 }
 
 /// The name of an action, as policies write it.
@@ -81,6 +86,7 @@ pub enum ActionName {
     Sample,
     Elicit,
     ListRoots,
+    ConnectHost,
 }
 
 /// What a message has that says nothing, for [`Action::bare`].
@@ -113,6 +119,7 @@ impl Action<'_> {
             Self::Sample { .. } => ActionName::Sample,
             Self::Elicit { .. } => ActionName::Elicit,
             Self::ListRoots => ActionName::ListRoots,
+            Self::ConnectHost { .. } => ActionName::ConnectHost,
         }
     }
 }
@@ -156,6 +163,7 @@ impl<'a> Action<'a> {
                 host: "",
             },
             ActionName::ListRoots => Self::ListRoots,
+            ActionName::ConnectHost => Self::ConnectHost { isolated: false },
         }
     }
 
@@ -179,7 +187,8 @@ impl<'a> Action<'a> {
             | Self::ReceiveResult { .. }
             | Self::Sample { .. }
             | Self::Elicit { .. }
-            | Self::ListRoots => None,
+            | Self::ListRoots
+            | Self::ConnectHost { .. } => None,
         }
     }
 
@@ -203,13 +212,14 @@ impl<'a> Action<'a> {
             | Self::ReceiveResult { .. }
             | Self::Sample { .. }
             | Self::Elicit { .. }
-            | Self::ListRoots => None,
+            | Self::ListRoots
+            | Self::ConnectHost { .. } => None,
         }
     }
 }
 
 impl ActionName {
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Initialize,
         Self::Ping,
         Self::SetLevel,
@@ -229,6 +239,7 @@ impl ActionName {
         Self::Sample,
         Self::Elicit,
         Self::ListRoots,
+        Self::ConnectHost,
     ];
 
     /// The action's id in Cedar and in test fixtures.
@@ -253,6 +264,7 @@ impl ActionName {
             Self::Sample => "sample",
             Self::Elicit => "elicit",
             Self::ListRoots => "list_roots",
+            Self::ConnectHost => "connect_host",
         }
     }
 }

@@ -68,6 +68,7 @@ pub enum Resource<'a> {
     Method(&'a ExtensionMethod),
     Server(&'a Server),
     Client(&'a Client),
+    Host(&'a Host),
 }
 
 /// A tool of the protected server. All but the name are labels of the host.
@@ -168,6 +169,14 @@ pub struct ExtensionMethod {
     pub permissions: Permissions,
 }
 
+/// A host and a port that a server connects to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Host {
+    /// A name in lower case, or an address as URLs have it.
+    pub name: String,
+    pub port: u16,
+}
+
 /// The circumstances of the message.
 #[derive(Debug, Clone)]
 pub struct Environment<'a> {
@@ -215,6 +224,13 @@ impl Tool {
             name: name.into(),
             ..Self::default()
         }
+    }
+}
+
+impl Host {
+    /// The id of its entity: `api.example.com:443`.
+    pub fn id(&self) -> String {
+        format!("{}:{}", self.name, self.port)
     }
 }
 

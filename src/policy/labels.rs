@@ -208,7 +208,7 @@ impl Labels {
                 capabilities: self.unlabelled.capabilities.clone(),
                 permissions: self.unlabelled.permissions,
             })),
-            Resource::Server(_) | Resource::Client(_) => None,
+            Resource::Server(_) | Resource::Client(_) | Resource::Host(_) => None,
         }
     }
 

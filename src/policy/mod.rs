@@ -53,8 +53,8 @@ pub use engine::{
 };
 pub use errors::{PolicyErrors, PolicyProblem};
 pub use facts::{
-    Agent, Client, Consent, ConsentRule, Environment, ExtensionMethod, Facts, Hints, Permissions,
-    Pin, Principal, Prompt, Resource, ResourceFacts, Server, SessionState, Tool,
+    Agent, Client, Consent, ConsentRule, Environment, ExtensionMethod, Facts, Hints, Host,
+    Permissions, Pin, Principal, Prompt, Resource, ResourceFacts, Server, SessionState, Tool,
 };
 pub use labels::{
     AgentLabels, Base, BaseProblem, CanonicalPathError, CanonicalPaths, Labels, ResourceLabels,

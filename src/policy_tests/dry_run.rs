@@ -15,7 +15,7 @@ use super::listing::{self, ServerCatalog};
 use super::recorder::{RecordedQueries, Recorder};
 use super::test_runner::{STACK_BYTES, timed_runtime};
 use crate::gate;
-use crate::policy::{Agent, Observer, PolicySnapshot, PolicyStore, Server};
+use crate::policy::{Agent, Host, Observer, PolicySnapshot, PolicyStore, Server};
 use crate::wire::{Extensions, Message, Side};
 
 /// A message, and the circumstances in which it is sent.
@@ -27,9 +27,16 @@ pub(crate) struct DryRun {
     pub(crate) now: Timestamp,
     /// What its session has been through.
     pub(crate) start: StartState,
-    pub(crate) from: Side,
+    pub(crate) sent: DryRunMessage,
+}
+
+/// What is judged.
+#[derive(Debug, Clone)]
+pub(crate) enum DryRunMessage {
     /// One frame, byte for byte.
-    pub(crate) frame: String,
+    Frame { from: Side, frame: String },
+    /// A connection that the server wants of the egress proxy.
+    Connection(Host),
 }
 
 /// What became of it.
@@ -86,8 +93,13 @@ impl DryRun {
             name: self.server,
             ..Server::default()
         };
-        let called = Message::decode(self.frame.as_bytes(), &settings.from_agent).ok();
-        let called = called.as_ref().and_then(listing::called_tool);
+        let called = match &self.sent {
+            DryRunMessage::Frame { frame, .. } => {
+                let message = Message::decode(frame.as_bytes(), &settings.from_agent).ok();
+                message.as_ref().and_then(listing::called_tool)
+            }
+            DryRunMessage::Connection(_) => None,
+        };
         // Whether the server has the tool is not known here, and not what is asked.
         let offers = ServerLists {
             tools: called.into_iter().collect(),
@@ -108,9 +120,9 @@ impl DryRun {
             line: 0,
             after: Duration::ZERO,
             consent: None,
-            sends: Sends::Frame {
-                from: self.from,
-                frame: self.frame,
+            sends: match self.sent {
+                DryRunMessage::Frame { from, frame } => Sends::Frame { from, frame },
+                DryRunMessage::Connection(host) => Sends::Connect(host),
             },
             reply: None,
             expect: Expect::of(TestDecision::Deny),

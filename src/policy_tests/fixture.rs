@@ -11,7 +11,7 @@ use super::changed_definitions::ChangedDefinition;
 use super::errors::FixtureSource;
 use super::fixture_words::{ListKind, ServerInstance, TestDecision};
 use super::replay::Recording;
-use crate::policy::Agent;
+use crate::policy::{Agent, Host};
 use crate::wire::{Extensions, Fragment, Side};
 
 /// One file: a suite of tests under the same policies and before the same upstream.
@@ -180,6 +180,8 @@ pub(super) enum Sends {
     Frame { from: Side, frame: String },
     /// A request for a list, which the upstream answers.
     List(ListKind),
+    /// No message: a connection that the server wants of the egress proxy.
+    Connect(Host),
 }
 
 /// What must become of a message.

@@ -10,8 +10,8 @@ use crate::audit::{Audit, Direction, Kind, MemoryRecords, Record};
 use crate::clock::Clock as _;
 use crate::consent::{self, Answer, By, Desk, Way};
 use crate::gate::{self, Gate, Talk};
-use crate::policy::{Agent, Consent, PolicyStore, Server, SessionSensitivity};
-use crate::session::{Established, Session, SessionId};
+use crate::policy::{Agent, Consent, Host, PolicyStore, Server, SessionSensitivity};
+use crate::session::{Established, Place, Session, SessionId};
 use crate::wire::{DiscardReason, Extensions, Fragment, KnownMethod, Message, Side, Stream};
 
 use super::actual::{ActualOutcome, InvalidRun, RejectedPart};
@@ -165,6 +165,7 @@ impl<'s> TestSession<'s> {
         let (message, id) = match &step.sends {
             Sends::Frame { from, frame } => self.frame(*from, frame).await,
             Sends::List(list) => (Box::pin(self.list(*list)).await, None),
+            Sends::Connect(host) => (Box::pin(self.connect(host)).await, None),
         };
         let mut came = MessageOutcome {
             message,
@@ -279,6 +280,19 @@ impl<'s> TestSession<'s> {
         let went_on = Box::pin(self.gate.answered(&self.talk)).await;
         debug_assert!(went_on.is_ok(), "an end in this process does not go away");
         true
+    }
+
+    /// What became of a connection, in the place where a session of this level is.
+    async fn connect(&self, host: &Host) -> Result<ActualOutcome, InvalidRun> {
+        let level = self.test.start.level;
+        let from = match self.bench.settings.isolate_from {
+            Some(least) if level >= least => Place::Isolated,
+            Some(_) | None => self.talk.session.place(),
+        };
+        let judged = self.gate.judge_connection(&self.talk, from, host).await;
+        let record = self.kept.take().into_iter().next();
+        let record = record.ok_or(InvalidRun::NotRecorded)?;
+        ActualOutcome::of(&record, RejectedPart::Message, judged.is_ok())
     }
 
     async fn list(&self, list: ListKind) -> Result<ActualOutcome, InvalidRun> {

@@ -47,7 +47,7 @@ mod test_runner;
 
 pub use claims::{check_granted, read_claims};
 pub use coverage::{ConditionCoverage, Coverage, CoverageLevel, RuleCoverage, WantedCoverage};
-pub(crate) use dry_run::{DryRun, DryRunOutcome};
+pub(crate) use dry_run::{DryRun, DryRunMessage, DryRunOutcome};
 pub use errors::{FixtureErrors, FixtureProblem};
 pub use fixture::StartState;
 pub use fixture_words::{ServerInstance, TestDecision};

@@ -13,10 +13,12 @@ use super::read_start::consent;
 use super::section::FixtureSection;
 use super::suggest;
 use super::table::{FixtureReader, FixtureTable, FixtureValue, in_order};
+use crate::egress::Destination;
+use crate::policy::Host;
 use crate::wire::{Fragment, KnownMethod, Side};
 
-/// The four ways to say what is sent.
-pub(super) const WAYS: [&str; 4] = ["send", "call", "list", "raw"];
+/// The five ways to say what is sent.
+pub(super) const WAYS: [&str; 5] = ["send", "call", "list", "raw", "connect"];
 
 /// One message as it stands in the fixture: the same for every cell of a matrix but for what is
 /// expected, and but for the tool, where several are called.
@@ -55,6 +57,12 @@ pub(super) fn message(
     let consent = consent(table);
     let after = table.duration("after");
     for key in ["result", "received"] {
+        if let (Some(value), true) = (table.get(key), table.get("connect").is_some()) {
+            let message = format!("`{key}` does not go with `connect`: it is no message");
+            table
+                .reading
+                .tell(&value.span(), "test::conflict", message, None);
+        }
         if let (Some(value), true) = (table.get(key), table.get("list").is_some()) {
             let message =
                 format!("`{key}` does not go with `list`: the fixture says what is offered");
@@ -92,13 +100,14 @@ fn sends(table: &FixtureTable<'_>) -> Option<Vec<OutgoingMessage>> {
         ["send"] => send(table, from?).map(one),
         ["call"] => calls(table),
         ["list"] => list(table).map(one),
+        ["connect"] => connect(table).map(one),
         ["raw"] => {
             let from = from?;
             raw(table).map(|frame| one(Sends::Frame { from, frame }))
         }
         [] => {
             let help = "say what is sent: `call = \"tool\"`, `list = \"tools\"`, \
-                        `send = { method = \"…\" }` or `raw = '…'`";
+                        `send = { method = \"…\" }`, `raw = '…'` or `connect = \"host:port\"`";
             table.require("what is sent", help);
             return None;
         }
@@ -123,9 +132,12 @@ fn sends(table: &FixtureTable<'_>) -> Option<Vec<OutgoingMessage>> {
     }
     if let (Some(value), true) = (
         table.get("from"),
-        ways.contains(&"call") || ways.contains(&"list"),
+        ["call", "list", "connect"]
+            .iter()
+            .any(|way| ways.contains(way)),
     ) {
-        let message = "only agents call and list: `from` goes with `send` and `raw`";
+        let message =
+            "only agents call and list, and servers connect: `from` goes with `send` and `raw`";
         table
             .reading
             .tell(&value.span(), "test::conflict", message, None);
@@ -171,6 +183,26 @@ fn send(table: &FixtureTable<'_>, from: Side) -> Option<Sends> {
         params.push(("_meta".to_owned(), meta));
     }
     Some(frame(from, &method, params.as_deref()))
+}
+
+/// `connect = "host:port"`: what the server asks of the egress proxy.
+fn connect(table: &FixtureTable<'_>) -> Option<Sends> {
+    let value = table.get("connect")?;
+    let text = table.reading.text(value)?;
+    match Destination::read(text.get_ref()) {
+        Ok(to) => Some(Sends::Connect(Host {
+            name: to.host().to_owned(),
+            port: to.port(),
+        })),
+        Err(error) => {
+            let message = format!("`connect`: {error}");
+            let help = Some("as in `connect = \"api.example.com:443\"`".to_owned());
+            table
+                .reading
+                .tell(&text.span(), "test::destination", message, help);
+            None
+        }
+    }
 }
 
 /// `call = "tool", args = {…}`, or several tools with the same arguments.

@@ -122,7 +122,8 @@ impl Observer for Recorder {
                     Resource::Prompt(_)
                     | Resource::Method(_)
                     | Resource::Server(_)
-                    | Resource::Client(_) => (
+                    | Resource::Client(_)
+                    | Resource::Host(_) => (
                         Action::ListPrompt,
                         Action::GetPrompt {
                             arguments: &arguments,
@@ -186,6 +187,7 @@ impl RecordedQuery {
 
 impl QueryDescription {
     fn of(facts: &Facts<'_>) -> Self {
+        let host;
         let (kind, name) = match facts.resource {
             Resource::Tool(tool) => ("tool", &tool.name),
             Resource::Resource(resource) => ("resource", &resource.uri),
@@ -193,6 +195,10 @@ impl QueryDescription {
             Resource::Method(method) => ("method", &method.name),
             Resource::Server(server) => ("server", &server.name),
             Resource::Client(client) => ("client", &client.name),
+            Resource::Host(named) => {
+                host = named.id();
+                ("host", &host)
+            }
         };
         Self {
             action: facts.action.name(),

@@ -50,14 +50,14 @@ impl FixtureSection {
             Self::Client => ("in `client`", "name version"),
             Self::Test => (
                 "in a `[[test]]`",
-                "name agent agents now session consent links changed_tools changed_prompts from send call args \
+                "name agent agents now session consent links changed_tools changed_prompts from send call connect args \
                  list listed hidden raw result received expect steps replay unknown",
             ),
             Self::Session => ("in `session`", "level labels untrusted calls age"),
             Self::Consent => ("in `consent`", "granted scope by age"),
             Self::Step => (
                 "in one of `steps`",
-                "after consent from send call args list listed hidden raw result received expect",
+                "after consent from send call connect args list listed hidden raw result received expect",
             ),
             Self::Send => ("in `send`", "method params meta"),
             Self::Result => ("in `result`", "text is_error json error raw"),

@@ -169,7 +169,7 @@ fn name<'r>(item: &'r Resource<'_>) -> &'r str {
         Resource::Tool(tool) => &tool.name,
         Resource::Resource(facts) => &facts.uri,
         Resource::Prompt(prompt) => &prompt.name,
-        Resource::Method(_) | Resource::Server(_) | Resource::Client(_) => "",
+        Resource::Method(_) | Resource::Server(_) | Resource::Client(_) | Resource::Host(_) => "",
     }
 }
 
@@ -184,7 +184,9 @@ impl Item {
                 let (name, flags) = (prompt.name.clone(), prompt.flags.clone());
                 Some(Self::Prompt(name, prompt.pin, flags))
             }
-            Resource::Method(_) | Resource::Server(_) | Resource::Client(_) => None,
+            Resource::Method(_) | Resource::Server(_) | Resource::Client(_) | Resource::Host(_) => {
+                None
+            }
         }
     }
 }

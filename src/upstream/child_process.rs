@@ -7,6 +7,8 @@ use super::child_state::Shared;
 use super::command;
 use super::events::ChildEvents;
 use super::keeper::Order;
+use super::network_probe;
+use super::sandbox::Network;
 use super::settings::Settings;
 use super::start_error::StartError;
 
@@ -31,7 +33,13 @@ impl ChildProcess {
     /// # Errors
     /// What [`Self::start`] would say.
     pub fn check(settings: &Settings) -> Result<(), StartError> {
-        command::build(settings).map(drop)
+        command::build(settings)?;
+        let network = settings.sandbox.as_ref().map(|it| &it.network);
+        if network != Some(&Network::Proxied) {
+            return Ok(());
+        }
+        let tried = network_probe::try_network(&settings.launcher);
+        tried.map_err(|problem| StartError::Sandbox(vec![problem]))
     }
 
     /// Starts the server and whatever supervises it. Must be called inside a tokio runtime.
@@ -42,10 +50,11 @@ impl ChildProcess {
     /// When both halves or the runtime are dropped the server is killed, and when the gate is
     /// killed its launcher does it.
     pub fn start(settings: Settings) -> Result<(ChildSender, ChildEvents), StartError> {
-        let shared = Arc::new(Shared::new(settings));
+        let (shared, attempts) = Shared::new(settings);
+        let shared = Arc::new(shared);
         let started = shared.start()?;
         *shared.phase() = Some(started.phase.clone());
-        let events = ChildEvents::new(Arc::clone(&shared), started);
+        let events = ChildEvents::new(Arc::clone(&shared), started, attempts);
         Ok((ChildSender { shared }, events))
     }
 }

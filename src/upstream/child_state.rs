@@ -1,14 +1,19 @@
 //! What both halves of a server that is a child process know.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::process::{ChildStdin, Command};
 use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
 
+use crate::egress::{Attempts, Proxy};
 use crate::wire::{LineReader, LineWriter};
 
 use super::keeper::{Keeper, Order, Phase, ordered};
 use super::process::Process;
+use super::sandbox::Network;
 use super::settings::Settings;
 use super::start_error::StartError;
 use super::{command, sandbox, stderr};
@@ -16,6 +21,7 @@ use super::{command, sandbox, stderr};
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) settings: Settings,
+    proxy: Proxy,
     writer: Mutex<Option<LineWriter>>,
     pub(super) orders: watch::Sender<Order>,
     phase: Mutex<Option<watch::Receiver<Phase>>>,
@@ -33,15 +39,19 @@ pub(super) struct Started {
 }
 
 impl Shared {
-    pub(super) fn new(settings: Settings) -> Self {
-        Self {
+    /// With the connections that its processes want.
+    pub(super) fn new(settings: Settings) -> (Self, Attempts) {
+        let (proxy, attempts) = Proxy::new(&settings.egress);
+        let shared = Self {
             settings,
+            proxy,
             writer: Mutex::default(),
             orders: watch::Sender::new(Order::Run),
             phase: Mutex::default(),
             unfit: Mutex::default(),
             handshaken: AtomicBool::new(false),
-        }
+        };
+        (shared, attempts)
     }
 
     /// Starts another process, unless the server is being stopped.
@@ -60,7 +70,10 @@ impl Shared {
 
     pub(super) fn start(&self) -> Result<Started, StartError> {
         let settings = &self.settings;
-        let command = command::build(settings)?;
+        let mut command = command::build(settings)?;
+        let refused = |cause: io::Error| command::refused(settings, &cause);
+        let mut egress = JoinSet::new();
+        let stdin = self.proxied(&mut command, &mut egress).map_err(refused)?;
         // Each time: an operator who reads of a restart must not take the server for confined.
         if let Some(Ok(Some(lacks))) = settings.sandbox.as_ref().map(sandbox::check) {
             let server = &settings.name;
@@ -69,8 +82,8 @@ impl Shared {
                 "the server is not confined as `upstream.sandbox` says: {lacks}"
             );
         }
-        let (process, streams) = Process::start(command, &settings.launcher)
-            .map_err(|cause| command::refused(settings, &cause))?;
+        let (process, streams) =
+            Process::start(command, stdin, &settings.launcher).map_err(refused)?;
         let writer = LineWriter::spawn(streams.stdin, settings.queue_bytes);
         let hang_up = Arc::new(Notify::new());
         let (phase, phases) = watch::channel(Phase::Running);
@@ -95,6 +108,7 @@ impl Shared {
             unfit,
             ladder: settings.stop,
             stable_after: settings.backoff.stable_after,
+            egress,
         };
         tokio::spawn(keeper.keep());
         let reader = LineReader::new(streams.stdout, settings.max_message_bytes)
@@ -147,5 +161,29 @@ impl Shared {
 
     pub(super) fn writer(&self) -> MutexGuard<'_, Option<LineWriter>> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The standard input of a server whose network is proxied, and what serves its connections.
+    fn proxied(
+        &self,
+        command: &mut Command,
+        egress: &mut JoinSet<()>,
+    ) -> io::Result<Option<ChildStdin>> {
+        let network = self.settings.sandbox.as_ref().map(|it| &it.network);
+        if network != Some(&Network::Proxied) {
+            return Ok(None);
+        }
+        #[cfg(target_os = "linux")]
+        {
+            let proxied = super::proxied::Proxied::prepare(command)?;
+            let (stdin, serving) = proxied.started(self.proxy.clone())?;
+            egress.spawn(serving);
+            Ok(Some(stdin))
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            let _ = (command, egress);
+            Err(io::Error::other(super::sandbox::ABSENT))
+        }
     }
 }

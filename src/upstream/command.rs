@@ -7,9 +7,10 @@ use std::process::Stdio;
 
 use tokio::process::Command;
 
+use crate::egress;
 use crate::secret;
 
-use super::sandbox::{self, Access, Place, Sandbox, SandboxError};
+use super::sandbox::{self, Access, Network, Place, Sandbox, SandboxError};
 use super::settings::{Launcher, Settings};
 use super::start_error::StartError;
 
@@ -85,11 +86,8 @@ fn launched(
     program: &str,
     sandbox: Option<&Sandbox>,
 ) -> Result<Command, StartError> {
-    let launcher = match launcher {
-        // Names the running program even after its file was replaced by an update.
-        Launcher::Own => Path::new("/proc/self/exe"),
-        Launcher::Program(path) => path,
-        Launcher::Absent => return Ok(Command::new(program)),
+    let Some(launcher) = launcher.program() else {
+        return Ok(Command::new(program));
     };
     if !launcher.exists() {
         return Err(StartError::NoLauncher {
@@ -136,7 +134,11 @@ fn environment(settings: &Settings) -> Result<Vec<(OsString, OsString)>, StartEr
             name: name.escape_debug().to_string(),
         });
     }
-    Ok(inherited.chain(named).collect())
+    let network = settings.sandbox.as_ref().map(|it| &it.network);
+    let proxied = (network == Some(&Network::Proxied)).then(egress::variables);
+    let proxied = proxied.into_iter().flatten();
+    let proxied = proxied.map(|(name, value)| (name.into(), value.into()));
+    Ok(inherited.chain(named).chain(proxied).collect())
 }
 
 /// The file of the program. Says beforehand, and better than an error number could, that a command

@@ -10,6 +10,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Sleep, sleep};
 use tracing::warn;
 
+use crate::egress::Attempts;
 use crate::wire::{DiscardReason, LineFrame, LineReader};
 
 use super::backoff::Delays;
@@ -55,10 +56,11 @@ pub struct ChildEvents {
     reader: LineReader<ChildStdout>,
     life: Life,
     hints: Hints,
+    attempts: Attempts,
 }
 
 impl ChildEvents {
-    pub(super) fn new(shared: Arc<Shared>, started: Started) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, started: Started, attempts: Attempts) -> Self {
         let Started {
             reader,
             phase,
@@ -76,7 +78,14 @@ impl ChildEvents {
                 state: State::Running,
             },
             hints: Hints::default(),
+            attempts,
         }
+    }
+
+    /// The connections that its processes want, where their network is proxied. Only once; until they are
+    /// taken, each waits.
+    pub fn take_attempts(&mut self) -> Attempts {
+        std::mem::replace(&mut self.attempts, Attempts::none())
     }
 
     /// The next event. Cancel-safe: nothing is lost when the future is dropped.
@@ -87,6 +96,7 @@ impl ChildEvents {
             reader,
             life,
             hints,
+            attempts: _,
         } = self;
         match &mut life.state {
             State::Running => {}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
 use crate::wire::LineWriter;
@@ -76,6 +76,8 @@ pub(super) struct Keeper {
     pub(super) unfit: Arc<Notify>,
     pub(super) ladder: StopLadder,
     pub(super) stable_after: Duration,
+    /// Serves its connections, where its network is proxied.
+    pub(super) egress: JoinSet<()>,
 }
 
 impl Keeper {
@@ -85,6 +87,7 @@ impl Keeper {
         self.process.push(Push::Kill);
         let exit = self.process.reap(KILL).await;
         self.writer.abort();
+        self.egress.abort_all();
         let exit = self.explain(exit).await;
         let ended = Ended { exit, lifetime };
         self.phase.send_replace(Phase::Ended(ended.clone()));

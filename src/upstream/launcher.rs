@@ -25,6 +25,8 @@ pub enum Step {
     Supervise,
     /// Becomes the server.
     Execute,
+    /// Ends when it has entered a network of its own: whether there can be one.
+    TryNetwork,
 }
 
 /// What stands before the server's own command line. `parent` is the caller's process id.
@@ -32,6 +34,7 @@ pub fn arguments(step: Step, parent: u32, sandbox: &sandbox::Arguments) -> Vec<O
     let step = match step {
         Step::Supervise => "supervise",
         Step::Execute => "execute",
+        Step::TryNetwork => "try-network",
     };
     let parent = parent.to_string();
     let own = [SUBCOMMAND, "--parent", &parent, "--step", step];

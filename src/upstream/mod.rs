@@ -11,11 +11,16 @@ mod child_process;
 mod child_state;
 mod command;
 mod events;
+#[cfg(target_os = "linux")]
+pub mod handover;
 pub mod http;
 mod keeper;
 pub mod launcher;
+mod network_probe;
 pub mod open_files;
 mod process;
+#[cfg(target_os = "linux")]
+mod proxied;
 pub mod sandbox;
 mod settings;
 mod start_error;
@@ -24,6 +29,7 @@ mod stderr;
 pub use backoff::{Backoff, Delays};
 pub use child_process::{ChildProcess, ChildSender, UpstreamFault};
 pub use events::{ChildEvents, Event, GiveUp};
+pub use network_probe::try_network;
 pub use process::Exit;
 pub use settings::{DEFAULT_INHERITED, Launcher};
 pub use settings::{Settings, StopLadder};

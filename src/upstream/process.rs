@@ -65,14 +65,20 @@ pub(super) struct Process {
 }
 
 impl Process {
-    pub(super) fn start(mut command: Command, launcher: &Launcher) -> io::Result<(Self, Streams)> {
+    /// `stdin` is the server's where it is not that of the process that is started.
+    pub(super) fn start(
+        mut command: Command,
+        stdin: Option<ChildStdin>,
+        launcher: &Launcher,
+    ) -> io::Result<(Self, Streams)> {
         #[cfg(not(target_os = "linux"))]
         let _ = launcher;
         // Before the process exists, so that no end goes unheard.
         #[cfg(unix)]
         let ends = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::child())?;
         let mut child = command.spawn()?;
-        let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let stdin = stdin.or(child.stdin.take());
+        let streams = (stdin, child.stdout.take(), child.stderr.take());
         let process = Self {
             #[cfg(unix)]
             ends,

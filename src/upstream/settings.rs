@@ -1,11 +1,14 @@
 //! What to run, and how.
 
 use std::collections::BTreeMap;
+#[cfg(target_os = "linux")]
+use std::path::Path;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use secrecy::SecretString;
 
+use crate::egress;
 use crate::memory::Memory;
 
 use super::backoff::Backoff;
@@ -58,6 +61,19 @@ pub enum Launcher {
     Absent,
 }
 
+#[cfg(target_os = "linux")]
+impl Launcher {
+    /// The program, if there is one.
+    pub(super) fn program(&self) -> Option<&Path> {
+        match self {
+            // Names the running program even after its file was replaced by an update.
+            Self::Own => Some(Path::new("/proc/self/exe")),
+            Self::Program(path) => Some(path),
+            Self::Absent => None,
+        }
+    }
+}
+
 /// What to run, and how.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -85,6 +101,8 @@ pub struct Settings {
     pub launcher: Launcher,
     /// What the server may reach of this machine; everything that we may if absent. Takes a launcher.
     pub sandbox: Option<Sandbox>,
+    /// What is connected to for it, where its network is proxied.
+    pub egress: egress::Settings,
     /// What lines of the server are kept in until they are complete.
     pub memory: Memory,
 }
@@ -106,6 +124,7 @@ impl Settings {
             stop: StopLadder::default(),
             launcher: Launcher::Own,
             sandbox: None,
+            egress: egress::Settings::default(),
             memory: Memory::default(),
         }
     }

@@ -50,10 +50,11 @@ const TABLE: [(&str, May); 32] = [
     ),
     ("outward", May::Only(&[])),
     ("inward", May::Only(&[])),
+    ("egress", May::Only(&["inward", "outward"])),
     (
         "upstream",
         May::Only(&[
-            "gate", "wire", "clock", "outward", "secret", "unseen", "memory",
+            "gate", "wire", "clock", "outward", "egress", "secret", "unseen", "memory",
         ]),
     ),
     (

@@ -1,6 +1,7 @@
 //! Real processes: nothing is left behind, nothing is inherited, nothing blocks.
 #![cfg(target_os = "linux")]
 
+mod egress;
 mod environment;
 mod kills;
 mod orphans;

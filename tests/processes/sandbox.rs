@@ -54,12 +54,12 @@ fn prefix() -> PathBuf {
 }
 
 /// Directories to read, to write, and neither.
-struct Host {
+pub(super) struct Host {
     directory: TempDir,
 }
 
 impl Host {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         for (name, file) in [("read", "a"), ("write", "b"), ("outside", "secret")] {
             fs::create_dir(directory.path().join(name)).unwrap();
@@ -72,7 +72,7 @@ impl Host {
         self.directory.path().join(name)
     }
 
-    fn sandbox(&self) -> Sandbox {
+    pub(super) fn sandbox(&self) -> Sandbox {
         let place = |setting: &str, access, path| Place {
             setting: format!("upstream.sandbox.{setting}[0]"),
             access,
@@ -88,7 +88,7 @@ impl Host {
         }
     }
 
-    fn settings(&self, sandbox: Sandbox) -> Settings {
+    pub(super) fn settings(&self, sandbox: Sandbox) -> Settings {
         let mut settings = settings(python(OBEDIENT));
         settings.cwd = Some(self.path(""));
         settings.sandbox = Some(sandbox);
@@ -102,13 +102,13 @@ impl Host {
     }
 
     /// What the server answers to one line, in which `HOST` is this host's directory.
-    async fn ask(&self, server: &mut Server, line: &str) -> String {
+    pub(super) async fn ask(&self, server: &mut Server, line: &str) -> String {
         let here = self.directory.path().to_str().unwrap();
         server.send(&line.replace("HOST", here)).await;
         server.line().await
     }
 
-    async fn check(&self, server: &mut Server, line: &str, expected: &str) {
+    pub(super) async fn check(&self, server: &mut Server, line: &str, expected: &str) {
         let answer = self.ask(server, line).await;
         assert!(
             expected.split('|').any(|it| it == answer),

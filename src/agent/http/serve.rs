@@ -15,7 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
-use crate::inward::{Checked, Limits, Misframed, Place, Places, Protocol};
+use crate::inward::{Checked, Limits, Misframed, Place, Places, Protocol, Targets};
 
 use super::alarm::Alarm;
 use super::at_once::AtOnce;
@@ -186,6 +186,7 @@ fn protocol(settings: &Settings) -> Protocol {
             bytes: settings.max_header_bytes,
             fields: settings.max_headers,
         },
+        targets: Targets::OfServer,
     }
 }
 

@@ -211,6 +211,10 @@ pub(in crate::audit) fn least(kind: Kind) -> Record {
                 .event(Event::ConsentGranted)
                 .direction(Direction::AgentToUpstream)
         },
+        Kind::EgressConnection => within(record)
+            .reference("r-1")
+            .target("api.example.com:443")
+            .decision(Decision::Allow, "decide"),
         Kind::UpstreamState => within(record).event(Event::Down),
         Kind::PolicyReload => record
             .upstream("files")

@@ -18,7 +18,7 @@ use super::Format;
     group = ArgGroup::new("judges").args(["policies", "config", "allow"]).multiple(true)
         .required(true),
     group = ArgGroup::new("which").args(["seq", "record"]),
-    group = ArgGroup::new("message").args(["call", "read", "prompt", "audit", "from"]),
+    group = ArgGroup::new("message").args(["call", "read", "prompt", "connect", "audit", "from"]),
     after_help = "Examples:
   mcp-protector explain policies/starter --call read_text_file --args '{\"path\":\"/srv/.env\"}'
   mcp-protector explain --config gate.toml --agent nightly --role auditor --read file:///etc/passwd
@@ -50,8 +50,12 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "NAME")]
     pub prompt: Option<String>,
 
+    /// Let the server connect to this host and port.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub connect: Option<String>,
+
     /// The arguments of the call or the prompt, as a JSON object.
-    #[arg(long, value_name = "JSON", conflicts_with_all = ["read", "audit", "from"])]
+    #[arg(long, value_name = "JSON", conflicts_with_all = ["read", "connect", "audit", "from"])]
     pub args: Option<String>,
 
     /// Explain a record of this audit log.

@@ -10,14 +10,15 @@ use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_current_process_group,
     kill_process, set_child_subreaper, set_parent_process_death_signal, wait,
 };
-use rustix::stdio::{dup2_stdin, dup2_stdout};
+use rustix::stdio::{dup2_stdin, dup2_stdout, stdin};
 use rustix::thread::set_name;
 use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 
 use super::arguments::Launch;
 use crate::cli::memory;
 use crate::upstream::launcher::{self, Step};
-use crate::upstream::{open_files, sandbox};
+use crate::upstream::sandbox::{self, Network, Sandbox};
+use crate::upstream::{handover, open_files};
 
 /// Does not end the supervisor: it first looks whether the gate is really dead.
 const PARENT_DIED: Signal = Signal::USR1;
@@ -30,11 +31,22 @@ pub(super) fn run(launch: &Launch) -> ExitCode {
     let done = match launch.step {
         Step::Supervise => supervise(launch),
         Step::Execute => return execute(launch),
+        Step::TryNetwork => sandbox::enter().map(|_listener| ExitCode::SUCCESS),
     };
     done.unwrap_or_else(|error| cannot_start(&error))
 }
 
 fn execute(launch: &Launch) -> ExitCode {
+    let sandbox = match launch.sandbox.sandbox().map_err(io::Error::other) {
+        Ok(sandbox) => sandbox,
+        Err(error) => return cannot_start(&error),
+    };
+    if let Some(sandbox) = &sandbox
+        && sandbox.network == Network::Proxied
+        && let Err(error) = enter_network()
+    {
+        return cannot_start(&error);
+    }
     let bound = set_parent_process_death_signal(Some(Signal::KILL));
     if let Err(error) = bound
         .map_err(io::Error::from)
@@ -46,7 +58,7 @@ fn execute(launch: &Launch) -> ExitCode {
         return cannot_start(&io::ErrorKind::InvalidInput.into());
     };
     // The last thing before the server: from here on we may not do much more than it.
-    match memory::give_up_looking().and_then(|()| confine(launch)) {
+    match memory::give_up_looking().and_then(|()| confine(sandbox.as_ref())) {
         Ok(confined) => {
             let error = Command::new(program).args(arguments).exec();
             let is_kept = error.kind() == io::ErrorKind::PermissionDenied;
@@ -69,12 +81,21 @@ enum Confined {
     No,
 }
 
+/// Gives the gate the listener of a network in which there is nothing else. Standard input is a socket to
+/// the gate until then, and the server's own from then on.
+fn enter_network() -> io::Result<()> {
+    let listener = sandbox::enter()?;
+    let gate = stdin();
+    handover::send(gate, &listener)?;
+    Ok(dup2_stdin(&handover::receive(gate)?)?)
+}
+
 /// Where it fails there may be half a sandbox around us, so that nothing may follow but the end.
-fn confine(launch: &Launch) -> io::Result<Confined> {
-    match launch.sandbox.sandbox().map_err(io::Error::other)? {
+fn confine(sandbox: Option<&Sandbox>) -> io::Result<Confined> {
+    match sandbox {
         None => Ok(Confined::No),
         Some(sandbox) => {
-            let lacks = sandbox::confine(&sandbox).map_err(io::Error::other)?;
+            let lacks = sandbox::confine(sandbox).map_err(io::Error::other)?;
             if let Some(lacks) = lacks {
                 // What the server says is in the gate's log, and it says this before all else.
                 writeln!(io::stderr(), "{UNCONFINED}: {lacks}")?;

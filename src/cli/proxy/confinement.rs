@@ -26,6 +26,7 @@ pub(in crate::cli) fn sandbox(
     let Some(Confinement {
         sandbox,
         roots: granted,
+        egress: _,
     }) = confinement
     else {
         return Ok(None);
@@ -68,6 +69,7 @@ fn nested(roots: &Roots) -> Option<Nested> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::egress::Destinations;
 
     fn root(name: &str, place: &str, writable: bool) -> Root {
         let mut root = Root::at(name, place).unwrap();
@@ -79,6 +81,7 @@ mod tests {
         Confinement {
             sandbox: Sandbox::default(),
             roots,
+            egress: Destinations::default(),
         }
     }
 

@@ -21,6 +21,7 @@ use crate::wire::Side;
 use super::super::exit::Exit;
 use super::absence::Absence;
 use super::agents::{Arrived, Inbox};
+use super::connections;
 use super::isolated::{LAST_WORDS, PlacedEvents, Speaker};
 use super::renew::News;
 use super::servers::Occurrence;
@@ -222,6 +223,11 @@ async fn attend<U: Upstream, A: Agent>(
             note(audit, gate.upstream_state(talk, audit::Event::Started)).await;
             continue;
         }
+        if let Occurrence::Connects(attempt) = occurrence {
+            // Wherever the session is by now: this server's process has not ended.
+            connections::settle(gate, talk, speaker.place(), attempt).await;
+            continue;
+        }
         if speaker == Speaker::Open && talk.session.place() != Place::Open {
             let (heard, told) = Box::pin(left(gate, talk, occurrence)).await;
             if heard == Heard::Out {
@@ -248,8 +254,8 @@ async fn attend<U: Upstream, A: Agent>(
             Occurrence::Failed(stream, fault) => {
                 Box::pin(gate.upstream_failed(talk, stream.number(), fault)).await
             }
-            // Noted above, wherever the session is by now.
-            Occurrence::Started => Ok(()),
+            // Done above, wherever the session is by now.
+            Occurrence::Started | Occurrence::Connects(_) => Ok(()),
             Occurrence::Died {
                 how,
                 will_restart_in,
@@ -338,9 +344,11 @@ async fn left<U: Upstream, A: Agent>(
             info!("the open server has ended ({how}), and is not started again");
             (Heard::More, gate.left_died(talk).await)
         }
-        Occurrence::Started | Occurrence::Restarted | Occurrence::TriedAgain => {
-            (Heard::More, Ok(()))
-        }
+        // The first and the last are settled before.
+        Occurrence::Started
+        | Occurrence::Restarted
+        | Occurrence::TriedAgain
+        | Occurrence::Connects(_) => (Heard::More, Ok(())),
         Occurrence::GaveUp(_) => (Heard::Out, gate.left_died(talk).await),
     }
 }

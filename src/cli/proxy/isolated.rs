@@ -68,6 +68,16 @@ pub(super) enum Speaker {
     Isolated,
 }
 
+impl Speaker {
+    /// Where it is.
+    pub(super) fn place(self) -> Place {
+        match self {
+            Self::Open => Place::Open,
+            Self::Isolated => Place::Isolated,
+        }
+    }
+}
+
 /// Why it cannot be started. A server does not know that it is the second one.
 pub(super) fn told(cause: &StartError) -> String {
     cause

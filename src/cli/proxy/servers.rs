@@ -9,6 +9,7 @@ use tokio::time::timeout;
 use crate::audit::Redactor;
 use crate::clock::Clock;
 use crate::config::{self, Config};
+use crate::egress::{Attempt, Attempts};
 use crate::gate::{Abandoned, Permit, Upstream, UpstreamFault};
 use crate::memory::Memory;
 use crate::policy::Roots;
@@ -47,7 +48,11 @@ pub(super) enum Server {
 /// The same: what it says, and what becomes of it.
 #[derive(Debug)]
 pub(super) enum ServerEvents {
-    Child(Box<ChildEvents>, Started),
+    Child {
+        events: Box<ChildEvents>,
+        started: Started,
+        attempts: Attempts,
+    },
     Later(Arc<Later>),
     Http {
         events: HttpEvents,
@@ -85,6 +90,8 @@ pub(super) enum Occurrence<'e> {
     TriedAgain,
     /// It will not be back.
     GaveUp(String),
+    /// It wants a connection of the egress proxy.
+    Connects(Attempt),
 }
 
 /// Why no server can be reached with this configuration.
@@ -205,7 +212,7 @@ impl Upstreams {
                     ChildProcess::start((**settings).clone()).inspect_err(|_| starts.failed())?;
                 let started = starts.begin();
                 let server = Server::Child(sender, started.clone());
-                Ok((server, ServerEvents::Child(Box::new(events), started)))
+                Ok((server, ServerEvents::of_child(Box::new(events), started)))
             }
             Self::Http(client) => Ok(over_http(client)),
         }
@@ -335,12 +342,21 @@ fn in_time(sent: impl Future<Output = Result<(), UpstreamFault>> + Send + 'stati
 }
 
 impl ServerEvents {
+    fn of_child(mut events: Box<ChildEvents>, started: Started) -> Self {
+        let attempts = events.take_attempts();
+        Self::Child {
+            events,
+            started,
+            attempts,
+        }
+    }
+
     /// The next event. Cancel-safe: nothing is lost when the future is dropped.
     pub(super) async fn next(&mut self) -> Occurrence<'_> {
         if let Self::Later(later) = self {
             let (now, occurrence) = match later.begun().await {
                 Begun::Running(events, started) => {
-                    (Self::Child(events, started), Occurrence::Started)
+                    (Self::of_child(events, started), Occurrence::Started)
                 }
                 Begun::Failed(cause) => (Self::Absent, Occurrence::GaveUp(cause.to_string())),
             };
@@ -348,7 +364,14 @@ impl ServerEvents {
             return occurrence;
         }
         match self {
-            Self::Child(events, started) => of_child(events.next().await, started),
+            Self::Child {
+                events,
+                started,
+                attempts,
+            } => tokio::select! {
+                attempt = attempts.next() => Occurrence::Connects(attempt),
+                event = events.next() => of_child(event, started),
+            },
             Self::Http { events, frame } => match events.next().await {
                 HttpEvent::Frame {
                     stream,

@@ -1,6 +1,6 @@
 //! What the configuration means to each component.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use crate::audit::{self, Audit, DigestKey, OpenError, Redactor, SecretTooShort};
 use crate::bridge;
 use crate::clock::Clock;
 use crate::config::{self, Bearer, Config, HttpListen, Listen, ListenAuth, ServerAuth, Upstream};
+use crate::egress;
 use crate::gate;
 use crate::guard::Preset;
 use crate::guard::secrets::{SecretMembers, SecretRules};
@@ -79,6 +80,7 @@ pub(super) fn loading(config: &Config) -> loading::Settings {
             config::OnRemoval::Apply => loading::OnRemoval::Apply,
         },
         network: policy.network.clone(),
+        egress: destinations(config),
         claims: Some(Arc::new(claims(&config.listen))),
     }
 }
@@ -90,6 +92,14 @@ fn base(upstream: &Upstream) -> Option<Base> {
         return None;
     }
     Base::at(upstream.cwd.as_ref()?.to_str()?).ok()
+}
+
+/// What any server may connect to. Each one's own proxy knows what it may.
+fn destinations(config: &Config) -> Vec<String> {
+    let confined = servers(config).filter_map(|server| server.sandbox.as_ref());
+    let listed = confined.flat_map(|confinement| confinement.egress.iter());
+    let listed: BTreeSet<String> = listed.map(ToString::to_string).collect();
+    listed.into_iter().collect()
 }
 
 /// What policies may ask of agents' tokens: nothing where agents have none.
@@ -268,6 +278,9 @@ pub(super) fn upstream(
     settings.cwd.clone_from(&server.cwd);
     settings.max_message_bytes = config.limits.max_message_bytes_to_agent;
     settings.sandbox = sandbox;
+    if let Some(confinement) = &server.sandbox {
+        settings.egress = egress::Settings::listing(confinement.egress.clone());
+    }
     settings.backoff = Backoff {
         first: server.restart.first,
         max: server.restart.max,

@@ -16,6 +16,7 @@ use crate::upstream::http::Reach;
 use crate::upstream::{Backoff, ChildProcess, Delays};
 use crate::wire::{KnownMethod, Side};
 
+use super::connections;
 use super::converse::{self, note};
 use super::parts::{Parts, session};
 use super::servers::{Occurrence, Server, ServerEvents, Upstreams};
@@ -254,6 +255,10 @@ async fn hear_one(
             return Err(NoHandshake::Because(format!("it ended ({how})")));
         }
         Occurrence::GaveUp(reason) => return Err(NoHandshake::Because(reason)),
+        Occurrence::Connects(attempt) => {
+            connections::settle(gate, talk, talk.session.place(), attempt).await;
+            Ok(())
+        }
     };
     let pings = std::mem::take(&mut *talk.agent.pings());
     for minted in pings {

@@ -43,10 +43,12 @@ impl ServerTransport {
             let (sender, events) = HttpClient::new(&settings)?.connect();
             Ok(Self::Http(sender, events))
         } else {
-            let (sender, events) = {
+            let (sender, mut events) = {
                 let settings = proxy::upstream_settings(config).map_err(ListError::Sandbox)?;
                 ChildProcess::start(settings)?
             };
+            // Nobody decides about connections here: the egress proxy makes none.
+            drop(events.take_attempts());
             Ok(Self::Child(sender, Box::new(events)))
         }
     }

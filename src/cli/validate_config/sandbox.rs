@@ -3,7 +3,8 @@
 use crate::cli::proxy;
 use crate::config::{Config, ConfigError, Upstream};
 use crate::policy::Roots;
-use crate::upstream::sandbox::{self, SandboxError};
+use crate::upstream::sandbox::{self, Network, SandboxError};
+use crate::upstream::{self, Launcher};
 
 /// Everything that would keep it, or its isolated instance, from being so.
 pub(super) fn problems(config: &Config, roots: &Roots) -> Vec<ConfigError> {
@@ -18,10 +19,14 @@ pub(super) fn problems(config: &Config, roots: &Roots) -> Vec<ConfigError> {
 fn of_server(field: &str, server: &Upstream, roots: &Roots) -> Vec<ConfigError> {
     match proxy::upstream_sandbox(server, roots) {
         Ok(None) => Vec::new(),
-        Ok(Some(sandbox)) => match sandbox::check(&sandbox) {
-            Ok(_) => Vec::new(),
-            Err(errors) => errors.iter().map(|error| problem(field, error)).collect(),
-        },
+        Ok(Some(sandbox)) => {
+            let checked = sandbox::check(&sandbox).err().unwrap_or_default();
+            let tried = (sandbox.network == Network::Proxied)
+                .then(|| upstream::try_network(&Launcher::Own).err())
+                .flatten();
+            let errors = checked.iter().chain(&tried);
+            errors.map(|error| problem(field, error)).collect()
+        }
         Err(nested) => vec![ConfigError::of_the_sandbox(
             &format!("{field}.roots"),
             nested.to_string(),

@@ -2,6 +2,7 @@
 
 use super::{check, check_rest, valid, valid_with};
 use crate::config::Isolated;
+use crate::upstream::sandbox::{Network, Sandbox};
 
 #[track_caller]
 fn isolated(text: &str) -> Isolated {
@@ -55,6 +56,42 @@ fn the_level_is_a_word_of_tools_toml() {
 }
 
 #[test]
+fn the_level_says_how_far_its_network_reaches_where_nothing_is_said() {
+    let check = |rest: &str, expected: Option<Network>| {
+        let text = format!("[upstream.isolated]\ncommand = ['other']\n{rest}");
+        let sandbox = isolated(&text).server.sandbox;
+        assert_eq!(sandbox.map(|it| it.sandbox.network), expected, "{rest}");
+    };
+    check("min_sensitivity = 'internal'", None);
+    check(
+        "min_sensitivity = 'internal'\nsandbox = {}",
+        Some(Network::Full),
+    );
+    for sandbox in ["", "\nsandbox = {}"] {
+        let level = |level: &str| format!("min_sensitivity = '{level}'{sandbox}");
+        check(&level("confidential"), Some(Network::Proxied));
+        check(&level("secret"), Some(Network::Absent));
+    }
+    check(
+        "min_sensitivity = 'secret'\nsandbox.network = 'full'",
+        Some(Network::Full),
+    );
+    // Without a section for it, nothing else of the machine is withheld.
+    let found = isolated("upstream.isolated.command = ['other']");
+    let sandbox = found
+        .server
+        .sandbox
+        .expect("its network is confined")
+        .sandbox;
+    assert_eq!(sandbox, Sandbox::of_network(Network::Proxied));
+    // What is listed belongs to the default.
+    let found =
+        isolated("upstream.isolated = { command = ['other'], sandbox.egress = ['a.example:1'] }");
+    let listed = found.server.sandbox.expect("a sandbox").egress;
+    assert_eq!(listed.iter().count(), 1);
+}
+
+#[test]
 fn either_server_may_be_reached_over_http() {
     let over_http = isolated("upstream.isolated.url = 'https://isolated.example/mcp'");
     assert!(over_http.server.http.is_some() && over_http.server.command.is_empty());
@@ -93,13 +130,17 @@ fn two_servers_that_are_reached_alike_get_a_warning() {
             .iter()
             .any(|it| it.to_string().contains("isolates nothing"))
     };
-    assert!(warned("upstream.isolated.command = ['server']"));
-    assert!(!warned(
+    let internal = "upstream.isolated.min_sensitivity = 'internal'";
+    let warned_at_internal = |text: &str| warned(&format!("{internal}\n{text}"));
+    assert!(warned_at_internal("upstream.isolated.command = ['server']"));
+    assert!(!warned_at_internal(
         "upstream.isolated.command = ['server', '--offline']"
     ));
-    assert!(!warned(
-        "upstream.isolated = { command = ['server'], env = { OFFLINE = '1' } }"
+    assert!(!warned_at_internal(
+        "upstream.isolated.command = ['server']\nupstream.isolated.env.OFFLINE = '1'"
     ));
+    // Its network is another one.
+    assert!(!warned("upstream.isolated.command = ['server']"));
     assert!(!warned(
         "upstream.isolated = { command = ['server'], sandbox = {} }"
     ));

@@ -169,7 +169,7 @@ fn the_schema_has_the_defaults_of_the_code() {
     assert!(over_stdio.len() >= 15, "{over_stdio:?}");
     assert!(over_http.len() >= 12, "{over_http:?}");
     let base = "upstream.command = [\"server\"]\n";
-    assert_eq!(confined.len(), 14, "{confined:?}");
+    assert_eq!(confined.len(), 12, "{confined:?}");
     assert_eq!(of_sections.len(), 14, "{of_sections:?}");
     let groups = [
         (base, over_stdio),

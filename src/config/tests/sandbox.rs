@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::{check, check_rest, valid_with};
 use crate::config::{Confinement, SandboxedRoots};
+use crate::egress::Destinations;
 use crate::upstream::sandbox::{
     Access, LocalSockets, Network, Place, Sandbox, Strength, SystemFiles,
 };
@@ -19,6 +20,7 @@ fn a_sandbox_without_a_word_grants_the_system_and_nothing_else() {
     let nothing = Confinement {
         sandbox: Sandbox::default(),
         roots: SandboxedRoots::Withheld,
+        egress: Destinations::default(),
     };
     assert_eq!(sandbox("[upstream.sandbox]"), nothing);
     assert_eq!(nothing.sandbox.network, Network::Absent);
@@ -59,6 +61,62 @@ fn what_a_sandbox_grants_is_taken_as_it_is_written() {
     assert_eq!(confinement.roots, SandboxedRoots::Granted);
     let full = sandbox("upstream.sandbox.network = 'full'");
     assert_eq!(full.sandbox.network, Network::Full);
+    let proxied = sandbox(
+        "upstream.sandbox = { network = 'proxied', egress = ['API.example.com:443', '10.0.0.7:5432'] }",
+    );
+    assert_eq!(proxied.sandbox.network, Network::Proxied);
+    let listed: Vec<String> = proxied.egress.iter().map(ToString::to_string).collect();
+    assert_eq!(listed, ["api.example.com:443", "10.0.0.7:5432"]);
+}
+
+#[test]
+fn mistakes_in_what_a_proxied_server_may_connect_to_are_told_with_their_place() {
+    check_rest(
+        "[upstream.sandbox]
+network = 'proxied'
+egress = ['*.example.com:443', 'a.example:0', 'a.example', 'https://a.example', '0x7f.1:80',
+  '169.254.169.254:80', 'bücher.example:1', 7, 'a.example:70000']
+[upstream.env]
+HTTPS_PROXY = 'http://proxy.example:3128'
+no_proxy = '*'",
+        &[
+            "4 upstream.sandbox.egress[0]: holds a wildcard",
+            "4 upstream.sandbox.egress[1]: the port is not one of 1 to 65535",
+            "4 upstream.sandbox.egress[2]: names no port",
+            "4 upstream.sandbox.egress[3]: expected `host:port`, without a scheme, a path or a user name",
+            "4 upstream.sandbox.egress[4]: is another spelling of an address",
+            "5 upstream.sandbox.egress[5]: is not the address of one machine, or is where clouds answer their own machines",
+            "5 upstream.sandbox.egress[6]: is no name of a host in ASCII",
+            "5 upstream.sandbox.egress[7]: expected a string, found an integer",
+            "5 upstream.sandbox.egress[8]: the port is not one of 1 to 65535",
+            "7 upstream.env.HTTPS_PROXY: is set by the gate where the server's network is proxied",
+            "8 upstream.env.no_proxy: is set by the gate where the server's network is proxied",
+        ],
+    );
+    check_rest(
+        "upstream.sandbox.network = 'proxied'",
+        &["2 upstream.sandbox.egress: required when network is 'proxied'"],
+    );
+    check_rest(
+        "upstream.sandbox = { network = 'proxied', egress = [] }",
+        &["2 upstream.sandbox.egress: names no host"],
+    );
+    check_rest(
+        "upstream.sandbox = { network = 'none', egress = ['a.example:1'] }",
+        &["2 upstream.sandbox.egress: only applies when network is 'proxied'"],
+    );
+    let many: Vec<String> = (1..=257)
+        .map(|port| format!("'a.example:{port}'"))
+        .collect();
+    check_rest(
+        &format!(
+            "upstream.sandbox = {{ network = 'proxied', egress = [{}] }}",
+            many.join(", ")
+        ),
+        &["2 upstream.sandbox.egress: exceeds maximum"],
+    );
+    // Elsewhere they are the operator's.
+    sandbox("upstream.sandbox.network = 'full'\nupstream.env.HTTPS_PROXY = 'http://a.example'");
 }
 
 #[test]

@@ -133,7 +133,8 @@ impl Trail {
     }
 }
 
-fn explain(record: &mut Record, denial: &Denial) {
+/// Why policy denies it.
+pub(in crate::gate) fn explain(record: &mut Record, denial: &Denial) {
     let first = |get: fn(&Reason) -> Option<&Arc<str>>| denial.first(get);
     record.policies = super::named_once(&denial.reasons);
     record.reason.advice = first(|reason| reason.advice.as_ref()).map(Into::into);

@@ -261,6 +261,12 @@ impl Rejection {
         Self::new(Stage::Oblige, "secret", INTERNAL, text)
     }
 
+    /// A policy permits a connection only if a message is edited.
+    pub(in crate::gate) fn unfit_obligation() -> Self {
+        let text = "a policy permits the connection with an obligation that is about messages";
+        Self::new(Stage::Decide, "obligation_not_applicable", DENIED, text)
+    }
+
     pub(in crate::gate) fn panicked() -> Self {
         let text = "the gate failed to judge it";
         Self::new(Stage::Decide, "panic", INTERNAL, text).into_error()

@@ -50,6 +50,7 @@ fn check(input: &[u8]) -> bool {
     };
     let mut bytes = input[..head].to_vec();
     let body = match body {
+        Rest::Tunnel => panic!("requests are for the listener itself"),
         Rest::Bytes(body) => {
             let body = usize::try_from(body).unwrap();
             bytes.resize(head + body, b'!');

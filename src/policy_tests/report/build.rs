@@ -160,6 +160,7 @@ fn outcome(problems: &[String]) -> TestOutcome {
 fn says(sends: &Sends) -> String {
     let (from, frame) = match sends {
         Sends::List(list) => return format!("list {}", list.member()),
+        Sends::Connect(host) => return format!("the server: connect to `{}`", host.id()),
         Sends::Frame { from, frame } => (from, frame),
     };
     let by = match from {

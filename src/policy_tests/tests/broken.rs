@@ -178,8 +178,8 @@ fn a_test_sends_one_message() {
     check(
         expect,
         "what is sent is missing",
-        "say what is sent: `call = \"tool\"`, `list = \"tools\"`, `send = { method = \"…\" }` or \
-         `raw = '…'`",
+        "say what is sent: `call = \"tool\"`, `list = \"tools\"`, `send = { method = \"…\" }`, \
+         `raw = '…'` or `connect = \"host:port\"`",
     );
     check(
         &format!("{expect}call = 'a'\nraw = 'x'"),
@@ -198,7 +198,7 @@ fn a_test_sends_one_message() {
     );
     check(
         &format!("{expect}call = 'a'\nfrom = 'server'"),
-        "only agents call and list: `from` goes with `send` and `raw`",
+        "only agents call and list, and servers connect: `from` goes with `send` and `raw`",
         "",
     );
     check(

@@ -23,7 +23,7 @@ pub struct Arguments {
     /// Without the files that programs need.
     #[arg(long, requires = "sandbox")]
     bare: bool,
-    /// `full`, or ports with commas between them; none by default.
+    /// `full`, `proxied`, or ports with commas between them; none by default.
     #[arg(long, requires = "sandbox", value_parser = network)]
     network: Option<Network>,
     #[arg(long, requires = "sandbox")]
@@ -71,6 +71,7 @@ impl Arguments {
             let text = match network {
                 Network::Full => "full".to_owned(),
                 Network::Absent => "none".to_owned(),
+                Network::Proxied => "proxied".to_owned(),
                 Network::Ports(ports) => {
                     let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
                     ports.join(",")
@@ -138,6 +139,7 @@ fn network(text: &str) -> Result<Network, std::num::ParseIntError> {
     match text {
         "none" => Ok(Network::Absent),
         "full" => Ok(Network::Full),
+        "proxied" => Ok(Network::Proxied),
         ports => {
             let ports = ports.split(',').map(str::parse);
             Ok(Network::Ports(ports.collect::<Result<_, _>>()?))
@@ -171,6 +173,7 @@ mod tests {
         let network = prop_oneof![
             Just(Network::Absent),
             Just(Network::Full),
+            Just(Network::Proxied),
             prop::collection::vec(any::<u16>(), 1..4).prop_map(Network::Ports),
         ];
         let rest = (any::<bool>(), any::<bool>(), any::<bool>());

@@ -22,7 +22,11 @@ const NEEDED: ABI = ABI::V6;
 pub fn check(sandbox: &Sandbox) -> Result<Option<String>, Vec<SandboxError>> {
     let opened = sandbox.places.iter().map(open);
     let mut problems: Vec<SandboxError> = opened.filter_map(Result::err).collect();
-    let lacks = lacks(sandbox);
+    let of_calls = calls::try_out(sandbox).err();
+    if let (Network::Proxied, Some(lacks)) = (&sandbox.network, &of_calls) {
+        problems.push(SandboxError::Kernel(unproxied(lacks)));
+    }
+    let lacks = together(lacks_of_landlock(), of_calls);
     if let Some(lacks) = &lacks
         && sandbox.strength == Strength::Required
     {
@@ -53,6 +57,9 @@ pub fn confine(sandbox: &Sandbox) -> Result<Option<String>, SandboxError> {
     };
     // After it: the filter would keep nobody from confining, but nothing needs to be thought through.
     let of_calls = calls::filter(sandbox).err();
+    if let (Network::Proxied, Some(lacks)) = (&sandbox.network, &of_calls) {
+        return Err(SandboxError::Kernel(unproxied(lacks)));
+    }
     match (together(of_landlock, of_calls), sandbox.strength) {
         (Some(lacks), Strength::Required) => Err(SandboxError::Kernel(lacks)),
         (lacks, _) => Ok(lacks),
@@ -95,7 +102,12 @@ fn handled(abi: ABI, level: CompatLevel, network: &Network) -> Result<Ruleset, R
     let mut ruleset = Ruleset::default()
         .set_compatibility(level)
         .handle_access(AccessFs::from_all(abi))?;
-    if *network != Network::Full && !ports.is_empty() {
+    let by_port = match network {
+        Network::Absent | Network::Ports(_) => true,
+        // The namespace has nothing to reach.
+        Network::Proxied | Network::Full => false,
+    };
+    if by_port && !ports.is_empty() {
         ruleset = ruleset.handle_access(ports)?;
     }
     if !scopes.is_empty() {
@@ -104,9 +116,9 @@ fn handled(abi: ABI, level: CompatLevel, network: &Network) -> Result<Ruleset, R
     Ok(ruleset)
 }
 
-/// What cannot be done of it here, if anything.
-fn lacks(sandbox: &Sandbox) -> Option<String> {
-    together(lacks_of_landlock(), calls::try_out(sandbox).err())
+/// Whatever is required: without the filter there are sockets that know no namespaces.
+fn unproxied(lacks: &str) -> String {
+    format!("the network cannot be proxied: {lacks}")
 }
 
 fn together(of_landlock: Option<String>, of_calls: Option<String>) -> Option<String> {

@@ -14,6 +14,8 @@ mod calls;
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
 mod kernel;
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
+mod network_namespace;
+#[cfg(all(target_os = "linux", feature = "sandbox"))]
 mod others;
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
 mod sockets;
@@ -25,6 +27,8 @@ use std::path::PathBuf;
 pub use arguments::Arguments;
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
 pub use kernel::{check, confine};
+#[cfg(all(target_os = "linux", feature = "sandbox"))]
+pub use network_namespace::enter;
 
 /// What a server may reach; whatever is not named here it may not.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +75,8 @@ pub enum Network {
     /// TCP connections to these ports, of any address; UDP, without which names are not resolved.
     /// It listens nowhere.
     Ports(Vec<u16>),
+    /// The egress proxy alone, in a network namespace of its own in which there is nothing else.
+    Proxied,
     Full,
 }
 
@@ -136,6 +142,31 @@ pub fn check(_sandbox: &Sandbox) -> Result<Option<String>, Vec<SandboxError>> {
 #[cfg(all(target_os = "linux", not(feature = "sandbox")))]
 pub fn confine(_sandbox: &Sandbox) -> Result<Option<String>, SandboxError> {
     Err(SandboxError::Absent)
+}
+
+/// Enters an empty network.
+///
+/// # Errors
+/// Always: this program cannot.
+#[cfg(all(target_os = "linux", not(feature = "sandbox")))]
+pub fn enter() -> std::io::Result<std::net::TcpListener> {
+    Err(std::io::Error::other(ABSENT))
+}
+
+impl Sandbox {
+    /// Confines the network and nothing else of this user's.
+    pub fn of_network(network: Network) -> Self {
+        let everywhere = |access| Place {
+            setting: "upstream.sandbox".to_owned(),
+            access,
+            path: "/".into(),
+        };
+        Self {
+            places: vec![everywhere(Access::Write), everywhere(Access::Execute)],
+            network,
+            ..Self::default()
+        }
+    }
 }
 
 impl Default for Sandbox {

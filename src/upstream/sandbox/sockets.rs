@@ -3,6 +3,9 @@
 //! Landlock's ports are those of TCP alone. UDP, raw sockets, SCTP, MPTCP (which is TCP on the wire)
 //! and the sockets of daemons in the file system pass it by, the latter until its ABI 9. So the calls
 //! that make such sockets fail; no other way to them is left open.
+//!
+//! In a network namespace there are no others' addresses. Sockets to the host of a virtual machine
+//! (`AF_VSOCK`) know no namespaces, and fail as well.
 
 use nix::libc;
 use seccompiler::{BackendError, SeccompCondition, SeccompRule};
@@ -49,7 +52,7 @@ fn socket(sandbox: &Sandbox) -> Result<Vec<SeccompRule>, BackendError> {
     let of_network: &[i32] = match sandbox.network {
         Network::Absent => &[],
         // Resolvers ask by it which addresses this machine has.
-        Network::Ports(_) => &[libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
+        Network::Ports(_) | Network::Proxied => &[libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
         Network::Full if local.is_some() => return Ok(Vec::new()),
         Network::Full => {
             let is_local = equal(0, libc::AF_UNIX)?;
@@ -66,7 +69,7 @@ fn socket(sandbox: &Sandbox) -> Result<Vec<SeccompRule>, BackendError> {
     } else {
         refused.push(SeccompRule::new(other)?);
     }
-    if matches!(sandbox.network, Network::Ports(_)) {
+    if matches!(sandbox.network, Network::Ports(_) | Network::Proxied) {
         for domain in internet {
             let protocols = [0, libc::IPPROTO_TCP, libc::IPPROTO_UDP];
             let mut other = vec![equal(0, domain)?];

@@ -89,6 +89,7 @@ pub(super) fn message_fields(
             put("mode", literal(*mode));
             put("fields", strings(fields));
         }
+        Action::ConnectHost { isolated } => put("isolated", literal(*isolated)),
     }
     fields
 }

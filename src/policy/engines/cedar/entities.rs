@@ -91,6 +91,11 @@ pub(super) fn resource_entities(
             refers = false;
             build(subject, client_fields(client))
         }
+        Resource::Host(host) => {
+            refers = false;
+            let name = ("name", literal(host.name.as_str()));
+            build(subject, [name, ("port", literal(i64::from(host.port)))])
+        }
     };
     let server = refers.then(|| build(&Subject::of_server(words, server), server_fields(server)));
     [Some(own), server].into_iter().flatten()

@@ -158,6 +158,14 @@ impl<'a> FactView<'a> {
         }
     }
 
+    fn isolated(&self) -> Option<FactValue<'a>> {
+        if let Action::ConnectHost { isolated } = self.context.as_ref()?.action {
+            Some(FactValue::Bool(*isolated))
+        } else {
+            None
+        }
+    }
+
     fn pin(&self) -> Option<Pin> {
         match self.what {
             Resource::Tool(tool) => Some(tool.pin),
@@ -165,7 +173,8 @@ impl<'a> FactView<'a> {
             Resource::Resource(_)
             | Resource::Method(_)
             | Resource::Server(_)
-            | Resource::Client(_) => None,
+            | Resource::Client(_)
+            | Resource::Host(_) => None,
         }
     }
 
@@ -177,7 +186,8 @@ impl<'a> FactView<'a> {
             Resource::Resource(_)
             | Resource::Prompt(_)
             | Resource::Server(_)
-            | Resource::Client(_) => None,
+            | Resource::Client(_)
+            | Resource::Host(_) => None,
         }
     }
 
@@ -413,6 +423,7 @@ fn in_context(path: &[&str]) -> Option<Accessor> {
         ["result", "flags"] => {
             |view| Some(FactValue::Texts(StringSet::Owned(&view.result()?.flags)))
         }
+        ["isolated"] => |view| view.isolated(),
         ["method"] => |view| view.method().map(FactValue::Text),
         ["result", "level"] => |view| Some(FactValue::Long(view.result()?.level)),
         ["result", "labels"] => {
@@ -432,13 +443,25 @@ fn in_resource(path: &[&str]) -> Option<Accessor> {
             Resource::Tool(tool) => Some(FactValue::Text(&tool.name)),
             Resource::Prompt(prompt) => Some(FactValue::Text(&prompt.name)),
             Resource::Method(method) => Some(FactValue::Text(&method.name)),
+            Resource::Host(host) => Some(FactValue::Text(&host.name)),
             Resource::Resource(_) | Resource::Server(_) | Resource::Client(_) => None,
+        },
+        ["port"] => |view| match view.what {
+            Resource::Host(host) => Some(FactValue::Long(host.port.into())),
+            Resource::Tool(_)
+            | Resource::Resource(_)
+            | Resource::Prompt(_)
+            | Resource::Method(_)
+            | Resource::Server(_)
+            | Resource::Client(_) => None,
         },
         ["level"] => |view| match view.what {
             Resource::Tool(tool) => Some(FactValue::Long(tool.level)),
             Resource::Resource(resource) => Some(FactValue::Long(resource.level)),
             Resource::Method(method) => Some(FactValue::Long(method.level)),
-            Resource::Prompt(_) | Resource::Server(_) | Resource::Client(_) => None,
+            Resource::Prompt(_) | Resource::Server(_) | Resource::Client(_) | Resource::Host(_) => {
+                None
+            }
         },
         ["capabilities"] => |view| Some(FactValue::capabilities(view.capabilities()?)),
         ["consent"] => |view| Some(FactValue::Text(view.tool()?.consent.as_str())),
@@ -458,7 +481,8 @@ fn in_resource(path: &[&str]) -> Option<Accessor> {
             Resource::Resource(_)
             | Resource::Method(_)
             | Resource::Server(_)
-            | Resource::Client(_) => None,
+            | Resource::Client(_)
+            | Resource::Host(_) => None,
         },
         _ => return None,
     };

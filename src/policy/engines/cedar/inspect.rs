@@ -140,8 +140,8 @@ impl FactNeeds {
             "labels" | "level" => Self::HELD.and(Self::DETAILS),
             "claims" => Self::CLAIMS.and(Self::DETAILS),
             "capabilities" => Self::CAPABILITIES.and(Self::DETAILS),
-            "consent" | "hints" | "mime" | "name" | "origin" | "pin" | "scheme" | "trust"
-            | "uri" | "version" => Self::DETAILS,
+            "consent" | "hints" | "mime" | "name" | "origin" | "pin" | "port" | "scheme"
+            | "trust" | "uri" | "version" => Self::DETAILS,
             _ => Self::default(),
         }
     }

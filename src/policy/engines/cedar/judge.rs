@@ -130,7 +130,8 @@ impl CedarEngine {
             | Resource::Prompt(_)
             | Resource::Method(_)
             | Resource::Server(_)
-            | Resource::Client(_) => None,
+            | Resource::Client(_)
+            | Resource::Host(_) => None,
         };
         tool.map(|tool| tool.reason(misfit))
             .ok_or_else(|| unsayable(misfit))

@@ -195,6 +195,7 @@ fn beside_env(action: ActionName, verb: SchemaAction) -> &'static [&'static str]
         ],
         ActionName::Elicit => &["mode", "fields", "host"],
         ActionName::Notify => &["method"],
+        ActionName::ConnectHost => &["isolated"],
         ActionName::Initialize
         | ActionName::Ping
         | ActionName::SetLevel

@@ -27,7 +27,7 @@ pub(super) struct PlaceholderContext {
     contexts: Vec<Context>,
     pub(super) env: Value,
     /// By `ActionName as usize`, then by kind of principal and of resource.
-    scopes: Vec<[[bool; 6]; 2]>,
+    scopes: Vec<[[bool; 7]; 2]>,
 }
 
 static IDLE: LazyLock<Result<PlaceholderContext, String>> =
@@ -52,8 +52,8 @@ impl PlaceholderContext {
         principal: Principal<'_>,
         resource: Resource<'_>,
     ) -> bool {
-        let [agent, server] = self.scopes.get(name as usize).unwrap_or(&[[false; 6]; 2]);
-        let [tool, uri, prompt, method, upstream, client] = match principal {
+        let [agent, server] = self.scopes.get(name as usize).unwrap_or(&[[false; 7]; 2]);
+        let [tool, uri, prompt, method, upstream, client, host] = match principal {
             Principal::Agent(_) => agent,
             Principal::Server(_) => server,
         };
@@ -64,6 +64,7 @@ impl PlaceholderContext {
             Resource::Method(_) => method,
             Resource::Server(_) => upstream,
             Resource::Client(_) => client,
+            Resource::Host(_) => host,
         }
     }
 
@@ -134,7 +135,7 @@ pub(super) fn check(
     result.map_err(|error| error.to_string())
 }
 
-fn scopes(words: &Vocabulary, name: ActionName) -> [[bool; 6]; 2] {
+fn scopes(words: &Vocabulary, name: ActionName) -> [[bool; 7]; 2] {
     let resources = [
         &words.tool,
         &words.resource,
@@ -142,6 +143,7 @@ fn scopes(words: &Vocabulary, name: ActionName) -> [[bool; 6]; 2] {
         &words.method,
         &words.server,
         &words.client,
+        &words.host,
     ];
     [&words.agent, &words.server].map(|principal| {
         resources.map(|resource| {

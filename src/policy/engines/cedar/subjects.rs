@@ -96,6 +96,10 @@ impl Subject {
                 uid: uid(&words.client, &client.name),
                 ancestors: Vec::new(),
             },
+            Resource::Host(host) => Self {
+                uid: uid(&words.host, &host.id()),
+                ancestors: Vec::new(),
+            },
         }
     }
 

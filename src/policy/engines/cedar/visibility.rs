@@ -87,7 +87,10 @@ impl CedarEngine {
                 Resource::Tool(_) => (Action::ListTool, ActionName::CallTool),
                 Resource::Resource(_) => (Action::ListResource, ActionName::ReadResource),
                 Resource::Prompt(_) => (Action::ListPrompt, ActionName::GetPrompt),
-                Resource::Method(_) | Resource::Server(_) | Resource::Client(_) => {
+                Resource::Method(_)
+                | Resource::Server(_)
+                | Resource::Client(_)
+                | Resource::Host(_) => {
                     return Ok(Visibility::Abstain);
                 }
             };

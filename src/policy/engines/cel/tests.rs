@@ -415,7 +415,7 @@ actions = ["list_roots"]
         .map(|it| it.as_str())
         .collect();
     assert_eq!(closed, ["list_roots"]);
-    assert_eq!(compiled.surfaces.open.len(), 18);
+    assert_eq!(compiled.surfaces.open.len(), 19);
 }
 
 fn permit(when: &str) -> String {

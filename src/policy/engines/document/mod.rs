@@ -63,7 +63,9 @@ fn listing<'a>(list: &ListFacts<'a>, item: Resource<'a>) -> Option<Facts<'a>> {
         Resource::Tool(_) => Action::ListTool,
         Resource::Resource(_) => Action::ListResource,
         Resource::Prompt(_) => Action::ListPrompt,
-        Resource::Method(_) | Resource::Server(_) | Resource::Client(_) => return None,
+        Resource::Method(_) | Resource::Server(_) | Resource::Client(_) | Resource::Host(_) => {
+            return None;
+        }
     };
     Some(Facts {
         principal: list.principal,
@@ -93,6 +95,6 @@ pub(super) const fn action_groups(name: ActionName) -> &'static [&'static str] {
         ActionName::Sample | ActionName::Elicit | ActionName::ListRoots => {
             &["server_request", "any"]
         }
-        ActionName::ReceiveResult => &["any"],
+        ActionName::ReceiveResult | ActionName::ConnectHost => &["any"],
     }
 }

@@ -59,6 +59,12 @@ pub(super) fn resource<'a>(
         ])),
         Resource::Server(server) => DocumentNode::Object(server_members(server)),
         Resource::Client(client) => DocumentNode::Object(client_members(client)),
+        Resource::Host(host) => DocumentNode::Object(object([
+            ("type", text("Host")),
+            ("id", DocumentNode::Text(Cow::Owned(host.id()))),
+            ("name", text(&host.name)),
+            ("port", DocumentNode::Integer(host.port.into())),
+        ])),
     }
 }
 
@@ -131,6 +137,9 @@ pub(super) fn context<'a>(
             put("host", text(host));
             put("mode", text(mode));
             put("fields", texts(fields));
+        }
+        Action::ConnectHost { isolated } => {
+            put("isolated", DocumentNode::Bool(isolated));
         }
     }
     Ok(DocumentNode::Object(members))

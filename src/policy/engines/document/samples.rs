@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use super::super::cedar::ToolGroups;
 use super::{DocumentNode, Object, of};
 use crate::policy::{
-    Action, Agent, Arguments, Consent, Environment, ExtensionMethod, Facts, Leaf, Principal,
+    Action, Agent, Arguments, Consent, Environment, ExtensionMethod, Facts, Host, Leaf, Principal,
     Prompt, Received, Resource, ResourceFacts, Server, SessionState, Targets, Tool,
 };
 
@@ -34,6 +34,7 @@ pub(in super::super) fn samples() -> Vec<Object<'static>> {
         Resource::Method(&world.method),
         Resource::Server(&world.server),
         Resource::Client(&world.agent.client),
+        Resource::Host(&world.host),
     ];
     let actions = [
         Action::CallTool {
@@ -62,6 +63,7 @@ pub(in super::super) fn samples() -> Vec<Object<'static>> {
             fields: &[],
             host: "login.example.com",
         },
+        Action::ConnectHost { isolated: false },
     ];
     let mut samples = Vec::new();
     for principal in [
@@ -90,6 +92,7 @@ struct SampleWorld {
     resource: ResourceFacts,
     prompt: Prompt,
     method: ExtensionMethod,
+    host: Host,
     targets: Targets,
     received: Received,
     arguments: Arguments<'static>,
@@ -111,6 +114,10 @@ impl SampleWorld {
             },
             prompt: Prompt::default(),
             method: ExtensionMethod::default(),
+            host: Host {
+                name: String::new(),
+                port: 443,
+            },
             targets: Targets::default(),
             received: Received::default(),
             arguments: Arguments(vec![(String::new(), Leaf::EmptyObject)]),

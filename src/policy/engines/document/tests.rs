@@ -40,6 +40,7 @@ fn the_schema_names_every_member_and_no_other() {
         ("resource", "/resource"),
         ("prompt", "/resource"),
         ("client", "/resource"),
+        ("host", "/resource"),
         ("context", "/context"),
     ] {
         published_names(&schema, &schema["$defs"][part], paths, &mut published);

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use super::*;
 use crate::policy::fixture::{World, told, tool};
 use crate::policy::{
-    Action, ActionName, Client, ExtensionMethod, Facts, Prompt, Received, Resource, ResourceFacts,
-    Tool,
+    Action, ActionName, Client, ExtensionMethod, Facts, Host, Prompt, Received, Resource,
+    ResourceFacts, Tool,
 };
 
 const WORDS: [&str; 1] = ["pii"];
@@ -46,7 +46,7 @@ fn the_groups_of_actions_hold_what_the_schema_says() {
             | ActionName::GetPrompt
             | ActionName::Complete
             | ActionName::Extension => "allow any use",
-            ActionName::ReceiveResult => "allow any",
+            ActionName::ReceiveResult | ActionName::ConnectHost => "allow any",
             ActionName::Sample | ActionName::Elicit | ActionName::ListRoots => {
                 "allow any server_request"
             }
@@ -390,6 +390,7 @@ struct TestEntities {
     resource: ResourceFacts,
     prompt: Prompt,
     method: ExtensionMethod,
+    host: Host,
     words: Vec<String>,
 }
 
@@ -408,9 +409,25 @@ impl TestEntities {
             resource,
             prompt: Prompt::named("p"),
             method: ExtensionMethod::named("vendor/do"),
+            host: Host {
+                name: "api.example.com".to_owned(),
+                port: 443,
+            },
             words,
         }
     }
+}
+
+#[test]
+fn the_host_of_a_connection_can_be_asked_for() {
+    let (things, world) = (TestEntities::new(), World::new());
+    let text = r#"@id("p") permit(principal is Mcp::Server, action, resource is Mcp::Host)
+        when { resource == Mcp::Host::"api.example.com:443" && resource.name == "api.example.com"
+            && resource.port == 443 && context.isolated };"#;
+    let mut allowed = every_action(&world, &things);
+    allowed.retain(|facts| judged(text, facts) == "allow p");
+    let allowed: Vec<ActionName> = allowed.iter().map(|it| it.action.name()).collect();
+    assert_eq!(allowed, [ActionName::ConnectHost]);
 }
 
 /// A session with a past, what a call reaches for, and what comes of one.
@@ -509,7 +526,15 @@ fn every_action<'a>(world: &'a World, things: &'a TestEntities) -> Vec<Facts<'a>
     ];
     let from_agent = from_agent.map(|(action, resource)| world.facts(action, resource));
     let from_server = from_server.map(|action| world.server_facts(action));
-    from_agent.into_iter().chain(from_server).collect()
+    let connects = Facts {
+        resource: Resource::Host(&things.host),
+        ..world.server_facts(Action::ConnectHost { isolated: true })
+    };
+    from_agent
+        .into_iter()
+        .chain(from_server)
+        .chain([connects])
+        .collect()
 }
 
 fn check_scope(
