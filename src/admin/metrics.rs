@@ -34,7 +34,7 @@ const WHOLE: [f64; 14] = [
 ];
 
 /// The steps that records name (`docs/audit-log-schema.md`); any other is `other`.
-const STAGES: [&str; 14] = [
+const STAGES: [&str; 15] = [
     "decode",
     "correlate",
     "classify",
@@ -44,6 +44,7 @@ const STAGES: [&str; 14] = [
     "record",
     "forward",
     "cached_result",
+    "egress",
     "bridge",
     "inspect",
     "deliver",

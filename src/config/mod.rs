@@ -46,7 +46,7 @@ mod variables;
 pub use changes::ConfigChanges;
 pub use command_line::CommandLine;
 pub use errors::{ConfigError, ConfigErrors, ConfigReason};
-pub use sandbox::{Confinement, SandboxedRoots};
+pub use sandbox::{ConfinedFiles, Confinement, SandboxedRoots};
 pub use settings::{
     Admin, Anonymous, Audit, Bearer, Bridging, Config, ConfigFile, ConfigText, DenyResponse,
     Durability, EventKinds, FlightRecorder, Guards, HttpListen, HttpUpstream, Isolated, Jwks, Jwt,

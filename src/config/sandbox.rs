@@ -17,9 +17,19 @@ use crate::upstream::sandbox::{
 pub struct Confinement {
     /// Without the places of roots, which stand with the policies.
     pub sandbox: Sandbox,
+    pub files: ConfinedFiles,
     pub roots: SandboxedRoots,
     /// What a server whose network is [`Network::Proxied`] may connect to.
     pub egress: Destinations,
+}
+
+/// Which files a confined server may reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConfinedFiles {
+    /// Those that are named.
+    Named,
+    /// All that the user may: nothing is said of a sandbox, and its level confines its network alone.
+    All,
 }
 
 /// Whether the server may reach the host's roots of files (`roots.toml`).
@@ -64,7 +74,11 @@ impl NetworkDefault {
             Self::OfLevel(_) => self.in_a_sandbox(),
         };
         (network != Network::Full).then(|| Confinement {
-            sandbox: Sandbox::of_network(network),
+            sandbox: Sandbox {
+                network,
+                ..Sandbox::default()
+            },
+            files: ConfinedFiles::All,
             roots: SandboxedRoots::Withheld,
             egress: Destinations::default(),
         })
@@ -103,6 +117,7 @@ pub(super) fn sandbox(
     }
     let confinement = Confinement {
         egress,
+        files: ConfinedFiles::Named,
         sandbox: Sandbox {
             places,
             network,

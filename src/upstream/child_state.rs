@@ -182,7 +182,7 @@ impl Shared {
         }
         #[cfg(not(target_os = "linux"))]
         {
-            let _ = (command, egress);
+            let _ = (command, egress, &self.proxy);
             Err(io::Error::other(super::sandbox::ABSENT))
         }
     }

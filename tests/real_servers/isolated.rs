@@ -17,13 +17,13 @@ use crate::support::setup::ALLOW_ALL;
 const LABELS: &str = "[default]\npermission = \"read\"\n[tools.get-sum]\npermission = \"read\"\nsensitivity = \"confidential\"\n";
 
 /// A listener on this machine, in place of a remote host.
-struct Listener {
-    url: String,
+pub(super) struct Listener {
+    pub(super) url: String,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
 impl Listener {
-    fn start() -> Self {
+    pub(super) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let asked = Arc::<Mutex<Vec<String>>>::default();
@@ -45,7 +45,7 @@ impl Listener {
         Self { url, asked }
     }
 
-    fn asked(&self) -> Vec<String> {
+    pub(super) fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
 }

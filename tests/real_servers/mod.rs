@@ -7,6 +7,7 @@
 
 mod approvals;
 mod drafts;
+mod egress;
 mod inspector;
 mod isolated;
 mod kit;

@@ -1,6 +1,6 @@
 //! The sandbox of the server, with the places of the host's roots.
 
-use crate::config::{Confinement, SandboxedRoots};
+use crate::config::{ConfinedFiles, Confinement, SandboxedRoots};
 use crate::policy::{Root, Roots};
 use crate::upstream::sandbox::{Access, Place, Sandbox};
 
@@ -25,13 +25,17 @@ pub(in crate::cli) fn sandbox(
 ) -> Result<Option<Sandbox>, Nested> {
     let Some(Confinement {
         sandbox,
+        files,
         roots: granted,
         egress: _,
     }) = confinement
     else {
         return Ok(None);
     };
-    let mut sandbox = sandbox.clone();
+    let mut sandbox = match files {
+        ConfinedFiles::Named => sandbox.clone(),
+        ConfinedFiles::All => sandbox.clone().with_all_files(),
+    };
     if *granted == SandboxedRoots::Granted {
         if let Some(nested) = nested(roots) {
             return Err(nested);
@@ -82,6 +86,7 @@ mod tests {
             sandbox: Sandbox::default(),
             roots,
             egress: Destinations::default(),
+            files: ConfinedFiles::Named,
         }
     }
 

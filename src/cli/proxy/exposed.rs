@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::config::{Bearer, Config, ConfigFile, Jwks, Listen, ListenAuth, ServerAuth, Upstream};
+use crate::config::{
+    Bearer, Config, ConfigFile, ConfinedFiles, Jwks, Listen, ListenAuth, ServerAuth, Upstream,
+};
 use crate::policy::Roots;
 use crate::upstream::http::ClientSecret;
 use crate::upstream::sandbox::Access;
@@ -34,7 +36,12 @@ pub(super) fn files(config: &Config, roots: &Roots) -> Vec<String> {
 
 /// The servers that are started as the gate's user with all of that user's rights.
 pub(super) fn unconfined(config: &Config) -> impl Iterator<Item = &'static str> {
-    let started = servers(config).filter(|(_, it)| it.http.is_none() && it.sandbox.is_none());
+    let has_all_files = |it: &Upstream| {
+        let confinement = it.sandbox.as_ref();
+        confinement.is_none_or(|it| it.files == ConfinedFiles::All)
+    };
+    let started = servers(config);
+    let started = started.filter(move |(_, it)| it.http.is_none() && has_all_files(it));
     started.map(|(section, _)| section)
 }
 

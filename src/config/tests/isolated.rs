@@ -1,8 +1,8 @@
 //! `[upstream.isolated]`.
 
 use super::{check, check_rest, valid, valid_with};
-use crate::config::Isolated;
-use crate::upstream::sandbox::{Network, Sandbox};
+use crate::config::{ConfinedFiles, Isolated};
+use crate::upstream::sandbox::Network;
 
 #[track_caller]
 fn isolated(text: &str) -> Isolated {
@@ -78,12 +78,8 @@ fn the_level_says_how_far_its_network_reaches_where_nothing_is_said() {
     );
     // Without a section for it, nothing else of the machine is withheld.
     let found = isolated("upstream.isolated.command = ['other']");
-    let sandbox = found
-        .server
-        .sandbox
-        .expect("its network is confined")
-        .sandbox;
-    assert_eq!(sandbox, Sandbox::of_network(Network::Proxied));
+    let confinement = found.server.sandbox.expect("its network is confined");
+    assert_eq!(confinement.files, ConfinedFiles::All);
     // What is listed belongs to the default.
     let found =
         isolated("upstream.isolated = { command = ['other'], sandbox.egress = ['a.example:1'] }");

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{check, check_rest, valid_with};
-use crate::config::{Confinement, SandboxedRoots};
+use crate::config::{ConfinedFiles, Confinement, SandboxedRoots};
 use crate::egress::Destinations;
 use crate::upstream::sandbox::{
     Access, LocalSockets, Network, Place, Sandbox, Strength, SystemFiles,
@@ -21,6 +21,7 @@ fn a_sandbox_without_a_word_grants_the_system_and_nothing_else() {
         sandbox: Sandbox::default(),
         roots: SandboxedRoots::Withheld,
         egress: Destinations::default(),
+        files: ConfinedFiles::Named,
     };
     assert_eq!(sandbox("[upstream.sandbox]"), nothing);
     assert_eq!(nothing.sandbox.network, Network::Absent);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use crate::inward::head::{Limits, Rest, Scanned, Scanner};
+use crate::inward::head::{Limits, Rest, Scanned, Scanner, Targets};
 use crate::inward::misframed::Misframed;
 use crate::inward::oracle::{LIMITS, laws};
 
@@ -186,6 +186,36 @@ fn what_follows_a_head_is_no_part_of_it() {
         body: Rest::Bytes(7),
     };
     assert_eq!(scanned, Ok(whole));
+}
+
+/// A proxy takes hosts to connect to, and whatever follows is for the other end.
+#[test]
+fn only_a_proxy_takes_a_host_to_connect_to_and_nothing_behind_it_is_read() {
+    let check = |targets: Targets, head: &str, expected: Result<Rest, u16>| {
+        let scanned = Scanner::new(LIMITS).taking(targets).scan(head.as_bytes());
+        let scanned = match scanned {
+            Ok(Scanned::Whole { body, .. }) => Ok(body),
+            Ok(Scanned::Partial) => Err(0),
+            Err(cause) => Err(cause.status()),
+        };
+        assert_eq!(scanned, expected, "{head:?}");
+    };
+    let connect = "CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n";
+    let whole = format!("{connect}\r\nGET / HTTP/1.1\r\n\0");
+    check(Targets::OfProxy, &whole, Ok(Rest::Tunnel));
+    check(Targets::OfServer, &whole, Err(400));
+    for field in ["Content-Length: 4", "Transfer-Encoding: chunked"] {
+        let head = format!("{connect}{field}\r\n\r\n");
+        check(Targets::OfProxy, &head, Err(400));
+    }
+    for target in ["a.example:443", "a.example/#x", "//a b"] {
+        let head = format!("GET {target} HTTP/1.1\r\nHost: a.example\r\n\r\n");
+        check(Targets::OfProxy, &head, Err(400));
+    }
+    let absolute = "GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\n\r\n";
+    check(Targets::OfProxy, absolute, Ok(Rest::Bytes(0)));
+    let mut tunnel = Rest::Tunnel;
+    assert_eq!(tunnel.take(b"\r\n\r\nGET / HTTP/1.1"), Ok(None));
 }
 
 #[test]
