@@ -10,6 +10,7 @@ use tokio::process::Command;
 use crate::egress;
 use crate::secret;
 
+use super::network_probe;
 use super::sandbox::{self, Access, Network, Place, Sandbox, SandboxError};
 use super::settings::{Launcher, Settings};
 use super::start_error::StartError;
@@ -74,10 +75,12 @@ fn confined(
         access: Access::Execute,
         path: program,
     });
-    match sandbox::check(&sandbox) {
-        Ok(_) => Ok(sandbox),
-        Err(problems) => Err(StartError::Sandbox(problems)),
+    sandbox::check(&sandbox).map_err(StartError::Sandbox)?;
+    if sandbox.network == Network::Proxied {
+        let tried = network_probe::try_network(launcher);
+        tried.map_err(|problem| StartError::Sandbox(vec![problem]))?;
     }
+    Ok(sandbox)
 }
 
 #[cfg(target_os = "linux")]

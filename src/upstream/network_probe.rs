@@ -52,5 +52,5 @@ fn tried(by: &Launcher) -> Result<(), SandboxError> {
     };
     let why = told.trim();
     let why = why.strip_prefix(launcher::CANNOT_START).unwrap_or(why);
-    Err(SandboxError::Kernel(why.escape_debug().to_string()))
+    Err(SandboxError::Network(why.escape_debug().to_string()))
 }

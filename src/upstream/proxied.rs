@@ -44,7 +44,8 @@ impl Proxied {
         let serving = async move {
             let Err(cause) = serve(launcher, proxy).await;
             // The launcher tells itself why there is no network.
-            if cause.kind() != io::ErrorKind::UnexpectedEof {
+            let is_ended = [io::ErrorKind::UnexpectedEof, io::ErrorKind::ConnectionReset];
+            if !is_ended.contains(&cause.kind()) {
                 tracing::error!("the egress proxy has ended: {cause}");
             }
         };

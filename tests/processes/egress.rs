@@ -3,6 +3,7 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
+use std::process::Command;
 use std::sync::Arc;
 
 use mcp_protector::egress::{self, Asks, Attempts, Destination, Destinations, Verdict};
@@ -13,7 +14,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use crate::processes::sandbox::Host;
-use crate::processes::support::{Server, run};
+use crate::processes::support::{Gate, Server, gate_program, python, run};
 
 /// Names of the tests, all of this machine.
 #[derive(Debug)]
@@ -270,4 +271,24 @@ fn a_server_that_is_started_again_has_a_proxy_again_and_its_standard_input() {
         }
         server.sender.stop().await;
     });
+}
+
+#[test]
+fn where_no_network_can_be_made_the_server_is_not_started_and_the_reason_is_told() {
+    // In a user namespace in which no further one may be made.
+    let confine = "echo 0 >/proc/sys/user/max_user_namespaces; exec \"$0\" \"$@\"";
+    let mut command = Command::new("unshare");
+    command
+        .args(["--user", "--map-root-user", "sh", "-c", confine])
+        .arg(gate_program())
+        .args(["gate", "--network", "proxied", "--best-effort"])
+        .args(["--read", "/usr", "--"])
+        .args(python("print('started', flush=True)"));
+    let mut gate = Gate::spawn(&mut command);
+    assert_eq!(gate.line(), "", "nothing was started");
+    assert_eq!(gate.wait().code(), Some(2));
+    let told = gate.complaints();
+    let why = "the network cannot be proxied: no user namespace with a network of its own";
+    assert!(told.contains(why), "{told}");
+    assert!(told.contains("`user.max_user_namespaces`"), "{told}");
 }

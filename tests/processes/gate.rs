@@ -16,7 +16,7 @@ use clap::Parser;
 use mcp_protector::agent::stdio::{self, AgentInput, AgentWriter};
 use mcp_protector::cli::launch::Launch;
 use mcp_protector::shutdown::{Shutdown, ShutdownCause};
-use mcp_protector::upstream::sandbox::{Access, Place, Sandbox, Strength};
+use mcp_protector::upstream::sandbox::{Access, Network, Place, Sandbox, Strength};
 use mcp_protector::upstream::{
     Backoff, ChildEvents, ChildProcess, ChildSender, Event, Launcher, Settings, StopLadder,
 };
@@ -36,6 +36,9 @@ struct Gate {
     /// Confine the server, and let it read this.
     #[arg(long)]
     read: Option<PathBuf>,
+    /// Where it is confined: its network, `none` or `proxied`.
+    #[arg(long, default_value = "none")]
+    network: String,
     /// Where it is confined: as far as possible.
     #[arg(long)]
     best_effort: bool,
@@ -92,6 +95,10 @@ impl Gate {
                 Strength::BestEffort
             } else {
                 Strength::Required
+            },
+            network: match self.network.as_str() {
+                "proxied" => Network::Proxied,
+                _ => Network::Absent,
             },
             ..Sandbox::default()
         });

@@ -51,6 +51,11 @@ fn problem(field: &str, error: &SandboxError) -> ConfigError {
             lacks.clone(),
             "with `required = false` the server is confined as far as the kernel can",
         ),
+        SandboxError::Network(lacks) => ConfigError::of_the_sandbox(
+            &format!("{field}.network"),
+            lacks.clone(),
+            "permit it to the gate's user, or write `network = \"none\"`",
+        ),
         SandboxError::Absent | SandboxError::NoLauncher => ConfigError::of_the_sandbox(
             field,
             sandbox::ABSENT.to_owned(),

@@ -83,7 +83,7 @@ fn a_key_that_nobody_knows_is_refused_with_the_likely_one() {
         &format!("{expect}weather = 'y'"),
         "unknown key `weather`",
         "known in a `[[test]]`: `name`, `agent`, `agents`, `now`, `session`, `consent`, `links`, `changed_tools`, `changed_prompts`, `from`, `send`, \
-         `call`, `args`, `list`, `listed`, `hidden`, `raw`, `result`, `received`, `expect`, `steps`, `replay`, `unknown`",
+         `call`, `connect`, `args`, `list`, `listed`, `hidden`, `raw`, `result`, `received`, `expect`, `steps`, `replay`, `unknown`",
     );
     check(
         "call = 'a'\nexpect = { decision = 'allow', because = ['read'] }",

@@ -24,7 +24,7 @@ pub fn check(sandbox: &Sandbox) -> Result<Option<String>, Vec<SandboxError>> {
     let mut problems: Vec<SandboxError> = opened.filter_map(Result::err).collect();
     let of_calls = calls::try_out(sandbox).err();
     if let (Network::Proxied, Some(lacks)) = (&sandbox.network, &of_calls) {
-        problems.push(SandboxError::Kernel(unproxied(lacks)));
+        problems.push(unproxied(lacks));
     }
     let lacks = together(lacks_of_landlock(), of_calls);
     if let Some(lacks) = &lacks
@@ -58,7 +58,7 @@ pub fn confine(sandbox: &Sandbox) -> Result<Option<String>, SandboxError> {
     // After it: the filter would keep nobody from confining, but nothing needs to be thought through.
     let of_calls = calls::filter(sandbox).err();
     if let (Network::Proxied, Some(lacks)) = (&sandbox.network, &of_calls) {
-        return Err(SandboxError::Kernel(unproxied(lacks)));
+        return Err(unproxied(lacks));
     }
     match (together(of_landlock, of_calls), sandbox.strength) {
         (Some(lacks), Strength::Required) => Err(SandboxError::Kernel(lacks)),
@@ -117,8 +117,8 @@ fn handled(abi: ABI, level: CompatLevel, network: &Network) -> Result<Ruleset, R
 }
 
 /// Whatever is required: without the filter there are sockets that know no namespaces.
-fn unproxied(lacks: &str) -> String {
-    format!("the network cannot be proxied: {lacks}")
+fn unproxied(lacks: &str) -> SandboxError {
+    SandboxError::Network(format!("the network cannot be proxied: {lacks}"))
 }
 
 fn together(of_landlock: Option<String>, of_calls: Option<String>) -> Option<String> {

@@ -117,6 +117,9 @@ pub enum SandboxError {
     /// What the kernel is short of.
     #[error("`upstream.sandbox`: {0}")]
     Kernel(String),
+    /// Why its network cannot be proxied, which no setting makes less of.
+    #[error("`upstream.sandbox.network`: {0}")]
+    Network(String),
     /// Another platform than Linux, or a program without the cargo feature `sandbox`.
     #[error("`upstream.sandbox`: {ABSENT}")]
     Absent,

@@ -46,7 +46,7 @@ fn refused(lacks: &str, cause: &io::Error) -> io::Error {
                 (`user.max_user_namespaces`, `kernel.unprivileged_userns_clone`, \
                 `kernel.apparmor_restrict_unprivileged_userns`, the profile of a container)";
     io::Error::other(format!(
-        "the network cannot be proxied: {lacks}: {cause}; {help}, or write `network = \"none\"`"
+        "the network cannot be proxied: {lacks}: {cause}; {help}"
     ))
 }
 
