@@ -17,6 +17,7 @@ mod followers;
 mod isolated;
 mod later;
 mod lines;
+mod loading_settings;
 mod network;
 mod open;
 mod operators;

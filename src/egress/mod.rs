@@ -1,4 +1,4 @@
-//! The egress proxy: the one way out of a server whose network is proxied (decision 33).
+//! The egress proxy: the one way out of a server whose network is proxied (decision 34).
 //!
 //! The server runs in an empty network namespace. Its only listener there belongs to the gate, which
 //! connects for it to listed hosts and ports, if policy permits that.

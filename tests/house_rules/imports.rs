@@ -9,7 +9,7 @@ enum May {
 }
 
 /// `config` fills each component's `Settings` and so reaches most of them.
-const TABLE: [(&str, May); 32] = [
+const TABLE: [(&str, May); 33] = [
     ("unseen", May::Only(&[])),
     ("secret", May::Only(&[])),
     ("wire", May::Only(&["unseen", "memory"])),

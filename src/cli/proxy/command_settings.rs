@@ -12,11 +12,11 @@ use crate::upstream;
 use crate::upstream::http::HttpSettings;
 use crate::upstream::sandbox::Sandbox;
 
-use super::{confinement, network, settings};
+use super::{confinement, loading_settings, network, settings};
 
 /// What `[policy]` means to the loader, with the claims of agents' tokens.
 pub fn policy_settings(config: &Config) -> loading::Settings {
-    settings::loading(config)
+    loading_settings::loading(config)
 }
 
 /// What `[limits]`, `[guards]` and the form of a denial mean to a gate that judges one message: how

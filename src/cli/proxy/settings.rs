@@ -1,6 +1,6 @@
 //! What the configuration means to each component.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::iter;
 use std::sync::Arc;
 
@@ -9,13 +9,12 @@ use secrecy::SecretString;
 use crate::audit::{self, Audit, DigestKey, OpenError, Redactor, SecretTooShort};
 use crate::bridge;
 use crate::clock::Clock;
-use crate::config::{self, Bearer, Config, HttpListen, Listen, ListenAuth, ServerAuth, Upstream};
+use crate::config::{self, Bearer, Config, HttpListen, Listen, ListenAuth, ServerAuth};
 use crate::egress;
 use crate::gate;
 use crate::guard::Preset;
 use crate::guard::secrets::{SecretMembers, SecretRules};
-use crate::loading;
-use crate::policy::{Base, ConfiguredClaims, PolicyStore, TokenGrants};
+use crate::policy::PolicyStore;
 use crate::secret;
 use crate::session::OverHttp;
 use crate::upstream::http::ClientSecret;
@@ -44,84 +43,6 @@ const SECRET_WORDS: [&str; 15] = [
 
 /// Bytes that a secret has at least; what is shorter cannot be told from ordinary text.
 pub(super) const SHORTEST_SECRET: usize = 8;
-
-pub(super) fn loading(config: &Config) -> loading::Settings {
-    let policy = &config.policy;
-    loading::Settings {
-        allow: policy.allow.clone(),
-        dir: policy.dir.clone(),
-        shadow: policy.shadow.clone(),
-        other_methods: match policy.other_methods {
-            config::OtherMethods::Allow => loading::OtherMethods::Allow,
-            config::OtherMethods::Deny => loading::OtherMethods::Deny,
-        },
-        warnings: match policy.warnings {
-            config::Warnings::Error => loading::WarningMode::Error,
-            config::Warnings::Allow => loading::WarningMode::Allow,
-        },
-        lock: match policy.pinning {
-            config::Pinning::Enforce => loading::Pinning::Enforce,
-            config::Pinning::Locked => loading::Pinning::Locked,
-            config::Pinning::TrustOnFirstUse => loading::Pinning::TrustOnFirstUse,
-            config::Pinning::Off => loading::Pinning::Off,
-        },
-        passing: policy.passing,
-        labels: match policy.labels {
-            config::RequiredLabels::None => loading::RequiredLabels::None,
-            config::RequiredLabels::Permission => loading::RequiredLabels::Permission,
-        },
-        base: base(&config.upstream),
-        reload: match policy.reload {
-            config::Reload::Watch => loading::Reload::Watch,
-            config::Reload::Off => loading::Reload::Off,
-        },
-        on_policy_removal: match policy.on_policy_removal {
-            config::OnRemoval::Reject => loading::OnRemoval::Reject,
-            config::OnRemoval::Apply => loading::OnRemoval::Apply,
-        },
-        network: policy.network.clone(),
-        egress: destinations(config),
-        claims: Some(Arc::new(claims(&config.listen))),
-    }
-}
-
-/// The working directory of the server, unless sessions move to one that works elsewhere.
-fn base(upstream: &Upstream) -> Option<Base> {
-    let isolated = upstream.isolated.as_ref();
-    if isolated.is_some_and(|isolated| isolated.server.cwd != upstream.cwd) {
-        return None;
-    }
-    Base::at(upstream.cwd.as_ref()?.to_str()?).ok()
-}
-
-/// What any server may connect to. Each one's own proxy knows what it may.
-fn destinations(config: &Config) -> Vec<String> {
-    let confined = servers(config).filter_map(|server| server.sandbox.as_ref());
-    let listed = confined.flat_map(|confinement| confinement.egress.iter());
-    let listed: BTreeSet<String> = listed.map(ToString::to_string).collect();
-    listed.into_iter().collect()
-}
-
-/// What policies may ask of agents' tokens: nothing where agents have none.
-fn claims(listen: &Listen) -> ConfiguredClaims {
-    let Listen::Http(HttpListen {
-        auth: ListenAuth::Jwt(jwt),
-        ..
-    }) = listen
-    else {
-        return ConfiguredClaims::default();
-    };
-    let types = jwt.claims.iter();
-    ConfiguredClaims {
-        types: types
-            .map(|claim| (claim.name.clone(), claim.claim_type))
-            .collect(),
-        grants: match jwt.capabilities_claim {
-            Some(_) => TokenGrants::Capabilities,
-            None => TokenGrants::Nothing,
-        },
-    }
-}
 
 pub(super) fn audit(
     config: &Config,
@@ -244,7 +165,7 @@ fn tokens(config: &Config) -> impl Iterator<Item = &SecretString> {
 }
 
 /// The server, and its isolated instance.
-fn servers(config: &Config) -> impl Iterator<Item = &config::Upstream> {
+pub(super) fn servers(config: &Config) -> impl Iterator<Item = &config::Upstream> {
     let isolated = config.upstream.isolated.as_ref();
     iter::once(&config.upstream).chain(isolated.map(|isolated| &isolated.server))
 }
@@ -517,37 +438,6 @@ mod tests {
 
     use super::*;
     use crate::config::CommandLine;
-
-    #[test]
-    fn relative_paths_lie_in_the_working_directory_that_all_servers_share() {
-        let check = |open: Option<&str>, isolated: Option<&str>, expected: Option<&str>| {
-            let config = CommandLine {
-                command: vec!["server".to_owned()],
-                ..CommandLine::default()
-            };
-            let config = Config::from_command_line(config).unwrap();
-            let server = |cwd: Option<&str>| Upstream {
-                cwd: cwd.map(Into::into),
-                ..config.upstream.clone()
-            };
-            let upstream = Upstream {
-                isolated: isolated.map(|cwd| {
-                    Box::new(config::Isolated {
-                        min_sensitivity: 2,
-                        server: server(Some(cwd)),
-                    })
-                }),
-                ..server(open)
-            };
-            let expected = expected.map(|path| Base::at(path).unwrap());
-            assert_eq!(base(&upstream), expected, "{open:?} {isolated:?}");
-        };
-        check(Some("/srv/work"), None, Some("/srv/work"));
-        check(Some("/srv/work"), Some("/srv/work"), Some("/srv/work"));
-        check(Some("/srv/work"), Some("/srv/other"), None);
-        check(None, None, None);
-        check(Some("work"), None, None);
-    }
 
     #[test]
     fn a_secret_is_known_by_its_name_on_either_side() {
