@@ -2,6 +2,8 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -17,6 +19,7 @@ const MAX_IDLE: Duration = Duration::from_mins(5);
 pub(super) struct IdleLimited {
     stream: TcpStream,
     until: Pin<Box<Sleep>>,
+    moved: Arc<AtomicBool>,
 }
 
 impl IdleLimited {
@@ -24,6 +27,21 @@ impl IdleLimited {
         Self {
             stream,
             until: Box::pin(sleep(MAX_IDLE)),
+            moved: Arc::default(),
+        }
+    }
+
+    /// Ends when nothing has moved for a while, whichever direction is still read: a connection that has
+    /// ended on one side is not polled there any more.
+    pub(super) fn idle(&self) -> impl Future<Output = ()> + use<> {
+        let moved = Arc::clone(&self.moved);
+        async move {
+            loop {
+                sleep(MAX_IDLE).await;
+                if !moved.swap(false, Ordering::Relaxed) {
+                    return;
+                }
+            }
         }
     }
 
@@ -34,6 +52,7 @@ impl IdleLimited {
     ) -> Poll<io::Result<T>> {
         if moved.is_ready() {
             self.until.as_mut().set(sleep(MAX_IDLE));
+            self.moved.store(true, Ordering::Relaxed);
             return moved;
         }
         ready!(self.until.as_mut().poll(cx));

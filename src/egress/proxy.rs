@@ -159,12 +159,16 @@ impl fmt::Debug for Proxy {
 impl Tunnel {
     /// Until both sides have ended, or nothing moves any more.
     pub(super) async fn carry(mut self) {
+        let idle = self.outside.idle();
         let ended = async {
             let inside = self.inside.await.map_err(std::io::Error::other)?;
             tokio::io::copy_bidirectional(&mut TokioIo::new(inside), &mut self.outside).await
         };
-        if let Err(cause) = ended.await {
-            tracing::debug!("a tunnel of the egress proxy ended: {cause}");
+        tokio::select! {
+            () = idle => tracing::debug!("a tunnel of the egress proxy was idle"),
+            ended = ended => if let Err(cause) = ended {
+                tracing::debug!("a tunnel of the egress proxy ended: {cause}");
+            },
         }
     }
 }

@@ -12,14 +12,20 @@ use super::sandbox;
 use super::sandbox::SandboxError;
 use super::settings::Launcher;
 
-/// Whether the network of a server can be proxied here. Found out once, by a process that ends with it.
+/// Whether the network of a server can be proxied here. Found out until it can, by processes that end with
+/// it.
 ///
 /// # Errors
 /// Why not.
 #[cfg(target_os = "linux")]
 pub fn try_network(launcher: &Launcher) -> Result<(), SandboxError> {
-    static TRIED: OnceLock<Result<(), SandboxError>> = OnceLock::new();
-    TRIED.get_or_init(|| tried(launcher)).clone()
+    static WORKS: OnceLock<()> = OnceLock::new();
+    if WORKS.get().is_none() {
+        // What keeps it from working may pass.
+        tried(launcher)?;
+        let _ = WORKS.set(());
+    }
+    Ok(())
 }
 
 /// Whether the network of a server can be proxied here.
@@ -41,6 +47,8 @@ fn tried(by: &Launcher) -> Result<(), SandboxError> {
     );
     // No command is executed; there has to be one.
     let tried = Command::new(program)
+        // Servers of the same user may read the environment of a process that has left its namespace.
+        .env_clear()
         .args(own)
         .arg("true")
         .stdin(Stdio::null())

@@ -305,7 +305,7 @@ fn however_a_path_is_written_it_does_not_lead_outside() {
 }
 
 /// What becomes of sockets of each kind.
-const SOCKETS: [(&str, &str); 10] = [
+const SOCKETS: [(&str, &str); 12] = [
     ("tcp", "socket.socket()"),
     ("tcp6", "socket.socket(socket.AF_INET6)"),
     ("udp", "socket.socket(socket.AF_INET, socket.SOCK_DGRAM)"),
@@ -326,6 +326,15 @@ const SOCKETS: [(&str, &str); 10] = [
         "datagrams",
         "socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)",
     ),
+    // To the kernel these are datagrams.
+    (
+        "raw-pair",
+        "socket.socketpair(socket.AF_UNIX, socket.SOCK_RAW)",
+    ),
+    (
+        "packets",
+        "socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)",
+    ),
 ];
 
 #[test]
@@ -334,17 +343,21 @@ fn a_confined_server_has_the_sockets_that_it_was_granted() {
     let of = |ports: &[u16]| Network::Ports(ports.to_vec());
     run(async {
         for (network, local, kept) in [
-            (Network::Absent, LocalSockets::Withheld, "pair"),
+            (Network::Absent, LocalSockets::Withheld, "pair packets"),
             (
                 Network::Absent,
                 LocalSockets::Granted,
-                "local pair datagrams",
+                "local pair datagrams raw-pair packets",
             ),
-            (of(&[443]), LocalSockets::Withheld, "tcp tcp6 udp pair"),
+            (
+                of(&[443]),
+                LocalSockets::Withheld,
+                "tcp tcp6 udp pair packets",
+            ),
             (
                 of(&[443]),
                 LocalSockets::Granted,
-                "tcp tcp6 udp local pair datagrams",
+                "tcp tcp6 udp local pair datagrams raw-pair packets",
             ),
         ] {
             let mut server = host.server(|sandbox| {

@@ -23,10 +23,13 @@ pub(super) fn refuse_others(rules: &mut Refused, sandbox: &Sandbox) -> Result<()
         refuse(rules, libc::SYS_socket, refused);
     }
     if sandbox.local_sockets != LocalSockets::Granted {
-        // One end of a pair of datagrams can send to any address, and be connected to it.
-        let is_datagram = masked(1, TYPES, DATAGRAM)?;
-        let rule = vec![SeccompRule::new(vec![is_datagram])?];
-        refuse(rules, libc::SYS_socketpair, rule);
+        // One end of a pair of datagrams can send to any address, and be connected to it. The kernel takes
+        // a raw pair for datagrams.
+        let mut pairs = vec![SeccompRule::new(vec![unequal(0, libc::AF_UNIX)?])?];
+        for kind in (0..=TYPES).filter(|kind| !PAIRS.contains(kind)) {
+            pairs.push(SeccompRule::new(vec![masked(1, TYPES, kind)?])?);
+        }
+        refuse(rules, libc::SYS_socketpair, pairs);
     }
     if matches!(sandbox.network, Network::Ports(_)) {
         // Without `bind` the kernel takes a port for it, and Landlock is not asked.
@@ -91,3 +94,6 @@ fn socket(sandbox: &Sandbox) -> Result<Vec<SeccompRule>, BackendError> {
 const TYPES: u64 = 0xf;
 const STREAMS_AND_DATAGRAMS: [u64; 2] = [1, DATAGRAM];
 const DATAGRAM: u64 = 2;
+
+/// Streams, and packets in order: both ends of such a pair stay what they are.
+const PAIRS: [u64; 2] = [1, 5];
