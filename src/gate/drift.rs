@@ -21,7 +21,7 @@ use super::own::{Occasion, OwnMessage};
 use super::page::ListKind;
 use super::pin::Pins;
 use super::recorder::Recorder;
-use super::seen::{INSTRUCTIONS, Meeting, News, PROMPT, Seen};
+use super::seen::{INSTRUCTIONS, Meeting, News, PASSES, PROMPT, Seen};
 use super::stop::Stop;
 use super::talk::Talk;
 
@@ -76,7 +76,9 @@ pub(super) fn passing<'m>(
         if kinds.is_empty() || !kinds.are_among(lock.passing()) {
             return None;
         }
-        pins.seen.pass(&item.name, print, kinds);
+        if !pins.seen.pass(&item.name, print, kinds) {
+            return None;
+        }
         Some(Drift {
             of: Of::Tool,
             name: item.name.clone(),
@@ -152,7 +154,7 @@ pub(super) async fn tell_of(
     snapshot: &PolicySnapshot,
     drifts: &[Drift<'_>],
 ) -> Result<(), AuditFault> {
-    for drift in drifts {
+    for (index, drift) in drifts.iter().enumerate() {
         let news = seen.tell(&drift.key(), drift.print);
         if news == News::Old {
             continue;
@@ -174,6 +176,12 @@ pub(super) async fn tell_of(
         let told = recorder.record(drift.record(base.clone(), snapshot, why));
         if let Err(fault) = told.await {
             seen.forget(&drift.key(), drift.print);
+            // Nothing passes without its record.
+            for untold in drifts.iter().skip(index) {
+                if untold.outcome == Outcome::Passes {
+                    seen.unpass(&untold.name, untold.print);
+                }
+            }
             return Err(fault);
         }
     }
@@ -233,6 +241,9 @@ impl<'m> Drift<'m> {
     /// No two kinds have one, since no name of a tool has controls.
     fn key(&self) -> Cow<'_, str> {
         match self.of {
+            Of::Tool if self.outcome == Outcome::Passes => {
+                Cow::Owned(format!("{PASSES}{}", self.name))
+            }
             Of::Tool => Cow::Borrowed(&self.name),
             Of::Prompt => Cow::Owned(format!("{PROMPT}{}", self.name)),
             Of::Instructions => Cow::Borrowed(INSTRUCTIONS),

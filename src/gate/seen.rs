@@ -60,6 +60,9 @@ const MOST_TOLD: usize = 4_096;
 /// What stands before the name of a prompt; no tool has a name with controls.
 pub(super) const PROMPT: &str = "prompt\0";
 
+/// What stands before the name of a tool whose change passes.
+pub(super) const PASSES: &str = "passes\0";
+
 pub(super) const INSTRUCTIONS: &str = "instructions\0";
 
 /// Whether a change is news.
@@ -134,12 +137,30 @@ impl Seen {
         Meeting::Same
     }
 
-    /// From now on a definition counts as the first one where such changes pass, unless too many do.
-    pub(super) fn pass(&self, name: &str, print: DefinitionFingerprint, kinds: ChangeKinds) {
+    /// From now on a definition counts as the first one where such changes pass. Yields whether it does: not
+    /// where too many do, or no more changes could be told.
+    pub(super) fn pass(
+        &self,
+        name: &str,
+        print: DefinitionFingerprint,
+        kinds: ChangeKinds,
+    ) -> bool {
         let mut state = self.state();
+        if state.told.len() >= MOST_TOLD {
+            return false;
+        }
         let passed = state.passed.entry(name.to_owned()).or_default();
-        if passed.len() < MOST_PASSED {
+        let has_room = passed.len() < MOST_PASSED;
+        if has_room {
             passed.insert(print, kinds);
+        }
+        has_room
+    }
+
+    /// A change could not be told, so the definition no longer counts as the first one.
+    pub(super) fn unpass(&self, name: &str, print: DefinitionFingerprint) {
+        if let Some(passed) = self.state().passed.get_mut(name) {
+            passed.remove(&print);
         }
     }
 
@@ -173,13 +194,9 @@ impl Seen {
         }
     }
 
-    /// It could not be told, and counts as nothing.
+    /// It could not be told.
     pub(super) fn forget(&self, name: &str, changed: DefinitionFingerprint) {
-        let mut state = self.state();
-        state.told.remove(&(name.to_owned(), changed));
-        if let Some(passed) = state.passed.get_mut(name) {
-            passed.remove(&changed);
-        }
+        self.state().told.remove(&(name.to_owned(), changed));
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

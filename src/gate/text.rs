@@ -57,6 +57,7 @@ impl Sanitizer {
             named: HiddenKinds::default(),
             flags: Flags::default(),
             page,
+            listed: lower_case_names(page.filter(|_| texts.definitions != Cleaning::Off)),
             items: BTreeMap::new(),
             words: BTreeSet::new(),
         };
@@ -132,6 +133,8 @@ struct Look<'t, 'm> {
     flags: Flags,
     /// Then its flags are known already, by item.
     page: Option<&'t Page>,
+    /// The names of its items, in lower case.
+    listed: BTreeSet<String>,
     /// What is found in items of the page, by their places.
     items: BTreeMap<usize, ItemText<'t>>,
     /// Those of a definition that is no item of a list.
@@ -184,7 +187,7 @@ impl<'m> Look<'_, 'm> {
 
     fn note_definition(&mut self, value: Value<'m>, text: &str, found: &Sanitized<'_>) {
         let mut words = self.texts.words.find(text);
-        if self.page.is_some_and(|page| names_unlisted(text, page)) {
+        if self.page.is_some() && names_unlisted(text, &self.listed) {
             words.push(UNKNOWN_TOOL);
         }
         if words.is_empty() && found.removed.is_empty() {
@@ -263,13 +266,14 @@ impl<'m> Look<'_, 'm> {
     }
 }
 
+fn lower_case_names(page: Option<&Page>) -> BTreeSet<String> {
+    let items = page.into_iter().flat_map(|page| &page.items);
+    items.map(|item| item.name.to_ascii_lowercase()).collect()
+}
+
 /// Whether a definition asks to call a tool that its server does not list.
-fn names_unlisted(text: &str, page: &Page) -> bool {
-    let is_listed = |name: &str| {
-        let mut names = page.items.iter().map(|item| &item.name);
-        names.any(|listed| listed.eq_ignore_ascii_case(name))
-    };
-    tools_named(text).any(|name| !is_listed(name))
+fn names_unlisted(text: &str, listed: &BTreeSet<String>) -> bool {
+    tools_named(text).any(|name| !listed.contains(&name.to_ascii_lowercase()))
 }
 
 /// The place of an item in a list, of a pointer to something in it: `/result/tools/3/description`.
@@ -335,6 +339,7 @@ mod tests {
                 named: HiddenKinds::default(),
                 flags: Flags::default(),
                 page: Some(&page),
+                listed: BTreeSet::new(),
                 items: BTreeMap::from([(0, found)]),
                 words: BTreeSet::new(),
             };

@@ -196,7 +196,9 @@ impl<'m> StringWalk<'_, 'm> {
             }
             MessagePart::Content => TextPurpose::Answer,
             // A resource within a prompt is what it is, and not a description of it.
-            MessagePart::Definition if self.is_embedded() => TextPurpose::Content,
+            MessagePart::Definition if mode == Mode::Protocol && self.is_embedded() => {
+                TextPurpose::Content
+            }
             MessagePart::Definition if name == "description" => TextPurpose::Description,
             MessagePart::Definition => TextPurpose::Instruction,
         })
@@ -239,7 +241,9 @@ impl Media {
             let essence = essence.trim().to_ascii_lowercase();
             matches!(&*essence, "" | "text/plain" | "text/markdown")
         };
-        match text("mimeType") {
+        // The contents of a resource alone have one, and no `type`.
+        let declared = text("mimeType").filter(|_| block.get("type").is_none());
+        match declared {
             Some(mime) if !is_words(&mime) => Self::OtherText,
             Some(_) | None => Self::Words,
         }
@@ -311,7 +315,8 @@ mod tests {
             r#"{"name":"n","title":"t","description":"d","icons":[{"src":"x"}],"_meta":{"a":"b"},
                 "inputSchema":{"type":"object","title":"st","description":"sd","required":["a/b"],
                   "properties":{"a/b":{"description":"pd","enum":["e"],"default":{"k":"v"},"examples":["x"]},
-                                "default":{"description":"q","pattern":"p"}}}}"#,
+                                "default":{"description":"q","pattern":"p"},
+                                "resource":{"description":"r"}}}}"#,
             &[
                 "i /name n",
                 "w /title t",
@@ -327,6 +332,8 @@ mod tests {
                 "i /inputSchema/properties/a~1b/default/k v",
                 "c /inputSchema/properties/a~1b/examples/0 x",
                 "i - default",
+                "i - resource",
+                "d /inputSchema/properties/resource/description r",
                 "d /inputSchema/properties/default/description q",
                 "i /inputSchema/properties/default/pattern p",
             ],
@@ -337,12 +344,13 @@ mod tests {
     fn a_result_is_content_but_for_what_names_things() {
         check(
             MessagePart::Content,
-            r#"{"content":[{"type":"text","text":"a"},{"type":"image","data":"AAAA","mimeType":"image/png"},
+            r#"{"content":[{"type":"text","mimeType":"text/html","text":"a"},{"type":"image","data":"AAAA","mimeType":"image/png"},
                  {"type":"resource","resource":{"uri":"u","mimeType":"text/html","text":"r","blob":"BBBB"}},
                  {"type":"resource","resource":{"mimeType":"Text/Markdown; charset=utf-8","text":"s"}}],
                 "structuredContent":{"name":"n","uri":["v"]},"requestState":"s","_meta":{"k":"v"}}"#,
             &[
                 "i /content/0/type text",
+                "i /content/0/mimeType text/html",
                 "a /content/0/text a",
                 "i /content/1/type image",
                 "i /content/1/mimeType image/png",

@@ -42,10 +42,10 @@ impl Labels {
     }
 }
 
-/// Whether all readers take a text for a path from a directory on. A text that begins with a blank, a quote
-/// or `~`, and one with a backslash or a colon, is something else to some.
+/// Whether all readers take a text for a path from a directory on. A text that begins with a blank, a quote,
+/// `~` or `-` (an option), and one with a backslash or a colon, is something else to some.
 fn is_relative(text: &str) -> bool {
-    let begins = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let begins = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_');
     text.starts_with(begins) && !text.contains(['\\', ':'])
 }
 
@@ -64,11 +64,13 @@ mod tests {
         check("/srv/work", "a.txt", "/srv/work/a.txt");
         check("/srv/work/", "./a/../b", "/srv/work/./a/../b");
         check("/srv//x/../work", "..", "/srv/work/..");
-        check("/", "-x", "/-x");
+        check("/", "x", "/x");
         check("C:\\work", "a/b", "C:\\work/a/b");
         check("c:/", "a", "C:/a");
         for text in [
             "",
+            "-x",
+            "--output=/etc/a",
             " a",
             "~",
             "~/a",
