@@ -32,7 +32,7 @@ pub struct Issuer {
 /// Why nothing can be signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the operating system gives no random numbers")]
-pub struct Unsigned;
+pub struct SigningError;
 
 /// Whom an assertion is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,11 +58,11 @@ struct Claims<'c> {
 
 impl Issuer {
     /// # Errors
-    /// [`Unsigned`] without random numbers.
-    pub fn new(clock: Arc<dyn Clock>) -> Result<Self, Unsigned> {
+    /// [`SigningError`] without random numbers.
+    pub fn new(clock: Arc<dyn Clock>) -> Result<Self, SigningError> {
         let mut seed = Zeroizing::new([0; 32]);
-        getrandom::fill(&mut *seed).map_err(|_| Unsigned)?;
-        let key = Ed25519KeyPair::from_seed_unchecked(&*seed).map_err(|_| Unsigned)?;
+        getrandom::fill(&mut *seed).map_err(|_| SigningError)?;
+        let key = Ed25519KeyPair::from_seed_unchecked(&*seed).map_err(|_| SigningError)?;
         let thumbprint = Sha256::digest(format!("{{{}}}", public_members(&key)));
         Ok(Self {
             key,
@@ -84,9 +84,14 @@ impl Issuer {
     }
 
     /// An assertion in the compact form (RFC 7515 §7.1).
-    pub(super) fn sign(&self, audience: &str, user: &User, now: i64) -> Result<String, Unsigned> {
+    pub(super) fn sign(
+        &self,
+        audience: &str,
+        user: &User,
+        now: i64,
+    ) -> Result<String, SigningError> {
         let mut id = [0; 16];
-        getrandom::fill(&mut id).map_err(|_| Unsigned)?;
+        getrandom::fill(&mut id).map_err(|_| SigningError)?;
         let header = format!(
             r#"{{"alg":"EdDSA","typ":"{KIND}","kid":"{}"}}"#,
             self.key_id
@@ -102,7 +107,7 @@ impl Issuer {
             jti: BASE64_URL_SAFE_NO_PAD.encode(id),
         };
         // Strings and numbers are always written.
-        let claims = serde_json::to_string(&claims).map_err(|_| Unsigned)?;
+        let claims = serde_json::to_string(&claims).map_err(|_| SigningError)?;
         let mut text = BASE64_URL_SAFE_NO_PAD.encode(header);
         text.push('.');
         BASE64_URL_SAFE_NO_PAD.encode_string(claims, &mut text);

@@ -9,5 +9,5 @@ mod voucher;
 #[cfg(test)]
 mod tests;
 
-pub use issuer::{Issuer, Unsigned, User};
+pub use issuer::{Issuer, SigningError, User};
 pub use voucher::Voucher;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::issuer::{Issuer, LIFETIME_SECONDS, Unsigned, User};
+use super::issuer::{Issuer, LIFETIME_SECONDS, SigningError, User};
 
 /// An assertion serves for this long; then there is another one. What remains of its life is time for
 /// messages on their way.
@@ -41,8 +41,8 @@ impl Voucher {
     /// An assertion that is good for another minute at least.
     ///
     /// # Errors
-    /// [`Unsigned`] without random numbers.
-    pub fn assertion(&self) -> Result<Arc<str>, Unsigned> {
+    /// [`SigningError`] without random numbers.
+    pub fn assertion(&self) -> Result<Arc<str>, SigningError> {
         let now = self.issuer.now();
         let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
         // A clock that was set back makes another one, too: `iat` must not be in the future.

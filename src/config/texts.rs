@@ -1,4 +1,4 @@
-//! `[guards]`: which text goes from definitions and results.
+//! `[guards]`: text that the gate removes from definitions and results.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -7,8 +7,8 @@ use super::errors::ConfigReason;
 use super::section::ConfigSection;
 use super::tool_names::tool_name;
 use crate::guard::text::{
-    AnswerRules, LONGEST_OWN, MOST_OWN, Margins, StrippedTags, SuspiciousWords, WordsError,
-    is_builtin,
+    AnswerRules, MAX_CUSTOM_PATTERNS, MAX_PATTERN_BYTES, Margins, StrippedTags, SuspiciousWords,
+    WordsError, is_builtin,
 };
 
 const TAGS: [(&str, StrippedTags); 3] = [
@@ -71,12 +71,12 @@ pub(super) fn suspicious_words(mut section: ConfigSection<'_, '_>) -> Suspicious
                 ConfigReason::Invalid("is no name for a pattern"),
                 "1 to 64 letters of ASCII, digits, `_` and `-`, and none that the gate has itself",
             )
-        } else if pattern.is_empty() || pattern.len() > LONGEST_OWN {
+        } else if pattern.is_empty() || pattern.len() > MAX_PATTERN_BYTES {
             (
                 ConfigReason::Invalid("has no pattern of 1 to 256 bytes"),
                 "a regular expression (Rust `regex`) of at most 256 bytes",
             )
-        } else if all.len() >= MOST_OWN {
+        } else if all.len() >= MAX_CUSTOM_PATTERNS {
             (
                 ConfigReason::Invalid("is one pattern too many"),
                 "at most 64; one pattern may have alternatives: `release|deploy`",

@@ -315,8 +315,9 @@ fn reached(section: &mut ConfigSection<'_, '_>, http: &HttpUpstream, identity: &
                         `allow_http = true` if you trust the path";
             section.refuse("url", reason, Some(help));
         } else if http.auth.is_some() || *identity != UserIdentity::None {
-            let reason =
-                ConfigReason::Suspicious("there is no TLS, and the token crosses the network");
+            let reason = ConfigReason::Suspicious(
+                "there is no TLS: others on the network can use the token or assertion",
+            );
             section.refuse("url", reason, Some("write `https`"));
         }
     }

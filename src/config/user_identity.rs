@@ -41,7 +41,7 @@ impl IdentityFields {
         }
     }
 
-    /// What it comes to for a server of this name.
+    /// The setting for a server of this name.
     pub(super) fn resolve(
         self,
         section: &mut ConfigSection<'_, '_>,

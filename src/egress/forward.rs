@@ -49,7 +49,7 @@ pub(super) async fn forward(
     });
     let mut response = sender.send_request(request).await.map_err(broken)?;
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-        let cause = "it changes the protocol, which nobody has asked for".to_owned();
+        let cause = "it changes the protocol, which the request did not ask for".to_owned();
         return Err(EgressRefusal::Broken(cause));
     }
     strip(response.headers_mut());

@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use super::attempt::{Asks, Attempt, Attempts, Verdict};
-use super::connect::connect;
+use super::connect::{Lookups, connect};
 use super::destination::{Destination, Destinations};
 use super::forward::{Carried, forward};
 use super::idle_limited::IdleLimited;
@@ -23,13 +23,12 @@ use super::refusal::EgressRefusal;
 use super::settings::Settings;
 use super::target;
 use crate::inward;
-use crate::outward::AddressSource;
 
 /// What serves the processes of one server. Clones ask the same.
 #[derive(Clone)]
 pub struct Proxy {
     listed: Arc<Destinations>,
-    lookup: Arc<dyn AddressSource>,
+    lookups: Lookups,
     attempts: mpsc::Sender<Attempt>,
 }
 
@@ -53,12 +52,12 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const REFUSED: &str = "mcp-protector: ";
 
 impl Proxy {
-    /// What is not listed is refused; the rest is decided by whoever takes the attempts.
+    /// The proxy refuses destinations that are not listed. The receiver of the attempts decides on the others.
     pub fn new(settings: &Settings) -> (Self, Attempts) {
         let (attempts, taken) = mpsc::channel(WAITING);
         let proxy = Self {
             listed: Arc::clone(&settings.listed),
-            lookup: Arc::clone(&settings.lookup),
+            lookups: Lookups::new(Arc::clone(&settings.lookup)),
             attempts,
         };
         (proxy, Attempts::new(taken))
@@ -83,7 +82,7 @@ impl Proxy {
             Err(refusal) => return refused(&refusal),
         };
         let made = async {
-            let outside = connect(&self.listed, self.lookup.as_ref(), &to).await?;
+            let outside = connect(&self.listed, &self.lookups, &to).await?;
             if method == Method::CONNECT {
                 let inside = hyper::upgrade::on(&mut request);
                 let empty = Response::new(Either::Right(Full::default()));

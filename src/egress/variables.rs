@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-/// Where the proxy listens in the server's network namespace, in which nobody else can have taken it.
+/// Where the proxy listens in the server's network namespace, in which no other process can have taken it.
 pub const PORT: u16 = 3128;
 
 /// In both spellings: curl reads `http_proxy` alone, and programs on other systems `HTTP_PROXY`.

@@ -142,7 +142,11 @@ impl Gate {
         let (record, reference) = {
             let now = self.clock.elapsed();
             let trail = Trail::own(talk, &occasion, now);
-            (trail.passed(to, now), trail.ids.reference)
+            let record = match self.check_identity(&talk.session, to) {
+                Ok(()) => trail.passed(to, now),
+                Err(refusal) => trail.refused(&refusal, now),
+            };
+            (record, trail.ids.reference)
         };
         self.recorder.record(record).await?;
         Ok(reference)

@@ -45,10 +45,10 @@ struct First {
 }
 
 /// The most bytes of texts that are kept. Of a tool that comes after them no change passes.
-const MOST_TEXT: usize = 16 << 20;
+const MAX_TEXT_BYTES: usize = 16 << 20;
 
 /// The most definitions of one tool that count as the first.
-const MOST_PASSED: usize = 64;
+const MAX_PASSING_CHANGES: usize = 64;
 
 /// The most names whose first definition is kept. A server can list any number; what comes after them
 /// is held to a definition that nobody has seen.
@@ -128,7 +128,7 @@ impl Seen {
         }
         if state.first.len() < MOST {
             let bytes = state.bytes.saturating_add(text.len());
-            let text = (bytes <= MOST_TEXT).then(|| Arc::from(text));
+            let text = (bytes <= MAX_TEXT_BYTES).then(|| Arc::from(text));
             if text.is_some() {
                 state.bytes = bytes;
             }
@@ -150,7 +150,7 @@ impl Seen {
             return false;
         }
         let passed = state.passed.entry(name.to_owned()).or_default();
-        let has_room = passed.len() < MOST_PASSED;
+        let has_room = passed.len() < MAX_PASSING_CHANGES;
         if has_room {
             passed.insert(print, kinds);
         }

@@ -192,7 +192,7 @@ pub struct Texts {
     pub definitions: Cleaning,
     /// In results, errors, notifications and questions.
     pub content: Cleaning,
-    /// Tags that go from definitions.
+    /// Tags to remove from definitions.
     pub definition_tags: StrippedTags,
     /// The most characters of a description.
     pub longest: usize,
@@ -216,11 +216,11 @@ impl Texts {
                 ..instruction
             },
             TextPurpose::Instruction => instruction,
-            TextPurpose::Answer => {
+            TextPurpose::Prose => {
                 let own = tool.and_then(|tool| self.tools.get(tool));
                 own.unwrap_or(&self.answers).text_rules()
             }
-            TextPurpose::Content => TextRules::CONTENT,
+            TextPurpose::Data => TextRules::CONTENT,
         }
     }
 }

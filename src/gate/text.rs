@@ -16,10 +16,10 @@ use super::context::RequestContext;
 use super::edits::Cleaned;
 use super::filter::{Filter, Flow, Hook};
 use super::look::flags_in;
-use super::seen::{News, Seen};
+use super::seen::{News, PROMPT, Seen};
 use super::settings::{Cleaning, Texts};
 
-/// The most items of a list of each of which something is told by itself.
+/// The most items of a list with findings of their own in the record.
 const MOST_TOLD: usize = 32;
 
 /// Removes invisible text from the messages of the server.
@@ -57,7 +57,8 @@ impl Sanitizer {
             named: HiddenKinds::default(),
             flags: Flags::default(),
             page,
-            listed: lower_case_names(page.filter(|_| texts.definitions != Cleaning::Off)),
+            tools: whole_list_of_tools(identified, page)
+                .filter(|_| texts.definitions != Cleaning::Off),
             items: BTreeMap::new(),
             words: BTreeSet::new(),
         };
@@ -73,13 +74,19 @@ impl Sanitizer {
         cx.plan.findings.extend(look.told());
         if let Some(page) = page.filter(|_| look.cleaning != Cleaning::Off) {
             cx.plan.findings.extend(look.told_of_items(page));
-            self.warn_of_items(page, &look);
+            self.warn_of_items(identified, page, &look);
         }
         cx.plan.texts.append(&mut look.strings);
     }
 
-    /// Warns once of each tool that is flagged, has suspicious words or has been changed.
-    fn warn_of_items(&self, page: &Page, look: &Look<'_, '_>) {
+    /// Warns once of each tool and prompt that has flags or suspicious words, or whose text the gate removes.
+    fn warn_of_items(&self, identified: &Identified<'_>, page: &Page, look: &Look<'_, '_>) {
+        let (kind, prefix) = match &identified.role {
+            Role::Reply(taken) if taken.exchange.method == KnownMethod::PromptsList => {
+                ("prompt", PROMPT)
+            }
+            Role::Reply(_) | Role::Request { .. } | Role::Notification { .. } => ("tool", ""),
+        };
         for item in &page.items {
             let Some(offered) = &item.definition else {
                 continue;
@@ -87,7 +94,10 @@ impl Sanitizer {
             let Some(what) = look.summary(item) else {
                 continue;
             };
-            match self.warned.tell(&item.name, offered.print) {
+            match self
+                .warned
+                .tell(&format!("{prefix}{}", item.name), offered.print)
+            {
                 News::New => {}
                 News::Last => {
                     tracing::warn!("the gate warns of no more definitions after this one");
@@ -95,7 +105,7 @@ impl Sanitizer {
                 News::Old => continue,
             }
             tracing::warn!(
-                "the definition of the tool `{}`: {what}",
+                "the definition of the {kind} `{}`: {what}",
                 item.name.escape_debug()
             );
         }
@@ -133,8 +143,8 @@ struct Look<'t, 'm> {
     flags: Flags,
     /// Then its flags are known already, by item.
     page: Option<&'t Page>,
-    /// The names of its items, in lower case.
-    listed: BTreeSet<String>,
+    /// The names of all tools of the server, in lower case, if the page is its whole list of them.
+    tools: Option<BTreeSet<String>>,
     /// What is found in items of the page, by their places.
     items: BTreeMap<usize, ItemText<'t>>,
     /// Those of a definition that is no item of a list.
@@ -158,7 +168,7 @@ impl<'m> Look<'_, 'm> {
             WordRole::Identifier => {
                 self.named = self.named.and(revealed(&word.text).removed);
                 if self.page.is_none() {
-                    // What hides in it is told above.
+                    // The record names hidden characters of names separately.
                     let said = flags(&word.text).without(self.named.into());
                     self.flags = self.flags.and(said);
                 }
@@ -187,7 +197,8 @@ impl<'m> Look<'_, 'm> {
 
     fn note_definition(&mut self, value: Value<'m>, text: &str, found: &Sanitized<'_>) {
         let mut words = self.texts.words.find(text);
-        if self.page.is_some() && names_unlisted(text, &self.listed) {
+        let tools = self.tools.as_ref();
+        if tools.is_some_and(|tools| names_unlisted(text, tools)) {
             words.push(UNKNOWN_TOOL);
         }
         if words.is_empty() && found.removed.is_empty() {
@@ -266,9 +277,20 @@ impl<'m> Look<'_, 'm> {
     }
 }
 
-fn lower_case_names(page: Option<&Page>) -> BTreeSet<String> {
-    let items = page.into_iter().flat_map(|page| &page.items);
-    items.map(|item| item.name.to_ascii_lowercase()).collect()
+/// `None` for one page of several: a tool on another page would count as unknown.
+fn whole_list_of_tools(
+    identified: &Identified<'_>,
+    page: Option<&Page>,
+) -> Option<BTreeSet<String>> {
+    let Role::Reply(taken) = &identified.role else {
+        return None;
+    };
+    let asks = &taken.exchange;
+    let next = identified.message.result()?.get("nextCursor");
+    let is_whole = asks.asks.cursor.is_none() && next.is_none();
+    let page = page.filter(|_| is_whole && asks.method == KnownMethod::ToolsList)?;
+    let names = page.items.iter().map(|item| &item.name);
+    Some(names.map(|name| name.to_ascii_lowercase()).collect())
 }
 
 /// Whether a definition asks to call a tool that its server does not list.
@@ -339,7 +361,7 @@ mod tests {
                 named: HiddenKinds::default(),
                 flags: Flags::default(),
                 page: Some(&page),
-                listed: BTreeSet::new(),
+                tools: None,
                 items: BTreeMap::from([(0, found)]),
                 words: BTreeSet::new(),
             };

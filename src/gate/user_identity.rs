@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::assertion::{Issuer, User, Voucher};
 use crate::audit;
 use crate::session::{Instance, Session};
-use crate::wire::{AgentToken, Edits, Fragment, Message, USER_IDENTITY, Value};
+use crate::wire::{AgentToken, Edits, Fragment, IDENTITY_MEMBER, Message, Value};
 
 /// How each instance of the server knows the user.
 #[derive(Debug, Clone, Default)]
@@ -91,7 +91,7 @@ pub(super) fn write<'m>(
     edits: &mut Edits<'m>,
     notes: &mut Vec<audit::Edit>,
 ) {
-    if let Some(theirs) = meta.and_then(|meta| meta.get(USER_IDENTITY)) {
+    if let Some(theirs) = meta.and_then(|meta| meta.get(IDENTITY_MEMBER)) {
         edits.remove(theirs);
         notes.push(audit::Edit {
             pointer: format!("{place}/_meta/mcp-protector~1identity").into(),
@@ -105,10 +105,10 @@ pub(super) fn write<'m>(
     let assertion = Fragment::string(assertion);
     let root = message.document().root();
     match (message.params(), meta) {
-        (_, Some(meta)) if meta.is_object() => edits.insert(meta, USER_IDENTITY, assertion),
-        (Some(params), _) => edits.insert(params, "_meta", with(USER_IDENTITY, assertion)),
+        (_, Some(meta)) if meta.is_object() => edits.insert(meta, IDENTITY_MEMBER, assertion),
+        (Some(params), _) => edits.insert(params, "_meta", with(IDENTITY_MEMBER, assertion)),
         (None, _) => {
-            let meta = with(USER_IDENTITY, assertion);
+            let meta = with(IDENTITY_MEMBER, assertion);
             edits.insert(root, "params", with("_meta", meta));
         }
     }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::assertion::Unsigned;
+use crate::assertion::SigningError;
 use crate::session::Session;
-use crate::wire::{AgentToken, Side, Stream, USER_IDENTITY};
+use crate::wire::{AgentToken, IDENTITY_MEMBER, Side, Stream};
 
 use super::Gate;
 use super::context::RequestContext;
@@ -61,7 +61,7 @@ impl Gate {
         };
         let assertion = shown.assertion.as_deref();
         // A handshake is repeated with what another server was shown.
-        let message = if assertion.is_some() || message.text().contains(USER_IDENTITY) {
+        let message = if assertion.is_some() || message.text().contains(IDENTITY_MEMBER) {
             let limits = self.limits(Side::Agent);
             let text = oblige::asserting(message.text(), assertion, limits)?;
             message.with_text(text)
@@ -70,6 +70,17 @@ impl Gate {
         };
         let permit = Permit::own(to, stream, message, &self.settings.secrets);
         Ok(permit.with_proof(shown.proof))
+    }
+
+    /// Whether a message of the gate's own can be sent with what its receiver gets.
+    ///
+    /// # Errors
+    /// It cannot: the gate does not send it.
+    pub(super) fn check_identity(&self, session: &Session, to: Side) -> Result<(), Rejection> {
+        match to {
+            Side::Agent => Ok(()),
+            Side::Upstream => self.shown_by_the_gate(session).map(|_| ()),
+        }
     }
 
     fn shown_by_the_gate(&self, session: &Session) -> Result<ShownIdentity, Rejection> {
@@ -134,8 +145,9 @@ fn forwardable<'t>(
     if token.is_valid_at(now_ms.div_euclid(1000)) {
         Ok(token)
     } else {
-        let text = "the agent's token has expired, so the server does not get it";
-        Err(not_for_server(text.to_owned()))
+        let text = "the agent's token has expired, so the gate does not forward it";
+        let to_agent = "your token has expired: get a new one, and send the request again";
+        Err(not_for_server(text.to_owned()).with_text_for_agents(to_agent.to_owned()))
     }
 }
 
@@ -143,7 +155,7 @@ fn not_for_server(text: String) -> Rejection {
     Rejection::new(Stage::Identify, "token_not_for_server", DENIED, text).with_reason_in_answer()
 }
 
-fn unavailable(cause: Unsigned) -> Rejection {
+fn unavailable(cause: SigningError) -> Rejection {
     let text = format!("the gate cannot tell the server who the user is: {cause}");
     Rejection::new(Stage::Oblige, "identity_unavailable", INTERNAL, text).into_error()
 }

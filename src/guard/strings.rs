@@ -31,10 +31,10 @@ pub enum TextPurpose {
     Description,
     /// Other words of definitions, instructions, prompts.
     Instruction,
-    /// Words of an answer, for a model to read.
-    Answer,
-    /// Data, and what is declared as something else than words: source code, HTML.
-    Content,
+    /// Words of results and questions, for a model or a person to read.
+    Prose,
+    /// Structured data, and text that its server declares as source code or HTML.
+    Data,
 }
 
 /// What a string is there for.
@@ -192,12 +192,12 @@ impl<'m> StringWalk<'_, 'm> {
         }
         StringRole::Text(match self.part {
             MessagePart::Content | MessagePart::Definition if mode == Mode::Free => {
-                TextPurpose::Content
+                TextPurpose::Data
             }
-            MessagePart::Content => TextPurpose::Answer,
+            MessagePart::Content => TextPurpose::Prose,
             // A resource within a prompt is what it is, and not a description of it.
             MessagePart::Definition if mode == Mode::Protocol && self.is_embedded() => {
-                TextPurpose::Content
+                TextPurpose::Data
             }
             MessagePart::Definition if name == "description" => TextPurpose::Description,
             MessagePart::Definition => TextPurpose::Instruction,
@@ -282,8 +282,8 @@ mod tests {
             let role = match word.role {
                 StringRole::Text(TextPurpose::Description) => 'd',
                 StringRole::Text(TextPurpose::Instruction) => 'w',
-                StringRole::Text(TextPurpose::Answer) => 'a',
-                StringRole::Text(TextPurpose::Content) => 'c',
+                StringRole::Text(TextPurpose::Prose) => 'a',
+                StringRole::Text(TextPurpose::Data) => 'c',
                 StringRole::Identifier => 'i',
             };
             let place = word.value.map_or_else(|| "-".to_owned(), Value::pointer);

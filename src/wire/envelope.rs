@@ -30,7 +30,7 @@ const ENVELOPE: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "err
 pub(super) const META: &str = "_meta";
 
 /// The member of `_meta` by which the gate shows a server the user. Only the gate writes it.
-pub const USER_IDENTITY: &str = "mcp-protector/identity";
+pub const IDENTITY_MEMBER: &str = "mcp-protector/identity";
 
 pub(super) fn read_envelope(root: Value<'_>) -> Result<(Shape, Members<usize>), Fault> {
     let (members, others) = members(root);
@@ -110,7 +110,7 @@ fn check_result(members: Members<Value<'_>>) -> Result<(), Fault> {
         ));
     }
     match result.get(META) {
-        Some(meta) => refuse_look_alikes(meta, &[USER_IDENTITY]),
+        Some(meta) => refuse_look_alikes(meta, &[IDENTITY_MEMBER]),
         None => Ok(()),
     }
 }
@@ -130,7 +130,7 @@ fn check_error(members: Members<Value<'_>>) -> Result<(), Fault> {
 fn refuse_look_alikes_of_meta(params: Value<'_>) -> Result<(), Fault> {
     refuse_look_alikes(params, &[META])?;
     match params.get(META) {
-        Some(meta) => refuse_look_alikes(meta, &[USER_IDENTITY]),
+        Some(meta) => refuse_look_alikes(meta, &[IDENTITY_MEMBER]),
         None => Ok(()),
     }
 }

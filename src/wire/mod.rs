@@ -35,7 +35,7 @@ mod work_ids;
 
 pub use agent_token::AgentToken;
 pub use definition::Definition;
-pub use envelope::USER_IDENTITY;
+pub use envelope::IDENTITY_MEMBER;
 pub use error::{Likeness, ShapeProblem, WireError, WireErrorKind};
 pub use extensions::{Extensions, ListedProblem, ListedType, blurred, name_of_extension};
 pub use folding::folded_name;

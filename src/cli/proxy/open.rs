@@ -34,7 +34,7 @@ use super::restart::Restart;
 use super::servers::Upstreams;
 use super::start_failures::{broken, invalid};
 use super::trials::{Trials, Tried};
-use super::user_identity::Vouching;
+use super::user_identity::IdentitySetup;
 use super::{
     exposed, flight, followers, isolated, lines, network, operators, reading, settings, traces,
 };
@@ -222,7 +222,7 @@ fn serving(
     judging: gate::Settings,
     clock: &Arc<dyn Clock>,
 ) -> Result<(gate::Settings, Option<Arc<str>>), Exit> {
-    let vouching = Vouching::of(config, clock)
+    let vouching = IdentitySetup::of(config, clock)
         .map_err(|cause| broken("no key can be made for `upstream.identity`", &cause))?;
     let digests = settings::digests(&config.audit).map_err(|cause| invalid(&cause))?;
     let settings = gate::Settings {

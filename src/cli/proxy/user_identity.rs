@@ -3,21 +3,21 @@
 use std::iter;
 use std::sync::Arc;
 
-use crate::assertion::{Issuer, Unsigned};
+use crate::assertion::{Issuer, SigningError};
 use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::gate::{Audience, UserIdentities, UserIdentity};
 
 /// How servers know users, and the public key by which they check assertions, if there are any.
-pub(super) struct Vouching {
+pub(super) struct IdentitySetup {
     pub(super) identities: Arc<UserIdentities>,
     pub(super) key_set: Option<Arc<str>>,
 }
 
-impl Vouching {
+impl IdentitySetup {
     /// # Errors
-    /// [`Unsigned`] where no key can be made.
-    pub(super) fn of(config: &Config, clock: &Arc<dyn Clock>) -> Result<Self, Unsigned> {
+    /// [`SigningError`] where no key can be made.
+    pub(super) fn of(config: &Config, clock: &Arc<dyn Clock>) -> Result<Self, SigningError> {
         let issuer = servers(config)
             .any(is_signed)
             .then(|| Issuer::new(Arc::clone(clock)).map(Arc::new))

@@ -47,7 +47,7 @@ impl ServerTransport {
                 let settings = proxy::upstream_settings(config).map_err(ListError::Sandbox)?;
                 ChildProcess::start(settings)?
             };
-            // Nobody decides about connections here: the egress proxy makes none.
+            // No gate decides about connections here: the egress proxy makes none.
             drop(events.take_attempts());
             Ok(Self::Child(sender, Box::new(events)))
         }

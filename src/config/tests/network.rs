@@ -915,7 +915,9 @@ fn what_is_valid_over_http_but_odd_is_a_warning() {
         (server(&format!("'http://localhost'\n{token}")), None),
         (
             server(&format!("'http://a'\nallow_http = true\n{token}")),
-            Some("upstream.url: there is no TLS, and the token crosses the network"),
+            Some(
+                "upstream.url: there is no TLS: others on the network can use the token or assertion",
+            ),
         ),
         (listen(tokens), None),
         (

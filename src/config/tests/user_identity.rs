@@ -114,7 +114,9 @@ fn an_identity_that_the_server_cannot_get_is_told_with_its_place() {
                 "[upstream]\nurl = \"http://mcp.internal/mcp\"\nallow_http = true\n\
                  identity = \"header\"\n{ADMIN}"
             ),
-            &["2 upstream.url: there is no TLS, and the token crosses the network"],
+            &[
+                "2 upstream.url: there is no TLS: others on the network can use the token or assertion",
+            ],
         ),
     ] {
         check_all(&text, expected);

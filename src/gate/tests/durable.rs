@@ -3,8 +3,10 @@
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
+use super::pins::{ALL, holding};
 use super::*;
 use crate::audit::LogState;
+use crate::policy::{ChangeKind, Lock, Pinning};
 
 /// Nearly the documented time after which a log that takes nothing counts as failing.
 const NEARLY: Duration = Duration::from_millis(4999);
@@ -179,4 +181,55 @@ async fn a_log_that_takes_nothing_for_five_seconds_counts_as_failing_until_it_ta
         let names_the_first = gaps[0].text().contains(r#""unconfirmed":{"#);
         assert_eq!(names_the_first, on_fault == OnFault::Warn, "{gaps:?}");
     }
+}
+
+/// Each change of a tool passes when its own record is written, and none that comes after a fault.
+#[tokio::test]
+async fn a_change_that_could_not_be_recorded_does_not_pass() {
+    let bench = Bench::recording(open, Durability::Strict, |_| {});
+    let lock = Lock::new(BTreeMap::new())
+        .with_mode(Pinning::TrustOnFirstUse)
+        .with_passing([ChangeKind::Adds].into_iter().collect());
+    bench.gate.policy.publish(holding(ALL, lock));
+    bench.shake_hands().await;
+    let list = async |description: &str| {
+        bench
+            .agent(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#)
+            .await;
+        let id = id_of(&bench.to_upstream()[0]);
+        let tool = |name: &str| {
+            format!(
+                r#"{{"name":"{name}","description":"{description}","inputSchema":{{"type":"object"}}}}"#
+            )
+        };
+        let (one, two) = (tool("one"), tool("two"));
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[{one},{two}]}}}}"#)
+    };
+    bench.upstream(&list("Reads it.").await).await;
+    assert!(bench.to_agent().remove(0).contains(r#""two""#));
+    bench.audit.hold_to(Durability::Strict, OnFault::Deny);
+    let changed = list("Raeds it.").await;
+    let before = bench.latch.arrived();
+    bench.latch.close();
+    tokio::time::pause();
+    let mut answered = pin!(bench.upstream(&changed));
+    assert!(poll_once(answered.as_mut()).is_pending());
+    until(|| bench.latch.arrived() == before + 1);
+    tokio::time::advance(NEARLY + Duration::from_millis(2)).await;
+    assert!(poll_once(answered.as_mut()).is_ready());
+    tokio::time::resume();
+    let refused = bench.to_agent().remove(0);
+    assert!(!refused.contains("Raeds"), "{refused}");
+    bench.latch.open();
+    until(|| bench.audit.figures().state == LogState::Working);
+    bench.upstream(&list("Raeds it.").await).await;
+    assert!(bench.to_agent().remove(0).contains("Raeds"));
+    let records = bench.records_of("upstream_state").await;
+    let told = |name: &str| {
+        let records = records.iter();
+        let passes = records.filter(|it| it.get(&["reason", "code"]) == "tool_change_passes");
+        passes.filter(|it| it.get(&["target"]) == name).count()
+    };
+    // The record that the log took late is there as well.
+    assert!(told("one") >= 1 && told("two") == 1, "{records:?}");
 }

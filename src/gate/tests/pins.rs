@@ -60,7 +60,7 @@ fn held_by(policies: &str, lock: Lock) -> Bench {
 }
 
 /// These policies, with those of the lock.
-fn holding(policies: &str, lock: Lock) -> PolicySnapshot {
+pub(super) fn holding(policies: &str, lock: Lock) -> PolicySnapshot {
     let (mode, lock) = (lock.mode(), Arc::new(lock));
     let cedar = Cedar {
         lock: Arc::clone(&lock),
@@ -88,7 +88,7 @@ fn holding(policies: &str, lock: Lock) -> PolicySnapshot {
     snapshot.with_lock(lock)
 }
 
-const ALL: &str = r#"@id("all") permit (principal, action, resource);"#;
+pub(super) const ALL: &str = r#"@id("all") permit (principal, action, resource);"#;
 
 /// The tools that the agent sees of these definitions.
 async fn shown(bench: &Bench, tools: &[&str]) -> Vec<String> {

@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use std::pin::Pin;
 use std::sync::atomic::AtomicUsize;
 
+use super::trial::trial_of;
 use super::*;
 use crate::session::{Opening, Readiness, Trial};
 
@@ -145,14 +146,7 @@ async fn a_trial_whose_answer_there_is_no_memory_for_has_failed() {
         let asked = id_of(&bench.to_upstream()[0]);
         leave(&rooms, 0);
         bench.upstream(&agreed(&asked, "")).await;
-        let trial = bench
-            .talk
-            .session
-            .state()
-            .protocol
-            .trial
-            .clone()
-            .unwrap_or_default();
+        let trial = trial_of(&bench);
         assert!(matches!(trial, Trial::Failed(_)), "{trial:?}");
     }
 }

@@ -3,6 +3,12 @@
 use super::*;
 use crate::session::{Opening, Trial};
 
+/// How far the handshake of the gate's own has got.
+pub(super) fn trial_of(bench: &Bench) -> Trial {
+    let state = bench.talk.session.state();
+    state.protocol.trial.clone().unwrap_or_default()
+}
+
 /// What comes of an answer, and what the server is told then.
 async fn check(opening: Opening, answer: &str, expected: &str) {
     let bench = Bench::new(open);
@@ -12,15 +18,7 @@ async fn check(opening: Opening, answer: &str, expected: &str) {
     let id = id_of(&asked[0]);
     let answer = format!(r#"{{"jsonrpc":"2.0","id":{id},{answer}}}"#);
     bench.upstream(&answer).await;
-    let came = match bench
-        .talk
-        .session
-        .state()
-        .protocol
-        .trial
-        .clone()
-        .unwrap_or_default()
-    {
+    let came = match trial_of(&bench) {
         Trial::Open => "open".to_owned(),
         Trial::Passed => "passed".to_owned(),
         Trial::Otherwise(how) => format!("otherwise: {how}"),
@@ -85,16 +83,7 @@ async fn a_server_that_is_gone_or_silent_has_failed_its_trial() {
         bench.to_upstream();
         bench.clock.advance(Duration::from_mins(1));
         bench.gate.expire(&bench.talk).await.unwrap();
-        let trial = || {
-            bench
-                .talk
-                .session
-                .state()
-                .protocol
-                .trial
-                .clone()
-                .unwrap_or_default()
-        };
+        let trial = || trial_of(&bench);
         assert!(matches!(trial(), Trial::Failed(_)), "{:?}", trial());
         assert_eq!(bench.to_upstream(), Vec::<String>::new(), "{opening:?}");
         bench.gate.try_out(&bench.talk, opening).await;

@@ -410,6 +410,15 @@ async fn a_message_of_the_gate_goes_with_the_latest_token_while_it_is_valid() {
         let proof = own.ok().map(|permit| permit.passage().proof.clone());
         let expected = passes.then(|| Some(UserProof::Token(token)));
         assert_eq!(proof, expected, "{until}");
+        // The record says what becomes of it.
+        let occasion = crate::gate::own::Occasion::Initialized;
+        let recorded = bench.gate.record_own(&bench.talk, occasion, Side::Upstream);
+        recorded.await.unwrap();
+        let record = bench.records().await.pop().unwrap();
+        let decision = if passes { "ALLOW" } else { "BLOCK" };
+        assert_eq!(record.get(&["decision"]), decision, "{}", record.text());
+        let is_told = record.text().contains("token_not_for_server");
+        assert_eq!(is_told, !passes, "{}", record.text());
     }
 }
 

@@ -8,16 +8,16 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use regex::{Captures, Regex};
 
 /// Characters of base64 that may be words. Fewer say little, and names are as long.
-const SHORTEST_RUN: usize = 24;
+const MIN_BASE64_CHARS: usize = 24;
 
 /// Of a longer run the beginning is decoded.
-const LONGEST_RUN: usize = 8 << 10;
+const MAX_BASE64_CHARS: usize = 8 << 10;
 
 /// The most runs of one text.
-const MOST_RUNS: usize = 64;
+const MAX_BASE64_RUNS: usize = 64;
 
 /// Fewer escapes are punctuation.
-const FEWEST_ESCAPES: usize = 8;
+const MIN_ESCAPES: usize = 8;
 
 const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
     .with_decode_padding_mode(DecodePaddingMode::Indifferent)
@@ -45,9 +45,11 @@ fn base64_in(text: &str) -> Vec<String> {
     let is_part =
         |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_');
     let runs = text.as_bytes().split(|byte| !is_part(*byte));
-    let runs = runs.filter(|run| run.len() >= SHORTEST_RUN).take(MOST_RUNS);
+    let runs = runs
+        .filter(|run| run.len() >= MIN_BASE64_CHARS)
+        .take(MAX_BASE64_RUNS);
     let words = runs.filter_map(|run| {
-        let run = run.get(..LONGEST_RUN).unwrap_or(run);
+        let run = run.get(..MAX_BASE64_CHARS).unwrap_or(run);
         // Four characters are three bytes; a rest of one is none.
         let run = if run.len() % 4 == 1 {
             run.get(..run.len() - 1)?
@@ -75,8 +77,7 @@ fn are_words(text: &str) -> bool {
 /// Escapes that are no character stay.
 fn without_escapes(text: &str) -> Option<String> {
     let escape = (*ESCAPE).as_ref()?;
-    if !text.contains(['\\', '%', '&']) || escape.find_iter(text).nth(FEWEST_ESCAPES - 1).is_none()
-    {
+    if !text.contains(['\\', '%', '&']) || escape.find_iter(text).nth(MIN_ESCAPES - 1).is_none() {
         return None;
     }
     let plain = escape.replace_all(text, |escape: &Captures<'_>| {

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use super::hidden_kinds::{HiddenKind, HiddenKinds};
 use super::sanitized::Sanitized;
 
-/// Which markup goes.
+/// Which markup to remove.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Markup {
     pub(super) tags: StrippedTags,
@@ -24,7 +24,7 @@ impl Markup {
     };
 }
 
-/// Which tags go.
+/// Which tags to remove.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum StrippedTags {
     #[default]
@@ -34,7 +34,7 @@ pub enum StrippedTags {
     All,
 }
 
-/// What goes with a comment that does not end.
+/// What the gate removes with a comment that does not end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnendedComment {
     /// The rest of the text.

@@ -30,5 +30,6 @@ pub use markup::{StrippedTags, UnendedComment};
 pub use sanitize::{AnswerRules, Margins, TextRules, revealed, sanitize};
 pub use sanitized::Sanitized;
 pub use words::{
-    LONGEST_OWN, MOST_OWN, SuspiciousWords, UNKNOWN_TOOL, WordsError, is_builtin, tools_named,
+    MAX_CUSTOM_PATTERNS, MAX_PATTERN_BYTES, SuspiciousWords, UNKNOWN_TOOL, WordsError, is_builtin,
+    tools_named,
 };

@@ -7,7 +7,7 @@ use super::hidden_kinds::{HiddenKind, HiddenKinds};
 use super::markup::{self, Markup, StrippedTags, UnendedComment};
 use super::sanitized::Sanitized;
 
-/// What goes from a text beside what is invisible and comments.
+/// What the gate removes from a text beside hidden characters and comments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextRules {
     pub tags: StrippedTags,
@@ -27,7 +27,7 @@ pub enum Margins {
     Trimmed,
 }
 
-/// What goes from the words of answers beside what nobody sees.
+/// What the gate removes from words of results beside hidden characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct AnswerRules {
     pub tags: StrippedTags,

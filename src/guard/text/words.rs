@@ -10,13 +10,13 @@ use super::fold::folded;
 use super::sanitize::revealed;
 
 /// The most patterns of a configuration.
-pub const MOST_OWN: usize = 64;
+pub const MAX_CUSTOM_PATTERNS: usize = 64;
 
 /// Bytes of one of them.
-pub const LONGEST_OWN: usize = 256;
+pub const MAX_PATTERN_BYTES: usize = 256;
 
 /// Bytes of memory of all of them, compiled.
-const LARGEST: usize = 1 << 20;
+const MAX_COMPILED_BYTES: usize = 1 << 20;
 
 /// In folded texts, where blanks and line ends are one.
 const BUILTIN: [(&str, &str); 8] = [
@@ -70,7 +70,7 @@ impl SuspiciousWords {
     pub fn new(own: &BTreeMap<String, String>) -> Result<Self, WordsError> {
         let compiled = RegexSetBuilder::new(own.values())
             .case_insensitive(true)
-            .size_limit(LARGEST)
+            .size_limit(MAX_COMPILED_BYTES)
             .build();
         Ok(Self {
             names: own.keys().cloned().collect(),

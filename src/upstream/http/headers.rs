@@ -14,7 +14,7 @@ const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
-const USER_IDENTITY: HeaderName = HeaderName::from_static("mcp-protector-identity");
+const IDENTITY_HEADER: HeaderName = HeaderName::from_static("mcp-protector-identity");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
 /// A longer session id is not one that anybody means well with.
@@ -193,7 +193,8 @@ pub(super) fn go_on(headers: &mut HeaderMap, trace: Option<&OutgoingTrace>) {
     }
 }
 
-/// Adds what shows the server the user, at this many seconds since 1970. Of the agent's own headers none goes further than the gate.
+/// Adds the assertion or the agent's token; `now` is seconds since 1970. The gate forwards no other header of
+/// the agent.
 pub(super) fn identify(
     headers: &mut HeaderMap,
     proof: Option<&UserProof>,
@@ -204,7 +205,7 @@ pub(super) fn identify(
         Some(UserProof::Assertion(voucher)) => {
             let text = voucher.assertion();
             let text = text.map_err(|cause| Failure::bad(format!("nothing was asked: {cause}")))?;
-            (USER_IDENTITY, HeaderValue::from_str(&text).ok())
+            (IDENTITY_HEADER, HeaderValue::from_str(&text).ok())
         }
         Some(UserProof::Token(token)) if !token.is_valid_at(now) => {
             return Err(Failure::bad(

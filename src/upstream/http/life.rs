@@ -24,8 +24,7 @@ use super::parts::Parts;
 pub(super) struct Life {
     pub(super) parts: Arc<Parts>,
     known: Mutex<Known>,
-    /// By what the server knows the user of the latest message: streams and the end of the session are
-    /// asked for by nobody else.
+    /// The proof of the latest message. Streams and the end of the session are requests for its principal.
     proof: Mutex<Option<UserProof>>,
     pub(super) requests: Mutex<Requests>,
     /// Messages in the queue, with the one that is being sent.

@@ -1,6 +1,6 @@
 //! A network in which there is nothing but the egress proxy.
 //!
-//! The namespace has one interface, `lo`, and no route. Whoever made a listener may hand it to a
+//! The namespace has one interface, `lo`, and no route. The process that made a listener may hand it to a
 //! process outside: what is accepted there comes from inside.
 
 use std::fs;
@@ -22,12 +22,12 @@ use crate::egress;
 /// all that it could do there as its owner. Yields the listener of the egress proxy.
 ///
 /// # Errors
-/// In words for whoever runs the gate. The process must not become a server then.
+/// In words for the operator. The process must not become a server then.
 pub fn enter() -> io::Result<TcpListener> {
     // Its own files in `/proc` belong to root otherwise. The server's memory, which this will be, can
     // be looked at by its user as well.
     set_dumpable_behavior(DumpableBehavior::Dumpable)?;
-    // A user namespace, for root as well: no capability counts outside of it, so that nobody in it
+    // A user namespace, for root as well: no capability counts outside of it, so that no process in it
     // can go back.
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     nix::sched::unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET)
