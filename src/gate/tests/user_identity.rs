@@ -473,3 +473,11 @@ proptest! {
         prop_assert_eq!(written, expected);
     }
 }
+
+#[test]
+fn a_line_that_is_no_message_gets_no_assertion() {
+    for line in ["", "{", "[]", r#"{"jsonrpc":"2.0"}"#] {
+        let written = crate::gate::oblige::asserting(line, Some("a.b"), &Limits::default());
+        assert!(written.is_err(), "{line}");
+    }
+}

@@ -285,6 +285,31 @@ fn an_outlook_says_no_more_than_is_known() {
 }
 
 #[test]
+fn a_connection_is_known_by_the_server_that_asks_for_it() {
+    let rules = snapshot(
+        r#"permit(principal, action == Mcp::Action::"connect_host", resource) when { context.isolated };"#,
+    );
+    let world = World::new();
+    let host = crate::policy::Host {
+        name: "a.example".to_owned(),
+        port: 443,
+    };
+    for (isolated, expected) in [
+        (Some(true), Tristate::Always),
+        (Some(false), Tristate::Never),
+        (None, Tristate::Sometimes),
+    ] {
+        let said = isolated.map(|isolated| Action::ConnectHost { isolated });
+        let asked = PartialRequest {
+            principal: Principal::Server(&world.server),
+            message: said.as_ref(),
+            ..world.question(ActionName::ConnectHost, Resource::Host(&host))
+        };
+        assert_eq!(rules.outlook(&asked).permitted, expected, "{isolated:?}");
+    }
+}
+
+#[test]
 fn a_notification_is_known_by_its_method() {
     let rules = snapshot(
         r#"permit(principal, action == Mcp::Action::"notify", resource) when { context.method == "a" };"#,
