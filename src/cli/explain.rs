@@ -297,6 +297,7 @@ fn agent(
         trust: args.trust,
         capabilities: args.capability.clone(),
         claims,
+        ..Agent::default()
     })
 }
 

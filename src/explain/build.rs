@@ -3,9 +3,11 @@
 use crate::policy::engines::is_rego_or_cel;
 use crate::policy::{
     ActionName, ConditionPart, Decision as Decided, DenialCause, OnDeny, PartKind, PartValue,
-    PolicyOutline, PolicySnapshot, PolicyTrace, RuleEffect, TokenGrants,
+    PolicyOutline, PolicySnapshot, PolicyTrace, RuleEffect, SAMPLING_APPROVED, TokenGrants,
 };
-use crate::policy_tests::{self, DryRunOutcome, QueryDescription, RecordedQuery, Requester};
+use crate::policy_tests::{
+    DryRunOutcome, QueryDescription, RecordedQuery, Requester, TestDecision,
+};
 
 use super::change;
 use super::consent_channels::ConsentChannels;
@@ -136,12 +138,16 @@ pub(super) fn explanation(
         }
         questions.push(report);
     }
+    // Beside the engines, whose questions were looked at.
+    let approved = |id: &String| id == SAMPLING_APPROVED;
+    could_be_lifted |=
+        rehearsed.decision == TestDecision::Deny && rehearsed.policies.iter().any(approved);
     let explanation = Explanation {
         schema: SCHEMA,
         outcome: ExplainOutcome::Explained,
         decision: Some(match rehearsed.decision {
-            policy_tests::TestDecision::Allow => ExplainedDecision::Allow,
-            policy_tests::TestDecision::Deny => ExplainedDecision::Deny,
+            TestDecision::Allow => ExplainedDecision::Allow,
+            TestDecision::Deny => ExplainedDecision::Deny,
         }),
         at: rehearsed.at_handshake.then_some("handshake"),
         stage: rehearsed.stage,

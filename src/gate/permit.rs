@@ -4,7 +4,7 @@ mod decide;
 mod visible;
 
 use crate::audit::Redactor;
-use crate::policy::AllowDecision;
+use crate::policy::{AllowDecision, StandingConsent};
 use crate::wire::{ArrivalForm, Edits, Side, Stream};
 
 use super::own::OwnMessage;
@@ -19,6 +19,8 @@ pub(super) use visible::{listed, sees, visible_in};
 #[derive(Debug)]
 pub(super) struct Allowed {
     pub(super) allowances: Vec<AllowDecision>,
+    /// The approval that stands for a person's answer, if a server asks for the agent's model.
+    pub(super) standing: Option<StandingConsent>,
     /// What is to stand in place of paths and URIs.
     pub(super) respelled: Respelled,
     to: Side,

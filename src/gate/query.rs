@@ -209,7 +209,7 @@ impl Question<'_> {
                 Asks::Agent => Principal::Agent(&scene.agent),
                 Asks::Server => Principal::Server(&scene.server),
             },
-            action: self.action(),
+            action: self.action(scene),
             resource: match &self.about {
                 About::Tool(tool) => Resource::Tool(tool),
                 About::Resource(resource) => Resource::Resource(resource),
@@ -238,7 +238,7 @@ impl Question<'_> {
         }
     }
 
-    fn action(&self) -> Action<'_> {
+    fn action<'a>(&'a self, scene: &'a Scene) -> Action<'a> {
         match &self.doing {
             Doing::Initialize => Action::Initialize,
             Doing::Ping => Action::Ping,
@@ -269,6 +269,7 @@ impl Question<'_> {
                 messages: *messages,
                 bytes: *bytes,
                 system: *system,
+                agent: &scene.agent,
             },
             Doing::Elicit(Elicitation {
                 mode, fields, host, ..

@@ -387,6 +387,9 @@ impl Trail {
             .iter()
             .flat_map(|allowance| &allowance.reasons);
         self.record.policies = named_once(reasons);
+        if let Some(standing) = &allowed.standing {
+            self.stands_approved(standing);
+        }
     }
 
     /// What guards found and let pass.

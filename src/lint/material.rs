@@ -27,6 +27,8 @@ pub struct Material {
     pub words: KnownWords,
     /// What the configuration calls its server.
     pub server: Option<String>,
+    /// When it is looked at: milliseconds since the Unix epoch.
+    pub now_ms: i64,
 }
 
 /// Words that the gate fills in, of each kind; an empty set means that they are unknown.

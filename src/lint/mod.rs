@@ -29,6 +29,7 @@ mod patterns;
 mod pointers;
 mod ranges;
 mod run;
+mod samples;
 mod spelling;
 mod strings;
 mod suppressions;

@@ -3,8 +3,8 @@
 use super::findings::{Lint, PREFIX};
 use super::{
     actions, agents, annotations, appearance, breadth, contradictions, duplicates,
-    impossible_words, levels, lock_coverage, overflow, patterns, pointers, spelling, strings,
-    unlabelled, untested,
+    impossible_words, levels, lock_coverage, overflow, patterns, pointers, samples, spelling,
+    strings, unlabelled, untested,
 };
 
 /// In the order of their codes.
@@ -22,6 +22,7 @@ pub const ALL: &[&Lint] = &[
     &contradictions::NEVER_MATCHES,
     &lock_coverage::NOT_LOCKED,
     &breadth::PERMITS_NOTHING,
+    &samples::SAMPLE_WITHOUT_TERMS,
     &breadth::SHADOWED_PERMIT,
     &strings::STRING_TEST_ON_HOST,
     &strings::STRING_TEST_ON_PATH,

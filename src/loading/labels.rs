@@ -8,6 +8,7 @@ mod file_names;
 mod label_rules;
 mod removed_labels;
 mod resource_files;
+mod standing;
 #[cfg(test)]
 mod tests;
 mod tools;

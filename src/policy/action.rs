@@ -1,5 +1,6 @@
 //! What can be asked for: one action for each thing that an MCP message can mean.
 
+use super::agent::Agent;
 use super::message_facts::{Arguments, Received, Targets};
 
 /// What is asked for, with the facts that only this action has.
@@ -48,6 +49,9 @@ pub enum Action<'a> {
         bytes: i64,
         /// Whether there is a system prompt.
         system: bool,
+        /// The agent whose model is to work for the server, with a standing consent only if that
+        /// holds now.
+        agent: &'a Agent,
     },
     Elicit {
         mode: &'a str,
@@ -95,6 +99,7 @@ pub struct Nothing {
     pub arguments: Arguments<'static>,
     pub targets: Targets,
     pub received: Received,
+    pub agent: Agent,
 }
 
 impl Action<'_> {
@@ -131,6 +136,7 @@ impl<'a> Action<'a> {
             arguments,
             targets,
             received,
+            agent,
         } = idle;
         match name {
             ActionName::Initialize => Self::Initialize,
@@ -156,6 +162,7 @@ impl<'a> Action<'a> {
                 messages: 0,
                 bytes: 0,
                 system: false,
+                agent,
             },
             ActionName::Elicit => Self::Elicit {
                 mode: "form",

@@ -7,7 +7,7 @@
 use std::net::IpAddr;
 
 use super::action::Action;
-use super::claims::Claims;
+pub use super::agent::{Agent, Client, SamplingTerms, StandingConsent};
 
 /// One question to a policy engine: may this principal do this to that, in these circumstances?
 #[derive(Debug, Clone)]
@@ -23,30 +23,6 @@ pub struct Facts<'a> {
 pub enum Principal<'a> {
     Agent(&'a Agent),
     Server(&'a Server),
-}
-
-/// The agent as the gate knows it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Agent {
-    /// The gate's own id of the agent; never taken from what the agent says.
-    pub id: String,
-    pub roles: Vec<String>,
-    pub teams: Vec<String>,
-    pub user: Option<String>,
-    pub client: Client,
-    /// Higher is more trusted; by default 0.
-    pub trust: i64,
-    /// Those that it, its roles and its token were granted, the narrower ones of the host's included.
-    pub capabilities: Vec<String>,
-    /// Those of its token that the configuration names.
-    pub claims: Claims,
-}
-
-/// The name and version that a client gives itself: labels, never identities.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Client {
-    pub name: String,
-    pub version: String,
 }
 
 /// The protected server, as the host describes it.

@@ -29,7 +29,7 @@ use super::action::Action;
 use super::claims::TokenGrants;
 use super::facts::{
     Agent, ConsentRule, ExtensionMethod, Facts, Hints, Permissions, Principal, Prompt, Resource,
-    ResourceFacts, Tool,
+    ResourceFacts, SamplingTerms, StandingConsent, Tool,
 };
 use super::message_facts::Targets;
 
@@ -44,6 +44,8 @@ pub struct Labels {
     pub agents: HashMap<String, AgentLabels>,
     /// The capabilities that each role brings, the narrower ones included.
     pub roles: HashMap<String, Vec<String>>,
+    /// The roles whose agents' models may work for servers.
+    pub agentic_roles: BTreeSet<String>,
     pub roots: Roots,
     pub resources: Resources,
     /// The groups of each prompt, by exact name.
@@ -97,6 +99,7 @@ pub struct AgentLabels {
     pub trust: Option<i64>,
     /// Those that are granted, the narrower ones included.
     pub capabilities: Vec<String>,
+    pub sampling: SamplingTerms,
 }
 
 /// Facts with what the host says, where it says anything.
@@ -227,7 +230,10 @@ impl Labels {
             join(&mut agent.capabilities, &labels.capabilities);
             agent.user = agent.user.or_else(|| labels.user.clone());
             agent.trust = labels.trust.unwrap_or(agent.trust);
+            agent.sampling.clone_from(&labels.sampling);
         }
+        let mut roles = agent.roles.iter();
+        agent.sampling.agentic |= roles.any(|role| self.agentic_roles.contains(role));
         let grants = agent.roles.iter().filter_map(|role| self.roles.get(role));
         for granted in grants {
             join(&mut agent.capabilities, granted);
@@ -270,9 +276,21 @@ impl Labels {
         };
         LabelledFacts {
             item: self.item(facts.resource),
-            agent: self.described(facts.principal),
+            agent: if let Action::Sample { agent, .. } = facts.action {
+                self.sampled(agent, facts.env.now_ms)
+            } else {
+                self.described(facts.principal)
+            },
             targets,
         }
+    }
+
+    /// The agent whose model a server asks for. An approval that has ended is none.
+    fn sampled(&self, agent: &Agent, now_ms: i64) -> Option<Agent> {
+        let mut agent = self.agent(agent)?;
+        let standing = agent.sampling.standing.take();
+        agent.sampling.standing = standing.filter(|it| it.holds_at(now_ms));
+        Some(agent)
     }
 
     pub(super) fn described(&self, principal: Principal<'_>) -> Option<Agent> {
@@ -284,6 +302,11 @@ impl Labels {
 }
 
 impl LabelledFacts {
+    /// The standing approval of a sample.
+    pub(super) fn standing(self) -> Option<StandingConsent> {
+        self.agent?.sampling.standing
+    }
+
     pub(super) fn touched(self) -> Option<Targets> {
         self.targets
     }
@@ -301,8 +324,10 @@ impl LabelledFacts {
         if let Some(item) = &self.item {
             facts.resource = item.resource();
         }
-        if let Some(agent) = &self.agent {
-            facts.principal = Principal::Agent(agent);
+        match (&self.agent, &mut facts.action) {
+            (Some(described), Action::Sample { agent, .. }) => *agent = described,
+            (Some(agent), _) => facts.principal = Principal::Agent(agent),
+            (None, _) => {}
         }
         match (&self.targets, facts.action) {
             (Some(targets), Action::CallTool { arguments, .. }) => {
@@ -383,7 +408,7 @@ mod tests {
             teams: vec!["payments".to_owned()],
             user: Some("alice".to_owned()),
             trust: Some(2),
-            capabilities: Vec::new(),
+            ..AgentLabels::default()
         };
         let labels = Labels {
             agents: HashMap::from([("claude".to_owned(), claude)]),

@@ -5,6 +5,7 @@
 //! I/O, reads a clock or remembers anything, so the same facts and revision give the same decision.
 
 mod action;
+mod agent;
 mod change_kinds;
 mod checked_policies;
 mod claims;
@@ -28,6 +29,7 @@ mod options;
 mod partial;
 mod percent_escapes;
 mod revision_diff;
+mod sampling;
 mod sensitivity;
 mod shape;
 mod snapshot;
@@ -54,7 +56,8 @@ pub use engine::{
 pub use errors::{PolicyErrors, PolicyProblem};
 pub use facts::{
     Agent, Client, Consent, ConsentRule, Environment, ExtensionMethod, Facts, Hints, Host,
-    Permissions, Pin, Principal, Prompt, Resource, ResourceFacts, Server, SessionState, Tool,
+    Permissions, Pin, Principal, Prompt, Resource, ResourceFacts, SamplingTerms, Server, SessionState,
+    StandingConsent, Tool,
 };
 pub use labels::{
     AgentLabels, Base, BaseProblem, CanonicalPathError, CanonicalPaths, Labels, ResourceLabels,
@@ -71,6 +74,7 @@ pub use observe::{Evaluation, ListEvaluation, Observer};
 pub use options::options;
 pub use partial::{AgentFacts, PartialDecision, PartialRequest, Tristate};
 pub use revision_diff::RevisionDiff;
+pub use sampling::{AGENTIC as SAMPLING_AGENTIC, APPROVED as SAMPLING_APPROVED};
 pub use sensitivity::{MAX_LEVEL, SessionSensitivity};
 pub use shape::{
     Member, MismatchKind, Presence, RecordShape, Scalar, TypeMismatch, UntypedMember, ValueShape,

@@ -7,20 +7,21 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::action::ActionName;
+use super::action::{Action, ActionName};
 use super::checked_policies::CheckedPolicies;
 use super::combine::combine;
 use super::decision::{
     Decision, Denial, DenialCause, EngineFault, FaultKind, PolicyId, PolicyOrigin,
 };
 use super::engine::{ListDependency, ListFacts, RequiredDetectors, RuleEngine, Visibility};
-use super::facts::{Facts, Principal, Resource};
+use super::facts::{Facts, Principal, Resource, StandingConsent};
 use super::labels::{LabelledItem, Labels};
 use super::lock::{self, Lock};
 use super::message_facts::Targets;
 use super::mutant::Mutant;
 use super::observe::{ObservedEngine, Observer};
 use super::partial::{PartialDecision, PartialRequest};
+use super::sampling;
 use super::source::{PolicyEntry, PolicySource};
 use super::trace::{PolicyOutline, Trace};
 
@@ -36,10 +37,20 @@ pub struct PolicySnapshot {
     looks_for: RequiredDetectors,
     /// Whether a manifest says that its files are all there.
     has_manifest: bool,
+    samples: Samples,
     /// What may come after it, asked beside it and never instead.
     shadow: Option<Box<PolicySnapshot>>,
     /// Settings that came into force with it. The snapshot does not know their type; the gate does.
     terms: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+/// What decides about samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Samples {
+    /// Engines alone: of no snapshot that was loaded.
+    ByEngines,
+    /// The agent's terms as well.
+    OnTerms,
 }
 
 /// The SHA-256 digest over the names and texts of all sources, in lower-case hexadecimal.
@@ -71,6 +82,7 @@ impl PolicySnapshot {
             labels: Labels::default(),
             lock: Arc::default(),
             has_manifest: false,
+            samples: Samples::ByEngines,
             shadow: None,
             terms: None,
         }
@@ -99,6 +111,14 @@ impl PolicySnapshot {
             self.policies.push(lock::entry());
         }
         self.lock = lock;
+        self
+    }
+
+    /// With what a sample needs beside a policy: see `sampling.rs`.
+    #[must_use]
+    pub fn with_sampling_terms(mut self) -> Self {
+        self.samples = Samples::OnTerms;
+        self.policies.extend(sampling::entries());
         self
     }
 
@@ -191,6 +211,12 @@ impl PolicySnapshot {
         self.decide(&labelled.facts(facts))
     }
 
+    /// The approval without which a person would be asked about a sample.
+    pub fn standing_consent(&self, facts: &Facts<'_>) -> Option<StandingConsent> {
+        let is_needed = matches!(facts.action, Action::Sample { .. }) && !facts.env.consent.granted;
+        is_needed.then(|| self.labels.on(facts).standing())?
+    }
+
     /// What a call reaches for, as far as labels tell.
     pub fn touched(&self, facts: &Facts<'_>) -> Option<Targets> {
         self.labels.on(facts).touched()
@@ -248,11 +274,14 @@ impl PolicySnapshot {
     }
 
     fn decide(&self, facts: &Facts<'_>) -> Decision {
-        combine(
-            self.engines
-                .iter()
-                .map(|engine| guarded(engine.as_ref(), || engine.judge(facts)).unwrap_or_else(Err)),
-        )
+        let engines = self.engines.iter();
+        let judged = engines
+            .map(|engine| guarded(engine.as_ref(), || engine.judge(facts)).unwrap_or_else(Err));
+        let decision = combine(judged);
+        match self.samples {
+            Samples::OnTerms => sampling::judge(decision, facts),
+            Samples::ByEngines => decision,
+        }
     }
 
     /// What can be said of a message of which only a part is known.
@@ -291,13 +320,17 @@ impl PolicySnapshot {
     }
 
     fn outlook_by_engines(&self, question: &PartialRequest<'_>) -> PartialDecision {
+        let beside = match (question.action, self.samples) {
+            (ActionName::Sample, Samples::OnTerms) => sampling::OPEN,
+            _ => PartialDecision::SILENT,
+        };
         let engines = self.engines.iter();
         engines
             .map(|engine| {
                 let outlook = guarded(engine.as_ref(), || engine.outlook(question));
                 outlook.unwrap_or(PartialDecision::OPEN)
             })
-            .fold(PartialDecision::SILENT, PartialDecision::and)
+            .fold(beside, PartialDecision::and)
     }
 
     /// For each item of a list, whether to show it. See [`PolicySnapshot::listing`] for the faults.

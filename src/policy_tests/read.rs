@@ -128,6 +128,7 @@ fn agent(name: &str, table: &FixtureTable<'_>, told: &mut ToldOfAgents) -> Agent
         trust: table.integer("trust").unwrap_or_default(),
         capabilities: plain(capabilities),
         claims: claims::of_agent(table, &mut told.claims),
+        ..Agent::default()
     }
 }
 

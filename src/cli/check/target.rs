@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::diagnostics::{BoxedDiagnostic, IgnoredFindings, one};
 use crate::cli::unmet_requirements::PolicyRequirements;
 use crate::cli::{proxy, test_policy};
+use crate::clock::{Clock as _, SystemClock};
 use crate::config::Config;
 use crate::guard::secrets::SecretRules;
 use crate::guard::text::Flag;
@@ -133,6 +134,7 @@ impl CheckTarget {
             tested: tests.tools,
             words: self.words(),
             server: configured.map(|(_, configured)| configured.server.clone()),
+            now_ms: SystemClock::new().now().as_millisecond(),
         };
         let linted = lint::lint(&material, &without.lints).map_err(one)?;
         let known: Vec<&str> = problems.iter().map(|known| known.code).collect();

@@ -34,9 +34,14 @@ pub(in crate::gate) fn decide(
         now,
     };
     let mut allowances = Vec::with_capacity(understood.questions.len());
+    let mut standing = None;
     for question in &understood.questions {
-        match snapshot.judge(&question.facts(scene, now)) {
-            Decision::Allow(allowance) => allowances.push(allowance),
+        let facts = question.facts(scene, now);
+        match snapshot.judge(&facts) {
+            Decision::Allow(allowance) => {
+                allowances.push(allowance);
+                standing = standing.or_else(|| snapshot.standing_consent(&facts));
+            }
             Decision::Deny(denial) => {
                 return Err(denied(understood, question, denial, readers));
             }
@@ -83,6 +88,7 @@ pub(in crate::gate) fn decide(
     Ok(Allowed {
         respelled: canonical::respelled(&paths, uris),
         allowances,
+        standing,
         to,
     })
 }

@@ -1,8 +1,10 @@
 //! Whether a message needed a person's consent, and what came of that.
 
-use crate::audit::{Consent, ConsentOutcome};
+use jiff::Timestamp;
+
+use crate::audit::{Consent, ConsentOutcome, Finding, Guard};
 use crate::consent::Outcome;
-use crate::policy::{Denial, OnDeny};
+use crate::policy::{Denial, OnDeny, StandingConsent};
 use crate::session::Agreed;
 
 use crate::gate::rejection::Rejection;
@@ -40,6 +42,26 @@ impl Trail {
     pub(super) fn is_agreed_to(&mut self, agreed: Option<&Agreed>) {
         if self.record.consent.is_none() {
             self.record.consent = agreed.map(granted);
+        }
+    }
+
+    /// Nobody was asked about a sample: somebody has agreed to all of its agent's. Where a person has
+    /// agreed to something else of the message, the finding alone tells of it.
+    pub(super) fn stands_approved(&mut self, standing: &StandingConsent) {
+        let StandingConsent { by, until_ms } = standing;
+        let until = Timestamp::from_millisecond(*until_ms).unwrap_or(Timestamp::MAX);
+        self.found(vec![Finding {
+            guard: Guard::Consent,
+            code: "standing_consent".into(),
+            detail: format!("{by} has agreed to all samples of this agent until {until}").into(),
+        }]);
+        if self.record.consent.is_none() && self.consent.agreed.is_none() {
+            self.record.consent = Some(Consent {
+                required: true,
+                outcome: Some(ConsentOutcome::Granted),
+                ticket: None,
+                by: Some(format!("standing:{by}").into()),
+            });
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod kept;
 mod rounds;
+mod sampling;
 mod scarce;
 mod servers;
 mod sessions;

@@ -1,10 +1,11 @@
 //! `agents.toml`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
+use super::standing;
 use super::tools::capabilities;
 use crate::policy::table::TomlTable;
-use crate::policy::{AgentLabels, Labels};
+use crate::policy::{AgentLabels, Labels, SamplingTerms};
 
 /// What all `agents.toml` together say.
 #[derive(Debug, Default)]
@@ -14,6 +15,7 @@ pub(super) struct Agents {
     teams: HashMap<String, Vec<String>>,
     /// The capabilities that each role brings.
     roles: HashMap<String, Vec<String>>,
+    agentic_roles: BTreeSet<String>,
 }
 
 /// Exact names of tools that one agent may call beyond the rules for all, or must not.
@@ -52,6 +54,9 @@ impl Agents {
                     continue;
                 };
                 let granted = capabilities(&mut role, "capabilities");
+                if role.boolean("agentic") == Some(true) {
+                    self.agentic_roles.insert(name.clone());
+                }
                 role.finish();
                 if self.roles.insert(name.clone(), granted).is_some() {
                     let message = format!("the role `{name}` is described twice");
@@ -98,6 +103,7 @@ impl Agents {
             labels.widen(&mut granted);
             labels.roles.insert(role, granted);
         }
+        labels.agentic_roles = self.agentic_roles;
         overrides.sort_by(|one, other| one.agent.cmp(&other.agent));
         overrides
     }
@@ -110,6 +116,10 @@ fn agent(name: String, mut table: TomlTable<'_, '_>) -> AgentEntry {
         user: table.string("user").map(|(user, _)| user),
         trust: table.integer("trust"),
         capabilities: capabilities(&mut table, "capabilities"),
+        sampling: SamplingTerms {
+            agentic: table.boolean("agentic") == Some(true),
+            standing: standing::read(&mut table),
+        },
     };
     let tools = Override {
         agent: name,

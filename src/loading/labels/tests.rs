@@ -352,3 +352,108 @@ fn what_is_one_of_few_words_is_told_with_them() {
         "`tools.c.sensitivity` has to be one of `public`, `internal`, `confidential`, `secret`",
     );
 }
+
+#[test]
+fn an_agent_or_its_role_is_agentic_and_a_standing_approval_says_who_and_until_when() {
+    let labels = read_well(
+        "agents.toml",
+        r#"
+        [roles.staff]
+        agentic = true
+        [roles.guest]
+        agentic = false
+        [agents.a]
+        roles = ["staff"]
+        [agents.b]
+        agentic = true
+        consent = { standing = true, by = "olga", until = "2027-01-31" }
+        [agents.c]
+        roles = ["guest"]
+        consent = { standing = true, by = "olga", until = "2027-01-31T01:00:00+01:00" }
+        "#,
+    );
+    let check = |id: &str, roles: &[&str], agentic, until_ms: Option<i64>| {
+        let agent = Agent {
+            id: id.to_owned(),
+            roles: roles.iter().map(ToString::to_string).collect(),
+            ..Agent::default()
+        };
+        let terms = labels.agent(&agent).unwrap().sampling;
+        assert_eq!(terms.agentic, agentic, "{id}");
+        assert_eq!(terms.standing.map(|it| it.until_ms), until_ms, "{id}");
+    };
+    let midnight = Some(1_801_353_600_000);
+    check("a", &[], true, None);
+    check("b", &[], true, midnight);
+    check("c", &[], false, midnight);
+    // By its token.
+    check("d", &["staff"], true, None);
+    check("d", &["guest", "writer"], false, None);
+}
+
+#[test]
+fn half_a_standing_approval_is_none_and_says_what_it_lacks() {
+    let told = |consent: &str| {
+        let text = format!("[agents.a]\nconsent = {consent}\n");
+        let mut problems = Vec::new();
+        let sources = [source("agents.toml", &text)];
+        let (labels, _) = read(&sources, TokenGrants::Nothing, &mut problems);
+        let mut agents = labels.agents.values();
+        let is_known = !consent.contains("forever");
+        assert!(!is_known || agents.all(|it| it.sampling.standing.is_none()));
+        assert!(
+            problems
+                .iter()
+                .all(|it| !it.labels.is_empty() && it.code == "policy::labels")
+        );
+        problems.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let check = |consent: &str, expected: &[&str]| assert_eq!(told(consent), expected, "{consent}");
+    check("true", &["`agents.a.consent` has to be a table"]);
+    check(
+        "{}",
+        &[
+            "`consent` lacks `standing`: `true`",
+            "`consent` lacks `by`: the person who has agreed",
+            "`consent` lacks `until`: the time at which the approval ends",
+        ],
+    );
+    let rest = "by = 'olga', until = '2027-01-31'";
+    check(
+        &format!("{{ standing = false, {rest} }}"),
+        &["`standing` has to be `true`"],
+    );
+    let named = "`by` has to name a person, in 1 to 256 bytes without control characters";
+    for by in [
+        String::new(),
+        " ".to_owned(),
+        "o\\nlga".to_owned(),
+        "o".repeat(257),
+    ] {
+        check(
+            &format!("{{ standing = true, by = \"{by}\", until = '2027-01-31' }}"),
+            &[named],
+        );
+    }
+    for until in [
+        "",
+        "soon",
+        "2027-02-30",
+        "2027-01-31T12:00:00",
+        "20270131",
+        "31.01.2027",
+    ] {
+        check(
+            &format!("{{ standing = true, by = 'olga', until = '{until}' }}"),
+            &[&format!("`{until}` is no time")],
+        );
+    }
+    check(
+        "{ standing = true, by = 'olga', until = 2027-01-31 }",
+        &["`agents.a.consent.until` has to be a string"],
+    );
+    check(
+        &format!("{{ standing = true, {rest}, forever = true }}"),
+        &["`agents.a.consent.forever` is no known key"],
+    );
+}

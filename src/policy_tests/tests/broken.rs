@@ -254,7 +254,7 @@ fn what_a_test_refers_to_has_to_be_there() {
     check(
         &format!("{call}expect = {{ decision = 'deny', policies = ['x'] }}"),
         "no policy is called `x`",
-        "known: `core.lifecycle`, `core.results`, `builtin.no_egress`, `workspace-only`, `read`",
+        "known: `core.lifecycle`, `core.results`, `builtin.no_egress`, `workspace-only`, `read`, `sampling.agentic`, `sampling.approved`",
     );
     check_head("tools = ['a', 'a']", "`a` stands here twice", "");
     let tests =

@@ -60,6 +60,10 @@ const HEAD: &str = "[[test]]\nname = 'x'\n";
 #[track_caller]
 fn check(test: &str, problems: &[&str]) {
     let report = Pack::new(POLICIES, &format!("{HEAD}{test}"));
+    // Any label makes a tool without labels the worst case.
+    if test.contains("sampling/createMessage") {
+        report.write("agents.toml", AGENTIC);
+    }
     let report = report
         .run()
         .unwrap_or_else(|why| panic!("{test}: {why:#?}"));

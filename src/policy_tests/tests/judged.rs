@@ -107,6 +107,7 @@ fn check(test: &str, problems: &[&str]) {
 #[track_caller]
 fn check_under(head: &str, test: &str, problems: &[&str]) {
     let pack = Pack::new(POLICIES, &format!("{head}{test}"));
+    pack.write("agents.toml", AGENTIC);
     let report = pack
         .run()
         .unwrap_or_else(|not_run| panic!("{test}: {not_run:#?}"));

@@ -60,6 +60,10 @@ impl Pack {
     }
 }
 
+/// The host lets servers use the model of the agent that every test has.
+pub(super) const AGENTIC: &str = "[agents.stdio]\nagentic = true\n\
+     consent = { standing = true, by = 'ada', until = '2100-01-01' }\n";
+
 pub(super) fn settings(paths: &[&Path]) -> Settings {
     Settings {
         paths: paths.iter().map(|path| PathBuf::from(*path)).collect(),

@@ -82,6 +82,7 @@ fn replay(recording: &str, more: &str) -> TestReport {
         "[agents]\nboss = {{ roles = ['admin'] }}\n[[test]]\nname = 'x'\nreplay = 'log.jsonl'\n{more}"
     );
     let pack = Pack::new(POLICIES, &tests);
+    pack.write("agents.toml", AGENTIC);
     replay_in(&pack, recording)
 }
 

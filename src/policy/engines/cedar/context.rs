@@ -76,6 +76,7 @@ pub(super) fn message_fields(
             messages,
             bytes,
             system,
+            agent: _,
         } => {
             put("maxTokens", literal(*max_tokens));
             put("includeContext", literal(*include_context));

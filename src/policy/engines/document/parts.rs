@@ -125,6 +125,7 @@ pub(super) fn context<'a>(
             messages,
             bytes,
             system,
+            agent: _,
         } => {
             put("maxTokens", DocumentNode::Integer(max_tokens));
             put("includeContext", text(include_context));

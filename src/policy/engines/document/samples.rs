@@ -57,6 +57,7 @@ pub(in super::super) fn samples() -> Vec<Object<'static>> {
             messages: 3,
             bytes: 40,
             system: true,
+            agent: &world.agent,
         },
         Action::Elicit {
             mode: "",

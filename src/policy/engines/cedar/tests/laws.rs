@@ -263,6 +263,7 @@ impl OwnedFacts {
                 messages: 3,
                 bytes: 40,
                 system: true,
+                agent: &world.agent,
             }),
             10 => world.server_facts(Action::Elicit {
                 mode: first,

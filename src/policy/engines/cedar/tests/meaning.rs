@@ -516,6 +516,7 @@ fn every_action<'a>(world: &'a World, things: &'a TestEntities) -> Vec<Facts<'a>
             messages: 3,
             bytes: 40,
             system: true,
+            agent: &world.agent,
         },
         Action::Elicit {
             mode: "form",
