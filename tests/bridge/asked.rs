@@ -84,7 +84,7 @@ impl Scene {
         let command = [server.as_str()]
             .into_iter()
             .chain(way.server.iter().copied());
-        let mut setup = Setup::of(command).policies(POLICIES);
+        let mut setup = Setup::of(command).policies(POLICIES).agentic();
         setup.limits =
             format!("\n[consent]\nchannels = [\"elicitation\"]\ntimeout = \"{timeout}\"\n");
         let person = Person::who_says(says);

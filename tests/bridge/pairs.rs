@@ -79,7 +79,7 @@ impl Pair {
             },
             Transport::Http => {
                 let gate = Serving::start(setup.over_http());
-                let front = Setup::before(&gate.url).policies(ALLOW_ALL);
+                let front = Setup::before(&gate.url).policies(ALLOW_ALL).agentic();
                 Behind {
                     command: front.gate(),
                     setup: front,

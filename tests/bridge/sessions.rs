@@ -111,7 +111,7 @@ fn text(answer: &Value) -> &str {
 }
 
 fn whole_session(pair: Pair) {
-    let mut agent = Agent::start(pair.behind(ALLOW_ALL));
+    let mut agent = Agent::start(pair.guarded(|setup| setup.policies(ALLOW_ALL).agentic()));
     assert_eq!(agent.ask("ping", &json!({}))["result"], json!({}));
 
     let called = agent.call("echo", &json!({"text": "before any list"}));

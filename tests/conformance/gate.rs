@@ -28,6 +28,10 @@ impl Configuration {
         let (policies, audit) = (path("policies"), path("audit.jsonl"));
         fs::create_dir(&policies).unwrap();
         fs::write(policies.join("all.cedar"), ALLOW_ALL).unwrap();
+        // Clients of the suite have no identity.
+        let agents = "[agents.anonymous]\nagentic = true\n\
+                      consent = { standing = true, by = \"tests\", until = \"9000-01-01\" }\n";
+        fs::write(policies.join("agents.toml"), agents).unwrap();
         // The suite and its servers are to judge arguments themselves.
         let text = format!(
             "[upstream]\n{upstream}\n[listen]\ntransport = \"http\"\nport = 0\n\

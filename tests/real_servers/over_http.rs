@@ -57,7 +57,7 @@ const LISTENING: &[Listening] = &[
 
 impl Chain {
     fn before(real: &Real) -> Self {
-        let far = Serving::start(real.guarded().policies(ALLOW_ALL).over_http());
+        let far = Serving::start(real.guarded().policies(ALLOW_ALL).agentic().over_http());
         let near = Setup::before(&far.url).allow(&real.allow).over_http();
         Self {
             near: Serving::start(near),

@@ -12,7 +12,7 @@ use crate::support::transcript::{Step, play};
 fn check(real: &Real, steps: &[Step<'_>]) {
     let nowhere = real.home().join("nowhere");
     let direct = play(real.direct(), &nowhere, steps);
-    let mut setup = real.behind().policies(ALLOW_ALL);
+    let mut setup = real.behind().policies(ALLOW_ALL).agentic();
     // The server is to refuse wrong arguments itself.
     "arguments = \"report\"".clone_into(&mut setup.guards);
     let through = play(setup.gate(), &nowhere, steps);

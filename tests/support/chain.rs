@@ -45,7 +45,7 @@ impl Way {
 
 /// A gate that lets everything pass, whatever it names.
 fn open(url: &str) -> Setup {
-    let mut setup = Setup::before(url).policies(ALLOW_ALL);
+    let mut setup = Setup::before(url).policies(ALLOW_ALL).agentic();
     setup.guards.push_str("uris = \"off\"\n");
     setup.trial = Some(false);
     setup

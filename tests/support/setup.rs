@@ -20,6 +20,16 @@ pub(crate) const MARK: &str = "E2E_MARK";
 /// no attribute, so it needs no scope to be well typed.
 pub(crate) const ALLOW_ALL: &str = "@id(\"all\") permit (principal, action, resource);\n";
 
+/// Labels of agents that lend their models.
+pub(crate) const AGENTIC: &str = "\
+[agents.stdio]
+agentic = true
+consent = { standing = true, by = \"tests\", until = \"9000-01-01\" }
+[agents.anonymous]
+agentic = true
+consent = { standing = true, by = \"tests\", until = \"9000-01-01\" }
+";
+
 /// What a gate is told.
 #[derive(Debug)]
 pub(crate) struct Setup {
@@ -122,6 +132,12 @@ impl Setup {
         fs::create_dir(&directory).unwrap();
         fs::write(directory.join("test.cedar"), cedar).unwrap();
         self.policy = Policy::Directory(directory);
+        self
+    }
+
+    /// The same, and servers may use the models of agents without an identity, which somebody approved.
+    pub(crate) fn agentic(self) -> Self {
+        fs::write(self.path("policies/agents.toml"), AGENTIC).unwrap();
         self
     }
 

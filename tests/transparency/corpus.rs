@@ -126,7 +126,7 @@ fn check(name: &str, gate: Through, way: Way) {
     // Some resources of the corpus are not one for all who read their URIs.
     setup.guards.push_str("uris = \"off\"\n");
     let setup = match gate {
-        Through::Policy => setup.policies(ALLOW_ALL),
+        Through::Policy => setup.policies(ALLOW_ALL).agentic(),
         Through::Allowlist => {
             let tools = script.tools.trim_matches(['[', ']']).split(',');
             let tools: Vec<&str> = tools.map(|tool| tool.trim_matches('"')).collect();

@@ -23,7 +23,7 @@ fn check_on(ways: &[Way], steps: &[Step<'_>]) {
 
 fn compare(steps: &[Step<'_>], way: Way) {
     let server = fixture("everything-server");
-    let setup = Setup::of([&server]).policies(ALLOW_ALL);
+    let setup = Setup::of([&server]).policies(ALLOW_ALL).agentic();
     let log = setup.path("direct");
     let mut command = Command::new(&server);
     command.env("FIXTURE_LOG", &log);

@@ -9,7 +9,9 @@ use crate::support::setup::{ALLOW_ALL, Setup};
 
 #[test]
 fn parallel_calls_of_a_tool_that_samples_are_all_answered() {
-    let setup = Setup::of([fixture("everything-server")]).policies(ALLOW_ALL);
+    let setup = Setup::of([fixture("everything-server")])
+        .policies(ALLOW_ALL)
+        .agentic();
     let mut gate = Peer::start(setup.gate());
     gate.send(r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"sampling":{}},"clientInfo":{"name":"agent","version":"1"}}}"#);
     gate.receive();
