@@ -5,7 +5,7 @@
 use std::process::Command;
 
 use crate::support::serving::Serving;
-use crate::support::setup::{ALLOW_ALL, Setup};
+use crate::support::setup::{ALLOW_ALL, READING, Setup};
 
 /// Which transports a conversation goes through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,10 @@ impl Way {
 
 /// A gate that lets everything pass, whatever it names.
 fn open(url: &str) -> Setup {
-    let mut setup = Setup::before(url).policies(ALLOW_ALL).agentic();
+    let mut setup = Setup::before(url)
+        .policies(ALLOW_ALL)
+        .agentic()
+        .labels(READING);
     setup.guards.push_str("uris = \"off\"\n");
     setup.trial = Some(false);
     setup

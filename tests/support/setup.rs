@@ -20,6 +20,9 @@ pub(crate) const MARK: &str = "E2E_MARK";
 /// no attribute, so it needs no scope to be well typed.
 pub(crate) const ALLOW_ALL: &str = "@id(\"all\") permit (principal, action, resource);\n";
 
+/// Labels of tools whose results bring nothing: beside other labels, tools without any are the worst case.
+pub(crate) const READING: &str = "[default]\npermission = \"read\"\n";
+
 /// Labels of agents that lend their models.
 pub(crate) const AGENTIC: &str = "\
 [agents.stdio]

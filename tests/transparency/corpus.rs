@@ -10,7 +10,7 @@ use crate::script::{Bindings, Row, Script, Step};
 use crate::support::chain::Way;
 use crate::support::fixtures::fixture;
 use crate::support::peer::{PATIENCE, Peer};
-use crate::support::setup::{ALLOW_ALL, Setup};
+use crate::support::setup::{ALLOW_ALL, READING, Setup};
 
 /// Plays the agent's part of every row, and compares what comes back with the script's bytes. The
 /// server does the same with what it gets, and answers an error to what is not in the script.
@@ -126,7 +126,7 @@ fn check(name: &str, gate: Through, way: Way) {
     // Some resources of the corpus are not one for all who read their URIs.
     setup.guards.push_str("uris = \"off\"\n");
     let setup = match gate {
-        Through::Policy => setup.policies(ALLOW_ALL).agentic(),
+        Through::Policy => setup.policies(ALLOW_ALL).agentic().labels(READING),
         Through::Allowlist => {
             let tools = script.tools.trim_matches(['[', ']']).split(',');
             let tools: Vec<&str> = tools.map(|tool| tool.trim_matches('"')).collect();
