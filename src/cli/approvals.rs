@@ -15,7 +15,7 @@ use url::Url;
 
 use super::args::{ApprovalsArgs, ApprovalsCommand, Format, GateArgs};
 use super::exit::Exit;
-use crate::consent::shown;
+use crate::consent::{block, quoted, shown};
 use crate::upstream::http::{HttpClientError, client_tls};
 use crate::wire::{Document, JsonError, Limits, Value};
 
@@ -234,14 +234,20 @@ fn one(item: Value<'_>, out: &mut dyn Write) -> Result<(), ApprovalsFailure> {
             .filter_map(Value::as_str)
             .map(|text| shown(&text))
             .collect();
+        texts
+    };
+    let joined = |path: &[&str]| all(path).join(", ");
+    let theirs = |path: &[&str]| {
+        let texts: Vec<String> = all(path).iter().map(|text| quoted(text)).collect();
         texts.join(", ")
     };
+    let client = text(&["question", "client"]);
     writeln!(
         out,
-        "{}  {} `{}` on `{}`",
+        "{}  {} {} on `{}`",
         text(&["id"]),
         text(&["question", "method"]),
-        text(&["question", "name"]),
+        quoted(&text(&["question", "name"])),
         text(&["question", "server"])
     )?;
     let holds = match text(&["question", "holds"]).as_str() {
@@ -250,15 +256,22 @@ fn one(item: Value<'_>, out: &mut dyn Write) -> Result<(), ApprovalsFailure> {
     };
     let lines = [
         ("agent", text(&["question", "principal"])),
-        ("calls itself", text(&["question", "client"])),
+        (
+            "calls itself",
+            if client.is_empty() {
+                client
+            } else {
+                quoted(&client)
+            },
+        ),
         ("session", text(&["question", "session"])),
         ("why", text(&["question", "advice"])),
         ("a yes holds", holds.to_owned()),
-        ("asked for by", all(&["question", "policies"])),
-        ("directories", all(&["question", "found", "roots"])),
-        ("hosts", all(&["question", "found", "hosts"])),
-        ("credentials", all(&["question", "found", "secrets"])),
-        ("told last", all(&["question", "found", "told_roots"])),
+        ("asked for by", joined(&["question", "policies"])),
+        ("directories", joined(&["question", "found", "roots"])),
+        ("hosts", theirs(&["question", "found", "hosts"])),
+        ("credentials", joined(&["question", "found", "secrets"])),
+        ("told last", theirs(&["question", "found", "told_roots"])),
         ("waits until", text(&["expires_at"])),
     ];
     for (what, value) in lines.iter().filter(|(_, value)| !value.is_empty()) {
@@ -272,8 +285,11 @@ fn one(item: Value<'_>, out: &mut dyn Write) -> Result<(), ApprovalsFailure> {
         writeln!(out, "  {:<13} outside of every known directory", "paths")?;
     }
     let arguments = item.at(&["question", "arguments"]).and_then(Value::as_str);
-    for line in arguments.unwrap_or_default().lines() {
-        writeln!(out, "    {}", shown(line))?;
+    if let Some(arguments) = arguments.filter(|it| !it.is_empty()) {
+        let safe: Vec<String> = arguments.lines().map(shown).collect();
+        for line in block("Arguments", &safe.join("\n")) {
+            writeln!(out, "  {line}")?;
+        }
     }
     Ok(())
 }

@@ -10,6 +10,7 @@
 
 mod binding;
 mod desk;
+mod fence;
 #[cfg(test)]
 mod oracle;
 mod outcome;
@@ -25,6 +26,7 @@ mod tests;
 
 pub use binding::{Binding, Misfit, Receipt};
 pub use desk::{Desk, NotAsked, Pending, Request};
+pub use fence::{block, quoted};
 pub use outcome::{Answer, AnswerError, Judged, Outcome, Void};
 pub use question::{Found, Holds, Question};
 pub use settings::{By, Settings, Via, Way};

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::fence::{block, quoted};
+
 /// What would happen, exactly, as it is shown to whoever answers. All texts are [shown](super::shown):
 /// nothing in them hides or turns what is beside it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -90,6 +92,15 @@ impl Question {
         asked_by_server(&self.method).is_some()
     }
 
+    /// What its arguments are, which stand apart from the gate's words wherever they are shown.
+    pub fn untrusted(&self) -> &'static str {
+        if self.is_servers() {
+            "What the server asks"
+        } else {
+            "Arguments"
+        }
+    }
+
     /// The question as plain text, for a form that shows nothing else.
     pub fn message(&self) -> String {
         let Self {
@@ -113,17 +124,16 @@ impl Question {
             let asked = name.split(", ").filter_map(asked_by_server);
             lines.extend(asked.map(str::to_owned));
         } else {
-            lines.push(match method.as_str() {
-                "tools/call" => format!("Tool: {name}"),
-                "prompts/get" => format!("Prompt: {name}"),
-                "resources/read" => format!("Resource: {name}"),
-                method => format!("{method}: {name}"),
-            });
+            let what = match method.as_str() {
+                "tools/call" => "Tool",
+                "prompts/get" => "Prompt",
+                "resources/read" => "Resource",
+                method => method,
+            };
+            lines.push(format!("{what}: {}", quoted(name)));
         }
         if !arguments.is_empty() {
-            lines.push(format!("Arguments, {} bytes:", arguments.len()));
-            lines.push(arguments.clone());
-            lines.push("End of the arguments.".to_owned());
+            lines.extend(block(self.untrusted(), arguments));
         }
         let whose = if self.is_servers() {
             "Asked of"
@@ -132,17 +142,21 @@ impl Question {
         };
         lines.push(match client.as_str() {
             "" => format!("{whose}: {principal}"),
-            client => format!("{whose}: {principal}, which calls itself {client}"),
+            client => format!(
+                "{whose}: {principal}, which calls itself {}",
+                quoted(client)
+            ),
         });
         let mut list = |what: &str, names: &[String]| {
             if !names.is_empty() {
                 lines.push(format!("{what}: {}", names.join(", ")));
             }
         };
+        let theirs = |names: &[String]| names.iter().map(|name| quoted(name)).collect::<Vec<_>>();
         list("Directories", &found.roots);
-        list("Hosts", &found.hosts);
+        list("Hosts", &theirs(&found.hosts));
         list("Credentials among the arguments", &found.secrets);
-        list("Roots that it was told last", &found.told_roots);
+        list("Roots that it was told last", &theirs(&found.told_roots));
         list("Asked for by", policies);
         if found.outside {
             lines.push("Paths lie outside of every known directory.".to_owned());

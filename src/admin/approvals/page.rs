@@ -149,7 +149,7 @@ fn one(reader: &PageViewer<'_>, pending: &Pending, now: Timestamp) -> Markup {
                 }
             }
             @if !question.arguments.is_empty() {
-                h3 { "Arguments" }
+                h3 { (question.untrusted()) " (untrusted data)" }
                 pre tabindex="0" { (question.arguments) }
             }
             form method="post" action={ (reader.place) "/answer/" (pending.id) } {

@@ -208,7 +208,7 @@ async fn an_agent_is_asked_by_a_result_about_its_roots_and_shown_what_the_server
     let result = form_answer(&id_of(&sent[0]), &asking(&[ROOTS]));
     asked.bench.upstream(&result).await;
     let form = asked.bench.to_agent().remove(0);
-    assert!(form.contains("told last: file:///srv/a"), "{form}");
+    assert!(form.contains(r#"told last: \"file:///srv/a\""#), "{form}");
 }
 
 #[tokio::test]
