@@ -168,7 +168,7 @@ async fn a_call_that_somebody_agrees_to_is_carried_out() {
         assert_eq!(called.unwrap()["city"], "Reykjavik", "{way:?}");
         let read = scene.person.read.lock().unwrap().clone();
         assert_eq!(read.len(), 1, "{way:?}");
-        assert!(read[0].contains("Tool: structured"), "{}", read[0]);
+        assert!(read[0].contains("Tool: \"structured\""), "{}", read[0]);
         assert!(read[0].contains("\"city\": \"Reykjavik\""), "{}", read[0]);
         assert!(
             read[0].contains("Why: A person has to agree."),
