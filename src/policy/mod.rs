@@ -56,8 +56,8 @@ pub use engine::{
 pub use errors::{PolicyErrors, PolicyProblem};
 pub use facts::{
     Agent, Client, Consent, ConsentRule, Environment, ExtensionMethod, Facts, Hints, Host,
-    Permissions, Pin, Principal, Prompt, Resource, ResourceFacts, SamplingTerms, Server, SessionState,
-    StandingConsent, Tool,
+    Permissions, Pin, Principal, Prompt, Resource, ResourceFacts, SamplingTerms, Server,
+    SessionState, StandingConsent, Tool,
 };
 pub use labels::{
     AgentLabels, Base, BaseProblem, CanonicalPathError, CanonicalPaths, Labels, ResourceLabels,
