@@ -211,6 +211,7 @@ async fn what_waits_is_shown_whole_and_as_text() {
     let page = rig.send(&format!("GET {place}"), &[&cookie], "").await;
     for shown in [
         "write_file&lt;/pre&gt;&lt;script&gt;alert(1)&lt;/script&gt;&quot;",
+        "Arguments (untrusted data)",
         "A person has to agree.",
         "needs-a-yes",
         "workspace",
