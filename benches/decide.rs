@@ -113,7 +113,7 @@ fn whole_path(criterion: &mut Criterion) {
         (format!("{name}, {what}"), snapshot, settings, result)
     };
     let may_be_isolated = Settings {
-        isolate_from: Some(3),
+        thresholds: mcp_protector::session::Thresholds::new([3]),
         ..as_is()
     };
     let others = [

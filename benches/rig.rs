@@ -38,7 +38,7 @@ pub(crate) fn settings(rates: Rates) -> Settings {
         ),
         results: mcp_protector::gate::RecordedResults::Nothing,
         tracing: mcp_protector::gate::Tracing::Off,
-        isolate_from: None,
+        thresholds: mcp_protector::session::Thresholds::default(),
         unconfined: mcp_protector::gate::Unconfined::default(),
         eras: mcp_protector::gate::Eras::Unasked,
         over_http: mcp_protector::session::OverHttp::default(),

@@ -108,7 +108,7 @@ impl Bench {
             arguments: crate::gate::RecordedArguments::Nothing,
             results: crate::gate::RecordedResults::Nothing,
             tracing: crate::gate::Tracing::Off,
-            isolate_from: None,
+            thresholds: crate::session::Thresholds::default(),
             unconfined: crate::gate::Unconfined::default(),
             eras: crate::gate::Eras::Asked,
             over_http: crate::session::OverHttp::default(),

@@ -81,7 +81,7 @@ impl PolicyRequirements {
 impl Reach {
     fn of(server: &Upstream) -> Self {
         // Another machine's network is not the gate's, and an isolated server is judged by itself.
-        if server.http.is_some() || server.isolated.is_some() {
+        if server.http.is_some() || !server.isolated.is_empty() {
             return Self::Settled;
         }
         let sandbox = server.sandbox.as_ref();

@@ -97,7 +97,7 @@ impl Config {
                 http: None,
                 startup_probe: StartupProbe::default(),
                 identity: UserIdentity::default(),
-                isolated: None,
+                isolated: Vec::new(),
             },
             listen: Listen::Stdio,
             policy: Policy {

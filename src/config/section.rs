@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::errors::ConfigReason;
@@ -113,6 +114,19 @@ impl<'r, 't> ConfigSection<'r, 't> {
         self.table.is_some_and(|table| table.contains_key(key))
     }
 
+    /// The items of an array of tables, each to be read with [`ConfigSection::table_in`]. None if the key
+    /// has no array: then [`ConfigSection::section`] reads it.
+    pub(super) fn tables(&mut self, key: &'static str) -> Option<Vec<ConfigField<'t>>> {
+        let field = self.take(key)?;
+        let items = field.value.as_array()?;
+        Some(numbered(&field, items))
+    }
+
+    /// Where it stands, as reports name it.
+    pub(super) fn name(&self) -> &str {
+        &self.path
+    }
+
     /// Whether the table itself was written.
     pub(super) fn is_present(&self) -> bool {
         self.presence == FieldPresence::Present
@@ -143,20 +157,14 @@ impl<'r, 't> ConfigSection<'r, 't> {
             self.wrong_type(field, "an array of strings", Some(help));
             return None;
         };
-        let item = |(index, item): (usize, &'t toml::Spanned<DeValue<'t>>)| ConfigField {
-            path: format!("{}[{index}]", field.path),
-            key: field.key,
-            place: item.span(),
-            value: item.get_ref(),
-        };
-        Some(items.iter().enumerate().map(item).collect())
+        Some(numbered(field, items))
     }
 
     /// All values of a table whose keys the author chooses, in their order in the file.
     pub(super) fn entries(&mut self) -> Vec<ConfigField<'t>> {
         self.reading
             .known
-            .insert((self.path.clone(), "*"), self.availability);
+            .insert((without_numbers(&self.path), "*"), self.availability);
         let written = self.reading.written;
         let mut fields = Vec::new();
         for (key, value) in self.table.into_iter().flatten() {
@@ -277,7 +285,7 @@ impl<'r, 't> ConfigSection<'r, 't> {
     pub(super) fn take(&mut self, key: &'static str) -> Option<ConfigField<'t>> {
         self.reading
             .known
-            .insert((self.path.clone(), key), self.availability);
+            .insert((without_numbers(&self.path), key), self.availability);
         self.reading.words.insert(key);
         self.asked.push(key);
         let (written, value) = self.table?.get_key_value(key)?;
@@ -304,6 +312,28 @@ impl<'r, 't> ConfigSection<'r, 't> {
             }
         }
     }
+}
+
+/// The items of an array.
+fn numbered<'t>(
+    field: &ConfigField<'t>,
+    items: &'t [Spanned<DeValue<'t>>],
+) -> Vec<ConfigField<'t>> {
+    let item = |(index, item): (usize, &'t Spanned<DeValue<'t>>)| ConfigField {
+        path: format!("{}[{index}]", field.path),
+        key: field.key,
+        place: item.span(),
+        value: item.get_ref(),
+    };
+    items.iter().enumerate().map(item).collect()
+}
+
+/// The path of a table of an array is that of the array.
+pub(super) fn without_numbers(path: &str) -> String {
+    let mut parts = path.split('[');
+    let first = parts.next().unwrap_or_default();
+    let behind = parts.filter_map(|part| Some(part.split_once(']')?.1));
+    std::iter::once(first).chain(behind).collect()
 }
 
 /// What to do about a text where none is expected.

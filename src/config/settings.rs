@@ -104,8 +104,8 @@ pub struct Upstream {
     pub startup_probe: StartupProbe,
     /// How it knows the user.
     pub identity: UserIdentity,
-    /// Where sessions go on that have become too sensitive for this one.
-    pub isolated: Option<Box<Isolated>>,
+    /// Where sessions go on that have become too sensitive for this one, by rising levels.
+    pub isolated: Vec<Isolated>,
 }
 
 /// How a server knows the user. The audience is the server's.
@@ -154,6 +154,8 @@ pub enum StartupProbe {
 /// The server a second time, in a narrower place.
 #[derive(Debug, Clone)]
 pub struct Isolated {
+    /// Where the configuration names it, such as `upstream.isolated[1]`.
+    pub section: String,
     /// The level from which on sessions speak to it: 1 internal, 2 confidential, 3 secret.
     pub min_sensitivity: i64,
     /// It has no isolated instance of its own.

@@ -21,6 +21,7 @@ use super::user_identity::{IdentityFields, Reached};
 use super::variables::Variables;
 use crate::egress::sets;
 use crate::secret;
+use crate::session::Instance;
 use crate::upstream::sandbox::Network;
 
 /// What the child always gets from the gate's own environment, where it is set there: enough to
@@ -56,19 +57,55 @@ pub(super) fn upstream(mut section: ConfigSection<'_, '_>, base: &Path) -> Upstr
         let reason = ConfigReason::Invalid("expected 1 to 64 letters, digits, `-`, `_` or `.`");
         section.refuse("name", reason, None);
     }
-    let isolated = isolated(section.section("isolated"), base, &name);
+    let isolated = isolated_servers(&mut section, base, &name);
     let probe = section.switch("startup_probe", StartupProbe::On, StartupProbe::Off);
     let read = UpstreamFields::of(&mut section, base, NetworkDefault::OfSandbox);
     let mut upstream = server(&mut section, read, name);
-    upstream.isolated = isolated.map(Box::new);
+    upstream.isolated = isolated;
     upstream.startup_probe = probe.unwrap_or_default();
     tell_of_the_same(&mut section, &upstream);
     section.finish();
     upstream
 }
 
-/// `[upstream.isolated]`: the same server in a narrower place.
-fn isolated(mut section: ConfigSection<'_, '_>, base: &Path, name: &str) -> Option<Isolated> {
+/// `[upstream.isolated]`: the same server in a narrower place; or several of them.
+fn isolated_servers(section: &mut ConfigSection<'_, '_>, base: &Path, name: &str) -> Vec<Isolated> {
+    let Some(items) = section.tables("isolated") else {
+        let first = Instance::ISOLATED[0].name_of(name);
+        let one = isolated(section.section("isolated"), base, first);
+        return one.into_iter().collect();
+    };
+    let help =
+        "one place for each of the levels internal, confidential and secret, the widest first";
+    section.refuse_empty("isolated", "expected at least one table", help);
+    if items.len() > Instance::ISOLATED.len() {
+        section.refuse(
+            "isolated",
+            ConfigReason::Invalid("expected at most 3 tables"),
+            Some(help),
+        );
+    }
+    let mut servers: Vec<Isolated> = Vec::new();
+    for (item, instance) in items.iter().zip(Instance::ISOLATED) {
+        let Some(table) = section.table_in(item) else {
+            continue;
+        };
+        let Some(server) = isolated(table, base, instance.name_of(name)) else {
+            continue;
+        };
+        let before = servers.last().map(|before| before.min_sensitivity);
+        if before.is_some_and(|before| before >= server.min_sensitivity) {
+            let reason = ConfigReason::Invalid(
+                "`min_sensitivity` is not higher than that of the table before",
+            );
+            section.tell(item, reason, Some(help));
+        }
+        servers.push(server);
+    }
+    servers
+}
+
+fn isolated(mut section: ConfigSection<'_, '_>, base: &Path, name: String) -> Option<Isolated> {
     let is_present = section.is_present();
     let levels = [
         ("internal", 1),
@@ -85,20 +122,26 @@ fn isolated(mut section: ConfigSection<'_, '_>, base: &Path, name: &str) -> Opti
         section.finish();
         return None;
     }
-    let server = server(&mut section, read, format!("{name} (isolated)"));
+    let server = server(&mut section, read, name);
+    let path = section.name().to_owned();
     section.finish();
     Some(Isolated {
+        section: path,
         min_sensitivity,
         server,
     })
 }
 
-/// The two are there to differ in what they can reach.
+/// They are there to differ in what they can reach.
 fn tell_of_the_same(section: &mut ConfigSection<'_, '_>, upstream: &Upstream) {
-    let Some(isolated) = &upstream.isolated else {
-        return;
-    };
-    let (open, isolated) = (upstream, &isolated.server);
+    let mut before = upstream;
+    for isolated in &upstream.isolated {
+        tell_if_same(section, before, &isolated.server);
+        before = &isolated.server;
+    }
+}
+
+fn tell_if_same(section: &mut ConfigSection<'_, '_>, open: &Upstream, isolated: &Upstream) {
     let is_same = match (&open.http, &isolated.http) {
         (Some(open), Some(isolated)) => open.url == isolated.url,
         (None, None) => {
@@ -113,7 +156,7 @@ fn tell_of_the_same(section: &mut ConfigSection<'_, '_>, upstream: &Upstream) {
     let is_known = !open.command.is_empty() || open.http.is_some();
     if is_same && is_known {
         let reason =
-            ConfigReason::Suspicious("is reached like the open server, and isolates nothing");
+            ConfigReason::Suspicious("is reached like the server before it, and isolates nothing");
         let help = "confine it, as in `[upstream.isolated.sandbox]`, or name another server";
         section.refuse("isolated", reason, Some(help));
     }
@@ -174,7 +217,7 @@ fn server(section: &mut ConfigSection<'_, '_>, read: UpstreamFields, name: Strin
         http: None,
         startup_probe: StartupProbe::default(),
         identity: UserIdentity::default(),
-        isolated: None,
+        isolated: Vec::new(),
     };
     match read.way {
         UpstreamTransport::Process => {

@@ -110,15 +110,20 @@ fn forward(section: &mut ConfigSection<'_, '_>) {
 /// Compares how servers know users with how the gate knows them, and with where it publishes its key.
 pub(super) fn known_by(root: &mut ConfigSection<'_, '_>, config: &Config) {
     let open = &config.upstream.identity;
-    let isolated = config.upstream.isolated.as_ref();
-    let isolated = isolated.map(|isolated| &isolated.server.identity);
+    let isolated = || {
+        config
+            .upstream
+            .isolated
+            .iter()
+            .map(|it| &it.server.identity)
+    };
     let signs = |identity: &UserIdentity| {
         matches!(
             identity,
             UserIdentity::Meta { .. } | UserIdentity::Header { .. }
         )
     };
-    let is_signed = signs(open) || isolated.is_some_and(signs);
+    let is_signed = signs(open) || isolated().any(signs);
     if is_signed && config.admin.port.is_none() && !root.section("admin").has("port") {
         let reason = ConfigReason::RequiredWhen("upstream.identity is 'meta' or 'header'");
         let help = "as in `port = 9090`: there the gate publishes the key by which the server checks \
@@ -129,9 +134,17 @@ pub(super) fn known_by(root: &mut ConfigSection<'_, '_>, config: &Config) {
     if let UserIdentity::Forward { audience } = open {
         check_forward(&mut root.section("upstream"), audience, &agents);
     }
-    if let Some(UserIdentity::Forward { audience }) = isolated {
-        let mut upstream = root.section("upstream");
-        check_forward(&mut upstream.section("isolated"), audience, &agents);
+    for (number, identity) in isolated().enumerate() {
+        if let UserIdentity::Forward { audience } = identity {
+            let mut upstream = root.section("upstream");
+            let items = upstream.tables("isolated").unwrap_or_default();
+            let table = items.get(number).and_then(|item| upstream.table_in(item));
+            if let Some(mut table) = table {
+                check_forward(&mut table, audience, &agents);
+            } else {
+                check_forward(&mut upstream.section("isolated"), audience, &agents);
+            }
+        }
     }
 }
 

@@ -142,7 +142,7 @@ impl Gate {
     ) -> Result<(), AgentGone> {
         // A session that is too sensitive for the open server moves with the agent's next message;
         // until then that server is not told anything.
-        if to == Side::Upstream && self.is_due(talk) {
+        if to == Side::Upstream && self.due(talk).is_some() {
             return Ok(());
         }
         let permit = match self.own_permit(&talk.session, to, stream, message) {
@@ -231,8 +231,8 @@ impl Gate {
         code: Option<i64>,
     ) -> Record {
         let mut trail = Trail::outcome(talk, &taken.exchange);
-        if taken.waits == Waits::Behind {
-            trail.is_of_the_open_server(talk);
+        if let Waits::Behind(instance) = taken.waits {
+            trail.is_of_a_left(talk, instance);
         }
         let mut record = trail.refused(refusal, self.clock.elapsed());
         record.error_code = code;

@@ -60,7 +60,7 @@ impl Gate {
             Arc::new(PinFacts),
             // The next three reject messages that cannot be used, before the gate asks a person about them.
             Arc::new(Isolation {
-                from: self.settings.isolate_from,
+                thresholds: self.settings.thresholds.clone(),
             }),
             Arc::new(Cursors),
             Arc::new(TaskFilter::new(Arc::clone(&self.stores.tasks), over_http)),

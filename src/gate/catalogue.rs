@@ -327,7 +327,8 @@ impl Gate {
         };
         let permit = self.own_permit(&talk.session, Side::Upstream, Stream::MAIN, message(minted));
         // It may have died, or have been restarted, while the record was written.
-        let is_ready = talk.session.state().connection.upstream == ready && !self.is_due(talk);
+        let is_ready =
+            talk.session.state().connection.upstream == ready && self.due(talk).is_none();
         let sent = match permit {
             Ok(permit) if is_ready => talk.upstream.send(permit).await.map_err(Rejection::from),
             Ok(_) => Err(UpstreamFault::Down.into()),

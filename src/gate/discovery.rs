@@ -68,8 +68,8 @@ impl Gate {
     }
 
     fn settle_era<U, A>(&self, talk: &Talk<U, A>, says: Says, named: Vec<String>) {
-        let place = talk.session.place();
-        self.stores.eras.note(place, (says, named));
+        let instance = talk.session.run().instance;
+        self.stores.eras.note(instance, (says, named));
         talk.session.state().protocol.probe = Probe::Idle;
         talk.session.parked_may_go_on();
     }

@@ -8,7 +8,7 @@ use crate::policy::{
     Action, Consent, Decision, Environment, Facts, Host, Obligation, Principal, Resource,
     SessionSensitivity, SessionState,
 };
-use crate::session::Place;
+use crate::session::Instance;
 
 use super::Gate;
 use super::record::{explain, level, named_once};
@@ -44,7 +44,7 @@ impl Gate {
     pub async fn judge_connection<U, A>(
         &self,
         talk: &Talk<U, A>,
-        from: Place,
+        from: Instance,
         host: &Host,
     ) -> Result<Arc<str>, ConnectionRefused> {
         let (kept, fault) = self.stores.ratchet.kept(&talk.session).await;
@@ -92,7 +92,7 @@ impl Gate {
     pub async fn connection_failed<U, A>(
         &self,
         talk: &Talk<U, A>,
-        from: Place,
+        from: Instance,
         target: &str,
         failure: ConnectionFailure<'_>,
     ) {
@@ -118,7 +118,7 @@ impl Gate {
     fn permits<U, A>(
         &self,
         talk: &Talk<U, A>,
-        from: Place,
+        from: Instance,
         host: &Host,
         held: &SessionSensitivity,
     ) -> Result<Vec<audit::Text>, Rejection> {
@@ -133,7 +133,7 @@ impl Gate {
         let facts = Facts {
             principal: Principal::Server(&server),
             action: Action::ConnectHost {
-                isolated: from != Place::Open,
+                isolated: !from.is_open(),
             },
             resource: Resource::Host(host),
             env: Environment {
@@ -167,11 +167,8 @@ impl Gate {
 }
 
 /// A record of a connection that this server wants, wherever its session is by now.
-fn connection<U, A>(talk: &Talk<U, A>, from: Place) -> Record {
+fn connection<U, A>(talk: &Talk<U, A>, from: Instance) -> Record {
     let record = Record::new(Kind::EgressConnection).within(&talk.scope());
     let server = talk.session.state().parties.server.name.clone();
-    match from {
-        Place::Open => record.upstream(server),
-        Place::Moving | Place::Isolated => record.upstream(format!("{server} (isolated)")),
-    }
+    record.upstream(from.name_of(&server))
 }

@@ -11,7 +11,9 @@ use std::time::Duration;
 use crate::audit::Finding;
 use crate::clock::Clock;
 use crate::mcp::revisions::FIRST_STATELESS;
-use crate::session::{Lifecycle, Origin, OutOfOrder, Place, Probe, Session, Taken, Waits};
+use crate::session::{
+    Instance, Lifecycle, Origin, OutOfOrder, PerInstance, Probe, Session, Taken, Waits,
+};
 use crate::wire::{KnownMethod, Message, Outcome, Shape, Side, Value};
 
 use super::classified::Role;
@@ -44,8 +46,7 @@ const OF_THE_ERA: [i64; 2] = [MISSING_CAPABILITY, HEADER_MISMATCH];
 pub(super) struct Known {
     asked: Eras,
     clock: Arc<dyn Clock>,
-    open: Mutex<Option<Belief>>,
-    isolated: Mutex<Option<Belief>>,
+    beliefs: PerInstance<Mutex<Option<Belief>>>,
 }
 
 #[derive(Debug)]
@@ -107,34 +108,30 @@ impl Known {
         Self {
             asked,
             clock,
-            open: Mutex::default(),
-            isolated: Mutex::default(),
+            beliefs: PerInstance::default(),
         }
     }
 
-    pub(super) fn of(&self, place: Place) -> MutexGuard<'_, Option<Belief>> {
-        let belief = match place {
-            Place::Open => &self.open,
-            Place::Moving | Place::Isolated => &self.isolated,
-        };
+    pub(super) fn of(&self, instance: Instance) -> MutexGuard<'_, Option<Belief>> {
+        let belief = self.beliefs.of(instance);
         belief.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn believed(&self, place: Place) -> Option<Says> {
+    fn believed(&self, instance: Instance) -> Option<Says> {
         let now = self.clock.elapsed();
-        let belief = self.of(place);
+        let belief = self.of(instance);
         let belief = belief.as_ref().filter(|belief| now < belief.until);
         belief.map(|belief| belief.says.clone())
     }
 
-    pub(super) fn note(&self, place: Place, (says, named): (Says, Vec<String>)) {
+    pub(super) fn note(&self, instance: Instance, (says, named): (Says, Vec<String>)) {
         let now = self.clock.elapsed();
         let lasts = match says {
             Says::Takes => BELIEVED,
             Says::Lacks(_) => LACK_BELIEVED,
         };
         let until = now.saturating_add(lasts);
-        let before = self.of(place).replace(Belief {
+        let before = self.of(instance).replace(Belief {
             says: says.clone(),
             named,
             since: now,
@@ -152,8 +149,8 @@ impl Known {
 
     /// A server that takes such requests says what one of sessions would say: it may have been replaced.
     /// So it is asked again, but once a minute at most, since it may as well have meant the request.
-    fn doubt(&self, place: Place) {
-        if let Some(belief) = self.of(place).as_mut()
+    fn doubt(&self, instance: Instance) {
+        if let Some(belief) = self.of(instance).as_mut()
             && belief.says == Says::Takes
         {
             let soon = belief.since.saturating_add(LACK_BELIEVED);
@@ -162,8 +159,8 @@ impl Known {
     }
 
     /// Another process may be another server.
-    pub(super) fn forget(&self, place: Place) {
-        *self.of(place) = None;
+    pub(super) fn forget(&self, instance: Instance) {
+        *self.of(instance) = None;
     }
 }
 
@@ -201,7 +198,7 @@ impl Known {
     /// [`Rejection`] if the server needs a session.
     fn hear(&self, session: &Session, taken: &Taken, message: &Message) -> Result<(), Rejection> {
         if self.concerns(session, taken) && sounds_old(message) {
-            self.doubt(place_of(session, taken));
+            self.doubt(instance_of(session, taken));
         }
         self.discovered(session, taken, message)
     }
@@ -225,7 +222,7 @@ impl Known {
         if !matches!(state.protocol.lifecycle, Lifecycle::New) || state.protocol.bridged.is_some() {
             return Ok(Some(Says::Takes));
         }
-        let known = self.believed(state.connection.place);
+        let known = self.believed(state.run().instance);
         match (&state.protocol.probe, known) {
             (_, Some(says)) => Ok(Some(says)),
             (Probe::Failed(why), None) => Err(UpstreamFault::Undiscovered(Arc::clone(why))),
@@ -261,13 +258,13 @@ impl Known {
         if !self.is_discovery(session, taken) {
             return Ok(());
         }
-        let place = place_of(session, taken);
+        let instance = instance_of(session, taken);
         match said(message) {
             Says::Takes => {
-                self.note(place, (Says::Takes, named(message)));
+                self.note(instance, (Says::Takes, named(message)));
                 Ok(())
             }
-            Says::Lacks(lack) => self.lacks(place, &taken.exchange.asks.spoken.version, &lack),
+            Says::Lacks(lack) => self.lacks(instance, &taken.exchange.asks.spoken.version, &lack),
         }
     }
 
@@ -279,22 +276,22 @@ impl Known {
         fault: UpstreamFault,
     ) -> Rejection {
         if lack_of(&fault).is_some() && self.concerns(session, taken) {
-            self.doubt(place_of(session, taken));
+            self.doubt(instance_of(session, taken));
         }
         match lack_of(&fault) {
             Some(lack) if self.is_discovery(session, taken) => {
-                let place = place_of(session, taken);
+                let instance = instance_of(session, taken);
                 let version = &taken.exchange.asks.spoken.version;
-                let refused = self.lacks(place, version, &lack);
+                let refused = self.lacks(instance, version, &lack);
                 refused.err().unwrap_or_else(|| fault.into())
             }
             Some(_) | None => fault.into(),
         }
     }
 
-    fn lacks(&self, place: Place, version: &str, lack: &Lack) -> Result<(), Rejection> {
+    fn lacks(&self, instance: Instance, version: &str, lack: &Lack) -> Result<(), Rejection> {
         // Of one that is known to speak it, the error is about the request.
-        if self.believed(place) == Some(Says::Takes) {
+        if self.believed(instance) == Some(Says::Takes) {
             return Ok(());
         }
         tracing::info!(
@@ -319,10 +316,10 @@ impl Known {
 }
 
 /// Which instance of the server replies.
-fn place_of(session: &Session, taken: &Taken) -> Place {
+fn instance_of(session: &Session, taken: &Taken) -> Instance {
     match taken.waits {
-        Waits::Here => session.place(),
-        Waits::Behind => Place::Open,
+        Waits::Here => session.run().instance,
+        Waits::Behind(instance) => instance,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::future::{pending, ready};
 
-use crate::session::Place;
+use crate::session::Instance;
 use crate::wire::Stream;
 
 use super::arrival::Lends;
@@ -46,18 +46,21 @@ pub trait Upstream: Send + Sync + 'static {
     /// a delay. Returns at once; that it has died is told like any other death.
     fn restart(&self) {}
 
-    /// From now on everything goes to the isolated server. Returns at once: what was not sent to the
-    /// open one by then is not sent to it.
+    /// From now on everything goes to this instance, which is narrower. Returns at once: what was not
+    /// sent to another one by then is not sent to it.
     ///
     /// # Errors
-    /// [`UpstreamFault`] when there is no isolated server: then nothing is sent at all.
-    fn isolate(&self) -> Result<(), UpstreamFault> {
+    /// [`UpstreamFault`] when there is no such instance: then nothing is sent at all.
+    fn isolate(&self, to: Instance) -> Result<(), UpstreamFault> {
+        let _ = to;
         Err(UpstreamFault::Down)
     }
 
-    /// Nobody waits for the open server any more, which is not spoken to. Returns at once; may be
-    /// said again.
-    fn leave_open(&self) {}
+    /// Nobody waits for the instances before this one any more, which are not spoken to. Returns at
+    /// once; may be said again.
+    fn leave_below(&self, kept: Instance) {
+        let _ = kept;
+    }
 }
 
 /// Whether an upstream learns from a transport that nobody waits for its reply.
@@ -73,7 +76,7 @@ pub enum Abandoned {
 #[derive(Debug)]
 pub struct Unsent {
     /// At which instance of the server.
-    pub server: Place,
+    pub server: Instance,
     /// The id that the gate minted.
     pub request: u64,
     pub fault: UpstreamFault,

@@ -88,8 +88,10 @@ pub(super) fn identify<'m>(
     {
         scene.agrees_to_request(&agreed.consent);
     }
-    if matches!(&role, Role::Reply(taken) if taken.waits == Waits::Behind) {
-        scene.run.has_left = false;
+    if let Role::Reply(taken) = &role
+        && let Waits::Behind(instance) = taken.waits
+    {
+        scene.run.instance = instance;
     }
     scene.peer = match &role {
         Role::Reply(taken) => taken.exchange.received.peer,

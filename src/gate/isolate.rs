@@ -1,6 +1,7 @@
-//! From the open server to the isolated one, when a session has become too sensitive for the first.
+//! From one instance of the server to a narrower one, when a session has become too sensitive for the
+//! first.
 //!
-//! Every message of the agent's begins with a look at the session's level. Once that has reached the
+//! Every message of the agent's begins with a look at the session's level. Once that has reached a
 //! threshold the session moves, before anything of the message is judged; the message whose decision
 //! raised the level still goes where it was going, and the session moves behind it.
 
@@ -10,7 +11,7 @@ mod travelling;
 use tracing::{info, warn};
 
 use crate::audit;
-use crate::session::{Kept, Place, Readiness, Session, StoreFault};
+use crate::session::{Instance, Kept, Readiness, Session, StoreFault, Thresholds};
 use crate::wire::{KnownMethod, Message, Shape, Side, Stream};
 
 use super::arrival::{AnswerTo, Arrival};
@@ -31,11 +32,10 @@ use super::{Gate, ratchet};
 pub(super) use left::leads_nowhere;
 use travelling::until_arrived;
 
-/// Keeps what the open server said from agents that could not go on with it.
+/// Keeps what a server said from agents that could not go on with it.
 #[derive(Debug)]
 pub(super) struct Isolation {
-    /// From which level on sessions speak to the isolated server, if there is one.
-    pub(super) from: Option<i64>,
+    pub(super) thresholds: Thresholds,
 }
 
 impl Filter for Isolation {
@@ -44,8 +44,8 @@ impl Filter for Isolation {
         Flow::DONE
     }
 
-    /// A message that began in the open is not for the open server if its session has moved while it was
-    /// on its way, or must, since it was judged at that level. What a server asks or tells must come of
+    /// A message is not for the server that it began at if its session has moved while it was on its way,
+    /// or must, since it was judged at that level. What a server asks or tells must come of
     /// the one that is spoken to.
     fn on_permitted<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
         let identified = &cx.understood.identified;
@@ -55,18 +55,24 @@ impl Filter for Isolation {
             }
             return Flow::DONE;
         }
-        let (Some(Place::Open), Some(least)) = (cx.trail.server.place, self.from) else {
+        let Some(begun) = cx.trail.server.began_at else {
             return Flow::DONE;
         };
-        if identified.scene.held.level >= least || cx.session.place() != Place::Open {
+        let level = identified.scene.held.level;
+        if self.thresholds.instance_at(level) > begun {
+            ratchet::note_level(cx.session, level);
             return Err(Stop::Elsewhere);
         }
-        Flow::DONE
+        if cx.session.run().instance == begun {
+            Flow::DONE
+        } else {
+            Err(Stop::Elsewhere)
+        }
     }
 }
 
 impl Gate {
-    /// Moves the session to the isolated server if it is to be there.
+    /// Moves the session to a narrower instance of the server if it is to be there.
     ///
     /// # Errors
     /// [`AgentGone`] when the agent can no longer be told anything.
@@ -74,15 +80,13 @@ impl Gate {
         &self,
         talk: &Talk<U, A>,
     ) -> Result<(), AgentGone> {
-        if talk.session.place() == Place::Open {
+        if self.thresholds().instance_at(i64::MAX) > talk.session.run().instance {
             // Where it cannot be told nothing passes, and the session need not move for that.
             if let (held, None) = self.stores.ratchet.held(&talk.session).await {
                 ratchet::note_level(&talk.session, held.level);
             }
         }
-        if self.is_due(talk) {
-            self.move_apart(talk).await?;
-        }
+        self.move_apart(talk).await?;
         leave_for_good(talk);
         Ok(())
     }
@@ -106,24 +110,27 @@ impl Gate {
         taken.and(self.keep_apart(talk).await)
     }
 
-    /// Whether the session still speaks to the open server, and must not any more.
-    pub(super) fn is_due<U, A>(&self, talk: &Talk<U, A>) -> bool {
-        self.settings.isolate_from.is_some_and(|level| {
-            let state = talk.session.state();
-            state.connection.place == Place::Open
-                && state.security.found_at.max(state.security.held.level) >= level
-        })
+    fn thresholds(&self) -> &Thresholds {
+        &self.settings.thresholds
+    }
+
+    /// The instance that the session has to move to, if it must not speak to its own any more.
+    pub(super) fn due<U, A>(&self, talk: &Talk<U, A>) -> Option<Instance> {
+        let state = talk.session.state();
+        let level = state.security.found_at.max(state.security.held.level);
+        let due = self.thresholds().instance_at(level);
+        (due > state.connection.place.instance()).then_some(due)
     }
 
     /// Where a message of the agent's begins; nothing where there is one place only.
-    pub(super) fn place<U, A>(&self, talk: &Talk<U, A>, from: Side) -> Option<Place> {
-        self.settings.isolate_from?;
-        (from == Side::Agent).then(|| talk.session.place())
+    pub(super) fn begins_at<U, A>(&self, talk: &Talk<U, A>, from: Side) -> Option<Instance> {
+        let may_move = from == Side::Agent && !self.thresholds().is_empty();
+        may_move.then(|| talk.session.run().instance)
     }
 
     /// What the session has read when a message of it is judged. That may take its time, and a reply
-    /// must answer what its own server was asked: ids count up, so that one of the open server's could
-    /// fit what the isolated one is asked by then.
+    /// must answer what its own server was asked: ids count up, so that one of a server that was left
+    /// could fit what the next one is asked by then.
     ///
     /// # Errors
     /// [`Stop::Elsewhere`] where it comes of a server that the session has left since.
@@ -146,7 +153,7 @@ impl Gate {
     }
 
     /// Takes a message along with its session: there it is judged from its first byte, as if nothing
-    /// had been said of it. What the open server says goes where the session has left it.
+    /// had been said of it. What a server says that was left goes where the session has left it.
     pub(super) async fn judge_there<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
@@ -155,13 +162,14 @@ impl Gate {
         trail: &mut Trail,
     ) -> Result<(), AgentGone> {
         if arrival.from == Side::Upstream {
-            return Box::pin(self.handle_left(talk, arrival.stream, arrival.form, frame)).await;
+            let (instance, form) = (trail.server.run.instance, (arrival.stream, arrival.form));
+            return Box::pin(self.handle_left(talk, instance, form, frame)).await;
         }
         self.move_apart(talk).await?;
         if !until_arrived(talk, arrival, frame, trail).await {
             return Ok(());
         }
-        // The isolated server may refuse it; the rate is charged all the same.
+        // The other server may refuse it; the rate is charged all the same.
         let counted = std::mem::take(&mut trail.holds.counted);
         trail.begin_anew(talk, arrival);
         trail.holds.counted = counted;
@@ -172,11 +180,11 @@ impl Gate {
     /// There is no second decision for one message, so it does not leave, and may come again.
     ///
     /// # Errors
-    /// [`UpstreamFault::Left`] for a request, and for the open server's half of a handshake; what asks
+    /// [`UpstreamFault::Left`] for a request, and for a handshake of a server that was left; what asks
     /// for nothing is dropped.
     pub(super) fn is_still_there<U, A>(
         talk: &Talk<U, A>,
-        begun: Option<Place>,
+        begun: Option<Instance>,
         permit: &Permit,
         trail: &Trail,
     ) -> Result<(), Stop> {
@@ -187,12 +195,12 @@ impl Gate {
         {
             return Err(fault.into());
         }
-        if begun != Some(Place::Open) || talk.session.place() == Place::Open {
+        if begun.is_none_or(|begun| begun == talk.session.run().instance) {
             return Ok(());
         }
         match permit.passage().carried {
             Carried::Request { id, .. } => {
-                // It has not left, so that the open server will not answer it.
+                // It has not left, so that the other server will not answer it.
                 if talk.session.state().waiting.to_upstream.bring_here(id) {
                     Err(UpstreamFault::Left.into())
                 } else {
@@ -204,18 +212,23 @@ impl Gate {
     }
 
     async fn move_apart<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>) -> Result<(), AgentGone> {
-        if talk.session.place() == Place::Open {
+        if self.due(talk).is_some() {
             self.before_leaving(talk).await?;
         }
-        // INVARIANT: nothing is awaited between these two, so that whoever finds the session in its
-        // new place finds the new server.
-        let Some(left) = talk.session.leave_open() else {
+        // By now it may be another one.
+        let Some(to) = self.due(talk) else {
             return Ok(());
         };
-        let reached = talk.upstream.isolate();
+        // INVARIANT: nothing is awaited between these two, so that whoever finds the session in its
+        // new place finds the new server.
+        let Some(left) = talk.session.leave_for(to) else {
+            return Ok(());
+        };
+        let reached = talk.upstream.isolate(to);
         talk.introduce();
         info!(
-            "the session has become too sensitive for the open server, and goes on with the isolated one"
+            "the session has become too sensitive for its server, and goes on with {}",
+            to.name_of(&talk.session.state().parties.server.name)
         );
         let moved = self.upstream_state(talk, audit::Event::SwitchedToIsolated);
         if let Err(fault) = self.recorder.record(moved).await {
@@ -234,8 +247,8 @@ impl Gate {
         told
     }
 
-    /// The isolated server is ready: asks it for its tools, if the agent has got the open one's and is
-    /// told when they change.
+    /// The next server is ready: asks it for its tools, if the agent has got those of another and is told
+    /// when they change.
     pub(super) async fn look_for_other_tools<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>) {
         let asks = {
             let mut state = talk.session.state();
@@ -294,13 +307,14 @@ fn still_speaks(session: &Session, trail: &mut Trail) -> Result<(), Stop> {
     Err(fault.into())
 }
 
-/// Ends the open server when nothing waits for it any more.
+/// Ends the servers that the session has left and that nothing waits for any more.
 pub(super) fn leave_for_good<U: Upstream, A>(talk: &Talk<U, A>) {
-    let is_done = {
+    let kept = {
         let state = talk.session.state();
-        state.connection.place != Place::Open && !state.waiting.to_upstream.waits_behind()
+        let here = state.connection.place.instance();
+        state.waiting.to_upstream.waits_behind().unwrap_or(here)
     };
-    if is_done {
-        talk.upstream.leave_open();
+    if !kept.is_open() {
+        talk.upstream.leave_below(kept);
     }
 }

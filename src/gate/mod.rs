@@ -334,11 +334,11 @@ impl Gate {
         frame: &[u8],
         trail: &mut Trail,
     ) -> Result<(), AgentGone> {
-        match self.settings.isolate_from {
-            Some(_) if arrival.from == Side::Agent => {
-                Box::pin(self.take_to_its_place(talk, arrival, frame, trail)).await
-            }
-            Some(_) | None => self.take_through(talk, arrival, frame, trail).await,
+        let may_move = !self.settings.thresholds.is_empty();
+        if may_move && arrival.from == Side::Agent {
+            Box::pin(self.take_to_its_place(talk, arrival, frame, trail)).await
+        } else {
+            self.take_through(talk, arrival, frame, trail).await
         }
     }
 

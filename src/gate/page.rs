@@ -310,7 +310,7 @@ impl Headers {
     /// its own, which the gate compares with the body; what a bridge sends has none.
     pub(super) fn of(session: &Session, over_http: OverHttp) -> Self {
         let state = session.state();
-        let over_http = over_http.reaches(state.run().instance());
+        let over_http = *over_http.of(state.run().instance);
         let is_told = session.transport == "http" && state.protocol.bridged.is_none();
         let has_none = !matches!(state.protocol.lifecycle, Lifecycle::New);
         if over_http && !is_told && !has_none {

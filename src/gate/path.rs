@@ -203,7 +203,7 @@ impl Gate {
             Placement::Current
         };
         self.chains.all.on_sent(cx, placement);
-        Self::is_still_there(talk, cx.trail.server.place, &permit, cx.trail)?;
+        Self::is_still_there(talk, cx.trail.server.began_at, &permit, cx.trail)?;
         // Gives the room back: the receiver may be slow.
         cx.trail.holds.room = None;
         self.send(talk, permit).await
@@ -219,7 +219,7 @@ impl Gate {
         trail: &mut Trail,
     ) -> Result<Identified<'m>, Stop> {
         let from = arrival.from;
-        trail.server.place = self.place(talk, from);
+        trail.server.began_at = self.begins_at(talk, from);
         let (kept, fault) = self.held_by(talk, from, message, trail).await?;
         trail.sensitivity.store_fault = fault;
         let most = self.terms(current).max_in_flight;

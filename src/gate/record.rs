@@ -22,7 +22,7 @@ use crate::mcp::meta;
 use crate::memory::Reservation;
 use crate::policy::{DefinitionFingerprint, MAX_LEVEL, PolicySnapshot, Reason, SessionSensitivity};
 use crate::session::{
-    About, Agreed, Attempt, AuditIds, CarriedFacts, Lifecycle, Origin, Parked, Place, Reception,
+    About, Agreed, Attempt, AuditIds, CarriedFacts, Instance, Lifecycle, Origin, Parked, Reception,
     Run, Session, StoreFault, Target,
 };
 use crate::wire::{
@@ -77,7 +77,7 @@ pub(super) struct Envelope {
 pub(super) struct ServerThen {
     pub(super) run: Run,
     /// Where the session was, if it may move.
-    pub(super) place: Option<Place>,
+    pub(super) began_at: Option<Instance>,
 }
 
 /// What is known of the data that its session has read.
@@ -183,7 +183,10 @@ impl Trail {
             carried: CarriedFacts::default(),
             envelope: Envelope::default(),
             about: About::default(),
-            server: ServerThen { run, place: None },
+            server: ServerThen {
+                run,
+                began_at: None,
+            },
             sensitivity: SensitivityFacts::default(),
             consent: ConsentFacts::default(),
             holds: Holds::default(),

@@ -156,7 +156,7 @@ impl Rounds {
         }
         let state = state.and_then(Value::as_str);
         let bound_to = bound(&subject, state.as_deref());
-        let key = (identified.scene.run.instance(), bound_to);
+        let key = (identified.scene.run.instance, bound_to);
         let known = self.0.get(&identified.scene.agent.id, &key, now);
         if state.is_some() && known.is_none() {
             return Err(Rejection::foreign_state());
@@ -262,7 +262,7 @@ impl Rounds {
             let keep = round.kept(now);
             (round, keep)
         };
-        let key = (scene.run.instance(), bound_to);
+        let key = (scene.run.instance, bound_to);
         // INVARIANT: an entry of 96 digests is never too large.
         let _ = self.0.note(&scene.agent.id, key, now, make);
         Some(bound_to)
@@ -299,7 +299,7 @@ impl Rounds {
             ..round.kept(now)
         };
         let make = |_| (round, keep);
-        let key = (reply.run().instance(), bound(subject, Some(state)));
+        let key = (reply.run().instance, bound(subject, Some(state)));
         self.0.note(&agent.id, key, now, make)
     }
 }
@@ -320,10 +320,7 @@ impl<'u> Place<'u> {
         let subject = subject(method, &understood.target, identified.message);
         Some(Self {
             owner: &identified.scene.agent.id,
-            key: (
-                identified.scene.run.instance(),
-                bound(&subject, Some(&state)),
-            ),
+            key: (identified.scene.run.instance, bound(&subject, Some(&state))),
         })
     }
 }

@@ -11,7 +11,7 @@ use super::talk::Talk;
 /// Why the session no longer speaks to the server that it spoke to in this run; `None` while it does.
 pub(super) fn gone(session: &Session, then: Run) -> Option<UpstreamFault> {
     let now = session.run();
-    if then.has_left != now.has_left {
+    if then.instance != now.instance {
         Some(UpstreamFault::Left)
     } else if then.ended != now.ended {
         Some(UpstreamFault::Died)
@@ -28,7 +28,7 @@ pub(super) fn asker_gone(session: &Session, trail: &mut Trail) -> Option<Upstrea
     Some(fault)
 }
 
-/// Whether the session has left the open server since it spoke to this one.
+/// Whether the session has left the instance of the server that it spoke to then.
 pub(super) fn has_left_since<U, A>(talk: &Talk<U, A>, then: Run) -> bool {
-    then.has_left != talk.session.run().has_left
+    then.instance != talk.session.run().instance
 }

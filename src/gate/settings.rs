@@ -8,7 +8,7 @@ use crate::audit::{DigestKey, Redactor};
 use crate::guard::secrets::SecretRules;
 use crate::guard::text::{AnswerRules, StrippedTags, SuspiciousWords, TextRules};
 use crate::guard::{Preset, TextPurpose};
-use crate::session::{OverHttp, Rate};
+use crate::session::{OverHttp, PerInstance, Rate, Thresholds};
 use crate::wire::{Extensions, Limits};
 
 use super::sampling::Tracing;
@@ -30,8 +30,8 @@ pub struct Settings {
     pub results: RecordedResults,
     /// Whether messages have a place in a trace.
     pub tracing: Tracing,
-    /// From which level on sessions speak to the isolated server, if there is one.
-    pub isolate_from: Option<i64>,
+    /// From which levels on sessions speak to isolated servers.
+    pub thresholds: Thresholds,
     pub unconfined: Unconfined,
     pub eras: Eras,
     pub over_http: OverHttp,
@@ -62,11 +62,7 @@ pub struct Terms {
 }
 
 /// What keeps servers from being confined as they are to be, where that is not required.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Unconfined {
-    pub open: Option<Arc<str>>,
-    pub isolated: Option<Arc<str>>,
-}
+pub type Unconfined = PerInstance<Option<Arc<str>>>;
 
 /// How a denied call of a visible tool is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::audit::{self, Scope, Transports};
-use crate::session::{Instance, Place, Readiness, Session};
+use crate::session::{Instance, Readiness, Session};
 use crate::wire::Side;
 
 use super::faults::UpstreamFault;
@@ -66,7 +66,7 @@ impl<U, A> Talk<U, A> {
 
 /// How an instance of the server is reached, as the configuration says it.
 pub(super) fn transport(session: &Session, instance: Instance) -> &'static str {
-    if session.over_http.reaches(instance) {
+    if *session.over_http.of(instance) {
         "http"
     } else {
         "stdio"
@@ -87,17 +87,16 @@ fn scope(session: &Session) -> Scope {
     };
     let transports = Transports {
         agent: session.transport,
-        upstream: transport(session, state.run().instance()),
+        upstream: transport(session, state.run().instance),
     };
     Scope {
         session_id: session.id.as_str().into(),
         agent,
-        upstream: match state.connection.place {
-            Place::Open => (&state.parties.server.name).into(),
-            Place::Moving | Place::Isolated => {
-                format!("{} (isolated)", state.parties.server.name).into()
-            }
-        },
+        upstream: state
+            .run()
+            .instance
+            .name_of(&state.parties.server.name)
+            .into(),
         transports,
         bridged: state.protocol.bridged.as_ref().map(Into::into),
     }

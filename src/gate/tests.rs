@@ -84,6 +84,7 @@ mod trial;
 mod uris;
 mod user_identity;
 
+use crate::session::Instance;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -195,7 +196,7 @@ impl Bench {
             arguments: RecordedArguments::Digest(audit::DigestKey::of_bytes(b"a key of tests")),
             results: RecordedResults::Nothing,
             tracing: super::Tracing::Off,
-            isolate_from: None,
+            thresholds: crate::session::Thresholds::default(),
             unconfined: Unconfined::default(),
             eras: Eras::Unasked,
             over_http: OverHttp::default(),
@@ -397,13 +398,13 @@ impl Upstream for Recorder {
         self.restarts.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn isolate(&self) -> Result<(), UpstreamFault> {
+    fn isolate(&self, _: Instance) -> Result<(), UpstreamFault> {
         let line = (crate::wire::Stream::MAIN, MOVED.to_owned());
         self.lines.lock().unwrap().push(line);
         Ok(())
     }
 
-    fn leave_open(&self) {
+    fn leave_below(&self, _: Instance) {
         self.left.fetch_add(1, Ordering::Relaxed);
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tracing::warn;
 
 use crate::audit::{self, AuditFault, Kind, Record};
-use crate::session::{Origin, OverHttp, Parked, Place, Readiness, Taken, Waits};
+use crate::session::{Origin, OverHttp, Parked, Readiness, Taken, Waits};
 use crate::wire::{ArrivalForm, DiscardReason, Id, KnownMethod, Limits, Side, Stream};
 
 use super::arrival::{Arrival, Waited};
@@ -165,8 +165,11 @@ impl Gate {
     ) -> Result<(), AgentGone> {
         let told = self.end_travelling(talk, why).await;
         let told = told.and(self.upstream_lost(talk, why.clone()).await);
-        let told = told.and(self.end_all_parked(talk, why).await);
-        let told = told.and(self.left_lost(talk, why).await);
+        let mut told = told.and(self.end_all_parked(talk, why).await);
+        let left = talk.session.state().waiting.to_upstream.waits_behind();
+        if let Some(instance) = left {
+            told = told.and(self.left_lost(talk, instance, why).await);
+        }
         if talk.agent.is_bridged() {
             self.end_questions_of(&talk.session).await;
         }
@@ -175,7 +178,7 @@ impl Gate {
 
     /// The upstream runs again.
     pub async fn upstream_restarted<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>) {
-        self.stores.eras.forget(talk.session.place());
+        self.stores.eras.forget(talk.session.run().instance);
         self.repeat_handshake(talk).await;
     }
 
@@ -358,8 +361,8 @@ impl Gate {
         told: Side,
     ) -> bool {
         // Neither a server that the session has left nor one that has answered gets a cancellation.
-        let is_beyond =
-            told == Side::Upstream && (taken.waits == Waits::Behind || taken.has_replied);
+        let is_beyond = told == Side::Upstream
+            && (matches!(taken.waits, Waits::Behind(_)) || taken.has_replied);
         let ids = &taken.exchange.ids;
         let occasion = Occasion::GivenUp(&ids.reference, &ids.correlation);
         !is_beyond && self.may_call_off(talk, occasion, told).await
@@ -373,7 +376,7 @@ impl Gate {
         told: Side,
     ) -> bool {
         // The open server is not told even that, once the session is too sensitive for it.
-        if told == Side::Upstream && self.is_due(talk) || talk.reachable(told).is_err() {
+        if told == Side::Upstream && self.due(talk).is_some() || talk.reachable(told).is_err() {
             return false;
         }
         match self.record_own(talk, occasion, told).await {
@@ -428,10 +431,7 @@ impl Gate {
             event,
             audit::Event::Started | audit::Event::Restarted | audit::Event::SwitchedToIsolated
         );
-        let lacks = match talk.session.place() {
-            Place::Open => &unconfined.open,
-            Place::Moving | Place::Isolated => &unconfined.isolated,
-        };
+        let lacks = unconfined.of(talk.session.run().instance);
         match lacks {
             // An operator who reads of a start must not take the server for confined.
             Some(lacks) if starts => {

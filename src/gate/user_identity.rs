@@ -7,15 +7,11 @@ use std::sync::Arc;
 
 use crate::assertion::{Issuer, User, Voucher};
 use crate::audit;
-use crate::session::{Instance, Session};
+use crate::session::{PerInstance, Session};
 use crate::wire::{AgentToken, Edits, Fragment, IDENTITY_MEMBER, Message, Value};
 
 /// How each instance of the server knows the user.
-#[derive(Debug, Clone, Default)]
-pub struct UserIdentities {
-    pub open: UserIdentity,
-    pub isolated: UserIdentity,
-}
+pub type UserIdentities = PerInstance<UserIdentity>;
 
 /// How a server knows the user.
 #[derive(Debug, Clone, Default)]
@@ -50,15 +46,6 @@ pub enum UserProof {
 pub(super) struct ShownIdentity {
     pub(super) assertion: Option<Arc<str>>,
     pub(super) proof: Option<UserProof>,
-}
-
-impl UserIdentities {
-    pub(super) fn of(&self, instance: Instance) -> &UserIdentity {
-        match instance {
-            Instance::Open => &self.open,
-            Instance::Isolated => &self.isolated,
-        }
-    }
 }
 
 impl Audience {

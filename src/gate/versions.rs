@@ -54,7 +54,7 @@ impl Gate {
 
     /// The revisions that the server was heard to speak, of those that the gate knows.
     pub(super) fn named(&self, session: &Session) -> Vec<String> {
-        let belief = self.stores.eras.of(session.state().connection.place);
+        let belief = self.stores.eras.of(session.run().instance);
         let belief = belief.as_ref().filter(|it| self.clock.elapsed() < it.until);
         belief.map(|it| it.named.clone()).unwrap_or_default()
     }

@@ -25,7 +25,7 @@ impl Filter for Vouching {
     /// A message without a token for the server goes nowhere, whatever it asks for.
     fn on_classified(&self, cx: &mut RequestContext<'_>) -> Result<(), Stop> {
         let identified = &cx.understood.identified;
-        let to = self.0.of(identified.scene.run.instance());
+        let to = self.0.of(identified.scene.run.instance);
         if let (Side::Agent, UserIdentity::Forward(server)) = (identified.from, to) {
             let token = cx.trail.carried.headers.token.as_ref();
             let token = forwardable(token, server, cx.now.now_ms)?;
@@ -37,7 +37,7 @@ impl Filter for Vouching {
     fn on_permitted<'f>(&'f self, cx: &'f mut RequestContext<'_>) -> Hook<'f> {
         let identified = &cx.understood.identified;
         if identified.from == Side::Agent {
-            let to = self.0.of(identified.scene.run.instance());
+            let to = self.0.of(identified.scene.run.instance);
             let token = cx.trail.carried.headers.token.as_ref();
             cx.plan.user = shown(to, cx.session, token, cx.now.now_ms)?;
         }
@@ -90,7 +90,7 @@ impl Gate {
                 return Ok(ShownIdentity::default());
             }
             let token = state.agent_side.vouched.token.clone();
-            (state.run().instance(), token)
+            (state.run().instance, token)
         };
         let server = self.settings.user_identities.of(instance);
         let now_ms = self.clock.now().as_millisecond();

@@ -234,11 +234,10 @@ fn compile_one(
     if compiled.surfaces.tools == ExposedTools::None {
         notices.push(no_tools(settings));
     }
-    sources.extend(entities);
-    sources.append(&mut found.labels);
+    sources.extend(entities.into_iter().chain(found.labels));
     let snapshot = PolicySnapshot::new(compiled.engines, sources, compiled.policies);
-    let snapshot = snapshot.with_sampling_terms();
-    let mut snapshot = snapshot.with_labels(labels).with_lock(lock);
+    let snapshot = snapshot.with_labels(labels).with_lock(lock);
+    let mut snapshot = snapshot.with_sampling_terms();
     if let Some(dir) = &settings.dir {
         snapshot = snapshot.in_directory(&dir.to_string_lossy());
     }

@@ -1,17 +1,17 @@
 //! The two ends that a message goes between when nothing else is there.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::fixture_words::ServerInstance;
 use crate::gate::{Agent, AgentGone, Permit, Upstream, UpstreamFault};
+use crate::session::Instance;
 
 /// An agent or an upstream in this process: writes down what reaches it.
 #[derive(Debug, Default)]
 pub(super) struct End {
     lines: Mutex<Vec<(ServerInstance, String)>>,
-    /// What is sent goes to the isolated server.
-    is_isolated: AtomicBool,
+    /// The instance of the server that what is sent goes to.
+    here: Mutex<Instance>,
 }
 
 impl End {
@@ -21,12 +21,12 @@ impl End {
         lines.into_iter().map(|(_, line)| line).collect()
     }
 
-    /// The first line of those that went to the isolated server.
+    /// The first line of those that went to an isolated server.
     pub(super) fn take_isolated(&self) -> Option<String> {
         let mut lines = self.lines();
         let place = lines
             .iter()
-            .position(|(to, _)| *to == ServerInstance::Isolated)?;
+            .position(|(to, _)| *to != ServerInstance::Primary)?;
         Some(lines.remove(place).1)
     }
 
@@ -40,11 +40,8 @@ impl End {
     }
 
     fn take_in(&self, permit: Permit) {
-        let to = if self.is_isolated.load(Ordering::Relaxed) {
-            ServerInstance::Isolated
-        } else {
-            ServerInstance::Primary
-        };
+        let here = *self.here.lock().unwrap_or_else(PoisonError::into_inner);
+        let to = ServerInstance::of(here);
         self.lines().push((to, permit.into_line()));
     }
 }
@@ -55,8 +52,8 @@ impl Upstream for End {
         Ok(())
     }
 
-    fn isolate(&self) -> Result<(), UpstreamFault> {
-        self.is_isolated.store(true, Ordering::Relaxed);
+    fn isolate(&self, to: Instance) -> Result<(), UpstreamFault> {
+        *self.here.lock().unwrap_or_else(PoisonError::into_inner) = to;
         Ok(())
     }
 }

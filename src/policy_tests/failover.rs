@@ -1,34 +1,31 @@
-//! From the open server to the isolated one, within one test.
+//! From one instance of the server to a narrower one, within one test.
 
 use super::fixture::ScriptedReply;
-use super::fixture_words::ListKind;
+use super::fixture_words::{ListKind, ServerInstance};
 use super::judge::TestSession;
 use super::lines;
-use crate::session::Place;
 use crate::wire::{ArrivalForm, Side, Stream};
 
 impl TestSession<'_> {
-    /// Whether the open server is not spoken to any more.
-    pub(super) fn has_left(&self) -> bool {
-        self.talk.session.place() != Place::Open
+    /// Whether this instance of the server is not spoken to any more.
+    pub(super) fn has_left(&self, server: ServerInstance) -> bool {
+        self.talk.session.run().instance != server.instance()
     }
 
-    /// The open server answers what it was asked before the session left it.
-    pub(super) async fn hear_left(&self, line: &str) {
-        let (talk, form) = (&self.talk, ArrivalForm::Event);
-        let left = self
-            .gate
-            .handle_left(talk, Stream::MAIN, form, line.as_bytes());
+    /// An instance of the server answers what it was asked before the session left it.
+    pub(super) async fn hear_left(&self, server: ServerInstance, line: &str) {
+        let (talk, instance) = (&self.talk, server.instance());
+        let form = (Stream::MAIN, ArrivalForm::Event);
+        let left = self.gate.handle_left(talk, instance, form, line.as_bytes());
         let left = Box::pin(left).await;
         debug_assert!(left.is_ok(), "an end in this process does not go away");
     }
 
-    /// A session that has become too sensitive for the open server goes on with the isolated one,
-    /// which agrees to the handshake and lists its tools before anything else happens.
+    /// A session that has become too sensitive for its server goes on with an isolated one, which agrees to the handshake and lists its tools before anything else happens.
     pub(super) async fn follow(&self) {
         let kept = Box::pin(self.gate.keep_apart(&self.talk)).await;
         debug_assert!(kept.is_ok(), "an end in this process does not go away");
-        if self.talk.session.place() != Place::Moving {
+        if !self.talk.session.place().is_moving() {
             return;
         }
         while let Some(line) = self.talk.upstream.take_isolated() {

@@ -1,5 +1,7 @@
 //! The words that fixtures, logs and reports share.
 
+use crate::session::Instance;
+
 /// The lists that can be asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ListKind {
@@ -18,12 +20,17 @@ pub enum TestDecision {
     Deny,
 }
 
-/// Which of the two servers of a gate that has an isolated one.
+/// Which of the servers of a gate that has isolated ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
 pub enum ServerInstance {
+    #[serde(rename = "primary")]
     Primary,
+    #[serde(rename = "isolated")]
     Isolated,
+    #[serde(rename = "isolated 2")]
+    SecondIsolated,
+    #[serde(rename = "isolated 3")]
+    ThirdIsolated,
 }
 
 impl ListKind {
@@ -60,11 +67,31 @@ impl ListKind {
 }
 
 impl ServerInstance {
+    /// In the order of their numbers.
+    pub(super) const ALL: [(&'static str, Self); Instance::MOST] = [
+        (Self::Primary.word(), Self::Primary),
+        (Self::Isolated.word(), Self::Isolated),
+        (Self::SecondIsolated.word(), Self::SecondIsolated),
+        (Self::ThirdIsolated.word(), Self::ThirdIsolated),
+    ];
+
     pub const fn word(self) -> &'static str {
         match self {
             Self::Primary => "primary",
             Self::Isolated => "isolated",
+            Self::SecondIsolated => "isolated 2",
+            Self::ThirdIsolated => "isolated 3",
         }
+    }
+
+    pub(super) fn of(instance: Instance) -> Self {
+        let at = Self::ALL.get(instance.number());
+        at.map_or(Self::Primary, |(_, it)| *it)
+    }
+
+    pub(super) fn instance(self) -> Instance {
+        let mut all = Instance::ALL.into_iter();
+        all.find(|it| Self::of(*it) == self).unwrap_or_default()
     }
 }
 

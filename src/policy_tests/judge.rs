@@ -11,7 +11,7 @@ use crate::clock::Clock as _;
 use crate::consent::{self, Answer, By, Desk, Way};
 use crate::gate::{self, Gate, Talk};
 use crate::policy::{Agent, Consent, Host, PolicyStore, Server, SessionSensitivity};
-use crate::session::{Established, Place, Session, SessionId};
+use crate::session::{Established, Session, SessionId};
 use crate::wire::{DiscardReason, Extensions, Fragment, KnownMethod, Message, Side, Stream};
 
 use super::actual::{ActualOutcome, InvalidRun, RejectedPart};
@@ -245,8 +245,7 @@ impl<'s> TestSession<'s> {
         let mut got = self.record(from).and_then(|record| {
             ActualOutcome::of(&record, RejectedPart::Message, !arrived.is_empty())
         });
-        if let (Ok(got), Side::Agent, Some(_)) = (&mut got, from, self.bench.settings.isolate_from)
-        {
+        if let (Ok(got), Side::Agent, true) = (&mut got, from, self.may_move()) {
             got.upstream_received = reached;
         }
         let allowed = got.as_ref().is_ok_and(ActualOutcome::allowed);
@@ -285,10 +284,8 @@ impl<'s> TestSession<'s> {
     /// What became of a connection, in the place where a session of this level is.
     async fn connect(&self, host: &Host) -> Result<ActualOutcome, InvalidRun> {
         let level = self.test.start.level;
-        let from = match self.bench.settings.isolate_from {
-            Some(least) if level >= least => Place::Isolated,
-            Some(_) | None => self.talk.session.place(),
-        };
+        let reached = self.bench.settings.thresholds.instance_at(level);
+        let from = self.talk.session.run().instance.max(reached);
         let judged = self.gate.judge_connection(&self.talk, from, host).await;
         let record = self.kept.take().into_iter().next();
         let record = record.ok_or(InvalidRun::NotRecorded)?;
@@ -340,11 +337,8 @@ impl<'s> TestSession<'s> {
         // What the request itself brought is behind us.
         end.take();
         let line = lines::reply(&asked.id, reply);
-        if from == Side::Upstream
-            && asked.upstream_received == ServerInstance::Primary
-            && self.has_left()
-        {
-            self.hear_left(&line).await;
+        if from == Side::Upstream && self.has_left(asked.upstream_received) {
+            self.hear_left(asked.upstream_received, &line).await;
         } else {
             self.hear(from, &line).await;
         }
@@ -421,9 +415,14 @@ impl<'s> TestSession<'s> {
         };
         // `End` takes everything, so that the agent never is gone.
         debug_assert!(heard.is_ok(), "an end in this process does not go away");
-        if self.bench.settings.isolate_from.is_some() {
+        if self.may_move() {
             self.follow().await;
         }
+    }
+
+    /// Whether sessions may move to an isolated server.
+    fn may_move(&self) -> bool {
+        !self.bench.settings.thresholds.is_empty()
     }
 
     /// The record of what that side has just sent; what follows from it is recorded after it.

@@ -186,11 +186,6 @@ fn expect(table: &FixtureTable<'_>) -> Option<Expect> {
 const DECISIONS: [(&str, TestDecision); 2] =
     [("allow", TestDecision::Allow), ("deny", TestDecision::Deny)];
 
-const SERVERS: [(&str, ServerInstance); 2] = [
-    ("primary", ServerInstance::Primary),
-    ("isolated", ServerInstance::Isolated),
-];
-
 fn told(reading: &FixtureReader, value: &FixtureValue<'_>) -> Option<Expect> {
     if value.get_ref().is_str() {
         let decision = reading.word(&reading.text(value)?, &DECISIONS);
@@ -206,7 +201,8 @@ fn told(reading: &FixtureReader, value: &FixtureValue<'_>) -> Option<Expect> {
     let obligations = table.texts("obligations");
     let edits = table.texts("edits");
     let upstream_receives = table.text("upstream_receives");
-    let upstream_receives = upstream_receives.and_then(|word| reading.word(&word, &SERVERS));
+    let upstream_receives =
+        upstream_receives.and_then(|word| reading.word(&word, &ServerInstance::ALL));
     for named in [&policies, &policies_exact] {
         reading.name(named.as_deref().unwrap_or_default());
     }

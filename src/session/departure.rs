@@ -1,4 +1,4 @@
-//! The way of a session from the open server to the isolated one.
+//! The way of a session from one instance of the server to a narrower one.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use super::cursors::Cursors;
 use super::followed::Followed;
 use super::lifecycle::{Lifecycle, Probe};
 use super::pending::Taken;
-use super::place::{OverHttp, Place, Run, Travelling};
+use super::place::{Instance, OverHttp, Place, Run, Travelling};
 use super::remembered::Readiness;
 use super::state::{Session, State};
 
-/// What a session does not take with it from the open server.
+/// What a session does not take with it from the instance that it leaves.
 #[derive(Debug)]
 pub struct LeftBehind {
     /// Requests to it that get no reply any more: streams without an end, a handshake that was not
@@ -33,7 +33,7 @@ impl State {
     /// The server that is spoken to by now.
     pub fn run(&self) -> Run {
         Run {
-            has_left: self.connection.place != Place::Open,
+            instance: self.connection.place.instance(),
             ended: self.connection.ended,
         }
     }
@@ -55,15 +55,16 @@ impl Session {
         self.state().connection.place
     }
 
-    /// The session leaves the open server: nothing that it said of itself counts any more, and
-    /// nothing but replies that are still waited for is heard of it. None if the session has left
-    /// before: there is no way back.
-    pub fn leave_open(&self) -> Option<LeftBehind> {
+    /// The session leaves its instance of the server for this one: nothing that the other said of
+    /// itself counts any more, and nothing but replies that are still waited for is heard of it. None if
+    /// the session is there, or beyond: there is no way back.
+    pub fn leave_for(&self, to: Instance) -> Option<LeftBehind> {
         let mut state = self.state();
-        if state.connection.place != Place::Open {
+        let from = state.connection.place.instance();
+        if from >= to {
             return None;
         }
-        state.connection.place = Place::Moving;
+        state.connection.place = Place::Moving(to);
         state.connection.upstream = Readiness::Repeating;
         let tools = KnownMethod::ToolsListChanged;
         let mut lists = state.lists.promised.clone();
@@ -71,7 +72,9 @@ impl Session {
         // Where there is a handshake, the isolated server is asked for its tools behind it.
         let compares = matches!(state.protocol.lifecycle, Lifecycle::Ready(_));
         if compares && lists.contains(&tools) {
-            state.lists.tools_left = Some(state.lists.tools.prints());
+            let prints = state.lists.tools.prints();
+            // Where the session goes on before it has looked, the agent has what it had before.
+            state.lists.tools_left.get_or_insert(prints);
             lists.retain(|changed| *changed != tools);
         }
         state.lists.tools.start_over();
@@ -82,7 +85,7 @@ impl Session {
         state.lists.cursors = Cursors::default();
         state.agent_side.followed = Followed::default();
         state.agent_side.announced = Announced::default();
-        let given_up = state.waiting.to_upstream.leave(|exchange| {
+        let given_up = state.waiting.to_upstream.leave(from, |exchange| {
             exchange.deadline.is_none()
                 || exchange.origin.is_gate()
                 || exchange.method == KnownMethod::Initialize
@@ -97,17 +100,17 @@ impl Session {
         })
     }
 
-    /// The isolated server knows what it must, or never will: what waited for that goes on.
+    /// The narrower server knows what it must, or never will: what waited for that goes on.
     pub fn arrived(&self) {
         {
             let mut state = self.state();
-            if state.connection.place != Place::Moving {
+            let Place::Moving(to) = state.connection.place else {
                 return;
-            }
-            state.connection.place = Place::Isolated;
+            };
+            state.connection.place = Place::At(to);
         }
         self.arrived.notify_waiters();
-        // Calls that waited for the open server's list are judged by the isolated one's.
+        // Calls that waited for the list of the server that was left are judged by this one's.
         self.parked_may_go_on();
     }
 
@@ -116,7 +119,7 @@ impl Session {
     pub async fn until_arrived(&self, message: impl FnOnce() -> Travelling) -> bool {
         let reference = {
             let mut state = self.state();
-            if state.connection.place != Place::Moving {
+            if !state.connection.place.is_moving() {
                 return true;
             }
             let message = message();
@@ -127,7 +130,7 @@ impl Session {
         loop {
             // Before the look, so that no notice in between is lost.
             let arrived = self.arrived.notified();
-            if self.place() != Place::Moving {
+            if !self.place().is_moving() {
                 break;
             }
             arrived.await;

@@ -14,6 +14,7 @@ use crate::wire::{Id, KnownMethod, Stream};
 
 use super::lifecycle::Spoken;
 use super::parked::Parked;
+use super::place::Instance;
 use super::request::{About, Agreed, Asker, AuditIds, Reception};
 use super::task::Task;
 use super::trial::Opening;
@@ -24,11 +25,13 @@ pub struct PendingTable {
     last: u64,
     by_minted: HashMap<u64, Exchange>,
     by_asker: HashMap<Asker, u64>,
-    /// Those that wait for the open server, once the session has left it.
+    /// The instance of the peer that the session has left last.
+    left: Instance,
+    /// Those that wait for it.
     ///
     /// INVARIANT: each of them is in `by_minted` too.
     behind: HashSet<u64>,
-    /// The one of them that the open server answers just now.
+    /// The one of them that it answers just now.
     answering: Option<u64>,
     /// Those whose reply has come, and waits for a person.
     ///
@@ -171,8 +174,8 @@ pub struct Taken {
 pub enum Waits {
     /// The one that is spoken to.
     Here,
-    /// The open server, which the session has left.
-    Behind,
+    /// The one that the session has left for the one that is spoken to.
+    Behind(Instance),
 }
 
 impl Origin {
@@ -287,19 +290,33 @@ impl PendingTable {
         }
     }
 
-    /// The session leaves the open server: what is in flight waits for that one alone, but for what
-    /// is given up, which is spent, oldest first.
-    pub fn leave(&mut self, given_up: impl Fn(&Exchange) -> bool) -> Vec<Taken> {
-        let given_up = self.take_where(|_, exchange| given_up(exchange));
+    /// The session leaves an instance: what is in flight waits for that one alone, but for what is given
+    /// up, which is spent, oldest first. What still waits for an earlier one is given up as well.
+    pub fn leave(
+        &mut self,
+        instance: Instance,
+        given_up: impl Fn(&Exchange) -> bool,
+    ) -> Vec<Taken> {
+        let before = self.behind.clone();
+        let is_given_up =
+            |minted: u64, exchange: &Exchange| before.contains(&minted) || given_up(exchange);
+        let given_up = self.take_where(is_given_up);
         self.behind = self.by_minted.keys().copied().collect();
+        self.left = instance;
         given_up
     }
 
-    /// What the open server says next may answer this request, if that waits for it. False if it
-    /// does not.
-    pub fn answer_behind(&mut self, minted: Option<u64>) -> bool {
-        self.answering = minted.filter(|minted| self.behind.contains(minted));
+    /// What an instance that was left says next may answer this request, if that waits for it. False if
+    /// it does not.
+    pub fn answer_behind(&mut self, instance: Instance, minted: Option<u64>) -> bool {
+        let is_awaited = |minted: &u64| instance == self.left && self.behind.contains(minted);
+        self.answering = minted.filter(is_awaited);
         self.answering.is_some()
+    }
+
+    /// The answer was taken in.
+    pub fn answered_behind(&mut self) {
+        self.answering = None;
     }
 
     /// A request that had not left yet goes to the server that is spoken to. False if it waits no
@@ -313,14 +330,17 @@ impl PendingTable {
         self.take_where(|_, exchange| !exchange.origin.is_gate())
     }
 
-    /// Whether anything waits for the open server, which the session has left.
-    pub fn waits_behind(&self) -> bool {
-        !self.behind.is_empty()
+    /// The instance that the session has left, if anything still waits for it.
+    pub fn waits_behind(&self) -> Option<Instance> {
+        (!self.behind.is_empty()).then_some(self.left)
     }
 
-    /// Spends what waits for the open server, oldest first.
-    pub fn take_behind(&mut self) -> Vec<Taken> {
-        let behind = self.behind.clone();
+    /// Spends what waits for this instance, which the session has left, oldest first.
+    pub fn take_behind(&mut self, instance: Instance) -> Vec<Taken> {
+        let behind = match self.waits_behind() {
+            Some(left) if left == instance => self.behind.clone(),
+            Some(_) | None => HashSet::new(),
+        };
         self.take_where(|minted, _| behind.contains(&minted))
     }
 
@@ -447,7 +467,7 @@ impl PendingTable {
         let has_replied = self.replied.remove(&minted);
         let has_progressed = self.progressed.remove(&minted);
         let waits = if self.behind.remove(&minted) {
-            Waits::Behind
+            Waits::Behind(self.left)
         } else {
             Waits::Here
         };

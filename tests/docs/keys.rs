@@ -46,6 +46,7 @@ fn collect<'s>(
     seen: &mut Vec<&'s str>,
     found: &mut Vec<String>,
 ) {
+    let object = one_table(object);
     if let Some(name) = definition(object) {
         if seen.contains(&name) {
             return;
@@ -76,7 +77,7 @@ pub(crate) fn table(path: &str) -> Result<String, String> {
         let inside = resolved(&schema, object);
         object = match part {
             "*" => &inside["additionalProperties"],
-            key => &inside["properties"][key],
+            key => one_table(&inside["properties"][key]),
         };
     }
     let object = resolved(&schema, object);
@@ -107,6 +108,13 @@ pub(crate) fn table(path: &str) -> Result<String, String> {
     };
     let table: Vec<Vec<String>> = keys.iter().map(row).collect();
     Ok(rows(&["key", "type", "default", "live", "meaning"], &table))
+}
+
+/// The table itself of a key that takes one table or an array of them.
+fn one_table(property: &Value) -> &Value {
+    let ways = property["anyOf"].as_array().into_iter().flatten();
+    let mut tables = ways.filter(|way| definition(way).is_some_and(|it| it != "variable"));
+    tables.next().unwrap_or(property)
 }
 
 /// The type of a value, in words.

@@ -8,7 +8,7 @@ use crate::support::fixtures::fixture;
 use crate::support::http::{Agent, Answer};
 use crate::support::processes::{all_end, eventually, marked};
 use crate::support::serving::Serving;
-use crate::support::setup::{ALLOW_ALL, Setup};
+use crate::support::setup::{ALLOW_ALL, MARK, Setup};
 
 /// `add` reads what is confidential. No label says that a tool connects, so that no policy
 /// keeps them from it.
@@ -138,6 +138,45 @@ fn a_session_over_http_goes_on_with_an_isolated_process() {
     });
     assert!((200..300).contains(&agent.request("DELETE", "").status));
     drop(servers);
+    all_end(&mark);
+}
+
+#[test]
+fn a_session_goes_on_with_one_isolated_process_after_the_other() {
+    let labels = format!("{LABELS}[tools.fail]\npermission = \"read\"\nsensitivity = \"secret\"\n");
+    let mut setup = Setup::of([fixture("everything-server")])
+        .policies(ALLOW_ALL)
+        .labels(&labels);
+    let names = ["received", "confidential", "secret"];
+    let logs = names.map(|name| setup.path(name));
+    let place = |level: &str, log: &PathBuf| {
+        format!(
+            "[[upstream.isolated]]\nmin_sensitivity = {level:?}\ncommand = [{:?}]\n\
+             [upstream.isolated.env]\n{MARK} = {:?}\nFIXTURE_LOG = {log:?}\n",
+            fixture("everything-server"),
+            setup.mark()
+        )
+    };
+    setup.isolated = place(names[1], &logs[1]) + &place(names[2], &logs[2]);
+    let setup = setup.env("FIXTURE_LOG", logs[0].to_str().unwrap());
+    let mark = setup.mark().to_owned();
+    let gate = Serving::start(setup.over_http());
+    let agent = Agent::at(&gate.url).in_session();
+    said(&call(&agent, "echo", r#"{"text":"first"}"#), "first");
+    said(&call(&agent, "add", SUM), "42");
+    said(&call(&agent, "echo", r#"{"text":"second"}"#), "second");
+    assert_eq!(call(&agent, "fail", "{}").status, 200);
+    said(&call(&agent, "echo", r#"{"text":"third"}"#), "third");
+    for (log, texts) in logs.iter().zip(["first", "second", "third"]) {
+        let received = fs::read_to_string(log).unwrap();
+        let reached = ["first", "second", "third"].map(|text| received.contains(text));
+        assert_eq!(
+            reached,
+            ["first", "second", "third"].map(|it| it == texts),
+            "{received}"
+        );
+    }
+    drop(gate);
     all_end(&mark);
 }
 

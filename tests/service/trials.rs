@@ -287,10 +287,10 @@ fn an_isolated_server_that_cannot_serve_is_told_at_the_start_and_no_health() {
     has_said(&gate, "`upstream.isolated.command`: `");
     has_said(&gate, "isolated=\"cannot be started\"");
     is(&gate, 503, "upstream_down");
-    has_said(&gate, "the isolated server does not shake hands");
+    has_said(&gate, "the server (isolated) does not shake hands");
     std::os::unix::fs::symlink(fixture("everything-server"), &program).unwrap();
     is(&gate, 200, "ok");
-    has_said(&gate, "the isolated server shakes hands");
+    has_said(&gate, "the server (isolated) shakes hands");
 }
 
 #[test]

@@ -29,9 +29,8 @@ pub fn gate_settings(config: &Config) -> gate::Settings {
 
 /// The same with its rates and budgets.
 pub fn limited_gate_settings(config: &Config) -> gate::Settings {
-    let isolated = config.upstream.isolated.as_ref();
     gate::Settings {
-        isolate_from: isolated.map(|isolated| isolated.min_sensitivity),
+        thresholds: settings::thresholds(config),
         extensions: config.extensions.clone(),
         ..settings::gate(&config.limits, settings::terms(config))
     }

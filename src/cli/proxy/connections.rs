@@ -4,10 +4,10 @@ use crate::audit;
 use crate::egress::{Asks, Attempt, EgressRefusal, Verdict};
 use crate::gate::{ConnectionFailure, ConnectionRefused, Gate, Talk};
 use crate::policy::Host;
-use crate::session::Place;
+use crate::session::Instance;
 
 /// Answers the proxy when the decision is recorded.
-pub(super) async fn settle<U, A>(gate: &Gate, talk: &Talk<U, A>, from: Place, attempt: Attempt) {
+pub(super) async fn settle<U, A>(gate: &Gate, talk: &Talk<U, A>, from: Instance, attempt: Attempt) {
     let (asks, answer) = attempt.into_parts();
     let verdict = match asks {
         Asks::Decision(to) => {

@@ -14,7 +14,7 @@ use tracing::{error, info, warn};
 use crate::audit::{self, Audit, Record};
 use crate::bridge::{Bridge, Bridged, Taken};
 use crate::gate::{Agent, AgentGone, Gate, Talk, Unsent, Upstream, UpstreamFault};
-use crate::session::{Place, Readiness};
+use crate::session::{Instance, Readiness};
 use crate::shutdown::{Shutdown, ShutdownCause};
 use crate::wire::Side;
 
@@ -22,7 +22,7 @@ use super::super::exit::Exit;
 use super::absence::Absence;
 use super::agents::{Arrived, Inbox};
 use super::connections;
-use super::isolated::{LAST_WORDS, PlacedEvents, Speaker};
+use super::isolated::{LAST_WORDS, PlacedEvents};
 use super::renew::News;
 use super::servers::Occurrence;
 
@@ -212,12 +212,11 @@ async fn attend<U: Upstream, A: Agent>(
     events: &mut PlacedEvents,
     audit: &Audit,
 ) -> End {
-    let (mut open, mut isolated) = (Absence::default(), Absence::default());
+    let mut absences: [Absence; Instance::MOST] = std::array::from_fn(|_| Absence::default());
     loop {
         let (speaker, occurrence) = events.next().await;
-        let absence = match speaker {
-            Speaker::Open => &mut open,
-            Speaker::Isolated => &mut isolated,
+        let Some(absence) = absences.get_mut(speaker.number()) else {
+            continue;
         };
         if let Occurrence::Started = occurrence {
             note(audit, gate.upstream_state(talk, audit::Event::Started)).await;
@@ -225,13 +224,13 @@ async fn attend<U: Upstream, A: Agent>(
         }
         if let Occurrence::Connects(attempt) = occurrence {
             // Wherever the session is by now: this server's process has not ended.
-            connections::settle(gate, talk, speaker.place(), attempt).await;
+            connections::settle(gate, talk, speaker, attempt).await;
             continue;
         }
-        if speaker == Speaker::Open && talk.session.place() != Place::Open {
-            let (heard, told) = Box::pin(left(gate, talk, occurrence)).await;
+        if speaker != talk.session.run().instance {
+            let (heard, told) = Box::pin(left(gate, talk, speaker, occurrence)).await;
             if heard == Heard::Out {
-                events.close(Speaker::Open);
+                events.close(speaker);
             }
             if told == Err(AgentGone) {
                 return End::Stopped(ShutdownCause::AgentGone);
@@ -298,15 +297,13 @@ async fn attend<U: Upstream, A: Agent>(
                 Box::pin(gate.upstream_restarted(talk)).await;
                 Ok(())
             }
-            Occurrence::GaveUp(reason) => match speaker {
-                Speaker::Open => return End::UpstreamGone(reason),
-                // The agent is told so of each message: there is no way back to the open one.
-                Speaker::Isolated => {
-                    error!("the isolated server cannot be brought back: {reason}");
-                    events.close(Speaker::Isolated);
-                    Box::pin(gate.upstream_died(talk)).await
-                }
-            },
+            Occurrence::GaveUp(reason) if speaker.is_open() => return End::UpstreamGone(reason),
+            // The agent is told so of each message: there is no way back.
+            Occurrence::GaveUp(reason) => {
+                error!("the isolated server cannot be brought back: {reason}");
+                events.close(speaker);
+                Box::pin(gate.upstream_died(talk)).await
+            }
         };
         if handled == Err(AgentGone) {
             return End::Stopped(ShutdownCause::AgentGone);
@@ -314,42 +311,47 @@ async fn attend<U: Upstream, A: Agent>(
     }
 }
 
-/// Whether more is to be heard of the open server.
+/// Whether more is to be heard of a server that was left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Heard {
     More,
     Out,
 }
 
-/// What the open server says, or what becomes of it, after the session has left it.
+/// What a server says, or what becomes of it, after the session has left it.
 async fn left<U: Upstream, A: Agent>(
     gate: &Gate,
     talk: &Talk<U, A>,
+    instance: Instance,
     occurrence: Occurrence<'_>,
 ) -> (Heard, Result<(), AgentGone>) {
     match occurrence {
         Occurrence::Frame(stream, form, frame) => {
-            let told = gate.handle_left(talk, stream, form, frame).await;
+            let told = gate
+                .handle_left(talk, instance, (stream, form), frame)
+                .await;
             (Heard::More, told)
         }
         Occurrence::Unread(_, why) => {
-            warn!("a message of the open server, which is left, is thrown away: {why:?}");
+            warn!("a message of a server that was left is thrown away: {why:?}");
             (Heard::More, Ok(()))
         }
         Occurrence::Failed(stream, fault) => {
-            let told = gate.left_failed(talk, stream.number(), fault).await;
+            let told = gate
+                .left_failed(talk, instance, stream.number(), fault)
+                .await;
             (Heard::More, told)
         }
         Occurrence::Died { how, .. } | Occurrence::Lost { how, .. } => {
-            info!("the open server has ended ({how}), and is not started again");
-            (Heard::More, gate.left_died(talk).await)
+            info!("a server that was left has ended ({how}), and is not started again");
+            (Heard::More, gate.left_died(talk, instance).await)
         }
         // The first and the last are settled before.
         Occurrence::Started
         | Occurrence::Restarted
         | Occurrence::TriedAgain
         | Occurrence::Connects(_) => (Heard::More, Ok(())),
-        Occurrence::GaveUp(_) => (Heard::Out, gate.left_died(talk).await),
+        Occurrence::GaveUp(_) => (Heard::Out, gate.left_died(talk, instance).await),
     }
 }
 
@@ -361,9 +363,9 @@ async fn send_on<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, A>) -> End {
             request,
             fault,
         } = talk.upstream.unsent().await;
-        let has_left = server == Place::Open && talk.session.place() != Place::Open;
+        let has_left = server != talk.session.run().instance;
         let told = if has_left {
-            Box::pin(gate.left_failed(talk, request, fault)).await
+            Box::pin(gate.left_failed(talk, server, request, fault)).await
         } else {
             Box::pin(gate.upstream_failed(talk, request, fault)).await
         };

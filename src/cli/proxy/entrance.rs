@@ -52,7 +52,7 @@ pub(super) async fn enter(
     config: &Config,
     gate: &Gate,
     upstreams: &Upstreams,
-    isolated: Option<&Upstreams>,
+    isolated: &[Upstreams],
     memory: &Memory,
 ) -> Result<Entrance, Exit> {
     let upstream = &config.upstream.name;

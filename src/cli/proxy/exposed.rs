@@ -35,7 +35,7 @@ pub(super) fn files(config: &Config, roots: &Roots) -> Vec<String> {
 }
 
 /// The servers that are started as the gate's user with all of that user's rights.
-pub(super) fn unconfined(config: &Config) -> impl Iterator<Item = &'static str> {
+pub(super) fn unconfined(config: &Config) -> impl Iterator<Item = &str> {
     let has_all_files = |it: &Upstream| {
         let confinement = it.sandbox.as_ref();
         confinement.is_none_or(|it| it.files == ConfinedFiles::All)
@@ -172,9 +172,9 @@ fn named(config: &Config) -> Vec<(String, PathBuf)> {
     present.collect()
 }
 
-fn servers(config: &Config) -> impl Iterator<Item = (&'static str, &Upstream)> {
-    let isolated = config.upstream.isolated.as_ref();
-    let isolated = isolated.map(|it| ("upstream.isolated", &it.server));
+fn servers(config: &Config) -> impl Iterator<Item = (&str, &Upstream)> {
+    let isolated = config.upstream.isolated.iter();
+    let isolated = isolated.map(|it| (it.section.as_str(), &it.server));
     std::iter::once(("upstream", &config.upstream)).chain(isolated)
 }
 

@@ -17,7 +17,7 @@ use super::{exposed, flight, followers, isolated, network};
 pub(in super::super) fn unusable(config: &Config, roots: &Roots) -> Vec<String> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let operators = network::operators_token(config);
-    let upstreams = Upstreams::both(
+    let upstreams = Upstreams::all(
         config,
         roots,
         &Redactor::default(),
@@ -30,7 +30,7 @@ pub(in super::super) fn unusable(config: &Config, roots: &Roots) -> Vec<String> 
         Listen::Stdio => Ok(()),
     };
     let servers = match &upstreams {
-        Ok((open, isolated)) => starts(open, isolated.as_ref()),
+        Ok((open, isolated)) => starts(open, isolated),
         Err(_) => Vec::new(),
     };
     let told = [
@@ -53,7 +53,7 @@ pub(in super::super) fn unusable(config: &Config, roots: &Roots) -> Vec<String> 
 }
 
 /// What no start of a server would get past.
-fn starts(open: &Upstreams, isolated: Option<&Upstreams>) -> Vec<String> {
+fn starts(open: &Upstreams, isolated: &[Upstreams]) -> Vec<String> {
     // What keeps it from being confined is told by whoever looks at sandboxes.
     let told = |of: &Upstreams| {
         of.check()
@@ -61,7 +61,7 @@ fn starts(open: &Upstreams, isolated: Option<&Upstreams>) -> Vec<String> {
             .filter(|it| !matches!(it, StartError::Sandbox(_)))
     };
     let open = told(open).map(|cause| cause.to_string());
-    let isolated = isolated.and_then(told);
+    let isolated = isolated.iter().filter_map(told);
     let isolated = isolated.map(|cause| isolated::told(&cause));
     open.into_iter().chain(isolated).collect()
 }

@@ -1,10 +1,11 @@
-//! The server of one conversation in its two places: open at first, and isolated from a moment on that
-//! the gate chooses. Nothing leads back.
+//! The server of one conversation in its places: open at first, and in a narrower one from a moment on
+//! that the gate chooses. Nothing leads back.
 //!
-//! INVARIANT: once [`Apart::server`] is set, no line reaches the open server, and it is never unset.
+//! INVARIANT: once [`Spots::here`] is an instance, no line reaches one before it, and it never falls.
 //! The task that moves the session also sends the messages that wait for room.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::future::pending;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use tracing::error;
 
 use crate::gate::{Abandoned, Carried, Permit, Unsent, Upstream, UpstreamFault};
 use crate::memory::Memory;
-use crate::session::Place;
+use crate::session::Instance;
 use crate::shutdown::Shutdown;
 use crate::upstream::StartError;
 
@@ -26,59 +27,39 @@ pub(super) const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// The server of one conversation: what sends.
 #[derive(Debug, Clone)]
-pub(super) struct Placed {
-    open: Server,
-    /// What waits for room at the open server, and at the isolated one.
-    waiting: Arc<Waiting>,
-    /// None without an isolated server.
-    apart: Option<Arc<Apart>>,
+pub(super) struct Placed(Arc<Spots>);
+
+/// The same: what it says, and what becomes of it, in each place.
+#[derive(Debug)]
+pub(super) struct PlacedEvents {
+    spots: Arc<Spots>,
+    events: [ServerEvents; Instance::MOST],
 }
 
 #[derive(Debug)]
-struct Waiting {
-    open: Outbox,
-    isolated: Outbox,
+struct Spots {
+    /// One for each instance that there is, in order; the first one is the open one.
+    all: Vec<Spot>,
+    /// The number of the instance that is spoken to.
+    here: AtomicUsize,
 }
 
-/// The way to the isolated server.
+/// Room for one instance of the server.
 #[derive(Debug)]
-struct Apart {
-    upstreams: Upstreams,
-    /// The isolated server, from the move on.
+struct Spot {
+    /// How it is reached; the open one has been reached already.
+    upstreams: Option<Upstreams>,
     server: OnceLock<Server>,
     /// What it says, until whoever listens takes it.
     events: Mutex<Option<ServerEvents>>,
-    moved: Notify,
-    /// The open server was told to end.
+    connected: Notify,
+    /// What waits for room at it.
+    waiting: Outbox,
+    /// It was told to end.
     left: AtomicBool,
 }
 
-/// The same: what it says, and what becomes of it, in either place.
-#[derive(Debug)]
-pub(super) struct PlacedEvents {
-    open: ServerEvents,
-    isolated: ServerEvents,
-    apart: Option<Arc<Apart>>,
-}
-
-/// Which of the two says something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Speaker {
-    Open,
-    Isolated,
-}
-
-impl Speaker {
-    /// Where it is.
-    pub(super) fn place(self) -> Place {
-        match self {
-            Self::Open => Place::Open,
-            Self::Isolated => Place::Isolated,
-        }
-    }
-}
-
-/// Why it cannot be started. A server does not know that it is the second one.
+/// Why it cannot be started. A server does not know that it is not the first one.
 pub(super) fn told(cause: &StartError) -> String {
     cause
         .to_string()
@@ -88,101 +69,149 @@ pub(super) fn told(cause: &StartError) -> String {
 /// A server for one conversation. Must be called inside a tokio runtime.
 pub(super) fn connect(
     open: &Upstreams,
-    isolated: Option<&Upstreams>,
+    isolated: &[Upstreams],
     memory: &Memory,
 ) -> Result<(Placed, PlacedEvents), StartError> {
-    let (server, events) = open.connect()?;
-    Ok(placed(server, events, isolated, memory))
+    let connected = open.connect()?;
+    Ok(placed(connected, isolated, memory))
 }
 
 /// The same, where a command is started with the first message for it.
 pub(super) fn connect_later(
     open: &Upstreams,
-    isolated: Option<&Upstreams>,
+    isolated: &[Upstreams],
     memory: &Memory,
 ) -> (Placed, PlacedEvents) {
-    let (server, events) = open.connect_later();
-    placed(server, events, isolated, memory)
+    placed(open.connect_later(), isolated, memory)
 }
 
 fn placed(
-    open: Server,
-    events: ServerEvents,
-    isolated: Option<&Upstreams>,
+    (server, events): (Server, ServerEvents),
+    isolated: &[Upstreams],
     memory: &Memory,
 ) -> (Placed, PlacedEvents) {
-    let apart = isolated.map(|upstreams| {
-        Arc::new(Apart {
-            upstreams: upstreams.clone(),
-            server: OnceLock::new(),
-            events: Mutex::default(),
-            moved: Notify::new(),
-            left: AtomicBool::new(false),
-        })
+    let open = Spot::new(None, memory);
+    open.connected(server, events);
+    let isolated = isolated
+        .iter()
+        .map(|it| Spot::new(Some(it.clone()), memory));
+    let spots = Arc::new(Spots {
+        all: std::iter::once(open).chain(isolated).collect(),
+        here: AtomicUsize::new(0),
     });
     let events = PlacedEvents {
-        open: events,
-        isolated: ServerEvents::Absent,
-        apart: apart.clone(),
+        spots: Arc::clone(&spots),
+        events: std::array::from_fn(|_| ServerEvents::Absent),
     };
-    let waiting = Arc::new(Waiting {
-        open: Outbox::within(memory),
-        isolated: Outbox::within(memory),
-    });
-    let placed = Placed {
-        open,
-        waiting,
-        apart,
-    };
-    (placed, events)
+    (Placed(spots), events)
+}
+
+impl Spot {
+    fn new(upstreams: Option<Upstreams>, memory: &Memory) -> Self {
+        Self {
+            upstreams,
+            server: OnceLock::new(),
+            events: Mutex::default(),
+            connected: Notify::new(),
+            waiting: Outbox::within(memory),
+            left: AtomicBool::new(false),
+        }
+    }
+
+    fn connected(&self, server: Server, events: ServerEvents) {
+        *self.events.lock().unwrap_or_else(PoisonError::into_inner) = Some(events);
+        if self.server.set(server).is_ok() {
+            self.connected.notify_waiters();
+        }
+    }
+
+    async fn until_connected(&self) {
+        loop {
+            let connected = self.connected.notified();
+            if self.server.get().is_some() {
+                break;
+            }
+            connected.await;
+        }
+    }
+}
+
+impl Spots {
+    /// The instance that is spoken to.
+    fn here(&self) -> Option<&Spot> {
+        self.all.get(self.here.load(Ordering::Acquire))
+    }
+
+    fn server(&self) -> Option<&Server> {
+        self.here()?.server.get()
+    }
+
+    /// The same with all that were connected, at once.
+    async fn each(&self, with: impl AsyncFn(&Spot, &Server)) {
+        let at = async |instance: Instance| {
+            let spot = self.all.get(instance.number());
+            if let Some((spot, server)) = spot.and_then(|it| Some((it, it.server.get()?))) {
+                with(spot, server).await;
+            }
+        };
+        let [open, first, second, third] = Instance::ALL;
+        tokio::join!(at(open), at(first), at(second), at(third));
+    }
+
+    async fn unsent_of(&self, instance: Instance) -> Unsent {
+        let Some(spot) = self.all.get(instance.number()) else {
+            return pending().await;
+        };
+        let (request, fault) = spot.waiting.unsent().await;
+        Unsent {
+            server: instance,
+            request,
+            fault,
+        }
+    }
+
+    async fn next_of<'e>(
+        &self,
+        instance: Instance,
+        events: &'e mut ServerEvents,
+    ) -> (Instance, Occurrence<'e>) {
+        let Some(spot) = self.all.get(instance.number()) else {
+            return pending().await;
+        };
+        spot.until_connected().await;
+        let handed = spot.events.lock();
+        if let Some(handed) = handed.unwrap_or_else(PoisonError::into_inner).take() {
+            *events = handed;
+        }
+        (instance, events.next().await)
+    }
 }
 
 impl Placed {
-    /// The server that is spoken to.
-    fn here(&self) -> &Server {
-        self.isolated().unwrap_or(&self.open)
-    }
-
-    fn isolated(&self) -> Option<&Server> {
-        self.apart.as_ref()?.server.get()
-    }
-
-    /// Ends both in good order: it may take as long as their settings say, but not longer than `shutdown`
+    /// Ends all in good order: it may take as long as their settings say, but not longer than `shutdown`
     /// has patience and [`LAST_WORDS`] take.
     pub(super) async fn end(&self, shutdown: &Shutdown) {
         let patience = async {
             tokio::join!(shutdown.forced(), sleep(LAST_WORDS));
         };
         tokio::select! {
-            () = self.stop() => {}
+            () = self.0.each(async |_, server| server.stop().await) => {}
             () = patience => self.kill().await,
         }
     }
 
-    async fn stop(&self) {
-        let isolated = async {
-            if let Some(server) = self.isolated() {
-                server.stop().await;
-            }
-        };
-        tokio::join!(self.open.stop(), isolated);
-    }
-
     pub(super) async fn kill(&self) {
-        let isolated = async {
-            if let Some(server) = self.isolated() {
-                server.kill().await;
-            }
-        };
-        tokio::join!(self.open.kill(), isolated);
+        self.0.each(async |_, server| server.kill().await).await;
     }
 }
 
 impl Upstream for Placed {
     async fn send(&self, permit: Permit) -> Result<(), UpstreamFault> {
-        let (server, outbox) = match self.isolated() {
-            Some(isolated) => (isolated, &self.waiting.isolated),
-            None => (&self.open, &self.waiting.open),
+        let Some(spot) = self.0.here() else {
+            return Err(UpstreamFault::Down);
+        };
+        let Some(server) = spot.server.get() else {
+            return Err(UpstreamFault::Down);
         };
         let request = match permit.passage().carried {
             Carried::Request { id, .. } => Some(id),
@@ -193,130 +222,117 @@ impl Upstream for Placed {
             bytes: permit.line().len(),
             sending: server.sending(permit),
         };
-        outbox.send(letter).await
+        spot.waiting.send(letter).await
     }
 
     fn is_started(&self) -> bool {
-        self.here().is_started()
+        self.0.server().is_some_and(Server::is_started)
     }
 
     async fn unsent(&self) -> Unsent {
-        let (server, (request, fault)) = tokio::select! {
-            unsent = self.waiting.open.unsent() => (Place::Open, unsent),
-            unsent = self.waiting.isolated.unsent() => (Place::Isolated, unsent),
-        };
-        Unsent {
-            server,
-            request,
-            fault,
+        let [open, first, second, third] = Instance::ALL;
+        tokio::select! {
+            unsent = self.0.unsent_of(open) => unsent,
+            unsent = self.0.unsent_of(first) => unsent,
+            unsent = self.0.unsent_of(second) => unsent,
+            unsent = self.0.unsent_of(third) => unsent,
         }
     }
 
     async fn flushed(&self) {
-        let isolated = async {
-            if let Some(server) = self.isolated() {
-                self.waiting.isolated.emptied().await;
-                server.flushed().await;
-            }
+        let flushed = async |spot: &Spot, server: &Server| {
+            spot.waiting.emptied().await;
+            server.flushed().await;
         };
-        let open = async {
-            self.waiting.open.emptied().await;
-            self.open.flushed().await;
-        };
-        tokio::join!(open, isolated);
+        self.0.each(flushed).await;
     }
 
     fn abandon(&self, minted: u64) -> Abandoned {
         // What has not left need not be cancelled.
-        let outboxes = [&self.waiting.open, &self.waiting.isolated];
-        if outboxes.into_iter().any(|outbox| outbox.take_back(minted)) {
+        let mut spots = self.0.all.iter();
+        if spots.any(|spot| spot.waiting.take_back(minted)) {
             return Abandoned::Closed;
         }
-        let Some(isolated) = self.isolated() else {
-            return self.open.abandon(minted);
-        };
         // One of them knows the id; to close a stream is no line.
-        let _ = self.open.abandon(minted);
-        isolated.abandon(minted)
+        let servers = self.0.all.iter().filter_map(|spot| spot.server.get());
+        let abandoned = servers.map(|server| server.abandon(minted));
+        abandoned.last().unwrap_or(Abandoned::Untold)
     }
 
     fn handshake_completed(&self) {
-        self.here().handshake_completed();
+        if let Some(server) = self.0.server() {
+            server.handshake_completed();
+        }
     }
 
     fn restart(&self) {
-        self.here().restart();
+        if let Some(server) = self.0.server() {
+            server.restart();
+        }
     }
 
-    fn isolate(&self) -> Result<(), UpstreamFault> {
-        let Some(apart) = &self.apart else {
-            return Err(UpstreamFault::Down);
-        };
-        if apart.server.get().is_some() {
+    fn isolate(&self, to: Instance) -> Result<(), UpstreamFault> {
+        if self.0.here.load(Ordering::Acquire) >= to.number() {
             return Ok(());
         }
-        let connected = apart.upstreams.connect();
-        let (server, events, reached) = match connected {
-            Ok((server, events)) => (server, events, Ok(())),
-            Err(cause) => {
-                error!("{}", told(&cause));
-                let (server, events) = (Server::Absent, ServerEvents::Absent);
-                (server, events, Err(UpstreamFault::Down))
-            }
+        let Some(spot) = self.0.all.get(to.number()) else {
+            return Err(UpstreamFault::Down);
         };
-        if apart.server.set(server).is_ok() {
-            *apart.events.lock().unwrap_or_else(PoisonError::into_inner) = Some(events);
-            apart.moved.notify_waiters();
-            self.waiting.open.close(&UpstreamFault::Left);
+        let connected = spot.upstreams.as_ref().map(Upstreams::connect);
+        let (server, events, reached) = match connected {
+            Some(Ok((server, events))) => (server, events, Ok(())),
+            Some(Err(cause)) => {
+                error!("{}", told(&cause));
+                (
+                    Server::Absent,
+                    ServerEvents::Absent,
+                    Err(UpstreamFault::Down),
+                )
+            }
+            None => return Err(UpstreamFault::Down),
+        };
+        spot.connected(server, events);
+        self.0.here.store(to.number(), Ordering::Release);
+        for left in self.0.all.iter().take(to.number()) {
+            left.waiting.close(&UpstreamFault::Left);
         }
         reached
     }
 
-    fn leave_open(&self) {
-        let is_first = |apart: &Arc<Apart>| !apart.left.swap(true, Ordering::Relaxed);
-        if self.apart.as_ref().is_some_and(is_first) {
-            let open = self.open.clone();
-            tokio::spawn(async move { open.stop().await });
+    fn leave_below(&self, kept: Instance) {
+        for spot in self.0.all.iter().take(kept.number()) {
+            let Some(server) = spot.server.get() else {
+                continue;
+            };
+            if !spot.left.swap(true, Ordering::Relaxed) {
+                let server = server.clone();
+                tokio::spawn(async move { server.stop().await });
+            }
         }
     }
 }
 
 impl PlacedEvents {
-    /// The next event of either. Cancel-safe: nothing is lost when the future is dropped.
-    pub(super) async fn next(&mut self) -> (Speaker, Occurrence<'_>) {
-        let Self {
-            open,
-            isolated,
-            apart,
-        } = self;
-        let Some(apart) = apart else {
-            return (Speaker::Open, open.next().await);
-        };
-        let isolated = async {
-            loop {
-                let moved = apart.moved.notified();
-                if apart.server.get().is_some() {
-                    break;
-                }
-                moved.await;
-            }
-            let handed = apart.events.lock();
-            if let Some(events) = handed.unwrap_or_else(PoisonError::into_inner).take() {
-                *isolated = events;
-            }
-            isolated.next().await
-        };
+    /// The next event of any. Cancel-safe: nothing is lost when the future is dropped.
+    pub(super) async fn next(&mut self) -> (Instance, Occurrence<'_>) {
+        let Self { spots, events } = self;
+        let [open, first, second, third] = events;
+        let [at_open, at_first, at_second, at_third] = Instance::ALL;
+        if spots.all.len() == 1 {
+            return spots.next_of(at_open, open).await;
+        }
         tokio::select! {
-            said = open.next() => (Speaker::Open, said),
-            said = isolated => (Speaker::Isolated, said),
+            said = spots.next_of(at_open, open) => said,
+            said = spots.next_of(at_first, first) => said,
+            said = spots.next_of(at_second, second) => said,
+            said = spots.next_of(at_third, third) => said,
         }
     }
 
     /// Nothing more is to be heard of this one.
-    pub(super) fn close(&mut self, speaker: Speaker) {
-        match speaker {
-            Speaker::Open => self.open = ServerEvents::Absent,
-            Speaker::Isolated => self.isolated = ServerEvents::Absent,
+    pub(super) fn close(&mut self, instance: Instance) {
+        if let Some(events) = self.events.get_mut(instance.number()) {
+            *events = ServerEvents::Absent;
         }
     }
 }

@@ -25,21 +25,26 @@ pub(super) fn is_up(
     config: &Config,
     revision: &str,
     surfaces: &impl std::fmt::Display,
-    isolated_is: Option<&str>,
+    isolated_is: &[&str],
 ) {
     let (transport, session_id, address) = match entrance {
         Entrance::Stdio(ends) => (ends.0.transport, Some(ends.0.id.as_str()), None),
         Entrance::Http { listener, .. } => ("http", None, Some(listener.address().to_string())),
     };
     let upstream = &config.upstream;
-    let isolated = upstream.isolated.as_ref();
+    let levels: Vec<String> = upstream
+        .isolated
+        .iter()
+        .map(|it| it.min_sensitivity.to_string())
+        .collect();
+    let is_isolating = !levels.is_empty();
     info!(
         transport,
         session_id,
         address,
         upstream = upstream.name,
-        isolated_from_level = isolated.map(|isolated| isolated.min_sensitivity),
-        isolated = isolated_is,
+        isolated_from_level = is_isolating.then(|| levels.join(", ")),
+        isolated = is_isolating.then(|| isolated_is.join(", ")),
         revision,
         off = switched_off::keys(config).join(" "),
         "the gate is up: {surfaces}",
@@ -47,7 +52,7 @@ pub(super) fn is_up(
     is_unconfined(config);
 }
 
-/// What is known of the isolated server before a session needs it.
+/// What is known of an isolated server before a session needs it.
 pub(super) fn state(isolated: &Upstreams, is_there: &Result<(), StartError>) -> &'static str {
     match (isolated, is_there) {
         (Upstreams::Command { .. }, Ok(())) => "can be started",

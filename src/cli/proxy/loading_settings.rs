@@ -50,8 +50,8 @@ pub(super) fn loading(config: &Config) -> loading::Settings {
 
 /// The working directory of the server, unless sessions move to one that works elsewhere.
 fn base(upstream: &Upstream) -> Option<Base> {
-    let isolated = upstream.isolated.as_ref();
-    if isolated.is_some_and(|isolated| isolated.server.cwd != upstream.cwd) {
+    let mut isolated = upstream.isolated.iter();
+    if isolated.any(|isolated| isolated.server.cwd != upstream.cwd) {
         return None;
     }
     Base::at(upstream.cwd.as_ref()?.to_str()?).ok()
@@ -104,12 +104,14 @@ mod tests {
                 ..config.upstream.clone()
             };
             let upstream = Upstream {
-                isolated: isolated.map(|cwd| {
-                    Box::new(config::Isolated {
+                isolated: isolated
+                    .into_iter()
+                    .map(|cwd| config::Isolated {
+                        section: "upstream.isolated".to_owned(),
                         min_sensitivity: 2,
                         server: server(Some(cwd)),
                     })
-                }),
+                    .collect(),
                 ..server(open)
             };
             let expected = expected.map(|path| Base::at(path).unwrap());

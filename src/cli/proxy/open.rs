@@ -13,7 +13,7 @@ use crate::gate::{self, Gate};
 use crate::loading::{LoadedPolicies, Watch};
 use crate::memory::Memory;
 use crate::policy::PolicyStore;
-use crate::session::Place;
+use crate::session::Instance;
 use crate::shutdown::Shutdown;
 use crate::telemetry::{Exporter, Spans};
 use crate::upstream::open_files;
@@ -83,7 +83,7 @@ pub(super) async fn open(
     }
     let concealing = settings::concealing_by(&store);
     let (upstreams, isolated) =
-        Upstreams::both(config, roots, &secrets, &concealing, &clock, &memory)
+        Upstreams::all(config, roots, &secrets, &concealing, &clock, &memory)
             .map_err(|cause| invalid(&cause))?;
     let missing = PolicyRequirements::by(config).missing_in(&policies);
     let shutdown = Shutdown::listen(config.limits.shutdown_grace_period)
@@ -94,7 +94,7 @@ pub(super) async fn open(
     let (serving, key_set) = serving(config, judging, &clock)?;
     let settings = gate::Settings {
         secrets,
-        unconfined: unconfined(&upstreams, isolated.as_ref()),
+        unconfined: unconfined(&upstreams, &isolated),
         ..serving
     };
     let gate = Gate::new(store, audit.clone(), Arc::clone(&clock), settings);
@@ -103,14 +103,14 @@ pub(super) async fn open(
     let (gate, approvals) = operators::asking(config, gate, &clock)?;
     let upstream = config.upstream.name.clone();
     let admin = operators::listen(admin)?;
-    let isolated_is = looked_for(config, isolated.as_ref())?;
-    let entrance = enter(config, &gate, &upstreams, isolated.as_ref(), &memory).await?;
+    let isolated_is = looked_for(config, &isolated)?;
+    let entrance = enter(config, &gate, &upstreams, &isolated, &memory).await?;
     record_start(&audit, &entrance, &upstream, &gate.revision()).await?;
     for notice in loaded.notices.iter().chain(&missing) {
         warn!("{notice}");
     }
     let surfaces = &loaded.surfaces;
-    lines::is_up(&entrance, config, &gate.revision(), surfaces, isolated_is);
+    lines::is_up(&entrance, config, &gate.revision(), surfaces, &isolated_is);
     let (serves, authenticate, connections) = entrance.serves();
     let (open, isolated) = tried(config, serves, upstreams, isolated);
     let parts = Parts {
@@ -159,20 +159,21 @@ pub(super) async fn open(
     })
 }
 
-/// What is known of the isolated server, if there is one, before a session needs it.
-fn looked_for(config: &Config, isolated: Option<&Upstreams>) -> Result<Option<&'static str>, Exit> {
-    let Some(upstreams) = isolated else {
-        return Ok(None);
-    };
-    let is_there = upstreams.check();
-    if let Err(cause) = &is_there {
-        error!("{}", isolated::told(cause));
-        // As with the open one: whose only server cannot be started does not start.
-        if let Listen::Stdio = config.listen {
-            return Err(Exit::Unrecoverable);
+/// What is known of each isolated server before a session needs it.
+fn looked_for(config: &Config, isolated: &[Upstreams]) -> Result<Vec<&'static str>, Exit> {
+    let mut states = Vec::new();
+    for upstreams in isolated {
+        let is_there = upstreams.check();
+        if let Err(cause) = &is_there {
+            error!("{}", isolated::told(cause));
+            // As with the open one: whose only server cannot be started does not start.
+            if let Listen::Stdio = config.listen {
+                return Err(Exit::Unrecoverable);
+            }
         }
+        states.push(lines::state(upstreams, &is_there));
     }
-    Ok(Some(lines::state(upstreams, &is_there)))
+    Ok(states)
 }
 
 async fn record_start(
@@ -191,29 +192,31 @@ async fn record_start(
     Err(Exit::Unrecoverable)
 }
 
-/// What comes of trying out both servers.
+/// What comes of trying out all servers.
 fn tried(
     config: &Config,
     serves: Serves,
     open: Upstreams,
-    isolated: Option<Upstreams>,
-) -> (Tried, Option<Tried>) {
-    let tried = |upstreams, who, place| Tried {
-        trials: Trials::new(trial(config, serves, &upstreams), who),
+    isolated: Vec<Upstreams>,
+) -> (Tried, Vec<Tried>) {
+    let tried = |upstreams, instance: Instance| Tried {
+        trials: Trials::new(
+            trial(config, serves, &upstreams),
+            instance.name_of("the server").into(),
+        ),
         upstreams,
-        place,
+        instance,
     };
+    let isolated = isolated.into_iter().zip(Instance::ISOLATED);
     (
-        tried(open, "the server", Place::Open),
-        isolated.map(|it| tried(it, "the isolated server", Place::Isolated)),
+        tried(open, Instance::OPEN),
+        isolated.map(|(it, instance)| tried(it, instance)).collect(),
     )
 }
 
-fn unconfined(open: &Upstreams, isolated: Option<&Upstreams>) -> gate::Unconfined {
-    gate::Unconfined {
-        open: open.unconfined(),
-        isolated: isolated.and_then(Upstreams::unconfined),
-    }
+fn unconfined(open: &Upstreams, isolated: &[Upstreams]) -> gate::Unconfined {
+    let all = std::iter::once(open).chain(isolated);
+    gate::Unconfined::from_first(all.map(Upstreams::unconfined))
 }
 
 /// What only a gate that serves has to know, and the key that it publishes.

@@ -27,7 +27,7 @@ pub(super) struct Parts {
     /// The server of sessions that begin.
     pub(super) open: Tried,
     /// The one that they may move to.
-    pub(super) isolated: Option<Tried>,
+    pub(super) isolated: Vec<Tried>,
     pub(super) conversations: Conversations,
     pub(super) for_operators: ForOperators,
     /// The name of the protected server.

@@ -9,7 +9,7 @@ use tokio::time::sleep;
 use crate::agent::http::{AskHealth, Health};
 use crate::audit::LogState;
 use crate::identity::Authenticate;
-use crate::session::{Place, Readiness};
+use crate::session::Readiness;
 use crate::upstream::ChildProcess;
 use crate::upstream::http::{HttpClient, Reach};
 
@@ -55,10 +55,10 @@ pub(super) fn health(
             }
             (Upstreams::Command { .. } | Upstreams::Http(_), _) => of_any(&open),
         };
-        match (health, &isolated) {
-            (Health::Ready, Some(isolated)) => of_any(isolated),
-            (health, _) => health,
-        }
+        // The first that cannot serve is told.
+        let mut all = std::iter::once(health).chain(isolated.iter().map(of_any));
+        all.find(|health| *health != Health::Ready)
+            .unwrap_or(Health::Ready)
     })
 }
 
@@ -68,7 +68,7 @@ fn of_any(server: &Tried) -> Health {
         Upstreams::Http(client) => match client.reach() {
             Reach::Failed => Health::UpstreamDown,
             // Without handshakes of the gate the state never changes by itself.
-            Reach::Unknown if server.place == Place::Open || server.trials.are_made() => {
+            Reach::Unknown if server.instance.is_open() || server.trials.are_made() => {
                 Health::Starting
             }
             Reach::Unknown => Health::Ready,

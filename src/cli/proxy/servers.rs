@@ -120,18 +120,20 @@ impl Unusable {
 const STALLED: Duration = Duration::from_secs(5);
 
 impl Upstreams {
-    /// How the server is reached, and its isolated instance, if there is one. Connects to nothing yet.
-    pub(super) fn both(
+    /// How the server is reached, and its isolated instances. Connects to nothing yet.
+    pub(super) fn all(
         config: &Config,
         roots: &Roots,
         secrets: &Redactor,
         concealing: &Concealing,
         clock: &Arc<dyn Clock>,
         memory: &Memory,
-    ) -> Result<(Self, Option<Self>), Unusable> {
+    ) -> Result<(Self, Vec<Self>), Unusable> {
         let of = |server| Self::of(config, server, roots, secrets, concealing, clock, memory);
-        let isolated = config.upstream.isolated.as_ref();
-        let isolated = isolated.map(|it| of(&it.server)).transpose()?;
+        let isolated = config.upstream.isolated.iter();
+        let isolated = isolated
+            .map(|it| of(&it.server))
+            .collect::<Result<_, _>>()?;
         Ok((of(&config.upstream)?, isolated))
     }
 

@@ -203,8 +203,12 @@ async fn hold(service: Arc<Service>, arrival: Arrival) {
         .with_ids(ids)
         .numbered(parts.conversations.next_number());
     session.described_by(gate.policies().labels());
-    let isolated = parts.isolated.as_ref().map(|it| &it.upstreams);
-    let (server, events) = isolated::connect_later(&parts.open.upstreams, isolated, &parts.memory);
+    let isolated: Vec<_> = parts
+        .isolated
+        .iter()
+        .map(|it| it.upstreams.clone())
+        .collect();
+    let (server, events) = isolated::connect_later(&parts.open.upstreams, &isolated, &parts.memory);
     let outbox = Outbox::Http(arrival.streams.clone());
     let bridge = match arrival.kind {
         ConversationKind::Session => parts.bridge(),

@@ -16,7 +16,7 @@ use crate::guard::Preset;
 use crate::guard::secrets::{SecretMembers, SecretRules};
 use crate::policy::PolicyStore;
 use crate::secret;
-use crate::session::OverHttp;
+use crate::session::{OverHttp, Thresholds};
 use crate::upstream::http::ClientSecret;
 use crate::upstream::sandbox::Sandbox;
 use crate::upstream::{self, Backoff, Concealing};
@@ -164,9 +164,9 @@ fn tokens(config: &Config) -> impl Iterator<Item = &SecretString> {
         .chain(shown_by_agents.into_iter().flatten())
 }
 
-/// The server, and its isolated instance.
+/// The instances of the server, the open one first.
 pub(super) fn servers(config: &Config) -> impl Iterator<Item = &config::Upstream> {
-    let isolated = config.upstream.isolated.as_ref();
+    let isolated = config.upstream.isolated.iter();
     iter::once(&config.upstream).chain(isolated.map(|isolated| &isolated.server))
 }
 
@@ -238,7 +238,7 @@ pub(super) fn gate(limits: &config::Limits, terms: gate::Terms) -> gate::Setting
         arguments: gate::RecordedArguments::Nothing,
         results: gate::RecordedResults::Nothing,
         tracing: gate::Tracing::Off,
-        isolate_from: None,
+        thresholds: Thresholds::default(),
         unconfined: gate::Unconfined::default(),
         eras: gate::Eras::Unasked,
         over_http: OverHttp::default(),
@@ -308,11 +308,13 @@ pub(super) fn terms_of(
 
 /// Which servers are reached over HTTP.
 pub(super) fn over_http(config: &Config) -> OverHttp {
-    let isolated = config.upstream.isolated.as_ref();
-    OverHttp {
-        open: config.upstream.http.is_some(),
-        isolated: isolated.is_some_and(|isolated| isolated.server.http.is_some()),
-    }
+    OverHttp::from_first(servers(config).map(|server| server.http.is_some()))
+}
+
+/// From which levels on sessions speak to isolated servers.
+pub(super) fn thresholds(config: &Config) -> Thresholds {
+    let isolated = config.upstream.isolated.iter();
+    Thresholds::new(isolated.map(|isolated| isolated.min_sensitivity))
 }
 
 /// Whether the gate sees the disk on which the server opens paths: that of a server which it starts itself

@@ -81,7 +81,7 @@ async fn keep_trying(parts: Parts, server: Tried) {
         match tried.unwrap_or(Err(NoHandshake::BrokeOff)) {
             Err(NoHandshake::Stopping) => return,
             // The log says so already.
-            Err(why) if is_lost(upstreams) && server.place == Place::Open => {
+            Err(why) if is_lost(upstreams) && server.instance.is_open() => {
                 debug!("no handshake: {why}");
             }
             tried => trials.note(tried),
@@ -138,7 +138,7 @@ async fn shake_hands(parts: Parts, tried: Tried) -> Result<(), NoHandshake> {
         id: "mcp-protector".to_owned(),
         ..policy::Agent::default()
     });
-    session.state().connection.place = tried.place;
+    session.state().connection.place = Place::At(tried.instance);
     session.described_by(gate.policies().labels());
     let connected = upstreams.connect();
     let (server, mut events) =
@@ -256,7 +256,7 @@ async fn hear_one(
         }
         Occurrence::GaveUp(reason) => return Err(NoHandshake::Because(reason)),
         Occurrence::Connects(attempt) => {
-            connections::settle(gate, talk, talk.session.place(), attempt).await;
+            connections::settle(gate, talk, talk.session.run().instance, attempt).await;
             Ok(())
         }
     };

@@ -8,7 +8,7 @@ use tracing::{debug, info, warn};
 
 use crate::agent::http::Health;
 use crate::config;
-use crate::session::Place;
+use crate::session::Instance;
 
 use super::servers::Upstreams;
 
@@ -39,7 +39,7 @@ pub(super) enum NoHandshake {
 pub(super) struct Trials {
     wanted: config::StartupProbe,
     /// The server, in a sentence.
-    who: &'static str,
+    who: Arc<str>,
     latest: Arc<Latest>,
 }
 
@@ -48,8 +48,8 @@ pub(super) struct Trials {
 pub(super) struct Tried {
     pub(super) upstreams: Upstreams,
     pub(super) trials: Trials,
-    /// Where sessions stand that speak to it.
-    pub(super) place: Place,
+    /// Which of the server it is.
+    pub(super) instance: Instance,
 }
 
 #[derive(Debug, Default)]
@@ -60,7 +60,7 @@ struct Latest {
 }
 
 impl Trials {
-    pub(super) fn new(wanted: config::StartupProbe, who: &'static str) -> Self {
+    pub(super) fn new(wanted: config::StartupProbe, who: Arc<str>) -> Self {
         Self {
             wanted,
             who,
@@ -98,7 +98,7 @@ impl Trials {
             .said
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let who = self.who;
+        let who = &self.who;
         match tried {
             Ok(()) => {
                 info!("{who} shakes hands");

@@ -22,12 +22,9 @@ impl IdentitySetup {
             .any(is_signed)
             .then(|| Issuer::new(Arc::clone(clock)).map(Arc::new))
             .transpose()?;
-        let mut all = servers(config).map(|identity| known_by(identity, issuer.as_ref()));
+        let all = servers(config).map(|identity| known_by(identity, issuer.as_ref()));
         Ok(Self {
-            identities: Arc::new(UserIdentities {
-                open: all.next().unwrap_or_default(),
-                isolated: all.next().unwrap_or_default(),
-            }),
+            identities: Arc::new(UserIdentities::from_first(all)),
             key_set: issuer.map(|issuer| issuer.key_set().into()),
         })
     }
@@ -44,9 +41,9 @@ pub(super) fn forwarded(config: &Config) -> Vec<Arc<str>> {
     audiences.collect()
 }
 
-/// Of the open server, then of the isolated one.
+/// Of the open server, then of the isolated ones.
 fn servers(config: &Config) -> impl Iterator<Item = &config::UserIdentity> {
-    let isolated = config.upstream.isolated.as_ref();
+    let isolated = config.upstream.isolated.iter();
     iter::once(&config.upstream.identity).chain(isolated.map(|it| &it.server.identity))
 }
 

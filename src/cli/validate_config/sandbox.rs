@@ -6,14 +6,13 @@ use crate::policy::Roots;
 use crate::upstream::sandbox::{self, Network, SandboxError};
 use crate::upstream::{self, Launcher};
 
-/// Everything that would keep it, or its isolated instance, from being so.
+/// Everything that would keep it, or an isolated instance, from being so.
 pub(super) fn problems(config: &Config, roots: &Roots) -> Vec<ConfigError> {
-    let open = ("upstream.sandbox", &config.upstream);
-    let isolated = config.upstream.isolated.as_ref();
-    let isolated = isolated.map(|it| ("upstream.isolated.sandbox", &it.server));
-    let servers = [Some(open), isolated].into_iter().flatten();
-    let problems = servers.flat_map(|(field, server)| of_server(field, server, roots));
-    problems.collect()
+    let open = of_server("upstream.sandbox", &config.upstream, roots);
+    let isolated = config.upstream.isolated.iter();
+    let isolated =
+        isolated.flat_map(|it| of_server(&format!("{}.sandbox", it.section), &it.server, roots));
+    open.into_iter().chain(isolated).collect()
 }
 
 fn of_server(field: &str, server: &Upstream, roots: &Roots) -> Vec<ConfigError> {

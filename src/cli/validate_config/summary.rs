@@ -26,10 +26,9 @@ pub(super) fn upstream(upstream: &Upstream) -> String {
     }
 }
 
-/// A line for its isolated instance, if there is one.
+/// A line for each isolated instance.
 pub(super) fn isolated(open: &Upstream) -> String {
-    let isolated = open.isolated.as_ref();
-    isolated.map_or(String::new(), |isolated| {
+    let lines = open.isolated.iter().map(|isolated| {
         format!(
             "  isolated  {}, for sessions that are {}\n",
             upstream(&isolated.server),
@@ -39,7 +38,8 @@ pub(super) fn isolated(open: &Upstream) -> String {
                 3.. => "secret",
             }
         )
-    })
+    });
+    lines.collect()
 }
 
 /// A line that says that the startup probe is off, where it would run otherwise.

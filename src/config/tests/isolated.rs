@@ -9,12 +9,17 @@ fn isolated(text: &str) -> Isolated {
     let config = valid_with(text);
     // That nothing is allowed is told of all of them.
     assert_eq!(config.warnings.len(), 1, "{text}: {:?}", config.warnings);
-    *config.upstream.isolated.expect("an isolated server")
+    config
+        .upstream
+        .isolated
+        .into_iter()
+        .next()
+        .expect("an isolated server")
 }
 
 #[test]
 fn an_isolated_server_is_what_is_written_of_it_and_nothing_of_the_open_one() {
-    assert!(valid_with("").upstream.isolated.is_none());
+    assert!(valid_with("").upstream.isolated.is_empty());
     let found = isolated(
         "upstream.name = 'files'
          upstream.cwd = '/srv'
@@ -38,7 +43,7 @@ fn an_isolated_server_is_what_is_written_of_it_and_nothing_of_the_open_one() {
         sandbox.places[0].setting,
         "upstream.isolated.sandbox.read[0]"
     );
-    assert!(server.isolated.is_none());
+    assert!(server.isolated.is_empty());
 }
 
 #[test]
@@ -88,6 +93,71 @@ fn the_level_says_how_far_its_network_reaches_where_nothing_is_said() {
 }
 
 #[test]
+fn places_in_turn_rise_and_are_numbered() {
+    let config = valid_with(
+        "upstream.name = 'files'
+         [[upstream.isolated]]
+         command = ['other']
+         [[upstream.isolated]]
+         min_sensitivity = 'secret'
+         command = ['other']
+         [upstream.isolated.sandbox]
+         read = ['docs']",
+    );
+    let found = config.upstream.isolated.iter();
+    let found = found.map(|it| {
+        (
+            it.section.as_str(),
+            it.min_sensitivity,
+            it.server.name.as_str(),
+        )
+    });
+    assert_eq!(
+        found.collect::<Vec<_>>(),
+        [
+            ("upstream.isolated[0]", 2, "files (isolated)"),
+            ("upstream.isolated[1]", 3, "files (isolated 2)"),
+        ]
+    );
+    let network = |at: usize| {
+        let sandbox = config.upstream.isolated[at].server.sandbox.as_ref();
+        sandbox.expect("a sandbox").sandbox.network.clone()
+    };
+    assert_eq!(
+        (network(0), network(1)),
+        (Network::Proxied, Network::Absent)
+    );
+    let second = config.upstream.isolated[1].server.sandbox.as_ref();
+    let place = &second.expect("a sandbox").sandbox.places[0];
+    assert_eq!(place.setting, "upstream.isolated[1].sandbox.read[0]");
+    check_rest(
+        "[[upstream.isolated]]
+         min_sensitivity = 'secret'
+         command = ['other']
+         [[upstream.isolated]]
+         min_sensitivity = 'confidential'
+         command = ['other']
+         readonly = true
+         [[upstream.isolated]]
+         min_sensitivity = 'confidential'",
+        &[
+            "5 upstream.isolated[1]: `min_sensitivity` is not higher than that of the table before",
+            "8 upstream.isolated[1].readonly: unknown key",
+            "9 upstream.isolated[2].command: required",
+            "9 upstream.isolated[2]: `min_sensitivity` is not higher than that of the table before",
+        ],
+    );
+    check_rest(
+        "upstream.isolated = []",
+        &["2 upstream.isolated: expected at least one table"],
+    );
+    check_rest(
+        "upstream.isolated = [1]",
+        &["2 upstream.isolated[0]: expected a table, found an integer"],
+    );
+}
+
+#[test]
 fn either_server_may_be_reached_over_http() {
     let over_http = isolated("upstream.isolated.url = 'https://isolated.example/mcp'");
     assert!(over_http.server.http.is_some() && over_http.server.command.is_empty());
@@ -96,7 +166,7 @@ fn either_server_may_be_reached_over_http() {
          upstream.isolated.command = ['isolated']",
     );
     assert!(config.upstream.http.is_some());
-    let isolated = config.upstream.isolated.expect("an isolated server");
+    let isolated = &config.upstream.isolated[0];
     assert_eq!(isolated.server.command, ["isolated"]);
 }
 

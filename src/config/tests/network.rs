@@ -770,7 +770,7 @@ fn the_type_of_a_server_agrees_with_how_it_is_reached() {
     assert!(upstream.http.is_some());
     let isolated =
         "upstream.command = ['open']\n[upstream.isolated]\ntype = 'http'\nurl = 'https://a'";
-    let isolated = super::valid(isolated).upstream.isolated.unwrap();
+    let isolated = super::valid(isolated).upstream.isolated.remove(0);
     assert!(isolated.server.http.is_some());
     let check = |text: &str, expected: &[&str]| check(&format!("[upstream]\n{text}"), expected);
     check(

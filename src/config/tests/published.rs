@@ -51,6 +51,12 @@ fn properties<'s>(
         };
         properties(schema, property, &inside, found);
     }
+    // One table, or an array of them.
+    for way in object["anyOf"].as_array().into_iter().flatten() {
+        if !way["$ref"].is_null() {
+            properties(schema, way, path, found);
+        }
+    }
     if object["type"] == "object" {
         let chosen = &object["additionalProperties"];
         if *chosen != Value::Bool(false) {

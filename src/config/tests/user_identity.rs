@@ -43,11 +43,11 @@ fn an_isolated_server_knows_users_in_a_way_of_its_own() {
         "{HTTP}identity = \"header\"\n[upstream.isolated]\ncommand = [\"isolated\"]\n\
          identity = \"meta\"\n{ADMIN}"
     );
-    let isolated = valid(&text).upstream.isolated.unwrap().server.identity;
+    let isolated = valid(&text).upstream.isolated.remove(0).server.identity;
     let audience = "tickets (isolated)".to_owned();
     assert_eq!(isolated, UserIdentity::Meta { audience });
     let none = text.replace("identity = \"meta\"\n", "");
-    let isolated = valid(&none).upstream.isolated.unwrap().server.identity;
+    let isolated = valid(&none).upstream.isolated.remove(0).server.identity;
     assert_eq!(isolated, UserIdentity::None);
 }
 

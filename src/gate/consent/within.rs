@@ -193,7 +193,7 @@ impl Gate {
             return Err(Rejection::foreign_state().into());
         }
         // Whoever answers what the open server asks would answer the isolated one.
-        if reply.run.has_left != talk.session.run().has_left {
+        if reply.run.instance != talk.session.run().instance {
             return Err(UpstreamFault::Left.into());
         }
         let scene = &understood.identified.scene;
@@ -321,7 +321,7 @@ fn wait_again(
         ..before
     };
     let mut state = session.state();
-    if run.has_left != state.run().has_left {
+    if run.instance != state.run().instance {
         return Err(UpstreamFault::Left.into());
     }
     let waits = state

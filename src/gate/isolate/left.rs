@@ -1,8 +1,8 @@
-//! What the open server still says, and what still waits for it, once the session has left it.
+//! What a server still says, and what still waits for it, once the session has left it.
 
 use tracing::warn;
 
-use crate::session::{LeftBehind, Origin, Waits};
+use crate::session::{Instance, LeftBehind, Origin, Waits};
 use crate::wire::{self, ArrivalForm, Id, Likeness, Message, Shape, Side, Stream, WireError};
 
 use crate::gate::arrival::Arrival;
@@ -22,16 +22,16 @@ use crate::gate::{Gate, apart, rounds, tasks};
 use super::leave_for_good;
 
 impl Gate {
-    /// Takes a frame of the open server's after the session has left it: a reply that is still
-    /// waited for goes on its way, and nothing else is heard.
+    /// Takes a frame of a server's after the session has left it: a reply that is still waited for goes
+    /// on its way, and nothing else is heard.
     ///
     /// # Errors
     /// [`AgentGone`] when the agent can no longer be told anything.
     pub async fn handle_left<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
-        stream: Stream,
-        form: ArrivalForm,
+        instance: Instance,
+        (stream, form): (Stream, ArrivalForm),
         frame: &[u8],
     ) -> Result<(), AgentGone> {
         let limits = &self.settings.from_upstream;
@@ -42,36 +42,38 @@ impl Gate {
         };
         drop(room);
         let answered = answered.and_then(|id| minted(&id));
-        // INVARIANT: what both servers say is taken in one after the other, so that the isolated one
-        // cannot answer in its place.
+        // INVARIANT: what both servers say is taken in one after the other, so that the one that
+        // is spoken to cannot answer in its place.
         let is_awaited = talk
             .session
             .state()
             .waiting
             .to_upstream
-            .answer_behind(answered);
+            .answer_behind(instance, answered);
         if is_awaited {
             drop(message);
             let arrival = Arrival::of_the_server(stream, form, self.clock.elapsed());
             let mut trail = Trail::begin(talk, arrival);
-            trail.is_of_the_open_server(talk);
+            trail.is_of_a_left(talk, instance);
             let told = self.handle_on(talk, arrival, frame, &mut trail).await;
-            talk.session.state().waiting.to_upstream.answer_behind(None);
+            talk.session.state().waiting.to_upstream.answered_behind();
             told?;
         } else {
-            self.unheard(talk, stream, form, message).await;
+            let arrival = Arrival::of_the_server(stream, form, self.clock.elapsed());
+            self.unheard(talk, instance, arrival, message).await;
         }
         leave_for_good(talk);
         Ok(())
     }
 
-    /// The open server will not reply to this one request, by the id that the gate minted.
+    /// A server that was left will not reply to this one request, by the id that the gate minted.
     ///
     /// # Errors
     /// [`AgentGone`] when the agent can no longer be told anything.
     pub async fn left_failed<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
+        instance: Instance,
         minted: u64,
         fault: UpstreamFault,
     ) -> Result<(), AgentGone> {
@@ -81,34 +83,41 @@ impl Gate {
             .state()
             .waiting
             .to_upstream
-            .answer_behind(minted_behind)
+            .answer_behind(instance, minted_behind)
         {
             let told = self.upstream_failed(talk, minted, fault).await;
-            talk.session.state().waiting.to_upstream.answer_behind(None);
+            talk.session.state().waiting.to_upstream.answered_behind();
             told?;
         }
         leave_for_good(talk);
         Ok(())
     }
 
-    /// The open server has ended after the session had left it: what still waits for it is answered.
+    /// A server has ended after the session had left it: what still waits for it is answered.
     ///
     /// # Errors
     /// [`AgentGone`] when the agent can no longer be told anything.
     pub async fn left_died<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
+        instance: Instance,
     ) -> Result<(), AgentGone> {
-        self.left_lost(talk, &UpstreamFault::Died).await
+        self.left_lost(talk, instance, &UpstreamFault::Died).await
     }
 
     /// The same where more is known of why.
     pub(in crate::gate) async fn left_lost<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
+        instance: Instance,
         why: &UpstreamFault,
     ) -> Result<(), AgentGone> {
-        let waiting = talk.session.state().waiting.to_upstream.take_behind();
+        let waiting = talk
+            .session
+            .state()
+            .waiting
+            .to_upstream
+            .take_behind(instance);
         let mut told = Ok(());
         for taken in waiting {
             let refusal = why.clone().into();
@@ -118,7 +127,7 @@ impl Gate {
         told
     }
 
-    /// Ends what belongs to the open server and cannot be brought along.
+    /// Ends what belongs to the server that is left and cannot be brought along.
     pub(super) async fn give_up_left<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
@@ -134,7 +143,7 @@ impl Gate {
                 Origin::Peer(_) => {
                     told = told.and(self.give_up(talk, Side::Agent, &taken, refusal).await);
                 }
-                // What the isolated server lists or speaks is asked for when a request needs it.
+                // What the next server lists or speaks is asked for when a request needs it.
                 Origin::Catalogue
                 | Origin::Discovery
                 | Origin::Handshake
@@ -160,17 +169,16 @@ impl Gate {
         told
     }
 
-    /// Records what the open server says to nobody.
+    /// Records what a server that was left says to nobody.
     async fn unheard<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
-        stream: Stream,
-        form: ArrivalForm,
+        instance: Instance,
+        arrival: Arrival,
         message: Option<Message>,
     ) {
-        let arrival = Arrival::of_the_server(stream, form, self.clock.elapsed());
         let mut trail = Trail::begin(talk, arrival);
-        trail.is_of_the_open_server(talk);
+        trail.is_of_a_left(talk, instance);
         if let Some(message) = message {
             trail.decoded(talk, &message, Side::Upstream);
         }
@@ -178,9 +186,7 @@ impl Gate {
         let left = Rejection::new(Stage::Identify, "left", INVALID_REQUEST, text);
         let record = trail.refused(&left, self.clock.elapsed());
         if let Err(fault) = self.recorder.record(record).await {
-            warn!(
-                "a message of the primary server that no session receives could not be recorded: {fault}"
-            );
+            warn!("a message of a server that the session has left could not be recorded: {fault}");
         }
     }
 }
@@ -198,13 +204,13 @@ pub(in crate::gate) fn leads_nowhere(understood: &Understood<'_>) -> Result<(), 
         || tasks::begins(&understood.identified).is_some()
         // The gate does not know what the agent may do with it.
         || understood.identified.of_listed_type;
-    if taken.waits == Waits::Behind && goes_on {
+    if matches!(taken.waits, Waits::Behind(_)) && goes_on {
         return Err(UpstreamFault::Left.into());
     }
     Ok(())
 }
 
-/// A message of the open server's, and the id of what it answers.
+/// A message of a server's, and the id of what it answers.
 fn read(decoded: Result<Message, WireError>) -> (Option<Message>, Option<Id>) {
     match decoded {
         Ok(message) => {

@@ -18,13 +18,13 @@ impl Trail {
         self.record.transports = Some(scope.transports);
     }
 
-    /// It is of the open server, which its session has left.
-    pub(in crate::gate) fn is_of_the_open_server<U, A>(&mut self, talk: &Talk<U, A>) {
+    /// It is of this instance of the server, which its session has left.
+    pub(in crate::gate) fn is_of_a_left<U, A>(&mut self, talk: &Talk<U, A>, instance: Instance) {
         let session = &talk.session;
-        let name = (&session.state().parties.server.name).into();
-        self.record.upstream = Some(name);
+        let name = instance.name_of(&session.state().parties.server.name);
+        self.record.upstream = Some(name.into());
         if let Some(transports) = &mut self.record.transports {
-            transports.upstream = transport(session, Instance::Open);
+            transports.upstream = transport(session, instance);
         }
     }
 
@@ -44,8 +44,8 @@ impl Trail {
             Role::Reply(taken) => {
                 self.record.kind = kind::of_outcome(taken.exchange.method);
                 self.replies(&taken.exchange, from);
-                if taken.waits == Waits::Behind {
-                    self.is_of_the_open_server(talk);
+                if let Waits::Behind(instance) = taken.waits {
+                    self.is_of_a_left(talk, instance);
                 }
                 let error = identified.message.error();
                 let code = error

@@ -393,7 +393,7 @@ impl Whose<'_> {
     fn key(&self, runner: Runner, id: &str) -> Key {
         let run = self.scene.run;
         let at = match runner {
-            Runner::Upstream => At::Upstream(run.instance()),
+            Runner::Upstream => At::Upstream(run.instance),
             Runner::Agent => At::Agent(run),
         };
         let id = digest(id.as_bytes());
@@ -402,7 +402,7 @@ impl Whose<'_> {
 
     /// Whether the one that a message comes of is the server of others as well.
     fn is_shared(&self, identified: &Identified<'_>, over_http: OverHttp) -> bool {
-        identified.from == Side::Upstream && over_http.reaches(self.scene.run.instance())
+        identified.from == Side::Upstream && *over_http.of(self.scene.run.instance)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Cursors of lists, which an agent only sends back.
 
 use super::*;
+use crate::session::Instance;
 
 /// Every paged list, and the member that holds its items.
 const LISTS: [(&str, &str); 4] = [
@@ -66,7 +67,7 @@ async fn a_cursor_is_good_for_its_own_list_alone_and_not_at_another_server() {
     bench.agent(&page("prompts/list", r#""a b""#)).await;
     assert_eq!(bench.to_upstream(), [""; 0]);
     let session = &bench.talk.session;
-    session.leave_open().unwrap();
+    session.leave_for(Instance::ISOLATED[0]).unwrap();
     session.state().connection.upstream = crate::session::Readiness::Up;
     session.arrived();
     bench.agent(&page("tools/list", r#""a b""#)).await;

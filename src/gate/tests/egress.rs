@@ -3,7 +3,7 @@
 use super::*;
 use crate::gate::{ConnectionFailure, ConnectionRefused};
 use crate::policy::{EngineFault, FaultKind, Host, Obligation, SessionSensitivity};
-use crate::session::Place;
+use crate::session::Instance;
 
 fn host() -> Host {
     Host {
@@ -43,7 +43,7 @@ fn faulty(_: &Facts<'_>) -> Result<Verdict, EngineFault> {
     })
 }
 
-async fn check(rule: Rule, level: i64, from: Place, expected: [&str; 5]) {
+async fn check(rule: Rule, level: i64, from: Instance, expected: [&str; 5]) {
     let bench = Bench::new(rule);
     bench.talk.session.state().security.held = Arc::new(SessionSensitivity::at(level));
     let judged = bench
@@ -75,7 +75,7 @@ async fn check(rule: Rule, level: i64, from: Place, expected: [&str; 5]) {
 
 #[tokio::test]
 async fn a_connection_is_decided_by_policy_and_the_sensitivity_of_its_session_and_recorded() {
-    let open = Place::Open;
+    let open = Instance::OPEN;
     check(by_level, 0, open, ["ALLOW", "decide", "", "fixture", ""]).await;
     let confidential = ["ALLOW", "decide", "", "fixture", "CONFIDENTIAL"];
     check(by_level, 2, open, confidential).await;
@@ -83,7 +83,7 @@ async fn a_connection_is_decided_by_policy_and_the_sensitivity_of_its_session_an
     check(by_level, 3, open, secret).await;
     let name = "fixture (isolated)";
     let isolated = ["BLOCK", "decide", "not_permitted", name, ""];
-    check(by_level, 0, Place::Isolated, isolated).await;
+    check(by_level, 0, Instance::ISOLATED[0], isolated).await;
     let unfit = "obligation_not_applicable";
     check(obliged, 0, open, ["BLOCK", "decide", unfit, "fixture", ""]).await;
     let fault = ["ERROR", "decide", "engine_fault", "fixture", ""];
@@ -106,7 +106,7 @@ async fn what_the_egress_proxy_refuses_is_recorded_with_its_reason() {
         let talk = &bench.talk;
         let recorded = bench
             .gate
-            .connection_failed(talk, Place::Open, "a.example:1", failure);
+            .connection_failed(talk, Instance::OPEN, "a.example:1", failure);
         recorded.await;
     }
     let records = bench.records_of("egress_connection").await;
@@ -135,7 +135,7 @@ async fn a_connection_whose_decision_cannot_be_recorded_is_not_made() {
     bench.audit.close(Duration::from_secs(5)).await.unwrap();
     let judged = bench
         .gate
-        .judge_connection(&bench.talk, Place::Open, &host())
+        .judge_connection(&bench.talk, Instance::OPEN, &host())
         .await;
     assert_eq!(judged, Err(ConnectionRefused::Unrecorded));
 }

@@ -12,7 +12,7 @@ const MISMATCH: &str =
 
 fn over_http(rule: Rule) -> Bench {
     Bench::with(rule, |settings| {
-        settings.over_http.open = true;
+        settings.over_http = OverHttp::from_first([true]);
         settings.terms.request_timeout = Duration::from_mins(1);
     })
 }
@@ -374,7 +374,7 @@ async fn a_second_attempt_costs_nothing_and_is_no_second_call() {
 
 async fn costs_one_call(whose: Whose) {
     let mut bench = Bench::with(open, |settings| {
-        settings.over_http.open = true;
+        settings.over_http = OverHttp::from_first([true]);
         settings.terms.rates.calls_per_session = Some(1);
     });
     let session = Arc::into_inner(bench.talk.session).unwrap();

@@ -1,8 +1,10 @@
 //! From the open server to the isolated one, within one session.
 
 pub(super) mod elsewhere;
+mod in_turn;
 mod late;
 
+use crate::session::Instance;
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -16,7 +18,9 @@ const SECRET: i64 = 3;
 
 /// Sessions of secret content are isolated.
 fn bench() -> Bench {
-    Bench::with(open, |settings| settings.isolate_from = Some(SECRET))
+    Bench::with(open, |settings| {
+        settings.thresholds = crate::session::Thresholds::new([SECRET]);
+    })
 }
 
 /// One that has done its handshake and has seen these tools.
@@ -83,8 +87,8 @@ impl Bench {
     pub(super) async fn left(&self, frame: &str) {
         let handled = self.gate.handle_left(
             &self.talk,
-            Stream::MAIN,
-            ArrivalForm::Event,
+            Instance::OPEN,
+            (Stream::MAIN, ArrivalForm::Event),
             frame.as_bytes(),
         );
         Box::pin(handled).await.unwrap();
@@ -147,7 +151,7 @@ async fn below_the_threshold_and_without_an_isolated_server_nothing_moves() {
     bench.raise(SECRET);
     bench.agent(&call("1", "read")).await;
     assert_eq!(methods(&bench.to_upstream()), ["tools/call"]);
-    assert_eq!(bench.talk.session.place(), Place::Open);
+    assert_eq!(bench.talk.session.place(), Place::At(Instance::OPEN));
 }
 
 #[tokio::test]
@@ -178,7 +182,9 @@ async fn what_was_asked_of_the_open_server_is_answered_by_it_alone_and_once() {
     bench.left(&result(&asked[0])).await;
     assert_eq!(bench.to_agent(), [result("1")]);
     assert!(!bench.talk.upstream.is_left());
-    Box::pin(bench.gate.left_died(&bench.talk)).await.unwrap();
+    Box::pin(bench.gate.left_died(&bench.talk, Instance::OPEN))
+        .await
+        .unwrap();
     let told = bench.to_agent();
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(told[0].contains(r#""id":2"#) && told[0].contains("ended before it answered"));
@@ -276,7 +282,7 @@ async fn an_isolated_server_that_speaks_another_revision_is_told_nothing_but_the
     bench.raise(0);
     Box::pin(bench.gate.upstream_restarted(&bench.talk)).await;
     assert_eq!(methods(&bench.to_upstream()), ["initialize"]);
-    assert_eq!(bench.talk.session.place(), Place::Isolated);
+    assert_eq!(bench.talk.session.place(), Place::At(Instance::ISOLATED[0]));
 }
 
 #[tokio::test]
@@ -293,7 +299,7 @@ async fn a_dead_isolated_server_refuses_everything_and_nothing_goes_back() {
     bench.agent(&call("2", "read")).await;
     assert!(bench.to_agent()[0].contains("the upstream server is not running"));
     assert_eq!(bench.to_upstream(), [""; 0]);
-    assert_eq!(bench.talk.session.place(), Place::Isolated);
+    assert_eq!(bench.talk.session.place(), Place::At(Instance::ISOLATED[0]));
 }
 
 #[tokio::test]
@@ -328,8 +334,8 @@ async fn the_move_is_recorded_once_and_records_name_the_server_that_is_spoken_to
 #[tokio::test]
 async fn records_name_the_transports_of_the_agent_and_of_the_server_that_they_are_about() {
     let bench = Bench::with(open, |settings| {
-        settings.isolate_from = Some(SECRET);
-        settings.over_http.isolated = true;
+        settings.thresholds = crate::session::Thresholds::new([SECRET]);
+        settings.over_http = OverHttp::from_first([false, true]);
     });
     bench.shake_hands().await;
     bench.list(&["read"]).await;
@@ -414,7 +420,7 @@ async fn run(course: Vec<Happens>) {
             }
             Happens::Reply => {
                 if let Some(asked) = open.pop() {
-                    if bench.talk.session.place() == Place::Open {
+                    if bench.talk.session.place() == Place::At(Instance::OPEN) {
                         bench.upstream(&result(&asked)).await;
                     } else {
                         bench.left(&result(&asked)).await;

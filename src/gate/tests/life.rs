@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::audit::Event;
+use crate::session::Instance;
 use crate::session::Place;
 
 #[tokio::test]
@@ -276,27 +277,40 @@ async fn a_request_that_runs_out_of_time_while_it_is_sent_is_answered_once() {
 
 #[tokio::test]
 async fn each_start_of_a_server_that_is_not_confined_as_it_is_to_be_is_in_the_audit() {
-    let lacks = || Unconfined {
-        open: Some("no Landlock".into()),
-        isolated: Some("no Landlock there".into()),
-    };
+    let lacks =
+        || Unconfined::from_first([Some("no Landlock".into()), Some("no Landlock there".into())]);
     for (unconfined, place, event, told) in [
-        (lacks(), Place::Open, Event::Started, Some("no Landlock")),
-        (lacks(), Place::Open, Event::Restarted, Some("no Landlock")),
-        (lacks(), Place::Open, Event::Down, None),
         (
             lacks(),
-            Place::Isolated,
+            Place::At(Instance::OPEN),
+            Event::Started,
+            Some("no Landlock"),
+        ),
+        (
+            lacks(),
+            Place::At(Instance::OPEN),
+            Event::Restarted,
+            Some("no Landlock"),
+        ),
+        (lacks(), Place::At(Instance::OPEN), Event::Down, None),
+        (
+            lacks(),
+            Place::At(Instance::ISOLATED[0]),
             Event::Restarted,
             Some("no Landlock there"),
         ),
         (
             lacks(),
-            Place::Moving,
+            Place::Moving(Instance::ISOLATED[0]),
             Event::SwitchedToIsolated,
             Some("no Landlock there"),
         ),
-        (Unconfined::default(), Place::Open, Event::Started, None),
+        (
+            Unconfined::default(),
+            Place::At(Instance::OPEN),
+            Event::Started,
+            None,
+        ),
     ] {
         let bench = Bench::with(open, |settings| settings.unconfined = unconfined);
         bench.talk.session.state().connection.place = place;

@@ -120,7 +120,8 @@ async fn when_nobody_waits_any_more_no_further_page_is_asked_for() {
 #[tokio::test]
 async fn calls_that_wait_for_a_list_when_the_conversation_ends_are_answered_and_not_judged() {
     const STATELESS: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}},"name":"echo","arguments":{"a":1}}}"#;
-    let isolating = |settings: &mut Settings| settings.isolate_from = Some(3);
+    let isolating =
+        |settings: &mut Settings| settings.thresholds = crate::session::Thresholds::new([3]);
     let in_a_session = waiting(isolating).await.0;
     let without_one = Bench::with(open, isolating);
     without_one.agent(STATELESS).await;

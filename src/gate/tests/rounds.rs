@@ -4,6 +4,7 @@ use super::*;
 use crate::gate::rounds::MAX_ROUNDS;
 use crate::policy::{Agent, Leaf};
 use crate::session::Ids;
+use crate::session::Instance;
 
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}"#;
 
@@ -71,7 +72,7 @@ async fn begin(bench: &Bench, arguments: &str, state: &str) {
 /// Its session goes on with the isolated server, which has the same tool.
 fn moves_on(bench: &Bench) {
     let session = &bench.talk.session;
-    session.leave_open().unwrap();
+    session.leave_for(Instance::ISOLATED[0]).unwrap();
     session.state().connection.upstream = crate::session::Readiness::Up;
     session.arrived();
     let page = crate::session::Page::of_one_tool("safe");

@@ -244,7 +244,9 @@ async fn a_call_that_has_waited_and_finds_no_memory_is_paid_for() {
 }
 
 fn isolating() -> Bench {
-    Bench::with(open, |settings| settings.isolate_from = Some(3))
+    Bench::with(open, |settings| {
+        settings.thresholds = crate::session::Thresholds::new([3]);
+    })
 }
 
 #[tokio::test(start_paused = true)]

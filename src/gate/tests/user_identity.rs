@@ -29,16 +29,13 @@ fn audience_of(name: &str) -> Audience {
 
 /// Alice, before a server that knows users in this way.
 fn bench(identity: UserIdentity) -> Bench {
-    bench_of(UserIdentities {
-        open: identity,
-        isolated: UserIdentity::None,
-    })
+    bench_of(UserIdentities::from_first([identity]))
 }
 
 /// The same, whose session moves to an isolated server when it has read something secret.
 fn bench_of(identities: UserIdentities) -> Bench {
     let mut bench = Bench::with(open, |settings| {
-        settings.isolate_from = Some(3);
+        settings.thresholds = crate::session::Thresholds::new([3]);
         settings.user_identities = Arc::new(identities);
     });
     let session = Arc::into_inner(bench.talk.session).unwrap();
@@ -230,10 +227,7 @@ async fn an_isolated_server_gets_what_it_is_to_get_and_nothing_that_the_open_one
         (UserIdentity::Header(audience()), None),
         (UserIdentity::Meta(audience_of("narrow")), Some("narrow")),
     ] {
-        let bench = bench_of(UserIdentities {
-            open: in_meta(),
-            isolated,
-        });
+        let bench = bench_of(UserIdentities::from_first([in_meta(), isolated]));
         bench.shake_hands().await;
         bench.list(&["t"]).await;
         bench.raise(3);

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::super::fixture_words::TestDecision;
 use crate::audit::{self, Body, MARKER};
 use crate::gate::Stage;
+use crate::session::Instance;
 use crate::wire::{Side, Value};
 
 /// Codes of refusals that are the gate's own, at the step at which policies decide.
@@ -17,9 +18,6 @@ const OF_THE_GATE: [&str; 5] = [
     "session_store_full",
     "request_state_mismatch",
 ];
-
-/// What records add to the name of a server that is the isolated one.
-const ISOLATED: &str = " (isolated)";
 
 /// The most items of a list that the log has whole.
 const MOST_ROLES: usize = 64;
@@ -133,7 +131,7 @@ impl LogEntry {
                 user: at(&["agent", "user"]).map(Cow::into_owned),
             },
             transport: at(&["transports", "agent"]).map(Cow::into_owned),
-            upstream: text(&["upstream"]).trim_end_matches(ISOLATED).to_owned(),
+            upstream: configured(&text(&["upstream"])).to_owned(),
             now_ms: at(&["timestamp"])
                 .and_then(|time| time.parse::<Timestamp>().ok())
                 .map(Timestamp::as_millisecond),
@@ -200,4 +198,13 @@ impl RecordedDecision {
             RecordRole::Reply => format!("the answer to {asked}"),
         }
     }
+}
+
+/// The name of the server in the configuration, without what records add to that of an isolated one.
+fn configured(upstream: &str) -> &str {
+    let isolated = Instance::ISOLATED.map(|instance| instance.name_of(""));
+    let mut names = isolated
+        .iter()
+        .filter_map(|added| upstream.strip_suffix(added.as_str()));
+    names.next().unwrap_or(upstream)
 }

@@ -146,6 +146,23 @@ fn a_test_says_which_of_two_servers_a_message_reaches() {
 }
 
 #[test]
+fn a_test_names_each_of_several_isolated_servers() {
+    let places = "upstream.isolated = [
+        { min_sensitivity = 'internal', command = ['server', '--apart'] },
+        { min_sensitivity = 'confidential', command = ['server', '--far'] },
+    ]\n";
+    let steps = steps(
+        "{ call = 'diary', expect = { decision = 'allow', upstream_receives = 'primary' } },
+         { call = 'look', expect = { decision = 'allow', upstream_receives = 'isolated 2' } },
+         { call = 'look', expect = { decision = 'allow', upstream_receives = 'isolated' } },",
+    );
+    assert_eq!(
+        problems(&pack(places, &steps)),
+        ["step 3 (line 6): expected it at the isolated server, got the isolated 2 one"]
+    );
+}
+
+#[test]
 fn without_two_servers_there_is_no_telling_which_one_is_reached() {
     let said = "{ call = 'look', expect = { decision = 'allow', upstream_receives = 'primary' } }";
     assert_eq!(

@@ -290,8 +290,10 @@ fn refusals_of_the_gate_are_not_compared_and_the_isolated_server_has_its_name() 
         check(&record("tool_call", &refused), "nothing");
     }
     let files = r#"@id("of-server") permit (principal, action in Mcp::Action::"call_tool", resource in Mcp::Server::"files");"#;
-    let isolated = json!({ "target": "other", "upstream": "files (isolated)" });
-    check_with(files, &record("tool_call", &isolated), "same");
+    for upstream in ["files (isolated)", "files (isolated 2)"] {
+        let isolated = json!({ "target": "other", "upstream": upstream });
+        check_with(files, &record("tool_call", &isolated), "same");
+    }
 }
 
 #[test]

@@ -338,7 +338,7 @@ async fn a_round_that_is_sent_twice_and_waits_between_has_one_consent() {
     let common = Whose::Common(SessionKey::of("somebody", None));
     asked.bench.talk.session = Arc::new(session.reading_as(common));
     // The gate makes the headers, so that it sends a call again that the server has refused for them.
-    asked.bench.gate.settings.over_http.open = true;
+    asked.bench.gate.settings.over_http = OverHttp::from_first([true]);
     asked.bench.gate.assemble();
     let asked = has_listed(asked).await;
     let state = asked_by_result(&asked, "1").await;

@@ -281,7 +281,7 @@ async fn what_servers_ask_takes_no_place_from_what_agents_do() {
 #[tokio::test]
 async fn a_session_that_leaves_its_server_leaves_its_questions() {
     let mut asked = session(&[Way::Page]).await;
-    asked.bench.gate.settings.isolate_from = Some(3);
+    asked.bench.gate.settings.thresholds = crate::session::Thresholds::new([3]);
     asked.bench.gate.assemble();
     let bench = &asked.bench;
     bench.upstream(SAMPLE).await;
@@ -345,7 +345,7 @@ async fn what_a_person_answers_while_the_server_goes_reaches_neither_the_agent_n
     for becomes in [Becomes::Left, Becomes::Died] {
         for answer in [Answer::Approve, Answer::Deny] {
             let mut asked = capable(Asked::recording(of_servers, &[Way::Page])).await;
-            asked.bench.gate.settings.isolate_from = Some(3);
+            asked.bench.gate.settings.thresholds = crate::session::Thresholds::new([3]);
             asked.bench.gate.assemble();
             let bench = &asked.bench;
             bench.upstream(SAMPLE).await;
@@ -367,7 +367,7 @@ async fn what_a_person_answers_while_the_server_goes_reaches_neither_the_agent_n
 async fn what_the_gate_says_to_a_question_reaches_no_server_that_did_not_ask_it() {
     for becomes in [Becomes::Left, Becomes::Died] {
         let mut asked = capable(Asked::recording(of_servers, &[Way::Page])).await;
-        asked.bench.gate.settings.isolate_from = Some(3);
+        asked.bench.gate.settings.thresholds = crate::session::Thresholds::new([3]);
         asked.bench.gate.assemble();
         let bench = &asked.bench;
         let unknown = r#"{"jsonrpc":"2.0","id":"s","method":"nothing/such"}"#;

@@ -82,7 +82,9 @@ async fn a_result_that_its_agent_has_come_back_for_takes_no_room() {
 
 #[tokio::test]
 async fn a_call_that_its_server_has_answered_is_not_kept_to_be_made_again() {
-    let mut bench = Bench::with(of_servers, |settings| settings.over_http.open = true);
+    let mut bench = Bench::with(of_servers, |settings| {
+        settings.over_http = OverHttp::from_first([true]);
+    });
     let session = Arc::into_inner(bench.talk.session).unwrap();
     session.state().protocol.bridged = Some("2025-11-25".into());
     bench.talk.session = Arc::new(session);

@@ -412,7 +412,7 @@ impl Ends {
 async fn a_call_that_ends_takes_the_question_about_its_result_with_it() {
     for ends in Ends::ALL {
         let mut asked = ready(&[Way::Page]).await;
-        asked.bench.gate.settings.isolate_from = Some(3);
+        asked.bench.gate.settings.thresholds = crate::session::Thresholds::new([3]);
         asked.bench.gate.assemble();
         asked_within(&asked, MODEL, &[SAMPLE]).await;
         let ticket = asked.latest();
@@ -442,7 +442,7 @@ async fn the_same_while_its_question_is_recorded_or_its_answer() {
     for ends in Ends::ALL {
         for answered in [false, true] {
             let mut asked = listed(Asked::recording(of_servers, &[Way::Page])).await;
-            asked.bench.gate.settings.isolate_from = Some(3);
+            asked.bench.gate.settings.thresholds = crate::session::Thresholds::new([3]);
             asked.bench.gate.assemble();
             let bench = &asked.bench;
             bench.agent(&calls("1", "more", MODEL, "")).await;
@@ -506,7 +506,7 @@ async fn a_result_that_waited_is_known_again_on_whatever_stream_its_call_came() 
 async fn nobody_is_asked_about_what_the_open_server_has_not_finished_when_its_session_moved() {
     for way in [Way::Page, Way::Elicitation] {
         let mut asked = ready(&[way]).await;
-        asked.bench.gate.settings.isolate_from = Some(3);
+        asked.bench.gate.settings.thresholds = crate::session::Thresholds::new([3]);
         asked.bench.gate.assemble();
         let bench = &asked.bench;
         bench.agent(&calls("1", "more", ALL, "")).await;

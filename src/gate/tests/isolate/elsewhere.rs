@@ -1,5 +1,6 @@
 //! Messages that began before the open server, whose session has moved before they left.
 
+use crate::session::Instance;
 use std::pin::Pin;
 
 use super::super::pins::{PROMPT, prompts, speaking};
@@ -24,7 +25,7 @@ async fn a_call_that_goes_along_with_its_session_is_judged_by_the_isolated_serve
     let (mut sent, mut refused) = (0, 0);
     for after in 0..8 {
         let bench = Bench::with(open, |settings| {
-            settings.isolate_from = Some(SECRET);
+            settings.thresholds = crate::session::Thresholds::new([SECRET]);
             settings.terms.guards.arguments = Level::Strict;
         });
         bench.shake_hands().await;
@@ -53,7 +54,7 @@ async fn a_call_that_goes_along_with_its_session_is_judged_by_the_isolated_serve
 #[tokio::test]
 async fn a_call_whose_session_moves_while_its_decision_is_recorded_is_refused_and_may_come_again() {
     let bench = Bench::recording(open, Durability::Strict, |settings| {
-        settings.isolate_from = Some(SECRET);
+        settings.thresholds = crate::session::Thresholds::new([SECRET]);
     });
     bench.shake_hands().await;
     bench.list(&["read"]).await;
@@ -88,7 +89,7 @@ async fn a_prompt_that_the_open_server_showed_is_not_taken_for_the_isolated_ones
     let get =
         r#"{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"greet"}}"#.to_owned();
     let mut bench = speaking(None, Pinning::Locked);
-    bench.gate.settings.isolate_from = Some(SECRET);
+    bench.gate.settings.thresholds = crate::session::Thresholds::new([SECRET]);
     bench.gate.assemble();
     bench.shake_hands().await;
     assert!(prompts(&bench, PROMPT).await.contains("greet"));
@@ -169,7 +170,7 @@ fn uploads(id: &str, next: &str) -> String {
 /// Where each message waits for its record.
 pub(super) fn strict() -> Bench {
     Bench::recording(open, Durability::Strict, |settings| {
-        settings.isolate_from = Some(SECRET);
+        settings.thresholds = crate::session::Thresholds::new([SECRET]);
     })
 }
 
@@ -262,10 +263,14 @@ async fn a_handshake_that_the_open_server_repeats_is_not_the_isolated_ones() {
         assert_eq!(methods(&reached), [MOVED, "initialize"]);
         repeating.await;
         assert_eq!(bench.to_upstream(), [""; 0], "{agrees}");
-        assert_eq!(bench.talk.session.place(), Place::Moving, "{agrees}");
+        assert_eq!(
+            bench.talk.session.place(),
+            Place::Moving(Instance::ISOLATED[0]),
+            "{agrees}"
+        );
         assert_eq!(bench.talk.upstream.restarts(), 0, "{agrees}");
         bench.answer(&reached[1], &[]).await;
-        assert_eq!(bench.talk.session.place(), Place::Isolated);
+        assert_eq!(bench.talk.session.place(), Place::At(Instance::ISOLATED[0]));
         assert_eq!(
             bench.talk.session.state().connection.upstream,
             Readiness::Up
@@ -308,7 +313,9 @@ fn with_room(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
 #[tokio::test]
 async fn a_call_that_is_judged_again_where_its_session_is_has_room_for_that() {
     for after in 0..8 {
-        let mut bench = Bench::with(with_room, |it| it.isolate_from = Some(SECRET));
+        let mut bench = Bench::with(with_room, |it| {
+            it.thresholds = crate::session::Thresholds::new([SECRET]);
+        });
         bench.shake_hands().await;
         bench.list(&["read"]).await;
         let limit = crate::gate::tests::scarce::FOR_ONE;

@@ -5,6 +5,7 @@ use super::elsewhere::{begin, dies, moved, strict};
 use super::*;
 use crate::gate::UpstreamFault;
 use crate::policy::Pinning;
+use crate::session::Instance;
 
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}"#;
 
@@ -78,7 +79,9 @@ async fn whatever_the_open_server_says_late_is_recorded_under_its_own_name() {
                 bench.left(&frame).await;
             }
             if ends {
-                Box::pin(bench.gate.left_died(&bench.talk)).await.unwrap();
+                Box::pin(bench.gate.left_died(&bench.talk, Instance::OPEN))
+                    .await
+                    .unwrap();
             } else {
                 bench.left(&case(&asked)).await;
             }
@@ -115,7 +118,7 @@ async fn prompts_that_the_open_server_lists_too_late_are_not_the_isolated_ones()
     let get =
         r#"{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"greet"}}"#.to_owned();
     let mut bench = speaking(None, Pinning::Locked);
-    bench.gate.settings.isolate_from = Some(SECRET);
+    bench.gate.settings.thresholds = crate::session::Thresholds::new([SECRET]);
     bench.gate.assemble();
     bench.shake_hands().await;
     bench.agent(list).await;
@@ -281,7 +284,10 @@ async fn what_waits_for_the_isolated_server_when_the_conversation_ends_is_answer
     ] {
         let bench = ready(&["read"]).await;
         leaves(&bench).await;
-        assert_eq!(bench.talk.session.place(), Place::Moving);
+        assert_eq!(
+            bench.talk.session.place(),
+            Place::Moving(Instance::ISOLATED[0])
+        );
         let mut waiting = Box::pin(bench.agent(&frame));
         tokio::select! {
             biased;

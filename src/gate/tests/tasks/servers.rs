@@ -1,6 +1,7 @@
 //! Which server a task is of, where there is more than one.
 
 use super::*;
+use crate::session::Instance;
 use crate::session::Place;
 
 const DELIVERED: usize = 1;
@@ -10,11 +11,8 @@ const REFUSED: usize = 0;
 fn bench(are_common: [bool; 2]) -> Bench {
     let [open_is, isolated_is] = are_common;
     Bench::with(open, |settings| {
-        settings.isolate_from = Some(3);
-        settings.over_http = OverHttp {
-            open: open_is,
-            isolated: isolated_is,
-        };
+        settings.thresholds = crate::session::Thresholds::new([3]);
+        settings.over_http = OverHttp::from_first([open_is, isolated_is]);
     })
 }
 
@@ -28,7 +26,7 @@ fn talk_of(name: &str, place: Place) -> Talk<Recorder, Recorder> {
     let session = Session::new(id, "http", Server::default(), 0);
     let session = session.of(agent).with_ids(Ids::OfStream);
     let talk = Talk::new(session, Recorder::default(), Recorder::default());
-    if place == Place::Open {
+    if place == Place::At(Instance::OPEN) {
         offer(&talk);
     } else {
         moves(&talk);
@@ -37,7 +35,7 @@ fn talk_of(name: &str, place: Place) -> Talk<Recorder, Recorder> {
 }
 
 fn moves(talk: &Talk<Recorder, Recorder>) {
-    talk.session.leave_open().unwrap();
+    talk.session.leave_for(Instance::ISOLATED[0]).unwrap();
     talk.session.state().connection.upstream = crate::session::Readiness::Up;
     talk.session.arrived();
     offer(talk);
@@ -86,8 +84,8 @@ async fn reaches(bench: &Bench, talk: &Talk<Recorder, Recorder>) -> usize {
 #[tokio::test]
 async fn a_task_of_the_open_server_is_none_of_the_isolated_ones_which_has_one_of_the_same_id() {
     let bench = bench([true, true]);
-    let alice = talk_of("alice", Place::Open);
-    let bob = talk_of("bob", Place::Isolated);
+    let alice = talk_of("alice", Place::At(Instance::OPEN));
+    let bob = talk_of("bob", Place::At(Instance::ISOLATED[0]));
     assert_eq!(begins(&bench, &alice).await, reply("1", TASK));
     assert_eq!(reaches(&bench, &alice).await, DELIVERED);
     assert_eq!(begins(&bench, &bob).await, reply("1", TASK));
@@ -97,15 +95,18 @@ async fn a_task_of_the_open_server_is_none_of_the_isolated_ones_which_has_one_of
     moves(&alice);
     assert_eq!(reaches(&bench, &alice).await, REFUSED);
     // Another session of hers is still with the server that began it.
-    let other = talk_of("alice", Place::Open);
+    let other = talk_of("alice", Place::At(Instance::OPEN));
     assert_eq!(reaches(&bench, &other).await, DELIVERED);
     assert_eq!(reaches(&bench, &bob).await, DELIVERED);
 }
 
 #[tokio::test]
 async fn an_id_that_one_server_gives_to_two_principals_is_good_for_neither() {
-    for place in [Place::Open, Place::Isolated] {
-        let bench = bench([place == Place::Open, place == Place::Isolated]);
+    for place in [Place::At(Instance::OPEN), Place::At(Instance::ISOLATED[0])] {
+        let bench = bench([
+            place == Place::At(Instance::OPEN),
+            place == Place::At(Instance::ISOLATED[0]),
+        ]);
         let alice = talk_of("alice", place);
         let bob = talk_of("bob", place);
         assert_eq!(begins(&bench, &alice).await, reply("1", TASK));
@@ -132,9 +133,12 @@ async fn an_id_that_one_server_gives_to_two_principals_is_good_for_neither() {
 
 #[tokio::test]
 async fn servers_that_each_session_has_for_itself_may_give_the_same_ids() {
-    for place in [Place::Open, Place::Isolated] {
+    for place in [Place::At(Instance::OPEN), Place::At(Instance::ISOLATED[0])] {
         // The other one is common to all.
-        let bench = bench([place != Place::Open, place != Place::Isolated]);
+        let bench = bench([
+            place != Place::At(Instance::OPEN),
+            place != Place::At(Instance::ISOLATED[0]),
+        ]);
         let alice = talk_of("alice", place);
         let bob = talk_of("bob", place);
         for talk in [&alice, &bob, &alice] {
