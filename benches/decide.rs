@@ -114,6 +114,7 @@ fn whole_path(criterion: &mut Criterion) {
     };
     let may_be_isolated = Settings {
         thresholds: mcp_protector::session::Thresholds::new([3]),
+        warm: mcp_protector::session::PerInstance::default(),
         ..as_is()
     };
     let others = [

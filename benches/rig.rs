@@ -39,6 +39,7 @@ pub(crate) fn settings(rates: Rates) -> Settings {
         results: mcp_protector::gate::RecordedResults::Nothing,
         tracing: mcp_protector::gate::Tracing::Off,
         thresholds: mcp_protector::session::Thresholds::default(),
+        warm: mcp_protector::session::PerInstance::default(),
         unconfined: mcp_protector::gate::Unconfined::default(),
         eras: mcp_protector::gate::Eras::Unasked,
         over_http: mcp_protector::session::OverHttp::default(),

@@ -109,6 +109,7 @@ impl Bench {
             results: crate::gate::RecordedResults::Nothing,
             tracing: crate::gate::Tracing::Off,
             thresholds: crate::session::Thresholds::default(),
+            warm: crate::session::PerInstance::default(),
             unconfined: crate::gate::Unconfined::default(),
             eras: crate::gate::Eras::Asked,
             over_http: crate::session::OverHttp::default(),

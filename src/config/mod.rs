@@ -50,11 +50,11 @@ pub use sandbox::{ConfinedFiles, Confinement, SandboxedRoots};
 pub use settings::{
     Admin, Anonymous, Audit, Bearer, Bridging, Config, ConfigFile, ConfigText, DenyResponse,
     Durability, EventKinds, FlightRecorder, Guards, HttpListen, HttpUpstream, Isolated, Jwks, Jwt,
-    JwtAlgorithm, Limits, Listen, ListenAuth, OnFault, OnRemoval, OtherMethods, Parents, Pinning,
-    PlainHttp, Policy, Protocol, Ratchet, RecordedArguments, RecordedResults, Redaction, Reload,
-    RequiredLabels, Restart, Sanitizing, ServerAuth, StartupProbe, Strictness, Symlinks, Syslog,
-    Telemetry, TelemetryLogs, ToolNames, Truncation, TruncationPreset, Upstream, UserIdentity,
-    Warnings,
+    JwtAlgorithm, Keep, Limits, Listen, ListenAuth, OnFault, OnRemoval, OtherMethods, Parents,
+    Pinning, PlainHttp, Policy, Protocol, Ratchet, RecordedArguments, RecordedResults, Redaction,
+    Reload, RequiredLabels, Restart, Sanitizing, ServerAuth, StartupProbe, Strictness, Symlinks,
+    Syslog, Telemetry, TelemetryLogs, ToolNames, Truncation, TruncationPreset, Upstream,
+    UserIdentity, Warnings,
 };
 pub use upstream::INHERITED;
 pub use variables::Variables;

@@ -158,8 +158,19 @@ pub struct Isolated {
     pub section: String,
     /// The level from which on sessions speak to it: 1 internal, 2 confidential, 3 secret.
     pub min_sensitivity: i64,
+    pub keep: Keep,
     /// It has no isolated instance of its own.
     pub server: Upstream,
+}
+
+/// When an isolated server is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Keep {
+    /// When a session needs it.
+    #[default]
+    Cold,
+    /// With each session, so that none waits for it.
+    Warm,
 }
 
 /// Which policies judge, and how a refusal looks.

@@ -231,8 +231,8 @@ impl Gate {
         code: Option<i64>,
     ) -> Record {
         let mut trail = Trail::outcome(talk, &taken.exchange);
-        if let Waits::Behind(instance) = taken.waits {
-            trail.is_of_a_left(talk, instance);
+        if let Waits::Elsewhere(instance) = taken.waits {
+            trail.is_of_instance(talk, instance);
         }
         let mut record = trail.refused(refusal, self.clock.elapsed());
         record.error_code = code;

@@ -9,7 +9,8 @@ use tracing::{error, warn};
 
 use crate::audit::{AuditFault, Kind, Record};
 use crate::session::{
-    Admitted, AuditIds, Exchange, Lifecycle, Origin, Probe, Readiness, Taken, Traversal, Trial,
+    Admitted, AuditIds, Exchange, Greeted, Instance, Lifecycle, Origin, Probe, Readiness, Run,
+    Session, Taken, Traversal, Trial, Waits,
 };
 use crate::wire::{Fragment, Id, Message, Side, Stream};
 
@@ -50,7 +51,10 @@ impl Gate {
         match origin {
             Origin::Catalogue => self.absorb_page(talk, message, trail).await,
             Origin::Discovery => self.absorb_discovery(talk, message, trail).await,
-            Origin::Handshake => self.absorb_handshake(talk, message, trail).await,
+            Origin::Handshake => {
+                self.absorb_handshake(talk, message, taken.waits, trail)
+                    .await
+            }
             Origin::Trial(opening) => self.absorb_trial(talk, message, opening, trail).await,
             Origin::Consent(ticket) => {
                 Box::pin(self.absorb_answer(talk, message, &ticket, trail)).await
@@ -84,6 +88,8 @@ impl Gate {
             Origin::Trial(_) => {
                 talk.session.state().protocol.trial = Some(Trial::Failed(why.into()));
             }
+            // Of a server that is not spoken to yet, it is repeated when it is.
+            Origin::Handshake if talk.session.state().connection.upstream == Readiness::Up => {}
             Origin::Handshake => {
                 error!("the upstream did not repeat the session's handshake; it is ended");
                 talk.session.state().connection.upstream = Readiness::Down;
@@ -95,11 +101,7 @@ impl Gate {
 
     /// Repeats the agent's handshake to an upstream that was restarted.
     pub(super) async fn repeat_handshake<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>) {
-        let params = match &talk.session.state().protocol.lifecycle {
-            Lifecycle::Ready(handshake) => Some(Arc::clone(&handshake.params)),
-            Lifecycle::New | Lifecycle::Initializing(_) => None,
-        };
-        let Some(params) = params.and_then(|params| Fragment::decode(&params).ok()) else {
+        let Some(params) = agreed_on(&talk.session) else {
             talk.session.state().connection.upstream = Readiness::Up;
             talk.session.arrived();
             return;
@@ -139,17 +141,40 @@ impl Gate {
         occasion: Occasion<'_>,
         to: Side,
     ) -> Result<Arc<str>, AuditFault> {
-        let (record, reference) = {
-            let now = self.clock.elapsed();
-            let trail = Trail::own(talk, &occasion, now);
-            let record = match self.check_identity(&talk.session, to) {
-                Ok(()) => trail.passed(to, now),
-                Err(refusal) => trail.refused(&refusal, now),
-            };
-            (record, trail.ids.reference)
+        let checked = self.check_identity(&talk.session, to);
+        let trail = Trail::own(talk, &occasion, self.clock.elapsed());
+        self.record_own_as(trail, checked, to).await
+    }
+
+    /// The same of a message to this instance of the server, which the session may not speak to yet.
+    ///
+    /// # Errors
+    /// The same.
+    pub(super) async fn record_own_to<U, A>(
+        &self,
+        talk: &Talk<U, A>,
+        occasion: Occasion<'_>,
+        instance: Instance,
+    ) -> Result<Arc<str>, AuditFault> {
+        let checked = self.check_identity_to(&talk.session, instance);
+        let mut trail = Trail::own(talk, &occasion, self.clock.elapsed());
+        trail.is_of_instance(talk, instance);
+        self.record_own_as(trail, checked, Side::Upstream).await
+    }
+
+    async fn record_own_as(
+        &self,
+        trail: Trail,
+        checked: Result<(), Rejection>,
+        to: Side,
+    ) -> Result<Arc<str>, AuditFault> {
+        let now = self.clock.elapsed();
+        let record = match checked {
+            Ok(()) => trail.passed(to, now),
+            Err(refusal) => trail.refused(&refusal, now),
         };
         self.recorder.record(record).await?;
-        Ok(reference)
+        Ok(trail.ids.reference)
     }
 
     async fn absorb_page<U: Upstream, A: Agent>(
@@ -221,6 +246,7 @@ impl Gate {
         &self,
         talk: &Talk<U, A>,
         message: &Message,
+        waits: Waits,
         trail: &Trail,
     ) -> Result<(), Stop> {
         let version = message.agreed_revision();
@@ -236,18 +262,45 @@ impl Gate {
         }
         let taken_in = trail.taken_in(self.clock.elapsed());
         self.recorder.record(taken_in).await?;
-        if has_left_since(talk, trail.server.run) {
+        let greeted = Greeted {
+            server_version: message.result().and_then(remember::server_version),
+        };
+        match waits {
+            Waits::Here => {
+                self.complete_handshake(talk, trail.server.run, greeted)
+                    .await
+            }
+            Waits::Elsewhere(instance) => {
+                let greeted = Some(greeted);
+                talk.session
+                    .state()
+                    .connection
+                    .greeted
+                    .set(instance, greeted);
+                Ok(())
+            }
+        }
+    }
+
+    /// The server of this run has agreed to what the session agreed on.
+    pub(super) async fn complete_handshake<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        run: Run,
+        Greeted { server_version }: Greeted,
+    ) -> Result<(), Stop> {
+        if has_left_since(talk, run) {
             return Ok(());
         }
         self.record_own(talk, Occasion::Initialized, Side::Upstream)
             .await?;
-        // The isolated server has a handshake of its own.
-        if has_left_since(talk, trail.server.run) {
+        // The next server has a handshake of its own.
+        if has_left_since(talk, run) {
             return Ok(());
         }
         {
             let mut state = talk.session.state();
-            state.parties.server_version = message.result().and_then(remember::server_version);
+            state.parties.server_version = server_version;
             state.connection.upstream = Readiness::Up;
         }
         talk.upstream.handshake_completed();
@@ -255,7 +308,7 @@ impl Gate {
         let told = self
             .tell(talk, Side::Upstream, Stream::MAIN, initialized)
             .await;
-        if has_left_since(talk, trail.server.run) {
+        if has_left_since(talk, run) {
             return told.map_err(|AgentGone| Stop::AgentGone);
         }
         // Behind it, or a message that waited would come first.
@@ -346,6 +399,14 @@ impl Gate {
             self.close(talk, &taken, &refusal).await;
         }
         Err(refusal)
+    }
+}
+
+/// What the session's handshake was, as it is repeated. None before there was one.
+pub(super) fn agreed_on(session: &Session) -> Option<Fragment> {
+    match &session.state().protocol.lifecycle {
+        Lifecycle::Ready(handshake) => Fragment::decode(&handshake.params).ok(),
+        Lifecycle::New | Lifecycle::Initializing(_) => None,
     }
 }
 

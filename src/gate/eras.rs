@@ -319,7 +319,7 @@ impl Known {
 fn instance_of(session: &Session, taken: &Taken) -> Instance {
     match taken.waits {
         Waits::Here => session.run().instance,
-        Waits::Behind(instance) => instance,
+        Waits::Elsewhere(instance) => instance,
     }
 }
 

@@ -56,6 +56,28 @@ pub trait Upstream: Send + Sync + 'static {
         Err(UpstreamFault::Down)
     }
 
+    /// Starts an instance that is not spoken to yet, so that it is there when the session comes.
+    ///
+    /// # Errors
+    /// [`UpstreamFault`] when there is no such instance, or it cannot be started.
+    fn warm(&self, instance: Instance) -> Result<(), UpstreamFault> {
+        let _ = instance;
+        Err(UpstreamFault::Down)
+    }
+
+    /// The same as `send` for an instance that was [warmed](Self::warm).
+    ///
+    /// # Errors
+    /// As those of `send`.
+    fn send_to(
+        &self,
+        instance: Instance,
+        permit: Permit,
+    ) -> impl Future<Output = Result<(), UpstreamFault>> + Send {
+        let _ = (instance, permit);
+        std::future::ready(Err(UpstreamFault::Down))
+    }
+
     /// Nobody waits for the instances before this one any more, which are not spoken to. Returns at
     /// once; may be said again.
     fn leave_below(&self, kept: Instance) {

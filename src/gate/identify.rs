@@ -89,7 +89,7 @@ pub(super) fn identify<'m>(
         scene.agrees_to_request(&agreed.consent);
     }
     if let Role::Reply(taken) = &role
-        && let Waits::Behind(instance) = taken.waits
+        && let Waits::Elsewhere(instance) = taken.waits
     {
         scene.run.instance = instance;
     }

@@ -5,13 +5,14 @@
 //! threshold the session moves, before anything of the message is judged; the message whose decision
 //! raised the level still goes where it was going, and the session moves behind it.
 
-mod left;
+mod elsewhere;
 mod travelling;
+mod warm;
 
 use tracing::{info, warn};
 
 use crate::audit;
-use crate::session::{Instance, Kept, Readiness, Session, StoreFault, Thresholds};
+use crate::session::{Instance, Kept, Origin, Readiness, Session, StoreFault, Thresholds};
 use crate::wire::{KnownMethod, Message, Shape, Side, Stream};
 
 use super::arrival::{AnswerTo, Arrival};
@@ -29,7 +30,7 @@ use super::stop::Stop;
 use super::talk::Talk;
 use super::{Gate, ratchet};
 
-pub(super) use left::leads_nowhere;
+pub(super) use elsewhere::leads_nowhere;
 use travelling::until_arrived;
 
 /// Keeps what a server said from agents that could not go on with it.
@@ -106,6 +107,7 @@ impl Gate {
         }
         trail.is_within(talk);
         let taken = self.take_through(talk, arrival, frame, trail).await;
+        self.greet_those_kept_warm(talk).await;
         // It may have raised the level.
         taken.and(self.keep_apart(talk).await)
     }
@@ -163,7 +165,7 @@ impl Gate {
     ) -> Result<(), AgentGone> {
         if arrival.from == Side::Upstream {
             let (instance, form) = (trail.server.run.instance, (arrival.stream, arrival.form));
-            return Box::pin(self.handle_left(talk, instance, form, frame)).await;
+            return Box::pin(self.handle_elsewhere(talk, instance, form, frame)).await;
         }
         self.move_apart(talk).await?;
         if !until_arrived(talk, arrival, frame, trail).await {
@@ -237,12 +239,23 @@ impl Gate {
                 "that the session goes on with the isolated server could not be recorded: {fault}"
             );
         }
+        let greeted = left.greeted.clone();
         let told = self.give_up_left(talk, left).await;
-        if reached.is_ok() {
-            self.repeat_handshake(talk).await;
-        } else {
-            talk.session.state().connection.upstream = Readiness::Down;
-            talk.session.arrived();
+        let agrees_later = || talk.session.state().waiting.to_upstream.repeats_handshake();
+        match (reached, greeted) {
+            (Err(_), _) => {
+                talk.session.state().connection.upstream = Readiness::Down;
+                talk.session.arrived();
+            }
+            (Ok(()), Some(greeted)) => {
+                let run = talk.session.run();
+                if self.complete_handshake(talk, run, greeted).await.is_err() {
+                    let why = "what completes its handshake could not be recorded";
+                    Self::give_up_own(talk, &Origin::Handshake, why);
+                }
+            }
+            (Ok(()), None) if agrees_later() => {}
+            (Ok(()), None) => self.repeat_handshake(talk).await,
         }
         told
     }
@@ -312,7 +325,8 @@ pub(super) fn leave_for_good<U: Upstream, A>(talk: &Talk<U, A>) {
     let kept = {
         let state = talk.session.state();
         let here = state.connection.place.instance();
-        state.waiting.to_upstream.waits_behind().unwrap_or(here)
+        let waited_for = state.waiting.to_upstream.waited_for_elsewhere();
+        waited_for.fold(here, Instance::min)
     };
     if !kept.is_open() {
         talk.upstream.leave_below(kept);

@@ -80,7 +80,7 @@ pub(super) fn remember<U: Upstream, A>(
             return;
         }
         // What the open server says of itself counts no more once the session has left it.
-        Role::Reply(taken) if matches!(taken.waits, Waits::Behind(_)) => {
+        Role::Reply(taken) if matches!(taken.waits, Waits::Elsewhere(_)) => {
             shown_in_vain(&mut state, identified);
             return;
         }

@@ -32,6 +32,8 @@ pub struct Settings {
     pub tracing: Tracing,
     /// From which levels on sessions speak to isolated servers.
     pub thresholds: Thresholds,
+    /// The isolated servers that are started with a session.
+    pub warm: PerInstance<bool>,
     pub unconfined: Unconfined,
     pub eras: Eras,
     pub over_http: OverHttp,

@@ -197,6 +197,7 @@ impl Bench {
             results: RecordedResults::Nothing,
             tracing: super::Tracing::Off,
             thresholds: crate::session::Thresholds::default(),
+            warm: crate::session::PerInstance::default(),
             unconfined: Unconfined::default(),
             eras: Eras::Unasked,
             over_http: OverHttp::default(),
@@ -404,6 +405,16 @@ impl Upstream for Recorder {
         Ok(())
     }
 
+    fn warm(&self, instance: Instance) -> Result<(), UpstreamFault> {
+        let line = (crate::wire::Stream::MAIN, instance.name_of(WARMED));
+        self.lines.lock().unwrap().push(line);
+        Ok(())
+    }
+
+    async fn send_to(&self, _: Instance, permit: Permit) -> Result<(), UpstreamFault> {
+        self.send(permit).await
+    }
+
     fn leave_below(&self, _: Instance) {
         self.left.fetch_add(1, Ordering::Relaxed);
     }
@@ -499,6 +510,9 @@ impl RuleEngine for Scripted {
 
 /// Stands among the lines for the server where it was another from then on.
 pub(super) const MOVED: &str = "moved";
+
+/// Stands among them, with the instance, where that was started ahead.
+pub(super) const WARMED: &str = "server";
 
 /// A tool whose call makes the way to the upstream panic.
 pub(super) const PANIC: &str = "panic_on_the_way";

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tracing::warn;
 
 use crate::audit::{self, AuditFault, Kind, Record};
-use crate::session::{Origin, OverHttp, Parked, Readiness, Taken, Waits};
+use crate::session::{Instance, Origin, OverHttp, Parked, Readiness, Taken, Waits};
 use crate::wire::{ArrivalForm, DiscardReason, Id, KnownMethod, Limits, Side, Stream};
 
 use super::arrival::{Arrival, Waited};
@@ -166,9 +166,8 @@ impl Gate {
         let told = self.end_travelling(talk, why).await;
         let told = told.and(self.upstream_lost(talk, why.clone()).await);
         let mut told = told.and(self.end_all_parked(talk, why).await);
-        let left = talk.session.state().waiting.to_upstream.waits_behind();
-        if let Some(instance) = left {
-            told = told.and(self.left_lost(talk, instance, why).await);
+        for instance in Instance::ALL {
+            told = told.and(self.lost_elsewhere(talk, instance, why).await);
         }
         if talk.agent.is_bridged() {
             self.end_questions_of(&talk.session).await;
@@ -362,7 +361,7 @@ impl Gate {
     ) -> bool {
         // Neither a server that the session has left nor one that has answered gets a cancellation.
         let is_beyond = told == Side::Upstream
-            && (matches!(taken.waits, Waits::Behind(_)) || taken.has_replied);
+            && (matches!(taken.waits, Waits::Elsewhere(_)) || taken.has_replied);
         let ids = &taken.exchange.ids;
         let occasion = Occasion::GivenUp(&ids.reference, &ids.correlation);
         !is_beyond && self.may_call_off(talk, occasion, told).await

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::assertion::SigningError;
-use crate::session::Session;
+use crate::session::{Instance, Session};
 use crate::wire::{AgentToken, IDENTITY_MEMBER, Side, Stream};
 
 use super::Gate;
@@ -57,8 +57,29 @@ impl Gate {
     ) -> Result<Permit, Rejection> {
         let shown = match to {
             Side::Agent => ShownIdentity::default(),
-            Side::Upstream => self.shown_by_the_gate(session)?,
+            Side::Upstream => self.shown_by_the_gate(session, session.run().instance)?,
         };
+        self.own_permit_showing(&shown, (to, stream), message)
+    }
+
+    /// The same to this instance of the server, which the session may not speak to yet.
+    pub(super) fn own_permit_to(
+        &self,
+        session: &Session,
+        instance: Instance,
+        stream: Stream,
+        message: OwnMessage,
+    ) -> Result<Permit, Rejection> {
+        let shown = self.shown_by_the_gate(session, instance)?;
+        self.own_permit_showing(&shown, (Side::Upstream, stream), message)
+    }
+
+    fn own_permit_showing(
+        &self,
+        shown: &ShownIdentity,
+        (to, stream): (Side, Stream),
+        message: OwnMessage,
+    ) -> Result<Permit, Rejection> {
         let assertion = shown.assertion.as_deref();
         // A handshake is repeated with what another server was shown.
         let message = if assertion.is_some() || message.text().contains(IDENTITY_MEMBER) {
@@ -69,7 +90,7 @@ impl Gate {
             message
         };
         let permit = Permit::own(to, stream, message, &self.settings.secrets);
-        Ok(permit.with_proof(shown.proof))
+        Ok(permit.with_proof(shown.proof.clone()))
     }
 
     /// Whether a message of the gate's own can be sent with what its receiver gets.
@@ -79,18 +100,33 @@ impl Gate {
     pub(super) fn check_identity(&self, session: &Session, to: Side) -> Result<(), Rejection> {
         match to {
             Side::Agent => Ok(()),
-            Side::Upstream => self.shown_by_the_gate(session).map(|_| ()),
+            Side::Upstream => self.check_identity_to(session, session.run().instance),
         }
     }
 
-    fn shown_by_the_gate(&self, session: &Session) -> Result<ShownIdentity, Rejection> {
-        let (instance, token) = {
+    /// The same to this instance of the server.
+    ///
+    /// # Errors
+    /// The same.
+    pub(super) fn check_identity_to(
+        &self,
+        session: &Session,
+        instance: Instance,
+    ) -> Result<(), Rejection> {
+        self.shown_by_the_gate(session, instance).map(|_| ())
+    }
+
+    fn shown_by_the_gate(
+        &self,
+        session: &Session,
+        instance: Instance,
+    ) -> Result<ShownIdentity, Rejection> {
+        let token = {
             let state = session.state();
             if state.protocol.trial.is_some() {
                 return Ok(ShownIdentity::default());
             }
-            let token = state.agent_side.vouched.token.clone();
-            (state.run().instance, token)
+            state.agent_side.vouched.token.clone()
         };
         let server = self.settings.user_identities.of(instance);
         let now_ms = self.clock.now().as_millisecond();

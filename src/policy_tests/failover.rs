@@ -16,7 +16,9 @@ impl TestSession<'_> {
     pub(super) async fn hear_left(&self, server: ServerInstance, line: &str) {
         let (talk, instance) = (&self.talk, server.instance());
         let form = (Stream::MAIN, ArrivalForm::Event);
-        let left = self.gate.handle_left(talk, instance, form, line.as_bytes());
+        let left = self
+            .gate
+            .handle_elsewhere(talk, instance, form, line.as_bytes());
         let left = Box::pin(left).await;
         debug_assert!(left.is_ok(), "an end in this process does not go away");
     }

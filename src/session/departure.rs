@@ -11,7 +11,7 @@ use super::followed::Followed;
 use super::lifecycle::{Lifecycle, Probe};
 use super::pending::Taken;
 use super::place::{Instance, OverHttp, Place, Run, Travelling};
-use super::remembered::Readiness;
+use super::remembered::{Greeted, Readiness};
 use super::state::{Session, State};
 
 /// What a session does not take with it from the instance that it leaves.
@@ -27,6 +27,8 @@ pub struct LeftBehind {
     /// Lists that the agent has got of it, and that are not compared with those of the isolated one,
     /// by what tells that they are others.
     pub lists: Vec<KnownMethod>,
+    /// The next instance has agreed to the handshake already.
+    pub greeted: Option<Greeted>,
 }
 
 impl State {
@@ -85,11 +87,12 @@ impl Session {
         state.lists.cursors = Cursors::default();
         state.agent_side.followed = Followed::default();
         state.agent_side.announced = Announced::default();
-        let given_up = state.waiting.to_upstream.leave(from, |exchange| {
+        let given_up = state.waiting.to_upstream.leave((from, to), |exchange| {
             exchange.deadline.is_none()
                 || exchange.origin.is_gate()
                 || exchange.method == KnownMethod::Initialize
         });
+        let greeted = state.connection.greeted.take(to);
         let asked = state.waiting.to_agent.take_of_peer();
         let questions = state.waiting.asking.take_of_server();
         Some(LeftBehind {
@@ -97,6 +100,7 @@ impl Session {
             asked,
             questions,
             lists,
+            greeted,
         })
     }
 

@@ -54,7 +54,7 @@ pub use pending::{
     Admission, Admitted, Asks, Exchange, News, Origin, PendingTable, Reused, Taken, Waits,
 };
 pub use place::{Instance, OverHttp, PerInstance, Place, Run, Thresholds, Travelling};
-pub use remembered::{Established, Readiness, Waiting};
+pub use remembered::{Established, Greeted, Readiness, Waiting};
 pub use request::{About, Agreed, Asker, AuditIds, CarriedFacts, Reception, Target, Turn};
 pub use state::{Ids, InHand, Session, SessionId, State};
 pub use task::Task;

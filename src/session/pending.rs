@@ -25,13 +25,11 @@ pub struct PendingTable {
     last: u64,
     by_minted: HashMap<u64, Exchange>,
     by_asker: HashMap<Asker, u64>,
-    /// The instance of the peer that the session has left last.
-    left: Instance,
-    /// Those that wait for it.
+    /// Those that wait for another instance of the peer than the one that is spoken to, with that one.
     ///
     /// INVARIANT: each of them is in `by_minted` too.
-    behind: HashSet<u64>,
-    /// The one of them that it answers just now.
+    elsewhere: HashMap<u64, Instance>,
+    /// The one of them that is answered just now.
     answering: Option<u64>,
     /// Those whose reply has come, and waits for a person.
     ///
@@ -174,8 +172,8 @@ pub struct Taken {
 pub enum Waits {
     /// The one that is spoken to.
     Here,
-    /// The one that the session has left for the one that is spoken to.
-    Behind(Instance),
+    /// Another one: the session has left it, or may go there.
+    Elsewhere(Instance),
 }
 
 impl Origin {
@@ -220,10 +218,10 @@ impl PendingTable {
     }
 
     /// Spends the entry that a reply names. Only an integer can: every minted id is one. What was
-    /// asked of the open server nobody else can answer.
+    /// asked of one server nobody else can answer.
     pub fn take(&mut self, id: &Id) -> Option<Taken> {
         let minted = u64::try_from(id.as_integer()?).ok()?;
-        let is_anothers = self.behind.contains(&minted) && self.answering != Some(minted);
+        let is_anothers = self.elsewhere.contains_key(&minted) && self.answering != Some(minted);
         if is_anothers || self.replied.contains(&minted) {
             return None;
         }
@@ -267,7 +265,7 @@ impl PendingTable {
     /// Spends the entry of a request by the reply that has come and waited, and by no other.
     pub fn take_replied(&mut self, id: &Id) -> Option<Taken> {
         let minted = u64::try_from(id.as_integer()?).ok()?;
-        let is_here = self.replied.contains(&minted) && !self.behind.contains(&minted);
+        let is_here = self.replied.contains(&minted) && !self.elsewhere.contains_key(&minted);
         is_here.then(|| self.take_minted(minted))?
     }
 
@@ -290,39 +288,48 @@ impl PendingTable {
         }
     }
 
-    /// The session leaves an instance: what is in flight waits for that one alone, but for what is given
-    /// up, which is spent, oldest first. What still waits for an earlier one is given up as well.
+    /// The session goes from one instance to another: what is in flight waits for the first alone, but for
+    /// what is given up, which is spent, oldest first. What still waits for an earlier one is given up as
+    /// well, and what the next one was asked already waits for the one that is spoken to.
     pub fn leave(
         &mut self,
-        instance: Instance,
+        (from, to): (Instance, Instance),
         given_up: impl Fn(&Exchange) -> bool,
     ) -> Vec<Taken> {
-        let before = self.behind.clone();
-        let is_given_up =
-            |minted: u64, exchange: &Exchange| before.contains(&minted) || given_up(exchange);
-        let given_up = self.take_where(is_given_up);
-        self.behind = self.by_minted.keys().copied().collect();
-        self.left = instance;
+        let elsewhere = std::mem::take(&mut self.elsewhere);
+        let given_up = self.take_where(|minted, exchange| match elsewhere.get(&minted) {
+            Some(instance) => *instance < to,
+            None => given_up(exchange),
+        });
+        let waiting = self.by_minted.keys().copied();
+        let waiting =
+            waiting.map(|minted| (minted, elsewhere.get(&minted).copied().unwrap_or(from)));
+        self.elsewhere = waiting.filter(|(_, instance)| *instance != to).collect();
         given_up
     }
 
-    /// What an instance that was left says next may answer this request, if that waits for it. False if
-    /// it does not.
-    pub fn answer_behind(&mut self, instance: Instance, minted: Option<u64>) -> bool {
-        let is_awaited = |minted: &u64| instance == self.left && self.behind.contains(minted);
+    /// A request that was just admitted is for another instance than the one that is spoken to.
+    pub fn is_for(&mut self, minted: u64, instance: Instance) {
+        self.elsewhere.insert(minted, instance);
+    }
+
+    /// What an instance says next that is not spoken to may answer this request, if that waits for it.
+    /// False if it does not.
+    pub fn answer_elsewhere(&mut self, instance: Instance, minted: Option<u64>) -> bool {
+        let is_awaited = |minted: &u64| self.elsewhere.get(minted) == Some(&instance);
         self.answering = minted.filter(is_awaited);
         self.answering.is_some()
     }
 
     /// The answer was taken in.
-    pub fn answered_behind(&mut self) {
+    pub fn answered_elsewhere(&mut self) {
         self.answering = None;
     }
 
     /// A request that had not left yet goes to the server that is spoken to. False if it waits no
     /// more.
     pub fn bring_here(&mut self, minted: u64) -> bool {
-        self.behind.remove(&minted)
+        self.elsewhere.remove(&minted).is_some()
     }
 
     /// Spends what the peer asked, and not the gate, oldest first.
@@ -330,24 +337,21 @@ impl PendingTable {
         self.take_where(|_, exchange| !exchange.origin.is_gate())
     }
 
-    /// The instance that the session has left, if anything still waits for it.
-    pub fn waits_behind(&self) -> Option<Instance> {
-        (!self.behind.is_empty()).then_some(self.left)
+    /// The instances that something waits for, beside the one that is spoken to.
+    pub fn waited_for_elsewhere(&self) -> impl Iterator<Item = Instance> {
+        self.elsewhere.values().copied()
     }
 
-    /// Spends what waits for this instance, which the session has left, oldest first.
-    pub fn take_behind(&mut self, instance: Instance) -> Vec<Taken> {
-        let behind = match self.waits_behind() {
-            Some(left) if left == instance => self.behind.clone(),
-            Some(_) | None => HashSet::new(),
-        };
-        self.take_where(|minted, _| behind.contains(&minted))
+    /// Spends what waits for this instance, which is not spoken to, oldest first.
+    pub fn take_elsewhere(&mut self, instance: Instance) -> Vec<Taken> {
+        let elsewhere = self.elsewhere.clone();
+        self.take_where(|minted, _| elsewhere.get(&minted) == Some(&instance))
     }
 
     /// Spends what waits for the server that is spoken to, oldest first.
     pub fn take_here(&mut self) -> Vec<Taken> {
-        let behind = self.behind.clone();
-        self.take_where(|minted, _| !behind.contains(&minted))
+        let elsewhere = self.elsewhere.clone();
+        self.take_where(|minted, _| !elsewhere.contains_key(&minted))
     }
 
     /// Spends the entry that its asker names.
@@ -360,6 +364,13 @@ impl PendingTable {
     pub fn by_asker(&self, asker: &Asker) -> Option<(u64, &Exchange)> {
         let minted = *self.by_asker.get(asker)?;
         Some((minted, self.by_minted.get(&minted)?))
+    }
+
+    /// Whether the gate waits for the server that is spoken to, to agree to the session's handshake.
+    pub fn repeats_handshake(&self) -> bool {
+        let here = |minted: &u64| !self.elsewhere.contains_key(minted);
+        let mut repeated = self.by_minted.iter();
+        repeated.any(|(minted, exchange)| exchange.origin == Origin::Handshake && here(minted))
     }
 
     /// Looks at the entry under an id that the gate minted.
@@ -392,7 +403,7 @@ impl PendingTable {
         self.in_flight().filter(|(minted, exchange)| {
             let is_opening = exchange.method == KnownMethod::Initialize
                 || matches!(exchange.origin, Origin::Discovery | Origin::Trial(_));
-            !is_opening && !self.replied.contains(minted) && !self.behind.contains(minted)
+            !is_opening && !self.replied.contains(minted) && !self.elsewhere.contains_key(minted)
         })
     }
 
@@ -466,11 +477,10 @@ impl PendingTable {
         }
         let has_replied = self.replied.remove(&minted);
         let has_progressed = self.progressed.remove(&minted);
-        let waits = if self.behind.remove(&minted) {
-            Waits::Behind(self.left)
-        } else {
-            Waits::Here
-        };
+        let waits = self
+            .elsewhere
+            .remove(&minted)
+            .map_or(Waits::Here, Waits::Elsewhere);
         Some(Taken {
             minted,
             exchange,

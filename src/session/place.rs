@@ -120,6 +120,18 @@ impl<T> PerInstance<T> {
 }
 
 impl<T: Default> PerInstance<T> {
+    /// Takes what there is of one instance.
+    pub fn take(&mut self, instance: Instance) -> T {
+        let place = self.0.get_mut(instance.number());
+        place.map(std::mem::take).unwrap_or_default()
+    }
+
+    pub fn set(&mut self, instance: Instance, value: T) {
+        if let Some(place) = self.0.get_mut(instance.number()) {
+            *place = value;
+        }
+    }
+
     /// Those of the first instances in turn, and the default of the others.
     pub fn from_first(first: impl IntoIterator<Item = T>) -> Self {
         let mut first = first.into_iter();

@@ -21,7 +21,7 @@ use super::lifecycle::{Lifecycle, Probe};
 use super::pages::Pages;
 use super::parked::Parked;
 use super::pending::PendingTable;
-use super::place::{Place, Travelling};
+use super::place::{PerInstance, Place, Travelling};
 use super::trial::Trial;
 use super::visibility::Visibilities;
 
@@ -146,10 +146,21 @@ pub struct Connection {
     pub place: Place,
     /// How often a server has ended that was spoken to.
     pub ended: u64,
+    /// The instances after this one that have agreed to the session's handshake, and wait for it.
+    pub greeted: PerInstance<Option<Greeted>>,
+    /// Those that are to be kept warm were told of the handshake.
+    pub greets: bool,
     /// Requests were given up that the upstream may still speak of.
     pub forsaken: Forsaken,
     /// Frames from the upstream that answered nothing: unknown, late, doubled or type-confused.
     pub stray_replies: u64,
+}
+
+/// A server that has agreed to a handshake and has not been told so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Greeted {
+    /// What it says of its own version.
+    pub server_version: Option<Arc<str>>,
 }
 
 /// What policies may ask of a session beyond its protocol and what it has read. Of the session itself the

@@ -28,13 +28,18 @@ struct Isolating {
 impl Isolating {
     /// The gate starts both.
     fn starting() -> Self {
+        Self::starting_with("")
+    }
+
+    /// The same, with this said of the isolated one.
+    fn starting_with(keys: &str) -> Self {
         let setup = Setup::of([fixture("everything-server")]);
         let [open, isolated] = ["received", "isolated"].map(|name| setup.path(name));
         let setup = setup
             .env("FIXTURE_LOG", open.to_str().unwrap())
             .policies(ALLOW_ALL)
             .labels(LABELS)
-            .isolated([fixture("everything-server")], "");
+            .isolated([fixture("everything-server")], keys);
         Self {
             gate: Serving::start(setup.over_http()),
             open,
@@ -178,6 +183,25 @@ fn a_session_goes_on_with_one_isolated_process_after_the_other() {
     }
     drop(gate);
     all_end(&mark);
+}
+
+#[test]
+fn a_warm_server_has_agreed_to_the_handshake_before_the_session_comes() {
+    let isolating = Isolating::starting_with("keep = \"warm\"");
+    let agent = isolating.agent().in_session();
+    said(&call(&agent, "echo", r#"{"text":"before"}"#), "before");
+    eventually(|| {
+        let received = isolating.isolated();
+        // The gate has tried it out before.
+        let since = received.split_once(r#""name":"tester""#);
+        let is_greeted = since.is_some_and(|(_, since)| !since.contains("initialized"));
+        is_greeted.then_some(()).ok_or(received)
+    });
+    check(&isolating, &agent, call);
+    let received = isolating.isolated();
+    let (_, since) = received.split_once(r#""name":"tester""#).unwrap();
+    assert!(!since.contains(r#""initialize""#), "{received}");
+    assert!(since.contains("notifications/initialized"), "{received}");
 }
 
 #[test]

@@ -31,6 +31,7 @@ pub fn gate_settings(config: &Config) -> gate::Settings {
 pub fn limited_gate_settings(config: &Config) -> gate::Settings {
     gate::Settings {
         thresholds: settings::thresholds(config),
+        warm: settings::warm(config),
         extensions: config.extensions.clone(),
         ..settings::gate(&config.limits, settings::terms(config))
     }

@@ -228,7 +228,7 @@ async fn attend<U: Upstream, A: Agent>(
             continue;
         }
         if speaker != talk.session.run().instance {
-            let (heard, told) = Box::pin(left(gate, talk, speaker, occurrence)).await;
+            let (heard, told) = Box::pin(elsewhere(gate, talk, speaker, occurrence)).await;
             if heard == Heard::Out {
                 events.close(speaker);
             }
@@ -311,15 +311,15 @@ async fn attend<U: Upstream, A: Agent>(
     }
 }
 
-/// Whether more is to be heard of a server that was left.
+/// Whether more is to be heard of a server that is not spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Heard {
     More,
     Out,
 }
 
-/// What a server says, or what becomes of it, after the session has left it.
-async fn left<U: Upstream, A: Agent>(
+/// What a server says, or what becomes of it, that the session has left or may go to.
+async fn elsewhere<U: Upstream, A: Agent>(
     gate: &Gate,
     talk: &Talk<U, A>,
     instance: Instance,
@@ -328,30 +328,31 @@ async fn left<U: Upstream, A: Agent>(
     match occurrence {
         Occurrence::Frame(stream, form, frame) => {
             let told = gate
-                .handle_left(talk, instance, (stream, form), frame)
+                .handle_elsewhere(talk, instance, (stream, form), frame)
                 .await;
             (Heard::More, told)
         }
         Occurrence::Unread(_, why) => {
-            warn!("a message of a server that was left is thrown away: {why:?}");
+            warn!("a message of a server that is not spoken to is thrown away: {why:?}");
             (Heard::More, Ok(()))
         }
         Occurrence::Failed(stream, fault) => {
             let told = gate
-                .left_failed(talk, instance, stream.number(), fault)
+                .failed_elsewhere(talk, instance, stream.number(), fault)
                 .await;
             (Heard::More, told)
         }
         Occurrence::Died { how, .. } | Occurrence::Lost { how, .. } => {
-            info!("a server that was left has ended ({how}), and is not started again");
-            (Heard::More, gate.left_died(talk, instance).await)
+            info!("a server that is not spoken to has ended ({how})");
+            (Heard::More, gate.died_elsewhere(talk, instance).await)
         }
-        // The first and the last are settled before.
-        Occurrence::Started
-        | Occurrence::Restarted
-        | Occurrence::TriedAgain
-        | Occurrence::Connects(_) => (Heard::More, Ok(())),
-        Occurrence::GaveUp(_) => (Heard::Out, gate.left_died(talk, instance).await),
+        Occurrence::Restarted | Occurrence::TriedAgain => {
+            gate.greet(talk, instance).await;
+            (Heard::More, Ok(()))
+        }
+        // These are settled before.
+        Occurrence::Started | Occurrence::Connects(_) => (Heard::More, Ok(())),
+        Occurrence::GaveUp(_) => (Heard::Out, gate.died_elsewhere(talk, instance).await),
     }
 }
 
@@ -365,7 +366,7 @@ async fn send_on<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, A>) -> End {
         } = talk.upstream.unsent().await;
         let has_left = server != talk.session.run().instance;
         let told = if has_left {
-            Box::pin(gate.left_failed(talk, server, request, fault)).await
+            Box::pin(gate.failed_elsewhere(talk, server, request, fault)).await
         } else {
             Box::pin(gate.upstream_failed(talk, request, fault)).await
         };

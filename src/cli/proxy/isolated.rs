@@ -125,6 +125,20 @@ impl Spot {
         }
     }
 
+    async fn send(&self, permit: Permit) -> Result<(), UpstreamFault> {
+        let server = self.server.get().ok_or(UpstreamFault::Down)?;
+        let request = match permit.passage().carried {
+            Carried::Request { id, .. } => Some(id),
+            Carried::Notification { .. } | Carried::Reply { .. } => None,
+        };
+        let letter = Letter {
+            request,
+            bytes: permit.line().len(),
+            sending: server.sending(permit),
+        };
+        self.waiting.send(letter).await
+    }
+
     async fn until_connected(&self) {
         loop {
             let connected = self.connected.notified();
@@ -207,22 +221,7 @@ impl Placed {
 
 impl Upstream for Placed {
     async fn send(&self, permit: Permit) -> Result<(), UpstreamFault> {
-        let Some(spot) = self.0.here() else {
-            return Err(UpstreamFault::Down);
-        };
-        let Some(server) = spot.server.get() else {
-            return Err(UpstreamFault::Down);
-        };
-        let request = match permit.passage().carried {
-            Carried::Request { id, .. } => Some(id),
-            Carried::Notification { .. } | Carried::Reply { .. } => None,
-        };
-        let letter = Letter {
-            request,
-            bytes: permit.line().len(),
-            sending: server.sending(permit),
-        };
-        spot.waiting.send(letter).await
+        self.0.here().ok_or(UpstreamFault::Down)?.send(permit).await
     }
 
     fn is_started(&self) -> bool {
@@ -254,9 +253,15 @@ impl Upstream for Placed {
             return Abandoned::Closed;
         }
         // One of them knows the id; to close a stream is no line.
-        let servers = self.0.all.iter().filter_map(|spot| spot.server.get());
-        let abandoned = servers.map(|server| server.abandon(minted));
-        abandoned.last().unwrap_or(Abandoned::Untold)
+        let here = self.0.here.load(Ordering::Acquire);
+        let mut abandoned = Abandoned::Untold;
+        for (number, spot) in self.0.all.iter().enumerate() {
+            let told = spot.server.get().map(|server| server.abandon(minted));
+            if let Some(told) = told.filter(|_| number == here) {
+                abandoned = told;
+            }
+        }
+        abandoned
     }
 
     fn handshake_completed(&self) {
@@ -275,28 +280,41 @@ impl Upstream for Placed {
         if self.0.here.load(Ordering::Acquire) >= to.number() {
             return Ok(());
         }
-        let Some(spot) = self.0.all.get(to.number()) else {
-            return Err(UpstreamFault::Down);
-        };
-        let connected = spot.upstreams.as_ref().map(Upstreams::connect);
-        let (server, events, reached) = match connected {
-            Some(Ok((server, events))) => (server, events, Ok(())),
-            Some(Err(cause)) => {
-                error!("{}", told(&cause));
-                (
-                    Server::Absent,
-                    ServerEvents::Absent,
-                    Err(UpstreamFault::Down),
-                )
-            }
-            None => return Err(UpstreamFault::Down),
-        };
-        spot.connected(server, events);
+        let reached = self.warm(to);
+        if reached.is_err()
+            && let Some(spot) = self.0.all.get(to.number())
+        {
+            spot.connected(Server::Absent, ServerEvents::Absent);
+        }
         self.0.here.store(to.number(), Ordering::Release);
         for left in self.0.all.iter().take(to.number()) {
             left.waiting.close(&UpstreamFault::Left);
         }
         reached
+    }
+
+    fn warm(&self, instance: Instance) -> Result<(), UpstreamFault> {
+        let spot = self.0.all.get(instance.number());
+        let spot = spot.ok_or(UpstreamFault::Down)?;
+        if spot.server.get().is_some() {
+            return Ok(());
+        }
+        let upstreams = spot.upstreams.as_ref().ok_or(UpstreamFault::Down)?;
+        match upstreams.connect() {
+            Ok((server, events)) => {
+                spot.connected(server, events);
+                Ok(())
+            }
+            Err(cause) => {
+                error!("{}", told(&cause));
+                Err(UpstreamFault::Down)
+            }
+        }
+    }
+
+    async fn send_to(&self, instance: Instance, permit: Permit) -> Result<(), UpstreamFault> {
+        let spot = self.0.all.get(instance.number());
+        spot.ok_or(UpstreamFault::Down)?.send(permit).await
     }
 
     fn leave_below(&self, kept: Instance) {

@@ -109,6 +109,7 @@ mod tests {
                     .map(|cwd| config::Isolated {
                         section: "upstream.isolated".to_owned(),
                         min_sensitivity: 2,
+                        keep: config::Keep::Cold,
                         server: server(Some(cwd)),
                     })
                     .collect(),

@@ -16,7 +16,7 @@ use crate::guard::Preset;
 use crate::guard::secrets::{SecretMembers, SecretRules};
 use crate::policy::PolicyStore;
 use crate::secret;
-use crate::session::{OverHttp, Thresholds};
+use crate::session::{OverHttp, PerInstance, Thresholds};
 use crate::upstream::http::ClientSecret;
 use crate::upstream::sandbox::Sandbox;
 use crate::upstream::{self, Backoff, Concealing};
@@ -239,6 +239,7 @@ pub(super) fn gate(limits: &config::Limits, terms: gate::Terms) -> gate::Setting
         results: gate::RecordedResults::Nothing,
         tracing: gate::Tracing::Off,
         thresholds: Thresholds::default(),
+        warm: PerInstance::default(),
         unconfined: gate::Unconfined::default(),
         eras: gate::Eras::Unasked,
         over_http: OverHttp::default(),
@@ -309,6 +310,13 @@ pub(super) fn terms_of(
 /// Which servers are reached over HTTP.
 pub(super) fn over_http(config: &Config) -> OverHttp {
     OverHttp::from_first(servers(config).map(|server| server.http.is_some()))
+}
+
+/// The isolated servers that are started with a session.
+pub(super) fn warm(config: &Config) -> PerInstance<bool> {
+    let isolated = config.upstream.isolated.iter();
+    let isolated = isolated.map(|isolated| isolated.keep == config::Keep::Warm);
+    PerInstance::from_first(iter::once(false).chain(isolated))
 }
 
 /// From which levels on sessions speak to isolated servers.

@@ -1,7 +1,7 @@
 //! `[upstream.isolated]`.
 
 use super::{check, check_rest, valid, valid_with};
-use crate::config::{ConfinedFiles, Isolated};
+use crate::config::{ConfinedFiles, Isolated, Keep};
 use crate::upstream::sandbox::Network;
 
 #[track_caller]
@@ -44,6 +44,22 @@ fn an_isolated_server_is_what_is_written_of_it_and_nothing_of_the_open_one() {
         "upstream.isolated.sandbox.read[0]"
     );
     assert!(server.isolated.is_empty());
+}
+
+#[test]
+fn a_server_is_kept_warm_where_that_is_written() {
+    let text = |keep: &str| format!("upstream.isolated = {{ {keep}command = ['other'] }}");
+    for (keep, expected) in [
+        ("", Keep::Cold),
+        ("keep = 'cold', ", Keep::Cold),
+        ("keep = 'warm', ", Keep::Warm),
+    ] {
+        assert_eq!(isolated(&text(keep)).keep, expected, "{keep}");
+    }
+    check_rest(
+        &text("keep = 'hot', "),
+        &["2 upstream.isolated.keep: unknown value 'hot'"],
+    );
 }
 
 #[test]

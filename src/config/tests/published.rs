@@ -131,11 +131,12 @@ const SECTIONS: &str = "
     flight_recorder.file = 'flight.duckdb'
 ";
 
-const OF_SECTIONS: [&str; 8] = [
+const OF_SECTIONS: [&str; 9] = [
     "audit.checkpoint_interval",
     "audit.syslog.",
     "flight_recorder.",
     "upstream.isolated.identity",
+    "upstream.isolated.keep",
     "upstream.isolated.min_sensitivity",
     "upstream.isolated.restart.",
     "truncation.",

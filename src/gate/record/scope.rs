@@ -19,7 +19,7 @@ impl Trail {
     }
 
     /// It is of this instance of the server, which its session has left.
-    pub(in crate::gate) fn is_of_a_left<U, A>(&mut self, talk: &Talk<U, A>, instance: Instance) {
+    pub(in crate::gate) fn is_of_instance<U, A>(&mut self, talk: &Talk<U, A>, instance: Instance) {
         let session = &talk.session;
         let name = instance.name_of(&session.state().parties.server.name);
         self.record.upstream = Some(name.into());
@@ -44,8 +44,8 @@ impl Trail {
             Role::Reply(taken) => {
                 self.record.kind = kind::of_outcome(taken.exchange.method);
                 self.replies(&taken.exchange, from);
-                if let Waits::Behind(instance) = taken.waits {
-                    self.is_of_a_left(talk, instance);
+                if let Waits::Elsewhere(instance) = taken.waits {
+                    self.is_of_instance(talk, instance);
                 }
                 let error = identified.message.error();
                 let code = error

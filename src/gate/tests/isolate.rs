@@ -3,6 +3,7 @@
 pub(super) mod elsewhere;
 mod in_turn;
 mod late;
+mod warm;
 
 use crate::session::Instance;
 use std::sync::Arc;
@@ -85,7 +86,7 @@ impl Bench {
     }
 
     pub(super) async fn left(&self, frame: &str) {
-        let handled = self.gate.handle_left(
+        let handled = self.gate.handle_elsewhere(
             &self.talk,
             Instance::OPEN,
             (Stream::MAIN, ArrivalForm::Event),
@@ -182,7 +183,7 @@ async fn what_was_asked_of_the_open_server_is_answered_by_it_alone_and_once() {
     bench.left(&result(&asked[0])).await;
     assert_eq!(bench.to_agent(), [result("1")]);
     assert!(!bench.talk.upstream.is_left());
-    Box::pin(bench.gate.left_died(&bench.talk, Instance::OPEN))
+    Box::pin(bench.gate.died_elsewhere(&bench.talk, Instance::OPEN))
         .await
         .unwrap();
     let told = bench.to_agent();

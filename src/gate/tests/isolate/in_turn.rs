@@ -22,7 +22,7 @@ impl Bench {
         let form = (Stream::MAIN, ArrivalForm::Event);
         let handled = self
             .gate
-            .handle_left(&self.talk, instance, form, frame.as_bytes());
+            .handle_elsewhere(&self.talk, instance, form, frame.as_bytes());
         Box::pin(handled).await.unwrap();
     }
 }

@@ -79,7 +79,7 @@ async fn whatever_the_open_server_says_late_is_recorded_under_its_own_name() {
                 bench.left(&frame).await;
             }
             if ends {
-                Box::pin(bench.gate.left_died(&bench.talk, Instance::OPEN))
+                Box::pin(bench.gate.died_elsewhere(&bench.talk, Instance::OPEN))
                     .await
                     .unwrap();
             } else {

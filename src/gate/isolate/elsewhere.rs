@@ -1,4 +1,5 @@
-//! What a server still says, and what still waits for it, once the session has left it.
+//! What servers say that the session does not speak to, and what waits for them: it has left them, or
+//! may go there.
 
 use tracing::warn;
 
@@ -22,12 +23,12 @@ use crate::gate::{Gate, apart, rounds, tasks};
 use super::leave_for_good;
 
 impl Gate {
-    /// Takes a frame of a server's after the session has left it: a reply that is still waited for goes
-    /// on its way, and nothing else is heard.
+    /// Takes a frame of a server that is not spoken to: a reply that is waited for goes on its way, and
+    /// nothing else is heard.
     ///
     /// # Errors
     /// [`AgentGone`] when the agent can no longer be told anything.
-    pub async fn handle_left<U: Upstream, A: Agent>(
+    pub async fn handle_elsewhere<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
         instance: Instance,
@@ -49,14 +50,18 @@ impl Gate {
             .state()
             .waiting
             .to_upstream
-            .answer_behind(instance, answered);
+            .answer_elsewhere(instance, answered);
         if is_awaited {
             drop(message);
             let arrival = Arrival::of_the_server(stream, form, self.clock.elapsed());
             let mut trail = Trail::begin(talk, arrival);
-            trail.is_of_a_left(talk, instance);
+            trail.is_of_instance(talk, instance);
             let told = self.handle_on(talk, arrival, frame, &mut trail).await;
-            talk.session.state().waiting.to_upstream.answered_behind();
+            talk.session
+                .state()
+                .waiting
+                .to_upstream
+                .answered_elsewhere();
             told?;
         } else {
             let arrival = Arrival::of_the_server(stream, form, self.clock.elapsed());
@@ -66,11 +71,11 @@ impl Gate {
         Ok(())
     }
 
-    /// A server that was left will not reply to this one request, by the id that the gate minted.
+    /// A server that is not spoken to will not reply to this one request, by the id that the gate minted.
     ///
     /// # Errors
     /// [`AgentGone`] when the agent can no longer be told anything.
-    pub async fn left_failed<U: Upstream, A: Agent>(
+    pub async fn failed_elsewhere<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
         instance: Instance,
@@ -83,30 +88,35 @@ impl Gate {
             .state()
             .waiting
             .to_upstream
-            .answer_behind(instance, minted_behind)
+            .answer_elsewhere(instance, minted_behind)
         {
             let told = self.upstream_failed(talk, minted, fault).await;
-            talk.session.state().waiting.to_upstream.answered_behind();
+            talk.session
+                .state()
+                .waiting
+                .to_upstream
+                .answered_elsewhere();
             told?;
         }
         leave_for_good(talk);
         Ok(())
     }
 
-    /// A server has ended after the session had left it: what still waits for it is answered.
+    /// A server has ended that is not spoken to: what waits for it is answered.
     ///
     /// # Errors
     /// [`AgentGone`] when the agent can no longer be told anything.
-    pub async fn left_died<U: Upstream, A: Agent>(
+    pub async fn died_elsewhere<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
         instance: Instance,
     ) -> Result<(), AgentGone> {
-        self.left_lost(talk, instance, &UpstreamFault::Died).await
+        self.lost_elsewhere(talk, instance, &UpstreamFault::Died)
+            .await
     }
 
     /// The same where more is known of why.
-    pub(in crate::gate) async fn left_lost<U: Upstream, A: Agent>(
+    pub(in crate::gate) async fn lost_elsewhere<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
         instance: Instance,
@@ -117,11 +127,16 @@ impl Gate {
             .state()
             .waiting
             .to_upstream
-            .take_behind(instance);
+            .take_elsewhere(instance);
+        talk.session.state().connection.greeted.take(instance);
         let mut told = Ok(());
         for taken in waiting {
-            let refusal = why.clone().into();
-            told = told.and(self.give_up(talk, Side::Agent, &taken, refusal).await);
+            let refusal: Rejection = why.clone().into();
+            if taken.exchange.origin.is_gate() {
+                self.close(talk, &taken, &refusal).await;
+            } else {
+                told = told.and(self.give_up(talk, Side::Agent, &taken, refusal).await);
+            }
         }
         leave_for_good(talk);
         told
@@ -178,7 +193,7 @@ impl Gate {
         message: Option<Message>,
     ) {
         let mut trail = Trail::begin(talk, arrival);
-        trail.is_of_a_left(talk, instance);
+        trail.is_of_instance(talk, instance);
         if let Some(message) = message {
             trail.decoded(talk, &message, Side::Upstream);
         }
@@ -204,7 +219,7 @@ pub(in crate::gate) fn leads_nowhere(understood: &Understood<'_>) -> Result<(), 
         || tasks::begins(&understood.identified).is_some()
         // The gate does not know what the agent may do with it.
         || understood.identified.of_listed_type;
-    if matches!(taken.waits, Waits::Behind(_)) && goes_on {
+    if matches!(taken.waits, Waits::Elsewhere(_)) && goes_on {
         return Err(UpstreamFault::Left.into());
     }
     Ok(())
