@@ -5,7 +5,7 @@ use std::path::Path;
 
 use secrecy::SecretString;
 
-use super::{UpstreamFields, server};
+use super::server::{UpstreamFields, server};
 use crate::config::errors::ConfigReason;
 use crate::config::sandbox::{CONFIDENTIAL, NetworkDefault};
 use crate::config::section::ConfigSection;
@@ -85,10 +85,7 @@ fn isolated(mut section: ConfigSection<'_, '_>, base: &Path, name: String) -> Op
 }
 
 /// They are there to differ in what they can reach.
-pub(super) fn tell_of_the_same(
-    section: &mut ConfigSection<'_, '_>,
-    upstream: &Upstream,
-) {
+pub(super) fn tell_of_the_same(section: &mut ConfigSection<'_, '_>, upstream: &Upstream) {
     let mut before = upstream;
     for isolated in &upstream.isolated {
         tell_if_same(section, before, &isolated.server);
