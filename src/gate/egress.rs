@@ -145,6 +145,7 @@ impl Gate {
                 session: SessionState {
                     level: held.level,
                     labels: held.labels.iter().cloned().collect(),
+                    datasets: held.datasets.iter().cloned().collect(),
                     untrusted: held.untrusted,
                     calls,
                     started_ms,

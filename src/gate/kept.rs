@@ -113,7 +113,7 @@ impl Whole {
         let brings = SessionSensitivity {
             level: received.level,
             labels: received.labels.iter().cloned().collect(),
-            untrusted: false,
+            ..SessionSensitivity::default()
         };
         brings
             .join(&self.origin.brings)

@@ -231,7 +231,7 @@ pub(super) fn shown(found: &leaks::Received<'_>) -> SessionSensitivity {
             .then(|| CREDENTIALS.to_owned())
             .into_iter()
             .collect(),
-        untrusted: false,
+        ..SessionSensitivity::default()
     }
 }
 

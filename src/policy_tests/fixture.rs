@@ -65,6 +65,7 @@ pub(super) struct Test {
 pub struct StartState {
     pub(super) level: i64,
     pub(super) labels: Vec<String>,
+    pub(super) datasets: Vec<String>,
     pub(super) untrusted: bool,
     pub(super) calls: i64,
     /// How long ago the session began.

@@ -155,7 +155,7 @@ fn open_context(
     let env = ["protocol", "consent", NOW].map(|name| (name, unknown(name)));
     let transport = known(question.transport.map(literal), "transport");
     let session = question.level.map(|level| {
-        let others = ["labels", "untrusted", "calls", "startedAt"];
+        let others = ["labels", "datasets", "untrusted", "calls", "startedAt"];
         let others = others.map(|name| (name.into(), unknown(name)));
         let level = ("level".into(), Expr::from(literal(level)));
         Expr::record_arc(Arc::new(others.into_iter().chain([level]).collect()))
@@ -220,6 +220,7 @@ pub(super) fn open_but_for_held(
     let known = [
         ("level", literal(held.level)),
         ("labels", strings(&held.labels)),
+        ("datasets", strings(&held.datasets)),
         ("untrusted", literal(held.untrusted)),
     ];
     let known = known.map(|(name, value)| (name.into(), Expr::from(value)));
