@@ -99,6 +99,7 @@ impl World {
             server: &self.server,
             transport: None,
             level: None,
+            datasets: None,
             now_ms: None,
             message: None,
             agent: AgentFacts::Known,

@@ -85,8 +85,18 @@ impl StartState {
         }
     }
 
+    /// The same with what it has read.
+    #[must_use]
+    pub fn having_read(self, datasets: Vec<String>) -> Self {
+        Self { datasets, ..self }
+    }
+
     pub fn level(&self) -> i64 {
         self.level
+    }
+
+    pub fn datasets(&self) -> &[String] {
+        &self.datasets
     }
 }
 

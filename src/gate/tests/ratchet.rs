@@ -177,6 +177,12 @@ async fn records_say_how_sensitive_the_session_was_and_became() {
     assert_eq!(said(1), ["PUBLIC", "INTERNAL"]);
     assert_eq!(said(2), ["INTERNAL", "CONFIDENTIAL"]);
     assert_eq!(said(3), ["CONFIDENTIAL", "CONFIDENTIAL"]);
+    let told = |at: usize| calls[at].text().contains("datasets");
+    assert!(!told(1));
+    let has = |at: usize, members: &str| calls[at].text().contains(members);
+    let read = r#""after":"CONFIDENTIAL","datasets":["customers"]"#;
+    assert!(has(2, &format!(r#"{read},"added":["customers"]}}"#)));
+    assert!(has(3, &format!("{read}}}")));
 }
 
 /// One of several that share what is remembered.

@@ -34,6 +34,7 @@ struct Circumstances<'q> {
     /// How the agent is connected, if the record tells.
     transport: Option<&'q str>,
     level: Option<i64>,
+    datasets: Option<&'q [String]>,
     /// The arguments of a call and what they reach for, if they are recorded.
     sent: Option<(&'q Arguments<'q>, &'q Targets)>,
 }
@@ -126,6 +127,7 @@ impl RecordedDecision {
             server: &server,
             transport: self.transport.as_deref(),
             level: self.level(snapshot, context.levels),
+            datasets: self.datasets(snapshot, context.levels),
             sent: sent
                 .as_ref()
                 .map(|(arguments, targets)| (arguments, targets)),
@@ -243,6 +245,15 @@ impl RecordedDecision {
         (levels == SessionLevels::AsRecorded || is_certain()).then_some(self.level)
     }
 
+    /// Which data sets the session had read, if that is known.
+    fn datasets(&self, snapshot: &PolicySnapshot, levels: SessionLevels) -> Option<&[String]> {
+        let datasets = self.datasets.as_deref()?;
+        // As of levels.
+        let is_certain =
+            || datasets.is_empty() && !self.is_adding && snapshot.labels().datasets().is_empty();
+        (levels == SessionLevels::AsRecorded || is_certain()).then_some(datasets)
+    }
+
     /// Whether one question is allowed, if that is certain.
     fn settled(
         &self,
@@ -257,6 +268,7 @@ impl RecordedDecision {
             server: circumstances.server,
             transport: circumstances.transport,
             level: circumstances.level,
+            datasets: circumstances.datasets,
             now_ms: self.now_ms,
             message: None,
             agent: circumstances.told,
@@ -286,6 +298,7 @@ impl RecordedDecision {
                 peer: None,
                 session: SessionState {
                     level: circumstances.level.unwrap_or_default(),
+                    datasets: circumstances.datasets.unwrap_or_default().to_vec(),
                     ..SessionState::default()
                 },
                 consent: Consent::default(),

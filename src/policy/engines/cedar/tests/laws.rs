@@ -119,6 +119,7 @@ proptest! {
             server: facts.env.server,
             transport: None,
             level: Some(facts.env.session.level),
+            datasets: Some(&facts.env.session.datasets),
             now_ms: Some(facts.env.now_ms),
             message: None,
             agent: AgentFacts::Known,
