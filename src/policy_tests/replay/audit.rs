@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::fixture_words::TestDecision;
 use super::super::judge::SuiteContext;
 use super::comparison::{CurrentDecision, DecisionComparison};
-use super::known_targets::{self, KnownTargets, both, may_oblige_to_raise};
+use super::known_targets::{self, KnownTargets, both};
 use super::log_entry::{LogEntry, RecordRole, RecordedDecision};
+use super::session_knowledge::SessionLevels;
 use crate::gate;
 use crate::policy::{
     Action, ActionName, Agent, AgentFacts, Arguments, Client, Consent, Decision, Environment,
@@ -37,15 +38,6 @@ struct Circumstances<'q> {
     datasets: Option<&'q [String]>,
     /// The arguments of a call and what they reach for, if they are recorded.
     sent: Option<(&'q Arguments<'q>, &'q Targets)>,
-}
-
-/// How sensitive sessions are taken for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) enum SessionLevels {
-    /// As they were recorded, as if what raises levels were the same now.
-    AsRecorded,
-    /// Unknown, where policies may raise levels now or did so then.
-    IfCertain,
 }
 
 /// What records are judged with, beside policies.
@@ -231,27 +223,6 @@ impl RecordedDecision {
                 Decision::Deny(_) => false,
             }
         })
-    }
-
-    /// How sensitive the session was, if that is known.
-    fn level(&self, snapshot: &PolicySnapshot, levels: SessionLevels) -> Option<i64> {
-        // What was sensitive then need not be so now, nor what is now have been so then.
-        let is_certain = || {
-            self.level == 0
-                && !self.is_raising
-                && !snapshot.labels().raise_levels()
-                && !may_oblige_to_raise(snapshot)
-        };
-        (levels == SessionLevels::AsRecorded || is_certain()).then_some(self.level)
-    }
-
-    /// Which data sets the session had read, if that is known.
-    fn datasets(&self, snapshot: &PolicySnapshot, levels: SessionLevels) -> Option<&[String]> {
-        let datasets = self.datasets.as_deref()?;
-        // As of levels.
-        let is_certain =
-            || datasets.is_empty() && !self.is_adding && snapshot.labels().datasets().is_empty();
-        (levels == SessionLevels::AsRecorded || is_certain()).then_some(datasets)
     }
 
     /// Whether one question is allowed, if that is certain.

@@ -374,6 +374,7 @@ fn any_world() -> impl Strategy<Value = World> {
             world.received = Received {
                 level: world.targets.level,
                 labels: world.targets.hosts.clone(),
+                datasets: Vec::new(),
                 bytes: world.targets.bytes,
                 is_error: world.targets.outside,
                 fatal: !world.targets.outside,
