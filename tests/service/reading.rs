@@ -89,8 +89,10 @@ fn what_a_named_session_has_read_by_name_outlives_the_gate() {
                   [tools.add.datasets_by]\n\"/a\" = {}\n\
                   [tools.echo]\npermission = \"read\"\n";
     let start = |labels: &str| {
-        let setup = remembered(&file, NAMED, "");
-        Serving::start(setup.policies(&closing).labels(labels))
+        let setup = Setup::of([fixture("everything-server")]);
+        let mut setup = setup.policies(&closing).labels(labels).over_http();
+        setup.more = format!("[ratchet]\nfile = {file:?}\n{NAMED}\n");
+        Serving::start(setup)
     };
     let check = |gate: &Serving, name: &str, may_echo: bool| {
         let answer = named(gate, name).in_session().echo(2, "out it goes");
