@@ -31,6 +31,7 @@ pub(crate) fn settings(rates: Rates) -> Settings {
                 results: Level::Off,
                 ..Guards::default()
             },
+            server_datasets: mcp_protector::gate::ServerDatasets::default(),
         },
         secrets: Redactor::default(),
         arguments: mcp_protector::gate::RecordedArguments::Digest(

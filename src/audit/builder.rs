@@ -176,7 +176,12 @@ impl Record {
 
     #[must_use]
     pub fn sensitivity(mut self, before: Level, after: Level) -> Self {
-        self.sensitivity = Some(Sensitivity { before, after });
+        self.sensitivity = Some(Sensitivity {
+            before,
+            after,
+            datasets: Vec::new(),
+            added: Vec::new(),
+        });
         self
     }
 

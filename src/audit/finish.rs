@@ -5,13 +5,14 @@ use std::iter;
 use super::body::Body;
 use super::finding::{Finding, Guard};
 use super::record::{
-    Agent, Capabilities, Consent, Correlation, Edit, EditOp, Reason, Record, Shadow, ToolVersion,
+    Agent, Capabilities, Consent, Correlation, Edit, EditOp, Reason, Record, Sensitivity, Shadow,
+    ToolVersion,
 };
 use super::redact::Redactor;
 use super::text::{Text, TextCompletion};
 
 /// Items that a record shows of one list; one more then says how many are missing.
-pub(super) const LIST_LIMIT: usize = 64;
+pub const LIST_LIMIT: usize = 64;
 
 /// What `redactions` says of a secret that the log itself took out of the record.
 const CONFIGURATION_SECRET: &str = "configuration_secret";
@@ -52,6 +53,13 @@ impl Record {
         if let Some(Capabilities { needed, held }) = &mut self.capabilities {
             cut(needed, more);
             cut(held, more);
+        }
+        if let Some(Sensitivity {
+            datasets, added, ..
+        }) = &mut self.sensitivity
+        {
+            cut(datasets, more);
+            cut(added, more);
         }
         cut(&mut self.obligations, more);
         cut(&mut self.findings, |left_out| Finding {
@@ -102,7 +110,7 @@ impl Record {
             error_code: _,
             error_class: _,
             correlation,
-            sensitivity: _,
+            sensitivity,
             consent,
             findings,
             redactions,
@@ -125,6 +133,10 @@ impl Record {
         capabilities
             .iter_mut()
             .flat_map(Capabilities::texts)
+            .for_each(&mut *visit);
+        sensitivity
+            .iter_mut()
+            .flat_map(Sensitivity::texts)
             .for_each(&mut *visit);
         consent
             .iter_mut()
@@ -217,6 +229,18 @@ impl Capabilities {
     fn texts(&mut self) -> impl Iterator<Item = &mut Text> {
         let Self { needed, held } = self;
         needed.iter_mut().chain(held)
+    }
+}
+
+impl Sensitivity {
+    fn texts(&mut self) -> impl Iterator<Item = &mut Text> {
+        let Self {
+            before: _,
+            after: _,
+            datasets,
+            added,
+        } = self;
+        datasets.iter_mut().chain(added)
     }
 }
 

@@ -45,6 +45,7 @@ pub use digest::DigestKey;
 pub use disk::check as check_file;
 pub use fault::{AuditFault, OpenError};
 pub use finding::{Finding, Guard};
+pub use finish::LIST_LIMIT;
 pub use follower::Follower;
 pub use jsonl::Audit;
 pub use memory::{MemoryRecords, MemorySink};

@@ -427,10 +427,16 @@ pub struct Consent {
 }
 
 /// How sensitive the session was before and after.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Sensitivity {
     pub before: Level,
     pub after: Level,
+    /// Names of the private data sets that it has read, after.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub datasets: Vec<Text>,
+    /// Those of them that the message has added.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub added: Vec<Text>,
 }
 
 words! {

@@ -79,6 +79,7 @@ fn terms(max_in_flight: usize) -> gate::Terms {
         rates: gate::Rates::default(),
         denial: DenialForm::Error,
         guards: Guards::default(),
+        server_datasets: gate::ServerDatasets::default(),
     }
 }
 

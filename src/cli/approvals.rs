@@ -271,6 +271,7 @@ fn one(item: Value<'_>, out: &mut dyn Write) -> Result<(), ApprovalsFailure> {
         ("directories", joined(&["question", "found", "roots"])),
         ("hosts", theirs(&["question", "found", "hosts"])),
         ("credentials", joined(&["question", "found", "secrets"])),
+        ("data sets read", theirs(&["question", "found", "datasets"])),
         ("told last", theirs(&["question", "found", "told_roots"])),
         ("waits until", text(&["expires_at"])),
     ];

@@ -4,16 +4,17 @@
 use std::collections::BTreeSet;
 
 use super::errors::{ConfigError, ConfigReason};
-use super::settings::{Audit, Config, ConfigText, Limits};
+use super::settings::{Audit, Config, ConfigText, Limits, Ratchet};
 use super::text_values::{ConfigPath, ConfigValue, ConfigValues, FEW, dotted, some};
 
 /// What comes into force while the gate runs, with everything below it. All other keys need a restart, those
 /// included that are not made yet.
-const LIVE: [&str; 14] = [
+const LIVE: [&str; 15] = [
     "version",
     "policy",
     // It is compiled to policies.
     "ratchet.network",
+    "ratchet.server_datasets",
     "audit.durability",
     "audit.on_fault",
     "limits.max_in_flight",
@@ -114,6 +115,10 @@ impl Config {
                 max_request_timeout: new.max_request_timeout,
                 tool_timeouts: new.tool_timeouts,
                 ..old.clone()
+            },
+            ratchet: Ratchet {
+                server_datasets: self.ratchet.server_datasets,
+                ..started.ratchet.clone()
             },
             guards: self.guards,
             truncation: self.truncation,

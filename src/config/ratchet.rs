@@ -5,7 +5,7 @@ use std::path::Path;
 use super::errors::ConfigReason;
 use super::listen::{HTTP_ONLY, ListenTransport};
 use super::section::ConfigSection;
-use super::settings::Ratchet;
+use super::settings::{Ratchet, ServerDatasets};
 use crate::loading::{EgressReach, EgressRules};
 use crate::policy::host_named;
 
@@ -19,6 +19,11 @@ const TAKEN: [&str; 8] = [
     "mcp-protocol-version",
     "mcp-session-id",
     "origin",
+];
+
+const WORDS: [(&str, ServerDatasets); 2] = [
+    ("ignore", ServerDatasets::Ignore),
+    ("trust", ServerDatasets::Trust),
 ];
 
 const LEVELS: [&str; 4] = ["public", "internal", "confidential", "secret"];
@@ -37,6 +42,9 @@ pub(super) fn ratchet(
             .unwrap_or(default.max_sessions),
         session: name(&mut section),
         session_header: header(&mut section),
+        server_datasets: section
+            .one_of("server_datasets", &WORDS)
+            .unwrap_or(default.server_datasets),
     };
     if !section.has("file") {
         let help = "name the journal in `file`, or remove this";

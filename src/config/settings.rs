@@ -32,7 +32,7 @@ pub use network::{
     Admin, Anonymous, Bearer, HttpListen, HttpUpstream, Jwks, Jwt, JwtAlgorithm, Listen,
     ListenAuth, PlainHttp, ServerAuth,
 };
-pub use ratchet::Ratchet;
+pub use ratchet::{Ratchet, ServerDatasets};
 pub use telemetry::{Parents, Telemetry, TelemetryLogs};
 
 /// Everything the gate was told: by `gate.toml`, or by the command line.

@@ -50,6 +50,8 @@ pub struct Found {
     pub hosts: Vec<String>,
     /// Kinds of credentials among the arguments.
     pub secrets: Vec<String>,
+    /// Private data sets that the session has read before.
+    pub datasets: Vec<String>,
     /// Where a server asks for the agent's roots: the URIs that it was told last, if it was.
     pub told_roots: Vec<String>,
 }
@@ -80,6 +82,7 @@ impl Question {
             &self.found.roots,
             &self.found.hosts,
             &self.found.secrets,
+            &self.found.datasets,
             &self.found.told_roots,
         ];
         let lists = found.into_iter().chain([&self.policies]).flatten();
@@ -156,6 +159,10 @@ impl Question {
         list("Directories", &found.roots);
         list("Hosts", &theirs(&found.hosts));
         list("Credentials among the arguments", &found.secrets);
+        list(
+            "Data sets that the session has read",
+            &theirs(&found.datasets),
+        );
         list("Roots that it was told last", &theirs(&found.told_roots));
         list("Asked for by", policies);
         if found.outside {

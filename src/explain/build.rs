@@ -17,7 +17,7 @@ use super::report::{
     ExplainOutcome, ExplainedDecision, Explanation, ExplanationDepth, PartReport, PolicyReport,
     QuestionReport, ReadValue, SCHEMA,
 };
-use super::request::ExplainRequest;
+use super::request::{ExplainRequest, SessionOrigin};
 use super::untraced_rules;
 
 /// Whether every value of a question is known.
@@ -48,10 +48,12 @@ enum ArgumentKnowledge {
 enum SessionKnowledge {
     Nothing,
     Level,
+    LevelAndDatasets,
 }
 
 /// As policies write it.
 const LEVEL: &str = "context.env.session.level";
+const DATASETS: &str = "context.env.session.datasets";
 const CAPABILITIES: &str = "principal.capabilities";
 
 impl FactCompleteness {
@@ -66,7 +68,12 @@ impl FactCompleteness {
 
 impl RecordKnowledge {
     fn lacks(self, asked: &QueryDescription, what: &str) -> bool {
-        if self.session == SessionKnowledge::Level && what == LEVEL {
+        let is_known = match self.session {
+            SessionKnowledge::Nothing => false,
+            SessionKnowledge::Level => what == LEVEL,
+            SessionKnowledge::LevelAndDatasets => [LEVEL, DATASETS].contains(&what),
+        };
+        if is_known {
             return false;
         }
         let of_definition =
@@ -82,15 +89,17 @@ pub(super) fn explanation(
     policies: &PolicySnapshot,
     request: &ExplainRequest,
     rehearsed: DryRunOutcome,
-    level: Vec<String>,
+    origin: SessionOrigin,
     people: &ConsentChannels,
 ) -> Explanation {
     let knowledge = match request {
         ExplainRequest::Message(_) => FactCompleteness::Whole,
         ExplainRequest::Recorded(recorded) => {
-            let told = recorded
-                .passed()
-                .map_or(SessionKnowledge::Nothing, |_| SessionKnowledge::Level);
+            let told = match recorded.passed() {
+                None => SessionKnowledge::Nothing,
+                Some(passed) if passed.is_cut() => SessionKnowledge::Level,
+                Some(_) => SessionKnowledge::LevelAndDatasets,
+            };
             let arguments = match recorded.arguments() {
                 Some(_) => ArgumentKnowledge::Whole,
                 None => ArgumentKnowledge::Nothing,
@@ -159,7 +168,8 @@ pub(super) fn explanation(
         policies: rehearsed.policies,
         permitted: None,
         revision: Some(policies.revision().as_str().to_owned()),
-        level,
+        level: origin.level,
+        datasets: origin.datasets,
         questions,
         changes,
         unknown: untraced_rules::note(policies, request)

@@ -72,6 +72,9 @@ impl Explanation {
         for level in &self.level {
             writeln!(out, "  {:<9} {}", "level", printable(level))?;
         }
+        for datasets in &self.datasets {
+            writeln!(out, "  {:<9} {}", "data sets", printable(datasets))?;
+        }
         for fault in self.questions.iter().filter_map(|it| it.fault.as_ref()) {
             writeln!(out, "  {:<9} {}", "fault", printable(fault))?;
         }

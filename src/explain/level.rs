@@ -1,27 +1,33 @@
-//! Where the level of a session comes from: the messages before that raised it, as an audit log has
-//! them, or what was typed.
+//! Where the level and the data sets of a session come from: the messages before that raised it, as an
+//! audit log has them, or what was typed.
 
+use crate::audit::LIST_LIMIT;
 use crate::policy::PolicySnapshot;
 use crate::wire::{Document, Limits, Value};
 
 /// As policies see them and as records name them.
 const LEVELS: [&str; 4] = ["public", "internal", "confidential", "secret"];
 
-/// What a record says of its session's level.
+/// What a record says of its session's level and data sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LevelChange {
     pub(super) before: i64,
     after: i64,
+    /// The data sets before it, as far as the record has them.
+    pub(super) datasets: Vec<String>,
+    added: Vec<String>,
+    is_cut: bool,
     session: String,
     instance: String,
 }
 
-/// A message that raised the level of its session.
+/// A message that raised the level of its session, or added data sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LevelIncrease {
     seq: i64,
     pub(super) before: i64,
     pub(super) after: i64,
+    added: Vec<String>,
     what: MessageSummary,
 }
 
@@ -37,12 +43,24 @@ struct MessageSummary {
 impl LevelChange {
     /// None where a record says nothing: its session had read nothing then, or policies were not asked.
     pub(super) fn read(record: Value<'_>) -> Option<Self> {
+        let added = names(record, "added");
+        let mut datasets = names(record, "datasets");
+        let is_cut = datasets.len() > LIST_LIMIT;
+        datasets.retain(|name| !added.contains(name));
         Some(Self {
             before: level(record, "before")?,
             after: level(record, "after")?,
+            datasets,
+            added,
+            is_cut,
             session: text(record, "session_id"),
             instance: text(record, "instance"),
         })
+    }
+
+    /// Whether the record lacks some data sets.
+    pub(super) fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     /// The messages of the same session before a record that raised its level, in their order.
@@ -66,10 +84,12 @@ impl LevelIncrease {
     fn read(record: Value<'_>, passed: &LevelChange) -> Option<Self> {
         let obligations = record.get("obligations").into_iter();
         let mut obligations = obligations.flat_map(Value::items).filter_map(Value::as_str);
-        (passed.after > passed.before).then_some(Self {
+        let is_raising = passed.after > passed.before || !passed.added.is_empty();
+        is_raising.then_some(Self {
             seq: record.get("seq").and_then(Value::as_i64)?,
             before: passed.before,
             after: passed.after,
+            added: passed.added.clone(),
             what: MessageSummary {
                 kind: text(record, "kind"),
                 method: text(record, "method"),
@@ -105,6 +125,14 @@ impl LevelIncrease {
         }
     }
 
+    /// The data sets that it has added, if any.
+    pub(super) fn added(&self) -> Option<(&[String], String)> {
+        let MessageSummary { method, target, .. } = &self.what;
+        let names = self.added.join(", ");
+        let told = format!("record {} added {names}: {method} `{target}`", self.seq);
+        (!self.added.is_empty()).then_some((&*self.added, told))
+    }
+
     pub(super) fn told(&self, policies: &PolicySnapshot) -> String {
         let MessageSummary { method, target, .. } = &self.what;
         format!(
@@ -128,6 +156,12 @@ fn level(record: Value<'_>, when: &str) -> Option<i64> {
         .iter()
         .position(|level| level.eq_ignore_ascii_case(&name))?;
     i64::try_from(at).ok()
+}
+
+fn names(record: Value<'_>, member: &str) -> Vec<String> {
+    let names = record.at(&["sensitivity", member]).into_iter();
+    let names = names.flat_map(Value::items).filter_map(Value::as_str);
+    names.map(std::borrow::Cow::into_owned).collect()
 }
 
 fn text(record: Value<'_>, key: &str) -> String {

@@ -20,6 +20,7 @@ mod untraced_rules;
 
 use jiff::Timestamp;
 
+use self::request::SessionOrigin;
 use crate::gate;
 use crate::loading;
 use crate::policy::{Agent, PolicyErrors};
@@ -75,7 +76,7 @@ pub fn explain(
     let judging = loading::load(&settings.policies)?.snapshot;
     let telling = loading::load(&settings.policies)?.snapshot;
     let sent = request.sent(telling.lock());
-    let level = request::level_told(request, &circumstances.start, &telling);
+    let origin = SessionOrigin::of(request, &circumstances.start, &telling);
     let rehearsal = DryRun {
         agent: circumstances.agent,
         server: settings.server.clone(),
@@ -89,7 +90,7 @@ pub fn explain(
         &telling,
         request,
         rehearsed,
-        level,
+        origin,
         &settings.people,
     ))
 }

@@ -167,7 +167,10 @@ impl RecordedMessage {
 
     /// What its session had been through, as far as the record tells.
     pub fn start(&self) -> StartState {
-        StartState::at(self.passed.as_ref().map_or(0, |passed| passed.before))
+        match &self.passed {
+            Some(passed) => StartState::at(passed.before).having_read(passed.datasets.clone()),
+            None => StartState::at(0),
+        }
     }
 
     /// The number of the record that says what was refused of what came of it.
@@ -265,7 +268,8 @@ impl RecordedMessage {
         }
         explanation.unknown.push(match &self.passed {
             Some(_) => {
-                "of what the session had been through the record has the level only".to_owned()
+                "of what the session had been through the record has the level and data sets only"
+                    .to_owned()
             }
             None => "what the session had been through is not in the record".to_owned(),
         });

@@ -50,6 +50,9 @@ pub struct Explanation {
     /// Where the level of the session comes from, where it is not public.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub level: Vec<String>,
+    /// Where its data sets come from, where it has any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub datasets: Vec<String>,
     /// What the policies were asked about the message; all must be allowed.
     pub questions: Vec<QuestionReport>,
     /// What would have to be otherwise for the other answer, each by itself.
@@ -236,6 +239,7 @@ impl Explanation {
             permitted: None,
             revision: None,
             level: Vec::new(),
+            datasets: Vec::new(),
             questions: Vec::new(),
             changes: Vec::new(),
             unknown: Vec::new(),

@@ -4,7 +4,7 @@ use crate::policy::{Host, Lock, PolicySnapshot};
 use crate::policy_tests::{DryRunMessage, StartState};
 use crate::wire::Side;
 
-use super::level::word;
+use super::level::{LevelIncrease, word};
 use super::record::RecordedMessage;
 use super::request_frame::request;
 
@@ -64,8 +64,28 @@ impl HypotheticalMessage {
     }
 }
 
+/// Where what a session has read comes from, in sentences.
+#[derive(Debug, Default)]
+pub(super) struct SessionOrigin {
+    pub(super) level: Vec<String>,
+    pub(super) datasets: Vec<String>,
+}
+
+impl SessionOrigin {
+    pub(super) fn of(
+        request: &ExplainRequest,
+        start: &StartState,
+        policies: &PolicySnapshot,
+    ) -> Self {
+        Self {
+            level: level_told(request, start, policies),
+            datasets: datasets_told(request, start),
+        }
+    }
+}
+
 /// What is known of where the level comes from, in sentences; none while it is public.
-pub(super) fn level_told(
+fn level_told(
     request: &ExplainRequest,
     start: &StartState,
     policies: &PolicySnapshot,
@@ -93,7 +113,7 @@ pub(super) fn level_told(
         return told;
     };
     let mut reached = 0;
-    for raise in raises {
+    for raise in raises.iter().filter(|it| it.after > it.before) {
         if raise.before > reached {
             told.push(elsewhere(raise.before));
         }
@@ -107,9 +127,44 @@ pub(super) fn level_told(
 }
 
 fn elsewhere(level: i64) -> String {
-    format!(
-        "what raised it to {} is not in this log: another session that counts together with this \
-         one, or an earlier log",
-        word(level)
-    )
+    format!("what raised it to {} {ELSEWHERE}", word(level))
 }
+
+/// The same of the data sets.
+fn datasets_told(request: &ExplainRequest, start: &StartState) -> Vec<String> {
+    let names = start.datasets();
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let (by, raises) = match request {
+        ExplainRequest::Message(_) => ("`--session`", Some(&[][..])),
+        ExplainRequest::Recorded(recorded) => ("the record", recorded.raises()),
+    };
+    let mut told = vec![format!(
+        "{} before this message: {by} says so",
+        names.join(", ")
+    )];
+    let ExplainRequest::Recorded(_) = request else {
+        return told;
+    };
+    let Some(raises) = raises else {
+        told.push(
+            "what added them is in earlier records of its session: `--audit` and `--seq` find them"
+                .to_owned(),
+        );
+        return told;
+    };
+    let mut left: Vec<&String> = names.iter().collect();
+    for (added, sentence) in raises.iter().filter_map(LevelIncrease::added) {
+        left.retain(|name| !added.contains(name));
+        told.push(sentence);
+    }
+    told.extend(
+        left.into_iter()
+            .map(|name| format!("what added {name} {ELSEWHERE}")),
+    );
+    told
+}
+
+const ELSEWHERE: &str = "is not in this log: another session that counts together with this one, or an \
+                         earlier log";

@@ -18,6 +18,7 @@ use super::leaks::SecretsGuard;
 use super::links::RealPaths;
 use super::listening::Subscriptions;
 use super::listing::ListFilter;
+use super::named_datasets::NamedDatasets;
 use super::pinning::PinFacts;
 use super::rates::RateLimit;
 use super::rates::budget::CallBudget;
@@ -64,8 +65,9 @@ impl Gate {
             }),
             Arc::new(Cursors),
             Arc::new(TaskFilter::new(Arc::clone(&self.stores.tasks), over_http)),
-            // The next three add facts and questions, which the question to a person quotes.
+            // The next four add facts and questions, which the question to a person quotes.
             Arc::new(ContainedPlaces),
+            Arc::new(NamedDatasets(Arc::clone(&self.stores.ratchet))),
             Arc::new(Subscriptions),
             Arc::new(RealPaths),
             // Rejects by the questions, so it runs after the filters that add them.

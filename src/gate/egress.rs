@@ -11,7 +11,7 @@ use crate::policy::{
 use crate::session::Instance;
 
 use super::Gate;
-use super::record::{explain, level, named_once};
+use super::record::{explain, named_once, sensitivity};
 use super::rejection::Rejection;
 use super::stage::Stage;
 use super::talk::Talk;
@@ -52,10 +52,7 @@ impl Gate {
         let mut record = connection(talk, from)
             .target(host.id())
             .reference(&reference);
-        let held = level(&kept.held);
-        if held != audit::Level::Public {
-            record = record.sensitivity(held, held);
-        }
+        record.sensitivity = sensitivity(&kept.held, &kept.held);
         let policies = self.policies();
         record = record.revision(policies.revision().as_str());
         let decision = match fault {
@@ -145,6 +142,7 @@ impl Gate {
                 session: SessionState {
                     level: held.level,
                     labels: held.labels.iter().cloned().collect(),
+                    datasets: held.datasets.iter().cloned().collect(),
                     untrusted: held.untrusted,
                     calls,
                     started_ms,

@@ -50,6 +50,7 @@ pub(super) fn understand_reply<'m>(
                 let brings = &taken.exchange.admission.brings;
                 received.level = brings.level;
                 received.labels = brings.labels.iter().cloned().collect();
+                received.datasets = brings.datasets.iter().cloned().collect();
             }
             again = uris::received_otherwise(question, taken.exchange.method);
         }

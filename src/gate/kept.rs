@@ -63,11 +63,12 @@ impl Origin {
     fn weight(&self) -> usize {
         let Received {
             labels,
+            datasets,
             secrets,
             flags,
             ..
         } = &self.received;
-        let words = labels.iter().chain(secrets).chain(flags);
+        let words = labels.iter().chain(datasets).chain(secrets).chain(flags);
         let name = match &self.of {
             Target::Tool(name) | Target::Resource(name) | Target::Prompt(name) => name.len(),
             Target::Method(_) | Target::Server => 0,
@@ -113,7 +114,8 @@ impl Whole {
         let brings = SessionSensitivity {
             level: received.level,
             labels: received.labels.iter().cloned().collect(),
-            untrusted: false,
+            datasets: received.datasets.iter().cloned().collect(),
+            ..SessionSensitivity::default()
         };
         brings
             .join(&self.origin.brings)

@@ -51,6 +51,7 @@ mod listing;
 mod local;
 mod logs;
 mod look;
+mod named_datasets;
 mod names;
 mod noted;
 mod oblige;
@@ -158,8 +159,8 @@ pub use reload::{Besides, Published};
 pub use sampling::{Others, Share, Tracing};
 pub use settings::{
     Asking, Cleaning, DenialForm, Disk, Eras, Excerpts, Guards, Level, OnFatal, Pages, Rates,
-    RecordedArguments, RecordedResults, Secrets, Settings, Symlinks, Terms, Texts, ToolNames,
-    Treatment, Unconfined,
+    RecordedArguments, RecordedResults, Secrets, ServerDatasets, Settings, Symlinks, Terms, Texts,
+    ToolNames, Treatment, Unconfined,
 };
 pub use stage::Stage;
 pub use talk::Talk;

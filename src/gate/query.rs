@@ -192,6 +192,7 @@ impl Circumstances {
             session: SessionState {
                 level: scene.held.level,
                 labels: scene.held.labels.iter().cloned().collect(),
+                datasets: scene.held.datasets.iter().cloned().collect(),
                 untrusted: scene.held.untrusted,
                 calls: scene.calls,
                 started_ms: scene.started_ms,

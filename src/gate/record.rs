@@ -433,9 +433,8 @@ impl Trail {
     /// a session that has read nothing.
     pub(super) fn raised(&mut self, before: &SessionSensitivity, after: &Arc<SessionSensitivity>) {
         self.sensitivity.held = Some(Arc::clone(after));
-        let (before, after) = (level(before), level(after));
-        if after != audit::Level::Public {
-            self.record.sensitivity = Some(audit::Sensitivity { before, after });
+        if let Some(sensitivity) = sensitivity(before, after) {
+            self.record.sensitivity = Some(sensitivity);
         }
     }
 
@@ -464,7 +463,22 @@ pub(super) fn named_once<'r>(reasons: impl IntoIterator<Item = &'r Reason>) -> V
 }
 
 /// A level as the audit calls it.
-pub(super) fn level(held: &SessionSensitivity) -> audit::Level {
+/// What a record says of what its session had read before, and has after. `None` if that is nothing.
+pub(super) fn sensitivity(
+    before: &SessionSensitivity,
+    after: &SessionSensitivity,
+) -> Option<audit::Sensitivity> {
+    let added = after.datasets.difference(&before.datasets);
+    let told = audit::Sensitivity {
+        before: level(before),
+        after: level(after),
+        datasets: after.datasets.iter().map(audit::Text::from).collect(),
+        added: added.map(audit::Text::from).collect(),
+    };
+    (told.after != audit::Level::Public || !told.datasets.is_empty()).then_some(told)
+}
+
+fn level(held: &SessionSensitivity) -> audit::Level {
     match held.level {
         ..=0 => audit::Level::Public,
         1 => audit::Level::Internal,

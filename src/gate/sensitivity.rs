@@ -1,6 +1,7 @@
 //! Messages judged by what their session has read, and what they add to that. Its store is in
 //! `ratchet.rs`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::policy::{MAX_LEVEL, Obligation, PolicySnapshot, SessionSensitivity};
@@ -206,18 +207,24 @@ pub(super) fn contained(
     let labels = snapshot.labels();
     let places = resources::contained(understood).map(|uri| labels.lies_at(&uri));
     let held = places.fold(understood.tells.clone(), |all, one| all.join(&one));
+    received_with(understood, &held);
+    held
+}
+
+/// What is received is of that sensitivity as well.
+pub(super) fn received_with(understood: &mut Understood<'_>, held: &SessionSensitivity) {
+    let join = |own: &mut Vec<String>, more: &BTreeSet<String>| {
+        let added = more.iter().filter(|it| !own.contains(it));
+        let added: Vec<String> = added.cloned().collect();
+        own.extend(added);
+    };
     for question in &mut understood.questions {
         if let Doing::ReceiveResult(received) = &mut question.doing {
             received.level = received.level.max(held.level);
-            let added = held
-                .labels
-                .iter()
-                .filter(|it| !received.labels.contains(it));
-            let added: Vec<String> = added.cloned().collect();
-            received.labels.extend(added);
+            join(&mut received.labels, &held.labels);
+            join(&mut received.datasets, &held.datasets);
         }
     }
-    held
 }
 
 /// What credentials bring that were found in what the server sends. Those that were taken out have not
@@ -231,7 +238,7 @@ pub(super) fn shown(found: &leaks::Received<'_>) -> SessionSensitivity {
             .then(|| CREDENTIALS.to_owned())
             .into_iter()
             .collect(),
-        untrusted: false,
+        ..SessionSensitivity::default()
     }
 }
 

@@ -61,6 +61,17 @@ pub struct Terms {
     pub denial: DenialForm,
     /// What is asked of the content of messages.
     pub guards: Guards,
+    pub server_datasets: ServerDatasets,
+}
+
+/// What becomes of the private data sets that the server names in its results.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ServerDatasets {
+    /// They are taken out.
+    #[default]
+    Ignored,
+    /// The session has read them.
+    Trusted,
 }
 
 /// What keeps servers from being confined as they are to be, where that is not required.

@@ -55,6 +55,7 @@ mod life;
 mod links;
 mod lists;
 mod malformed;
+mod named_datasets;
 mod names;
 mod news;
 mod own;
@@ -191,6 +192,7 @@ impl Bench {
                 rates: Rates::default(),
                 denial: DenialForm::Error,
                 guards: Guards::default(),
+                server_datasets: ServerDatasets::default(),
             },
             secrets: Redactor::default(),
             arguments: RecordedArguments::Digest(audit::DigestKey::of_bytes(b"a key of tests")),

@@ -7,6 +7,7 @@ use cedar_policy_core::ast::{EntityUID, Expr, Literal, Var};
 use super::expressions::{comparison, literal, path, text};
 use super::findings::{Lint, LintFindings, LintMessage};
 use super::material::LintContext;
+use crate::policy::UNKNOWN_DATASET;
 
 /// The group of what the configuration allows.
 const GROUP: &str = crate::policy::engines::allowlist::GROUP;
@@ -40,12 +41,14 @@ pub(super) fn in_policies(lint: &'static Lint, world: &LintContext<'_>, found: &
     names.extend(capabilities(world));
     names.extend(groups(world));
     names.extend(servers(world));
-    let labels = labels(world);
+    let (labels, datasets) = (labels(world), datasets(world));
     for policy in world.policies {
         let whole = policy.template.condition();
         for expr in whole.subexpressions() {
-            for (literal, name) in labels_in(expr) {
-                if let Some(say) = labels.doubt(name) {
+            let of_labels = labels_in(expr).into_iter().map(|it| (&labels, it));
+            let of_datasets = datasets_in(expr).into_iter().map(|it| (&datasets, it));
+            for (known, (literal, name)) in of_labels.chain(of_datasets) {
+                if let Some(say) = known.doubt(name) {
                     let own = literal.source_loc().or_else(|| expr.source_loc());
                     found.at(lint, policy, own, say);
                 }
@@ -230,19 +233,41 @@ fn labels(world: &LintContext<'_>) -> EntityNames {
     }
 }
 
+/// The data sets that a session may have read, as far as labels tell: a trusted server names others.
+fn datasets(world: &LintContext<'_>) -> EntityNames {
+    let named = world.given.said.datasets().into_iter();
+    let known = named.chain([UNKNOWN_DATASET]).map(str::to_owned);
+    EntityNames {
+        kind: "Dataset",
+        file: "tools.toml",
+        known: known.collect(),
+        all: NameCompleteness::NotKnown,
+    }
+}
+
+/// The data sets that an expression compares with.
+fn datasets_in(expr: &Expr) -> Vec<(&Expr, &str)> {
+    let is_datasets = |subject: &Expr| matches!(path(subject), Some((Var::Context, path)) if path == ["env", "session", "datasets"]);
+    texts_compared_with(expr, is_datasets)
+}
+
 /// The labels that an expression compares with.
 fn labels_in(expr: &Expr) -> Vec<(&Expr, &str)> {
-    let Some((subject, items)) = comparison(expr) else {
-        return Vec::new();
-    };
-    let is_labels = match path(subject) {
+    let is_labels = |subject: &Expr| match path(subject) {
         Some((Var::Context, path)) => {
             path == ["env", "session", "labels"] || path == ["result", "labels"]
         }
         Some((Var::Resource, path)) => path == ["labels"],
         Some((Var::Principal | Var::Action, _)) | None => false,
     };
-    let items = items.into_iter().filter(|_| is_labels);
+    texts_compared_with(expr, is_labels)
+}
+
+fn texts_compared_with(expr: &Expr, is_meant: impl Fn(&Expr) -> bool) -> Vec<(&Expr, &str)> {
+    let Some((subject, items)) = comparison(expr) else {
+        return Vec::new();
+    };
+    let items = items.into_iter().filter(|_| is_meant(subject));
     items.filter_map(|it| Some((it, text(it)?))).collect()
 }
 
@@ -388,6 +413,7 @@ fn strings(table: &toml::Value, key: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
     use std::sync::Arc;
 
     use super::super::fixture::{call, check_in, found, locking, source};
@@ -489,6 +515,34 @@ mod tests {
         check(&format!("{session}.contains(\"credentials\")"), &[tools], 0);
         check(&format!("{session}.isEmpty()"), &[], 0);
         check("context.targets.hosts.contains(\"pii\")", &[], 0);
+    }
+
+    #[test]
+    fn a_data_set_that_is_called_almost_as_a_labelled_one_is_found() {
+        let check = |condition: &str, findings| {
+            let policy = call("forbid", "", &format!("when {{ {condition} }}"));
+            let tool = ToolLabels {
+                datasets: vec!["payroll".to_owned()],
+                ..ToolLabels::default()
+            };
+            let said = Labels {
+                tools: HashMap::from([("pay".to_owned(), tool)]),
+                ..Labels::default()
+            };
+            let material = Material {
+                policies: vec![source("p/x.cedar", &policy)],
+                said,
+                ..Material::default()
+            };
+            check_in("unknown_name", &material, findings);
+        };
+        let datasets = "context.env.session.datasets";
+        check(&format!("{datasets}.contains(\"payroll\")"), 0);
+        check(&format!("{datasets}.containsAny([\"payroll\", \"?\"])"), 0);
+        check(&format!("{datasets}.containsAny([\"payrol\", \"?\"])"), 1);
+        // A trusted server may name it.
+        check(&format!("{datasets}.contains(\"customers\")"), 0);
+        check("context.env.session.labels.contains(\"payroll\")", 1);
     }
 
     #[test]

@@ -50,7 +50,12 @@ fn look(world: &LintContext<'_>, found: &mut LintFindings) {
             let pointers = pointers.iter();
             pointers.map(move |pointer| (key, pointer))
         });
-        for (key, pointer) in paths.map(|pointer| ("paths", pointer)).chain(others) {
+        let by = labels
+            .datasets_by
+            .iter()
+            .map(|by| ("datasets_by", &by.pointer));
+        let paths = paths.map(|pointer| ("paths", pointer));
+        for (key, pointer) in paths.chain(others).chain(by) {
             if let Some(help) = doubt(schema, pointer) {
                 found.add(
                     &UNKNOWN_ARGUMENT,

@@ -4,8 +4,10 @@
 //! Every key is known or an error, and all problems of all files are reported at once.
 
 mod agents;
+mod datasets;
 mod file_names;
 mod label_rules;
+mod pointers;
 mod removed_labels;
 mod resource_files;
 mod standing;
@@ -58,6 +60,7 @@ pub(super) fn read(
     roots.finish(&mut labels, problems);
     resources.finish(&mut labels);
     prompts.finish(&mut labels);
+    datasets::bound(&labels, problems);
     let overrides = agents.finish(&mut labels);
     let compiled = LabelRules {
         labelled,

@@ -216,9 +216,7 @@ fn compile_one(
     let kinds = EngineKinds::new(&groups, &lock, settings).after(checked);
     let compiled = match load_report::compiled(&kinds, &sources, (&lock, lock_is)) {
         Ok(compiled) if found.problems.is_empty() => compiled,
-        Ok(_) => {
-            return Err(PolicyErrors::of(found.problems));
-        }
+        Ok(_) => return Err(PolicyErrors::of(found.problems)),
         Err(errors) => {
             found.problems.extend(errors.problems);
             return Err(PolicyErrors::of(found.problems));

@@ -118,6 +118,8 @@ pub struct ResourceFacts {
     /// Names of the host's roots that the URI lies in, the outer ones included.
     pub roots: Vec<String>,
     pub groups: Vec<String>,
+    /// Private data sets in it. For the session; rules do not see them.
+    pub datasets: Vec<String>,
     /// In a root that is a link, if the URI names its real directory: the same by the root's own path. For
     /// labels; rules do not see it.
     pub known_as: Option<String>,
@@ -175,6 +177,8 @@ pub struct SessionState {
     /// The highest sensitivity read so far; never falls.
     pub level: i64,
     pub labels: Vec<String>,
+    /// Private data sets that the session has read.
+    pub datasets: Vec<String>,
     /// Content that an attacker may control has entered the session.
     pub untrusted: bool,
     /// Calls that the session was permitted so far.

@@ -99,6 +99,7 @@ impl World {
             server: &self.server,
             transport: None,
             level: None,
+            datasets: None,
             now_ms: None,
             message: None,
             agent: AgentFacts::Known,
@@ -117,13 +118,15 @@ impl World {
 
 pub(crate) fn any_held() -> impl Strategy<Value = SessionSensitivity> {
     let labels = prop::collection::btree_set("[a-d]", 0..4);
-    (0..=MAX_LEVEL, labels, any::<bool>()).prop_map(|(level, labels, untrusted)| {
-        SessionSensitivity {
+    let datasets = prop::collection::btree_set("[a-c?]", 0..4);
+    (0..=MAX_LEVEL, labels, datasets, any::<bool>()).prop_map(
+        |(level, labels, datasets, untrusted)| SessionSensitivity {
             level,
             labels,
+            datasets,
             untrusted,
-        }
-    })
+        },
+    )
 }
 
 pub(crate) fn tool(name: &str) -> Tool {

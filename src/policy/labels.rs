@@ -7,6 +7,7 @@
 mod base;
 mod canonical;
 mod data_labels;
+mod datasets_by;
 mod hosts;
 mod links;
 mod outside_roots;
@@ -19,6 +20,7 @@ use std::collections::{BTreeSet, HashMap};
 
 pub use base::{Base, BaseProblem};
 pub use canonical::{CanonicalPathError, CanonicalPaths};
+pub use datasets_by::DatasetsBy;
 pub use hosts::{UNREADABLE_HOST, host_in, host_named, page_host};
 pub use links::{opened_as, spelled_like};
 pub use resources::{ResourceLabels, ResourceProblem, Resources};
@@ -86,6 +88,10 @@ pub struct ToolLabels {
     pub consent: ConsentRule,
     /// What kinds of data its answers hold, for example `pii`.
     pub labels: Vec<String>,
+    /// Private data sets that its answers hold.
+    pub datasets: Vec<String>,
+    /// Those that its arguments select.
+    pub datasets_by: Vec<DatasetsBy>,
     /// Whether others write what it answers; by default, if it connects.
     pub untrusted: Option<bool>,
 }
@@ -160,8 +166,9 @@ impl Labels {
     pub fn argument_pointers(&self, tool: &str) -> impl Iterator<Item = &str> {
         let labels = self.of_tool(tool);
         let paths = labels.paths.iter().flatten();
+        let by = labels.datasets_by.iter().map(|by| &by.pointer);
         let all = labels.urls.iter().chain(&labels.hosts).chain(paths);
-        all.map(String::as_str)
+        all.chain(by).map(String::as_str)
     }
 
     fn of_tool(&self, name: &str) -> &ToolLabels {

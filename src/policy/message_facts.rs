@@ -35,6 +35,8 @@ pub struct Targets {
 pub struct Received {
     pub level: i64,
     pub labels: Vec<String>,
+    /// Private data sets in it. For the session; rules do not see them.
+    pub datasets: Vec<String>,
     /// Size of the result's JSON text.
     pub bytes: i64,
     pub is_error: bool,

@@ -10,6 +10,7 @@ mod change_kinds;
 mod checked_policies;
 mod claims;
 mod combine;
+mod datasets;
 mod decision;
 mod engine;
 pub mod engines;
@@ -45,6 +46,7 @@ pub use change_kinds::{ChangeKind, ChangeKinds};
 pub use checked_policies::{CheckBasis, CheckedPolicies};
 pub use claims::{ClaimMismatch, ClaimType, ClaimValue, Claims, ConfiguredClaims, TokenGrants};
 pub use combine::combine;
+pub use datasets::{DATASET_NAMES, MOST_DATASETS, UNKNOWN_DATASET, is_dataset};
 pub use decision::{
     AllowDecision, Decision, Denial, DenialCause, EngineFault, EngineName, EscalationTarget,
     FaultKind, Obligation, OnDeny, PolicyId, PolicyOrigin, Reason, Verdict,
@@ -60,9 +62,9 @@ pub use facts::{
     SessionState, StandingConsent, Tool,
 };
 pub use labels::{
-    AgentLabels, Base, BaseProblem, CanonicalPathError, CanonicalPaths, Labels, ResourceLabels,
-    ResourceProblem, Resources, Root, RootProblem, Roots, ToolLabels, UNREADABLE_HOST,
-    VirtualPathError, host_in, host_named, opened_as, page_host, spelled_like,
+    AgentLabels, Base, BaseProblem, CanonicalPathError, CanonicalPaths, DatasetsBy, Labels,
+    ResourceLabels, ResourceProblem, Resources, Root, RootProblem, Roots, ToolLabels,
+    UNREADABLE_HOST, VirtualPathError, host_in, host_named, opened_as, page_host, spelled_like,
 };
 pub use lock::{
     ARGUMENTS as LOCKED_ARGUMENTS, DRIFT as LOCK_DRIFT, DefinitionFingerprint, Lock, LockedPrompt,

@@ -12,8 +12,10 @@ pub struct PartialRequest<'a> {
     pub server: &'a Server,
     /// How the agent is connected.
     pub transport: Option<&'a str>,
-    /// How sensitive what the session has read is; of the session nothing else is known.
+    /// How sensitive what the session has read is; of the session nothing is known but this and the next.
     pub level: Option<i64>,
+    /// The data sets that it has read.
+    pub datasets: Option<&'a [String]>,
     /// Milliseconds since the Unix epoch.
     pub now_ms: Option<i64>,
     /// What the message holds, such as its arguments and what they reach for.

@@ -6,6 +6,8 @@
 
 use std::collections::BTreeSet;
 
+use super::datasets::UNKNOWN_DATASET;
+
 /// The highest sensitivity, for unknown content.
 pub const MAX_LEVEL: i64 = 3;
 
@@ -16,6 +18,8 @@ pub struct SessionSensitivity {
     pub level: i64,
     /// Kinds of data, for example `pii`.
     pub labels: BTreeSet<String>,
+    /// Private data sets, for example `payroll`; [`UNKNOWN_DATASET`] for those that nobody can tell.
+    pub datasets: BTreeSet<String>,
     /// Content that an attacker may control has come in.
     pub untrusted: bool,
 }
@@ -26,6 +30,7 @@ impl SessionSensitivity {
         Self {
             level: MAX_LEVEL,
             labels: BTreeSet::new(),
+            datasets: [UNKNOWN_DATASET.to_owned()].into(),
             untrusted: true,
         }
     }
@@ -39,7 +44,7 @@ impl SessionSensitivity {
 
     /// Whether it raises nothing.
     pub fn is_nothing(&self) -> bool {
-        self.level <= 0 && self.labels.is_empty() && !self.untrusted
+        self.level <= 0 && self.labels.is_empty() && self.datasets.is_empty() && !self.untrusted
     }
 
     /// Whether what the other holds is held here already.
@@ -47,6 +52,7 @@ impl SessionSensitivity {
         self.level >= other.level
             && (self.untrusted || !other.untrusted)
             && self.labels.is_superset(&other.labels)
+            && self.datasets.is_superset(&other.datasets)
     }
 
     /// Both together.
@@ -55,6 +61,7 @@ impl SessionSensitivity {
         self.level = self.level.max(other.level);
         self.untrusted |= other.untrusted;
         self.labels.extend(other.labels.iter().cloned());
+        self.datasets.extend(other.datasets.iter().cloned());
         self
     }
 }

@@ -173,15 +173,20 @@ impl<'p, 't> TomlTable<'p, 't> {
 
     /// A string or any number of them.
     pub(crate) fn strings(&mut self, key: &'static str) -> Vec<SpannedText> {
-        let Some(field) = self.take(key) else {
-            return Vec::new();
-        };
+        match self.take(key) {
+            Some(field) => self.strings_of(&field),
+            None => Vec::new(),
+        }
+    }
+
+    /// The same of one field.
+    pub(crate) fn strings_of(&mut self, field: &TomlField<'t>) -> Vec<SpannedText> {
         if let Some(text) = field.value.as_str() {
-            return vec![(text.to_owned(), field.place)];
+            return vec![(text.to_owned(), field.place.clone())];
         }
         let texts = texts_in(field.value);
         if texts.is_none() {
-            self.wrong(&field, "a string or an array of strings");
+            self.wrong(field, "a string or an array of strings");
         }
         texts.unwrap_or_default()
     }

@@ -65,6 +65,7 @@ pub(super) struct Test {
 pub struct StartState {
     pub(super) level: i64,
     pub(super) labels: Vec<String>,
+    pub(super) datasets: Vec<String>,
     pub(super) untrusted: bool,
     pub(super) calls: i64,
     /// How long ago the session began.
@@ -84,8 +85,18 @@ impl StartState {
         }
     }
 
+    /// The same with what it has read.
+    #[must_use]
+    pub fn having_read(self, datasets: Vec<String>) -> Self {
+        Self { datasets, ..self }
+    }
+
     pub fn level(&self) -> i64 {
         self.level
+    }
+
+    pub fn datasets(&self) -> &[String] {
+        &self.datasets
     }
 }
 

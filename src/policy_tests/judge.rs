@@ -139,6 +139,7 @@ impl<'s> TestSession<'s> {
             state.security.held = Arc::new(SessionSensitivity {
                 level: test.start.level,
                 labels: test.start.labels.iter().cloned().collect(),
+                datasets: test.start.datasets.iter().cloned().collect(),
                 untrusted: test.start.untrusted,
             });
         }

@@ -167,6 +167,7 @@ pub(super) fn fault(
         session: SessionState {
             level: sight.held.level,
             labels: sight.held.labels.iter().cloned().collect(),
+            datasets: sight.held.datasets.iter().cloned().collect(),
             untrusted: sight.held.untrusted,
             calls: sight.calls,
             started_ms: sight.started_ms,

@@ -13,7 +13,7 @@ use super::printable::with_places_kept;
 use super::section::FixtureSection;
 use super::table::plain;
 use super::table::{FixtureReader, FixtureTable};
-use crate::policy::opened_as;
+use crate::policy::{DATASET_NAMES, UNKNOWN_DATASET, is_dataset, opened_as};
 
 /// The words of `tools.toml` for sensitivity, and the numbers that policies see.
 const LEVELS: [(&str, i64); 4] = [
@@ -99,6 +99,7 @@ pub(super) fn start(test: &FixtureTable<'_>) -> StartState {
     };
     start.level = level(&session).unwrap_or_default();
     start.labels = plain(session.texts("labels").unwrap_or_default());
+    start.datasets = datasets(&session);
     start.untrusted = session.flag("untrusted").unwrap_or_default();
     start.calls = session.integer("calls").unwrap_or_default();
     start.age = session.duration("age").unwrap_or_default();
@@ -110,6 +111,23 @@ pub(super) fn start(test: &FixtureTable<'_>) -> StartState {
         );
     }
     start
+}
+
+/// The data sets that the session has read.
+fn datasets(session: &FixtureTable<'_>) -> Vec<String> {
+    let mut names = Vec::new();
+    for name in session.texts("datasets").unwrap_or_default() {
+        let (text, place) = (name.get_ref(), name.span());
+        if text == UNKNOWN_DATASET || is_dataset(text) {
+            names.push(text.clone());
+            continue;
+        }
+        let message = format!("`{text}` is no name of a data set");
+        let help = format!("`{UNKNOWN_DATASET}`, or {DATASET_NAMES}");
+        let reading = session.reading;
+        reading.tell(&place, "test::value", message, Some(help));
+    }
+    names
 }
 
 /// The symbolic links of the server's disk, by their paths.

@@ -41,7 +41,7 @@ struct Asked {
     /// Absent where no policy looks at it.
     session: Option<(String, Option<IpAddr>, SessionState, Consent)>,
     /// The same of its level, its labels and whether content of strangers came in.
-    held: Option<(i64, Vec<String>, bool)>,
+    held: Option<SessionState>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -117,9 +117,12 @@ impl Visibilities {
         let (session, held) = match snapshot.lists_by() {
             ListDependency::Names => (None, None),
             ListDependency::Held => {
-                let session = &env.session;
-                let labels = session.labels.clone();
-                (None, Some((session.level, labels, session.untrusted)))
+                let read = SessionState {
+                    calls: 0,
+                    started_ms: 0,
+                    ..env.session.clone()
+                };
+                (None, Some(read))
             }
             ListDependency::Session => {
                 let protocol = env.protocol.to_owned();

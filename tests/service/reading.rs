@@ -77,6 +77,44 @@ fn what_a_named_session_has_read_closes_its_connections_and_outlives_the_gate() 
 }
 
 #[test]
+fn what_a_named_session_has_read_by_name_outlives_the_gate() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("ratchet.jsonl");
+    let closing = format!(
+        "{ALLOW_ALL}\n@id(\"customers-stay\") @advice(\"It has read customers.\")\n\
+         forbid (principal, action == Mcp::Action::\"call_tool\", resource == Mcp::Tool::\"echo\")\n\
+         when {{ context.env.session.datasets.containsAny([\"customers\", \"?\"]) }};\n"
+    );
+    let labels = "[tools.add]\npermission = \"read\"\n\
+                  [tools.add.datasets_by]\n\"/a\" = {}\n\
+                  [tools.echo]\npermission = \"read\"\n";
+    let start = |labels: &str| {
+        let setup = Setup::of([fixture("everything-server")]);
+        let mut setup = setup.policies(&closing).labels(labels).over_http();
+        setup.more = format!("[ratchet]\nfile = {file:?}\n{NAMED}\n");
+        Serving::start(setup)
+    };
+    let check = |gate: &Serving, name: &str, may_echo: bool| {
+        let answer = named(gate, name).in_session().echo(2, "out it goes");
+        let is_told = answer.body.contains("It has read customers.");
+        assert_eq!(is_told, !may_echo, "{answer:?}");
+        assert_eq!(answer.body.contains("out it goes"), may_echo, "{answer:?}");
+    };
+    let gate = start(labels);
+    check(&gate, "one", true);
+    reads(&named(&gate, "one").in_session());
+    check(&gate, "one", false);
+    check(&gate, "other", true);
+    drop(gate);
+    // Whatever labels say now, what was read stays.
+    let gate = start("[tools.add]\npermission = \"read\"\n[tools.echo]\npermission = \"read\"\n");
+    check(&gate, "one", false);
+    check(&gate, "other", true);
+    let journal = std::fs::read_to_string(&file).unwrap();
+    assert!(journal.contains(r#""datasets":["?"]"#), "{journal}");
+}
+
+#[test]
 fn what_the_session_of_a_token_has_read_belongs_to_it_and_its_principal() {
     let directory = tempfile::tempdir().unwrap();
     let key = Key::new();

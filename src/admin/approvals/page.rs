@@ -179,6 +179,7 @@ fn found(found: &Found) -> Markup {
             dt { "Credentials among the arguments" }
             dd class="problem" { (found.secrets.join(", ")) }
         }
+        (list("Data sets that the session has read", &found.datasets))
         (list("Roots that it was told last", &found.told_roots))
     }
 }

@@ -103,6 +103,7 @@ impl ApprovalRig {
                     outside: true,
                     hosts: vec!["example.com".to_owned()],
                     secrets: vec!["github-token".to_owned()],
+                    datasets: Vec::new(),
                     told_roots: Vec::new(),
                 },
             },

@@ -174,6 +174,8 @@ struct Unmapped<'r> {
     duration_us: Option<u64>,
     #[serde(skip_serializing_if = "str::is_empty")]
     sensitivity: &'r str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    datasets: Vec<&'r str>,
     #[serde(skip_serializing_if = "str::is_empty")]
     traceparent: &'r str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -277,6 +279,7 @@ impl<'r> ApiActivity<'r> {
                 revision: &record.revision,
                 duration_us: record.duration_us,
                 sensitivity: &record.sensitivity.after,
+                datasets: record.sensitivity.datasets.iter().map(|it| &**it).collect(),
                 traceparent: &record.correlation.traceparent,
                 redactions: redactions.collect(),
                 audit_fault: record.audit_fault,

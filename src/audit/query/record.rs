@@ -90,6 +90,8 @@ pub struct LoggedCorrelation<'l> {
 pub struct LoggedSensitivity<'l> {
     #[serde(borrow, default)]
     pub after: LogText<'l>,
+    #[serde(borrow, default)]
+    pub datasets: Vec<LogText<'l>>,
 }
 
 /// A string of a record: a part of the line, unless it has escapes.

@@ -214,6 +214,8 @@ fn the_schema_refuses_what_is_no_record() {
         ("/edits/0/op", Some(json!("moved"))),
         ("/sensitivity/after", Some(json!(3))),
         ("/policies", Some(json!([]))),
+        ("/sensitivity/datasets", Some(json!([]))),
+        ("/sensitivity/added", Some(json!("payroll"))),
         ("/target", Some(json!(null))),
         ("/target", Some(json!("x".repeat(2000)))),
         ("/unknown", Some(json!("field"))),

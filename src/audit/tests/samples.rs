@@ -72,6 +72,8 @@ pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Re
         sensitivity: Some(Sensitivity {
             before: Level::Public,
             after: Level::Secret,
+            datasets: vec![text().into()],
+            added: vec![text().into()],
         }),
         consent: Some(Consent {
             required: true,
@@ -112,7 +114,7 @@ fn body(text: &str) -> Body {
 }
 
 /// The strings that [`full`] asks for.
-pub(in crate::audit) const TEXTS: usize = 45;
+pub(in crate::audit) const TEXTS: usize = 47;
 
 /// The strings of a record as it was read back, in the order in which [`full`] asks for them.
 pub(in crate::audit) fn texts_of(line: &serde_json::Value) -> Vec<String> {
@@ -156,6 +158,8 @@ pub(in crate::audit) fn texts_of(line: &serde_json::Value) -> Vec<String> {
         "/correlation/task_id",
         "/correlation/session_id",
         "/correlation/traceparent",
+        "/sensitivity/datasets/0",
+        "/sensitivity/added/0",
         "/consent/ticket",
         "/consent/by",
         "/findings/0/code",

@@ -252,6 +252,10 @@ pub(super) fn gate(limits: &config::Limits, terms: gate::Terms) -> gate::Setting
 pub(super) fn terms(config: &Config) -> gate::Terms {
     let mut terms = terms_of(&config.limits, config.policy.deny_response, &config.guards);
     terms.guards.symlinks = symlinks(config);
+    terms.server_datasets = match config.ratchet.server_datasets {
+        config::ServerDatasets::Ignore => gate::ServerDatasets::Ignored,
+        config::ServerDatasets::Trust => gate::ServerDatasets::Trusted,
+    };
     terms.guards.excerpts = config.truncation.as_ref().map(excerpts);
     terms
 }
@@ -304,6 +308,7 @@ pub(super) fn terms_of(
             uris: level(guards.uris),
             symlinks: gate::Symlinks::AsWritten,
         },
+        server_datasets: gate::ServerDatasets::Ignored,
     }
 }
 

@@ -15,6 +15,17 @@ pub struct Ratchet {
     pub session: Option<String>,
     /// A header that names the session, in lower case.
     pub session_header: Option<String>,
+    pub server_datasets: ServerDatasets,
+}
+
+/// What becomes of the private data sets that the server names in its results.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ServerDatasets {
+    /// They are taken out.
+    #[default]
+    Ignore,
+    /// The session has read them.
+    Trust,
 }
 
 impl Default for Ratchet {
@@ -25,6 +36,7 @@ impl Default for Ratchet {
             max_sessions: 100_000,
             session: None,
             session_header: None,
+            server_datasets: ServerDatasets::Ignore,
         }
     }
 }

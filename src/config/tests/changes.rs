@@ -179,6 +179,7 @@ const LIVE: &[(&str, &str, &str, &str)] = &[
         "2",
         "guards.secret_rules.x = { pattern = 'acme_(?<secret>[0-9a-f]{8})', keywords = ['acme_'] }",
     ),
+    ("ratchet.server_datasets", "'ignore'", "'trust'", ""),
     ("ratchet.network.public", "'full'", "'none'", ""),
     ("ratchet.network.internal", "'full'", "'none'", ""),
     ("ratchet.network.confidential", "'full'", "'none'", ""),

@@ -373,6 +373,7 @@ const REFUSED: &[&str] = &[
     "policy.require_labels = \"yes\"",
     "guards.tool_names = \"utf8\"",
     "guards.arguments_unknown = \"reject\"",
+    "ratchet.server_datasets = \"add\"",
     "truncation.max_bytes = 1023",
     "truncation.tools.a = \"rows\"",
     "truncation.tools.\"\" = \"default\"",

@@ -59,6 +59,7 @@ fn a_form_shows_all_that_there_is_to_agree_to() {
             outside: true,
             hosts: vec!["example.com".to_owned()],
             secrets: vec!["github-token".to_owned()],
+            datasets: vec!["payroll".to_owned(), "?".to_owned()],
             told_roots: Vec::new(),
         },
         ..question()
@@ -77,6 +78,7 @@ fn a_form_shows_all_that_there_is_to_agree_to() {
     Directories: project
     Hosts: "example.com"
     Credentials among the arguments: github-token
+    Data sets that the session has read: "payroll", "?"
     Asked for by: consent
     Paths lie outside of every known directory.
     Why: A person has to agree.
@@ -99,6 +101,7 @@ fn what_agents_and_servers_say_cannot_be_taken_for_what_the_gate_says() {
             client: forged.to_owned(),
             found: Found {
                 hosts: vec![forged.to_owned()],
+                datasets: vec![forged.to_owned()],
                 told_roots: vec![forged.to_owned()],
                 ..Found::default()
             },
@@ -110,7 +113,7 @@ fn what_agents_and_servers_say_cannot_be_taken_for_what_the_gate_says() {
             .split(is_end)
             .partition(|line| line.starts_with("| "));
         assert!(!within.is_empty());
-        assert!(outside.len() <= own + 4, "{message}");
+        assert!(outside.len() <= own + 5, "{message}");
         let ends = outside
             .iter()
             .filter(|line| **line == "End of the untrusted data.");

@@ -291,6 +291,59 @@ fn a_record_of_a_locked_tool_is_explained_without_its_arguments() {
     insta::assert_snapshot!([record, &drifted].map(check).join("\n=====\n"));
 }
 
+#[test]
+fn a_record_tells_which_records_before_it_added_the_data_sets_of_its_session() {
+    let pack = with_levels();
+    let when = "when { context.env.session.datasets.contains(\"payroll\") }";
+    let forbid = format!(
+        "@id(\"no\") forbid (principal, action in Mcp::Action::\"call_tool\", resource == Mcp::Tool::\"fetch\") {when};"
+    );
+    let all = "@id(\"all\") permit (principal, action in Mcp::Action::\"call_tool\", resource);";
+    fs::write(
+        pack.path().join("policies.cedar"),
+        format!("{all}\n{forbid}\n"),
+    )
+    .unwrap();
+    let found = r#""after":"CONFIDENTIAL","datasets":["customers"],"added":["customers"]}}"#;
+    let log = PASSED.replace(r#""after":"CONFIDENTIAL"}}"#, found);
+    let read = r#""after":"CONFIDENTIAL","datasets":["customers","payroll"]}}"#;
+    let lines: Vec<String> = log
+        .lines()
+        .map(|line| {
+            let denied = line.contains("\"seq\":7");
+            let found = if denied { found } else { "nothing" };
+            line.replace(found, read).replace("builtin.no_egress", "no")
+        })
+        .collect();
+    let log = lines.join("\n");
+    let of = |recorded: RecordedMessage| {
+        let recorded = ExplainRequest::Recorded(Box::new(recorded));
+        let explanation = explained(&pack, &recorded, "guest", NOW);
+        follows_the_schema(&explanation);
+        explanation
+    };
+    let explanation = of(RecordedMessage::find(&log, &RecordSelector::Seq(7)).unwrap());
+    assert_eq!(
+        explanation.datasets,
+        [
+            "customers, payroll before this message: the record says so",
+            "record 5 added customers: tools/call `find`",
+            "what added payroll is not in this log: another session that counts together with this one, or an earlier log",
+        ]
+    );
+    // What looks at them is known.
+    let told = human(&pack, &explanation, PolicyScope::Nearest);
+    assert!(told.contains("context.env.session.datasets"), "{told}");
+    assert!(
+        told.contains("data sets customers, payroll before"),
+        "{told}"
+    );
+    let alone = of(RecordedMessage::read(&lines[3]).unwrap());
+    assert!(alone.datasets[1].contains("`--audit` and `--seq`"));
+    let first = of(RecordedMessage::find(&log, &RecordSelector::Seq(5)).unwrap());
+    assert_eq!(first.datasets, [""; 0]);
+}
+
 /// A session reads what is confidential, and then wants to connect.
 const PASSED: &str = r#"{"version":1,"seq":3,"timestamp":"2026-11-21T20:14:01Z","instance":"5f","session_id":"s1","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"note","decision":"ALLOW","sensitivity":{"before":"PUBLIC","after":"INTERNAL"},"obligations":["raise: internal"]}
 {"version":1,"seq":4,"timestamp":"2026-11-21T20:14:01Z","instance":"5f","session_id":"s2","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"find","decision":"ALLOW","sensitivity":{"before":"PUBLIC","after":"SECRET"}}

@@ -191,6 +191,7 @@ pub(super) fn question(
             .map(|reason| safe(reason.policy.as_str()))
             .collect(),
         found: Found {
+            datasets: scene.held.datasets.iter().map(|name| safe(name)).collect(),
             told_roots: told_roots(understood, session, &safe),
             ..found(understood, snapshot, now, &safe)
         },
@@ -234,6 +235,7 @@ fn found(
         outside: targets.outside && !snapshot.labels().roots.is_empty(),
         hosts: shown(&targets.hosts),
         secrets: shown(&targets.secrets),
+        datasets: Vec::new(),
         told_roots: Vec::new(),
     }
 }

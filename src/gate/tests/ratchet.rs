@@ -38,6 +38,7 @@ fn labels() -> Labels {
     ]);
     if let Some(read) = tools.get_mut("read") {
         read.labels = vec!["pii".to_owned()];
+        read.datasets = vec!["customers".to_owned()];
     }
     Labels {
         tools,
@@ -61,6 +62,11 @@ async fn ready(bench: Bench) -> Bench {
     bench.shake_hands().await;
     bench.list(&TOOLS).await;
     bench
+}
+
+/// What the session has read.
+fn held(bench: &Bench) -> Arc<SessionSensitivity> {
+    Arc::clone(&bench.talk.session.state().security.held)
 }
 
 /// Whether a call reaches the server.
@@ -121,6 +127,31 @@ async fn it_is_the_call_that_raises_and_not_its_answer() {
 }
 
 #[tokio::test]
+async fn what_names_a_data_set_adds_it_and_nothing_takes_it_away() {
+    let on_datasets = format!(
+        r#"{CLOSED}
+forbid (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"note")
+when {{ context.env.session.datasets.contains("customers") }};"#
+    );
+    let bench = ready(Bench::new(open)).await;
+    bench.gate.policy.publish(policies(&on_datasets));
+    assert!(passes(&bench, "note").await && held(&bench).datasets.is_empty());
+    assert!(passes(&bench, "read").await);
+    assert_eq!(held(&bench).datasets, ["customers".to_owned()].into());
+    assert!(!passes(&bench, "note").await);
+    // Labels of today add from now on; what was read stays.
+    let mut others = labels();
+    for (name, tool) in &mut others.tools {
+        tool.datasets = vec![format!("of-{name}")];
+    }
+    let snapshot = policies(&on_datasets).with_labels(others);
+    bench.gate.policy.publish(snapshot);
+    assert!(!passes(&bench, "note").await && passes(&bench, "read").await);
+    let all = ["customers".to_owned(), "of-read".to_owned()];
+    assert_eq!(held(&bench).datasets, all.into());
+}
+
+#[tokio::test]
 async fn a_call_that_is_denied_raises_nothing() {
     let bench = ready(Bench::new(open)).await;
     let denying = format!(
@@ -146,6 +177,12 @@ async fn records_say_how_sensitive_the_session_was_and_became() {
     assert_eq!(said(1), ["PUBLIC", "INTERNAL"]);
     assert_eq!(said(2), ["INTERNAL", "CONFIDENTIAL"]);
     assert_eq!(said(3), ["CONFIDENTIAL", "CONFIDENTIAL"]);
+    let told = |at: usize| calls[at].text().contains("datasets");
+    assert!(!told(1));
+    let has = |at: usize, members: &str| calls[at].text().contains(members);
+    let read = r#""after":"CONFIDENTIAL","datasets":["customers"]"#;
+    assert!(has(2, &format!(r#"{read},"added":["customers"]}}"#)));
+    assert!(has(3, &format!("{read}}}")));
 }
 
 /// One of several that share what is remembered.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::datasets;
 use super::file_names::CODE;
 use super::tools::level;
 use crate::policy::table::TomlTable;
@@ -161,11 +162,13 @@ fn root(name: &str, place: Range<usize>, mut table: TomlTable<'_, '_>) -> Option
     let level = level(&mut table).unwrap_or_default();
     let writable = table.boolean("writable").unwrap_or_default();
     let labels = table.names("labels");
+    let datasets = datasets::names(&mut table);
     let guise = table.string("virtual");
     if let Some(root) = &mut root {
         root.level = level;
         root.writable = writable;
         root.labels = labels;
+        root.datasets = datasets;
         if let Some((text, at)) = guise
             && let Err(problem) = root.seen_as(&text)
         {
@@ -184,6 +187,7 @@ fn resource(mut table: TomlTable<'_, '_>) -> ResourceLabels {
     let labels = ResourceLabels {
         level: level(&mut table),
         labels: table.names("labels"),
+        datasets: datasets::names(&mut table),
         groups: table.names("groups"),
     };
     table.finish();

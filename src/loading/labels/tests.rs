@@ -40,6 +40,84 @@ fn labels_of_tools_are_read() {
 }
 
 #[test]
+fn data_sets_are_read_where_data_is_labelled() {
+    let labels = read_well(
+        "tools.toml",
+        r#"
+        [default]
+        datasets = "others"
+
+        [tools.pay]
+        datasets = ["payroll", "staff.2026"]
+
+        [tools.query.datasets_by]
+        "/table" = { users = "customers", staff = ["payroll", "people"], colours = [] }
+        "/joins/*/table" = { users = "customers" }
+        "#,
+    );
+    assert_eq!(labels.unlabelled.datasets, ["others"]);
+    assert_eq!(labels.tools["pay"].datasets, ["payroll", "staff.2026"]);
+    let [table, joins] = &labels.tools["query"].datasets_by[..] else {
+        panic!("{labels:?}");
+    };
+    assert_eq!((&*table.pointer, table.values.len()), ("/table", 3));
+    assert_eq!(table.values["staff"], ["payroll", "people"]);
+    assert!(table.values["colours"].is_empty());
+    assert_eq!(joins.pointer, "/joins/*/table");
+    assert_eq!(labels.datasets().len(), 5);
+    let roots = "[roots.hr]\npath = \"/hr\"\ndatasets = \"payroll\"";
+    assert_eq!(
+        read_well("roots.toml", roots).datasets(),
+        ["payroll"].into()
+    );
+    let resources = "[resources.\"a://hr\"]\ndatasets = [\"payroll\"]\n[default]\ndatasets = \"b\"";
+    assert_eq!(
+        read_well("resources.toml", resources).datasets(),
+        ["b", "payroll"].into()
+    );
+}
+
+#[test]
+fn data_sets_have_short_plain_names_and_there_is_an_end_to_them() {
+    let about = "(up to 64 ASCII letters, digits, `.`, `-` and `_`, of which the first is a letter or digit)";
+    let no_name = |name: &str| format!("`{name}` is no name of a data set {about}");
+    check(
+        "tools.toml",
+        r#"
+        [tools.a]
+        datasets = ["?", "pay roll"]
+        [tools.b.datasets_by]
+        table = { users = "customers" }
+        "/table" = { users = "", staff = 1 }
+        "/other" = "customers"
+        [tools.c]
+        datasets_by = ["/table"]
+        "#,
+        &[
+            &no_name("?"),
+            &no_name("pay roll"),
+            "`table` is no JSON pointer (`\"/table\" = { users = \"customers\" }` is for the argument `table`)",
+            &no_name(""),
+            "`tools.b.datasets_by./table.staff` has to be a string or an array of strings",
+            "`tools.b.datasets_by./other` has to be a table",
+            "`tools.c.datasets_by` has to be a table",
+        ],
+    );
+    let many = |count: usize| {
+        let names: Vec<String> = (0..count).map(|at| format!("\"d{at}\"")).collect();
+        format!("[tools.a]\ndatasets = [{}]", names.join(", "))
+    };
+    assert_eq!(read_well("tools.toml", &many(128)).datasets().len(), 128);
+    check(
+        "tools.toml",
+        &many(129),
+        &[
+            "labels name 129 data sets, more than 128 (give one name to data sets that no policy tells apart)",
+        ],
+    );
+}
+
+#[test]
 fn an_agent_has_its_roles_and_those_of_its_teams() {
     let labels = read_well(
         "agents.toml",

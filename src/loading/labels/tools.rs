@@ -3,6 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
+use super::datasets;
+use super::pointers::pointers;
 use crate::policy::table::TomlTable;
 use crate::policy::{Base, ConsentRule, Labels, Permissions, ToolLabels};
 
@@ -99,6 +101,8 @@ fn tool(mut table: TomlTable<'_, '_>) -> ToolLabels {
         groups: table.names("groups"),
         consent: consent(&mut table),
         labels: table.names("labels"),
+        datasets: datasets::names(&mut table),
+        datasets_by: datasets::by_arguments(&mut table),
         untrusted: table.boolean("untrusted"),
     };
     table.finish();
@@ -184,24 +188,4 @@ fn base(table: &mut TomlTable<'_, '_>) -> Option<Base> {
             None
         }
     }
-}
-
-fn pointers(table: &mut TomlTable<'_, '_>, key: &'static str) -> Vec<String> {
-    let mut pointers = Vec::new();
-    for (pointer, place) in table.strings(key) {
-        if is_pointer(&pointer) {
-            pointers.push(pointer);
-        } else {
-            let message = format!("`{pointer}` is no JSON pointer");
-            let help = "`/url` is the argument `url`, `/opts/url` one inside `opts` (RFC 6901)";
-            table.report(place, &message, Some(help.to_owned()));
-        }
-    }
-    pointers
-}
-
-/// RFC 6901 §3, with `*` for each member; the whole of the arguments is not one of them.
-fn is_pointer(text: &str) -> bool {
-    let mut escapes = text.split('~').skip(1);
-    text.starts_with('/') && escapes.all(|rest| rest.starts_with(['0', '1']))
 }

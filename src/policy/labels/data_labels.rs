@@ -6,7 +6,8 @@ use super::super::location::Location;
 use super::super::message_facts::{Arguments, Targets};
 use super::super::sensitivity::SessionSensitivity;
 use super::targets::are_few;
-use super::{Labels, ToolLabels};
+use super::{Labels, Root, ToolLabels};
+use crate::policy::UNKNOWN_DATASET;
 
 impl Labels {
     /// What the agent may come to know by what it asks. Nothing where the host labels nothing.
@@ -34,12 +35,14 @@ impl Labels {
                 let mut held = SessionSensitivity {
                     level: described.level,
                     labels: described.labels.into_iter().collect(),
-                    untrusted: false,
+                    datasets: described.datasets.into_iter().collect(),
+                    ..SessionSensitivity::default()
                 };
                 if let Action::Complete { .. } = facts.action {
                     let reached = self.resources.within_reach(&self.roots, &resource.uri);
                     held.level = held.level.max(reached.level.unwrap_or_default());
                     held.labels.extend(reached.labels);
+                    held.datasets.extend(reached.datasets);
                 }
                 held
             }
@@ -54,12 +57,23 @@ impl Labels {
         targets: &Targets,
     ) -> SessionSensitivity {
         let mut held = labels.held();
+        for by in &labels.datasets_by {
+            held.datasets.extend(by.read_by(arguments));
+        }
         // Without labels of paths, or without places, there are none.
         let reaches = labels.paths.as_ref().is_some_and(|paths| !paths.is_empty());
         if reaches && !self.roots.is_empty() {
             let touched = labels.targets(&self.roots, arguments, targets);
             held.level = held.level.max(touched.level);
-            held.labels.extend(self.kinds(labels, arguments, targets));
+            let lies_in = self.touched_roots(labels, arguments, targets);
+            held.labels
+                .extend(lies_in.iter().flat_map(|it| it.labels.iter().cloned()));
+            let mut roots = self.roots.iter();
+            if touched.outside && roots.any(|root| !root.datasets.is_empty()) {
+                held.datasets.insert(UNKNOWN_DATASET.to_owned());
+            }
+            let names = lies_in.iter().flat_map(|it| &it.datasets);
+            held.datasets.extend(names.cloned());
         }
         held
     }
@@ -77,7 +91,8 @@ impl Labels {
         known.map_or_else(SessionSensitivity::default, |facts| SessionSensitivity {
             level: facts.level,
             labels: facts.labels.into_iter().collect(),
-            untrusted: false,
+            datasets: facts.datasets.into_iter().collect(),
+            ..SessionSensitivity::default()
         })
     }
 
@@ -89,21 +104,17 @@ impl Labels {
         self.of_tool(tool).held()
     }
 
-    /// What kinds of data lie where the paths of a call lie, and below.
-    fn kinds(
+    /// The roots that the paths of a call lie in, and those below.
+    fn touched_roots(
         &self,
         labels: &ToolLabels,
         arguments: &Arguments<'_>,
         targets: &Targets,
-    ) -> Vec<String> {
+    ) -> Vec<&Root> {
         let paths: Vec<_> = labels.paths_among(arguments).collect();
         // The call was refused: see `Labels::bound_paths`.
         if !are_few(paths.iter().map(|(_, text)| text.as_deref())) {
-            return self
-                .roots
-                .iter()
-                .flat_map(|root| root.labels.clone())
-                .collect();
+            return self.roots.iter().collect();
         }
         let places = paths.into_iter().filter_map(|(_, text)| {
             let text = text?;
@@ -111,7 +122,7 @@ impl Labels {
             Location::of_file(known.map_or(&*text, String::as_str))
         });
         places
-            .flat_map(|place| self.roots.find(&place).labels_within())
+            .flat_map(|place| self.roots.find(&place).within())
             .collect()
     }
 }
@@ -123,6 +134,7 @@ impl ToolLabels {
         SessionSensitivity {
             level: self.level,
             labels: self.labels.iter().cloned().collect(),
+            datasets: self.datasets.iter().cloned().collect(),
             untrusted: self.untrusted.unwrap_or(self.permissions.connect),
         }
     }

@@ -7,7 +7,7 @@ use super::super::location::{Containment, Location};
 use super::super::uris;
 use super::join;
 use super::roots::{Root, RootPosition, Roots};
-use crate::policy::MAX_LEVEL;
+use crate::policy::{MAX_LEVEL, UNKNOWN_DATASET};
 
 /// All that is said of resources.
 #[derive(Debug, Clone, Default)]
@@ -26,6 +26,7 @@ pub struct ResourceLabels {
     /// 0 public, 1 internal, 2 confidential, 3 secret; that of its root if nothing is said.
     pub level: Option<i64>,
     pub labels: Vec<String>,
+    pub datasets: Vec<String>,
     pub groups: Vec<String>,
 }
 
@@ -80,11 +81,27 @@ impl Resources {
                 ..self.described(roots, &read)
             }
         });
-        let unclear = || ResourceFacts {
-            level: MAX_LEVEL,
-            ..facts.clone()
-        };
-        Some(if one == other { one } else { unclear() })
+        Some(if one == other {
+            one
+        } else {
+            self.unsure(roots, facts.clone())
+        })
+    }
+
+    /// It may be the most sensitive of all.
+    fn unsure(&self, roots: &Roots, mut facts: ResourceFacts) -> ResourceFacts {
+        facts.level = MAX_LEVEL;
+        let named = roots.iter().map(|root| &root.datasets);
+        if named.chain(self.datasets()).any(|names| !names.is_empty()) {
+            facts.datasets = vec![UNKNOWN_DATASET.to_owned()];
+        }
+        facts
+    }
+
+    /// What is said of data sets.
+    pub(super) fn datasets(&self) -> impl Iterator<Item = &Vec<String>> {
+        let all = self.by_place.values().chain([&self.unlabelled]);
+        all.map(|labels| &labels.datasets)
     }
 
     fn described(&self, roots: &Roots, facts: &ResourceFacts) -> ResourceFacts {
@@ -96,8 +113,7 @@ impl Resources {
             found = self.find(roots, known);
         }
         let Some((named, root)) = found else {
-            facts.level = MAX_LEVEL;
-            return facts;
+            return self.unsure(roots, facts);
         };
         facts.roots = root.names().map(str::to_owned).collect();
         let in_root = (!root.is_outside()).then(|| root.level());
@@ -116,6 +132,13 @@ impl Resources {
         let of_roots: Vec<String> = root.labels().cloned().collect();
         join(&mut facts.labels, &of_roots);
         join(&mut facts.groups, &labels.groups);
+        join(&mut facts.datasets, &labels.datasets);
+        let of_roots: Vec<String> = match named.and_then(|labels| labels.level) {
+            Some(_) => root.datasets().cloned().collect(),
+            // As of levels.
+            None => root.datasets_within().cloned().collect(),
+        };
+        join(&mut facts.datasets, &of_roots);
         facts
     }
 
@@ -134,6 +157,7 @@ impl Resources {
         Some(all.fold(first, |mut one, other| {
             one.level = one.level.max(other.level);
             join(&mut one.labels, &other.labels);
+            join(&mut one.datasets, &other.datasets);
             one
         }))
     }
@@ -173,11 +197,13 @@ impl Resources {
         for root in roots.iter().filter(|root| is_reached(root.location())) {
             all.level = all.level.max(Some(root.level));
             join(&mut all.labels, &root.labels);
+            join(&mut all.datasets, &root.datasets);
         }
         let named = self.by_place.iter().filter(|(place, _)| is_reached(place));
         for (_, labels) in named {
             all.level = all.level.max(labels.level);
             join(&mut all.labels, &labels.labels);
+            join(&mut all.datasets, &labels.datasets);
         }
         all
     }
@@ -230,6 +256,7 @@ impl Resources {
 const NOTHING: ResourceLabels = ResourceLabels {
     level: None,
     labels: Vec::new(),
+    datasets: Vec::new(),
     groups: Vec::new(),
 };
 
@@ -276,26 +303,38 @@ mod tests {
                 ..ResourceFacts::default()
             };
             let facts = resources.describe(&roots, &facts).unwrap();
-            let words = [facts.roots, facts.labels, facts.groups].concat();
+            let words = [facts.roots, facts.labels, facts.groups, facts.datasets].concat();
             assert_eq!(
                 format!("{} {}", words.join(" "), facts.level),
                 expected,
                 "{uri}"
             );
         };
-        check("notes://team/a", "team internal-use 1");
-        check("notes://team/salaries", "team pii internal-use hr 3");
-        check("notes://TEAM/x/../salaries", "team pii internal-use hr 3");
+        check("notes://team/a", "team internal-use handbook 1");
+        check(
+            "notes://team/salaries",
+            "team pii internal-use hr payroll handbook 3",
+        );
+        check(
+            "notes://TEAM/x/../salaries",
+            "team pii internal-use hr payroll handbook 3",
+        );
         check("notes://others/a", " 2");
-        check("notes://team/salaries?year=1", "team pii internal-use hr 3");
-        check("notes://team/salaries?", "team pii internal-use hr 3");
+        check(
+            "notes://team/salaries?year=1",
+            "team pii internal-use hr payroll handbook 3",
+        );
+        check(
+            "notes://team/salaries?",
+            "team pii internal-use hr payroll handbook 3",
+        );
         check("notes://others/a%2fb", " 2");
-        check("notes://team/a%2fb", "team internal-use 1");
+        check("notes://team/a%2fb", "team internal-use handbook 1");
         // It may be any of them.
-        check("notes://team/salaries%2fb?", "team internal-use 1");
-        check("notes://team/Salaries", " 3");
-        check("notes://team/x y", " 3");
-        check("NOT A URI", " 3");
+        check("notes://team/salaries%2fb?", "team internal-use handbook 1");
+        check("notes://team/Salaries", "? 3");
+        check("notes://team/x y", "? 3");
+        check("NOT A URI", "? 3");
     }
 
     #[test]
@@ -395,6 +434,7 @@ mod tests {
         let mut root = Root::at("team", "notes://team").unwrap();
         root.level = 1;
         root.labels = labels;
+        root.datasets = vec!["handbook".to_owned()];
         let mut resources = Resources::default().with_unlabelled(ResourceLabels {
             level: Some(2),
             ..ResourceLabels::default()
@@ -402,6 +442,7 @@ mod tests {
         let salaries = ResourceLabels {
             level: Some(3),
             labels: vec!["pii".to_owned()],
+            datasets: vec!["payroll".to_owned()],
             groups: vec!["hr".to_owned()],
         };
         let mut add = |uri: &str| resources.add(uri, salaries.clone());

@@ -18,6 +18,8 @@ pub struct Root {
     pub writable: bool,
     /// What kinds of data lie in it.
     pub labels: Vec<String>,
+    /// Private data sets that lie in it.
+    pub datasets: Vec<String>,
     /// How agents know it, if otherwise.
     pub(super) guise: Option<VirtualPath>,
 }
@@ -111,6 +113,7 @@ impl Root {
             level: 0,
             writable: false,
             labels: Vec::new(),
+            datasets: Vec::new(),
             guise: None,
         })
     }
@@ -130,7 +133,7 @@ impl Root {
     }
 }
 
-impl RootPosition<'_> {
+impl<'r> RootPosition<'r> {
     /// In no root, or in one that cannot be determined.
     pub(super) fn is_outside(&self) -> bool {
         self.unsure || self.roots.is_empty()
@@ -154,10 +157,20 @@ impl RootPosition<'_> {
         self.roots.iter().flat_map(|root| &root.labels)
     }
 
-    /// The same with the labels of what lies in it: a call that reads all of it reads that as well.
-    pub(super) fn labels_within(&self) -> Vec<String> {
+    /// The roots that it lies in, and those that lie in it: a call that reads all of it reads that as well.
+    pub(super) fn within(self) -> impl Iterator<Item = &'r Root> {
+        self.roots.into_iter().chain(self.below)
+    }
+
+    /// The data sets in it: of the roots that it lies in, and of those that lie in it.
+    pub(super) fn datasets_within(&self) -> impl Iterator<Item = &String> {
         let all = self.roots.iter().chain(&self.below);
-        all.flat_map(|root| root.labels.iter().cloned()).collect()
+        all.flat_map(|root| &root.datasets)
+    }
+
+    /// The data sets of the roots that it lies in.
+    pub(super) fn datasets(&self) -> impl Iterator<Item = &String> {
+        self.roots.iter().flat_map(|root| &root.datasets)
     }
 
     /// The innermost root decides.

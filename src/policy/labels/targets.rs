@@ -171,6 +171,15 @@ pub(super) fn found_at<'a>(
     pointers.iter().flat_map(|pointer| at(arguments, pointer))
 }
 
+/// The same at one pointer.
+pub(super) fn texts_at<'a>(
+    arguments: &'a Arguments<'a>,
+    pointer: &str,
+) -> Vec<Option<Cow<'a, str>>> {
+    let found = at(arguments, pointer).into_iter();
+    found.map(|(_, text)| text).collect()
+}
+
 /// What lies at or below one place, with what leads further down.
 type LeavesBelow<'a> = Vec<(&'a str, &'a Leaf<'a>)>;
 

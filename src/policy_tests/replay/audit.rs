@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::fixture_words::TestDecision;
 use super::super::judge::SuiteContext;
 use super::comparison::{CurrentDecision, DecisionComparison};
-use super::known_targets::{self, KnownTargets, both, may_oblige_to_raise};
+use super::known_targets::{self, KnownTargets, both};
 use super::log_entry::{LogEntry, RecordRole, RecordedDecision};
+use super::session_knowledge::SessionLevels;
 use crate::gate;
 use crate::policy::{
     Action, ActionName, Agent, AgentFacts, Arguments, Client, Consent, Decision, Environment,
@@ -34,17 +35,9 @@ struct Circumstances<'q> {
     /// How the agent is connected, if the record tells.
     transport: Option<&'q str>,
     level: Option<i64>,
+    datasets: Option<&'q [String]>,
     /// The arguments of a call and what they reach for, if they are recorded.
     sent: Option<(&'q Arguments<'q>, &'q Targets)>,
-}
-
-/// How sensitive sessions are taken for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) enum SessionLevels {
-    /// As they were recorded, as if what raises levels were the same now.
-    AsRecorded,
-    /// Unknown, where policies may raise levels now or did so then.
-    IfCertain,
 }
 
 /// What records are judged with, beside policies.
@@ -126,6 +119,7 @@ impl RecordedDecision {
             server: &server,
             transport: self.transport.as_deref(),
             level: self.level(snapshot, context.levels),
+            datasets: self.datasets(snapshot, context.levels),
             sent: sent
                 .as_ref()
                 .map(|(arguments, targets)| (arguments, targets)),
@@ -231,18 +225,6 @@ impl RecordedDecision {
         })
     }
 
-    /// How sensitive the session was, if that is known.
-    fn level(&self, snapshot: &PolicySnapshot, levels: SessionLevels) -> Option<i64> {
-        // What was sensitive then need not be so now, nor what is now have been so then.
-        let is_certain = || {
-            self.level == 0
-                && !self.is_raising
-                && !snapshot.labels().raise_levels()
-                && !may_oblige_to_raise(snapshot)
-        };
-        (levels == SessionLevels::AsRecorded || is_certain()).then_some(self.level)
-    }
-
     /// Whether one question is allowed, if that is certain.
     fn settled(
         &self,
@@ -257,6 +239,7 @@ impl RecordedDecision {
             server: circumstances.server,
             transport: circumstances.transport,
             level: circumstances.level,
+            datasets: circumstances.datasets,
             now_ms: self.now_ms,
             message: None,
             agent: circumstances.told,
@@ -286,6 +269,7 @@ impl RecordedDecision {
                 peer: None,
                 session: SessionState {
                     level: circumstances.level.unwrap_or_default(),
+                    datasets: circumstances.datasets.unwrap_or_default().to_vec(),
                     ..SessionState::default()
                 },
                 consent: Consent::default(),

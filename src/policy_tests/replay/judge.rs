@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::super::fixture_words::TestDecision;
-use super::audit::{JudgeContext, SessionLevels};
+use super::audit::JudgeContext;
 use super::comparison::CurrentDecision;
 use super::log_entry::LogEntry;
+use super::session_knowledge::SessionLevels;
 use crate::gate;
 use crate::policy::{PolicySnapshot, Server};
 use crate::wire::{Document, Extensions, Limits};

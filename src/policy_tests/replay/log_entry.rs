@@ -19,9 +19,6 @@ const OF_THE_GATE: [&str; 5] = [
     "request_state_mismatch",
 ];
 
-/// The most items of a list that the log has whole.
-const MOST_ROLES: usize = 64;
-
 /// One line of a log.
 #[derive(Debug)]
 pub(in super::super) enum LogEntry {
@@ -48,6 +45,10 @@ pub(in super::super) struct RecordedDecision {
     pub(super) now_ms: Option<i64>,
     /// How sensitive what the session had read was, under the labels of that day.
     pub(super) level: i64,
+    /// The data sets that it had read, if the record has them all.
+    pub(super) datasets: Option<Vec<String>>,
+    /// It added to them.
+    pub(super) is_adding: bool,
     /// It raised that level.
     pub(super) is_raising: bool,
     pub(super) revision: String,
@@ -117,6 +118,11 @@ impl LogEntry {
                 .and_then(|name| level_of(&name))
                 .unwrap_or(0)
         };
+        let added: Vec<String> = names(&["sensitivity", "added"]);
+        let mut datasets: Vec<String> = names(&["sensitivity", "datasets"]);
+        let has_all =
+            datasets.len() <= audit::LIST_LIMIT && !datasets.iter().any(|name| is_cut(name));
+        datasets.retain(|name| !added.contains(name));
         let recorded = RecordedDecision {
             line,
             was,
@@ -136,6 +142,8 @@ impl LogEntry {
                 .and_then(|time| time.parse::<Timestamp>().ok())
                 .map(Timestamp::as_millisecond),
             level: level("before"),
+            datasets: has_all.then_some(datasets),
+            is_adding: !added.is_empty(),
             is_raising: level("after") > level("before"),
             revision: text(&["revision"]),
             policies: names(&["policies"]),
@@ -155,7 +163,7 @@ impl LogEntry {
         ];
         let of_agent = agent.roles.iter().chain(&agent.user);
         let incomplete = cut.into_iter().chain(of_agent).any(|text| is_cut(text))
-            || agent.roles.len() > MOST_ROLES;
+            || agent.roles.len() > audit::LIST_LIMIT;
         Some(Self::Decided(Box::new(RecordedDecision {
             incomplete,
             ..recorded

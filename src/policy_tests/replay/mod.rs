@@ -14,6 +14,7 @@ mod messages;
 #[cfg(test)]
 mod oracle;
 mod read;
+mod session_knowledge;
 mod transcript;
 
 use super::fixture::{OnUnknown, Replay, Test};

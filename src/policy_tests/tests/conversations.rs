@@ -7,7 +7,8 @@ const POLICIES: &str = r#"
 permit (principal, action == Mcp::Action::"call_tool", resource);
 @id("closed")
 forbid (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"fetch")
-when { context.env.session.level >= 2 || context.env.session.untrusted || context.env.session.labels.contains("pii") };
+when { context.env.session.level >= 2 || context.env.session.untrusted || context.env.session.labels.contains("pii")
+  || context.env.session.datasets.containsAny(["payroll", "?"]) };
 @id("three-calls")
 forbid (principal, action == Mcp::Action::"call_tool", resource)
 when { context.env.session.calls >= 3 };
@@ -117,6 +118,8 @@ fn a_session_begins_where_the_fixture_puts_it() {
         "{ level = 'secret' }",
         "{ untrusted = true }",
         "{ labels = ['a', 'pii'] }",
+        "{ datasets = ['a', 'payroll'] }",
+        "{ datasets = ['?'] }",
     ] {
         check(&format!("session = {session}\n{call}{closed}"), &[]);
     }

@@ -354,6 +354,7 @@ mod tests {
         let by = SessionSensitivity {
             level: 2,
             labels: ["pii".to_owned(), "\u{0}\"".to_owned()].into(),
+            datasets: ["payroll".to_owned(), "?".to_owned()].into(),
             untrusted: true,
         };
         let store = open(&path);
@@ -443,6 +444,14 @@ mod tests {
             r#"{"principal":"a","level":1,"labels":[],"untrusty":true}"#,
             "it says more than that",
         );
+        for (datasets, problem) in [
+            ("\"a\"", "its `datasets` are no list"),
+            ("[1]", "a data set has no name"),
+            ("[\"a b\"]", "a data set has no name"),
+        ] {
+            let line = r#"{"principal":"a","level":1,"labels":[],"datasets":X}"#;
+            told(&line.replace('X', datasets), problem);
+        }
         for calls in ["-1", "0", "\"1\"", "1.5", "null"] {
             let line = format!(r#"{{"principal":"a","level":1,"labels":[],"calls":{calls}}}"#);
             told(&line, "its `calls` are no count");

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::policy::{MAX_LEVEL, SessionSensitivity};
+use crate::policy::{MAX_LEVEL, SessionSensitivity, UNKNOWN_DATASET, is_dataset};
 use crate::wire::{Document, Fragment, Limits, Value};
 
 use super::{Calls, InMemory, Kept, SessionKey};
@@ -13,11 +13,12 @@ use super::{Calls, InMemory, Kept, SessionKey};
 pub(super) const TITLE: &str = r#"{"mcp-protector":"ratchet","version":1}"#;
 
 /// What a line has.
-const MEMBERS: [&str; 8] = [
+const MEMBERS: [&str; 9] = [
     "principal",
     "session",
     "level",
     "labels",
+    "datasets",
     "untrusted",
     "calls",
     "called",
@@ -94,6 +95,9 @@ pub(super) fn written(all: &[(SessionKey, Kept)]) -> String {
 pub(super) fn line(key: &SessionKey, kept: &Kept) -> String {
     let held = &kept.held;
     let labels = held.labels.iter().map(|label| Fragment::string(label));
+    let datasets = held.datasets.iter().map(|name| Fragment::string(name));
+    // One that has none is as earlier gates wrote it.
+    let datasets = (!held.datasets.is_empty()).then(|| Fragment::array(datasets));
     let session = key.session().map(Fragment::string);
     let count = |number: i64| (number > 0).then(|| Fragment::integer(number));
     let members = [
@@ -101,6 +105,7 @@ pub(super) fn line(key: &SessionKey, kept: &Kept) -> String {
         ("session", session),
         ("level", Some(Fragment::integer(held.level))),
         ("labels", Some(Fragment::array(labels))),
+        ("datasets", datasets),
         ("untrusted", held.untrusted.then(Fragment::truth)),
         ("calls", count(kept.calls.made)),
         ("called", count(kept.calls.last_ms)),
@@ -159,13 +164,18 @@ fn entry(line: &str) -> Result<(SessionKey, Kept), &'static str> {
     if root.entries().any(|(name, _)| !MEMBERS.contains(&&*name)) {
         return Err("it says more than that");
     }
-    let labels = labels
-        .items()
-        .map(|label| Some(label.as_str()?.into_owned()));
+    let datasets = root.get("datasets");
+    if datasets.is_some_and(|datasets| !datasets.is_array()) {
+        return Err("its `datasets` are no list");
+    }
+    let datasets = datasets.into_iter().flat_map(Value::items);
+    let text_of = |name: Value<'_>| Some(name.as_str()?.into_owned());
+    let dataset = |name| text_of(name).filter(|name| name == UNKNOWN_DATASET || is_dataset(name));
     let untrusted = root.get("untrusted").map_or(Some(false), Value::as_bool);
     let held = SessionSensitivity {
         level: level.ok_or("its `level` is none of 0 to 3")?,
-        labels: labels.collect::<Option<_>>().ok_or("a label is no text")?,
+        labels: (labels.items().map(text_of).collect::<Option<_>>()).ok_or("a label is no text")?,
+        datasets: (datasets.map(dataset).collect::<Option<_>>()).ok_or("a data set has no name")?,
         untrusted: untrusted.ok_or("its `untrusted` is neither true nor false")?,
     };
     let count = |member| {

@@ -99,6 +99,31 @@ fn changes_are_told_in_groups_with_one_example_each() {
 }
 
 #[test]
+fn sessions_keep_the_data_sets_that_were_recorded() {
+    let check = |datasets: &str, expected: &str| {
+        let read = format!(r#","sensitivity":{{"before":"PUBLIC","after":"PUBLIC"{datasets}}}"#);
+        let dir = pack(&[call(1, "pay", &read)]);
+        let policies = r#"@id("pay")
+permit (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"pay")
+unless { context.env.session.datasets.containsAny(["payroll", "?"]) };"#;
+        fs::write(dir.path().join("pack/p.cedar"), policies).unwrap();
+        let (_, out, _) = replayed(dir.path(), "DIR/pack --replay DIR/log");
+        assert!(out.starts_with(expected), "{datasets}: {out}");
+    };
+    let same = "1 decisions stay, 0 change";
+    let changes = "0 decisions stay, 1 change";
+    check("", same);
+    check(r#","datasets":["customers"]"#, same);
+    check(r#","datasets":["customers","payroll"]"#, changes);
+    check(r#","datasets":["?"]"#, changes);
+    // It is judged by what was read before it.
+    check(r#","datasets":["payroll"],"added":["payroll"]"#, same);
+    let many: Vec<String> = (0..65).map(|at| format!("\"d{at}\"")).collect();
+    let many = format!(r#","datasets":[{}]"#, many.join(","));
+    check(&many, "0 decisions stay, 0 change, 1 cannot be judged");
+}
+
+#[test]
 fn the_exit_code_says_what_came_of_a_replay() {
     let check = |typed: &str, expected: Exit, told: &str| {
         let dir = pack(&[call(1, "read", "")]);

@@ -113,6 +113,7 @@ fn session_value(session: &SessionState, needs: FactNeeds) -> Option<Value> {
     record_of([
         ("level", Some(literal(session.level))),
         ("labels", Some(strings(&session.labels))),
+        ("datasets", Some(strings(&session.datasets))),
         ("untrusted", Some(literal(session.untrusted))),
         ("calls", Some(literal(session.calls))),
         (

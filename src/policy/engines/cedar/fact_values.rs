@@ -391,6 +391,9 @@ fn in_env(path: &[&str]) -> Option<Accessor> {
         ["session", "labels"] => {
             |view| Some(FactValue::Texts(StringSet::Owned(&view.held()?.labels)))
         }
+        ["session", "datasets"] => {
+            |view| Some(FactValue::Texts(StringSet::Owned(&view.held()?.datasets)))
+        }
         ["consent", "granted"] => |view| Some(FactValue::Bool(view.env()?.consent.granted)),
         ["consent", "scope"] => |view| Some(FactValue::Text(&view.env()?.consent.scope)),
         _ => return None,

@@ -169,7 +169,14 @@ impl Operand {
 }
 
 fn is_of_held(path: &[&str]) -> bool {
-    matches!(path, ["env", "session", "level" | "labels" | "untrusted"])
+    matches!(
+        path,
+        [
+            "env",
+            "session",
+            "level" | "labels" | "datasets" | "untrusted"
+        ]
+    )
 }
 
 fn name(uid: &EntityUID) -> Box<str> {

@@ -136,7 +136,7 @@ impl FactNeeds {
             "client" => Self::CLIENT.and(Self::DETAILS),
             "server" => Self::SERVER.and(Self::DETAILS),
             "session" => Self::SESSION,
-            "untrusted" => Self::HELD,
+            "untrusted" | "datasets" => Self::HELD,
             "labels" | "level" => Self::HELD.and(Self::DETAILS),
             "claims" => Self::CLAIMS.and(Self::DETAILS),
             "capabilities" => Self::CAPABILITIES.and(Self::DETAILS),

@@ -154,13 +154,18 @@ fn open_context(
     let known = |value: Option<Value>, name| value.map_or_else(|| unknown(name), Expr::from);
     let env = ["protocol", "consent", NOW].map(|name| (name, unknown(name)));
     let transport = known(question.transport.map(literal), "transport");
-    let session = question.level.map(|level| {
+    let read = [
+        ("level", question.level.map(literal)),
+        ("datasets", question.datasets.map(strings)),
+    ];
+    let session = if read.iter().all(|(_, value)| value.is_none()) {
+        unknown("session")
+    } else {
         let others = ["labels", "untrusted", "calls", "startedAt"];
         let others = others.map(|name| (name.into(), unknown(name)));
-        let level = ("level".into(), Expr::from(literal(level)));
-        Expr::record_arc(Arc::new(others.into_iter().chain([level]).collect()))
-    });
-    let session = session.unwrap_or_else(|| unknown("session"));
+        let read = read.map(|(name, value)| (name.into(), known(value, name)));
+        Expr::record_arc(Arc::new(others.into_iter().chain(read).collect()))
+    };
     let env = env
         .into_iter()
         .chain([("transport", transport), ("session", session)]);
@@ -220,6 +225,7 @@ pub(super) fn open_but_for_held(
     let known = [
         ("level", literal(held.level)),
         ("labels", strings(&held.labels)),
+        ("datasets", strings(&held.datasets)),
         ("untrusted", literal(held.untrusted)),
     ];
     let known = known.map(|(name, value)| (name.into(), Expr::from(value)));

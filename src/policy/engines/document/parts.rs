@@ -318,6 +318,7 @@ fn session(session: &SessionState) -> Result<DocumentNode<'_>, DocumentEncodingE
     Ok(DocumentNode::Object(object([
         ("level", DocumentNode::Integer(session.level)),
         ("labels", texts(&session.labels)),
+        ("datasets", texts(&session.datasets)),
         ("untrusted", DocumentNode::Bool(session.untrusted)),
         ("calls", DocumentNode::Integer(session.calls)),
         ("startedAt", time(session.started_ms)?),

@@ -329,6 +329,7 @@ fn what_is_settled_whatever_the_context_is_so_in_each() {
                     server: &universe[0].server,
                     transport: Some("stdio"),
                     level: Some(universe[0].session.level),
+                    datasets: None,
                     now_ms: Some(universe[0].now_ms),
                     message: None,
                     agent: AgentFacts::Known,

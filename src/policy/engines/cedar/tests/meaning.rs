@@ -447,6 +447,7 @@ fn fill(world: &mut World) {
     world.targets.bytes = 12;
     world.received = Received {
         level: 1,
+        datasets: Vec::new(),
         labels: world.session.labels.clone(),
         bytes: 100,
         is_error: true,

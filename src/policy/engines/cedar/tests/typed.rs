@@ -942,6 +942,7 @@ fn of_call<'a>(facts: &Facts<'a>) -> PartialRequest<'a> {
         server: facts.env.server,
         transport: None,
         level: None,
+        datasets: None,
         now_ms: None,
         message: None,
         agent: AgentFacts::Known,
