@@ -12,6 +12,7 @@ use super::file::{self, ParsedFile};
 use super::outline::join;
 use super::reader::{ConfigReader, KnownKeys, UnknownKey, UnsetVariable};
 use super::resolve::resolve;
+use super::section::without_numbers;
 use super::settings::{Config, ConfigFile, ConfigText};
 use super::suggest;
 use super::variables::Variables;
@@ -152,7 +153,8 @@ fn assemble(
     // What the parser lost may well have held what is missing, or the section of a key.
     problems.retain(|problem| is_whole || !problem.reason.is_missing());
     let likely = |unknown: &&UnknownKey| {
-        is_whole || suggest::sibling(&unknown.section, &unknown.key, &known).is_some()
+        is_whole
+            || suggest::sibling(&without_numbers(&unknown.section), &unknown.key, &known).is_some()
     };
     problems.extend(
         unknown
@@ -193,7 +195,7 @@ fn tell_unknown(unknown: &UnknownKey, known: &KnownKeys) -> ConfigError {
         field: join(&unknown.section, &unknown.key),
         reason: ConfigReason::UnknownKey,
         help: Some(suggest::for_unknown_key(
-            &unknown.section,
+            &without_numbers(&unknown.section),
             &unknown.key,
             known,
         )),

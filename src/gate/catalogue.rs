@@ -355,7 +355,11 @@ impl Gate {
             Origin::Trial(opening) => Occasion::Trial(method_of(opening)),
             Origin::Catalogue | Origin::Peer(_) | Origin::Consent(_) => Occasion::Catalogue,
         };
+        let run = talk.session.run();
         let reference = self.record_own(talk, occasion, Side::Upstream).await?;
+        if has_left_since(talk, run) {
+            return Err(UpstreamFault::Left.into());
+        }
         let (started, snapshot) = (self.clock.elapsed(), self.policy.current());
         let timeout = self.terms(&snapshot).request_timeout;
         let exchange = Exchange {

@@ -240,7 +240,12 @@ impl Gate {
             );
         }
         let greeted = left.greeted.clone();
+        let run = talk.session.run();
         let told = self.give_up_left(talk, left).await;
+        // Meanwhile it may have gone on, and whoever moved it sees to the next server.
+        if has_left_since(talk, run) {
+            return told;
+        }
         let agrees_later = || talk.session.state().waiting.to_upstream.repeats_handshake();
         match (reached, greeted) {
             (Err(_), _) => {
@@ -248,7 +253,6 @@ impl Gate {
                 talk.session.arrived();
             }
             (Ok(()), Some(greeted)) => {
-                let run = talk.session.run();
                 if self.complete_handshake(talk, run, greeted).await.is_err() {
                     let why = "what completes its handshake could not be recorded";
                     Self::give_up_own(talk, &Origin::Handshake, why);

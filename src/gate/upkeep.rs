@@ -298,10 +298,22 @@ impl Gate {
             .to_upstream
             .take(&Id::integer(minted));
         // It has been answered, or was cancelled.
-        let Some(taken) = taken else { return Ok(()) };
+        match taken {
+            Some(taken) => self.fails(talk, &taken, fault).await,
+            None => Ok(()),
+        }
+    }
+
+    /// The same of a request that was spent.
+    pub(super) async fn fails<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        taken: &Taken,
+        fault: UpstreamFault,
+    ) -> Result<(), AgentGone> {
         if taken.exchange.origin.is_gate() {
-            let (why, found) = (fault.to_string(), self.undiscovered(talk, &taken, &fault));
-            self.close(talk, &taken, &fault.into()).await;
+            let (why, found) = (fault.to_string(), self.undiscovered(talk, taken, &fault));
+            self.close(talk, taken, &fault.into()).await;
             if found == Found::Nothing {
                 Self::give_up_own(talk, &taken.exchange.origin, &why);
             }
@@ -310,8 +322,8 @@ impl Gate {
         let refusal = self
             .stores
             .eras
-            .without_message(&talk.session, &taken, fault);
-        self.give_up(talk, Side::Agent, &taken, refusal).await
+            .without_message(&talk.session, taken, fault);
+        self.give_up(talk, Side::Agent, taken, refusal).await
     }
 
     /// The agent no longer reads one of its streams. Whatever it waited for there is cancelled: to
@@ -424,13 +436,25 @@ impl Gate {
 
     /// The record of something that happened to the upstream.
     pub fn upstream_state<U, A>(&self, talk: &Talk<U, A>, event: audit::Event) -> Record {
-        let record = self.about(talk, Kind::UpstreamState).event(event);
+        self.upstream_state_of(talk, talk.session.run().instance, event)
+    }
+
+    /// The same of one instance, wherever the session is.
+    pub fn upstream_state_of<U, A>(
+        &self,
+        talk: &Talk<U, A>,
+        instance: Instance,
+        event: audit::Event,
+    ) -> Record {
+        let name = instance.name_of(&talk.session.state().parties.server.name);
+        let record = self.about(talk, Kind::UpstreamState).upstream(name);
+        let record = record.event(event);
         let unconfined = &self.settings.unconfined;
         let starts = matches!(
             event,
             audit::Event::Started | audit::Event::Restarted | audit::Event::SwitchedToIsolated
         );
-        let lacks = unconfined.of(talk.session.run().instance);
+        let lacks = unconfined.of(instance);
         match lacks {
             // An operator who reads of a start must not take the server for confined.
             Some(lacks) if starts => {

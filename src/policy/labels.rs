@@ -106,6 +106,8 @@ pub struct AgentLabels {
     /// Those that are granted, the narrower ones included.
     pub capabilities: Vec<String>,
     pub sampling: SamplingTerms,
+    /// `agentic = false`: also where a role says otherwise.
+    pub is_never_agentic: bool,
 }
 
 /// Facts with what the host says, where it says anything.
@@ -240,7 +242,9 @@ impl Labels {
             agent.sampling.clone_from(&labels.sampling);
         }
         let mut roles = agent.roles.iter();
-        agent.sampling.agentic |= roles.any(|role| self.agentic_roles.contains(role));
+        if labels.is_none_or(|labels| !labels.is_never_agentic) {
+            agent.sampling.agentic |= roles.any(|role| self.agentic_roles.contains(role));
+        }
         let grants = agent.roles.iter().filter_map(|role| self.roles.get(role));
         for granted in grants {
             join(&mut agent.capabilities, granted);

@@ -9,7 +9,7 @@ use super::asked::Asked;
 use super::cursors::Cursors;
 use super::followed::Followed;
 use super::lifecycle::{Lifecycle, Probe};
-use super::pending::Taken;
+use super::pending::{Taken, Waits};
 use super::place::{Instance, OverHttp, Place, Run, Travelling};
 use super::remembered::{Greeted, Readiness};
 use super::state::{Session, State};
@@ -93,7 +93,10 @@ impl Session {
                 || exchange.method == KnownMethod::Initialize
         });
         let greeted = state.connection.greeted.take(to);
-        let asked = state.waiting.to_agent.take_of_peer();
+        let mut asked = state.waiting.to_agent.take_of_peer();
+        for taken in &mut asked {
+            taken.waits = Waits::Elsewhere(from);
+        }
         let questions = state.waiting.asking.take_of_server();
         Some(LeftBehind {
             given_up,

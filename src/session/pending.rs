@@ -296,15 +296,15 @@ impl PendingTable {
         (from, to): (Instance, Instance),
         given_up: impl Fn(&Exchange) -> bool,
     ) -> Vec<Taken> {
-        let elsewhere = std::mem::take(&mut self.elsewhere);
-        let given_up = self.take_where(|minted, exchange| match elsewhere.get(&minted) {
+        let before = self.elsewhere.clone();
+        for minted in self.by_minted.keys() {
+            self.elsewhere.entry(*minted).or_insert(from);
+        }
+        let given_up = self.take_where(|minted, exchange| match before.get(&minted) {
             Some(instance) => *instance < to,
             None => given_up(exchange),
         });
-        let waiting = self.by_minted.keys().copied();
-        let waiting =
-            waiting.map(|minted| (minted, elsewhere.get(&minted).copied().unwrap_or(from)));
-        self.elsewhere = waiting.filter(|(_, instance)| *instance != to).collect();
+        self.elsewhere.retain(|_, instance| *instance != to);
         given_up
     }
 
@@ -340,6 +340,12 @@ impl PendingTable {
     /// The instances that something waits for, beside the one that is spoken to.
     pub fn waited_for_elsewhere(&self) -> impl Iterator<Item = Instance> {
         self.elsewhere.values().copied()
+    }
+
+    /// Spends a request that waits for this instance, which is not spoken to.
+    pub fn take_one_elsewhere(&mut self, instance: Instance, minted: u64) -> Option<Taken> {
+        let waits = self.elsewhere.get(&minted) == Some(&instance);
+        waits.then(|| self.take_minted(minted))?
     }
 
     /// Spends what waits for this instance, which is not spoken to, oldest first.
@@ -413,6 +419,7 @@ impl PendingTable {
         token: &'t str,
     ) -> impl Iterator<Item = (u64, &'t Exchange)> {
         self.in_flight()
+            .filter(|(minted, _)| !self.elsewhere.contains_key(minted))
             .filter(move |(_, exchange)| exchange.asks.progress_token.as_deref() == Some(token))
     }
 

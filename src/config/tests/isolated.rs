@@ -1,7 +1,7 @@
 //! `[upstream.isolated]`.
 
 use super::{check, check_rest, valid, valid_with};
-use crate::config::{ConfinedFiles, Isolated, Keep};
+use crate::config::{ConfigError, ConfinedFiles, Isolated, Keep};
 use crate::upstream::sandbox::Network;
 
 #[track_caller]
@@ -226,6 +226,15 @@ fn two_servers_that_are_reached_alike_get_a_warning() {
     assert!(!warned(
         "upstream.isolated = { command = ['server'], sandbox = {} }"
     ));
+    // Not even behind another one.
+    let back = "upstream.url = 'https://open.example/mcp'
+        upstream.isolated = [
+            { url = 'https://other.example/mcp' },
+            { min_sensitivity = 'secret', url = 'https://open.example/mcp' },
+        ]";
+    let warnings = valid(back).warnings;
+    let told = |it: &ConfigError| it.to_string().contains("isolates nothing");
+    assert!(warnings.iter().any(told), "{warnings:?}");
     // The narrower place is the wrong one.
     assert!(!warned(
         "upstream.sandbox = {}\nupstream.isolated.command = ['server']"

@@ -86,10 +86,12 @@ fn isolated(mut section: ConfigSection<'_, '_>, base: &Path, name: String) -> Op
 
 /// They are there to differ in what they can reach.
 pub(super) fn tell_of_the_same(section: &mut ConfigSection<'_, '_>, upstream: &Upstream) {
-    let mut before = upstream;
+    let mut before = vec![upstream];
     for isolated in &upstream.isolated {
-        tell_if_same(section, before, &isolated.server);
-        before = &isolated.server;
+        for wider in &before {
+            tell_if_same(section, wider, &isolated.server);
+        }
+        before.push(&isolated.server);
     }
 }
 
@@ -108,7 +110,7 @@ fn tell_if_same(section: &mut ConfigSection<'_, '_>, open: &Upstream, isolated: 
     let is_known = !open.command.is_empty() || open.http.is_some();
     if is_same && is_known {
         let reason =
-            ConfigReason::Suspicious("is reached like the server before it, and isolates nothing");
+            ConfigReason::Suspicious("is reached like a server before it, and isolates nothing");
         let help = "confine it, as in `[upstream.isolated.sandbox]`, or name another server";
         section.refuse("isolated", reason, Some(help));
     }

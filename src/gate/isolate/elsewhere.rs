@@ -82,24 +82,36 @@ impl Gate {
         minted: u64,
         fault: UpstreamFault,
     ) -> Result<(), AgentGone> {
-        let minted_behind = Some(minted);
-        if talk
+        let _in_hand = talk.session.take_in_hand();
+        let taken = talk
             .session
             .state()
             .waiting
             .to_upstream
-            .answer_elsewhere(instance, minted_behind)
-        {
-            let told = self.upstream_failed(talk, minted, fault).await;
-            talk.session
-                .state()
-                .waiting
-                .to_upstream
-                .answered_elsewhere();
-            told?;
-        }
+            .take_one_elsewhere(instance, minted);
+        let told = match taken {
+            Some(taken) => self.fails(talk, &taken, fault).await,
+            None => Ok(()),
+        };
         leave_for_good(talk);
-        Ok(())
+        told
+    }
+
+    /// An instance of the server has ended, wherever the session is by now: what waits for it is answered.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub async fn lost<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        instance: Instance,
+        why: UpstreamFault,
+    ) -> Result<(), AgentGone> {
+        if talk.session.run().instance == instance {
+            self.upstream_lost(talk, why).await
+        } else {
+            self.lost_elsewhere(talk, instance, &why).await
+        }
     }
 
     /// A server has ended that is not spoken to: what waits for it is answered.

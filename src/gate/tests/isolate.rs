@@ -333,6 +333,22 @@ async fn the_move_is_recorded_once_and_records_name_the_server_that_is_spoken_to
 }
 
 #[tokio::test]
+async fn what_is_given_up_with_a_server_is_recorded_under_its_name() {
+    let bench = bench();
+    bench.agent(INITIALIZE).await;
+    bench.raise(SECRET);
+    Box::pin(bench.gate.keep_apart(&bench.talk)).await.unwrap();
+    assert!(bench.to_agent()[0].contains("error"));
+    let records = bench.records().await;
+    let given_up = records.iter().filter(|it| it.get(&["decision"]) == "BLOCK");
+    let servers: Vec<_> = given_up.map(|it| it.get(&["upstream"])).collect();
+    assert!(
+        !servers.is_empty() && servers.iter().all(|it| it == "fixture"),
+        "{servers:?}"
+    );
+}
+
+#[tokio::test]
 async fn records_name_the_transports_of_the_agent_and_of_the_server_that_they_are_about() {
     let bench = Bench::with(open, |settings| {
         settings.thresholds = crate::session::Thresholds::new([SECRET]);

@@ -110,6 +110,7 @@ impl Agents {
 }
 
 fn agent(name: String, mut table: TomlTable<'_, '_>) -> AgentEntry {
+    let agentic = table.boolean("agentic");
     let labels = AgentLabels {
         roles: table.names("roles"),
         teams: table.names("teams"),
@@ -117,9 +118,10 @@ fn agent(name: String, mut table: TomlTable<'_, '_>) -> AgentEntry {
         trust: table.integer("trust"),
         capabilities: capabilities(&mut table, "capabilities"),
         sampling: SamplingTerms {
-            agentic: table.boolean("agentic") == Some(true),
+            agentic: agentic == Some(true),
             standing: standing::read(&mut table),
         },
+        is_never_agentic: agentic == Some(false),
     };
     let tools = Override {
         agent: name,

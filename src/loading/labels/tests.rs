@@ -445,6 +445,9 @@ fn an_agent_or_its_role_is_agentic_and_a_standing_approval_says_who_and_until_wh
         [agents.b]
         agentic = true
         consent = { standing = true, by = "olga", until = "2027-01-31" }
+        [agents.never]
+        roles = ["staff"]
+        agentic = false
         [agents.c]
         roles = ["guest"]
         consent = { standing = true, by = "olga", until = "2027-01-31T01:00:00+01:00" }
@@ -464,6 +467,8 @@ fn an_agent_or_its_role_is_agentic_and_a_standing_approval_says_who_and_until_wh
     check("a", &[], true, None);
     check("b", &[], true, midnight);
     check("c", &[], false, midnight);
+    check("never", &[], false, None);
+    check("never", &["staff"], false, None);
     // By its token.
     check("d", &["staff"], true, None);
     check("d", &["guest", "writer"], false, None);

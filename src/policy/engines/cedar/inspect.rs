@@ -12,7 +12,7 @@ use crate::policy::{ActionName, ClaimType};
 /// The deepest condition that is accepted, its chains balanced. Cedar evaluates on the stack of the
 /// calling thread and gives up where that is short, so a deeper one could decide differently from
 /// thread to thread; this fits the 2 MiB of a worker even in a debug build.
-pub(super) const MAX_DEPTH: usize = 40;
+pub(super) const MAX_DEPTH: usize = 36;
 
 /// What a policy can look at. What no policy can look at need not be built for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
