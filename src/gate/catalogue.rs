@@ -166,7 +166,7 @@ impl Gate {
         }
         let taken_in = trail.taken_in(self.clock.elapsed());
         self.recorder.record(taken_in).await?;
-        let snapshot = self.policy.current();
+        let snapshot = self.policies_of(&talk.session);
         let reading = Reading::of(
             &talk.session,
             &snapshot,
@@ -303,7 +303,7 @@ impl Gate {
             Origin::Catalogue | Origin::Peer(_) | Origin::Consent(_) => Occasion::Catalogue,
         };
         let reference = self.record_own(talk, occasion, Side::Upstream).await?;
-        let (started, snapshot) = (self.clock.elapsed(), self.policy.current());
+        let (started, snapshot) = (self.clock.elapsed(), self.policies_of(&talk.session));
         let timeout = self.terms(&snapshot).request_timeout;
         let exchange = Exchange {
             ids: AuditIds {

@@ -58,6 +58,7 @@ mod obliged;
 mod onward;
 mod outside;
 mod own;
+mod own_roots;
 mod owner;
 mod page;
 mod panics;
@@ -150,6 +151,7 @@ pub use egress::{ConnectionFailure, ConnectionRefused};
 pub use faults::{AgentGone, UpstreamFault};
 pub use forward::{Abandoned, Agent, Unsent, Upstream};
 pub use identify::said;
+pub use own_roots::{NoOwnRoot, holder};
 pub use passage::{Carried, Passage};
 pub use permit::Permit;
 pub use rates::{Limit, Rate};
@@ -157,9 +159,9 @@ pub use rejection::{DENIED, HIDDEN, RATE_LIMITED, Rejection, UNCONSENTED};
 pub use reload::{Besides, Published};
 pub use sampling::{Others, Share, Tracing};
 pub use settings::{
-    Asking, Cleaning, DenialForm, Disk, Eras, Excerpts, Guards, Level, OnFatal, Pages, Rates,
-    RecordedArguments, RecordedResults, Secrets, Settings, Symlinks, Terms, Texts, ToolNames,
-    Treatment, Unconfined,
+    Asking, Cleaning, DenialForm, Disk, Eras, Excerpts, Guards, Level, OnFatal, OwnDirectories,
+    Pages, Rates, RecordedArguments, RecordedResults, Secrets, Settings, Symlinks, Terms, Texts,
+    ToolNames, Treatment, Unconfined,
 };
 pub use stage::Stage;
 pub use talk::Talk;

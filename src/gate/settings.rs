@@ -37,6 +37,7 @@ pub struct Settings {
     pub over_http: OverHttp,
     /// Methods of extensions that are asked of policy; every other one is unknown.
     pub extensions: Extensions,
+    pub own_directories: OwnDirectories,
     /// How servers know the user.
     pub user_identities: Arc<UserIdentities>,
 }
@@ -59,6 +60,15 @@ pub struct Terms {
     pub denial: DenialForm,
     /// What is asked of the content of messages.
     pub guards: Guards,
+}
+
+/// Whether the directories of roots that each principal or session has for itself are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OwnDirectories {
+    /// They are taken to be there: the gate judges for a command, and starts no server.
+    #[default]
+    Stated,
+    Made,
 }
 
 /// What keeps servers from being confined as they are to be, where that is not required.

@@ -243,6 +243,7 @@ pub(super) fn gate(limits: &config::Limits, terms: gate::Terms) -> gate::Setting
         eras: gate::Eras::Unasked,
         over_http: OverHttp::default(),
         extensions: Extensions::default(),
+        own_directories: gate::OwnDirectories::Stated,
         user_identities: Arc::default(),
     }
 }
