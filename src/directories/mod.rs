@@ -1,12 +1,15 @@
 //! Directories that belong to one principal or session, made so that nobody else can have put something
 //! in their place: no link is followed below the directory that they lie in.
 
+mod files;
 #[cfg(not(unix))]
 #[path = "elsewhere.rs"]
 mod platform;
 #[cfg(unix)]
 #[path = "unix.rs"]
 mod platform;
+
+pub use files::{FileLimits, file_name, remove, save};
 
 /// Why a directory cannot be used. Says the path and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -27,6 +30,12 @@ pub enum DirectoryFault {
     Foreign { path: String },
     #[error("other users may use `{path}` (mode {mode:o}); take their rights away (`chmod 700`)")]
     Shared { path: String, mode: u32 },
+    #[error("the directory has more than {most} entries")]
+    TooMany { most: usize },
+    #[error("the directory has {bytes} bytes, and no room for {more}")]
+    Full { bytes: u64, more: u64 },
+    #[error("the file cannot be written: {cause}")]
+    NotWritten { cause: String },
     #[error("only Unix systems have directories of one's own")]
     Unsupported,
 }

@@ -1,13 +1,17 @@
 //! Through descriptors: a path could lead elsewhere by the time it is used.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
 
-use rustix::fs::{CWD, Mode, OFlags, Stat, fstat, mkdirat, openat};
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fstat, mkdirat, openat, statat, unlinkat,
+};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-use super::DirectoryFault;
+use super::files::is_ours;
+use super::{DirectoryFault, FileLimits};
 
 pub(super) type Handle = OwnedFd;
 
@@ -92,4 +96,75 @@ fn mode(stat: &Stat) -> u32 {
 
 fn told(cause: &io::Error) -> String {
     cause.to_string()
+}
+
+/// Entries of a directory that are looked at: a server that may write there could make any number.
+const MOST_ENTRIES: usize = 4096;
+
+pub(super) fn save(
+    directory: &Handle,
+    file: &str,
+    content: &[u8],
+    limits: FileLimits,
+) -> Result<(), DirectoryFault> {
+    let not_written = |cause: &io::Error| DirectoryFault::NotWritten { cause: told(cause) };
+    let bytes = tidy(directory, limits).map_err(|cause| match cause {
+        Untidy::TooMany => DirectoryFault::TooMany { most: MOST_ENTRIES },
+        Untidy::Unread(cause) => not_written(&cause.into()),
+    })?;
+    let more = u64::try_from(content.len()).unwrap_or(u64::MAX);
+    if bytes.saturating_add(more) > limits.bytes {
+        return Err(DirectoryFault::Full { bytes, more });
+    }
+    let create = OFlags::WRONLY
+        .union(OFlags::CREATE)
+        .union(OFlags::EXCL)
+        .union(OFlags::NOFOLLOW)
+        .union(OFlags::CLOEXEC);
+    let opened = openat(directory, file, create, Mode::RUSR.union(Mode::WUSR));
+    let mut opened = File::from(opened.map_err(|cause| not_written(&cause.into()))?);
+    opened.write_all(content).map_err(|cause| {
+        // Half of it would pass for all of it.
+        let _ = unlinkat(directory, file, AtFlags::empty());
+        not_written(&cause)
+    })
+}
+
+pub(super) fn remove(directory: &Handle, file: &str) -> Result<(), DirectoryFault> {
+    unlinkat(directory, file, AtFlags::empty()).map_err(|cause| DirectoryFault::NotWritten {
+        cause: told(&cause.into()),
+    })
+}
+
+enum Untidy {
+    TooMany,
+    Unread(Errno),
+}
+
+/// Removes files of ours that are too old. The bytes of what is left.
+fn tidy(directory: &Handle, limits: FileLimits) -> Result<u64, Untidy> {
+    let mut bytes: u64 = 0;
+    let entries = Dir::read_from(directory).map_err(Untidy::Unread)?;
+    for (count, entry) in entries.enumerate() {
+        if count > MOST_ENTRIES {
+            return Err(Untidy::TooMany);
+        }
+        let entry = entry.map_err(Untidy::Unread)?;
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        let stat = match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) => continue,
+            Err(cause) => return Err(Untidy::Unread(cause)),
+        };
+        let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        if is_file && is_ours(name.to_bytes()) && stat.st_mtime < limits.oldest {
+            unlinkat(directory, name, AtFlags::empty()).map_err(Untidy::Unread)?;
+        } else {
+            bytes = bytes.saturating_add(u64::try_from(stat.st_size).unwrap_or_default());
+        }
+    }
+    Ok(bytes)
 }

@@ -87,6 +87,7 @@ mod rounds;
 mod route;
 mod runs;
 mod sampling;
+mod saving;
 mod schemas;
 mod seen;
 mod sensitivity;
@@ -160,8 +161,8 @@ pub use reload::{Besides, Published};
 pub use sampling::{Others, Share, Tracing};
 pub use settings::{
     Asking, Cleaning, DenialForm, Disk, Eras, Excerpts, Guards, Level, OnFatal, OwnDirectories,
-    Pages, Rates, RecordedArguments, RecordedResults, Secrets, Settings, Symlinks, Terms, Texts,
-    ToolNames, Treatment, Unconfined,
+    Pages, Rates, RecordedArguments, RecordedResults, Save, Secrets, Settings, Symlinks, Terms,
+    Texts, ToolNames, Treatment, Unconfined,
 };
 pub use stage::Stage;
 pub use talk::Talk;
@@ -220,7 +221,10 @@ impl Gate {
         clock: Arc<dyn Clock>,
         settings: Settings,
     ) -> Self {
-        let kept = Arc::new(Kept::holding(settings.terms.guards.excerpts.as_ref()));
+        let kept = Arc::new(Kept::holding(
+            settings.terms.guards.excerpts.as_ref(),
+            settings.own_directories,
+        ));
         let pace = Arc::new(Pace::new(&clock));
         let recorder = Recorder::new(audit, Arc::clone(&policy), &settings.terms);
         let eras = Arc::new(Known::new(settings.eras, Arc::clone(&clock)));

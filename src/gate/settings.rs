@@ -183,6 +183,19 @@ pub struct Excerpts {
     pub prompts: HashMap<String, Preset>,
     /// Bytes that are kept for each agent.
     pub keep: usize,
+    /// Where whole texts are saved instead, if they are.
+    pub save: Option<Save>,
+}
+
+/// Where whole texts are saved as files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Save {
+    /// The name of a root that each principal or session has for itself.
+    pub root: String,
+    /// Bytes of one directory.
+    pub bytes: u64,
+    /// Older files are removed.
+    pub keep: Duration,
 }
 
 impl Excerpts {

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::processes::support::python;
 use crate::support::http::Agent;
 use crate::support::json::json as parsed;
+use crate::support::processes::eventually;
 use crate::support::serving::Serving;
 use crate::support::setup::Setup;
 
@@ -212,15 +213,114 @@ fn without_its_directory_no_message_of_a_session_passes() {
     let told = "the directory of this session is not available";
     assert!(answer.body.contains(told), "{answer:?}");
     assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+    recorded(&gate, "own_root_unavailable");
     let records = gate.setup().audit_text();
-    let record = records.lines().map(parsed);
-    let mut refused = record.filter(|it| it["reason"]["code"] == "own_root_unavailable");
-    let record = refused.next().unwrap_or_else(|| panic!("{records}"));
+    let mut records = records.lines().map(parsed);
+    let record = records.find(|it| it["reason"]["code"] == "own_root_unavailable");
+    let record = record.unwrap();
     assert_eq!(record["decision"], "ERROR", "{record}");
     assert_eq!(record["agent"]["id"], "bob");
     let text = record["reason"]["text"].as_str().unwrap();
     assert!(
         text.contains("`workspace`") && text.contains("is a link"),
         "{text}"
+    );
+}
+
+/// The notice in a result whose middle is left out.
+fn notice(agent: &Agent, end: &str) -> String {
+    let said = call(agent, "long", &json!({"lines": 400, "end": end}));
+    let notice = said
+        .lines()
+        .find(|line| line.starts_with("[mcp-protector:"));
+    notice.unwrap_or_else(|| panic!("{said}")).to_owned()
+}
+
+fn saved_at(notice: &str) -> PathBuf {
+    let found = notice.split_once("All of it is the file ");
+    let (_, path) = found.unwrap_or_else(|| panic!("{notice}"));
+    path.trim_end_matches(']').into()
+}
+
+#[track_caller]
+fn recorded(gate: &Serving, text: &str) {
+    eventually(|| {
+        let records = gate.setup().audit_text();
+        if records.contains(text) {
+            return Ok(());
+        }
+        Err(records)
+    });
+}
+
+#[test]
+fn a_truncated_result_is_a_file_that_the_agents_own_tools_read() {
+    let mut setup = over_http(setup("${principal}", ""));
+    setup.more = "[truncation]\nmax_bytes = 1024\nsave = \"workspace\"\nsave_bytes = 12000\n\
+                  tools = { read_file = \"none\" }\n"
+        .to_owned();
+    setup.guards = "secrets = \"redact\"".to_owned();
+    let gate = Serving::start(setup);
+    let (alice, bob) = (agent(&gate, "alice"), agent(&gate, "bob"));
+    let secret = format!("ghp_{}", "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4zAb3d");
+    // Credentials are removed; still, who has read such a result has read something secret.
+    assert!(notice(&alice, &secret).contains("Read them as the resource mcp-protector://kept/"));
+    let path = saved_at(&notice(&alice, ""));
+    assert!(
+        path.starts_with("/workspace/.mcp-protector/results"),
+        "{path:?}"
+    );
+    let whole = read(&alice, &path);
+    assert!(whole.contains("line 000200") && whole.starts_with("line 000000"));
+    assert!(!whole.contains(&secret), "{whole}");
+    assert!(read(&bob, &path).contains("FileNotFoundError"));
+    let users = gate.setup().path("users");
+    let file = users
+        .join("=41lice=40x")
+        .join(path.strip_prefix("/workspace").unwrap());
+    assert_eq!(
+        fs::metadata(&file).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+    let bobs_try = read(&bob, &file);
+    assert!(bobs_try.starts_with("denied by policy"), "{bobs_try}");
+    // Beyond the quota the gate keeps the text itself, as without files.
+    assert!(notice(&alice, "").contains("All of it is the file"));
+    assert!(notice(&alice, "").contains("Read them as the resource mcp-protector://kept/"));
+    // Another principal has a quota of its own.
+    assert!(notice(&bob, "").contains("All of it is the file"));
+    let saved = format!(r#""code":"result_saved","detail":"{}""#, path.display());
+    recorded(&gate, &saved);
+    recorded(
+        &gate,
+        r#""code":"result_not_saved","detail":"the directory has "#,
+    );
+}
+
+#[test]
+fn a_result_that_is_more_sensitive_than_the_root_is_not_saved_there() {
+    let mut setup = over_http(setup("${session}", ""));
+    setup.more = "[truncation]\nmax_bytes = 1024\nsave = \"workspace\"\n".to_owned();
+    let labels = LABELS.replace(
+        "[tools.long]\n",
+        "[tools.long]\nsensitivity = \"internal\"\n",
+    );
+    fs::write(setup.path("policies").join("tools.toml"), labels).unwrap();
+    let gate = Serving::start(setup);
+    let bob = agent(&gate, "bob");
+    assert!(notice(&bob, "").contains("Read them as the resource mcp-protector://kept/"));
+    recorded(&gate, "more sensitive than the root `workspace`");
+}
+
+#[test]
+fn results_are_saved_only_where_others_cannot_read_them() {
+    let mut setup = over_http(setup("all", ""));
+    setup.more = "[truncation]\nsave = \"workspace\"\n".to_owned();
+    let ended = setup.gate().output().unwrap();
+    assert_eq!(ended.status.code(), Some(1), "{ended:?}");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(
+        said.contains("`truncation.save`: `roots.toml` has no root `workspace` with"),
+        "{said}"
     );
 }

@@ -27,6 +27,8 @@ enum InSandbox {
 pub(super) struct OwnRootsNeed {
     /// Why none can be had.
     problems: Vec<&'static str>,
+    /// The root in which results are saved.
+    saves_in: Option<String>,
     /// Those that servers are started with, if it has started.
     started: Option<Vec<(String, bool)>>,
 }
@@ -50,6 +52,7 @@ impl OwnRootsNeed {
         ];
         Self {
             problems: problems.into_iter().flatten().collect(),
+            saves_in: config.truncation.as_ref().and_then(|it| it.save.clone()),
             started: None,
         }
     }
@@ -60,6 +63,14 @@ impl OwnRootsNeed {
         self
     }
 
+    /// The same gate with another configuration.
+    pub(super) fn under(&self, config: &Config) -> Self {
+        Self {
+            started: self.started.clone(),
+            ..Self::by(config)
+        }
+    }
+
     /// What these roots lack, told with the root.
     pub(super) fn lacking(&self, roots: &Roots) -> Vec<String> {
         let told = roots.of_each().flat_map(|root| {
@@ -67,6 +78,15 @@ impl OwnRootsNeed {
             problems.map(|problem| format!("`roots.{}`: {problem}", root.name))
         });
         let mut told: Vec<_> = told.collect();
+        if let Some(name) = &self.saves_in
+            && !roots.of_each().any(|root| root.name == *name)
+        {
+            let name = name.escape_debug();
+            told.push(format!(
+                "`truncation.save`: `roots.toml` has no root `{name}` with `${{principal}}` or \
+                 `${{session}}` in its path; others could read what is saved elsewhere"
+            ));
+        }
         let is_other = |started: &Vec<_>| *started != of_some_holder(roots);
         if self.started.as_ref().is_some_and(is_other) {
             told.push(

@@ -126,7 +126,11 @@ impl Renewal {
         };
         let exposed = told.into_iter();
         let exposed = exposed.map(|told| PolicyProblem::error("policy::exposed", told));
-        let lacking = self.own_roots.lacking(roots).into_iter();
+        let lacking = match &found.more {
+            Some(fresh) => self.own_roots.under(&fresh.config).lacking(roots),
+            None => self.own_roots.lacking(roots),
+        };
+        let lacking = lacking.into_iter();
         let lacking = lacking.map(|told| PolicyProblem::error("policy::own_root", told));
         let problems: Vec<_> = exposed.chain(lacking).collect();
         (!problems.is_empty()).then(|| PolicyErrors::of(problems))
@@ -216,6 +220,7 @@ impl Renewal {
         self.audit
             .hold_to(settings::durability(audit), settings::on_fault(audit));
         self.exposed = Exposed::by(&config);
+        self.own_roots = self.own_roots.under(&config);
         if let Some(file) = &self.file {
             self.restart.needed_for(&changes.restart, file);
         }

@@ -335,6 +335,11 @@ fn excerpts(truncation: &config::Truncation) -> gate::Excerpts {
         resources: presets(&truncation.resources).collect(),
         prompts: presets(&truncation.prompts).collect(),
         keep: truncation.retain_bytes,
+        save: truncation.save.as_ref().map(|root| gate::Save {
+            root: root.clone(),
+            bytes: u64::try_from(truncation.save_bytes).unwrap_or(u64::MAX),
+            keep: truncation.save_for,
+        }),
     }
 }
 
