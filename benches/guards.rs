@@ -323,6 +323,7 @@ fn excerpts(runtime: &tokio::runtime::Runtime) -> Vec<(&'static str, Case)> {
         let dir = policies(ALL, &[]);
         let change = |settings: &mut Settings| {
             settings.terms.guards.excerpts = over.map(|over| Excerpts {
+                save: None,
                 over,
                 keep: 16 << 20,
                 tools: [].into(),

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use mcp_protector::audit::Redactor;
 use mcp_protector::gate::{
-    Agent, AgentGone, DenialForm, Gate, Guards, Level, Permit, Rates, Settings, Talk, Terms,
-    Upstream, UpstreamFault,
+    Agent, AgentGone, DenialForm, Gate, Guards, Level, OwnDirectories, Permit, Rates, Settings,
+    Talk, Terms, Upstream, UpstreamFault,
 };
 use mcp_protector::policy::Server;
 use mcp_protector::session::{Session, SessionId};
@@ -16,6 +16,7 @@ use mcp_protector::wire::{Limits, Side, Stream};
 /// As without a word in the configuration.
 pub(crate) fn settings(rates: Rates) -> Settings {
     Settings {
+        own_directories: OwnDirectories::Stated,
         user_identities: std::sync::Arc::default(),
         from_agent: Limits::default(),
         from_upstream: Limits::default(),

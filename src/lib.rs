@@ -61,6 +61,8 @@ pub mod lint;
 pub mod explain;
 // Policy fixtures, judged by the path that the gate itself uses.
 pub mod policy_tests;
+// Directories of one principal or session.
+pub mod directories;
 // One signal, one deadline, everything drains.
 pub mod shutdown;
 // What is done with the text of a secret.

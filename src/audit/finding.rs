@@ -38,5 +38,6 @@ pub enum Guard {
     Symlinks,
     Text,
     TraceId,
+    Truncation,
     Uris,
 }

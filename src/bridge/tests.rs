@@ -101,6 +101,7 @@ impl Bench {
         let audit = Audit::with_sinks(&settings, sinks, Arc::clone(&shared), Redactor::default());
         let audit = audit.unwrap();
         let settings = gate::Settings {
+            own_directories: gate::OwnDirectories::Stated,
             user_identities: Arc::default(),
             from_agent: Limits::default(),
             from_upstream: Limits::default(),

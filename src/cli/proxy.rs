@@ -22,6 +22,7 @@ mod network;
 mod open;
 mod operators;
 mod outbox;
+mod own_roots;
 mod parts;
 mod pulse;
 mod reading;

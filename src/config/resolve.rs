@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::path::Path;
+use std::time::Duration;
 
 use secrecy::SecretString;
 
@@ -391,11 +392,17 @@ fn elicitation(
 fn truncation(mut section: ConfigSection<'_, '_>) -> Option<Truncation> {
     const MAX_BYTES: RangeInclusive<u64> = 1 << 10..=16 << 20;
     const RETAIN_BYTES: RangeInclusive<u64> = 1 << 10..=256 << 20;
+    const SAVE_BYTES: RangeInclusive<u64> = 1 << 10..=16 << 30;
+    const SAVE_FOR: RangeInclusive<Duration> =
+        Duration::from_mins(1)..=Duration::from_hours(24 * 365);
     let is_present = section.is_present();
     let max_bytes = section.size("max_bytes", &MAX_BYTES).unwrap_or(64 << 10);
     let retain_bytes = section
         .size("retain_bytes", &RETAIN_BYTES)
         .unwrap_or(16 << 20);
+    let save = section.string("save");
+    let save_bytes = section.size("save_bytes", &SAVE_BYTES);
+    let save_for = section.duration("save_for", &SAVE_FOR);
     let tools = presets(section.section("tools"), tool_name);
     let resources = presets(section.section("resources"), nameless);
     let prompts = presets(section.section("prompts"), nameless);
@@ -403,6 +410,9 @@ fn truncation(mut section: ConfigSection<'_, '_>) -> Option<Truncation> {
     is_present.then_some(Truncation {
         max_bytes,
         retain_bytes,
+        save,
+        save_bytes: save_bytes.unwrap_or(64 << 20),
+        save_for: save_for.unwrap_or(Duration::from_hours(24)),
         tools,
         resources,
         prompts,

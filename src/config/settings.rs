@@ -270,6 +270,12 @@ pub struct Truncation {
     pub max_bytes: usize,
     /// Bytes of full texts that the gate retains for each agent.
     pub retain_bytes: usize,
+    /// The root in which full texts are saved as files, if they are.
+    pub save: Option<String>,
+    /// Bytes of saved files in each directory of that root.
+    pub save_bytes: usize,
+    /// Time after which saved files are removed.
+    pub save_for: Duration,
     /// Presets for single tools, by exact name.
     pub tools: BTreeMap<String, TruncationPreset>,
     /// Presets for resources, by the beginning of their URIs.

@@ -185,7 +185,8 @@ impl Gate {
         };
         trail.identified(talk, &identified, Side::Agent);
         trail.sensitivity.store_fault = fault;
-        let snapshot = self.policy.current();
+        let snapshot = self.policies_with_roots(session).await;
+        let snapshot = snapshot.map_err(Rejection::from)?;
         let recalled = self.recall(&identified, session);
         let mut cx = self.context(talk, identified, frame, &snapshot, trail);
         self.chains.all.on_classified(&mut cx)?;

@@ -191,7 +191,7 @@ impl Gate {
         }
         let taken_in = trail.taken_in(self.clock.elapsed());
         self.recorder.record(taken_in).await?;
-        let snapshot = self.policy.current();
+        let snapshot = self.policies_of(&talk.session);
         let reading = Reading::of(
             &talk.session,
             &snapshot,
@@ -360,7 +360,7 @@ impl Gate {
         if has_left_since(talk, run) {
             return Err(UpstreamFault::Left.into());
         }
-        let (started, snapshot) = (self.clock.elapsed(), self.policy.current());
+        let (started, snapshot) = (self.clock.elapsed(), self.policies_of(&talk.session));
         let timeout = self.terms(&snapshot).request_timeout;
         let exchange = Exchange {
             ids: AuditIds {

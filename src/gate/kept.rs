@@ -20,7 +20,8 @@ use super::local::{LocalAnswer, Piece};
 use super::look::Look;
 use super::query::{About, Asks, Doing, Question, Understood};
 use super::rejection::{INVALID_PARAMS, Rejection};
-use super::settings::Excerpts;
+use super::saving::Saver;
+use super::settings::{Excerpts, OwnDirectories};
 use super::stage::Stage;
 use super::stop::Stop;
 use super::uris;
@@ -37,7 +38,11 @@ const AGENTS: usize = 16;
 
 /// What is kept, by the random part of its name.
 #[derive(Debug, Default)]
-pub(super) struct Kept(Ledger<String, Arc<Whole>>);
+pub(super) struct Kept {
+    texts: Ledger<String, Arc<Whole>>,
+    /// What writes files, where any may be written.
+    pub(super) saver: Option<Saver>,
+}
 
 /// A text that was too long, and what it is a part of.
 #[derive(Debug)]
@@ -146,12 +151,19 @@ impl Whole {
 }
 
 impl Kept {
-    pub(super) fn holding(excerpts: Option<&Excerpts>) -> Self {
-        let Some(excerpts) = excerpts else {
-            return Self::default();
+    pub(super) fn holding(excerpts: Option<&Excerpts>, directories: OwnDirectories) -> Self {
+        let saver = match directories {
+            OwnDirectories::Made => Some(Saver::default()),
+            OwnDirectories::Stated => None,
         };
-        let all = excerpts.keep.saturating_mul(AGENTS);
-        Self(Ledger::holding(excerpts.keep, all))
+        let texts = excerpts.map(|excerpts| {
+            let all = excerpts.keep.saturating_mul(AGENTS);
+            Ledger::holding(excerpts.keep, all)
+        });
+        Self {
+            texts: texts.unwrap_or_default(),
+            saver,
+        }
     }
 
     /// From now on; what is kept already goes when something else comes. Where nothing is shortened any
@@ -159,7 +171,7 @@ impl Kept {
     pub(super) fn hold(&self, excerpts: Option<&Excerpts>) {
         if let Some(excerpts) = excerpts {
             let all = excerpts.keep.saturating_mul(AGENTS);
-            self.0.hold(excerpts.keep, all);
+            self.texts.hold(excerpts.keep, all);
         }
     }
 
@@ -174,13 +186,13 @@ impl Kept {
             bytes: whole.text.len().saturating_add(whole.origin.weight()),
         };
         let make = |_| (Arc::new(whole), keep);
-        let noted = self.0.note(owner, name.clone(), now, make);
+        let noted = self.texts.note(owner, name.clone(), now, make);
         noted.ok().map(|()| format!("{PREFIX}{name}"))
     }
 
     /// The result that an agent reads on in, while it is kept.
     pub(super) fn get(&self, agent: &str, name: &String, now: Duration) -> Option<Arc<Whole>> {
-        self.0.get(agent, name, now)
+        self.texts.get(agent, name, now)
     }
 }
 

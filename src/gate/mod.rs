@@ -59,6 +59,7 @@ mod obliged;
 mod onward;
 mod outside;
 mod own;
+mod own_roots;
 mod owner;
 mod page;
 mod panics;
@@ -87,6 +88,7 @@ mod rounds;
 mod route;
 mod runs;
 mod sampling;
+mod saving;
 mod schemas;
 mod seen;
 mod sensitivity;
@@ -151,6 +153,7 @@ pub use egress::{ConnectionFailure, ConnectionRefused};
 pub use faults::{AgentGone, UpstreamFault};
 pub use forward::{Abandoned, Agent, Unsent, Upstream};
 pub use identify::said;
+pub use own_roots::{NoOwnRoot, holder};
 pub use passage::{Carried, Passage};
 pub use permit::Permit;
 pub use rates::{Limit, Rate};
@@ -158,9 +161,9 @@ pub use rejection::{DENIED, HIDDEN, RATE_LIMITED, Rejection, UNCONSENTED};
 pub use reload::{Besides, Published};
 pub use sampling::{Others, Share, Tracing};
 pub use settings::{
-    Asking, Cleaning, DenialForm, Disk, Eras, Excerpts, Guards, Level, OnFatal, Pages, Rates,
-    RecordedArguments, RecordedResults, Secrets, ServerDatasets, Settings, Symlinks, Terms, Texts,
-    ToolNames, Treatment, Unconfined,
+    Asking, Cleaning, DenialForm, Disk, Eras, Excerpts, Guards, Level, OnFatal, OwnDirectories,
+    Pages, Rates, RecordedArguments, RecordedResults, Save, Secrets, ServerDatasets, Settings,
+    Symlinks, Terms, Texts, ToolNames, Treatment, Unconfined,
 };
 pub use stage::Stage;
 pub use talk::Talk;
@@ -219,7 +222,10 @@ impl Gate {
         clock: Arc<dyn Clock>,
         settings: Settings,
     ) -> Self {
-        let kept = Arc::new(Kept::holding(settings.terms.guards.excerpts.as_ref()));
+        let kept = Arc::new(Kept::holding(
+            settings.terms.guards.excerpts.as_ref(),
+            settings.own_directories,
+        ));
         let pace = Arc::new(Pace::new(&clock));
         let recorder = Recorder::new(audit, Arc::clone(&policy), &settings.terms);
         let eras = Arc::new(Known::new(settings.eras, Arc::clone(&clock)));

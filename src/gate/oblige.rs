@@ -143,13 +143,12 @@ pub(super) fn oblige<'m>(
     if let Some(roots) = wanted.renaming {
         rename(message, roots, &own, &mut said, &mut notes);
     }
+    let mut findings = found.findings;
     if let Some(shortening) = wanted.shortening {
         let keeping = shortening.keeping(&brings, secrets);
         let shortening = shortening.with(&keeping);
         counts.truncated = shorten(message, shortening, &mut edits, &mut said, &mut notes);
-        if keeping.shows_a_secret() {
-            return Err(Rejection::secret());
-        }
+        findings.extend(keeping.end()?);
     }
     for (value, text) in said.into_values() {
         edits.replace(value, Fragment::string(&text));
@@ -170,7 +169,7 @@ pub(super) fn oblige<'m>(
         edits: notes,
         obligations,
         redactions,
-        findings: found.findings,
+        findings,
         brings,
     })
 }

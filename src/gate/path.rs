@@ -39,8 +39,9 @@ impl Gate {
         frame: &[u8],
         trail: &mut Trail,
     ) -> Result<(), Stop> {
-        let current = self.policy.current();
         let message = self.decode(talk, arrival.from, frame, trail)?;
+        let current = self.policies_with_roots(&talk.session).await;
+        let current = current.map_err(Rejection::from)?;
         let message = self.inward(message, arrival.from, &current, trail)?;
         let identified = self
             .classify(talk, &message, arrival, &current, trail)

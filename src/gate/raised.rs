@@ -95,7 +95,7 @@ impl Gate {
         hearer: &Hearer,
     ) -> Vec<KnownMethod> {
         let (after, mut lists) = (&hearer.scene, hearer.lists.clone());
-        let snapshot: &PolicySnapshot = &self.policy.current();
+        let snapshot: &PolicySnapshot = &self.policies_of(&talk.session);
         let tools = KnownMethod::ToolsListChanged;
         let looks = |list| snapshot.list_by(list) != ListDependency::Names;
         // Whatever policies say, tools are closed.

@@ -39,6 +39,7 @@ pub struct Settings {
     pub over_http: OverHttp,
     /// Methods of extensions that are asked of policy; every other one is unknown.
     pub extensions: Extensions,
+    pub own_directories: OwnDirectories,
     /// How servers know the user.
     pub user_identities: Arc<UserIdentities>,
 }
@@ -72,6 +73,15 @@ pub enum ServerDatasets {
     Ignored,
     /// The session has read them.
     Trusted,
+}
+
+/// Whether the directories of roots that each principal or session has for itself are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OwnDirectories {
+    /// They are taken to be there: the gate judges for a command, and starts no server.
+    #[default]
+    Stated,
+    Made,
 }
 
 /// What keeps servers from being confined as they are to be, where that is not required.
@@ -182,6 +192,19 @@ pub struct Excerpts {
     pub prompts: HashMap<String, Preset>,
     /// Bytes that are kept for each agent.
     pub keep: usize,
+    /// Where whole texts are saved instead, if they are.
+    pub save: Option<Save>,
+}
+
+/// Where whole texts are saved as files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Save {
+    /// The name of a root that each principal or session has for itself.
+    pub root: String,
+    /// Bytes of one directory.
+    pub bytes: u64,
+    /// Older files are removed.
+    pub keep: Duration,
 }
 
 impl Excerpts {

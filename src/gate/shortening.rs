@@ -1,13 +1,13 @@
 //! How the texts of one result are shortened, and what becomes of the rest.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::audit::Redactor;
+use crate::audit::{Finding, Guard, Redactor};
 use crate::guard::{Preset, Schema, excerpt};
-use crate::policy::{Received, RequiredDetectors, SessionSensitivity};
+use crate::policy::{PolicySnapshot, Received, RequiredDetectors, SessionSensitivity};
 use crate::session::Target;
 use crate::wire::KnownMethod;
 
@@ -17,6 +17,8 @@ use super::filter::{Filter, Flow, Hook};
 use super::kept::{Kept, Origin, Whole};
 use super::look::shows;
 use super::query::{Doing, Understood};
+use super::rejection::Rejection;
+use super::saving::{Saving, Unsaved, is_covered};
 use super::settings::Excerpts;
 
 const NOT_KEPT: &str = "They are not kept.";
@@ -35,6 +37,8 @@ pub(super) struct Shortening<'g> {
     received: &'g Received,
     looked_for: RequiredDetectors,
     now: Duration,
+    now_ms: i64,
+    snapshot: &'g PolicySnapshot,
     keeping: Option<&'g Keeping<'g>>,
 }
 
@@ -45,12 +49,48 @@ pub(super) struct Keeping<'g> {
     /// The gate's own, which are not kept: whoever reads on chooses where, and might read one by halves.
     secrets: &'g Redactor,
     shows_a_secret: AtomicBool,
+    /// Where texts are saved instead, if they are to be, or why they are not.
+    saving: Option<Result<Saving<'g>, Unsaved>>,
+    findings: Mutex<Vec<Finding>>,
+}
+
+/// Where all of a text can be read.
+enum Place {
+    Resource(String),
+    File(String),
+    Nowhere,
 }
 
 impl Keeping<'_> {
-    /// Whether a text was to be kept that shows a secret.
-    pub(super) fn shows_a_secret(&self) -> bool {
-        self.shows_a_secret.load(Ordering::Relaxed)
+    /// What became of texts that were to be saved.
+    ///
+    /// # Errors
+    /// [`Rejection`] where a text was to be kept that shows a secret.
+    pub(super) fn end(self) -> Result<Vec<Finding>, Rejection> {
+        if self.shows_a_secret.load(Ordering::Relaxed) {
+            return Err(Rejection::secret());
+        }
+        let findings = self.findings.into_inner();
+        Ok(findings.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Saves a text where it is to be saved, and says where it is.
+    fn save(&self, text: &str) -> Option<String> {
+        let saved = match self.saving.as_ref()? {
+            Ok(saving) => saving.save(text).map_err(|why| why.to_string()),
+            Err(why) => Err(why.to_string()),
+        };
+        let (code, detail) = match &saved {
+            Ok(path) => ("result_saved", path),
+            Err(why) => ("result_not_saved", why),
+        };
+        let mut findings = self.findings.lock().unwrap_or_else(PoisonError::into_inner);
+        findings.push(Finding {
+            guard: Guard::Truncation,
+            code: code.into(),
+            detail: detail.as_str().into(),
+        });
+        saved.ok()
     }
 }
 
@@ -123,8 +163,13 @@ impl<'g> Shortening<'g> {
         self,
         brings: &SessionSensitivity,
         secrets: &'k Redactor,
-    ) -> Keeping<'k> {
+    ) -> Keeping<'k>
+    where
+        'g: 'k,
+    {
         Keeping {
+            saving: self.saving(brings),
+            findings: Mutex::default(),
             origin: Arc::new(Origin {
                 of: self.target.clone(),
                 received: self.received.clone(),
@@ -134,6 +179,15 @@ impl<'g> Shortening<'g> {
             secrets,
             shows_a_secret: AtomicBool::new(false),
         }
+    }
+
+    fn saving(self, brings: &SessionSensitivity) -> Option<Result<Saving<'g>, Unsaved>> {
+        let (save, saver) = (self.excerpts.save.as_ref()?, self.kept.saver.as_ref()?);
+        let saving = Saving::of(save, saver, self.snapshot, self.now_ms);
+        Some(saving.and_then(|(saving, root)| {
+            is_covered(&root, self.received, brings)?;
+            Ok(saving)
+        }))
     }
 
     /// The same, where what is left out is kept.
@@ -160,11 +214,11 @@ impl<'g> Shortening<'g> {
             return None;
         }
         let (from, to, all) = (gap.start, gap.end, text.len());
-        let kept = self.keep(text);
-        let whole = kept.map_or_else(
-            || NOT_KEPT.to_owned(),
-            |uri| format!("Read them as the resource {uri}?from={from}"),
-        );
+        let whole = match self.keep(text) {
+            Place::Resource(uri) => format!("Read them as the resource {uri}?from={from}"),
+            Place::File(path) => format!("All of it is the file {path}"),
+            Place::Nowhere => NOT_KEPT.to_owned(),
+        };
         let part = |range| text.get(range).unwrap_or_default();
         Some(format!(
             "{}\n[mcp-protector: bytes {from} to {to} of {all} are left out. {whole}]\n{}",
@@ -175,24 +229,30 @@ impl<'g> Shortening<'g> {
 
     /// Where a text can be read of which nothing is shown.
     pub(super) fn told(self, text: &str) -> String {
-        let kept = self.keep(text);
-        kept.map_or_else(
-            || NOT_KEPT.to_owned(),
-            |uri| format!("Read all of it as the resource {uri}"),
-        )
+        match self.keep(text) {
+            Place::Resource(uri) => format!("Read all of it as the resource {uri}"),
+            Place::File(path) => format!("All of it is the file {path}"),
+            Place::Nowhere => NOT_KEPT.to_owned(),
+        }
     }
 
-    fn keep(self, text: &str) -> Option<String> {
-        let keeping = self.keeping?;
+    fn keep(self, text: &str) -> Place {
+        let Some(keeping) = self.keeping else {
+            return Place::Nowhere;
+        };
         if shows(text, keeping.secrets) {
             keeping.shows_a_secret.store(true, Ordering::Relaxed);
-            return None;
+            return Place::Nowhere;
+        }
+        if let Some(path) = keeping.save(text) {
+            return Place::File(path);
         }
         let whole = Whole {
             text: text.to_owned(),
             origin: Arc::clone(&keeping.origin),
         };
-        self.kept.keep(self.owner, whole, self.now)
+        let kept = self.kept.keep(self.owner, whole, self.now);
+        kept.map_or(Place::Nowhere, Place::Resource)
     }
 }
 
@@ -245,6 +305,8 @@ pub(super) fn shortening<'g>(cx: &'g RequestContext<'_>, kept: &'g Kept) -> Opti
         received,
         looked_for: cx.snapshot.looks_for(),
         now: cx.now.at,
+        now_ms: cx.now.now_ms,
+        snapshot: cx.snapshot,
         keeping: None,
     })
 }

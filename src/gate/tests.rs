@@ -181,6 +181,7 @@ impl Bench {
         let audit =
             Audit::with_sinks(&settings, sinks, Arc::clone(&shared), Redactor::default()).unwrap();
         let mut settings = Settings {
+            own_directories: OwnDirectories::Stated,
             user_identities: Arc::default(),
             from_agent: Limits::default(),
             from_upstream: Limits::default(),

@@ -138,6 +138,7 @@ mod tests {
         let once = NonZeroU32::MIN;
         let rate = Rate::new(once, minute, once);
         let excerpts = Excerpts {
+            save: None,
             over: 1,
             tools: [("excerpt".to_owned(), Preset::Default)].into(),
             resources: BTreeMap::new(),

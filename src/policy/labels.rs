@@ -8,12 +8,14 @@ mod base;
 mod canonical;
 mod data_labels;
 mod datasets_by;
+mod holder;
 mod hosts;
 mod links;
 mod outside_roots;
 mod resources;
 mod roots;
 mod targets;
+mod templates;
 mod virtual_paths;
 
 use std::collections::{BTreeSet, HashMap};
@@ -21,10 +23,12 @@ use std::collections::{BTreeSet, HashMap};
 pub use base::{Base, BaseProblem};
 pub use canonical::{CanonicalPathError, CanonicalPaths};
 pub use datasets_by::DatasetsBy;
+pub use holder::Holder;
 pub use hosts::{UNREADABLE_HOST, host_in, host_named, page_host};
 pub use links::{opened_as, spelled_like};
 pub use resources::{ResourceLabels, ResourceProblem, Resources};
 pub use roots::{Root, RootProblem, Roots};
+pub use templates::{OwnDirectory, TemplateProblem};
 pub use virtual_paths::VirtualPathError;
 
 use super::action::Action;

@@ -50,14 +50,14 @@ pub struct ListEvaluation<'a> {
 /// An engine with its observer.
 #[derive(Debug)]
 pub(super) struct ObservedEngine {
-    engine: Box<dyn RuleEngine>,
+    engine: Arc<dyn RuleEngine>,
     place: usize,
     observer: Arc<dyn Observer>,
 }
 
 impl ObservedEngine {
     pub(super) fn new(
-        engine: Box<dyn RuleEngine>,
+        engine: Arc<dyn RuleEngine>,
         place: usize,
         observer: &Arc<dyn Observer>,
     ) -> Self {
@@ -68,8 +68,8 @@ impl ObservedEngine {
         }
     }
 
-    pub(super) fn boxed(self) -> Box<dyn RuleEngine> {
-        Box::new(self)
+    pub(super) fn shared(self) -> Arc<dyn RuleEngine> {
+        Arc::new(self)
     }
 }
 

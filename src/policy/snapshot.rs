@@ -15,7 +15,7 @@ use super::decision::{
 };
 use super::engine::{ListDependency, ListFacts, RequiredDetectors, RuleEngine, Visibility};
 use super::facts::{Facts, Principal, Resource, StandingConsent};
-use super::labels::{LabelledItem, Labels};
+use super::labels::{Holder, LabelledItem, Labels, RootProblem};
 use super::lock::{self, Lock};
 use super::message_facts::Targets;
 use super::mutant::Mutant;
@@ -29,9 +29,9 @@ use super::trace::{PolicyOutline, Trace};
 #[derive(Debug)]
 pub struct PolicySnapshot {
     revision: Revision,
-    engines: Vec<Box<dyn RuleEngine>>,
-    sources: Vec<PolicySource>,
-    policies: Vec<PolicyEntry>,
+    engines: Vec<Arc<dyn RuleEngine>>,
+    sources: Arc<[PolicySource]>,
+    policies: Arc<[PolicyEntry]>,
     labels: Labels,
     lock: Arc<Lock>,
     looks_for: RequiredDetectors,
@@ -76,9 +76,9 @@ impl PolicySnapshot {
         Self {
             looks_for: looks.fold(RequiredDetectors::NOTHING, RequiredDetectors::and),
             revision: Revision::of(&sources, ""),
-            engines,
-            sources,
-            policies,
+            engines: engines.into_iter().map(Arc::from).collect(),
+            sources: sources.into(),
+            policies: policies.into(),
             labels: Labels::default(),
             lock: Arc::default(),
             has_manifest: false,
@@ -108,7 +108,8 @@ impl PolicySnapshot {
     #[must_use]
     pub fn with_lock(mut self, lock: Arc<Lock>) -> Self {
         if !lock.is_empty() {
-            self.policies.push(lock::entry());
+            let policies = self.policies.iter().cloned();
+            self.policies = policies.chain([lock::entry()]).collect();
         }
         self.lock = lock;
         self
@@ -118,7 +119,8 @@ impl PolicySnapshot {
     #[must_use]
     pub fn with_sampling_terms(mut self) -> Self {
         self.samples = Samples::OnTerms;
-        self.policies.extend(sampling::entries());
+        let policies = self.policies.iter().cloned();
+        self.policies = policies.chain(sampling::entries()).collect();
         self
     }
 
@@ -181,6 +183,36 @@ impl PolicySnapshot {
 
     pub fn labels(&self) -> &Labels {
         &self.labels
+    }
+
+    /// Whether some root has variables, here or in the shadow policy.
+    pub fn has_roots_of_each(&self) -> bool {
+        let here = self.labels.roots.of_each().next().is_some();
+        here || self.shadow().is_some_and(Self::has_roots_of_each)
+    }
+
+    /// The same with the roots of one principal's session. Everything that is the same for all is shared.
+    ///
+    /// # Errors
+    /// [`RootProblem`] where its own roots would have no place.
+    pub fn of_holder(&self, holder: &Holder) -> Result<Self, RootProblem> {
+        let shadow = self.shadow().map(|shadow| shadow.of_holder(holder));
+        Ok(Self {
+            revision: self.revision.clone(),
+            engines: self.engines.clone(),
+            sources: Arc::clone(&self.sources),
+            policies: Arc::clone(&self.policies),
+            labels: Labels {
+                roots: self.labels.roots.of_holder(holder)?,
+                ..self.labels.clone()
+            },
+            lock: Arc::clone(&self.lock),
+            looks_for: self.looks_for,
+            has_manifest: self.has_manifest,
+            samples: self.samples,
+            shadow: shadow.transpose()?.map(Box::new),
+            terms: self.terms.clone(),
+        })
     }
 
     pub fn revision(&self) -> &Revision {
@@ -268,7 +300,7 @@ impl PolicySnapshot {
     pub fn observed_by(mut self, observer: &Arc<dyn Observer>) -> Self {
         let engines = self.engines.into_iter().enumerate();
         self.engines = engines
-            .map(|(place, engine)| ObservedEngine::new(engine, place, observer).boxed())
+            .map(|(place, engine)| ObservedEngine::new(engine, place, observer).shared())
             .collect();
         self
     }

@@ -19,6 +19,7 @@ mod ledger;
 mod lending;
 mod lifecycle;
 mod offered_names;
+mod own_policies;
 mod pages;
 mod parked;
 mod pending;
@@ -48,6 +49,7 @@ pub use kept::{
 pub use ledger::{Keep, Ledger, TooLarge};
 pub use lending::{Lending, Lent};
 pub use lifecycle::{Era, Extension, Handshake, Lifecycle, OutOfOrder, Probe, Spoken, Within};
+pub use own_policies::OwnPolicies;
 pub use pages::{Offered, Page, PageDigest, PageItem, Pages};
 pub use parked::{Attempt, Awaits, Parked};
 pub use pending::{

@@ -11,6 +11,7 @@ use crate::policy::{Agent, Client, Labels, Server};
 use crate::wire::{Id, Stream};
 
 use super::kept::Whose;
+use super::own_policies::OwnPolicies;
 use super::parked::{Awaits, Parked};
 use super::pending::Exchange;
 use super::place::OverHttp;
@@ -86,6 +87,8 @@ pub struct State {
     pub security: SecurityContext,
     /// The server that is spoken to, and what became of those before it.
     pub connection: Connection,
+    /// The policies in force, with its roots.
+    pub own_policies: OwnPolicies,
     /// When the session began: milliseconds since the Unix epoch.
     pub started_ms: i64,
 }
@@ -152,6 +155,7 @@ impl Session {
                 agent_side: AgentSide::default(),
                 security: SecurityContext::default(),
                 connection: Connection::default(),
+                own_policies: OwnPolicies::default(),
                 started_ms,
             }),
             nearer: Notify::new(),

@@ -20,7 +20,9 @@ use super::start_error::StartError;
 pub(super) fn build(settings: &Settings) -> Result<Command, StartError> {
     let (program, arguments) = settings.command.split_first().ok_or(StartError::Empty)?;
     let environment = environment(settings)?;
-    if let Some(cwd) = settings.cwd.as_deref().filter(|cwd| !cwd.is_dir()) {
+    let runs_in = settings.own_directory.as_deref();
+    let runs_in = runs_in.or(settings.cwd.as_deref());
+    if let Some(cwd) = runs_in.filter(|cwd| !cwd.is_dir()) {
         return Err(StartError::NoDirectory {
             directory: cwd.display().to_string(),
         });
@@ -30,12 +32,16 @@ pub(super) fn build(settings: &Settings) -> Result<Command, StartError> {
         .find(|(name, _)| name == "PATH")
         .map(|(_, path)| path.as_os_str());
     let file = check_program(program, path, settings.cwd.as_deref())?;
+    let program = match &settings.own_directory {
+        Some(_) => std::path::absolute(&file).map_err(|cause| refused(settings, &cause))?,
+        None => program.into(),
+    };
     let sandbox = settings.sandbox.as_ref();
     let sandbox = sandbox
         .map(|sandbox| confined(sandbox, &settings.launcher, file))
         .transpose()?;
 
-    let mut command = launched(&settings.launcher, program, sandbox.as_ref())?;
+    let mut command = launched(&settings.launcher, &program, sandbox.as_ref())?;
     command
         .args(arguments)
         .env_clear()
@@ -43,7 +49,7 @@ pub(super) fn build(settings: &Settings) -> Result<Command, StartError> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    if let Some(cwd) = &settings.cwd {
+    if let Some(cwd) = runs_in {
         command.current_dir(cwd);
     }
     #[cfg(unix)]
@@ -86,7 +92,7 @@ fn confined(
 #[cfg(target_os = "linux")]
 fn launched(
     launcher: &Launcher,
-    program: &str,
+    program: &Path,
     sandbox: Option<&Sandbox>,
 ) -> Result<Command, StartError> {
     let Some(launcher) = launcher.program() else {
@@ -112,7 +118,7 @@ fn launched(
 )]
 fn launched(
     _launcher: &Launcher,
-    program: &str,
+    program: &Path,
     _sandbox: Option<&Sandbox>,
 ) -> Result<Command, StartError> {
     Ok(Command::new(program))

@@ -92,6 +92,9 @@ pub struct Settings {
     pub inherit: Vec<String>,
     /// Where the server runs; by default where the gate runs.
     pub cwd: Option<PathBuf>,
+    /// The directory of its session, in which it runs in place of `cwd`. Its program is not looked up there:
+    /// who may write there must not choose what is started.
+    pub own_directory: Option<PathBuf>,
     /// Longer lines from the server are reported as [`super::Event::Unread`].
     pub max_message_bytes: usize,
     /// How many bytes may wait for a server that does not read; a single longer line may as well.
@@ -118,6 +121,7 @@ impl Settings {
             concealing: Concealing::default(),
             inherit: DEFAULT_INHERITED.iter().map(ToString::to_string).collect(),
             cwd: None,
+            own_directory: None,
             max_message_bytes: 16 * 1024 * 1024,
             queue_bytes: 1024 * 1024,
             backoff: Backoff::default(),

@@ -9,11 +9,12 @@ enum May {
 }
 
 /// `config` fills each component's `Settings` and so reaches most of them.
-const TABLE: [(&str, May); 33] = [
+const TABLE: [(&str, May); 34] = [
     ("unseen", May::Only(&[])),
     ("secret", May::Only(&[])),
     ("wire", May::Only(&["unseen", "memory"])),
     ("clock", May::Only(&[])),
+    ("directories", May::Only(&[])),
     ("memory", May::Only(&[])),
     ("mcp", May::Only(&[])),
     ("assertion", May::Only(&["clock"])),
@@ -46,6 +47,7 @@ const TABLE: [(&str, May); 33] = [
             "memory",
             "mcp",
             "assertion",
+            "directories",
         ]),
     ),
     ("outward", May::Only(&[])),

@@ -11,5 +11,5 @@ mod sandbox;
 mod shutdowns;
 mod standard_streams;
 mod streams;
-mod support;
+pub(crate) mod support;
 mod unread_stderr;

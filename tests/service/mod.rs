@@ -16,6 +16,7 @@ mod lives;
 mod logs;
 mod memory;
 mod operators;
+mod own_roots;
 mod policies;
 mod questions;
 mod reading;

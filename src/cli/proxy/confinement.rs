@@ -1,7 +1,7 @@
 //! The sandbox of the server, with the places of the host's roots.
 
 use crate::config::{ConfinedFiles, Confinement, SandboxedRoots};
-use crate::policy::{Root, Roots};
+use crate::policy::{Holder, Root, Roots};
 use crate::upstream::sandbox::{Access, Place, Sandbox};
 
 /// A root that is to be read only, inside of one that may be written: the kernel can only add rights
@@ -40,9 +40,24 @@ pub(in crate::cli) fn sandbox(
         if let Some(nested) = nested(roots) {
             return Err(nested);
         }
+        // Whoever the holder is: roots of its own lie in each other alone.
+        let of_some = roots.of_holder(&Holder::of("some", "some"));
+        if let Some(nested) = of_some.ok().as_ref().and_then(nested) {
+            return Err(nested);
+        }
         sandbox.places.extend(roots.iter().filter_map(place));
     }
     Ok(Some(sandbox))
+}
+
+/// Whether the sandbox of a server takes roots.
+pub(super) fn takes_roots(confinement: Option<&Confinement>) -> bool {
+    confinement.is_some_and(|it| it.roots == SandboxedRoots::Granted)
+}
+
+/// The roots that are one holder's own, as places of its server's sandbox.
+pub(super) fn own_places(roots: &Roots) -> impl Iterator<Item = Place> {
+    roots.own().filter_map(|(root, _)| place(root))
 }
 
 fn place(root: &Root) -> Option<Place> {

@@ -1,12 +1,13 @@
 //! Where agents come from.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use tracing::error;
 
 use crate::agent::http::{Connections, Listener};
 use crate::config::{Config, Listen};
-use crate::gate::Gate;
+use crate::gate::{Gate, holder};
 use crate::identity::Authenticate;
 use crate::memory::Memory;
 use crate::session::Session;
@@ -61,11 +62,21 @@ pub(super) async fn enter(
             let session = session(upstream, "stdio", gate).ok_or(Exit::Unrecoverable)?;
             let session = reading::of_process(session, &config.ratchet);
             session.described_by(gate.policies().labels());
+            let unusable = |cause: &dyn Display| {
+                error!("{cause}");
+                Exit::Unrecoverable
+            };
+            let made = gate.make_own_roots(&session).await;
+            made.map_err(|cause| unusable(&cause))?;
+            let holder = holder(&session);
+            let isolated = isolated.iter().map(|it| it.of_holder(&holder));
+            let isolated: Vec<_> = isolated
+                .collect::<Result<_, _>>()
+                .map_err(|cause| unusable(&cause))?;
+            let open = upstreams.of_holder(&holder);
+            let open = open.map_err(|cause| unusable(&cause))?;
             let (server, events) =
-                isolated::connect(upstreams, isolated, memory).map_err(|cause| {
-                    error!("{cause}");
-                    Exit::Unrecoverable
-                })?;
+                isolated::connect(&open, &isolated, memory).map_err(|cause| unusable(&cause))?;
             Ok(Entrance::Stdio(Box::new((session, server, events))))
         }
         Listen::Http(listen) => {

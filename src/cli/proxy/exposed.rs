@@ -89,7 +89,8 @@ impl Exposed {
 }
 
 fn writable(roots: &Roots) -> impl Iterator<Item = (String, PathBuf)> {
-    let roots = roots.iter().filter(|root| root.writable);
+    let roots = roots.iter().chain(roots.of_each());
+    let roots = roots.filter(|root| root.writable);
     roots.filter_map(|root| {
         let path = PathBuf::from(root.path()?);
         Some((format!("roots.{}", root.name), path))

@@ -10,6 +10,7 @@ use crate::policy::Roots;
 use crate::session::OnDisk;
 use crate::upstream::{Concealing, StartError};
 
+use super::own_roots::OwnRootsNeed;
 use super::servers::Upstreams;
 use super::{exposed, flight, followers, isolated, network};
 
@@ -44,10 +45,12 @@ pub(in super::super) fn unusable(config: &Config, roots: &Roots) -> Vec<String> 
         super::settings::digests(&config.audit).err(),
         journal(config),
     ];
+    let own = OwnRootsNeed::by(config).lacking(roots);
     let exposed = exposed::files(config, roots);
     told.into_iter()
         .flatten()
         .chain(servers)
+        .chain(own)
         .chain(exposed)
         .collect()
 }

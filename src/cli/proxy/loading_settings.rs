@@ -48,13 +48,16 @@ pub(super) fn loading(config: &Config) -> loading::Settings {
     }
 }
 
-/// The working directory of the server, unless sessions move to one that works elsewhere.
+/// The working directory of the server, or else that of its session, unless sessions move to one that works elsewhere.
 fn base(upstream: &Upstream) -> Option<Base> {
     let mut isolated = upstream.isolated.iter();
     if isolated.any(|isolated| isolated.server.cwd != upstream.cwd) {
         return None;
     }
-    Base::at(upstream.cwd.as_ref()?.to_str()?).ok()
+    match &upstream.cwd {
+        Some(cwd) => Base::at(cwd.to_str()?).ok(),
+        None => Some(Base::Own),
+    }
 }
 
 /// What any server may connect to. Each one's own proxy knows what it may.
@@ -93,7 +96,8 @@ mod tests {
 
     #[test]
     fn relative_paths_lie_in_the_working_directory_that_all_servers_share() {
-        let check = |open: Option<&str>, isolated: Option<&str>, expected: Option<&str>| {
+        let at = |path: &str| Some(Base::at(path).unwrap());
+        let check = |open: Option<&str>, isolated: Option<&str>, expected: Option<Base>| {
             let config = CommandLine {
                 command: vec!["server".to_owned()],
                 ..CommandLine::default()
@@ -115,13 +119,13 @@ mod tests {
                     .collect(),
                 ..server(open)
             };
-            let expected = expected.map(|path| Base::at(path).unwrap());
             assert_eq!(base(&upstream), expected, "{open:?} {isolated:?}");
         };
-        check(Some("/srv/work"), None, Some("/srv/work"));
-        check(Some("/srv/work"), Some("/srv/work"), Some("/srv/work"));
+        check(Some("/srv/work"), None, at("/srv/work"));
+        check(Some("/srv/work"), Some("/srv/work"), at("/srv/work"));
         check(Some("/srv/work"), Some("/srv/other"), None);
-        check(None, None, None);
+        check(None, None, Some(Base::Own));
+        check(None, Some("/srv/work"), None);
         check(Some("work"), None, None);
     }
 }

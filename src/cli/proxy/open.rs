@@ -12,7 +12,7 @@ use crate::config::{Config, Listen, StartupProbe};
 use crate::gate::{self, Gate};
 use crate::loading::{LoadedPolicies, Watch};
 use crate::memory::Memory;
-use crate::policy::PolicyStore;
+use crate::policy::{PolicyStore, Roots};
 use crate::session::Instance;
 use crate::shutdown::Shutdown;
 use crate::telemetry::{Exporter, Spans};
@@ -25,8 +25,8 @@ use super::configured::Configured;
 use super::conversations::Conversations;
 use super::decisions::Decisions;
 use super::entrance::{Entrance, enter};
-use super::exposed::Started;
 use super::flight::Flight;
+use super::own_roots::OwnRootsNeed;
 use super::parts::{ForOperators, Parts};
 use super::pulse::{self, Serves};
 use super::renew::Renewal;
@@ -78,9 +78,7 @@ pub(super) async fn open(
     let store = Arc::new(PolicyStore::new(loaded.snapshot.with_terms(terms)));
     let policies = store.current();
     let roots = &policies.labels().roots;
-    if let Some(told) = exposed::files(config, roots).first() {
-        return Err(invalid(told));
-    }
+    check_roots(config, roots)?;
     let concealing = settings::concealing_by(&store);
     let (upstreams, isolated) =
         Upstreams::all(config, roots, &secrets, &concealing, &clock, &memory)
@@ -159,6 +157,13 @@ pub(super) async fn open(
     })
 }
 
+/// Whether the gate can serve with these roots.
+fn check_roots(config: &Config, roots: &Roots) -> Result<(), Exit> {
+    let lacking = OwnRootsNeed::by(config).lacking(roots);
+    let told = exposed::files(config, roots).into_iter().chain(lacking);
+    told.map(|told| invalid(&told)).next().map_or(Ok(()), Err)
+}
+
 /// What is known of each isolated server before a session needs it.
 fn looked_for(config: &Config, isolated: &[Upstreams]) -> Result<Vec<&'static str>, Exit> {
     let mut states = Vec::new();
@@ -234,6 +239,7 @@ fn serving(
         results: settings::results(&config.audit),
         tracing: traces::tracing(config),
         eras: gate::Eras::Asked,
+        own_directories: gate::OwnDirectories::Made,
         over_http: settings::over_http(config),
         ..judging
     };
@@ -243,6 +249,8 @@ fn serving(
 /// Whether the gate shakes hands itself.
 fn trial(config: &Config, serves: Serves, upstreams: &Upstreams) -> StartupProbe {
     match (serves, upstreams) {
+        // It could only be started in the directory of some session.
+        (_, Upstreams::Command { own, .. }) if own.are_any() => StartupProbe::Off,
         // The only process there is belongs to the only agent.
         (Serves::One, Upstreams::Command { .. }) => StartupProbe::Off,
         (Serves::One, Upstreams::Http(_)) | (Serves::Many, _) => config.upstream.startup_probe,
@@ -292,6 +300,7 @@ fn renewal(
     let watch = reads
         .then(|| Watch::start(settings, configured, Arc::clone(store)))
         .transpose()?;
-    let started = Started::with(&store.current().labels().roots);
-    Renewal::of(watch, config, started, audit.clone(), restart.clone())
+    let current = store.current();
+    let roots = &current.labels().roots;
+    Renewal::of(watch, config, roots, audit.clone(), restart.clone())
 }

@@ -15,12 +15,13 @@ use crate::gate::{Besides, Gate, Published};
 use crate::loading::{
     LoadedPolicies, LoadedSource, ReloadAttempt, ReloadCause, ReloadError, ReloadOutcome, Watch,
 };
-use crate::policy::{PolicyErrors, PolicyProblem};
+use crate::policy::{PolicyErrors, PolicyProblem, Roots};
 
 use super::super::report;
 use super::super::unmet_requirements::PolicyRequirements;
 use super::configured::{Configured, Fresh};
 use super::exposed::{Exposed, Started};
+use super::own_roots::OwnRootsNeed;
 use super::restart::Restart;
 use super::settings;
 
@@ -34,6 +35,8 @@ pub(super) struct Renewal {
     /// What new roots must not let the server write to.
     exposed: Exposed,
     started: Started,
+    /// What new roots need of what was started.
+    own_roots: OwnRootsNeed,
     restart: Restart,
     signal: Signal,
     /// How often policies or terms were replaced.
@@ -60,10 +63,11 @@ impl Renewal {
     pub(super) fn of(
         watch: Option<Watch<Configured>>,
         config: &Config,
-        started: Started,
+        roots: &Roots,
         audit: Audit,
         restart: Restart,
     ) -> io::Result<Self> {
+        let started = Started::with(roots);
         let file = config.file.as_ref().map(ConfigFile::path);
         Ok(Self {
             watch,
@@ -71,6 +75,7 @@ impl Renewal {
             audit,
             exposed: Exposed::by(config).since(&started),
             started,
+            own_roots: OwnRootsNeed::by(config).since(roots),
             restart,
             signal: Signal::new()?,
             news: watch::Sender::new(0),
@@ -108,7 +113,8 @@ impl Renewal {
         }
     }
 
-    /// Refused like what cannot be compiled, where the server could write to what judges it.
+    /// Refused like what cannot be compiled, where the server could write to what judges it, or would not run
+    /// in the directory of its session.
     fn exposed_by(&self, found: &LoadedSource<Configured>) -> Option<PolicyErrors> {
         let roots = &found.loaded.snapshot.labels().roots;
         let told = match &found.more {
@@ -118,8 +124,16 @@ impl Renewal {
             }
             None => self.exposed.with(roots),
         };
-        let problem = |told| PolicyProblem::error("policy::exposed", told);
-        (!told.is_empty()).then(|| PolicyErrors::of(told.into_iter().map(problem).collect()))
+        let exposed = told.into_iter();
+        let exposed = exposed.map(|told| PolicyProblem::error("policy::exposed", told));
+        let lacking = match &found.more {
+            Some(fresh) => self.own_roots.under(&fresh.config).lacking(roots),
+            None => self.own_roots.lacking(roots),
+        };
+        let lacking = lacking.into_iter();
+        let lacking = lacking.map(|told| PolicyProblem::error("policy::own_root", told));
+        let problems: Vec<_> = exposed.chain(lacking).collect();
+        (!problems.is_empty()).then(|| PolicyErrors::of(problems))
     }
 
     async fn publish(
@@ -206,6 +220,7 @@ impl Renewal {
         self.audit
             .hold_to(settings::durability(audit), settings::on_fault(audit));
         self.exposed = Exposed::by(&config);
+        self.own_roots = self.own_roots.under(&config);
         if let Some(file) = &self.file {
             self.restart.needed_for(&changes.restart, file);
         }

@@ -12,7 +12,7 @@ use crate::config::{self, Config};
 use crate::egress::{Attempt, Attempts};
 use crate::gate::{Abandoned, Permit, Upstream, UpstreamFault};
 use crate::memory::Memory;
-use crate::policy::Roots;
+use crate::policy::{Holder, RootProblem, Roots};
 use crate::upstream::http::{HttpClient, HttpClientError, HttpEvent, HttpEvents, HttpSender};
 use crate::upstream::{
     self, ChildEvents, ChildProcess, ChildSender, Concealing, StartError, sandbox,
@@ -21,6 +21,7 @@ use crate::wire::{ArrivalForm, DiscardReason, Stream};
 
 use super::later::{Begun, Later};
 use super::outbox::Sending;
+use super::own_roots::OwnRoots;
 use super::starts::{Started, Starts};
 use super::{confinement, network, settings};
 
@@ -29,6 +30,7 @@ use super::{confinement, network, settings};
 pub(super) enum Upstreams {
     Command {
         settings: Arc<upstream::Settings>,
+        own: OwnRoots,
         starts: Starts,
     },
     Http(HttpClient),
@@ -158,8 +160,28 @@ impl Upstreams {
                     let settings = settings::upstream(config, server, sandbox, concealing);
                     Arc::new(settings.within(memory))
                 },
+                own: OwnRoots::of(server, roots),
                 starts: Starts::new(Arc::clone(clock)),
             },
+        })
+    }
+
+    /// The same for one holder: a server that is started runs in its directory, and may reach it.
+    ///
+    /// # Errors
+    /// [`RootProblem`] where its own roots would have no place.
+    pub(super) fn of_holder(&self, holder: &Holder) -> Result<Self, RootProblem> {
+        Ok(match self {
+            Self::Command {
+                settings,
+                own,
+                starts,
+            } => Self::Command {
+                settings: own.settings(settings, holder)?,
+                own: own.clone(),
+                starts: starts.clone(),
+            },
+            Self::Http(client) => Self::Http(client.clone()),
         })
     }
 
@@ -167,7 +189,9 @@ impl Upstreams {
     /// called inside a tokio runtime.
     pub(super) fn connect_later(&self) -> (Server, ServerEvents) {
         match self {
-            Self::Command { settings, starts } => {
+            Self::Command {
+                settings, starts, ..
+            } => {
                 let later = Later::new(Arc::clone(settings), starts.clone());
                 (
                     Server::Later(Arc::clone(&later)),
@@ -209,7 +233,9 @@ impl Upstreams {
     /// A server for one conversation. Must be called inside a tokio runtime.
     pub(super) fn connect(&self) -> Result<(Server, ServerEvents), StartError> {
         match self {
-            Self::Command { settings, starts } => {
+            Self::Command {
+                settings, starts, ..
+            } => {
                 let (sender, events) =
                     ChildProcess::start((**settings).clone()).inspect_err(|_| starts.failed())?;
                 let started = starts.begin();

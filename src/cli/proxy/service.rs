@@ -15,7 +15,7 @@ use crate::admin::Listening;
 use crate::agent::http::{Arrival, AskHealth, ConversationKind, HttpRefusal, Listener, Outside};
 use crate::audit::{self, Kind, Record};
 use crate::bridge::Bridged;
-use crate::gate::Talk;
+use crate::gate::{Talk, holder};
 use crate::identity::Authenticate;
 use crate::policy::Agent;
 use crate::session::Ids;
@@ -203,12 +203,18 @@ async fn hold(service: Arc<Service>, arrival: Arrival) {
         .with_ids(ids)
         .numbered(parts.conversations.next_number());
     session.described_by(gate.policies().labels());
-    let isolated: Vec<_> = parts
-        .isolated
-        .iter()
-        .map(|it| it.upstreams.clone())
-        .collect();
-    let (server, events) = isolated::connect_later(&parts.open.upstreams, &isolated, &parts.memory);
+    let holder = holder(&session);
+    let open = parts.open.upstreams.of_holder(&holder);
+    let isolated = parts.isolated.iter();
+    let isolated: Result<Vec<_>, _> = isolated.map(|it| it.upstreams.of_holder(&holder)).collect();
+    let (open, isolated) = match (open, isolated) {
+        (Ok(open), Ok(isolated)) => (open, isolated),
+        (Err(problem), _) | (_, Err(problem)) => {
+            error!("a session has no roots of its own: the path of one {problem}");
+            return;
+        }
+    };
+    let (server, events) = isolated::connect_later(&open, &isolated, &parts.memory);
     let outbox = Outbox::Http(arrival.streams.clone());
     let bridge = match arrival.kind {
         ConversationKind::Session => parts.bridge(),

@@ -244,6 +244,7 @@ pub(super) fn gate(limits: &config::Limits, terms: gate::Terms) -> gate::Setting
         eras: gate::Eras::Unasked,
         over_http: OverHttp::default(),
         extensions: Extensions::default(),
+        own_directories: gate::OwnDirectories::Stated,
         user_identities: Arc::default(),
     }
 }
@@ -349,6 +350,11 @@ fn excerpts(truncation: &config::Truncation) -> gate::Excerpts {
         resources: presets(&truncation.resources).collect(),
         prompts: presets(&truncation.prompts).collect(),
         keep: truncation.retain_bytes,
+        save: truncation.save.as_ref().map(|root| gate::Save {
+            root: root.clone(),
+            bytes: u64::try_from(truncation.save_bytes).unwrap_or(u64::MAX),
+            keep: truncation.save_for,
+        }),
     }
 }
 

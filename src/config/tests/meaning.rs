@@ -41,6 +41,9 @@ fn excerpts_are_made_only_where_they_are_asked_for() {
     let default = Truncation {
         max_bytes: 64 << 10,
         retain_bytes: 16 << 20,
+        save: None,
+        save_bytes: 64 << 20,
+        save_for: Duration::from_hours(24),
         tools: BTreeMap::new(),
         resources: BTreeMap::new(),
         prompts: BTreeMap::new(),
@@ -49,11 +52,14 @@ fn excerpts_are_made_only_where_they_are_asked_for() {
     let asked = Truncation {
         max_bytes: 1024,
         retain_bytes: 2048,
+        save: Some("workspace".to_owned()),
+        save_bytes: 4096,
+        save_for: Duration::from_mins(2),
         tools: BTreeMap::from([("q".to_owned(), TruncationPreset::SqlQuery)]),
         resources: BTreeMap::from([("file:///var/log/".to_owned(), TruncationPreset::LogSearch)]),
         prompts: BTreeMap::from([("p".to_owned(), TruncationPreset::None)]),
     };
-    let text = "[truncation]\nmax_bytes = 1024\nretain_bytes = 2048\ntools = { q = \"sql_query\" }\n\
+    let text = "[truncation]\nmax_bytes = 1024\nretain_bytes = 2048\nsave = \"workspace\"\nsave_bytes = 4096\nsave_for = \"2m\"\ntools = { q = \"sql_query\" }\n\
         resources = { \"file:///var/log/\" = \"log_search\" }\nprompts = { p = \"none\" }";
     assert_eq!(with(text), Some(asked));
 }

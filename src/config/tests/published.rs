@@ -177,7 +177,7 @@ fn the_schema_has_the_defaults_of_the_code() {
     assert!(over_http.len() >= 12, "{over_http:?}");
     let base = "upstream.command = [\"server\"]\n";
     assert_eq!(confined.len(), 12, "{confined:?}");
-    assert_eq!(of_sections.len(), 15, "{of_sections:?}");
+    assert_eq!(of_sections.len(), 17, "{of_sections:?}");
     let groups = [
         (base, over_stdio),
         (OVER_HTTP, over_http),

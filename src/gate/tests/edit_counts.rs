@@ -26,6 +26,7 @@ async fn guarded() -> Bench {
             ..Texts::default()
         };
         guards.excerpts = Some(Excerpts {
+            save: None,
             over: 2048,
             tools: HashMap::new(),
             resources: BTreeMap::new(),

@@ -13,6 +13,7 @@ async fn shortening(rule: Rule, secrets: Option<Secrets>) -> Bench {
     let bench = Bench::with(rule, |settings| {
         settings.terms.guards.secrets = secrets;
         settings.terms.guards.excerpts = Some(Excerpts {
+            save: None,
             over: OVER,
             tools: HashMap::from([
                 ("log".to_owned(), Preset::LogSearch),
@@ -372,6 +373,7 @@ async fn what_shows_a_secret_of_the_gates_own_is_not_kept_to_be_read_by_halves()
     let bench = Bench::with(open, |settings| {
         settings.secrets = Redactor::new([&secret]).unwrap();
         settings.terms.guards.excerpts = Some(Excerpts {
+            save: None,
             over: OVER,
             tools: HashMap::new(),
             resources: BTreeMap::new(),

@@ -65,6 +65,15 @@ impl ParsedRoots {
             let message = format!("the roots `{one}` and `{other}` are the same place");
             problems.push(PolicyProblem::error(CODE, message));
         }
+        if let Some((one, other)) = roots.mixed() {
+            let message = format!(
+                "a directory of the root `{one}` could lie in, above or at one of `{other}` that is not for \
+                 the same principals and sessions"
+            );
+            let help =
+                "give roots with variables a directory that no other root lies in or contains";
+            problems.push(PolicyProblem::error(CODE, message).with_help(help));
+        }
         if let Some((one, other)) = roots.mistakable() {
             let message = if one == other {
                 format!("agents could take the `virtual` path of the root `{one}` for its own")
@@ -146,7 +155,7 @@ fn root(name: &str, place: Range<usize>, mut table: TomlTable<'_, '_>) -> Option
         [Some((text, at)), None] | [None, Some((text, at))] => match Root::at(name, &text) {
             Ok(root) => Some(root),
             Err(problem) => {
-                let help = Some(ABOUT_PLACES.to_owned());
+                let help = problem.help().or_else(|| Some(ABOUT_PLACES.to_owned()));
                 table.report(at, &format!("`{text}` {problem}"), help);
                 None
             }

@@ -3,11 +3,16 @@
 use std::borrow::Cow;
 
 use super::super::location::Location;
-use super::Labels;
+use super::{Labels, Roots};
 
-/// An absolute path, of POSIX or with the letter of a drive.
+/// The directory from which a server resolves relative paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Base(String);
+pub enum Base {
+    /// By its absolute path, of POSIX or with the letter of a drive.
+    At(String),
+    /// The directory of its session in which it was started, if there is one.
+    Own,
+}
 
 /// Why a text is no such directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -19,15 +24,20 @@ impl Base {
     /// [`BaseProblem`] when `path` is relative, or one that readers disagree on.
     pub fn at(path: &str) -> Result<Self, BaseProblem> {
         let place = Location::of_path(path).and_then(|place| place.path());
-        place.map(Self).ok_or(BaseProblem)
+        place.map(Self::At).ok_or(BaseProblem)
     }
 
     /// A relative path as it lies in the directory; other texts stay as they are.
-    pub(super) fn resolve<'a>(&self, text: Cow<'a, str>) -> Cow<'a, str> {
-        if is_relative(&text) {
-            format!("{}/{text}", self.0.trim_end_matches(['/', '\\'])).into()
-        } else {
-            text
+    pub(super) fn resolve<'a>(&self, roots: &Roots, text: Cow<'a, str>) -> Cow<'a, str> {
+        let directory = match self {
+            Self::At(path) => Some(path.as_str()),
+            Self::Own => roots.started_in(),
+        };
+        match directory {
+            Some(directory) if is_relative(&text) => {
+                format!("{}/{text}", directory.trim_end_matches(['/', '\\'])).into()
+            }
+            Some(_) | None => text,
         }
     }
 }
@@ -58,7 +68,10 @@ mod tests {
     #[test]
     fn only_what_all_readers_take_for_a_relative_path_lies_in_the_directory() {
         let check = |base: &str, text: &str, expected: &str| {
-            let resolved = Base::at(base).unwrap().resolve(text.into()).into_owned();
+            let resolved = Base::at(base)
+                .unwrap()
+                .resolve(&Roots::default(), text.into())
+                .into_owned();
             assert_eq!(resolved, expected, "{base} {text}");
         };
         check("/srv/work", "a.txt", "/srv/work/a.txt");
@@ -120,7 +133,7 @@ mod tests {
         ) {
             let text = parts.join("/");
             let base = Base::at("/srv/work").unwrap();
-            let resolved = base.resolve(text.as_str().into());
+            let resolved = base.resolve(&Roots::default(), text.as_str().into());
             prop_assert!(resolved.starts_with("/srv/work/"));
             if let Some(place) = Location::of_path(&resolved)
                 && !parts.iter().any(|part| part == "..")

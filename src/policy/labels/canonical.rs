@@ -58,7 +58,10 @@ impl Labels {
         tool: &str,
         arguments: &Arguments<'_>,
     ) -> Result<(), CanonicalPathError> {
-        let paths: Vec<_> = self.of_tool(tool).paths_among(arguments).collect();
+        let paths: Vec<_> = self
+            .of_tool(tool)
+            .paths_among(&self.roots, arguments)
+            .collect();
         if !targets::are_few(paths.iter().map(|(_, text)| text.as_deref())) {
             return Err(CanonicalPathError::TooManyPaths);
         }
@@ -93,7 +96,9 @@ impl Labels {
         let pointers = pointers.ok_or(CanonicalPathError::Undeclared)?;
         let mut paths = CanonicalPaths::new();
         let written = targets::found_at(arguments, pointers);
-        for ((pointer, text), (_, written)) in labels.paths_among(arguments).zip(written) {
+        for ((pointer, text), (_, written)) in
+            labels.paths_among(&self.roots, arguments).zip(written)
+        {
             let text = text.as_deref();
             let canonical = text.and_then(|text| Location::of_file(text)?.spelled_like(text));
             let Some(canonical) = canonical else {

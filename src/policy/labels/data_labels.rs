@@ -111,7 +111,7 @@ impl Labels {
         arguments: &Arguments<'_>,
         targets: &Targets,
     ) -> Vec<&Root> {
-        let paths: Vec<_> = labels.paths_among(arguments).collect();
+        let paths: Vec<_> = labels.paths_among(&self.roots, arguments).collect();
         // The call was refused: see `Labels::bound_paths`.
         if !are_few(paths.iter().map(|(_, text)| text.as_deref())) {
             return self.roots.iter().collect();

@@ -14,7 +14,7 @@ impl Labels {
         tool: &str,
         arguments: &Arguments<'_>,
     ) -> Vec<(String, Option<String>)> {
-        let found = self.of_tool(tool).paths_among(arguments);
+        let found = self.of_tool(tool).paths_among(&self.roots, arguments);
         found
             .map(|(pointer, text)| (pointer.to_string(), text.map(Cow::into_owned)))
             .collect()

@@ -34,7 +34,7 @@ impl Labels {
         arguments: &Arguments<'_>,
         targets: &Targets,
     ) -> Option<String> {
-        let mut paths = self.of_tool(tool).paths_among(arguments);
+        let mut paths = self.of_tool(tool).paths_among(&self.roots, arguments);
         let (pointer, _) = paths.find(|(_, text)| {
             let text = text.as_deref();
             let text = text.map(|text| targets.known_as.get(text).map_or(text, String::as_str));

@@ -2,10 +2,16 @@
 
 use super::super::location::{Containment, Location};
 use super::super::sensitivity::MAX_LEVEL;
+use super::holder::Holder;
+use super::templates::{Meeting, OwnDirectory, Template, TemplateProblem};
 
 /// All roots, the outer ones before those that lie in them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Roots(Vec<Root>);
+pub struct Roots {
+    all: Vec<Root>,
+    /// The directory of its holder in which a server is started.
+    started_in: Option<String>,
+}
 
 /// A place and everything below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +28,18 @@ pub struct Root {
     pub datasets: Vec<String>,
     /// How agents know it, if otherwise.
     pub(super) guise: Option<VirtualPath>,
+    ownership: Ownership,
+}
+
+/// Whose a root is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Ownership {
+    Common,
+    /// Each principal or session has one of its own: nothing lies in it before it is known whose is meant,
+    /// and its location is the directory that all of them lie in.
+    Each(Template),
+    /// It is the one of some principal or session.
+    Own(OwnDirectory),
 }
 
 /// How a root is called on either side.
@@ -34,9 +52,13 @@ pub(super) struct VirtualPath {
 }
 
 /// Why a text is no place for a root.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("is neither an absolute path nor a URI that all readers take for the same place")]
-pub struct RootProblem;
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RootProblem {
+    #[error("is neither an absolute path nor a URI that all readers take for the same place")]
+    Place,
+    #[error(transparent)]
+    Template(#[from] TemplateProblem),
+}
 
 /// Where one location lies.
 #[derive(Debug)]
@@ -55,30 +77,73 @@ impl Roots {
             let key = |root: &Root| (root.location.depth(), root.name.clone());
             key(one).cmp(&key(other))
         });
-        Self(roots)
+        let own = roots.iter().find_map(Root::own);
+        Self {
+            started_in: own.map(|(_, directory)| directory.path()),
+            all: roots,
+        }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.all.is_empty()
     }
 
     /// The names, the outer roots first.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|root| root.name.as_str())
+        self.all.iter().map(|root| root.name.as_str())
     }
 
-    /// The outer ones first.
+    /// Those that have a place, the outer ones first: without those of which each holder has its own.
     pub fn iter(&self) -> impl Iterator<Item = &Root> {
-        self.0.iter()
+        let placed = |root: &&Root| !matches!(root.ownership, Ownership::Each(_));
+        self.all.iter().filter(placed)
+    }
+
+    /// Those of which each principal or session has its own.
+    pub fn of_each(&self) -> impl Iterator<Item = &Root> {
+        let of_each = |root: &&Root| matches!(root.ownership, Ownership::Each(_));
+        self.all.iter().filter(of_each)
+    }
+
+    /// The same roots for one holder, which has its own of those that each has.
+    ///
+    /// # Errors
+    /// [`RootProblem`] where its own would have no place.
+    pub fn of_holder(&self, holder: &Holder) -> Result<Self, RootProblem> {
+        let roots = self.all.iter().map(|root| root.of_holder(holder));
+        Ok(Self::new(roots.collect::<Result<_, _>>()?))
+    }
+
+    /// The directories that are this holder's own, the outer ones first.
+    pub fn own(&self) -> impl Iterator<Item = (&Root, &OwnDirectory)> {
+        self.all.iter().filter_map(Root::own)
+    }
+
+    /// The directory of its holder in which a server is started, unless it has a working directory: the
+    /// outermost, and of several the first by name.
+    pub fn started_in(&self) -> Option<&str> {
+        self.started_in.as_deref()
+    }
+
+    /// Two roots of which one could be, for one holder, where the other is for another holder.
+    pub fn mixed(&self) -> Option<(&str, &str)> {
+        self.of_each().find_map(|root| {
+            let mut others = self.all.iter().filter(|other| other.name != root.name);
+            let other = others.find(|other| root.meets(other) == Meeting::Mixed)?;
+            Some((root.name.as_str(), other.name.as_str()))
+        })
     }
 
     /// Two roots at one place.
     pub fn twins(&self) -> Option<(&str, &str)> {
-        let mut pairs = self.0.iter().enumerate().flat_map(|(at, one)| {
-            let rest = self.0.iter().skip(at + 1);
+        let mut pairs = self.all.iter().enumerate().flat_map(|(at, one)| {
+            let rest = self.all.iter().skip(at + 1);
             rest.map(move |other| (one, other))
         });
-        let (one, other) = pairs.find(|(one, other)| one.location == other.location)?;
+        let is_one = |one: &Root, other: &Root| {
+            one.location == other.location && one.ownership == other.ownership
+        };
+        let (one, other) = pairs.find(|(one, other)| is_one(one, other))?;
         Some((&one.name, &other.name))
     }
 
@@ -88,7 +153,7 @@ impl Roots {
             below: Vec::new(),
             unsure: false,
         };
-        for root in &self.0 {
+        for root in self.iter() {
             match location.below(&root.location) {
                 Containment::Yes => place.roots.push(root),
                 Containment::Perhaps => place.unsure = true,
@@ -107,22 +172,64 @@ impl Root {
     /// [`RootProblem`] when `place` is neither an absolute path nor a URI, or is one that readers
     /// disagree on.
     pub fn at(name: &str, place: &str) -> Result<Self, RootProblem> {
+        let (ownership, location) = match Template::of(place).transpose()? {
+            Some(template) => {
+                let location = Location::of_path(&template.above());
+                (Ownership::Each(template), location)
+            }
+            None => (Ownership::Common, Location::of(place)),
+        };
         Ok(Self {
             name: name.to_owned(),
-            location: Location::of(place).ok_or(RootProblem)?,
+            location: location.ok_or(RootProblem::Place)?,
             level: 0,
             writable: false,
             labels: Vec::new(),
             datasets: Vec::new(),
             guise: None,
+            ownership,
         })
+    }
+
+    fn of_holder(&self, holder: &Holder) -> Result<Self, RootProblem> {
+        let mut root = self.clone();
+        let Ownership::Each(template) = &self.ownership else {
+            return Ok(root);
+        };
+        let directory = template.of_holder(holder);
+        let location = Location::of_path(&directory.path());
+        root.location = location.ok_or(RootProblem::Place)?;
+        root.ownership = Ownership::Own(directory);
+        if let Some(shown) = self.guise.as_ref().and_then(|guise| guise.place.path()) {
+            root.seen_as(&shown).map_err(|_| RootProblem::Place)?;
+        }
+        Ok(root)
+    }
+
+    fn own(&self) -> Option<(&Self, &OwnDirectory)> {
+        match &self.ownership {
+            Ownership::Own(directory) => Some((self, directory)),
+            Ownership::Common | Ownership::Each(_) => None,
+        }
+    }
+
+    fn meets(&self, other: &Self) -> Meeting {
+        let Ownership::Each(template) = &self.ownership else {
+            return Meeting::Apart;
+        };
+        match (&other.ownership, other.location.path()) {
+            (Ownership::Each(other), _) => template.meets(other),
+            (Ownership::Common | Ownership::Own(_), Some(path)) => template.meets_place(&path),
+            (Ownership::Common | Ownership::Own(_), None) => Meeting::Apart,
+        }
     }
 
     pub(super) fn location(&self) -> &Location {
         &self.location
     }
 
-    /// Where it is, if it is a place of files.
+    /// Where it is, if it is a place of files: for one of which each holder has its own, the directory that
+    /// all of them lie in.
     pub fn path(&self) -> Option<String> {
         self.location.path()
     }
@@ -130,6 +237,16 @@ impl Root {
     /// Whether all of it lies in the other.
     pub fn lies_in(&self, other: &Self) -> bool {
         self.location.below(&other.location) == Containment::Yes
+    }
+}
+
+impl RootProblem {
+    /// What to write instead.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::Place => None,
+            Self::Template(problem) => Some(problem.help()),
+        }
     }
 }
 

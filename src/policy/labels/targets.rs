@@ -62,12 +62,13 @@ impl ToolLabels {
     /// The arguments that are paths, a relative one as it lies in `base`. `None` for what is no text.
     pub(super) fn paths_among<'a>(
         &'a self,
+        roots: &'a Roots,
         arguments: &'a Arguments<'a>,
     ) -> impl Iterator<Item = (Pointer<'a>, Option<Cow<'a, str>>)> {
         let pointers = self.paths.as_deref().unwrap_or_default();
         let found = found_at(arguments, pointers);
         let place = |text| match &self.base {
-            Some(base) => base.resolve(text),
+            Some(base) => base.resolve(roots, text),
             None => text,
         };
         found.map(move |(pointer, text)| (pointer, text.map(place)))
@@ -82,7 +83,7 @@ impl ToolLabels {
         arguments: &Arguments<'_>,
         pointers: &[String],
     ) {
-        let among = self.paths_among(arguments).take(MAX_PATHS + 1);
+        let among = self.paths_among(roots, arguments).take(MAX_PATHS + 1);
         let paths: Vec<Option<Cow<'_, str>>> = among.map(|(_, text)| text).collect();
         targets.outside = false;
         // Nothing that may be changed is named where nothing is.

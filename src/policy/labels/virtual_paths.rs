@@ -46,7 +46,9 @@ impl Root {
 impl Roots {
     /// Whether agents know any root by a path of its own.
     pub fn have_guises(&self) -> bool {
-        self.iter().any(|root| root.guise.is_some())
+        self.iter()
+            .chain(self.of_each())
+            .any(|root| root.guise.is_some())
     }
 
     /// A root whose path for agents could be taken for another place: it lies above, in, or at another
@@ -55,9 +57,10 @@ impl Roots {
         let meet = |one: &Location, other: &Location| {
             one.below(other) != Containment::No || other.below(one) != Containment::No
         };
-        self.iter().find_map(|root| {
+        let all = || self.iter().chain(self.of_each());
+        all().find_map(|root| {
             let guise = root.guise.as_ref()?;
-            let other = self.iter().find(|other| {
+            let other = all().find(|other| {
                 let other_guise = other.guise.as_ref().filter(|_| other.name != root.name);
                 meet(&guise.place, other.location())
                     || other_guise.is_some_and(|it| meet(&guise.place, &it.place))

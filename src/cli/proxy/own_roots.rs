@@ -1,0 +1,150 @@
+//! A server that runs in a directory of its session.
+
+use std::sync::Arc;
+
+use crate::config::{self, Config, Listen, ListenAuth};
+use crate::policy::{Holder, RootProblem, Roots};
+use crate::upstream;
+
+use super::confinement;
+use super::settings::servers;
+
+/// The roots of which each principal or session has its own, as they were when the gate started.
+#[derive(Debug, Clone)]
+pub(super) struct OwnRoots {
+    roots: Arc<Roots>,
+    in_sandbox: InSandbox,
+}
+
+/// Whether the sandbox of the server grants roots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum InSandbox {
+    Granted,
+    Withheld,
+}
+
+/// What roots that each principal or session has for itself need of a gate.
+#[derive(Debug)]
+pub(super) struct OwnRootsNeed {
+    /// Why none can be had.
+    problems: Vec<&'static str>,
+    /// The root in which results are saved.
+    saves_in: Option<String>,
+    /// Those that servers are started with, if it has started.
+    started: Option<Vec<(String, bool)>>,
+}
+
+impl OwnRootsNeed {
+    pub(super) fn by(config: &Config) -> Self {
+        let is_shared = servers(config).any(|server| server.http.is_some());
+        let is_anonymous = match &config.listen {
+            Listen::Http(listen) => matches!(listen.auth, ListenAuth::None),
+            Listen::Stdio => false,
+        };
+        let shared = "its path has a variable, and all principals share a server over HTTP; have the gate \
+                      start the server (`upstream.command`)";
+        let anonymous = "its path has a variable, and agents over HTTP without tokens are one principal; set \
+                         `listen.auth`";
+        let problems = [
+            is_shared.then_some(shared),
+            is_anonymous.then_some(anonymous),
+        ];
+        Self {
+            problems: problems.into_iter().flatten().collect(),
+            saves_in: config.truncation.as_ref().and_then(|it| it.save.clone()),
+            started: None,
+        }
+    }
+
+    /// The same for a gate that was started with these: its servers run in them.
+    pub(super) fn since(mut self, roots: &Roots) -> Self {
+        self.started = Some(of_some_holder(roots));
+        self
+    }
+
+    /// The same gate with another configuration.
+    pub(super) fn under(&self, config: &Config) -> Self {
+        Self {
+            started: self.started.clone(),
+            ..Self::by(config)
+        }
+    }
+
+    /// What these roots lack, told with the root.
+    pub(super) fn lacking(&self, roots: &Roots) -> Vec<String> {
+        let told = roots.of_each().flat_map(|root| {
+            let problems = self.problems.iter();
+            problems.map(|problem| format!("`roots.{}`: {problem}", root.name))
+        });
+        let mut told: Vec<_> = told.collect();
+        if let Some(name) = &self.saves_in
+            && !roots.of_each().any(|root| root.name == *name)
+        {
+            let name = name.escape_debug();
+            told.push(format!(
+                "`truncation.save`: `roots.toml` has no root `{name}` with `${{principal}}` or \
+                 `${{session}}` in its path; others could read what is saved elsewhere"
+            ));
+        }
+        let is_other = |started: &Vec<_>| *started != of_some_holder(roots);
+        if self.started.as_ref().is_some_and(is_other) {
+            told.push(
+                "`roots`: servers run in the directories of the roots whose paths have variables; restart \
+                 the gate to change these"
+                    .to_owned(),
+            );
+        }
+        told
+    }
+}
+
+/// The directories of each holder, and whether its server may write there.
+fn of_some_holder(roots: &Roots) -> Vec<(String, bool)> {
+    let own = roots.of_holder(&Holder::of("some", "some"));
+    let own = own.unwrap_or_default();
+    let own = own
+        .own()
+        .map(|(root, directory)| (directory.path(), root.writable));
+    own.collect()
+}
+
+impl OwnRoots {
+    pub(super) fn of(server: &config::Upstream, roots: &Roots) -> Self {
+        let in_sandbox = if confinement::takes_roots(server.sandbox.as_ref()) {
+            InSandbox::Granted
+        } else {
+            InSandbox::Withheld
+        };
+        Self {
+            roots: Arc::new(roots.clone()),
+            in_sandbox,
+        }
+    }
+
+    pub(super) fn are_any(&self) -> bool {
+        self.roots.of_each().next().is_some()
+    }
+
+    /// How the server of one holder is started.
+    ///
+    /// # Errors
+    /// [`RootProblem`] where a root of its own would have no place.
+    pub(super) fn settings(
+        &self,
+        common: &Arc<upstream::Settings>,
+        holder: &Holder,
+    ) -> Result<Arc<upstream::Settings>, RootProblem> {
+        if !self.are_any() {
+            return Ok(Arc::clone(common));
+        }
+        let roots = self.roots.of_holder(holder)?;
+        let mut settings = (**common).clone();
+        if settings.cwd.is_none() {
+            settings.own_directory = roots.started_in().map(Into::into);
+        }
+        if let (Some(sandbox), InSandbox::Granted) = (&mut settings.sandbox, self.in_sandbox) {
+            sandbox.places.extend(confinement::own_places(&roots));
+        }
+        Ok(Arc::new(settings))
+    }
+}

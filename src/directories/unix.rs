@@ -1,0 +1,170 @@
+//! Through descriptors: a path could lead elsewhere by the time it is used.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fstat, mkdirat, openat, statat, unlinkat,
+};
+use rustix::io::Errno;
+use rustix::process::geteuid;
+
+use super::files::is_ours;
+use super::{DirectoryFault, FileLimits};
+
+pub(super) type Handle = OwnedFd;
+
+const OPEN: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::CLOEXEC);
+
+/// The rights of the group and of everybody.
+const OTHERS: u32 = 0o077;
+const OTHERS_WRITE: u32 = 0o022;
+/// In it, only the owner of something may rename or remove it.
+const STICKY: u32 = 0o1000;
+
+pub(super) fn make(above: &str, names: &[String]) -> Result<Handle, DirectoryFault> {
+    let mut path = above.to_owned();
+    let opened = openat(CWD, above, OPEN, Mode::empty());
+    let mut directory = opened.map_err(|cause| DirectoryFault::NoParent {
+        path: path.clone(),
+        cause: told(&io::Error::from(cause)),
+    })?;
+    let mode = mode(&stat(&directory, &path)?);
+    if mode & OTHERS_WRITE != 0 && mode & STICKY == 0 {
+        return Err(DirectoryFault::OpenParent { path });
+    }
+    for name in names {
+        path = format!("{path}/{name}");
+        directory = below(&directory, name, &path)?;
+    }
+    Ok(directory)
+}
+
+fn below(above: &OwnedFd, name: &str, path: &str) -> Result<OwnedFd, DirectoryFault> {
+    match mkdirat(above, name, Mode::RWXU) {
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(cause) => {
+            return Err(DirectoryFault::NotMade {
+                path: path.to_owned(),
+                cause: told(&io::Error::from(cause)),
+            });
+        }
+    }
+    let opened = openat(above, name, OPEN.union(OFlags::NOFOLLOW), Mode::empty());
+    let directory = opened.map_err(|cause| match cause {
+        Errno::NOTDIR | Errno::LOOP => DirectoryFault::NoDirectory {
+            path: path.to_owned(),
+        },
+        cause => DirectoryFault::NotOpened {
+            path: path.to_owned(),
+            cause: told(&io::Error::from(cause)),
+        },
+    })?;
+    let stat = stat(&directory, path)?;
+    if stat.st_uid != geteuid().as_raw() {
+        return Err(DirectoryFault::Foreign {
+            path: path.to_owned(),
+        });
+    }
+    let mode = mode(&stat);
+    if mode & OTHERS != 0 {
+        return Err(DirectoryFault::Shared {
+            path: path.to_owned(),
+            mode: mode & 0o777,
+        });
+    }
+    Ok(directory)
+}
+
+fn stat(directory: &OwnedFd, path: &str) -> Result<Stat, DirectoryFault> {
+    fstat(directory).map_err(|cause| DirectoryFault::NotOpened {
+        path: path.to_owned(),
+        cause: told(&io::Error::from(cause)),
+    })
+}
+
+#[expect(
+    clippy::useless_conversion,
+    reason = "modes have 16 bits on some systems"
+)]
+fn mode(stat: &Stat) -> u32 {
+    u32::from(stat.st_mode)
+}
+
+fn told(cause: &io::Error) -> String {
+    cause.to_string()
+}
+
+/// Entries of a directory that are looked at: a server that may write there could make any number.
+const MOST_ENTRIES: usize = 4096;
+
+pub(super) fn save(
+    directory: &Handle,
+    file: &str,
+    content: &[u8],
+    limits: FileLimits,
+) -> Result<(), DirectoryFault> {
+    let not_written = |cause: &io::Error| DirectoryFault::NotWritten { cause: told(cause) };
+    let bytes = tidy(directory, limits).map_err(|cause| match cause {
+        Untidy::TooMany => DirectoryFault::TooMany { most: MOST_ENTRIES },
+        Untidy::Unread(cause) => not_written(&cause.into()),
+    })?;
+    let more = u64::try_from(content.len()).unwrap_or(u64::MAX);
+    if bytes.saturating_add(more) > limits.bytes {
+        return Err(DirectoryFault::Full { bytes, more });
+    }
+    let create = OFlags::WRONLY
+        .union(OFlags::CREATE)
+        .union(OFlags::EXCL)
+        .union(OFlags::NOFOLLOW)
+        .union(OFlags::CLOEXEC);
+    let opened = openat(directory, file, create, Mode::RUSR.union(Mode::WUSR));
+    let mut opened = File::from(opened.map_err(|cause| not_written(&cause.into()))?);
+    opened.write_all(content).map_err(|cause| {
+        // Half of it would pass for all of it.
+        let _ = unlinkat(directory, file, AtFlags::empty());
+        not_written(&cause)
+    })
+}
+
+pub(super) fn remove(directory: &Handle, file: &str) -> Result<(), DirectoryFault> {
+    unlinkat(directory, file, AtFlags::empty()).map_err(|cause| DirectoryFault::NotWritten {
+        cause: told(&cause.into()),
+    })
+}
+
+enum Untidy {
+    TooMany,
+    Unread(Errno),
+}
+
+/// Removes files of ours that are too old. The bytes of what is left.
+fn tidy(directory: &Handle, limits: FileLimits) -> Result<u64, Untidy> {
+    let mut bytes: u64 = 0;
+    let entries = Dir::read_from(directory).map_err(Untidy::Unread)?;
+    for (count, entry) in entries.enumerate() {
+        if count > MOST_ENTRIES {
+            return Err(Untidy::TooMany);
+        }
+        let entry = entry.map_err(Untidy::Unread)?;
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        let stat = match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) => continue,
+            Err(cause) => return Err(Untidy::Unread(cause)),
+        };
+        let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        if is_file && is_ours(name.to_bytes()) && stat.st_mtime < limits.oldest {
+            unlinkat(directory, name, AtFlags::empty()).map_err(Untidy::Unread)?;
+        } else {
+            bytes = bytes.saturating_add(u64::try_from(stat.st_size).unwrap_or_default());
+        }
+    }
+    Ok(bytes)
+}
