@@ -21,12 +21,11 @@ impl End {
         lines.into_iter().map(|(_, line)| line).collect()
     }
 
-    /// The first line of those that went to an isolated server.
-    pub(super) fn take_isolated(&self) -> Option<String> {
+    /// The first line of those that went to the instance of the server that is spoken to now.
+    pub(super) fn take_from_here(&self) -> Option<String> {
+        let here = self.here();
         let mut lines = self.lines();
-        let place = lines
-            .iter()
-            .position(|(to, _)| *to != ServerInstance::Primary)?;
+        let place = lines.iter().position(|(to, _)| *to == here)?;
         Some(lines.remove(place).1)
     }
 
@@ -39,9 +38,12 @@ impl End {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn here(&self) -> ServerInstance {
+        ServerInstance::of(*self.here.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     fn take_in(&self, permit: Permit) {
-        let here = *self.here.lock().unwrap_or_else(PoisonError::into_inner);
-        let to = ServerInstance::of(here);
+        let to = self.here();
         self.lines().push((to, permit.into_line()));
     }
 }

@@ -30,7 +30,8 @@ impl TestSession<'_> {
         if !self.talk.session.place().is_moving() {
             return;
         }
-        while let Some(line) = self.talk.upstream.take_isolated() {
+        // What went to the server before it is still to be answered there.
+        while let Some(line) = self.talk.upstream.take_from_here() {
             let Some(id) = lines::asked_id(&line) else {
                 continue;
             };

@@ -139,7 +139,10 @@ fn run(workshop: &Workshop, command: &str) -> Result<String, String> {
             );
             succeeds(&workshop.run("sh", &["-c", &script]))
         }
-        ["mkdir", _] | ["mcp-protector", ..] => succeeds(&workshop.run("sh", &["-c", command])),
+        ["mkdir", _] | ["sed", "-i", ..] | ["mcp-protector", ..] => {
+            succeeds(&workshop.run("sh", &["-c", command]))
+        }
+        ["cp", "-r", from, to] => copies(workshop, from, to),
         // Cargo has built the program for this test.
         ["cargo", "run", "--", arguments @ ..] => {
             succeeds(&workshop.run("mcp-protector", arguments))
@@ -159,6 +162,14 @@ fn run(workshop: &Workshop, command: &str) -> Result<String, String> {
         [".ci/run"] => Ok(String::new()),
         _ => Err(format!("`{command}` is not a command that is tested")),
     }
+}
+
+/// Copies a part of the project, which lies beside the reader's directory.
+fn copies(workshop: &Workshop, from: &str, to: &str) -> Result<String, String> {
+    let part = from.strip_prefix("../mcp-protector/");
+    let part = root().join(part.ok_or("it copies nothing of the project")?);
+    let command = format!("cp -r '{}' '{to}'", part.display());
+    succeeds(&workshop.run("sh", &["-c", &command]))
 }
 
 fn speaks_mcp(output: &Output) -> Result<(), String> {

@@ -145,19 +145,31 @@ fn a_test_says_which_of_two_servers_a_message_reaches() {
     );
 }
 
+const IN_TURN: &str = "upstream.isolated = [
+    { min_sensitivity = 'internal', command = ['server', '--apart'] },
+    { min_sensitivity = 'confidential', command = ['server', '--far'] },
+]\n";
+
+#[test]
+fn a_call_that_moves_a_session_on_arrives_at_the_isolated_server_before() {
+    let said = steps(
+        "{ call = 'diary', expect = { decision = 'allow', upstream_receives = 'isolated' }, \
+         result = { text = 'dear diary' }, received = 'allow' },
+         { call = 'look', expect = { decision = 'allow', upstream_receives = 'isolated 2' } },",
+    );
+    let internal = said.replace("steps", "session = { level = 'internal' }\nsteps");
+    assert_eq!(problems(&pack(IN_TURN, &internal)), [""; 0]);
+}
+
 #[test]
 fn a_test_names_each_of_several_isolated_servers() {
-    let places = "upstream.isolated = [
-        { min_sensitivity = 'internal', command = ['server', '--apart'] },
-        { min_sensitivity = 'confidential', command = ['server', '--far'] },
-    ]\n";
     let steps = steps(
         "{ call = 'diary', expect = { decision = 'allow', upstream_receives = 'primary' } },
          { call = 'look', expect = { decision = 'allow', upstream_receives = 'isolated 2' } },
          { call = 'look', expect = { decision = 'allow', upstream_receives = 'isolated' } },",
     );
     assert_eq!(
-        problems(&pack(places, &steps)),
+        problems(&pack(IN_TURN, &steps)),
         ["step 3 (line 6): expected it at the isolated server, got the isolated 2 one"]
     );
 }
