@@ -218,12 +218,9 @@ async fn attend<U: Upstream, A: Agent>(
         let Some(absence) = absences.get_mut(speaker.number()) else {
             continue;
         };
+        let record = |event| gate.upstream_state_of(talk, speaker, event);
         if let Occurrence::Started = occurrence {
-            note(
-                audit,
-                gate.upstream_state_of(talk, speaker, audit::Event::Started),
-            )
-            .await;
+            note(audit, record(audit::Event::Started)).await;
             continue;
         }
         if let Occurrence::Connects(attempt) = occurrence {
@@ -247,11 +244,7 @@ async fn attend<U: Upstream, A: Agent>(
                 // It has answered, and if that was a handshake, so that it is of use.
                 let serves = talk.session.state().connection.upstream == Readiness::Up;
                 if serves && absence.ends(gate.elapsed()) {
-                    note(
-                        audit,
-                        gate.upstream_state_of(talk, speaker, audit::Event::Restarted),
-                    )
-                    .await;
+                    note(audit, record(audit::Event::Restarted)).await;
                 }
                 handled
             }
@@ -279,19 +272,14 @@ async fn attend<U: Upstream, A: Agent>(
                         "the server ended ({how}), and is not started again"
                     );
                 }
-                let died = gate.upstream_state_of(talk, speaker, audit::Event::Down);
+                let died = record(audit::Event::Down);
                 note(audit, died.reason(audit::Reason::text(how))).await;
-                let fault = UpstreamFault::Died;
-                Box::pin(gate.lost(talk, speaker, fault)).await
+                Box::pin(gate.lost(talk, speaker, UpstreamFault::Died)).await
             }
             Occurrence::Restarted => {
                 let session_id = talk.session.id.as_str();
                 info!(session_id, "the server runs again");
-                note(
-                    audit,
-                    gate.upstream_state_of(talk, speaker, audit::Event::Restarted),
-                )
-                .await;
+                note(audit, record(audit::Event::Restarted)).await;
                 Box::pin(gate.upstream_restarted(talk)).await;
                 Ok(())
             }
@@ -301,7 +289,7 @@ async fn attend<U: Upstream, A: Agent>(
                 tried_again_in,
             } => {
                 if absence.begins(&how, &fault, tried_again_in, gate.elapsed()) {
-                    let died = gate.upstream_state_of(talk, speaker, audit::Event::Down);
+                    let died = record(audit::Event::Down);
                     note(audit, died.reason(audit::Reason::text(how))).await;
                 }
                 Box::pin(gate.lost(talk, speaker, fault)).await
