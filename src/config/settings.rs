@@ -21,6 +21,7 @@ mod audit;
 mod limits;
 mod network;
 mod ratchet;
+mod server;
 mod telemetry;
 
 pub use audit::{
@@ -33,6 +34,7 @@ pub use network::{
     ListenAuth, PlainHttp, ServerAuth,
 };
 pub use ratchet::{Ratchet, ServerDatasets};
+pub use server::{Keep, Restart, StartupProbe, UserIdentity};
 pub use telemetry::{Parents, Telemetry, TelemetryLogs};
 
 /// Everything the gate was told: by `gate.toml`, or by the command line.
@@ -108,49 +110,6 @@ pub struct Upstream {
     pub isolated: Vec<Isolated>,
 }
 
-/// How a server knows the user. The audience is the server's.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum UserIdentity {
-    #[default]
-    None,
-    /// By an assertion in messages.
-    Meta { audience: String },
-    /// By an assertion in a header.
-    Header { audience: String },
-    /// By the agent's token, if it was issued for this audience.
-    Forward { audience: String },
-}
-
-/// The delays before a server is started again, and how often that is tried.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Restart {
-    /// Before the first restart; each further one waits twice as long.
-    pub first: Duration,
-    /// No restart waits longer.
-    pub max: Duration,
-    /// Starts without a handshake before the server is given up.
-    pub tries: u32,
-}
-
-impl Default for Restart {
-    fn default() -> Self {
-        Self {
-            first: Duration::from_millis(250),
-            max: Duration::from_secs(30),
-            tries: 5,
-        }
-    }
-}
-
-/// Whether the gate finds out by itself that a server can serve.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum StartupProbe {
-    /// Where agents, or the server, are reached over HTTP and somebody may ask for `GET /health`.
-    #[default]
-    On,
-    Off,
-}
-
 /// The server a second time, in a narrower place.
 #[derive(Debug, Clone)]
 pub struct Isolated {
@@ -161,16 +120,6 @@ pub struct Isolated {
     pub keep: Keep,
     /// It has no isolated instance of its own.
     pub server: Upstream,
-}
-
-/// When an isolated server is started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Keep {
-    /// When a session needs it.
-    #[default]
-    Cold,
-    /// With each session, so that none waits for it.
-    Warm,
 }
 
 /// Which policies judge, and how a refusal looks.

@@ -93,6 +93,7 @@ mod schemas;
 mod seen;
 mod sensitivity;
 mod sent;
+mod session_records;
 mod settings;
 mod shadow;
 mod shortening;
