@@ -3,6 +3,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::super::engines::cedar::Cedar;
 use super::super::fixture::{World, told, tool};
+use super::super::labels::{Root, Roots};
+use super::super::location::MAX_PATH_BYTES;
+use super::super::partial::Tristate;
 use super::super::{
     AgentLabels, CheckBasis, EngineKind as _, EngineName, Evaluation, ListEvaluation, PartValue,
     ToolLabels, Verdict,
@@ -211,4 +214,51 @@ fn an_observer_hears_of_each_evaluation_and_changes_none() {
     let listed = list(&snapshot, &world, &tool);
     assert_eq!(listed, list(&labelled(), &world, &tool));
     assert_eq!(counting.0.load(Ordering::Relaxed), 11);
+}
+
+#[test]
+fn the_snapshot_of_a_holder_differs_in_its_roots_alone() {
+    let rooted = |path: &str| {
+        let root = Root::at("own", path).unwrap();
+        let labels = Labels {
+            roots: Roots::new(vec![root]),
+            ..Labels::default()
+        };
+        let engines: Vec<Box<dyn RuleEngine>> = vec![Box::new(Scripted("yes"))];
+        let snapshot = PolicySnapshot::new(engines, vec![source("a", "permit")], vec![]);
+        snapshot.with_labels(labels).with_sampling_terms()
+    };
+    let each = rooted("/srv/users/${principal}").with_shadow(rooted("/shadow/${session}"));
+    assert!(each.has_roots_of_each());
+    let own = each.of_holder(&Holder::of("Al", "s1")).unwrap();
+    let path = |of: &PolicySnapshot| of.labels().roots.iter().next().unwrap().path();
+    assert_eq!(path(&own).as_deref(), Some("/srv/users/=41l"));
+    assert_eq!(path(own.shadow().unwrap()).as_deref(), Some("/shadow/s1"));
+    assert!(!own.has_roots_of_each());
+    assert_eq!(own.revision(), each.revision());
+    assert_eq!(own.sources().len(), each.sources().len());
+    assert_eq!(own.policies(), each.policies());
+    let (world, tool) = (World::new(), tool("t"));
+    let decisions = [&own, &each].map(|it| told(&it.judge(&world.call(&tool))));
+    assert_eq!(decisions[0], decisions[1]);
+    // A path that another principal would have can be too long for this one.
+    let deep = format!("/{}${{principal}}", "d/".repeat((MAX_PATH_BYTES - 60) / 2));
+    let long = Holder::of(&"a".repeat(100), "s1");
+    assert!(rooted(&deep).of_holder(&long).is_err());
+    let shadowed = rooted("/srv/${session}").with_shadow(rooted(&deep));
+    assert!(shadowed.of_holder(&long).is_err());
+}
+
+#[test]
+fn of_a_sample_whose_agent_is_not_known_nothing_is_certain() {
+    let world = World::new();
+    let client = Resource::Client(&world.agent.client);
+    let question = world.question(ActionName::Sample, client);
+    let empty = || PolicySnapshot::new(vec![], vec![], vec![]);
+    let forbidden = |by: PolicySnapshot| by.outlook(&question).forbidden;
+    assert_eq!(forbidden(empty()), Tristate::Never);
+    assert_eq!(
+        forbidden(empty().with_sampling_terms()),
+        Tristate::Sometimes
+    );
 }
