@@ -177,7 +177,7 @@ fn the_command_line_answers_what_the_page_shows() {
         let id = listed["pending"][0]["id"].as_str().map(str::to_owned);
         id.ok_or_else(|| listed.to_string())
     });
-    assert!(approvals(&["list"]).1.contains("tools/call `echo`"));
+    assert!(approvals(&["list"]).1.contains(r#"tools/call "echo""#));
     assert_eq!(
         approvals(&["approve", &id]),
         (0, format!("{id}: approved\n"))
