@@ -74,6 +74,11 @@ impl Readers<'_> {
             .into_iter()
             .map(|item| (item, Misleading::NotAscii))
             .collect();
+        // Most lists: nothing on the page looks alike, and no page was before it.
+        let follows = self.pins.session.state().lists.tools.goes_on(at);
+        if !page.has_look_alikes && !follows {
+            return misleading;
+        }
         let (seen, offered) = if page.has_look_alikes {
             (groups(left.iter().copied()), groups(&page.items))
         } else {

@@ -199,7 +199,8 @@ impl Catalogue {
         some_of(others.into_iter().flatten())
     }
 
-    fn goes_on(&self, at: Traversal<'_>) -> bool {
+    /// Whether a page comes after others of the agent's traversal.
+    pub fn goes_on(&self, at: Traversal<'_>) -> bool {
         match at {
             Traversal::AgentGoesOn(cursor) => self.agents_next.as_deref() == Some(cursor),
             Traversal::AgentBegins | Traversal::Gate => false,
