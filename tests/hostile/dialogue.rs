@@ -74,10 +74,15 @@ impl Talk {
             "1",
             r#""initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"agent","version":"1"}}"#,
         );
-        self.baseline_kib = self.memory("VmRSS:");
+        self.has_opened();
         self.gate
             .send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
         answer
+    }
+
+    /// The agent has shaken hands in its own way: from here on the gate's growth counts.
+    pub(crate) fn has_opened(&mut self) {
+        self.baseline_kib = self.memory("VmRSS:");
     }
 
     /// Sends a request and waits for its answer. `id` is JSON; `rest` follows `"method":`.
