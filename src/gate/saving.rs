@@ -110,17 +110,26 @@ impl<'g> Saving<'g> {
     }
 }
 
-/// What a file in a root must not bring less of than the result does: who reads the file has read the root.
+/// Checks that who reads a file of this root has read as much as the result brings. That others wrote it, and
+/// an unknown data set, are told of no root.
 pub(super) fn is_covered(
     root: &Root,
     received: &Received,
     brings: &SessionSensitivity,
 ) -> Result<(), Unsaved> {
-    let mut labels = brings.labels.iter().chain(&received.labels);
-    let is_covered = brings.level.max(received.level) <= root.level
-        && !brings.untrusted
-        && labels.all(|label| root.labels.contains(label));
-    if is_covered {
+    let read = SessionSensitivity {
+        level: root.level,
+        labels: root.labels.iter().cloned().collect(),
+        datasets: root.datasets.iter().cloned().collect(),
+        untrusted: false,
+    };
+    let result = SessionSensitivity {
+        level: received.level,
+        labels: received.labels.iter().cloned().collect(),
+        datasets: received.datasets.iter().cloned().collect(),
+        untrusted: false,
+    };
+    if read.covers(&result.join(brings)) {
         Ok(())
     } else {
         Err(Unsaved::Sensitive(root.name.clone()))

@@ -30,6 +30,8 @@ pub(super) const NOTICE: usize = 200;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shortening<'g> {
     kept: &'g Kept,
+    /// What a session has read with the result, as far as was known before the reply was judged.
+    before: [&'g SessionSensitivity; 2],
     excerpts: &'g Excerpts,
     owner: &'g str,
     of: Of<'g>,
@@ -167,14 +169,16 @@ impl<'g> Shortening<'g> {
     where
         'g: 'k,
     {
+        let before = self.before.into_iter();
+        let brings = before.fold(brings.clone(), SessionSensitivity::join);
         Keeping {
-            saving: self.saving(brings),
+            saving: self.saving(&brings),
             findings: Mutex::default(),
             origin: Arc::new(Origin {
                 of: self.target.clone(),
                 received: self.received.clone(),
                 looked_for: self.looked_for,
-                brings: brings.clone(),
+                brings,
             }),
             secrets,
             shows_a_secret: AtomicBool::new(false),
@@ -296,8 +300,12 @@ pub(super) fn shortening<'g>(cx: &'g RequestContext<'_>, kept: &'g Kept) -> Opti
             None
         }
     })?;
+    let Role::Reply(taken) = &understood.identified.role else {
+        return None;
+    };
     Some(Shortening {
         kept,
+        before: [&cx.brings, &taken.exchange.admission.brings],
         excerpts,
         owner: &understood.identified.scene.agent.id,
         of,

@@ -202,7 +202,9 @@ impl Gate {
         // Whoever waits comes first: the other side may have ceased to read.
         if taken.exchange.origin.is_gate() {
             self.close(talk, &taken, &refusal).await;
-            Self::give_up_own(talk, &taken.exchange.origin, &refusal.to_string());
+            if taken.waits == Waits::Here {
+                Self::give_up_own(talk, &taken.exchange.origin, &refusal.to_string());
+            }
         } else {
             self.give_up(talk, asker, &taken, refusal).await?;
         }
@@ -311,7 +313,7 @@ impl Gate {
         if taken.exchange.origin.is_gate() {
             let (why, found) = (fault.to_string(), self.undiscovered(talk, taken, &fault));
             self.close(talk, taken, &fault.into()).await;
-            if found == Found::Nothing {
+            if found == Found::Nothing && taken.waits == Waits::Here {
                 Self::give_up_own(talk, &taken.exchange.origin, &why);
             }
             return Ok(());

@@ -299,17 +299,22 @@ fn a_truncated_result_is_a_file_that_the_agents_own_tools_read() {
 
 #[test]
 fn a_result_that_is_more_sensitive_than_the_root_is_not_saved_there() {
-    let mut setup = over_http(setup("${session}", ""));
-    setup.more = "[truncation]\nmax_bytes = 1024\nsave = \"workspace\"\n".to_owned();
-    let labels = LABELS.replace(
-        "[tools.long]\n",
-        "[tools.long]\nsensitivity = \"internal\"\n",
-    );
-    fs::write(setup.path("policies").join("tools.toml"), labels).unwrap();
-    let gate = Serving::start(setup);
-    let bob = agent(&gate, "bob");
-    assert!(notice(&bob, "").contains("Read them as the resource mcp-protector://kept/"));
-    recorded(&gate, "more sensitive than the root `workspace`");
+    for label in [
+        "sensitivity = \"internal\"",
+        "datasets = [\"payroll\"]",
+        "untrusted = true",
+    ] {
+        let mut setup = over_http(setup("${session}", ""));
+        setup.more = "[truncation]\nmax_bytes = 1024\nsave = \"workspace\"\n".to_owned();
+        let labels = LABELS.replace("[tools.long]\n", &format!("[tools.long]\n{label}\n"));
+        fs::write(setup.path("policies").join("tools.toml"), labels).unwrap();
+        let gate = Serving::start(setup);
+        let bob = agent(&gate, "bob");
+        let said = notice(&bob, "");
+        let is_kept = said.contains("Read them as the resource mcp-protector://kept/");
+        assert!(is_kept, "{label}: {said}");
+        recorded(&gate, "more sensitive than the root `workspace`");
+    }
 }
 
 #[test]
