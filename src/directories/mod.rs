@@ -28,6 +28,10 @@ pub enum DirectoryFault {
     NotOpened { path: String, cause: String },
     #[error("`{path}` belongs to another user; remove it")]
     Foreign { path: String },
+    #[error(
+        "`{path}` belongs to another user, who could rename what lies in it; give it to the gate's user (`chown`)"
+    )]
+    ForeignParent { path: String },
     #[error("other users may use `{path}` (mode {mode:o}); take their rights away (`chmod 700`)")]
     Shared { path: String, mode: u32 },
     #[error("the directory has more than {most} entries")]

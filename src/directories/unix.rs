@@ -32,7 +32,12 @@ pub(super) fn make(above: &str, names: &[String]) -> Result<Handle, DirectoryFau
         path: path.clone(),
         cause: told(&io::Error::from(cause)),
     })?;
-    let mode = mode(&stat(&directory, &path)?);
+    let stat = stat(&directory, &path)?;
+    // Its owner can rename what lies in it.
+    if ![0, geteuid().as_raw()].contains(&stat.st_uid) {
+        return Err(DirectoryFault::ForeignParent { path });
+    }
+    let mode = mode(&stat);
     if mode & OTHERS_WRITE != 0 && mode & STICKY == 0 {
         return Err(DirectoryFault::OpenParent { path });
     }

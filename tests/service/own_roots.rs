@@ -59,7 +59,15 @@ paths = []
 
 /// A gate before servers of files. Its root is the directory `users/VARIABLE`.
 pub(super) fn setup(variable: &str, more: &str) -> Setup {
-    let setup = Setup::of(python(FILES)).policies(POLICIES).labels(LABELS);
+    let mut setup = Setup::of(python(FILES)).policies(POLICIES).labels(LABELS);
+    let prefix = std::process::Command::new(python("").remove(0))
+        .args(["-c", "import sys; print(sys.base_prefix)"])
+        .output();
+    let prefix = String::from_utf8(prefix.unwrap().stdout).unwrap();
+    setup.sandbox = Some(format!(
+        "execute = [{:?}]\nroots = true\nnetwork = \"none\"\n",
+        prefix.trim()
+    ));
     fs::create_dir(setup.path("users")).unwrap();
     let users = setup.path("users").join(variable);
     let roots = format!(
@@ -169,16 +177,7 @@ fn each_session_of_a_principal_has_a_directory_of_its_own() {
 
 #[test]
 fn the_sandbox_of_a_server_grants_the_directory_of_its_principal_alone() {
-    let mut setup = over_http(setup("${principal}", ""));
-    let python = python("").remove(0);
-    let shown = std::process::Command::new(python)
-        .args(["-c", "import sys; print(sys.base_prefix)"])
-        .output();
-    let prefix = String::from_utf8(shown.unwrap().stdout).unwrap();
-    setup.sandbox = Some(format!(
-        "execute = [{:?}]\nroots = true\nnetwork = \"none\"\n",
-        prefix.trim()
-    ));
+    let setup = over_http(setup("${principal}", ""));
     // The kernel alone keeps them apart here.
     fs::write(
         setup.path("policies").join("test.cedar"),

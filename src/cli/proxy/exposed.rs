@@ -35,14 +35,13 @@ pub(super) fn files(config: &Config, roots: &Roots) -> Vec<String> {
 }
 
 /// The servers that are started as the gate's user with all of that user's rights.
-pub(super) fn unconfined(config: &Config) -> impl Iterator<Item = &str> {
+pub(super) fn unconfined(config: &Config) -> impl Iterator<Item = (&str, &Upstream)> {
     let has_all_files = |it: &Upstream| {
         let confinement = it.sandbox.as_ref();
         confinement.is_none_or(|it| it.files == ConfinedFiles::All)
     };
     let started = servers(config);
-    let started = started.filter(move |(_, it)| it.http.is_none() && has_all_files(it));
-    started.map(|(section, _)| section)
+    started.filter(move |(_, it)| it.http.is_none() && has_all_files(it))
 }
 
 impl Exposed {

@@ -70,7 +70,7 @@ fn is_unconfined(config: &Config) {
         Some(_) => JOURNAL,
         None => "",
     };
-    for section in exposed::unconfined(config) {
+    for (section, _) in exposed::unconfined(config) {
         info!(
             "`{section}`: this server has no sandbox and all rights of the gate's user: it can write \
              to every file of that user, those of this gate among them, and the gate does not notice \

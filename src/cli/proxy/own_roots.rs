@@ -6,8 +6,8 @@ use crate::config::{self, Config, Listen, ListenAuth};
 use crate::policy::{Holder, RootProblem, Roots};
 use crate::upstream;
 
-use super::confinement;
 use super::settings::servers;
+use super::{confinement, exposed};
 
 /// The roots of which each principal or session has its own, as they were when the gate started.
 #[derive(Debug, Clone)]
@@ -26,8 +26,10 @@ enum InSandbox {
 /// What roots that each principal or session has for itself need of a gate.
 #[derive(Debug)]
 pub(super) struct OwnRootsNeed {
-    /// Why none can be had.
+    /// Why there can be none.
     problems: Vec<&'static str>,
+    /// A server would run, with all files, in a directory that its agents write.
+    runs_in_reach: bool,
     /// The root in which results are saved.
     saves_in: Option<String>,
     /// Those that servers are started with, if it has started.
@@ -49,8 +51,10 @@ impl OwnRootsNeed {
             is_shared.then_some(shared),
             is_anonymous.then_some(anonymous),
         ];
+        let mut unconfined = exposed::unconfined(config);
         Self {
             problems: problems.into_iter().flatten().collect(),
+            runs_in_reach: unconfined.any(|(_, server)| server.cwd.is_none()),
             saves_in: config.truncation.as_ref().and_then(|it| it.save.clone()),
             started: None,
         }
@@ -77,6 +81,17 @@ impl OwnRootsNeed {
             problems.map(|problem| format!("`roots.{}`: {problem}", root.name))
         });
         let mut told: Vec<_> = told.collect();
+        let in_reach = roots
+            .of_each()
+            .find(|root| root.writable && self.runs_in_reach);
+        if let Some(root) = in_reach {
+            told.push(format!(
+                "`roots.{}`: agents write into its directories, and without a sandbox the server would run \
+                 there: interpreters look for code in the directory that they run in; confine the server \
+                 (`[upstream.sandbox]`), or set `upstream.cwd`",
+                root.name
+            ));
+        }
         if let Some(name) = &self.saves_in
             && !roots.of_each().any(|root| root.name == *name)
         {
@@ -146,5 +161,36 @@ impl OwnRoots {
             sandbox.places.extend(confinement::own_places(&roots));
         }
         Ok(Arc::new(settings))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::policy::Root;
+
+    use super::*;
+
+    #[test]
+    fn a_server_without_a_sandbox_does_not_run_where_its_agents_write() {
+        let check = |upstream: &str, is_writable: bool, is_refused: bool| {
+            let text = format!("upstream.command = ['server']\n{upstream}");
+            let path = Path::new("/gate.toml");
+            let config = Config::parse(&text, path, path, &|_| None).unwrap();
+            let mut root = Root::at("own", "/srv/users/${principal}").unwrap();
+            root.writable = is_writable;
+            let lacking = OwnRootsNeed::by(&config).lacking(&Roots::new(vec![root]));
+            let told = lacking.iter().any(|it| it.contains("`upstream.cwd`"));
+            assert_eq!(told, is_refused, "{upstream} {is_writable}: {lacking:?}");
+        };
+        check("", true, true);
+        check("", false, false);
+        check("upstream.cwd = '/srv'", true, false);
+        check("upstream.sandbox = {}", true, false);
+        let isolated = "upstream.sandbox = {}\nupstream.isolated = { command = ['other']";
+        check(&format!("{isolated} }}"), true, true);
+        check(&format!("{isolated}, sandbox = {{}} }}"), true, false);
+        check(&format!("{isolated}, cwd = '/srv' }}"), true, false);
     }
 }

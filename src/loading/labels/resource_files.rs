@@ -65,11 +65,9 @@ impl ParsedRoots {
             let message = format!("the roots `{one}` and `{other}` are the same place");
             problems.push(PolicyProblem::error(CODE, message));
         }
-        if let Some((one, other)) = roots.mixed() {
-            let message = format!(
-                "a directory of the root `{one}` could lie in, above or at one of `{other}` that is not for \
-                 the same principals and sessions"
-            );
+        if let Some((one, other)) = roots.meeting() {
+            let message =
+                format!("a directory of the root `{one}` could lie in, above or at `{other}`");
             let help =
                 "give roots with variables a directory that no other root lies in or contains";
             problems.push(PolicyProblem::error(CODE, message).with_help(help));

@@ -3,7 +3,7 @@
 use super::super::location::{Containment, Location};
 use super::super::sensitivity::MAX_LEVEL;
 use super::holder::Holder;
-use super::templates::{Meeting, OwnDirectory, Template, TemplateProblem};
+use super::templates::{OwnDirectory, Template, TemplateProblem};
 
 /// All roots, the outer ones before those that lie in them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -125,11 +125,11 @@ impl Roots {
         self.started_in.as_deref()
     }
 
-    /// Two roots of which one could be, for one holder, where the other is for another holder.
-    pub fn mixed(&self) -> Option<(&str, &str)> {
+    /// Two roots of which one could lie in, above or at the other, and a variable says where.
+    pub fn meeting(&self) -> Option<(&str, &str)> {
         self.of_each().find_map(|root| {
             let mut others = self.all.iter().filter(|other| other.name != root.name);
-            let other = others.find(|other| root.meets(other) == Meeting::Mixed)?;
+            let other = others.find(|other| root.could_meet(other))?;
             Some((root.name.as_str(), other.name.as_str()))
         })
     }
@@ -213,14 +213,14 @@ impl Root {
         }
     }
 
-    fn meets(&self, other: &Self) -> Meeting {
+    fn could_meet(&self, other: &Self) -> bool {
         let Ownership::Each(template) = &self.ownership else {
-            return Meeting::Apart;
+            return false;
         };
         match (&other.ownership, other.location.path()) {
-            (Ownership::Each(other), _) => template.meets(other),
-            (Ownership::Common | Ownership::Own(_), Some(path)) => template.meets_place(&path),
-            (Ownership::Common | Ownership::Own(_), None) => Meeting::Apart,
+            (Ownership::Each(other), _) => template.could_meet(other),
+            (Ownership::Common | Ownership::Own(_), Some(path)) => template.could_meet_path(&path),
+            (Ownership::Common | Ownership::Own(_), None) => false,
         }
     }
 

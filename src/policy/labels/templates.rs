@@ -49,15 +49,6 @@ pub enum TemplateProblem {
     NoPath,
 }
 
-/// How two roots with variables, or one of them, lie to each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Meeting {
-    /// Never at one place; or one lies in the other, for whoever it is of.
-    Apart,
-    /// What is somebody's in one could be somebody else's in the other.
-    Mixed,
-}
-
 const VARIABLES: [(&str, Variable); 2] = [
     ("principal", Variable::Principal),
     ("session", Variable::Session),
@@ -147,33 +138,28 @@ impl Template {
         names.collect()
     }
 
-    pub(super) fn meets(&self, other: &Self) -> Meeting {
+    /// Whether a directory of one could lie in, above or at a directory of the other. The same template twice
+    /// is one root that has two names.
+    pub(super) fn could_meet(&self, other: &Self) -> bool {
         for (one, another) in self.segments.iter().zip(&other.segments) {
             match (one, another) {
                 (one, another) if one == another => {}
                 (Segment::Name(one), Segment::Name(another)) => {
                     if !could_be_one(one, another) {
-                        return Meeting::Apart;
+                        return false;
                     }
                 }
-                (Segment::Variable(_), _) | (_, Segment::Variable(_)) => return Meeting::Mixed,
+                (Segment::Variable(_), _) | (_, Segment::Variable(_)) => return true,
             }
         }
-        let common = self.segments.len().min(other.segments.len());
-        let rest = self.segments.iter().skip(common);
-        let mut rest = rest.chain(other.segments.iter().skip(common));
-        if rest.any(|part| matches!(part, Segment::Variable(_))) {
-            Meeting::Mixed
-        } else {
-            Meeting::Apart
-        }
+        self != other
     }
 
     /// The same with a path that has no variables.
-    pub(super) fn meets_place(&self, path: &str) -> Meeting {
+    pub(super) fn could_meet_path(&self, path: &str) -> bool {
         let names = path.split('/').filter(|name| !name.is_empty());
         let segments = names.map(|name| Segment::Name(name.to_owned())).collect();
-        self.meets(&Self { segments })
+        self.could_meet(&Self { segments })
     }
 }
 
@@ -305,36 +291,37 @@ mod tests {
     }
 
     #[test]
-    fn no_directory_could_be_somebody_elses_through_another_root() {
-        let check = |one: &str, other: &str, expected: Meeting| {
+    fn no_directory_of_a_holder_could_lie_in_that_of_another_root() {
+        let check = |one: &str, other: &str, expected: bool| {
             let found = match (Template::of(one), Template::of(other)) {
                 (Some(one), Some(other)) => {
                     let (one, other) = (one.unwrap(), other.unwrap());
-                    assert_eq!(one.meets(&other), other.meets(&one));
-                    one.meets(&other)
+                    assert_eq!(one.could_meet(&other), other.could_meet(&one));
+                    one.could_meet(&other)
                 }
-                (Some(one), None) => one.unwrap().meets_place(other),
+                (Some(one), None) => one.unwrap().could_meet_path(other),
                 (None, _) => panic!("{one}"),
             };
             assert_eq!(found, expected, "{one} {other}");
         };
         let users = "/srv/users/${principal}";
-        check(users, "/srv/docs", Meeting::Apart);
-        check(users, "/srv/users2", Meeting::Apart);
-        check(users, "/srv/docs/${session}", Meeting::Apart);
-        // For whoever it is, one lies in the other.
-        check(users, "/srv/users/${principal}/secret", Meeting::Apart);
-        check("/srv/${principal}/a", "/srv/${principal}/b", Meeting::Apart);
-        check(users, "/", Meeting::Mixed);
-        check(users, "/srv", Meeting::Mixed);
-        check(users, "/srv/users", Meeting::Mixed);
-        check(users, "/SRV/Users", Meeting::Mixed);
-        check(users, "/srv/users/alice", Meeting::Mixed);
-        check(users, "/srv/users/alice/notes", Meeting::Mixed);
-        check(users, "/srv/users/${session}", Meeting::Mixed);
-        check(users, "/srv/${session}", Meeting::Mixed);
-        check(users, "/srv/users/${principal}/${session}", Meeting::Mixed);
-        check(users, "/srv/users/a/${session}", Meeting::Mixed);
+        check(users, "/srv/docs", false);
+        check(users, "/srv/users2", false);
+        check(users, "/srv/docs/${session}", false);
+        // A server could make a link of the inner one, which leads to another holder.
+        check(users, "/srv/users/${principal}/secret", true);
+        check(users, "/srv/Users/${principal}", true);
+        check("/srv/${principal}/a", "/srv/${principal}/b", false);
+        check(users, "/", true);
+        check(users, "/srv", true);
+        check(users, "/srv/users", true);
+        check(users, "/SRV/Users", true);
+        check(users, "/srv/users/alice", true);
+        check(users, "/srv/users/alice/notes", true);
+        check(users, "/srv/users/${session}", true);
+        check(users, "/srv/${session}", true);
+        check(users, "/srv/users/${principal}/${session}", true);
+        check(users, "/srv/users/a/${session}", true);
     }
 
     #[test]
