@@ -20,7 +20,7 @@ use super::local::{LocalAnswer, Piece};
 use super::look::Look;
 use super::query::{About, Asks, Doing, Question, Understood};
 use super::rejection::{INVALID_PARAMS, Rejection};
-use super::saving::Saver;
+use super::saver::Saver;
 use super::settings::{Excerpts, OwnDirectories};
 use super::stage::Stage;
 use super::stop::Stop;

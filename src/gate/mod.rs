@@ -88,6 +88,7 @@ mod rounds;
 mod route;
 mod runs;
 mod sampling;
+mod saver;
 mod saving;
 mod schemas;
 mod seen;

@@ -22,6 +22,7 @@ use super::permit::Allowed;
 use super::query::Respelled;
 use super::rejection::Rejection;
 use super::renaming::{note_renamed, outward, renamed};
+use super::saver::Saved;
 use super::settings::Secrets;
 use super::shortening::Shortening;
 use super::{excerpts, leaks, sensitivity, user_identity};
@@ -143,12 +144,12 @@ pub(super) fn oblige<'m>(
     if let Some(roots) = wanted.renaming {
         rename(message, roots, &own, &mut said, &mut notes);
     }
-    let mut findings = found.findings;
+    let mut saved = Saved::default();
     if let Some(shortening) = wanted.shortening {
         let keeping = shortening.keeping(&brings, secrets);
         let shortening = shortening.with(&keeping);
         counts.truncated = shorten(message, shortening, &mut edits, &mut said, &mut notes);
-        findings.extend(keeping.end()?);
+        saved = keeping.end()?;
     }
     for (value, text) in said.into_values() {
         edits.replace(value, Fragment::string(&text));
@@ -169,7 +170,8 @@ pub(super) fn oblige<'m>(
         edits: notes,
         obligations,
         redactions,
-        findings,
+        findings: found.findings,
+        saved,
         brings,
     })
 }

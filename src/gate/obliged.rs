@@ -4,6 +4,7 @@ use crate::audit::{self, Finding};
 use crate::policy::SessionSensitivity;
 
 use super::permit::Permit;
+use super::saver::Saved;
 
 /// A message as it will be sent, and what was changed in it for the audit.
 #[derive(Debug)]
@@ -15,6 +16,8 @@ pub(super) struct Obliged {
     pub(super) redactions: Vec<String>,
     /// What was found in it and stays.
     pub(super) findings: Vec<Finding>,
+    /// The files of its texts, which stay if it leaves.
+    pub(super) saved: Saved,
     /// What the receiver's session will have read with it.
     pub(super) brings: SessionSensitivity,
 }

@@ -23,6 +23,7 @@ use super::record::content::ContentRecorder;
 use super::rejection::Rejection;
 use super::route::{self, Route, Undone};
 use super::runs::has_left_since;
+use super::saver::SavedFile;
 use super::sent::Sent;
 use super::stop::Stop;
 use super::talk::Talk;
@@ -205,6 +206,8 @@ impl Gate {
         };
         self.chains.all.on_sent(cx, placement);
         Self::is_still_there(talk, cx.trail.server.began_at, &permit, cx.trail)?;
+        let files = std::mem::take(&mut cx.trail.effects.files);
+        files.into_iter().for_each(SavedFile::stay);
         // Gives the room back: the receiver may be slow.
         cx.trail.holds.room = None;
         self.send(talk, permit).await

@@ -40,6 +40,7 @@ use super::obliged::Obliged;
 use super::own::Occasion;
 use super::permit::Allowed;
 use super::query::Understood;
+use super::saver::SavedFile;
 use super::sent::Sent;
 use super::settings::Settings;
 use super::talk::Talk;
@@ -129,6 +130,8 @@ pub(super) struct Effects {
     /// The definitions in it that are not what was approved.
     pub(super) drifted: Vec<(String, DefinitionFingerprint)>,
     pub(super) ends_session: Ends,
+    /// The files of its texts, which stay if it leaves.
+    pub(super) files: Vec<SavedFile>,
 }
 
 impl Trail {
@@ -427,6 +430,9 @@ impl Trail {
         let redactions = redactions.into_iter().map(Into::into);
         self.record.redactions.extend(redactions);
         self.found(std::mem::take(&mut obliged.findings));
+        let saved = std::mem::take(&mut obliged.saved);
+        self.found(saved.findings);
+        self.effects.files = saved.files;
     }
 
     /// What the session had read before the message, and what it has read from it on. Nothing is told of

@@ -1,39 +1,13 @@
 //! Whole results as files below a root of the session, which the agent's own tools read.
-//!
-//! One thread writes: a disk that does not answer holds it up, and messages for a moment.
 
-use std::io;
-use std::sync::OnceLock;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread;
-use std::time::Duration;
-
-use crate::directories::{self, DirectoryFault, FileLimits};
+use crate::directories::{self, FileLimits};
 use crate::policy::{OwnDirectory, PolicySnapshot, Received, Root, SessionSensitivity};
 
+use super::saver::{FilePlace, SavedFile, Saver, Unwritten};
 use super::settings::Save;
-
-/// How long a message waits for its file.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-/// Files that wait to be written.
-const MOST_WAITING: usize = 4;
 
 /// Where files lie below the root.
 const BELOW: [&str; 2] = [".mcp-protector", "results"];
-
-/// Writes the files of all sessions. Its thread begins with the first, and ends with the gate.
-#[derive(Debug, Default)]
-pub(super) struct Saver(OnceLock<Option<SyncSender<Job>>>);
-
-#[derive(Debug)]
-struct Job {
-    directory: OwnDirectory,
-    file: String,
-    text: String,
-    limits: FileLimits,
-    done: SyncSender<Result<(), DirectoryFault>>,
-}
 
 /// Where the texts of one result are saved.
 #[derive(Debug, Clone)]
@@ -53,9 +27,7 @@ pub(super) enum Unsaved {
     #[error("the result is more sensitive than the root `{0}`, or others wrote it")]
     Sensitive(String),
     #[error(transparent)]
-    Fault(#[from] DirectoryFault),
-    #[error("the disk does not answer in time")]
-    Busy,
+    Unwritten(#[from] Unwritten),
     #[error("there are no random numbers")]
     NoName,
 }
@@ -88,25 +60,17 @@ impl<'g> Saving<'g> {
     }
 
     /// Writes a text, and says where the agent finds it.
-    pub(super) fn save(&self, text: &str) -> Result<String, Unsaved> {
+    pub(super) fn save(&self, text: &str) -> Result<(String, SavedFile), Unsaved> {
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(|_| Unsaved::NoName)?;
         let file = directories::file_name(u128::from_be_bytes(random));
         let shown = format!("{}/{file}", self.shown);
-        let (done, outcome) = sync_channel(1);
-        let job = Job {
+        let place = FilePlace {
             directory: self.directory.clone(),
             file,
-            text: text.to_owned(),
-            limits: self.limits,
-            done,
         };
-        let thread = self.saver.0.get_or_init(|| begin().ok());
-        let thread = thread.as_ref().ok_or(Unsaved::Busy)?;
-        thread.try_send(job).map_err(|_| Unsaved::Busy)?;
-        let saved = outcome.recv_timeout(PATIENCE);
-        saved.map_err(|_| Unsaved::Busy)??;
-        Ok(shown)
+        let file = self.saver.save(place, text, self.limits)?;
+        Ok((shown, file))
     }
 }
 
@@ -133,27 +97,5 @@ pub(super) fn is_covered(
         Ok(())
     } else {
         Err(Unsaved::Sensitive(root.name.clone()))
-    }
-}
-
-fn begin() -> io::Result<SyncSender<Job>> {
-    let (jobs, waiting) = sync_channel(MOST_WAITING);
-    let name = "saved-results".to_owned();
-    thread::Builder::new()
-        .name(name)
-        .spawn(move || write(&waiting))?;
-    Ok(jobs)
-}
-
-fn write(jobs: &Receiver<Job>) {
-    for job in jobs {
-        let names = &job.directory.names;
-        let place = (job.directory.above.as_str(), names.as_slice());
-        let saved = directories::save(place, &job.file, &job.text, job.limits);
-        let is_saved = saved.is_ok();
-        if job.done.send(saved).is_err() && is_saved {
-            // Nobody was told of it.
-            let _ = directories::remove(place, &job.file);
-        }
     }
 }

@@ -18,6 +18,7 @@ use super::kept::{Kept, Origin, Whole};
 use super::look::shows;
 use super::query::{Doing, Understood};
 use super::rejection::Rejection;
+use super::saver::Saved;
 use super::saving::{Saving, Unsaved, is_covered};
 use super::settings::Excerpts;
 
@@ -53,7 +54,7 @@ pub(super) struct Keeping<'g> {
     shows_a_secret: AtomicBool,
     /// Where texts are saved instead, if they are to be, or why they are not.
     saving: Option<Result<Saving<'g>, Unsaved>>,
-    findings: Mutex<Vec<Finding>>,
+    saved: Mutex<Saved>,
 }
 
 /// Where all of a text can be read.
@@ -68,31 +69,33 @@ impl Keeping<'_> {
     ///
     /// # Errors
     /// [`Rejection`] where a text was to be kept that shows a secret.
-    pub(super) fn end(self) -> Result<Vec<Finding>, Rejection> {
+    pub(super) fn end(self) -> Result<Saved, Rejection> {
         if self.shows_a_secret.load(Ordering::Relaxed) {
             return Err(Rejection::secret());
         }
-        let findings = self.findings.into_inner();
-        Ok(findings.unwrap_or_else(PoisonError::into_inner))
+        let saved = self.saved.into_inner();
+        Ok(saved.unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Saves a text where it is to be saved, and says where it is.
     fn save(&self, text: &str) -> Option<String> {
-        let saved = match self.saving.as_ref()? {
+        let outcome = match self.saving.as_ref()? {
             Ok(saving) => saving.save(text).map_err(|why| why.to_string()),
             Err(why) => Err(why.to_string()),
         };
-        let (code, detail) = match &saved {
-            Ok(path) => ("result_saved", path),
+        let (code, detail) = match &outcome {
+            Ok((path, _)) => ("result_saved", path),
             Err(why) => ("result_not_saved", why),
         };
-        let mut findings = self.findings.lock().unwrap_or_else(PoisonError::into_inner);
-        findings.push(Finding {
+        let mut saved = self.saved.lock().unwrap_or_else(PoisonError::into_inner);
+        saved.findings.push(Finding {
             guard: Guard::Truncation,
             code: code.into(),
             detail: detail.as_str().into(),
         });
-        saved.ok()
+        let (path, file) = outcome.ok()?;
+        saved.files.push(file);
+        Some(path)
     }
 }
 
@@ -173,7 +176,7 @@ impl<'g> Shortening<'g> {
         let brings = before.fold(brings.clone(), SessionSensitivity::join);
         Keeping {
             saving: self.saving(&brings),
-            findings: Mutex::default(),
+            saved: Mutex::default(),
             origin: Arc::new(Origin {
                 of: self.target.clone(),
                 received: self.received.clone(),

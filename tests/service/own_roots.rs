@@ -32,6 +32,7 @@ for line in sys.stdin:
     elif method == 'tools/call':
         try: r = {'content': [{'type': 'text', 'text': call(p['name'], p['arguments'])}]}
         except OSError as e: r = {'isError': True, 'content': [{'type': 'text', 'text': type(e).__name__}]}
+        if 'meta' in p['arguments']: r['_meta'] = {''.join(p['arguments']['meta']): 1}
     else: r = {}
     print(json.dumps({'jsonrpc': '2.0', 'id': m['id'], 'result': r}), flush=True)
 ";
@@ -294,6 +295,24 @@ fn a_truncated_result_is_a_file_that_the_agents_own_tools_read() {
         &gate,
         r#""code":"result_not_saved","detail":"the directory has "#,
     );
+}
+
+#[test]
+fn the_file_of_a_result_that_does_not_leave_is_removed() {
+    let mut setup = over_http(setup("${principal}", ""));
+    setup.more = "[truncation]\nmax_bytes = 1024\nsave = \"workspace\"\n".to_owned();
+    let gate = Serving::start(setup);
+    let bob = agent(&gate, "bob");
+    saved_at(&notice(&bob, ""));
+    // A token of the gate stands where it cannot be replaced.
+    let token = ["alice-0123456789", "-0123456789"];
+    let said = call(&bob, "long", &json!({"lines": 400, "meta": token}));
+    assert!(said.contains("secret"), "{said}");
+    let results = gate.setup().path("users/bob/.mcp-protector/results");
+    eventually(|| match fs::read_dir(&results).unwrap().count() {
+        1 => Ok(()),
+        more => Err(format!("{more} files")),
+    });
 }
 
 #[test]
