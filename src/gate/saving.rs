@@ -24,7 +24,9 @@ pub(super) struct Saving<'g> {
 pub(super) enum Unsaved {
     #[error("the session has no directory of the root `{0}`")]
     NoRoot(String),
-    #[error("the result is more sensitive than the root `{0}`, or others wrote it")]
+    #[error(
+        "the result, or what its session has read, is more sensitive than the root `{0}` or from outside"
+    )]
     Sensitive(String),
     #[error(transparent)]
     Unwritten(#[from] Unwritten),

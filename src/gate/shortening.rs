@@ -11,7 +11,7 @@ use crate::policy::{PolicySnapshot, Received, RequiredDetectors, SessionSensitiv
 use crate::session::Target;
 use crate::wire::KnownMethod;
 
-use super::classified::Role;
+use super::classified::{Role, Scene};
 use super::context::RequestContext;
 use super::filter::{Filter, Flow, Hook};
 use super::kept::{Kept, Origin, Whole};
@@ -34,7 +34,7 @@ pub(super) struct Shortening<'g> {
     /// What a session has read with the result, as far as was known before the reply was judged.
     before: [&'g SessionSensitivity; 2],
     excerpts: &'g Excerpts,
-    owner: &'g str,
+    scene: &'g Scene,
     of: Of<'g>,
     target: &'g Target,
     received: &'g Received,
@@ -192,7 +192,9 @@ impl<'g> Shortening<'g> {
         let (save, saver) = (self.excerpts.save.as_ref()?, self.kept.saver.as_ref()?);
         let saving = Saving::of(save, saver, self.snapshot, self.now_ms);
         Some(saving.and_then(|(saving, root)| {
-            is_covered(&root, self.received, brings)?;
+            // The server may repeat in any result what an earlier one brought.
+            let brings = brings.clone().join(&self.scene.held);
+            is_covered(&root, self.received, &brings)?;
             Ok(saving)
         }))
     }
@@ -258,7 +260,7 @@ impl<'g> Shortening<'g> {
             text: text.to_owned(),
             origin: Arc::clone(&keeping.origin),
         };
-        let kept = self.kept.keep(self.owner, whole, self.now);
+        let kept = self.kept.keep(&self.scene.agent.id, whole, self.now);
         kept.map_or(Place::Nowhere, Place::Resource)
     }
 }
@@ -310,7 +312,7 @@ pub(super) fn shortening<'g>(cx: &'g RequestContext<'_>, kept: &'g Kept) -> Opti
         kept,
         before: [&cx.brings, &taken.exchange.admission.brings],
         excerpts,
-        owner: &understood.identified.scene.agent.id,
+        scene: &understood.identified.scene,
         of,
         target: &understood.target,
         received,

@@ -263,8 +263,10 @@ fn a_truncated_result_is_a_file_that_the_agents_own_tools_read() {
     let gate = Serving::start(setup);
     let (alice, bob) = (agent(&gate, "alice"), agent(&gate, "bob"));
     let secret = format!("ghp_{}", "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4zAb3d");
-    // Credentials are removed; still, who has read such a result has read something secret.
+    // Credentials are removed; still, a session that has read such a result has read something secret.
     assert!(notice(&alice, &secret).contains("Read them as the resource mcp-protector://kept/"));
+    assert!(notice(&alice, "").contains("Read them as the resource mcp-protector://kept/"));
+    let alice = agent(&gate, "alice");
     let path = saved_at(&notice(&alice, ""));
     assert!(
         path.starts_with("/workspace/.mcp-protector/results"),
@@ -331,7 +333,35 @@ fn a_result_that_is_more_sensitive_than_the_root_is_not_saved_there() {
         let said = notice(&bob, "");
         let is_kept = said.contains("Read them as the resource mcp-protector://kept/");
         assert!(is_kept, "{label}: {said}");
-        recorded(&gate, "more sensitive than the root `workspace`");
+        recorded(&gate, "is more sensitive than the root `workspace`");
+    }
+}
+
+#[test]
+fn a_session_saves_nothing_in_a_root_that_is_less_sensitive() {
+    for label in [
+        "sensitivity = \"internal\"",
+        "datasets = [\"payroll\"]",
+        "untrusted = true",
+    ] {
+        let mut setup = over_http(setup("${principal}", ""));
+        setup.more = "[truncation]\nmax_bytes = 1024\nsave = \"workspace\"\n".to_owned();
+        let labels = LABELS.replace("[tools.where]\n", &format!("[tools.where]\n{label}\n"));
+        fs::write(setup.path("policies").join("tools.toml"), labels).unwrap();
+        let gate = Serving::start(setup);
+        let bob = agent(&gate, "bob");
+        assert!(
+            notice(&bob, "").contains("All of it is the file"),
+            "{label}"
+        );
+        call(&bob, "where", &json!({}));
+        let said = notice(&bob, "");
+        let is_kept = said.contains("Read them as the resource mcp-protector://kept/");
+        assert!(is_kept, "{label}: {said}");
+        recorded(
+            &gate,
+            "what its session has read, is more sensitive than the root",
+        );
     }
 }
 
