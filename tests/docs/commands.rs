@@ -63,7 +63,13 @@ pub(crate) fn start_as_agents_do(workshop: &Workshop, server: Value<'_>) -> Resu
 fn run(workshop: &Workshop, command: &str) -> Result<String, String> {
     let words: Vec<&str> = command.split_whitespace().collect();
     match words.as_slice() {
-        ["mcp-protector", "proxy", ..] => {
+        ["mcp-protector", "proxy", rest @ ..] => {
+            if let ["--config", file] = rest
+                && let Some(pack) = file.strip_prefix("policies/")
+                && let Some(pack) = pack.strip_suffix("/gate.toml")
+            {
+                workshop.bring(pack);
+            }
             let output = workshop.run("sh", &["-c", command]);
             speaks_mcp(&output).map(|()| printed(&output))
         }
@@ -174,7 +180,7 @@ fn copies(workshop: &Workshop, from: &str, to: &str) -> Result<String, String> {
 
 fn speaks_mcp(output: &Output) -> Result<(), String> {
     let printed = printed(output);
-    let answered = printed.contains(r#""serverInfo":{"name":"notes-server""#);
+    let answered = printed.contains(r#""serverInfo":{"name":""#);
     if output.status.success() && answered {
         Ok(())
     } else {

@@ -75,7 +75,7 @@ impl Host {
             for (there, here) in [
                 ("\"/srv/projects/blue\"", "project"),
                 ("\"/srv/logs\"", "logs"),
-                ("\"bin/file-server\"", "bin/file-server"),
+                ("\"file-server\"", "bin/file-server"),
             ] {
                 moved += text.matches(there).count();
                 text = text.replace(there, &format!("\"{}\"", self.path(here).display()));

@@ -21,6 +21,8 @@ pub(super) enum DemoFailure {
     Timeout { event: &'static str, seconds: u64 },
     #[error("the gate has ended with {0}")]
     GateExited(ExitStatus),
+    #[error("the gate's configuration is not valid: {0}")]
+    Config(String),
     #[error("the gate's policies are not valid: {0}")]
     Policies(String),
     #[error("this is not JSON: {0}")]

@@ -9,7 +9,7 @@ use super::failure::DemoFailure;
 pub(super) const PACK: &str = "policies/quickstart";
 
 /// The files of that directory, as the program contains them.
-const POLICIES: [(&str, &str); 2] = [
+const POLICIES: [(&str, &str); 3] = [
     (
         "notes.cedar",
         include_str!("../../../policies/quickstart/notes.cedar"),
@@ -17,6 +17,10 @@ const POLICIES: [(&str, &str); 2] = [
     (
         "pages.cedar",
         include_str!("../../../policies/quickstart/pages.cedar"),
+    ),
+    (
+        "tools.toml",
+        include_str!("../../../policies/quickstart/tools.toml"),
     ),
 ];
 const CONFIG: &str = include_str!("../../../policies/quickstart/gate.toml");

@@ -9,7 +9,9 @@ use super::failure::DemoFailure;
 use super::files::PACK;
 use super::logs::{JsonLine, Logs};
 use super::page::{DemoPage, TerminalColour};
-use crate::loading::{self, Settings};
+use crate::cli::proxy::policy_settings;
+use crate::config::Config;
+use crate::loading;
 use crate::policy::{PolicyId, PolicySnapshot};
 
 /// The agent on one side, the logs on the other.
@@ -36,11 +38,9 @@ pub(super) struct RequestTraces {
 
 impl<'p, 'o> DemoScene<'p, 'o> {
     pub(super) fn open(page: &'p mut DemoPage<'o>, directory: &Path) -> Result<Self, DemoFailure> {
-        let settings = Settings {
-            dir: Some(directory.join(PACK)),
-            ..Settings::default()
-        };
-        let policies = loading::load(&settings).map_err(|errors| {
+        let config = Config::load(&directory.join(PACK).join("gate.toml"))
+            .map_err(|errors| DemoFailure::Config(errors.to_string()))?;
+        let policies = loading::load(&policy_settings(&config)).map_err(|errors| {
             let problems = errors.problems.iter().map(ToString::to_string);
             DemoFailure::Policies(problems.collect::<Vec<_>>().join("; "))
         })?;

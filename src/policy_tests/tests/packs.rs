@@ -53,17 +53,37 @@ fn of_messages(test: &TestReport) -> impl Iterator<Item = (&Expected, Option<&Ac
     alone.chain(steps)
 }
 
+/// What a user who copies one pack gets with it.
+const GUARDS: &str = r#"
+[guards]
+arguments           = "block"
+secrets             = "redact"
+secrets_outbound    = "block"
+tool_metadata       = "sanitize"
+tool_metadata_tags  = "suspicious"
+description_length  = 16384
+content             = "sanitize"
+content_tags        = "suspicious"
+on_fatal_tool_error = "close_session"
+"#;
+
+/// Packs for servers whose tools have no labels.
+const UNLABELLED: [&str; 1] = ["quarantine"];
+
 #[test]
-fn every_configuration_of_a_pack_has_the_guards_that_good_servers_bear() {
-    let mut seen = 0;
+fn every_pack_has_a_configuration_with_the_guards_that_good_servers_bear() {
     for pack in packs() {
+        let name = pack.file_name().unwrap().to_str().unwrap();
         let file = pack.join("gate.toml");
-        if !file.exists() {
-            continue;
-        }
-        seen += 1;
+        let text = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file:?}: {error}"));
+        assert!(text.contains(GUARDS), "{name}: other guards than the packs");
         let config = Config::load(&file).unwrap();
         let guards = config.guards;
+        let pinning = if pack.join("tools.lock").exists() {
+            Pinning::Enforce
+        } else {
+            Pinning::TrustOnFirstUse
+        };
         let on = [
             guards.arguments == Strictness::Block,
             guards.secrets == Redaction::Redact,
@@ -71,12 +91,15 @@ fn every_configuration_of_a_pack_has_the_guards_that_good_servers_bear() {
             guards.tool_metadata == Sanitizing::Sanitize,
             guards.content == Sanitizing::Sanitize,
             guards.on_fatal_tool_error == OnFatal::CloseSession,
-            config.policy.pinning != Pinning::Off,
-            config.policy.labels == RequiredLabels::Permission || !pack.join("tools.toml").exists(),
+            config.policy.pinning == pinning,
+            config.policy.labels == RequiredLabels::Permission || UNLABELLED.contains(&name),
+            config.policy.dir.as_deref() == Some(&*pack),
         ];
-        assert!(on.iter().all(|is_on| *is_on), "{}: {on:?}", pack.display());
+        assert!(on.iter().all(|is_on| *is_on), "{name}: {on:?}");
+        let readme = fs::read_to_string(pack.join("README.md")).unwrap();
+        let is_started = readme.contains(&format!("proxy --config policies/{name}/gate.toml"));
+        assert!(is_started, "{name}: its README starts no gate with it");
     }
-    assert_eq!(seen, 6);
 }
 
 #[test]
