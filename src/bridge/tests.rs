@@ -251,7 +251,8 @@ fn snapshot(rule: Rule) -> PolicySnapshot {
         name: "test".into(),
         text: "test".into(),
     };
-    PolicySnapshot::new(vec![Box::new(Scripted(rule))], vec![source], vec![])
+    let snapshot = PolicySnapshot::new(vec![Box::new(Scripted(rule))], vec![source], vec![]);
+    snapshot.without_sampling_terms()
 }
 
 /// What a future brings if it need not wait.

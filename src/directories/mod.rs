@@ -1,4 +1,4 @@
-//! Directories that belong to one principal or session, made so that nobody else can have put something
+//! Directories that belong to one principal or session, made so that no other user can have put something
 //! in their place: no link is followed below the directory that they lie in.
 
 mod files;

@@ -232,7 +232,7 @@ impl Gate {
     ) -> Record {
         let mut trail = Trail::outcome(talk, &taken.exchange);
         if let Waits::Elsewhere(instance) = taken.waits {
-            trail.is_of_instance(talk, instance);
+            trail.take_instance(talk, instance);
         }
         let mut record = trail.refused(refusal, self.clock.elapsed());
         record.error_code = code;

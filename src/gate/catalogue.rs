@@ -158,7 +158,7 @@ impl Gate {
     ) -> Result<Arc<str>, AuditFault> {
         let checked = self.check_identity_to(&talk.session, instance);
         let mut trail = Trail::own(talk, &occasion, self.clock.elapsed());
-        trail.is_of_instance(talk, instance);
+        trail.take_instance(talk, instance);
         self.record_own_as(trail, checked, Side::Upstream).await
     }
 

@@ -78,8 +78,8 @@ pub trait Upstream: Send + Sync + 'static {
         std::future::ready(Err(UpstreamFault::Down))
     }
 
-    /// Nobody waits for the instances before this one any more, which are not spoken to. Returns at
-    /// once; may be said again.
+    /// The session has left the instances before this one: nothing is sent to them, and no reply of theirs
+    /// is awaited. Returns at once; may be called again.
     fn leave_below(&self, kept: Instance) {
         let _ = kept;
     }

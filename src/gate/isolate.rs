@@ -105,7 +105,7 @@ impl Gate {
         if !until_arrived(talk, arrival, frame, trail).await {
             return Ok(());
         }
-        trail.is_within(talk);
+        trail.take_scope(talk);
         let taken = self.take_through(talk, arrival, frame, trail).await;
         self.greet_those_kept_warm(talk).await;
         // It may have raised the level.
@@ -242,7 +242,7 @@ impl Gate {
         let greeted = left.greeted.clone();
         let run = talk.session.run();
         let told = self.give_up_left(talk, left).await;
-        // Meanwhile it may have gone on, and whoever moved it sees to the next server.
+        // Meanwhile it may have gone on, and the later move asks the next server.
         if has_left_since(talk, run) {
             return told;
         }
@@ -264,8 +264,8 @@ impl Gate {
         told
     }
 
-    /// The next server is ready: asks it for its tools, if the agent has got those of another and is told
-    /// when they change.
+    /// The next server is ready: asks it for its tools, if the agent has got those of another and takes
+    /// notifications of changes.
     pub(super) async fn look_for_other_tools<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>) {
         let asks = {
             let mut state = talk.session.state();

@@ -19,7 +19,7 @@ use super::excerpts::answers;
 use super::filter::{Filter, Flow, Hook};
 use super::ratchet::Ratchet;
 use super::rejection::{INTERNAL, Rejection};
-use super::sensitivity::received_with;
+use super::sensitivity::raise_received;
 use super::settings::ServerDatasets;
 use super::stage::Stage;
 
@@ -60,7 +60,7 @@ impl Filter for NamedDatasets {
                 if named.datasets.is_empty() {
                     return Flow::DONE;
                 }
-                received_with(&mut cx.understood, &named);
+                raise_received(&mut cx.understood, &named);
                 cx.brings = std::mem::take(&mut cx.brings).join(&named);
                 let session = cx.session;
                 Flow::wait(async move { Ok(self.bound(session, &named.datasets).await?) })
@@ -71,8 +71,8 @@ impl Filter for NamedDatasets {
 
 impl NamedDatasets {
     /// # Errors
-    /// [`Rejection`] where the session would have more names than servers may add to. What nobody could list
-    /// any more no policy could forbid.
+    /// [`Rejection`] where the session would have more names than servers may add to. A policy cannot forbid
+    /// a name that is not listed.
     async fn bound(&self, session: &Session, named: &BTreeSet<String>) -> Result<(), Rejection> {
         let (kept, fault) = self.0.kept(session).await;
         if let Some(fault) = fault {
@@ -102,7 +102,7 @@ fn said(message: &Message) -> impl Iterator<Item = (&'static str, Value<'_>)> {
 }
 
 /// # Errors
-/// [`Rejection`] where it is not exactly a name and a level: nobody knows what it would have raised.
+/// [`Rejection`] where it is not exactly a name and a level: what it would have raised is unknown.
 fn read(place: &str, value: Value<'_>) -> Result<SessionSensitivity, Rejection> {
     let wrong = |problem: &str| {
         let text = format!("`{place}/_meta/{ESCAPED}` of the server's result {problem}");

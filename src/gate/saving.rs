@@ -76,8 +76,8 @@ impl<'g> Saving<'g> {
     }
 }
 
-/// Checks that who reads a file of this root has read as much as the result brings. That others wrote it, and
-/// an unknown data set, are told of no root.
+/// Checks that a session which reads a file of this root is raised as much as by the result. No root says
+/// that its files are from outside, or of an unknown data set.
 pub(super) fn is_covered(
     root: &Root,
     received: &Received,

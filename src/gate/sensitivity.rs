@@ -207,12 +207,12 @@ pub(super) fn contained(
     let labels = snapshot.labels();
     let places = resources::contained(understood).map(|uri| labels.lies_at(&uri));
     let held = places.fold(understood.tells.clone(), |all, one| all.join(&one));
-    received_with(understood, &held);
+    raise_received(understood, &held);
     held
 }
 
-/// What is received is of that sensitivity as well.
-pub(super) fn received_with(understood: &mut Understood<'_>, held: &SessionSensitivity) {
+/// Raises what is received to that sensitivity.
+pub(super) fn raise_received(understood: &mut Understood<'_>, held: &SessionSensitivity) {
     let join = |own: &mut Vec<String>, more: &BTreeSet<String>| {
         let added = more.iter().filter(|it| !own.contains(it));
         let added: Vec<String> = added.cloned().collect();

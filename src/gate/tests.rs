@@ -330,7 +330,8 @@ pub(super) fn snapshot(text: &str, rule: Rule) -> PolicySnapshot {
         name: "test".into(),
         text: text.into(),
     };
-    PolicySnapshot::new(vec![Box::new(Scripted(rule))], vec![source], vec![])
+    let snapshot = PolicySnapshot::new(vec![Box::new(Scripted(rule))], vec![source], vec![]);
+    snapshot.without_sampling_terms()
 }
 
 /// An audit record, read back with the gate's own strict decoder.

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_permit_of_samples_that_nobody_can_approve_is_found() {
+    fn a_permit_of_samples_that_no_person_can_approve_is_found() {
         let sample = "action == Mcp::Action::\"sample\"";
         let (mute, asks) = (
             Some("[policy]\n"),
@@ -196,7 +196,7 @@ mod tests {
         check("permit", sample, labels(true, None), mute, 1);
         check("permit", sample, labels(true, None), asks, 0);
         check("permit", sample, labels(true, Some(NOW + 1)), mute, 0);
-        // One that has ended is told as well.
+        // The lint also names one that has ended.
         check("permit", sample, labels(true, Some(NOW)), mute, 2);
         check("permit", sample, labels(true, Some(NOW)), asks, 1);
     }

@@ -234,8 +234,7 @@ fn compile_one(
     }
     sources.extend(entities.into_iter().chain(found.labels));
     let snapshot = PolicySnapshot::new(compiled.engines, sources, compiled.policies);
-    let snapshot = snapshot.with_labels(labels).with_lock(lock);
-    let mut snapshot = snapshot.with_sampling_terms();
+    let mut snapshot = snapshot.with_labels(labels).with_lock(lock);
     if let Some(dir) = &settings.dir {
         snapshot = snapshot.in_directory(&dir.to_string_lossy());
     }

@@ -26,14 +26,14 @@ pub struct Agent {
 pub struct SamplingTerms {
     /// Servers may have its model work for them.
     pub agentic: bool,
-    /// Whoever has agreed to all of its samples.
+    /// A person's approval of all its samples.
     pub standing: Option<StandingConsent>,
 }
 
 /// A person's approval of all samples of one agent's model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StandingConsent {
-    /// Whoever has agreed, as the host names them.
+    /// The person who approved, as the host names them.
     pub by: String,
     /// From then on it holds no more: milliseconds since the Unix epoch.
     pub until_ms: i64,

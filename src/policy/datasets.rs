@@ -4,20 +4,20 @@
 //! a name is bounded. Files of labels have at most [`MOST_DATASETS`] names, and what a server names
 //! beyond that number is rejected.
 
-/// What stands for a data set that nobody can tell. No label and no server gives this name.
+/// Stands for an unknown data set. No label and no server gives this name.
 pub const UNKNOWN_DATASET: &str = "?";
 
 /// Data sets of a session that servers may add to, and of all labels.
 pub const MOST_DATASETS: usize = 128;
 
-/// What a name is, for whoever has written another.
+/// The form of a name, for error messages.
 pub const DATASET_NAMES: &str =
     "up to 64 ASCII letters, digits, `.`, `-` and `_`, of which the first is a letter or digit";
 
 /// The bytes of a name.
 const MAX_NAME: usize = 64;
 
-/// Whether a text is the name of a data set: one that looks the same to whoever reads it, and can close no
+/// Whether a text is the name of a data set: one that looks the same to every reader, and can close no
 /// quotation.
 pub fn is_dataset(name: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');

@@ -2,7 +2,7 @@
 //! and a person's approval.
 //!
 //! Looked at after the engines, so that where no policy permits a sample, that is what a denial says,
-//! and nobody is asked about it.
+//! without a question about it.
 
 use super::action::Action;
 use super::decision::{Decision, Denial, DenialCause, OnDeny, PolicyId, PolicyOrigin, Reason};

@@ -18,7 +18,7 @@ pub struct SessionSensitivity {
     pub level: i64,
     /// Kinds of data, for example `pii`.
     pub labels: BTreeSet<String>,
-    /// Private data sets, for example `payroll`; [`UNKNOWN_DATASET`] for those that nobody can tell.
+    /// Private data sets, for example `payroll`; [`UNKNOWN_DATASET`] for unknown ones.
     pub datasets: BTreeSet<String>,
     /// Content that an attacker may control has come in.
     pub untrusted: bool,

@@ -47,10 +47,11 @@ pub struct PolicySnapshot {
 /// What decides about samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Samples {
-    /// Engines alone: of no snapshot that was loaded.
-    ByEngines,
-    /// The agent's terms as well.
+    /// Engines, and the agent's terms: see `sampling.rs`.
     OnTerms,
+    /// Engines alone.
+    #[cfg(test)]
+    ByEngines,
 }
 
 /// The SHA-256 digest over the names and texts of all sources, in lower-case hexadecimal.
@@ -78,11 +79,11 @@ impl PolicySnapshot {
             revision: Revision::of(&sources, ""),
             engines: engines.into_iter().map(Arc::from).collect(),
             sources: sources.into(),
-            policies: policies.into(),
+            policies: policies.into_iter().chain(sampling::entries()).collect(),
             labels: Labels::default(),
             lock: Arc::default(),
             has_manifest: false,
-            samples: Samples::ByEngines,
+            samples: Samples::OnTerms,
             shadow: None,
             terms: None,
         }
@@ -115,12 +116,11 @@ impl PolicySnapshot {
         self
     }
 
-    /// With what a sample needs beside a policy: see `sampling.rs`.
+    /// With samples decided by engines alone.
+    #[cfg(test)]
     #[must_use]
-    pub fn with_sampling_terms(mut self) -> Self {
-        self.samples = Samples::OnTerms;
-        let policies = self.policies.iter().cloned();
-        self.policies = policies.chain(sampling::entries()).collect();
+    pub fn without_sampling_terms(mut self) -> Self {
+        self.samples = Samples::ByEngines;
         self
     }
 
@@ -312,6 +312,7 @@ impl PolicySnapshot {
         let decision = combine(judged);
         match self.samples {
             Samples::OnTerms => sampling::judge(decision, facts),
+            #[cfg(test)]
             Samples::ByEngines => decision,
         }
     }

@@ -217,8 +217,8 @@ impl PendingTable {
         self.by_asker.contains_key(asker)
     }
 
-    /// Spends the entry that a reply names. Only an integer can: every minted id is one. What was
-    /// asked of one server nobody else can answer.
+    /// Spends the entry that a reply names. Only an integer can: every minted id is one. No other
+    /// server can answer what one was asked.
     pub fn take(&mut self, id: &Id) -> Option<Taken> {
         let minted = u64::try_from(id.as_integer()?).ok()?;
         let is_anothers = self.elsewhere.contains_key(&minted) && self.answering != Some(minted);
@@ -309,7 +309,7 @@ impl PendingTable {
     }
 
     /// A request that was just admitted is for another instance than the one that is spoken to.
-    pub fn is_for(&mut self, minted: u64, instance: Instance) {
+    pub fn assign(&mut self, minted: u64, instance: Instance) {
         self.elsewhere.insert(minted, instance);
     }
 

@@ -15,7 +15,7 @@ pub struct Instance(u8);
 /// Where a session stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// It speaks to this instance, or to nobody while that one does not run.
+    /// It speaks to this instance, or to none while that one does not run.
     At(Instance),
     /// It has left another instance for this one, which does not know yet what was agreed on.
     Moving(Instance),

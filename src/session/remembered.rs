@@ -148,8 +148,8 @@ pub struct Connection {
     pub ended: u64,
     /// The instances after this one that have agreed to the session's handshake, and wait for it.
     pub greeted: PerInstance<Option<Greeted>>,
-    /// Those that are to be kept warm were told of the handshake.
-    pub greets: bool,
+    /// The handshake was sent to the servers that are to be kept warm.
+    pub has_sent_handshakes: bool,
     /// Requests were given up that the upstream may still speak of.
     pub forsaken: Forsaken,
     /// Frames from the upstream that answered nothing: unknown, late, doubled or type-confused.

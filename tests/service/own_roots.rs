@@ -1,4 +1,4 @@
-//! Principals and sessions with a directory of their own: their servers run in it, and nobody reaches
+//! Principals and sessions with a directory of their own: their servers run in it, and none reaches
 //! another one's.
 
 use std::fs;
@@ -119,7 +119,7 @@ fn read(agent: &Agent, path: &Path) -> String {
 }
 
 #[test]
-fn nobody_reaches_the_directory_of_another_principal() {
+fn no_principal_reaches_the_directory_of_another() {
     let gate = Serving::start(over_http(setup("${principal}", "")));
     let users = gate.setup().path("users");
     let (alice, bob) = (agent(&gate, "alice"), agent(&gate, "bob"));

@@ -40,7 +40,7 @@ pub(in crate::cli) fn sandbox(
         if let Some(nested) = nested(roots) {
             return Err(nested);
         }
-        // Whoever the holder is: roots of its own lie in each other alone.
+        // For any holder: its own roots lie in no other root.
         let of_some = roots.of_holder(&Holder::of("some", "some"));
         if let Some(nested) = of_some.ok().as_ref().and_then(nested) {
             return Err(nested);

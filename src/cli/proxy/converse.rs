@@ -299,7 +299,7 @@ async fn attend<U: Upstream, A: Agent>(
                 Ok(())
             }
             Occurrence::GaveUp(reason) if speaker.is_open() => return End::UpstreamGone(reason),
-            // The agent is told so of each message: there is no way back.
+            // Each message of the agent gets this answer: there is no way back.
             Occurrence::GaveUp(reason) => {
                 error!("the isolated server cannot be brought back: {reason}");
                 events.close(speaker);

@@ -55,7 +55,7 @@ pub(super) fn health(
             }
             (Upstreams::Command { .. } | Upstreams::Http(_), _) => of_any(&open),
         };
-        // The first that cannot serve is told.
+        // Names the first that cannot serve.
         let mut all = std::iter::once(health).chain(isolated.iter().map(of_any));
         all.find(|health| *health != Health::Ready)
             .unwrap_or(Health::Ready)

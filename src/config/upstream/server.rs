@@ -85,7 +85,7 @@ impl UpstreamFields {
     }
 }
 
-/// What it comes to.
+/// The settings of one server.
 pub(super) fn server(
     section: &mut ConfigSection<'_, '_>,
     read: UpstreamFields,

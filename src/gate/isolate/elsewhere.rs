@@ -55,7 +55,7 @@ impl Gate {
             drop(message);
             let arrival = Arrival::of_the_server(stream, form, self.clock.elapsed());
             let mut trail = Trail::begin(talk, arrival);
-            trail.is_of_instance(talk, instance);
+            trail.take_instance(talk, instance);
             let told = self.handle_on(talk, arrival, frame, &mut trail).await;
             talk.session
                 .state()
@@ -196,7 +196,7 @@ impl Gate {
         told
     }
 
-    /// Records what a server that was left says to nobody.
+    /// Records a message of a server that the session has left, which goes nowhere.
     async fn unheard<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
@@ -205,7 +205,7 @@ impl Gate {
         message: Option<Message>,
     ) {
         let mut trail = Trail::begin(talk, arrival);
-        trail.is_of_instance(talk, instance);
+        trail.take_instance(talk, instance);
         if let Some(message) = message {
             trail.decoded(talk, &message, Side::Upstream);
         }

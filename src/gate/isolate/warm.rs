@@ -17,7 +17,10 @@ impl Gate {
     /// Repeats the session's handshake to each server that it may go to and that is kept warm; once.
     pub(super) async fn greet_those_kept_warm<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>) {
         if agreed_on(&talk.session).is_none()
-            || std::mem::replace(&mut talk.session.state().connection.greets, true)
+            || std::mem::replace(
+                &mut talk.session.state().connection.has_sent_handshakes,
+                true,
+            )
         {
             return;
         }
@@ -65,7 +68,7 @@ impl Gate {
             talk.session.arm(&state, exchange.deadline);
             let admitted = state.waiting.to_upstream.admit(exchange);
             let Admitted(minted) = admitted.map_err(|_| Rejection::reused_id())?;
-            state.waiting.to_upstream.is_for(minted, instance);
+            state.waiting.to_upstream.assign(minted, instance);
             minted
         };
         let message = OwnMessage::initialize(minted, params);

@@ -45,8 +45,8 @@ impl Trail {
         }
     }
 
-    /// Nobody was asked about a sample: somebody has agreed to all of its agent's. Where a person has
-    /// agreed to something else of the message, the finding alone tells of it.
+    /// A sample passes by the standing approval of its agent, without a question. Where a person has
+    /// approved something else of the message, only the finding records the standing approval.
     pub(super) fn stands_approved(&mut self, standing: &StandingConsent) {
         let StandingConsent { by, until_ms } = standing;
         let until = Timestamp::from_millisecond(*until_ms).unwrap_or(Timestamp::MAX);

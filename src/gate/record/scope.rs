@@ -11,15 +11,15 @@ use crate::gate::talk::{Talk, transport};
 use super::{Trail, kind};
 
 impl Trail {
-    /// The message is judged where its session is by now.
-    pub(in crate::gate) fn is_within<U, A>(&mut self, talk: &Talk<U, A>) {
+    /// Takes the scope of the session as it is now.
+    pub(in crate::gate) fn take_scope<U, A>(&mut self, talk: &Talk<U, A>) {
         let scope = talk.scope();
         self.record.upstream = Some(scope.upstream);
         self.record.transports = Some(scope.transports);
     }
 
-    /// It is of this instance of the server, which its session has left.
-    pub(in crate::gate) fn is_of_instance<U, A>(&mut self, talk: &Talk<U, A>, instance: Instance) {
+    /// Takes the names of this instance of the server, which its session has left.
+    pub(in crate::gate) fn take_instance<U, A>(&mut self, talk: &Talk<U, A>, instance: Instance) {
         let session = &talk.session;
         let name = instance.name_of(&session.state().parties.server.name);
         self.record.upstream = Some(name.into());
@@ -45,7 +45,7 @@ impl Trail {
                 self.record.kind = kind::of_outcome(taken.exchange.method);
                 self.replies(&taken.exchange, from);
                 if let Waits::Elsewhere(instance) = taken.waits {
-                    self.is_of_instance(talk, instance);
+                    self.take_instance(talk, instance);
                 }
                 let error = identified.message.error();
                 let code = error

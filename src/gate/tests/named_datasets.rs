@@ -100,7 +100,7 @@ async fn what_a_server_that_is_not_trusted_says_is_taken_out_and_counts_for_noth
 }
 
 #[tokio::test]
-async fn a_word_in_another_form_is_rejected_since_nobody_knows_what_it_would_have_raised() {
+async fn a_data_set_in_another_form_is_rejected_since_what_it_would_have_raised_is_unknown() {
     let bench = bench(ServerDatasets::Trusted).await;
     let form = "is no object of `name` and `sensitivity` alone";
     let level = "has no `sensitivity` of `public`, `internal`, `confidential` or `secret`";

@@ -53,7 +53,9 @@ pub(super) fn policies(text: &str) -> PolicySnapshot {
     };
     let sources = vec![source];
     let compiled = Cedar::default().compile(&sources).unwrap();
-    PolicySnapshot::new(vec![compiled.engine], sources, compiled.policies).with_labels(labels())
+    PolicySnapshot::new(vec![compiled.engine], sources, compiled.policies)
+        .with_labels(labels())
+        .without_sampling_terms()
 }
 
 /// A session that has listed its tools, under policies that close what connects.

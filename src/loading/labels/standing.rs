@@ -10,7 +10,7 @@ use crate::policy::table::TomlTable;
 const EXAMPLE: &str =
     "consent = { standing = true, by = \"security@example.com\", until = \"2027-01-31\" }";
 
-/// The longest name of whoever has agreed, in bytes: it stands in each record.
+/// The longest name of a person who approves, in bytes: it stands in each record.
 const LONGEST: usize = 256;
 
 /// Who has agreed to all samples of the agent, and until when. Half of it is none.

@@ -226,7 +226,7 @@ fn the_snapshot_of_a_holder_differs_in_its_roots_alone() {
         };
         let engines: Vec<Box<dyn RuleEngine>> = vec![Box::new(Scripted("yes"))];
         let snapshot = PolicySnapshot::new(engines, vec![source("a", "permit")], vec![]);
-        snapshot.with_labels(labels).with_sampling_terms()
+        snapshot.with_labels(labels)
     };
     let each = rooted("/srv/users/${principal}").with_shadow(rooted("/shadow/${session}"));
     assert!(each.has_roots_of_each());
@@ -254,11 +254,6 @@ fn of_a_sample_whose_agent_is_not_known_nothing_is_certain() {
     let world = World::new();
     let client = Resource::Client(&world.agent.client);
     let question = world.question(ActionName::Sample, client);
-    let empty = || PolicySnapshot::new(vec![], vec![], vec![]);
-    let forbidden = |by: PolicySnapshot| by.outlook(&question).forbidden;
-    assert_eq!(forbidden(empty()), Tristate::Never);
-    assert_eq!(
-        forbidden(empty().with_sampling_terms()),
-        Tristate::Sometimes
-    );
+    let empty = PolicySnapshot::new(vec![], vec![], vec![]);
+    assert_eq!(empty.outlook(&question).forbidden, Tristate::Sometimes);
 }

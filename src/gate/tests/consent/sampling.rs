@@ -29,16 +29,17 @@ async fn under(rule: Rule, ways: &[Way], sampling: SamplingTerms) -> Asked {
         agents: HashMap::from([("stdio".to_owned(), agent)]),
         ..Labels::default()
     };
-    let policies = snapshot("on terms", rule).with_labels(labels);
-    asked
-        .bench
-        .gate
-        .policy
-        .publish(policies.with_sampling_terms());
+    let source = PolicySource {
+        name: "test".into(),
+        text: "on terms".into(),
+    };
+    let policies = PolicySnapshot::new(vec![Box::new(Scripted(rule))], vec![source], vec![]);
+    let policies = policies.with_labels(labels);
+    asked.bench.gate.policy.publish(policies);
     capable(asked).await
 }
 
-/// What becomes of a sample that nobody has answered yet: the policies that the record names, and
+/// What becomes of a sample without an answer yet: the policies that the record names, and
 /// whether a person is asked.
 async fn sampled(asked: &Asked) -> (usize, Vec<String>, usize) {
     let bench = &asked.bench;
@@ -79,7 +80,7 @@ async fn a_sample_needs_a_policy_and_an_agentic_agent_and_an_approval() {
 }
 
 #[tokio::test]
-async fn where_nobody_can_be_asked_a_sample_without_a_standing_approval_is_denied() {
+async fn where_no_person_can_be_asked_a_sample_without_a_standing_approval_is_denied() {
     let terms = SamplingTerms {
         agentic: true,
         standing: None,

@@ -51,7 +51,7 @@ async fn a_session_that_moves_to_a_warm_server_waits_for_no_handshake() {
     said_by(&bench, FIRST, &agreed(&asked)).await;
     bench.list(&["read"]).await;
     bench.raise(CONFIDENTIAL);
-    // Nobody answers anything meanwhile.
+    // No server answers anything meanwhile.
     bench
         .agent(r#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#)
         .await;

@@ -24,6 +24,7 @@ fn snapshot(text: &str) -> PolicySnapshot {
         panic!("{text}\n{}", problems.join("\n"))
     });
     PolicySnapshot::new(vec![compiled.engine], vec![source(text)], compiled.policies)
+        .without_sampling_terms()
 }
 
 /// A policy set in force that was never checked for types, to see what the evaluator then does.
@@ -42,6 +43,7 @@ fn unchecked(text: &str) -> PolicySnapshot {
     )
     .unwrap();
     PolicySnapshot::new(vec![Box::new(engine)], vec![source], output.policies)
+        .without_sampling_terms()
 }
 
 /// `code: message` of each problem, warnings counted as errors.
