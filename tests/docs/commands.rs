@@ -141,7 +141,7 @@ fn run(workshop: &Workshop, command: &str) -> Result<String, String> {
             let older = older.join(" ");
             let script = format!(
                 "touch {newest} {older} && mcp-protector demo --keep log >/dev/null && \
-                 mv log/audit.jsonl {newest} && rm -r log && {command}"
+                 mv log/notes/audit.jsonl {newest} && rm -r log && {command}"
             );
             succeeds(&workshop.run("sh", &["-c", &script]))
         }

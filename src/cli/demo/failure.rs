@@ -23,6 +23,8 @@ pub(super) enum DemoFailure {
     GateExited(ExitStatus),
     #[error("the gate's configuration is not valid: {0}")]
     Config(String),
+    #[error("the gate answers a request without a body")]
+    NoAnswer,
     #[error("the gate's policies are not valid: {0}")]
     Policies(String),
     #[error("this is not JSON: {0}")]

@@ -1,66 +1,83 @@
-//! The files of a demo, in its directory.
+//! The files of a story, in its directory.
 
-use std::fs;
+use std::fs::File;
+use std::io::{self, Write as _};
 use std::path::Path;
+use std::{env, fs};
 
 use super::failure::DemoFailure;
+use super::logs::AUDIT;
+use super::story::{DemoSetting, DemoStory};
 
-/// The directory of the policies and the configuration, in the source tree and in a directory of files.
-pub(super) const PACK: &str = "policies/quickstart";
-
-/// The files of that directory, as the program contains them.
-const POLICIES: [(&str, &str); 3] = [
-    (
-        "notes.cedar",
-        include_str!("../../../policies/quickstart/notes.cedar"),
-    ),
-    (
-        "pages.cedar",
-        include_str!("../../../policies/quickstart/pages.cedar"),
-    ),
-    (
-        "tools.toml",
-        include_str!("../../../policies/quickstart/tools.toml"),
-    ),
-];
-const CONFIG: &str = include_str!("../../../policies/quickstart/gate.toml");
-
-/// The start of the server in that configuration.
+/// The start of the server in the configuration of notes.
 const SERVER: &str = r#"["mcp-protector", "demo-server"]"#;
 
-/// The logs of a run, in its directory.
-pub(super) const AUDIT: &str = "audit.jsonl";
-pub(super) const RECEIVED: &str = "server-received.jsonl";
-pub(super) const DIAGNOSTICS: &str = "gate-stderr.log";
+/// What stands for the program, the directory and the port in the files of a sandboxed story.
+const PROGRAM: &str = r#""mcp-protector""#;
+const DIRECTORY: &str = "/srv/demo";
+const PORT: &str = "8090";
 
-/// Writes the pack, with this program as the server and the logs in `directory`.
-pub(super) fn write_files(directory: &Path) -> Result<(), DemoFailure> {
-    let failed = DemoFailure::io("write the files of the demo");
-    let write = || {
-        let pack = directory.join(PACK);
+/// The directories of sessions, which the gate makes in this one.
+const SESSIONS: &str = "sessions";
+
+/// A directory that is new or empty.
+pub(super) fn make_empty(directory: &Path) -> Result<(), DemoFailure> {
+    let make = || {
         fs::create_dir_all(directory)?;
-        if fs::read_dir(directory)?.next().is_some() {
-            return Err(std::io::ErrorKind::DirectoryNotEmpty.into());
+        match fs::read_dir(directory)?.next() {
+            Some(_) => Err(io::ErrorKind::DirectoryNotEmpty.into()),
+            None => Ok(()),
         }
+    };
+    make().map_err(DemoFailure::io("write the files of the demo"))
+}
+
+/// Writes the pack, with this program as the server, the logs in `directory`, and `port` as the network.
+pub(super) fn write_files(
+    story: &DemoStory,
+    directory: &Path,
+    port: u16,
+) -> Result<(), DemoFailure> {
+    let write = || {
+        let pack = directory.join(story.pack);
         fs::create_dir_all(&pack)?;
-        let program = std::env::current_exe()?;
-        let received = directory.join(RECEIVED);
-        let server: [&Path; 4] = [
-            &program,
-            "demo-server".as_ref(),
-            "--log".as_ref(),
-            &received,
-        ];
-        let server = serde_json::to_string(&server)?;
-        let audit = serde_json::to_string(&directory.join(AUDIT))?;
-        for (name, text) in POLICIES {
+        let program = env::current_exe()?;
+        let (audit, logs) = (directory.join(AUDIT), story.servers);
+        let logs = logs.iter().map(|(_, log)| directory.join(log));
+        for (name, text) in story.files {
+            let text = match story.setting {
+                DemoSetting::Stdio => {
+                    let mut server = vec![program.clone(), "demo-server".into()];
+                    server.extend(logs.clone().flat_map(|log| ["--log".into(), log]));
+                    text.replace(SERVER, &serde_json::to_string(&server)?)
+                }
+                DemoSetting::Sandboxed => text
+                    .replace(PROGRAM, &serde_json::to_string(&program)?)
+                    .replace(
+                        DIRECTORY,
+                        serde_json::to_string(directory)?.trim_matches('"'),
+                    )
+                    .replace(PORT, &port.to_string()),
+            };
             fs::write(pack.join(name), text)?;
         }
-        let config = CONFIG.replace(SERVER, &server);
-        fs::write(
-            pack.join("gate.toml"),
-            format!("{config}\n[audit]\nfile = {audit}\n"),
-        )
+        if story.setting == DemoSetting::Stdio {
+            let audit = serde_json::to_string(&audit)?;
+            let mut config = File::options().append(true).open(pack.join("gate.toml"))?;
+            return write!(config, "\n[audit]\nfile = {audit}\n");
+        }
+        // A sandbox grants files that are there, and an own root lies where no other user writes.
+        for log in logs {
+            fs::write(log, "")?;
+        }
+        make_private(&directory.join(SESSIONS))
     };
-    write().map_err(failed)
+    write().map_err(DemoFailure::io("write the files of the demo"))
+}
+
+fn make_private(directory: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(directory)
 }

@@ -5,8 +5,11 @@ use std::time::Duration;
 use std::{fs, io, thread};
 
 use super::failure::DemoFailure;
-use super::files::{AUDIT, RECEIVED};
 use crate::wire::{Document, Limits, Value};
+
+/// The logs of a run, in its directory.
+pub(super) const AUDIT: &str = "audit.jsonl";
+pub(super) const DIAGNOSTICS: &str = "gate-stderr.log";
 
 /// The pause between two reads of the audit log, and the number of reads. The gate writes a record a
 /// moment after the message.
@@ -17,7 +20,20 @@ const MAX_READS: u32 = 10_000;
 pub(super) struct Logs {
     directory: PathBuf,
     records: usize,
-    received: usize,
+    /// The log of each server, with the label of its rows.
+    servers: Vec<ServerLog>,
+}
+
+struct ServerLog {
+    label: &'static str,
+    file: &'static str,
+    read: usize,
+}
+
+/// A line that a server received.
+pub(super) struct Received {
+    pub(super) label: &'static str,
+    pub(super) line: String,
 }
 
 /// One line of JSON: a message, or a record.
@@ -25,11 +41,16 @@ pub(super) struct Logs {
 pub(super) struct JsonLine(Document);
 
 impl Logs {
-    pub(super) fn new(directory: &Path) -> Self {
+    pub(super) fn new(directory: &Path, servers: &[(&'static str, &'static str)]) -> Self {
+        let log = |&(label, file): &(&'static str, &'static str)| ServerLog {
+            label,
+            file,
+            read: 0,
+        };
         Self {
             directory: directory.to_owned(),
             records: 0,
-            received: 0,
+            servers: servers.iter().map(log).collect(),
         }
     }
 
@@ -56,31 +77,47 @@ impl Logs {
 
     /// All records of the run.
     pub(super) fn records(&self) -> Result<Vec<JsonLine>, DemoFailure> {
-        let lines = self.lines_of(AUDIT)?;
+        let lines = lines_of(&self.directory, AUDIT)?;
         lines.iter().map(|line| JsonLine::read(line)).collect()
     }
 
-    /// The new lines that the server received before the ping `fence`. The server writes a line to its log
-    /// before it answers.
-    pub(super) fn received_before(&mut self, fence: &str) -> Result<Vec<String>, DemoFailure> {
-        let all = self.lines_of(RECEIVED)?;
-        let new = all.iter().skip(self.received);
-        let before = new.take_while(|line| !line.contains(fence));
-        let before = before.cloned().collect();
-        self.received = all.len();
-        Ok(before)
+    /// How many lines of the gate's log have a text.
+    pub(super) fn times_logged(&self, text: &str) -> Result<usize, DemoFailure> {
+        let lines = lines_of(&self.directory, DIAGNOSTICS)?;
+        Ok(lines.iter().filter(|line| line.contains(text)).count())
     }
 
-    /// The whole lines of a log, without a line that is being written.
-    fn lines_of(&self, log: &str) -> Result<Vec<String>, DemoFailure> {
-        let text = match fs::read_to_string(self.directory.join(log)) {
-            // Its writer makes it.
-            Err(cause) if cause.kind() == io::ErrorKind::NotFound => String::new(),
-            read => read.map_err(DemoFailure::io("read a log"))?,
-        };
-        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
-        Ok(whole.lines().map(str::to_owned).collect())
+    /// The new lines that the servers received before the ping `fence`, if there is one. A server writes a
+    /// line to its log before it answers.
+    pub(super) fn received_before(
+        &mut self,
+        fence: Option<&str>,
+    ) -> Result<Vec<Received>, DemoFailure> {
+        let mut received = Vec::new();
+        for log in &mut self.servers {
+            let all = lines_of(&self.directory, log.file)?;
+            let new = all.iter().skip(log.read);
+            let is_fence = |line: &&String| fence.is_some_and(|fence| line.contains(fence));
+            let before = new.take_while(|line| !is_fence(line));
+            received.extend(before.map(|line| Received {
+                label: log.label,
+                line: line.clone(),
+            }));
+            log.read = all.len();
+        }
+        Ok(received)
     }
+}
+
+/// The whole lines of a log, without a line that is being written.
+fn lines_of(directory: &Path, log: &str) -> Result<Vec<String>, DemoFailure> {
+    let text = match fs::read_to_string(directory.join(log)) {
+        // Its writer makes it.
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => String::new(),
+        read => read.map_err(DemoFailure::io("read a log"))?,
+    };
+    let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+    Ok(whole.lines().map(str::to_owned).collect())
 }
 
 impl JsonLine {

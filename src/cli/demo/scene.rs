@@ -6,9 +6,12 @@ use std::process::ExitStatus;
 
 use super::agent::DemoAgent;
 use super::failure::DemoFailure;
-use super::files::PACK;
-use super::logs::{JsonLine, Logs};
+use super::files::write_files;
+use super::logs::{JsonLine, Logs, Received};
+use super::network::DemoNetwork;
 use super::page::{DemoPage, TerminalColour};
+use super::story::{DemoEvidence, DemoRequest, DemoSetting, DemoStory, DemoToken};
+use super::traces::RequestTraces;
 use crate::cli::proxy::policy_settings;
 use crate::config::Config;
 use crate::loading;
@@ -18,27 +21,29 @@ use crate::policy::{PolicyId, PolicySnapshot};
 pub(super) struct DemoScene<'p, 'o> {
     pub(super) page: &'p mut DemoPage<'o>,
     pub(super) logs: Logs,
-    pub(super) policies: PolicySnapshot,
-    /// The questions of the gate to a person.
-    pub(super) questions: Vec<String>,
     /// The number of statements that the demo has checked.
     pub(super) checks: u32,
+    story: &'static DemoStory,
+    policies: PolicySnapshot,
+    /// Where the servers of the story have one.
+    network: Option<DemoNetwork>,
     agent: DemoAgent,
     steps: u32,
     shown: HashSet<String>,
 }
 
-/// The traces of one request.
-pub(super) struct RequestTraces {
-    pub(super) answer: JsonLine,
-    /// The lines that the server received.
-    pub(super) received: Vec<String>,
-    pub(super) records: Vec<JsonLine>,
-}
-
 impl<'p, 'o> DemoScene<'p, 'o> {
-    pub(super) fn open(page: &'p mut DemoPage<'o>, directory: &Path) -> Result<Self, DemoFailure> {
-        let config = Config::load(&directory.join(PACK).join("gate.toml"))
+    pub(super) fn open(
+        page: &'p mut DemoPage<'o>,
+        story: &'static DemoStory,
+        directory: &Path,
+    ) -> Result<Self, DemoFailure> {
+        let network = match story.setting {
+            DemoSetting::Stdio => None,
+            DemoSetting::Sandboxed => Some(DemoNetwork::open()?),
+        };
+        write_files(story, directory, network.as_ref().map_or(0, |it| it.port))?;
+        let config = Config::load(&directory.join(story.pack).join("gate.toml"))
             .map_err(|errors| DemoFailure::Config(errors.to_string()))?;
         let policies = loading::load(&policy_settings(&config)).map_err(|errors| {
             let problems = errors.problems.iter().map(ToString::to_string);
@@ -46,44 +51,71 @@ impl<'p, 'o> DemoScene<'p, 'o> {
         })?;
         Ok(Self {
             page,
-            logs: Logs::new(directory),
-            policies: policies.snapshot,
-            questions: Vec::new(),
+            logs: Logs::new(directory, story.servers),
             checks: 0,
-            agent: DemoAgent::start(directory)?,
+            story,
+            policies: policies.snapshot,
+            network,
+            agent: DemoAgent::start(story, directory)?,
             steps: 0,
             shown: HashSet::new(),
         })
     }
 
-    /// Sends a request, shows it, and collects its traces. The agent sends `then` after the answer.
+    /// Sends a request, shows it, and collects its traces.
     pub(super) fn ask(
         &mut self,
-        request: &str,
-        then: &[&str],
+        request: &DemoRequest,
+        params: &str,
     ) -> Result<RequestTraces, DemoFailure> {
-        self.page.json("agent sent", request)?;
-        self.agent.send(request)?;
-        let answer = self.answer_to(&JsonLine::read(request)?.text("/id"))?;
-        for line in then {
-            self.agent.send(line)?;
+        self.steps += 1;
+        let line = format!(
+            r#"{{"jsonrpc":"2.0","id":{},"method":"{}","params":{params}}}"#,
+            self.steps, request.method
+        );
+        self.page.json("agent sent", &line)?;
+        let response = self.agent.send(&line, request.token)?;
+        let mut traces = RequestTraces {
+            answer: JsonLine::read("{}")?,
+            response,
+            questions: Vec::new(),
+            sent: vec![line],
+            received: Vec::new(),
+            network: Vec::new(),
+            records: Vec::new(),
+            revision: self.policies.revision().as_str().to_owned(),
+        };
+        if request.evidence == DemoEvidence::Answer {
+            if let Some(line) = self.agent.receive()? {
+                traces.answer = JsonLine::read(&line)?;
+            }
+            traces.received = self.logs.received_before(None)?;
+            return Ok(traces);
+        }
+        traces.answer = self.answer_to(&self.steps.to_string(), &mut traces.questions)?;
+        for line in request.then {
+            self.agent.send(line, DemoToken::Sent)?;
+            traces.sent.push((*line).to_owned());
         }
         // All effects of the request are in the logs when a later ping has passed all the way and back.
-        self.steps += 1;
         let fence = format!("fence-{}", self.steps);
-        self.agent.send(&format!(
+        let ping = format!(
             r#"{{"jsonrpc":"2.0","id":"{fence}","method":"ping","params":{{"_meta":{{"mcp-protector/job_id":"{fence}"}}}}}}"#
-        ))?;
-        self.answer_to(&fence)?;
-        Ok(RequestTraces {
-            answer,
-            received: self.logs.received_before(&fence)?,
-            records: self.logs.records_before(&fence)?,
-        })
+        );
+        self.agent.send(&ping, DemoToken::Sent)?;
+        self.answer_to(&fence, &mut traces.questions)?;
+        traces.received = self.logs.received_before(Some(&fence))?;
+        traces.records = self.logs.records_before(&fence)?;
+        traces.network = self.network.iter().flat_map(DemoNetwork::arrived).collect();
+        Ok(traces)
     }
 
     /// The answer to a request. A scripted person approves each question before it.
-    fn answer_to(&mut self, id: &str) -> Result<JsonLine, DemoFailure> {
+    fn answer_to(
+        &mut self,
+        id: &str,
+        questions: &mut Vec<String>,
+    ) -> Result<JsonLine, DemoFailure> {
         while let Some(line) = self.agent.receive()? {
             let line = JsonLine::read(&line)?;
             match line.text("/method").as_str() {
@@ -92,11 +124,12 @@ impl<'p, 'o> DemoScene<'p, 'o> {
                     let question = line.text("/params/message");
                     self.page.lines("gate asks", &question)?;
                     self.page.row("person", "approves")?;
-                    self.questions.push(question);
-                    self.agent.send(&format!(
+                    questions.push(question);
+                    let approval = format!(
                         r#"{{"jsonrpc":"2.0","id":{},"result":{{"action":"accept","content":{{"approve":true}}}}}}"#,
                         line.json("/id")
-                    ))?;
+                    );
+                    self.agent.send(&approval, DemoToken::Sent)?;
                 }
                 _ => {
                     let found = [line.json("").to_owned()];
@@ -104,7 +137,7 @@ impl<'p, 'o> DemoScene<'p, 'o> {
                 }
             }
         }
-        Err(DemoFailure::GateExited(self.agent.wait()?))
+        Err(self.agent.silence()?)
     }
 
     /// Shows the decision of the gate and its reason, by the record and the policies.
@@ -136,7 +169,8 @@ impl<'p, 'o> DemoScene<'p, 'o> {
         let file = Path::new(&*origin.file);
         match file.file_name() {
             Some(name) if file.is_absolute() => {
-                format!("`{id}` at {PACK}/{}:{}", name.display(), origin.line)
+                let pack = self.story.pack;
+                format!("`{id}` at {pack}/{}:{}", name.display(), origin.line)
             }
             // A policy of the gate itself.
             _ => format!("`{id}` at {origin}"),
@@ -151,15 +185,23 @@ impl<'p, 'o> DemoScene<'p, 'o> {
         }
     }
 
-    /// Shows the lines that reached the server, and the answer that reached the agent.
+    /// Shows the lines that reached the servers, and the answer that reached the agent.
     pub(super) fn show_messages(&mut self, traces: &RequestTraces) -> Result<(), DemoFailure> {
         if traces.received.is_empty() {
             self.page.row("server got", "nothing")?;
         }
-        for line in &traces.received {
-            self.page.json("server got", line)?;
+        for Received { label, line } in &traces.received {
+            self.page.json(label, line)?;
         }
         self.page.json("agent got", traces.answer.json(""))
+    }
+
+    /// Shows the lines that reached the network.
+    pub(super) fn show_network(&mut self, traces: &RequestTraces) -> Result<(), DemoFailure> {
+        match traces.network.as_slice() {
+            [] => self.page.row("network got", "nothing"),
+            lines => self.page.lines("network got", &lines.join("\n")),
+        }
     }
 
     /// Checks a statement.
@@ -182,37 +224,11 @@ impl<'p, 'o> DemoScene<'p, 'o> {
 
     /// Ends the session from the side of the agent; the last lines of the gate, and its exit status.
     pub(super) fn close(&mut self) -> Result<(Vec<String>, ExitStatus), DemoFailure> {
-        self.agent.close();
+        self.agent.close()?;
         let mut last = Vec::new();
         while let Some(line) = self.agent.receive()? {
             last.push(line);
         }
         Ok((last, self.agent.wait()?))
-    }
-}
-
-impl RequestTraces {
-    /// The first record of a kind; an empty one if there is none.
-    pub(super) fn record(&self, kind: &str) -> Result<JsonLine, DemoFailure> {
-        let mut of_kind = self.records.iter().filter(|it| it.text("/kind") == kind);
-        of_kind
-            .next()
-            .cloned()
-            .map_or_else(|| JsonLine::read("{}"), Ok)
-    }
-
-    /// The parameters of each message that the server received; its id is the gate's own.
-    pub(super) fn received_params(&self) -> Result<Vec<String>, DemoFailure> {
-        let received = self.received.iter();
-        received
-            .map(|line| Ok(JsonLine::read(line)?.json("/params").to_owned()))
-            .collect()
-    }
-
-    /// Kind and decision of each record, in the order of the log.
-    pub(super) fn decisions(&self) -> Vec<String> {
-        let records = self.records.iter();
-        let decisions = records.map(|it| format!("{} {}", it.text("/kind"), it.text("/decision")));
-        decisions.map(|it| it.trim_end().to_owned()).collect()
     }
 }

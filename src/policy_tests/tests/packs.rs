@@ -97,7 +97,9 @@ fn every_pack_has_a_configuration_with_the_guards_that_good_servers_bear() {
         ];
         assert!(on.iter().all(|is_on| *is_on), "{name}: {on:?}");
         let readme = fs::read_to_string(pack.join("README.md")).unwrap();
-        let is_started = readme.contains(&format!("proxy --config policies/{name}/gate.toml"));
+        let of_user = format!("mcp-protector proxy --config policies/{name}/gate.toml\n");
+        let is_started = [of_user.as_str(), "mcp-protector demo\n"];
+        let is_started = is_started.iter().any(|it| readme.contains(it));
         assert!(is_started, "{name}: its README starts no gate with it");
     }
 }
