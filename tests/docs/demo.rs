@@ -84,9 +84,9 @@ fn the_second_story_shows_each_of_its_parts() {
 #[test]
 fn the_demo_keeps_its_files_in_a_directory_that_is_new_or_empty() {
     let directory = tempfile::tempdir().unwrap();
-    let output = run_installed(directory.path(), &["demo", "--keep", "files"]);
+    let output = run_installed(directory.path(), &["demo", "--keep", "files 8090"]);
     assert!(output.status.success(), "{}", printed(&output));
-    let kept = directory.path().join("home/files");
+    let kept = directory.path().join("home/files 8090");
     assert_eq!(names(&kept), ["notes", "workspace"]);
     let expected = [
         "audit.jsonl",
@@ -106,7 +106,7 @@ fn the_demo_keeps_its_files_in_a_directory_that_is_new_or_empty() {
     assert_eq!(names(&kept.join("workspace")), expected);
     let audit = fs::read_to_string(kept.join("notes/audit.jsonl")).unwrap();
 
-    let output = run_installed(directory.path(), &["demo", "--keep", "files"]);
+    let output = run_installed(directory.path(), &["demo", "--keep", "files 8090"]);
     assert_eq!(output.status.code(), Some(1));
     let text = printed(&output);
     assert!(text.contains("directory not empty"), "{text}");

@@ -51,13 +51,14 @@ pub(super) fn write_files(
                     server.extend(logs.clone().flat_map(|log| ["--log".into(), log]));
                     text.replace(SERVER, &serde_json::to_string(&server)?)
                 }
+                // In this order: a path may have the digits of the port.
                 DemoSetting::Sandboxed => text
-                    .replace(PROGRAM, &serde_json::to_string(&program)?)
+                    .replace(PORT, &port.to_string())
                     .replace(
                         DIRECTORY,
                         serde_json::to_string(directory)?.trim_matches('"'),
                     )
-                    .replace(PORT, &port.to_string()),
+                    .replace(PROGRAM, &serde_json::to_string(&program)?),
             };
             fs::write(pack.join(name), text)?;
         }
@@ -75,9 +76,15 @@ pub(super) fn write_files(
     write().map_err(DemoFailure::io("write the files of the demo"))
 }
 
+/// Makes a directory where no other user reads or writes.
+#[cfg(unix)]
 fn make_private(directory: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(directory)
+    use std::os::unix::fs::DirBuilderExt as _;
+    fs::DirBuilder::new().mode(0o700).create(directory)
+}
+
+/// No story gets here: those with a sandbox need Linux.
+#[cfg(not(unix))]
+fn make_private(directory: &Path) -> io::Result<()> {
+    fs::create_dir(directory)
 }

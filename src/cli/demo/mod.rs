@@ -69,7 +69,7 @@ fn play_in(page: &mut DemoPage<'_>, directory: &Path) -> Result<(), DemoFailure>
             page.heading(story.title)?;
             page.paragraph(story.introduction)?;
             if let Some(cause) = lacking(story) {
-                page.line(&format!("skipped: {cause}"))?;
+                page.paragraph(&format!("skipped: {cause}"))?;
                 continue;
             }
             page.line(story.drawing)?;
