@@ -243,8 +243,8 @@ const TRUNCATION: DemoChapter = DemoChapter {
 
 const OPEN: DemoChapter = DemoChapter {
     title: "Nothing private is read yet: the way out is open",
-    told: "The policies know that `fetch_page` connects. That `count_words` tells others of each count, \
-        nobody has told the operator.",
+    told: "The policies know that `fetch_page` connects. They do not know that `count_words` tells others of \
+        each count.",
     requests: &[
         DemoRequest {
             params: |_| FETCH.to_owned(),

@@ -69,11 +69,16 @@ impl Roots {
         })
     }
 
-    /// Whether a message may name one of them in the server's words: as they are, or behind escapes that
-    /// JSON does not ask for.
+    /// Whether a message may name one of them in the server's words: as they are, or behind escapes, which
+    /// some names need.
     pub fn may_be_named_in(&self, json: &str) -> bool {
         let mut guises = self.iter().filter_map(|root| root.guise.as_ref());
-        let names = |guise: &VirtualPath| guise.spellings.iter().any(|(own, _)| json.contains(own));
+        // A root's path has no control characters.
+        let is_escaped = |c: char| matches!(c, '"' | '\\');
+        let names = |guise: &VirtualPath| {
+            let mut all = guise.spellings.iter();
+            all.any(|(own, _)| json.contains(own) || own.contains(is_escaped))
+        };
         json.contains("\\u") || json.contains("\\/") || guises.any(names)
     }
 
@@ -209,6 +214,21 @@ mod tests {
         check("workspace/a", None);
         check("/workspace/%2e%2e/a", None);
         check("notes://workspace/a", None);
+    }
+
+    #[test]
+    fn a_name_that_json_escapes_is_looked_for_in_every_message() {
+        for (path, text) in [
+            ("/srv/project", r#"{"a":"/srv/project/a"}"#),
+            ("/srv/project", r#"{"a":"\u002fsrv/project/a"}"#),
+            ("/srv/a\"b", r#"{"a":"/srv/a\"b/a"}"#),
+        ] {
+            assert!(
+                roots(&[(path, Some("/workspace"))]).may_be_named_in(text),
+                "{text}"
+            );
+        }
+        assert!(!two().may_be_named_in(r#"{"a":"/srv/other"}"#));
     }
 
     #[test]
