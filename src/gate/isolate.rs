@@ -164,7 +164,8 @@ impl Gate {
         trail: &mut Trail,
     ) -> Result<(), AgentGone> {
         if arrival.from == Side::Upstream {
-            let (instance, form) = (trail.server.run.instance, (arrival.stream, arrival.form));
+            let instance = trail.server.other.unwrap_or(trail.server.run.instance);
+            let form = (arrival.stream, arrival.form);
             return Box::pin(self.handle_elsewhere(talk, instance, form, frame)).await;
         }
         self.move_apart(talk).await?;

@@ -375,8 +375,9 @@ impl Gate {
             Stop::Refused(refusal) => {
                 let why = refusal.to_string();
                 self.refuse(talk, trail, refusal).await?;
-                // What the isolated server is asked itself is not given up with it.
+                // What the server is asked that the session speaks to is not given up with it.
                 if let Some(own) = &trail.envelope.asked_by_gate
+                    && trail.server.other.is_none()
                     && !has_left_since(talk, trail.server.run)
                 {
                     Self::give_up_own(talk, own, &why);

@@ -79,6 +79,8 @@ pub(super) struct ServerThen {
     pub(super) run: Run,
     /// Where the session was, if it may move.
     pub(super) began_at: Option<Instance>,
+    /// The server that says the message, where its session does not speak to that one.
+    pub(super) other: Option<Instance>,
 }
 
 /// What is known of the data that its session has read.
@@ -189,6 +191,7 @@ impl Trail {
             server: ServerThen {
                 run,
                 began_at: None,
+                other: None,
             },
             sensitivity: SensitivityFacts::default(),
             consent: ConsentFacts::default(),

@@ -4,6 +4,8 @@
 //! back into the reply. An entry is spent once: whatever answers an id that is not here was never
 //! asked, came twice, came too late, or has the wrong type (`1` is not `"1"`).
 
+mod elsewhere;
+
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -221,8 +223,11 @@ impl PendingTable {
     /// server can answer what one was asked.
     pub fn take(&mut self, id: &Id) -> Option<Taken> {
         let minted = u64::try_from(id.as_integer()?).ok()?;
-        let is_anothers = self.elsewhere.contains_key(&minted) && self.answering != Some(minted);
-        if is_anothers || self.replied.contains(&minted) {
+        let may_answer = match self.answering {
+            Some(answering) => answering == minted,
+            None => !self.elsewhere.contains_key(&minted),
+        };
+        if !may_answer || self.replied.contains(&minted) {
             return None;
         }
         self.take_minted(minted)
@@ -288,76 +293,9 @@ impl PendingTable {
         }
     }
 
-    /// The session goes from one instance to another: what is in flight waits for the first alone, but for
-    /// what is given up, which is spent, oldest first. What still waits for an earlier one is given up as
-    /// well, and what the next one was asked already waits for the one that is spoken to.
-    pub fn leave(
-        &mut self,
-        (from, to): (Instance, Instance),
-        given_up: impl Fn(&Exchange) -> bool,
-    ) -> Vec<Taken> {
-        let before = self.elsewhere.clone();
-        for minted in self.by_minted.keys() {
-            self.elsewhere.entry(*minted).or_insert(from);
-        }
-        let given_up = self.take_where(|minted, exchange| match before.get(&minted) {
-            Some(instance) => *instance < to,
-            None => given_up(exchange),
-        });
-        self.elsewhere.retain(|_, instance| *instance != to);
-        given_up
-    }
-
-    /// A request that was just admitted is for another instance than the one that is spoken to.
-    pub fn assign(&mut self, minted: u64, instance: Instance) {
-        self.elsewhere.insert(minted, instance);
-    }
-
-    /// What an instance says next that is not spoken to may answer this request, if that waits for it.
-    /// False if it does not.
-    pub fn answer_elsewhere(&mut self, instance: Instance, minted: Option<u64>) -> bool {
-        let is_awaited = |minted: &u64| self.elsewhere.get(minted) == Some(&instance);
-        self.answering = minted.filter(is_awaited);
-        self.answering.is_some()
-    }
-
-    /// The answer was taken in.
-    pub fn answered_elsewhere(&mut self) {
-        self.answering = None;
-    }
-
-    /// A request that had not left yet goes to the server that is spoken to. False if it waits no
-    /// more.
-    pub fn bring_here(&mut self, minted: u64) -> bool {
-        self.elsewhere.remove(&minted).is_some()
-    }
-
     /// Spends what the peer asked, and not the gate, oldest first.
     pub fn take_of_peer(&mut self) -> Vec<Taken> {
         self.take_where(|_, exchange| !exchange.origin.is_gate())
-    }
-
-    /// The instances that something waits for, beside the one that is spoken to.
-    pub fn waited_for_elsewhere(&self) -> impl Iterator<Item = Instance> {
-        self.elsewhere.values().copied()
-    }
-
-    /// Spends a request that waits for this instance, which is not spoken to.
-    pub fn take_one_elsewhere(&mut self, instance: Instance, minted: u64) -> Option<Taken> {
-        let waits = self.elsewhere.get(&minted) == Some(&instance);
-        waits.then(|| self.take_minted(minted))?
-    }
-
-    /// Spends what waits for this instance, which is not spoken to, oldest first.
-    pub fn take_elsewhere(&mut self, instance: Instance) -> Vec<Taken> {
-        let elsewhere = self.elsewhere.clone();
-        self.take_where(|minted, _| elsewhere.get(&minted) == Some(&instance))
-    }
-
-    /// Spends what waits for the server that is spoken to, oldest first.
-    pub fn take_here(&mut self) -> Vec<Taken> {
-        let elsewhere = self.elsewhere.clone();
-        self.take_where(|minted, _| !elsewhere.contains_key(&minted))
     }
 
     /// Spends the entry that its asker names.

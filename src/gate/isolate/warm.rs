@@ -50,7 +50,7 @@ impl Gate {
         let occasion = Occasion::Handshake;
         let method = occasion.method();
         let reference = self.record_own_to(talk, occasion, instance).await?;
-        let (started, snapshot) = (self.clock.elapsed(), self.policy.current());
+        let (started, snapshot) = (self.clock.elapsed(), self.policies_of(&talk.session));
         let until = started.saturating_add(self.terms(&snapshot).request_timeout);
         let exchange = Exchange {
             ids: AuditIds {

@@ -18,8 +18,9 @@ impl Trail {
         self.record.transports = Some(scope.transports);
     }
 
-    /// Takes the names of this instance of the server, which its session has left.
+    /// Takes the names of this instance of the server, to which its session does not speak.
     pub(in crate::gate) fn take_instance<U, A>(&mut self, talk: &Talk<U, A>, instance: Instance) {
+        self.server.other = Some(instance);
         let session = &talk.session;
         let name = instance.name_of(&session.state().parties.server.name);
         self.record.upstream = Some(name.into());

@@ -156,6 +156,22 @@ async fn a_warm_server_that_ends_or_disagrees_is_asked_again_when_the_session_co
 }
 
 #[tokio::test]
+async fn what_a_warm_server_answers_restarts_no_other_server_while_that_one_begins_anew() {
+    for frame in [
+        r#"{"jsonrpc":"2.0","id":ID,"result":{"a":1,"a":2}}"#,
+        r#"{"jsonrpc":"2.0","id":ID,"result":{"_meta":{"a":1,"A":2},"capabilities":1}}"#,
+        r#"{"jsonrpc":"2.0","id":ID,"result":{"protocolVersion":1}}"#,
+    ] {
+        let (bench, asked) = greeting().await;
+        let state = || bench.talk.session.state();
+        state().connection.upstream = Readiness::Repeating;
+        said_by(&bench, FIRST, &frame.replace("ID", &asked)).await;
+        assert_eq!(bench.talk.upstream.restarts(), 0, "{frame}");
+        assert_eq!(state().connection.upstream, Readiness::Repeating, "{frame}");
+    }
+}
+
+#[tokio::test]
 async fn the_handshake_with_a_warm_server_is_recorded_under_its_name() {
     let (bench, asked) = greeting().await;
     said_by(&bench, FIRST, &agreed(&asked)).await;
