@@ -8,8 +8,8 @@ use secrecy::SecretString;
 
 use super::errors::{ConfigError, ConfigErrors, ConfigReason};
 use super::settings::{
-    Admin, Audit, Config, Guards, Limits, Listen, OtherMethods, Policy, Protocol, Ratchet, Restart,
-    StartupProbe, Telemetry, Upstream, UserIdentity,
+    Admin, Audit, Config, Guards, Limits, Listen, OtherMethods, Policy, Protocol, Ratchet,
+    Telemetry, Upstream,
 };
 use super::tool_names::tool_name;
 use super::upstream::inherited;
@@ -88,16 +88,9 @@ impl Config {
         }
         Ok(Self {
             upstream: Upstream {
-                name: "upstream".to_owned(),
                 command,
                 env,
-                cwd: None,
-                sandbox: None,
-                restart: Restart::default(),
-                http: None,
-                startup_probe: StartupProbe::default(),
-                identity: UserIdentity::default(),
-                isolated: Vec::new(),
+                ..Upstream::named("upstream".to_owned())
             },
             listen: Listen::Stdio,
             policy: Policy {

@@ -110,6 +110,24 @@ pub struct Upstream {
     pub isolated: Vec<Isolated>,
 }
 
+impl Upstream {
+    /// One of which nothing else is known.
+    pub(super) fn named(name: String) -> Self {
+        Self {
+            name,
+            command: Vec::new(),
+            env: BTreeMap::new(),
+            cwd: None,
+            sandbox: None,
+            restart: Restart::default(),
+            http: None,
+            startup_probe: StartupProbe::default(),
+            identity: UserIdentity::default(),
+            isolated: Vec::new(),
+        }
+    }
+}
+
 /// The server a second time, in a narrower place.
 #[derive(Debug, Clone)]
 pub struct Isolated {

@@ -15,7 +15,7 @@ use crate::config::restart::restart;
 use crate::config::sandbox::{Confinement, NetworkDefault, sandbox};
 use crate::config::section::{ConfigField, ConfigSection};
 use crate::config::settings::{
-    HttpUpstream, PlainHttp, Restart, ServerAuth, StartupProbe, Upstream, UserIdentity,
+    HttpUpstream, PlainHttp, Restart, ServerAuth, Upstream, UserIdentity,
 };
 use crate::config::user_identity::{IdentityFields, Reached};
 use crate::config::variables::Variables;
@@ -91,18 +91,7 @@ pub(super) fn server(
     read: UpstreamFields,
     name: String,
 ) -> Upstream {
-    let mut upstream = Upstream {
-        name,
-        command: Vec::new(),
-        env: BTreeMap::new(),
-        cwd: None,
-        sandbox: None,
-        restart: Restart::default(),
-        http: None,
-        startup_probe: StartupProbe::default(),
-        identity: UserIdentity::default(),
-        isolated: Vec::new(),
-    };
+    let mut upstream = Upstream::named(name);
     match read.way {
         UpstreamTransport::Process => {
             started(section);
