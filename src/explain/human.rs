@@ -8,7 +8,7 @@ use miette::{
 };
 
 use crate::findings::{printable, visible};
-use crate::gate::{HIDDEN, UNCONSENTED};
+use crate::gate::{HIDDEN, OUTSIDE, UNCONSENTED};
 use crate::policy_tests::Paint;
 
 use super::report::{
@@ -172,7 +172,12 @@ impl Explanation {
             (ExplainedDecision::Allow | ExplainedDecision::Unknown, ..) => {
                 "nothing stands against it".to_owned()
             }
-            (ExplainedDecision::Deny, false, _) => format!("{} it{handshake}", does("forbid")),
+            (ExplainedDecision::Deny, false, _) => {
+                let text = self.text.as_deref().unwrap_or_default();
+                let place = text.strip_prefix(OUTSIDE).map(|place| format!(": {place}"));
+                let place = place.unwrap_or_default();
+                format!("{} it{handshake}{place}", does("forbid"))
+            }
             (ExplainedDecision::Deny, true, Some("decide")) => {
                 match (self.reason.as_deref(), &self.text) {
                     (Some("not_permitted"), _) => {

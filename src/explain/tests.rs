@@ -141,6 +141,33 @@ fn what_is_permitted_and_dropped_is_not_said_to_be_forbidden() {
 }
 
 #[test]
+fn a_path_outside_of_all_roots_is_explained_by_the_policy_that_forbids_it() {
+    let pack = tempfile::tempdir().unwrap();
+    for (file, text) in [
+        (
+            "roots.cedar",
+            "@id(\"read\") permit (principal, action == Mcp::Action::\"call_tool\", resource);\n\
+             @id(\"inside\") forbid (principal, action == Mcp::Action::\"call_tool\", resource)\n\
+             when { context.targets.outside };\n",
+        ),
+        (
+            "tools.toml",
+            "[tools.read_file]\npermission = \"read\"\npaths = [\"/path\"]\n",
+        ),
+        ("roots.toml", "[roots.work]\npath = \"/srv/work\"\n"),
+    ] {
+        fs::write(pack.path().join(file), text).unwrap();
+    }
+    let request = call("read_file", r#"{"path": "/etc/passwd"}"#);
+    let explanation = explained(&pack, &request, "nightly", NOW);
+    assert_eq!(explanation.decision, Some(ExplainedDecision::Deny));
+    let said = human(&pack, &explanation, PolicyScope::Nearest);
+    let why = "because   `inside` forbids it: the path at `/path` lies outside of all roots";
+    assert!(said.contains(why), "{said}");
+    assert!(said.contains("forbid `inside` holds"), "{said}");
+}
+
+#[test]
 fn a_forbid_is_shown_with_the_parts_that_made_it_hold() {
     let request = call("read_file", r#"{"path": "/etc/passwd"}"#);
     insta::assert_snapshot!(check(&request, "nightly"));

@@ -159,7 +159,7 @@ pub use own_roots::{NoOwnRoot, holder};
 pub use passage::{Carried, Passage};
 pub use permit::Permit;
 pub use rates::{Limit, Rate};
-pub use rejection::{DENIED, HIDDEN, RATE_LIMITED, Rejection, UNCONSENTED};
+pub use rejection::{DENIED, HIDDEN, OUTSIDE, RATE_LIMITED, Rejection, UNCONSENTED};
 pub use reload::{Besides, Published};
 pub use sampling::{Others, Share, Tracing};
 pub use settings::{

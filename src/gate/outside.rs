@@ -8,7 +8,7 @@ use crate::wire::Fragment;
 use super::canonical::ARGUMENTS;
 use super::classified::Scene;
 use super::query::{About, Circumstances, Doing, Question, Understood};
-use super::rejection::{DENIED_BY_POLICY, Rejection};
+use super::rejection::{DENIED_BY_POLICY, OUTSIDE, Rejection};
 
 /// A path that lies in no root, where one in some root would have been permitted.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ impl Outside {
         let argument = self.argument.as_deref();
         let argument = argument.map(|argument| ("argument", Fragment::string(argument)));
         denied
-            .with_text(format!("{DENIED_BY_POLICY}: {self}"))
+            .with_text(format!("{OUTSIDE}{self}"))
             .with_reason(self.code())
             .with_text_for_agents(told)
             .with_data([reason].into_iter().chain(argument))

@@ -31,6 +31,9 @@ pub(super) const DENIED_BY_POLICY: &str = "denied by policy";
 /// How records begin to say what a person has not agreed to, and nothing else.
 pub const UNCONSENTED: &str = "denied by policy: ";
 
+/// Before the reason of a denial that says which path lies outside.
+pub const OUTSIDE: &str = "denied by policy, because ";
+
 /// How records end to say that a tool is closed to an agent that does not see it.
 pub const HIDDEN: &str = "; the agent is told that there is no such tool";
 

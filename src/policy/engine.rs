@@ -21,6 +21,11 @@ pub trait RuleEngine: fmt::Debug + Send + Sync {
     /// A fault denies the message, whatever the other engines say.
     fn judge(&self, facts: &Facts<'_>) -> Result<Verdict, EngineFault>;
 
+    /// The same for a call that could be made instead. No observer hears of it.
+    fn suppose(&self, facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
+        self.judge(facts)
+    }
+
     /// For each item of a list: could some use of it be permitted, and is listing it not forbidden?
     ///
     /// One answer for each item, in order. A fault hides the item.

@@ -89,6 +89,10 @@ impl RuleEngine for ObservedEngine {
         verdict
     }
 
+    fn suppose(&self, facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
+        self.engine.judge(facts)
+    }
+
     fn visible(
         &self,
         facts: &ListFacts<'_>,

@@ -11,7 +11,7 @@ use super::action::{Action, ActionName};
 use super::checked_policies::CheckedPolicies;
 use super::combine::combine;
 use super::decision::{
-    Decision, Denial, DenialCause, EngineFault, FaultKind, PolicyId, PolicyOrigin,
+    Decision, Denial, DenialCause, EngineFault, FaultKind, PolicyId, PolicyOrigin, Verdict,
 };
 use super::engine::{ListDependency, ListFacts, RequiredDetectors, RuleEngine, Visibility};
 use super::facts::{Facts, Principal, Resource, StandingConsent};
@@ -264,7 +264,8 @@ impl PolicySnapshot {
         let places = self.labels.in_place_of(labelled.targets());
         places.into_iter().any(|inside| {
             labelled.reach(inside);
-            let decision = self.decide(&labelled.facts(facts));
+            let inside = labelled.facts(facts);
+            let decision = self.decide_by(&inside, |engine| engine.suppose(&inside));
             matches!(decision, Decision::Allow(_))
         })
     }
@@ -306,9 +307,19 @@ impl PolicySnapshot {
     }
 
     fn decide(&self, facts: &Facts<'_>) -> Decision {
+        self.decide_by(facts, |engine| engine.judge(facts))
+    }
+
+    fn decide_by(
+        &self,
+        facts: &Facts<'_>,
+        ask: impl Fn(&dyn RuleEngine) -> Result<Verdict, EngineFault>,
+    ) -> Decision {
         let engines = self.engines.iter();
-        let judged = engines
-            .map(|engine| guarded(engine.as_ref(), || engine.judge(facts)).unwrap_or_else(Err));
+        let judged = engines.map(|engine| {
+            let engine = engine.as_ref();
+            guarded(engine, || ask(engine)).unwrap_or_else(Err)
+        });
         let decision = combine(judged);
         match self.samples {
             Samples::OnTerms => sampling::judge(decision, facts),
