@@ -20,6 +20,11 @@ pub fn work<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     }
 }
 
+/// Waits for another thread.
+pub(super) fn wait<T>(wait: impl FnOnce() -> T) -> T {
+    work(LONG, wait)
+}
+
 /// The same of work that waits in between.
 pub(super) async fn steps<F: Future>(bytes: usize, mut work: Pin<&mut F>) -> F::Output {
     let is_apart = is_apart(bytes);

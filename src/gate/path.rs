@@ -206,11 +206,12 @@ impl Gate {
         };
         self.chains.all.on_sent(cx, placement);
         Self::is_still_there(talk, cx.trail.server.began_at, &permit, cx.trail)?;
-        let files = std::mem::take(&mut cx.trail.effects.files);
-        files.into_iter().for_each(SavedFile::stay);
         // Gives the room back: the receiver may be slow.
         cx.trail.holds.room = None;
-        self.send(talk, permit).await
+        self.send(talk, permit).await?;
+        let files = std::mem::take(&mut cx.trail.effects.files);
+        files.into_iter().for_each(SavedFile::stay);
+        Ok(())
     }
 
     /// What a message is, and whose.

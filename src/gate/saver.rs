@@ -1,6 +1,6 @@
 //! The thread that writes the files of results, and removes those of results that do not leave.
 //!
-//! There is one: a disk that does not answer holds it up, and messages for a moment.
+//! There is one: a disk that does not answer holds it up, and each result for [`PATIENCE`] at most.
 
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -12,8 +12,10 @@ use crate::audit::Finding;
 use crate::directories::{self, DirectoryFault, FileLimits};
 use crate::policy::OwnDirectory;
 
-/// How long a message waits for its file.
-const PATIENCE: Duration = Duration::from_secs(2);
+use super::apart;
+
+/// How long a result waits for its files.
+pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Texts that wait to be written.
 const MOST_WAITING: usize = 4;
@@ -22,7 +24,7 @@ const MOST_WAITING: usize = 4;
 #[derive(Debug, Default)]
 pub(super) struct Saver(OnceLock<Option<Writer>>);
 
-/// How the thread is reached.
+/// A handle to the thread.
 #[derive(Debug, Clone)]
 struct Writer {
     jobs: SyncSender<Job>,
@@ -40,8 +42,8 @@ enum Job {
         limits: FileLimits,
         done: SyncSender<Result<(), DirectoryFault>>,
     },
-    /// After each job the files of results that did not leave are removed.
-    Remove,
+    /// Wakes the thread, which removes unsent files after each job.
+    Wake,
 }
 
 #[derive(Debug, Clone)]
@@ -62,6 +64,8 @@ pub(super) struct SavedFile {
 pub(super) struct Saved {
     pub(super) files: Vec<SavedFile>,
     pub(super) findings: Vec<Finding>,
+    /// No more of them are: one could not be, or there are enough files.
+    pub(super) is_over: bool,
 }
 
 /// Why a text is not written.
@@ -69,7 +73,7 @@ pub(super) struct Saved {
 pub(super) enum Unwritten {
     #[error(transparent)]
     Fault(#[from] DirectoryFault),
-    #[error("the disk does not answer in time")]
+    #[error("the thread that writes results does not answer in time")]
     Busy,
 }
 
@@ -79,10 +83,12 @@ impl Saver {
         place: FilePlace,
         text: &str,
         limits: FileLimits,
+        patience: Duration,
     ) -> Result<SavedFile, Unwritten> {
         let writer = self.0.get_or_init(|| begin().ok());
         let writer = writer.as_ref().ok_or(Unwritten::Busy)?;
-        let (done, outcome) = sync_channel(1);
+        // Without room, so that what is sent is received.
+        let (done, outcome) = sync_channel(0);
         let job = Job::Save {
             place: place.clone(),
             text: text.to_owned(),
@@ -90,7 +96,7 @@ impl Saver {
             done,
         };
         writer.jobs.try_send(job).map_err(|_| Unwritten::Busy)?;
-        let written = outcome.recv_timeout(PATIENCE);
+        let written = apart::wait(|| outcome.recv_timeout(patience));
         written.map_err(|_| Unwritten::Busy)??;
         Ok(SavedFile {
             place: Some(place),
@@ -115,7 +121,7 @@ impl Drop for SavedFile {
                 .unwrap_or_else(PoisonError::into_inner)
                 .push(place);
             // With a full queue the thread has a job after which it looks.
-            let _ = self.writer.jobs.try_send(Job::Remove);
+            let _ = self.writer.jobs.try_send(Job::Wake);
         }
     }
 }
@@ -166,8 +172,7 @@ impl FilePlace {
     }
 }
 
-#[cfg(unix)]
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
 
@@ -192,7 +197,7 @@ mod tests {
         let save = |text: &str| {
             let file = directories::file_name(text.len() as u128);
             saver
-                .save(place(above.path(), &file), text, limits)
+                .save(place(above.path(), &file), text, limits, PATIENCE)
                 .unwrap()
         };
         save("leaves").stay();

@@ -1,10 +1,15 @@
 //! Whole results as files below a root of the session, which the agent's own tools read.
 
+use std::time::Instant;
+
 use crate::directories::{self, FileLimits};
 use crate::policy::{OwnDirectory, PolicySnapshot, Received, Root, SessionSensitivity};
 
-use super::saver::{FilePlace, SavedFile, Saver, Unwritten};
+use super::saver::{FilePlace, PATIENCE, SavedFile, Saver, Unwritten};
 use super::settings::Save;
+
+/// Files of one result.
+const MOST_FILES: usize = 16;
 
 /// Where files lie below the root.
 const BELOW: [&str; 2] = [".mcp-protector", "results"];
@@ -17,6 +22,8 @@ pub(super) struct Saving<'g> {
     /// The same as the agent knows it.
     shown: String,
     limits: FileLimits,
+    /// From then on no file is waited for.
+    until: Instant,
 }
 
 /// Why a text is not saved.
@@ -25,17 +32,19 @@ pub(super) enum Unsaved {
     #[error("the session has no directory of the root `{0}`")]
     NoRoot(String),
     #[error(
-        "the result, or what its session has read, is more sensitive than the root `{0}` or from outside"
+        "the result, or data that its session has read, is untrusted or more sensitive than the root `{0}`"
     )]
     Sensitive(String),
     #[error(transparent)]
     Unwritten(#[from] Unwritten),
+    #[error("{MOST_FILES} texts of the result are saved")]
+    Enough,
     #[error("there are no random numbers")]
     NoName,
 }
 
 impl<'g> Saving<'g> {
-    /// Where the texts of a result go that brings this: nowhere that says less of them than they bring.
+    /// The place for the texts of a result, and its root, for [`is_covered`].
     pub(super) fn of(
         save: &Save,
         saver: &'g Saver,
@@ -57,12 +66,16 @@ impl<'g> Saving<'g> {
                 bytes: save.bytes,
                 oldest: (now_ms / 1000).saturating_sub(age),
             },
+            until: Instant::now() + PATIENCE,
         };
         Ok((saving, root.clone()))
     }
 
-    /// Writes a text, and says where the agent finds it.
-    pub(super) fn save(&self, text: &str) -> Result<(String, SavedFile), Unsaved> {
+    /// Writes a text of a result with so many files, and says where the agent finds it.
+    pub(super) fn save(&self, text: &str, files: usize) -> Result<(String, SavedFile), Unsaved> {
+        if files >= MOST_FILES {
+            return Err(Unsaved::Enough);
+        }
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(|_| Unsaved::NoName)?;
         let file = directories::file_name(u128::from_be_bytes(random));
@@ -71,7 +84,8 @@ impl<'g> Saving<'g> {
             directory: self.directory.clone(),
             file,
         };
-        let file = self.saver.save(place, text, self.limits)?;
+        let patience = self.until.saturating_duration_since(Instant::now());
+        let file = self.saver.save(place, text, self.limits, patience)?;
         Ok((shown, file))
     }
 }

@@ -79,20 +79,27 @@ impl Keeping<'_> {
 
     /// Saves a text where it is to be saved, and says where it is.
     fn save(&self, text: &str) -> Option<String> {
-        let outcome = match self.saving.as_ref()? {
-            Ok(saving) => saving.save(text).map_err(|why| why.to_string()),
+        let saving = self.saving.as_ref()?;
+        let mut saved = self.saved.lock().unwrap_or_else(PoisonError::into_inner);
+        if saved.is_over {
+            return None;
+        }
+        let outcome = match saving {
+            Ok(saving) => saving
+                .save(text, saved.files.len())
+                .map_err(|why| why.to_string()),
             Err(why) => Err(why.to_string()),
         };
         let (code, detail) = match &outcome {
             Ok((path, _)) => ("result_saved", path),
             Err(why) => ("result_not_saved", why),
         };
-        let mut saved = self.saved.lock().unwrap_or_else(PoisonError::into_inner);
         saved.findings.push(Finding {
             guard: Guard::Truncation,
             code: code.into(),
             detail: detail.as_str().into(),
         });
+        saved.is_over = outcome.is_err();
         let (path, file) = outcome.ok()?;
         saved.files.push(file);
         Some(path)

@@ -21,7 +21,7 @@ pub trait RuleEngine: fmt::Debug + Send + Sync {
     /// A fault denies the message, whatever the other engines say.
     fn judge(&self, facts: &Facts<'_>) -> Result<Verdict, EngineFault>;
 
-    /// The same for a call that could be made instead. No observer hears of it.
+    /// Like `judge`, for an alternative call; observers do not see it.
     fn suppose(&self, facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
         self.judge(facts)
     }

@@ -27,8 +27,9 @@ for line in sys.stdin:
     m = json.loads(line)
     if 'id' not in m: continue
     method, p = m['method'], m.get('params', {})
-    if method == 'initialize': r = {'protocolVersion': p['protocolVersion'], 'capabilities': {'tools': {}}, 'serverInfo': {'name': 'files', 'version': '1'}}
+    if method == 'initialize': r = {'protocolVersion': p['protocolVersion'], 'capabilities': {'tools': {}, 'resources': {}}, 'serverInfo': {'name': 'files', 'version': '1'}}
     elif method == 'tools/list': r = {'tools': tools}
+    elif method == 'resources/read': r = {'contents': [{'uri': p['uri'], 'text': call('long', {'lines': 400})}] * 40}
     elif method == 'tools/call':
         try: r = {'content': [{'type': 'text', 'text': call(p['name'], p['arguments'])}]}
         except OSError as e: r = {'isError': True, 'content': [{'type': 'text', 'text': type(e).__name__}]}
@@ -296,6 +297,26 @@ fn a_truncated_result_is_a_file_that_the_agents_own_tools_read() {
     recorded(
         &gate,
         r#""code":"result_not_saved","detail":"the directory has "#,
+    );
+}
+
+#[test]
+fn only_so_many_texts_of_a_result_become_files() {
+    let mut setup = over_http(setup("${principal}", ""));
+    setup.more = "[truncation]\nmax_bytes = 1024\nsave = \"workspace\"\n".to_owned();
+    let gate = Serving::start(setup);
+    let bob = agent(&gate, "bob");
+    let read = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": "note://all"},
+    });
+    let answer = bob.post(&read.to_string()).body;
+    assert!(answer.contains("All of it is the file"), "{answer}");
+    assert!(answer.contains("Read them as the resource"), "{answer}");
+    let results = gate.setup().path("users/bob/.mcp-protector/results");
+    assert_eq!(fs::read_dir(results).unwrap().count(), 16);
+    recorded(
+        &gate,
+        r#""code":"result_not_saved","detail":"16 texts of the result are saved""#,
     );
 }
 

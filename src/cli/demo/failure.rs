@@ -23,7 +23,7 @@ pub(super) enum DemoFailure {
     GateExited(ExitStatus),
     #[error("the gate's configuration is not valid: {0}")]
     Config(String),
-    #[error("the gate answers a request without a body")]
+    #[error("the gate's HTTP response has no body")]
     NoAnswer,
     #[error("the gate's policies are not valid: {0}")]
     Policies(String),

@@ -20,8 +20,8 @@ const PORT: &str = "8090";
 /// The directories of sessions, which the gate makes in this one.
 const SESSIONS: &str = "sessions";
 
-/// A directory that is new or empty.
-pub(super) fn make_empty(directory: &Path) -> Result<(), DemoFailure> {
+/// Creates the directory. Rejects one that has entries.
+pub(super) fn create_empty_directory(directory: &Path) -> Result<(), DemoFailure> {
     let make = || {
         fs::create_dir_all(directory)?;
         match fs::read_dir(directory)?.next() {

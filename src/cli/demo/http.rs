@@ -20,7 +20,7 @@ use super::failure::DemoFailure;
 use super::logs::DIAGNOSTICS;
 use super::story::DemoToken;
 
-/// The longest wait for the gate's address, and for an answer.
+/// The longest wait for a response.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The pause between two reads of the gate's log, and the number of reads.

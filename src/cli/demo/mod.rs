@@ -27,7 +27,7 @@ use super::exit::Exit;
 use super::test_policy::paint;
 use crate::upstream::sandbox::{self, LocalSockets, Network, Sandbox, Strength, SystemFiles};
 use failure::DemoFailure;
-use files::make_empty;
+use files::create_empty_directory;
 use notes_story::NOTES;
 use page::DemoPage;
 use story::{DemoSetting, DemoStory};
@@ -63,7 +63,7 @@ fn play_in_temporary_directory(page: &mut DemoPage<'_>) -> Result<(), DemoFailur
 
 fn play_in(page: &mut DemoPage<'_>, directory: &Path) -> Result<(), DemoFailure> {
     let directory = absolute(directory).map_err(DemoFailure::io("find the directory"))?;
-    make_empty(&directory)?;
+    create_empty_directory(&directory)?;
     let mut played = || {
         for story in STORIES {
             page.heading(story.title)?;

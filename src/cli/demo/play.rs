@@ -76,7 +76,7 @@ fn play_request(
 
 fn play_end(scene: &mut DemoScene<'_, '_>, story: &DemoStory) -> Result<(), DemoFailure> {
     let number = story.chapters.len() + 1;
-    let title = format!("{number}. The audit log has all of it");
+    let title = format!("{number}. The audit log has each call");
     scene.page.heading(&title)?;
     let (last, status) = scene.close()?;
     scene.check("the gate sends nothing after the session", &[], &last)?;

@@ -177,7 +177,7 @@ impl<'p, 'o> DemoScene<'p, 'o> {
         }
     }
 
-    /// Shows the text of a policy, once in a demo.
+    /// Shows the text of a policy, once in each story.
     fn show_text(&mut self, id: &str) -> Result<(), DemoFailure> {
         match self.policies.policy_source(&PolicyId::new(id)) {
             Some((_, text)) if self.shown.insert(id.to_owned()) => self.page.policy(text),

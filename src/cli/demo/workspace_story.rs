@@ -106,7 +106,7 @@ const TOKEN: DemoChapter = DemoChapter {
             ],
             checks: &[
                 DemoCheck(
-                    "a request without a token is refused",
+                    "the gate rejects a request without a token",
                     &["HTTP 401 Unauthorized"],
                     |traces| Ok(vec![traces.status()]),
                 ),
@@ -136,7 +136,7 @@ const TOKEN: DemoChapter = DemoChapter {
                     traces.recorded("request", "/agent/id")
                 }),
                 DemoCheck(
-                    "the refused request has a record too",
+                    "the rejected request has a record too",
                     &["token_missing"],
                     |traces| traces.recorded("malformed_message", "/reason/code"),
                 ),
@@ -180,7 +180,7 @@ const PATH: DemoChapter = DemoChapter {
             },
             checks: &[
                 DemoCheck(
-                    "a path that leads out is denied",
+                    "the gate denies a path outside the workspace",
                     &["workspace-only"],
                     |traces| Ok(traces.record("tool_call")?.texts("/policies", "")),
                 ),
@@ -214,9 +214,11 @@ const TRUNCATION: DemoChapter = DemoChapter {
                         (traces.content().join("").len() < ORDERS_BYTES).to_string(),
                     ])
                 }),
-                DemoCheck("the record names the file", &["result_saved"], |traces| {
-                    Ok(traces.record("tool_result")?.texts("/findings", "/code"))
-                }),
+                DemoCheck(
+                    "the record has the finding `result_saved`",
+                    &["result_saved"],
+                    |traces| Ok(traces.record("tool_result")?.texts("/findings", "/code")),
+                ),
             ],
             ..CALL
         },
@@ -243,8 +245,8 @@ const TRUNCATION: DemoChapter = DemoChapter {
 
 const OPEN: DemoChapter = DemoChapter {
     title: "Nothing private is read yet: the way out is open",
-    told: "The policies know that `fetch_page` connects. They do not know that `count_words` tells others of \
-        each count.",
+    told: "The policies know that `fetch_page` connects. They do not know that `count_words` sends \
+        each count to another host.",
     requests: &[
         DemoRequest {
             params: |_| FETCH.to_owned(),
@@ -283,11 +285,11 @@ const CLOSED: DemoChapter = DemoChapter {
                 }),
             ],
             checks: &[
-                DemoCheck("the first server answers", &[PRIMARY], |traces| {
+                DemoCheck("the primary server answers", &[PRIMARY], |traces| {
                     Ok(traces.called())
                 }),
                 DemoCheck(
-                    "the session moves to the isolated one",
+                    "the session moves to the isolated server",
                     &["switched_to_isolated"],
                     |traces| traces.recorded("upstream_state", "/event"),
                 ),
@@ -298,7 +300,7 @@ const CLOSED: DemoChapter = DemoChapter {
             params: |_| FETCH.to_owned(),
             checks: &[
                 DemoCheck(
-                    "the same call as before is denied",
+                    "the gate denies the same call",
                     &["builtin.no_egress"],
                     |traces| Ok(traces.record("tool_call")?.texts("/policies", "")),
                 ),
@@ -383,7 +385,7 @@ const FATAL: DemoChapter = DemoChapter {
                     traces.recorded("tool_result", "/error_class")
                 }),
                 DemoCheck(
-                    "a new session is not confidential, and has the first server",
+                    "a new session has the primary server",
                     &["workspace"],
                     |traces| traces.recorded("request", "/upstream"),
                 ),

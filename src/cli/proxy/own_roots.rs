@@ -81,12 +81,9 @@ impl OwnRootsNeed {
             problems.map(|problem| format!("`roots.{}`: {problem}", root.name))
         });
         let mut told: Vec<_> = told.collect();
-        let in_reach = roots
-            .of_each()
-            .find(|root| root.writable && self.runs_in_reach);
-        if let Some(root) = in_reach {
+        if let Some(root) = roots.of_each().find(|_| self.runs_in_reach) {
             told.push(format!(
-                "`roots.{}`: agents write into its directories, and without a sandbox the server would run \
+                "`roots.{}`: agents can write into its directories, and without a sandbox the server would run \
                  there: interpreters look for code in the directory that they run in; confine the server \
                  (`[upstream.sandbox]`), or set `upstream.cwd`",
                 root.name
@@ -185,7 +182,7 @@ mod tests {
             assert_eq!(told, is_refused, "{upstream} {is_writable}: {lacking:?}");
         };
         check("", true, true);
-        check("", false, false);
+        check("", false, true);
         check("upstream.cwd = '/srv'", true, false);
         check("upstream.sandbox = {}", true, false);
         let isolated = "upstream.sandbox = {}\nupstream.isolated = { command = ['other']";

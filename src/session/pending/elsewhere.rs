@@ -30,8 +30,8 @@ impl PendingTable {
         self.elsewhere.insert(minted, instance);
     }
 
-    /// What an instance says next that is not spoken to may answer this request, if that waits for it.
-    /// False if it does not.
+    /// Lets the next message of another instance answer this request, and no other one. False if the
+    /// request does not wait for that instance.
     pub fn answer_elsewhere(&mut self, instance: Instance, minted: Option<u64>) -> bool {
         let is_awaited = |minted: &u64| self.elsewhere.get(minted) == Some(&instance);
         self.answering = minted.filter(is_awaited);
