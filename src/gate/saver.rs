@@ -1,6 +1,6 @@
 //! The thread that writes the files of results, and removes those of results that do not leave.
 //!
-//! There is one: a disk that does not answer holds it up, and each result for [`PATIENCE`] at most.
+//! There is one: a disk that does not answer holds it up, and each result until its first file takes longer than [`PATIENCE`].
 
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -14,8 +14,8 @@ use crate::policy::OwnDirectory;
 
 use super::apart;
 
-/// How long a result waits for its files.
-pub(super) const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a result waits for a file.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Texts that wait to be written.
 const MOST_WAITING: usize = 4;
@@ -83,7 +83,6 @@ impl Saver {
         place: FilePlace,
         text: &str,
         limits: FileLimits,
-        patience: Duration,
     ) -> Result<SavedFile, Unwritten> {
         let writer = self.0.get_or_init(|| begin().ok());
         let writer = writer.as_ref().ok_or(Unwritten::Busy)?;
@@ -96,7 +95,7 @@ impl Saver {
             done,
         };
         writer.jobs.try_send(job).map_err(|_| Unwritten::Busy)?;
-        let written = apart::wait(|| outcome.recv_timeout(patience));
+        let written = apart::wait(|| outcome.recv_timeout(PATIENCE));
         written.map_err(|_| Unwritten::Busy)??;
         Ok(SavedFile {
             place: Some(place),
@@ -172,7 +171,8 @@ impl FilePlace {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -197,7 +197,7 @@ mod tests {
         let save = |text: &str| {
             let file = directories::file_name(text.len() as u128);
             saver
-                .save(place(above.path(), &file), text, limits, PATIENCE)
+                .save(place(above.path(), &file), text, limits)
                 .unwrap()
         };
         save("leaves").stay();

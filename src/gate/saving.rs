@@ -1,11 +1,9 @@
 //! Whole results as files below a root of the session, which the agent's own tools read.
 
-use std::time::Instant;
-
 use crate::directories::{self, FileLimits};
 use crate::policy::{OwnDirectory, PolicySnapshot, Received, Root, SessionSensitivity};
 
-use super::saver::{FilePlace, PATIENCE, SavedFile, Saver, Unwritten};
+use super::saver::{FilePlace, SavedFile, Saver, Unwritten};
 use super::settings::Save;
 
 /// Files of one result.
@@ -22,8 +20,6 @@ pub(super) struct Saving<'g> {
     /// The same as the agent knows it.
     shown: String,
     limits: FileLimits,
-    /// From then on no file is waited for.
-    until: Instant,
 }
 
 /// Why a text is not saved.
@@ -66,7 +62,6 @@ impl<'g> Saving<'g> {
                 bytes: save.bytes,
                 oldest: (now_ms / 1000).saturating_sub(age),
             },
-            until: Instant::now() + PATIENCE,
         };
         Ok((saving, root.clone()))
     }
@@ -84,8 +79,7 @@ impl<'g> Saving<'g> {
             directory: self.directory.clone(),
             file,
         };
-        let patience = self.until.saturating_duration_since(Instant::now());
-        let file = self.saver.save(place, text, self.limits, patience)?;
+        let file = self.saver.save(place, text, self.limits)?;
         Ok((shown, file))
     }
 }

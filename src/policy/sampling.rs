@@ -4,7 +4,7 @@
 //! Looked at after the engines, so that where no policy permits a sample, that is what a denial says,
 //! without a question about it.
 
-use super::action::Action;
+use super::action::{Action, ActionName};
 use super::decision::{Decision, Denial, DenialCause, OnDeny, PolicyId, PolicyOrigin, Reason};
 use super::facts::Facts;
 use super::partial::{PartialDecision, Tristate};
@@ -19,8 +19,36 @@ pub const APPROVED: &str = "sampling.approved";
 /// Where both are said to be written.
 const FILE: &str = "<agents.toml>";
 
+/// What decides about samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Samples {
+    /// Engines, and the agent's terms.
+    OnTerms,
+    /// Engines alone.
+    #[cfg(test)]
+    ByEngines,
+}
+
+impl Samples {
+    pub(super) fn judge(self, decision: Decision, facts: &Facts<'_>) -> Decision {
+        match self {
+            Self::OnTerms => judge(decision, facts),
+            #[cfg(test)]
+            Self::ByEngines => decision,
+        }
+    }
+
+    /// What stands beside the engines where only a part of the message is known.
+    pub(super) fn outlook(self, action: ActionName) -> PartialDecision {
+        match (action, self) {
+            (ActionName::Sample, Self::OnTerms) => OPEN,
+            _ => PartialDecision::SILENT,
+        }
+    }
+}
+
 /// What can be said of a sample of which the agent is not known.
-pub(super) const OPEN: PartialDecision = PartialDecision {
+const OPEN: PartialDecision = PartialDecision {
     permitted: Tristate::Never,
     forbidden: Tristate::Sometimes,
 };
@@ -39,7 +67,7 @@ pub(super) fn entries() -> [PolicyEntry; 2] {
 }
 
 /// What becomes of a sample that policies allow. The facts are labelled.
-pub(super) fn judge(decision: Decision, facts: &Facts<'_>) -> Decision {
+fn judge(decision: Decision, facts: &Facts<'_>) -> Decision {
     let (Decision::Allow(_), Action::Sample { agent, .. }) = (&decision, facts.action) else {
         return decision;
     };

@@ -21,7 +21,7 @@ use super::message_facts::Targets;
 use super::mutant::Mutant;
 use super::observe::{ObservedEngine, Observer};
 use super::partial::{PartialDecision, PartialRequest};
-use super::sampling;
+use super::sampling::{self, Samples};
 use super::source::{PolicyEntry, PolicySource};
 use super::trace::{PolicyOutline, Trace};
 
@@ -42,16 +42,6 @@ pub struct PolicySnapshot {
     shadow: Option<Box<PolicySnapshot>>,
     /// Settings that came into force with it. The snapshot does not know their type; the gate does.
     terms: Option<Arc<dyn Any + Send + Sync>>,
-}
-
-/// What decides about samples.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Samples {
-    /// Engines, and the agent's terms: see `sampling.rs`.
-    OnTerms,
-    /// Engines alone.
-    #[cfg(test)]
-    ByEngines,
 }
 
 /// The SHA-256 digest over the names and texts of all sources, in lower-case hexadecimal.
@@ -321,11 +311,7 @@ impl PolicySnapshot {
             guarded(engine, || ask(engine)).unwrap_or_else(Err)
         });
         let decision = combine(judged);
-        match self.samples {
-            Samples::OnTerms => sampling::judge(decision, facts),
-            #[cfg(test)]
-            Samples::ByEngines => decision,
-        }
+        self.samples.judge(decision, facts)
     }
 
     /// What can be said of a message of which only a part is known.
@@ -364,10 +350,7 @@ impl PolicySnapshot {
     }
 
     fn outlook_by_engines(&self, question: &PartialRequest<'_>) -> PartialDecision {
-        let beside = match (question.action, self.samples) {
-            (ActionName::Sample, Samples::OnTerms) => sampling::OPEN,
-            _ => PartialDecision::SILENT,
-        };
+        let beside = self.samples.outlook(question.action);
         let engines = self.engines.iter();
         engines
             .map(|engine| {

@@ -179,9 +179,10 @@ impl Talk {
         self.setup.mark()
     }
 
-    /// How much the gate has grown since the handshake, at its largest.
+    /// How much the gate has grown since the handshake, at its largest. Pages of its program are no growth.
     pub(crate) fn growth_kib(&self) -> u64 {
-        self.memory("VmHWM:").saturating_sub(self.baseline_kib)
+        let before = self.baseline_kib.max(self.memory("RssFile:"));
+        self.memory("VmHWM:").saturating_sub(before)
     }
 
     /// Closes the agent's end, waits for the gate's, and checks what is true of every conversation.

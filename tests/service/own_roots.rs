@@ -354,7 +354,10 @@ fn a_result_that_is_more_sensitive_than_the_root_is_not_saved_there() {
         let said = notice(&bob, "");
         let is_kept = said.contains("Read them as the resource mcp-protector://kept/");
         assert!(is_kept, "{label}: {said}");
-        recorded(&gate, "is more sensitive than the root `workspace`");
+        recorded(
+            &gate,
+            "untrusted or more sensitive than the root `workspace`",
+        );
     }
 }
 
@@ -381,7 +384,7 @@ fn a_session_saves_nothing_in_a_root_that_is_less_sensitive() {
         assert!(is_kept, "{label}: {said}");
         recorded(
             &gate,
-            "what its session has read, is more sensitive than the root",
+            "data that its session has read, is untrusted or more sensitive than the root",
         );
     }
 }

@@ -102,7 +102,7 @@ proptest! {
     ) {
         let cedar = Cedar { groups: groups.clone(), warnings: WarningMode::Allow, ..Cedar::default() };
         let compiled = cedar.compile(&[source(&text)]).unwrap();
-        let ours = PolicySnapshot::new(vec![compiled.engine], vec![], vec![]).judge(&scene.facts());
+        let ours = PolicySnapshot::new(vec![compiled.engine], vec![], vec![]).without_sampling_terms().judge(&scene.facts());
 
         let asked = whole_request(&scene.facts(), &groups);
         prop_assert_eq!(told(&ours), authorized(&text, asked));
@@ -138,7 +138,7 @@ proptest! {
     ) {
         let cedar = Cedar { groups, warnings: WarningMode::Allow, ..Cedar::default() };
         let compiled = cedar.compile(&[source(&text)]).unwrap();
-        let snapshot = PolicySnapshot::new(vec![compiled.engine], vec![], vec![]);
+        let snapshot = PolicySnapshot::new(vec![compiled.engine], vec![], vec![]).without_sampling_terms();
         let facts = scene.facts();
         let [trace] = &snapshot.trace(&facts)[..] else { panic!("one engine") };
         prop_assert_eq!(told_by(trace), told(&snapshot.judge(&facts)));
@@ -164,7 +164,7 @@ proptest! {
         let judge = |texts: &[String]| {
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
             let compiled = cedar.compile(&numbered(&texts)).unwrap();
-            let snapshot = PolicySnapshot::new(vec![compiled.engine], vec![], vec![]);
+            let snapshot = PolicySnapshot::new(vec![compiled.engine], vec![], vec![]).without_sampling_terms();
             told(&snapshot.judge(&scene.facts()))
         };
         prop_assert_eq!(judge(&policies), judge(&shuffled));
