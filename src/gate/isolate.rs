@@ -164,7 +164,10 @@ impl Gate {
         trail: &mut Trail,
     ) -> Result<(), AgentGone> {
         if arrival.from == Side::Upstream {
-            let instance = trail.server.other.unwrap_or(trail.server.run.instance);
+            let instance = trail
+                .server
+                .other_speaker
+                .unwrap_or(trail.server.run.instance);
             let form = (arrival.stream, arrival.form);
             return Box::pin(self.handle_elsewhere(talk, instance, form, frame)).await;
         }

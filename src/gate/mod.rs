@@ -377,7 +377,7 @@ impl Gate {
                 self.refuse(talk, trail, refusal).await?;
                 // What the server is asked that the session speaks to is not given up with it.
                 if let Some(own) = &trail.envelope.asked_by_gate
-                    && trail.server.other.is_none()
+                    && trail.server.other_speaker.is_none()
                     && !has_left_since(talk, trail.server.run)
                 {
                     Self::give_up_own(talk, own, &why);

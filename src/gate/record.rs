@@ -80,7 +80,7 @@ pub(super) struct ServerThen {
     /// Where the session was, if it may move.
     pub(super) began_at: Option<Instance>,
     /// The server that says the message, where its session does not speak to that one.
-    pub(super) other: Option<Instance>,
+    pub(super) other_speaker: Option<Instance>,
 }
 
 /// What is known of the data that its session has read.
@@ -191,7 +191,7 @@ impl Trail {
             server: ServerThen {
                 run,
                 began_at: None,
-                other: None,
+                other_speaker: None,
             },
             sensitivity: SensitivityFacts::default(),
             consent: ConsentFacts::default(),

@@ -1,6 +1,6 @@
 //! The thread that writes the files of results, and removes those of results that do not leave.
 //!
-//! There is one: a disk that does not answer holds it up, and each result until its first file takes longer than [`PATIENCE`].
+//! There is one: a disk that does not answer holds it up, and each result until its first file takes longer than [`SAVE_TIMEOUT`].
 
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -15,10 +15,10 @@ use crate::policy::OwnDirectory;
 use super::apart;
 
 /// How long a result waits for a file.
-const PATIENCE: Duration = Duration::from_secs(2);
+const SAVE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Texts that wait to be written.
-const MOST_WAITING: usize = 4;
+const MAX_QUEUED_TEXTS: usize = 4;
 
 /// Writes the files of all sessions. Its thread begins with the first, and ends with the gate.
 #[derive(Debug, Default)]
@@ -95,7 +95,7 @@ impl Saver {
             done,
         };
         writer.jobs.try_send(job).map_err(|_| Unwritten::Busy)?;
-        let written = apart::wait(|| outcome.recv_timeout(PATIENCE));
+        let written = apart::wait(|| outcome.recv_timeout(SAVE_TIMEOUT));
         written.map_err(|_| Unwritten::Busy)??;
         Ok(SavedFile {
             place: Some(place),
@@ -126,7 +126,7 @@ impl Drop for SavedFile {
 }
 
 fn begin() -> io::Result<Writer> {
-    let (jobs, all) = sync_channel(MOST_WAITING);
+    let (jobs, all) = sync_channel(MAX_QUEUED_TEXTS);
     let unsent = Unsent::default();
     let writer = Writer {
         jobs,

@@ -22,7 +22,7 @@ pub struct DemoArgs {
     pub keep: Option<PathBuf>,
 }
 
-/// A server of the demo, on standard input and output: it keeps notes, if nothing else is said.
+/// A server of the demo, on standard input and output. Without `--workspace` it keeps notes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 #[command(after_help = "Example:
   mcp-protector demo-server --log received.jsonl")]

@@ -16,7 +16,7 @@ use super::logs::DIAGNOSTICS;
 use super::story::{DemoSetting, DemoStory, DemoToken};
 
 /// The longest wait for a line. A line takes about a millisecond on an idle machine.
-const PATIENCE: Duration = Duration::from_secs(20);
+const LINE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Lines that may wait to be read; the demo reads each before it asks for the next.
 const MAX_LINES: usize = 64;
@@ -27,11 +27,11 @@ const TOKEN: &str = "DEMO_TOKEN";
 /// The agent's end of a session with the gate. A drop kills the gate.
 pub(super) struct DemoAgent {
     gate: Child,
-    way: Way,
+    transport: DemoTransport,
 }
 
 /// How messages reach the gate.
-enum Way {
+enum DemoTransport {
     Stdio {
         input: Option<ChildStdin>,
         lines: Receiver<String>,
@@ -60,17 +60,17 @@ impl DemoAgent {
                 .spawn()
         };
         let mut gate = start().map_err(DemoFailure::io("start the gate"))?;
-        let way = match story.setting {
-            DemoSetting::Stdio => Way::stdio(&mut gate),
+        let transport = match story.setting {
+            DemoSetting::Stdio => DemoTransport::stdio(&mut gate),
             DemoSetting::Sandboxed => match DemoHttp::open(directory, &mut gate, token) {
-                Ok(http) => Way::Http(Box::new(http)),
+                Ok(http) => DemoTransport::Http(Box::new(http)),
                 Err(failure) => {
                     let _ = gate.kill();
                     return Err(failure);
                 }
             },
         };
-        Ok(Self { gate, way })
+        Ok(Self { gate, transport })
     }
 
     /// Sends a message; over HTTP, the status of the response.
@@ -79,9 +79,9 @@ impl DemoAgent {
         line: &str,
         token: DemoToken,
     ) -> Result<Option<StatusCode>, DemoFailure> {
-        let input = match &mut self.way {
-            Way::Stdio { input, .. } => input,
-            Way::Http(http) => return http.post(line, token).map(Some),
+        let input = match &mut self.transport {
+            DemoTransport::Stdio { input, .. } => input,
+            DemoTransport::Http(http) => return http.post(line, token).map(Some),
         };
         let sent = match input {
             Some(input) => writeln!(input, "{line}").and_then(|()| input.flush()),
@@ -93,33 +93,35 @@ impl DemoAgent {
 
     /// The next line from the gate; `None` if no more will come.
     pub(super) fn receive(&mut self) -> Result<Option<String>, DemoFailure> {
-        let lines = match &mut self.way {
-            Way::Stdio { lines, .. } => lines,
-            Way::Http(http) => return Ok(http.next_answer()),
+        let lines = match &mut self.transport {
+            DemoTransport::Stdio { lines, .. } => lines,
+            DemoTransport::Http(http) => return Ok(http.next_answer()),
         };
-        match lines.recv_timeout(PATIENCE) {
+        match lines.recv_timeout(LINE_TIMEOUT) {
             Ok(line) => Ok(Some(line)),
             Err(RecvTimeoutError::Disconnected) => Ok(None),
             Err(RecvTimeoutError::Timeout) => Err(DemoFailure::Timeout {
                 event: "a line from the gate",
-                seconds: PATIENCE.as_secs(),
+                seconds: LINE_TIMEOUT.as_secs(),
             }),
         }
     }
 
-    /// Why no more answers come.
+    /// The failure for a missing answer.
     pub(super) fn silence(&mut self) -> Result<DemoFailure, DemoFailure> {
-        match &self.way {
-            Way::Stdio { .. } => self.wait().map(DemoFailure::GateExited),
-            Way::Http(_) => Ok(DemoFailure::NoAnswer),
+        match &self.transport {
+            DemoTransport::Stdio { .. } => self.wait().map(DemoFailure::GateExited),
+            DemoTransport::Http(_) => Ok(DemoFailure::NoAnswer),
         }
     }
 
-    /// Closes the agent's output, as an agent does that has finished; a gate over HTTP is told to stop.
+    /// Closes the agent's output, as a finished agent does. Over HTTP it sends the gate SIGTERM.
     pub(super) fn close(&mut self) -> Result<(), DemoFailure> {
-        match &mut self.way {
-            Way::Stdio { input, .. } => *input = None,
-            Way::Http(_) => stop(&mut self.gate).map_err(DemoFailure::io("stop the gate"))?,
+        match &mut self.transport {
+            DemoTransport::Stdio { input, .. } => *input = None,
+            DemoTransport::Http(_) => {
+                stop(&mut self.gate).map_err(DemoFailure::io("stop the gate"))?;
+            }
         }
         Ok(())
     }
@@ -130,7 +132,7 @@ impl DemoAgent {
     }
 }
 
-impl Way {
+impl DemoTransport {
     fn stdio(gate: &mut Child) -> Self {
         let (sender, lines) = sync_channel(MAX_LINES);
         let output = gate.stdout.take();

@@ -12,7 +12,7 @@ use super::story::{DemoSetting, DemoStory};
 /// The start of the server in the configuration of notes.
 const SERVER: &str = r#"["mcp-protector", "demo-server"]"#;
 
-/// What stands for the program, the directory and the port in the files of a sandboxed story.
+/// Placeholders for the program, the directory and the port in the files of a sandboxed story.
 const PROGRAM: &str = r#""mcp-protector""#;
 const DIRECTORY: &str = "/srv/demo";
 const PORT: &str = "8090";
@@ -55,8 +55,10 @@ pub(super) fn write_files(
                 DemoSetting::Sandboxed => text
                     .replace(PORT, &port.to_string())
                     .replace(
-                        DIRECTORY,
-                        serde_json::to_string(directory)?.trim_matches('"'),
+                        &format!("\"{DIRECTORY}"),
+                        serde_json::to_string(directory)?
+                            .strip_suffix('"')
+                            .unwrap_or_default(),
                     )
                     .replace(PROGRAM, &serde_json::to_string(&program)?),
             };

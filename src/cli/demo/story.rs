@@ -37,15 +37,15 @@ pub(super) enum DemoSetting {
 
 pub(super) struct DemoChapter {
     pub(super) title: &'static str,
-    /// What a reader should know before; may be empty.
-    pub(super) told: &'static str,
+    /// A paragraph under the title; may be empty.
+    pub(super) introduction: &'static str,
     pub(super) requests: &'static [DemoRequest],
 }
 
 /// A request of the agent, and what becomes of it.
 pub(super) struct DemoRequest {
     pub(super) method: &'static str,
-    /// By the answer before.
+    /// Parameters, made from the previous answer.
     pub(super) params: fn(&JsonLine) -> String,
     /// What the agent sends after the answer.
     pub(super) then: &'static [&'static str],
@@ -63,7 +63,7 @@ pub(super) enum DemoToken {
     Missing,
 }
 
-/// What a step has for evidence.
+/// Evidence for a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DemoEvidence {
     /// All logs, up to a ping that follows the request.
@@ -90,7 +90,7 @@ pub(super) enum DemoRow {
     Text(&'static str, FromTraces<String>),
 }
 
-/// A statement, what makes it true, and what the logs say.
+/// A statement, the expected texts, and the texts found.
 pub(super) struct DemoCheck(
     pub(super) &'static str,
     pub(super) &'static [&'static str],

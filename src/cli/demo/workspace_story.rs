@@ -93,7 +93,7 @@ const CONNECTING: DemoRequest = DemoRequest {
 
 const TOKEN: DemoChapter = DemoChapter {
     title: "Only an agent with a token gets a session",
-    told: "",
+    introduction: "",
     requests: &[
         DemoRequest {
             method: "initialize",
@@ -153,7 +153,7 @@ const TOKEN: DemoChapter = DemoChapter {
 
 const PATH: DemoChapter = DemoChapter {
     title: "The agent knows its own directory by a virtual path",
-    told: "",
+    introduction: "",
     requests: &[
         DemoRequest {
             params: |_| {
@@ -195,7 +195,7 @@ const PATH: DemoChapter = DemoChapter {
 
 const TRUNCATION: DemoChapter = DemoChapter {
     title: "A long result becomes a file in that directory",
-    told: "",
+    introduction: "",
     requests: &[
         DemoRequest {
             params: |_| r#"{"name":"list_orders","arguments":{"year":"2026"}}"#.to_owned(),
@@ -245,7 +245,7 @@ const TRUNCATION: DemoChapter = DemoChapter {
 
 const OPEN: DemoChapter = DemoChapter {
     title: "Nothing private is read yet: the way out is open",
-    told: "The policies know that `fetch_page` connects. They do not know that `count_words` sends \
+    introduction: "The policies know that `fetch_page` connects. They do not know that `count_words` sends \
         each count to another host.",
     requests: &[
         DemoRequest {
@@ -271,7 +271,7 @@ const OPEN: DemoChapter = DemoChapter {
 
 const CLOSED: DemoChapter = DemoChapter {
     title: "After private data the gate denies what connects",
-    told: "tools.toml says that what `find_customer` answers is confidential. The session then is, too.",
+    introduction: "tools.toml labels the results of `find_customer` as confidential. The session then is, too.",
     requests: &[
         DemoRequest {
             params: |_| r#"{"name":"find_customer","arguments":{"name":"Ada"}}"#.to_owned(),
@@ -316,7 +316,7 @@ const CLOSED: DemoChapter = DemoChapter {
 
 const MOVED: DemoChapter = DemoChapter {
     title: "The session continues where there is no network",
-    told: "",
+    introduction: "",
     requests: &[DemoRequest {
         params: |_| COUNT.to_owned(),
         checks: &[
@@ -345,7 +345,7 @@ const MOVED: DemoChapter = DemoChapter {
 
 const FATAL: DemoChapter = DemoChapter {
     title: "A fatal error ends the session",
-    told: "",
+    introduction: "",
     requests: &[
         DemoRequest {
             params: |_| r#"{"name":"list_orders","arguments":{"year":"1999"}}"#.to_owned(),

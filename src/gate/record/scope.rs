@@ -20,7 +20,7 @@ impl Trail {
 
     /// Takes the names of this instance of the server, to which its session does not speak.
     pub(in crate::gate) fn take_instance<U, A>(&mut self, talk: &Talk<U, A>, instance: Instance) {
-        self.server.other = Some(instance);
+        self.server.other_speaker = Some(instance);
         let session = &talk.session;
         let name = instance.name_of(&session.state().parties.server.name);
         self.record.upstream = Some(name.into());

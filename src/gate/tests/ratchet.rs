@@ -343,7 +343,7 @@ impl SessionStore for Failing {
 }
 
 #[tokio::test]
-async fn what_cannot_be_kept_is_not_read_and_whoever_asks_is_answered() {
+async fn what_cannot_be_kept_is_not_read_and_the_request_is_answered() {
     let bench = ready(under_one_key(&(Arc::new(Failing { knows: true }) as _))).await;
     bench.agent(&call("1", "read")).await;
     assert!(bench.to_upstream().is_empty());

@@ -13,7 +13,7 @@ use super::tools::{DemoTools, argument, tool, unknown_tool};
 const ORDERS: u32 = 120;
 
 /// The longest wait for the network.
-const PATIENCE: Duration = Duration::from_secs(20);
+const NETWORK_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(super) struct Workspace {
     /// The port that stands for the network. It answers each line with a line.
@@ -26,8 +26,8 @@ impl Workspace {
     }
 
     fn ask_network(&self, request: &str) -> io::Result<String> {
-        let mut stream = TcpStream::connect_timeout(&self.network, PATIENCE)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        let mut stream = TcpStream::connect_timeout(&self.network, NETWORK_TIMEOUT)?;
+        stream.set_read_timeout(Some(NETWORK_TIMEOUT))?;
         writeln!(stream, "{request}")?;
         let mut answer = String::new();
         BufReader::new(stream).read_line(&mut answer)?;
