@@ -28,6 +28,7 @@ mod pulse;
 mod reading;
 mod renew;
 mod restart;
+mod saved_results;
 mod servers;
 mod service;
 mod settings;
@@ -191,6 +192,7 @@ async fn start(config: &Config, loaded: LoadedPolicies, memory: Memory) -> Exit 
             end = Box::pin(serving) => end,
             never = pulse => match never {},
             never = shortage::tell(&memory) => match never {},
+            never = saved_results::keep_removing(&gate) => match never {},
         };
         over.notify_one();
         end

@@ -20,3 +20,5 @@ pub(super) fn save(
 pub(super) fn remove(directory: &Handle, _file: &str) -> Result<(), DirectoryFault> {
     match *directory {}
 }
+
+pub(super) fn remove_old(_above: &str, _names: &[Option<String>], _oldest: i64) {}

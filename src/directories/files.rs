@@ -42,6 +42,13 @@ pub fn remove((above, names): (&str, &[String]), file: &str) -> Result<(), Direc
     platform::remove(&platform::make(above, names)?, file)
 }
 
+/// Removes files that [`save`] wrote and that are too old, in all directories below `above` with these names:
+/// `None` stands for each name. Directories with other owners or rights are left alone, as is what cannot be
+/// removed.
+pub fn remove_old((above, names): (&str, &[Option<String>]), oldest: i64) {
+    platform::remove_old(above, names, oldest);
+}
+
 /// A name for a file, of 128 random bits.
 pub fn file_name(bits: u128) -> String {
     format!("{bits:032x}{ENDING}")

@@ -9,7 +9,7 @@ mod platform;
 #[path = "unix.rs"]
 mod platform;
 
-pub use files::{FileLimits, file_name, remove, save};
+pub use files::{FileLimits, file_name, remove, remove_old, save};
 
 /// Why a directory cannot be used. Says the path and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,6 +1,7 @@
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use super::*;
 
@@ -71,4 +72,52 @@ fn what_others_could_have_put_there_is_not_used() {
         "`HERE`, in which the directory has to lie, cannot be opened: No such file or directory \
          (os error 2); create it",
     );
+}
+
+#[test]
+fn files_of_all_owners_go_when_they_are_too_old_and_nothing_else_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let above = dir.path().to_str().unwrap();
+    let mut files = Vec::new();
+    let mut put = |directory: &[&str], file: &str, stays: bool| {
+        let names: Vec<_> = directory.iter().map(|&name| name.to_owned()).collect();
+        make(above, &names).unwrap();
+        let path = dir.path().join(directory.join("/")).join(file);
+        fs::write(&path, "text").unwrap();
+        let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
+        File::options()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_modified(old)
+            .unwrap();
+        files.push((path, stays));
+    };
+    let ours = file_name(1);
+    put(&["alice", "work", "results"], &ours, false);
+    put(&["bob", "work", "results"], &ours, false);
+    put(&["bob", "work", "results"], "notes.txt", true);
+    put(&["bob", "work"], &ours, true);
+    put(&["bob", "play", "results"], &ours, true);
+    put(&["eve", "work"], &ours, true);
+    put(&["outside", "results"], &ours, true);
+    symlink(
+        dir.path().join("outside"),
+        dir.path().join("eve/work/results"),
+    )
+    .unwrap();
+    put(&["shared", "work", "results"], &ours, true);
+    let shared = dir.path().join("shared/work");
+    fs::set_permissions(shared, fs::Permissions::from_mode(0o770)).unwrap();
+    symlink(dir.path().join("outside"), dir.path().join("mallory")).unwrap();
+    fs::write(dir.path().join("file"), "").unwrap();
+    let names = [None, Some("work".to_owned()), Some("results".to_owned())];
+    let check = |oldest: i64, is_old: bool| {
+        remove_old((above, &names), oldest);
+        for (path, stays) in &files {
+            assert_eq!(path.exists(), *stays || !is_old, "{}", path.display());
+        }
+    };
+    check(1000, false);
+    check(1001, true);
 }

@@ -1,5 +1,6 @@
 //! Through descriptors: a path could lead elsewhere by the time it is used.
 
+use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
@@ -8,6 +9,7 @@ use rustix::fs::{
     AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fstat, mkdirat, openat, statat, unlinkat,
 };
 use rustix::io::Errno;
+use rustix::path::Arg;
 use rustix::process::geteuid;
 
 use super::files::is_ours;
@@ -58,6 +60,10 @@ fn below(above: &OwnedFd, name: &str, path: &str) -> Result<OwnedFd, DirectoryFa
             });
         }
     }
+    enter(above, name, path)
+}
+
+fn enter(above: &OwnedFd, name: impl Arg, path: &str) -> Result<OwnedFd, DirectoryFault> {
     let opened = openat(above, name, OPEN.union(OFlags::NOFOLLOW), Mode::empty());
     let directory = opened.map_err(|cause| match cause {
         Errno::NOTDIR | Errno::LOOP => DirectoryFault::NoDirectory {
@@ -113,7 +119,7 @@ pub(super) fn save(
     limits: FileLimits,
 ) -> Result<(), DirectoryFault> {
     let not_written = |cause: &io::Error| DirectoryFault::NotWritten { cause: told(cause) };
-    let bytes = tidy(directory, limits).map_err(|cause| match cause {
+    let bytes = tidy(directory, limits.oldest).map_err(|cause| match cause {
         Untidy::TooMany => DirectoryFault::TooMany { most: MOST_ENTRIES },
         Untidy::Unread(cause) => not_written(&cause.into()),
     })?;
@@ -147,7 +153,7 @@ enum Untidy {
 }
 
 /// Removes files of ours that are too old. The bytes of what is left.
-fn tidy(directory: &Handle, limits: FileLimits) -> Result<u64, Untidy> {
+fn tidy(directory: &Handle, oldest: i64) -> Result<u64, Untidy> {
     let mut bytes: u64 = 0;
     let entries = Dir::read_from(directory).map_err(Untidy::Unread)?;
     for (count, entry) in entries.enumerate() {
@@ -165,11 +171,44 @@ fn tidy(directory: &Handle, limits: FileLimits) -> Result<u64, Untidy> {
             Err(cause) => return Err(Untidy::Unread(cause)),
         };
         let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-        if is_file && is_ours(name.to_bytes()) && stat.st_mtime < limits.oldest {
-            unlinkat(directory, name, AtFlags::empty()).map_err(Untidy::Unread)?;
+        if is_file && is_ours(name.to_bytes()) && stat.st_mtime < oldest {
+            match unlinkat(directory, name, AtFlags::empty()) {
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(cause) => return Err(Untidy::Unread(cause)),
+            }
         } else {
             bytes = bytes.saturating_add(u64::try_from(stat.st_size).unwrap_or_default());
         }
     }
     Ok(bytes)
+}
+
+pub(super) fn remove_old(above: &str, names: &[Option<String>], oldest: i64) {
+    if let Ok(directory) = openat(CWD, above, OPEN, Mode::empty()) {
+        remove_old_below(&directory, names, oldest);
+    }
+}
+
+fn remove_old_below(directory: &OwnedFd, names: &[Option<String>], oldest: i64) {
+    let Some((name, rest)) = names.split_first() else {
+        // Entries that it cannot look at stay for the next time.
+        let _ = tidy(directory, oldest);
+        return;
+    };
+    let removed_in = |name: &CStr| {
+        if let Ok(below) = enter(directory, name, "") {
+            remove_old_below(&below, rest, oldest);
+        }
+    };
+    match name.as_deref().map(CString::new) {
+        Some(Ok(name)) => removed_in(&name),
+        Some(Err(_)) => {}
+        None => {
+            let entries = Dir::read_from(directory).into_iter().flatten().flatten();
+            let others = |name: &CStr| !matches!(name.to_bytes(), b"." | b"..");
+            entries
+                .filter(|entry| others(entry.file_name()))
+                .for_each(|entry| removed_in(entry.file_name()));
+        }
+    }
 }

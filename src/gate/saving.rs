@@ -3,6 +3,7 @@
 use crate::directories::{self, FileLimits};
 use crate::policy::{OwnDirectory, PolicySnapshot, Received, Root, SessionSensitivity};
 
+use super::Gate;
 use super::saver::{FilePlace, SavedFile, Saver, Unwritten};
 use super::settings::Save;
 
@@ -53,14 +54,13 @@ impl<'g> Saving<'g> {
         let mut directory = directory.clone();
         directory.names.extend(BELOW.map(str::to_owned));
         let path = directory.path();
-        let age = i64::try_from(save.keep.as_secs()).unwrap_or(i64::MAX);
         let saving = Self {
             saver,
             shown: roots.outward(&path).unwrap_or(path),
             directory,
             limits: FileLimits {
                 bytes: save.bytes,
-                oldest: (now_ms / 1000).saturating_sub(age),
+                oldest: oldest(save, now_ms),
             },
         };
         Ok((saving, root.clone()))
@@ -82,6 +82,30 @@ impl<'g> Saving<'g> {
         let file = self.saver.save(place, text, self.limits)?;
         Ok((shown, file))
     }
+}
+
+impl Gate {
+    /// Removes the files that are too old, of all sessions: those that have ended save nothing themselves.
+    /// Blocks while the disk does.
+    pub fn remove_old_results(&self) {
+        let policies = self.policy.current();
+        let excerpts = self.terms(&policies).guards.excerpts.as_ref();
+        let Some(save) = excerpts.and_then(|excerpts| excerpts.save.as_ref()) else {
+            return;
+        };
+        if let Some(mut all) = policies.labels().roots.of_all(&save.root) {
+            let below = BELOW.map(|name| Some(name.to_owned()));
+            all.names.extend(below);
+            let oldest = oldest(save, self.now_ms());
+            directories::remove_old((&all.above, &all.names), oldest);
+        }
+    }
+}
+
+/// Before this second, files are too old.
+fn oldest(save: &Save, now_ms: i64) -> i64 {
+    let age = i64::try_from(save.keep.as_secs()).unwrap_or(i64::MAX);
+    (now_ms / 1000).saturating_sub(age)
 }
 
 /// Checks that a session which reads a file of this root is raised as much as by the result. No root says

@@ -28,7 +28,7 @@ pub use hosts::{UNREADABLE_HOST, host_in, host_named, page_host};
 pub use links::{opened_as, spelled_like};
 pub use resources::{ResourceLabels, ResourceProblem, Resources};
 pub use roots::{Root, RootProblem, Roots};
-pub use templates::{OwnDirectory, TemplateProblem};
+pub use templates::{AllOwnDirectories, OwnDirectory, TemplateProblem};
 pub use virtual_paths::VirtualPathError;
 
 use super::action::Action;

@@ -62,10 +62,10 @@ pub use facts::{
     SessionState, StandingConsent, Tool,
 };
 pub use labels::{
-    AgentLabels, Base, BaseProblem, CanonicalPathError, CanonicalPaths, DatasetsBy, Holder, Labels,
-    OwnDirectory, ResourceLabels, ResourceProblem, Resources, Root, RootProblem, Roots,
-    TemplateProblem, ToolLabels, UNREADABLE_HOST, VirtualPathError, host_in, host_named, opened_as,
-    page_host, spelled_like,
+    AgentLabels, AllOwnDirectories, Base, BaseProblem, CanonicalPathError, CanonicalPaths,
+    DatasetsBy, Holder, Labels, OwnDirectory, ResourceLabels, ResourceProblem, Resources, Root,
+    RootProblem, Roots, TemplateProblem, ToolLabels, UNREADABLE_HOST, VirtualPathError, host_in,
+    host_named, opened_as, page_host, spelled_like,
 };
 pub use lock::{
     ARGUMENTS as LOCKED_ARGUMENTS, DRIFT as LOCK_DRIFT, DefinitionFingerprint, Lock, LockedPrompt,

@@ -4,6 +4,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
@@ -400,4 +401,29 @@ fn results_are_saved_only_where_others_cannot_read_them() {
         said.contains("`truncation.save`: `roots.toml` has no root `workspace` with"),
         "{said}"
     );
+}
+
+#[test]
+fn files_of_a_session_that_has_ended_go_when_they_are_too_old() {
+    let mut setup = over_http(setup("${session}", ""));
+    setup.more = "[truncation]\nmax_bytes = 1024\nsave = \"workspace\"\n".to_owned();
+    let results = setup.path("users/ended/.mcp-protector/results");
+    fs::create_dir_all(&results).unwrap();
+    for directory in results.ancestors().take(3) {
+        fs::set_permissions(directory, fs::Permissions::from_mode(0o700)).unwrap();
+    }
+    let file = |digits: u128| results.join(format!("{digits:032x}.txt"));
+    let (old, new) = (file(1), file(2));
+    fs::write(&old, "text").unwrap();
+    fs::write(&new, "text").unwrap();
+    let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
+    let opened = fs::File::options().write(true).open(&old).unwrap();
+    opened.set_modified(long_ago).unwrap();
+    let _gate = Serving::start(setup);
+    eventually(|| {
+        (!old.exists())
+            .then_some(())
+            .ok_or("the old file is there".to_owned())
+    });
+    assert!(new.exists());
 }

@@ -3,7 +3,7 @@
 use super::super::location::{Containment, Location};
 use super::super::sensitivity::MAX_LEVEL;
 use super::holder::Holder;
-use super::templates::{OwnDirectory, Template, TemplateProblem};
+use super::templates::{AllOwnDirectories, OwnDirectory, Template, TemplateProblem};
 
 /// All roots, the outer ones before those that lie in them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -112,6 +112,14 @@ impl Roots {
     pub fn of_holder(&self, holder: &Holder) -> Result<Self, RootProblem> {
         let roots = self.all.iter().map(|root| root.of_holder(holder));
         Ok(Self::new(roots.collect::<Result<_, _>>()?))
+    }
+
+    /// The directories of all holders, of a root of which each has its own.
+    pub fn of_all(&self, name: &str) -> Option<AllOwnDirectories> {
+        self.all.iter().find_map(|root| match &root.ownership {
+            Ownership::Each(template) if root.name == name => Some(template.of_all()),
+            Ownership::Each(_) | Ownership::Common | Ownership::Own(_) => None,
+        })
     }
 
     /// The directories that are this holder's own, the outer ones first.

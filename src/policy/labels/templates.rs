@@ -32,6 +32,14 @@ pub struct OwnDirectory {
     pub names: Vec<String>,
 }
 
+/// The directories of all principals or sessions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AllOwnDirectories {
+    pub above: String,
+    /// `None` where each holder has a name of its own.
+    pub names: Vec<Option<String>>,
+}
+
 /// Why a path with variables is none that a root could have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateProblem {
@@ -125,6 +133,15 @@ impl Template {
         }
     }
 
+    /// The directories of all holders.
+    pub(super) fn of_all(&self) -> AllOwnDirectories {
+        let below = self.segments.iter().skip(self.fixed().len());
+        AllOwnDirectories {
+            above: self.above(),
+            names: below.map(Segment::fixed).collect(),
+        }
+    }
+
     fn path(&self, holder: &Holder) -> String {
         self.of_holder(holder).path()
     }
@@ -164,6 +181,13 @@ impl Template {
 }
 
 impl Segment {
+    fn fixed(&self) -> Option<String> {
+        match self {
+            Self::Name(name) => Some(name.clone()),
+            Self::Variable(_) => None,
+        }
+    }
+
     fn of_holder<'a>(&'a self, holder: &'a Holder) -> &'a str {
         match self {
             Self::Name(name) => name,
