@@ -37,8 +37,8 @@ impl EditCounts {
     }
 }
 
-/// The method that a message answers with contents: those of a tool, a resource, a prompt or a task. In a
-/// list, a count of edits would show how much the gate hides.
+/// The method that a message answers, unless with a list: there a count of edits would show how much the
+/// gate hides.
 pub(super) fn contents_of(identified: &Identified<'_>) -> Option<KnownMethod> {
     let method = match &identified.role {
         Role::Reply(taken) => taken.exchange.method,
@@ -51,6 +51,10 @@ pub(super) fn contents_of(identified: &Identified<'_>) -> Option<KnownMethod> {
             | KnownMethod::TasksResult
             | KnownMethod::ResourcesRead
             | KnownMethod::PromptsGet
+            | KnownMethod::Complete
+            | KnownMethod::Initialize
+            | KnownMethod::Discover
+            | KnownMethod::Extension(_)
     );
     has_contents.then_some(method)
 }

@@ -30,7 +30,7 @@ pub(crate) fn free_port() -> u16 {
     socket.local_addr().unwrap().port()
 }
 
-fn operators_of(setup: &Setup, path: &str) -> Agent {
+pub(crate) fn operators_of(setup: &Setup, path: &str) -> Agent {
     let port = setup
         .limits
         .lines()

@@ -9,10 +9,11 @@ use std::thread;
 use std::time::Duration;
 
 use crate::service::guarded::{Request, answer, read};
-use crate::service::operators::{get, sample, until_healthy, with_admin};
+use crate::service::operators::{get, operators_of, sample, until_healthy, with_admin};
 use crate::support::fixtures::fixture;
 use crate::support::http::Agent;
 use crate::support::json::json;
+use crate::support::peer::Peer;
 use crate::support::processes::{all_end, eventually, marked};
 use crate::support::serving::Serving;
 use crate::support::setup::{ALLOW_ALL, Setup};
@@ -291,6 +292,22 @@ fn an_isolated_server_that_cannot_serve_is_told_at_the_start_and_no_health() {
     std::os::unix::fs::symlink(fixture("everything-server"), &program).unwrap();
     is(&gate, 200, "ok");
     has_said(&gate, "the server (isolated) shakes hands");
+}
+
+#[test]
+fn a_cold_isolated_server_is_tried_beside_the_one_agent_of_standard_streams() {
+    let check = |isolated: &str, status, word: &str| {
+        let setup = Setup::of([fixture("everything-server")]);
+        let setup = with_admin(setup.policies(ALLOW_ALL), "").isolated([isolated], "");
+        let mut agent = Peer::start(setup.gate());
+        agent.send(r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"tester","version":"1"}}}"#);
+        assert!(agent.receive().is_some());
+        let health = || operators_of(&setup, "/health").request("GET", "");
+        until_healthy(health, status, word);
+        assert_eq!(agent.end().code, Some(0));
+    };
+    check(&fixture("everything-server"), 200, "ok");
+    check("/bin/false", 503, "upstream_down");
 }
 
 #[test]

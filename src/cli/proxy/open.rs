@@ -206,7 +206,7 @@ fn tried(
 ) -> (Tried, Vec<Tried>) {
     let tried = |upstreams, instance: Instance| Tried {
         trials: Trials::new(
-            trial(config, serves, &upstreams),
+            trial(config, serves, instance, &upstreams),
             instance.name_of("the server").into(),
         ),
         upstreams,
@@ -247,13 +247,19 @@ fn serving(
 }
 
 /// Whether the gate shakes hands itself.
-fn trial(config: &Config, serves: Serves, upstreams: &Upstreams) -> StartupProbe {
+fn trial(
+    config: &Config,
+    serves: Serves,
+    instance: Instance,
+    upstreams: &Upstreams,
+) -> StartupProbe {
+    let is_started = instance.is_open() || *settings::warm(config).of(instance);
     match (serves, upstreams) {
         // It could only be started in the directory of some session.
         (_, Upstreams::Command { own, .. }) if own.are_any() => StartupProbe::Off,
         // The only process there is belongs to the only agent.
-        (Serves::One, Upstreams::Command { .. }) => StartupProbe::Off,
-        (Serves::One, Upstreams::Http(_)) | (Serves::Many, _) => config.upstream.startup_probe,
+        (Serves::One, Upstreams::Command { .. }) if is_started => StartupProbe::Off,
+        (Serves::One | Serves::Many, _) => config.upstream.startup_probe,
     }
 }
 

@@ -156,6 +156,29 @@ async fn a_list_does_not_show_how_much_is_hidden() {
     assert!(!told.contains("mcp-protector/edits"), "{told}");
 }
 
+#[tokio::test]
+async fn results_of_all_methods_but_lists_count_their_edits() {
+    let bench = guarded().await;
+    let check = async |method: &str, params: &str, result: &str| {
+        let result = result.replace("TOKEN", &token());
+        let answer = answered(&bench, method, params, &result).await;
+        let told = &answer["result"]["_meta"]["mcp-protector/edits"];
+        assert_eq!(told.to_string(), r#"{"redacted":1}"#, "{method}: {answer}");
+    };
+    check(
+        "completion/complete",
+        r#"{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":"g"}}"#,
+        r#"{"completion":{"values":["TOKEN"]}}"#,
+    )
+    .await;
+    check(
+        "resources/read",
+        r#"{"uri":"note://a"}"#,
+        r#"{"contents":[{"uri":"note://a","text":"TOKEN"}]}"#,
+    )
+    .await;
+}
+
 /// A page of an MCP App is declared as HTML and its scheme is its own: neither spares it a check.
 #[tokio::test]
 async fn a_page_of_an_app_passes_the_checks_of_results() {

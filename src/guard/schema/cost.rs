@@ -51,11 +51,11 @@ impl CostEstimate {
             anchors: survey.anchors,
         };
         if let Some(elsewhere) = survey.elsewhere {
-            return Err(SchemaProblem::Reference(shortened(elsewhere)));
+            return Err(SchemaProblem::Reference(shortened(&elsewhere)));
         }
         let lost = survey.references.into_iter();
         match lost.into_iter().find(|it| effort.resolve(it).is_none()) {
-            Some(reference) => Err(SchemaProblem::Reference(shortened(reference))),
+            Some(reference) => Err(SchemaProblem::Reference(shortened(&reference))),
             None => Ok(effort),
         }
     }

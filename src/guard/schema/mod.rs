@@ -72,8 +72,8 @@ impl Schema {
             .with_pattern_options(patterns)
             .build(&tree)
             .map_err(|error| SchemaProblem::Invalid {
-                at: error.instance_path().as_str().to_owned(),
-                problem: shortened(error.masked_with("it").to_string()),
+                at: shortened(error.instance_path().as_str()),
+                problem: shortened(&error.masked_with("it").to_string()),
             })?;
         Ok(Self { validator, effort })
     }
@@ -86,9 +86,9 @@ impl Schema {
         self.validator
             .validate(&instance)
             .map_err(|error| Violation::Broken {
-                at: shortened(error.instance_path().as_str().to_owned()),
-                rule: shortened(error.schema_path().as_str().to_owned()),
-                problem: shortened(error.masked_with("it").to_string()),
+                at: shortened(error.instance_path().as_str()),
+                rule: shortened(error.schema_path().as_str()),
+                problem: shortened(&error.masked_with("it").to_string()),
             })
     }
 

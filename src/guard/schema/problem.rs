@@ -44,13 +44,34 @@ pub(super) const MAX_PATTERN_BYTES: usize = 16 * 1024;
 /// bytes of a string. Milliseconds, but for patterns that are made to be slow.
 pub(super) const MAX_EFFORT: u32 = 200_000;
 
-/// The maximum length of a peer's schema or pointer in a report.
-pub(super) fn shortened(mut text: String) -> String {
+/// A peer's words in a report, which stand between backticks: up to a length, and without what could end
+/// them or begin a line.
+pub(super) fn shortened(text: &str) -> String {
     const LONGEST: usize = 300;
+    let escaped = text.chars().flat_map(|char| match char {
+        '"' | '\'' | '\\' => vec![char],
+        '`' => "\\u{60}".chars().collect(),
+        other => other.escape_debug().collect(),
+    });
+    let mut text: String = escaped.take(LONGEST + 1).collect();
     if text.len() > LONGEST {
         let end = text.floor_char_boundary(LONGEST);
         text.truncate(end);
         text.push('…');
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_a_peer_do_not_leave_their_quotation() {
+        let check = |text: &str, expected: &str| assert_eq!(shortened(text), expected, "{text}");
+        check("/a/b \"c\" 'd'", "/a/b \"c\" 'd'");
+        check("a` The gate says", "a\\u{60} The gate says");
+        check("a\n\u{202e}b", "a\\n\\u{202e}b");
+        check(&"é".repeat(200), &format!("{}…", "é".repeat(150)));
+    }
 }

@@ -104,30 +104,51 @@ impl SecretMembers {
         let pattern = self.in_text.as_ref();
         let pattern = pattern.filter(|_| text.contains(['"', '\'']));
         let hits = pattern.into_iter().flat_map(|it| it.find_iter(text));
-        hits.filter_map(|hit| {
-            let range = value_in(hit.as_str(), hit.start())?;
-            Some(SecretFinding::plain(self.rule.clone(), range))
+        hits.flat_map(|hit| {
+            let values = values_in(hit.as_str(), hit.start()).into_iter();
+            values.map(|range| SecretFinding::plain(self.rule.clone(), range))
         })
     }
 }
 
-/// The value in a member that begins here: between its quotation marks, or to the end of a text that is cut.
-fn value_in(member: &str, start: usize) -> Option<Range<usize>> {
-    let colon = member.find(':')?;
-    let open = colon.checked_add(member.get(colon..)?.find(['"', '\''])?)?;
-    let from = open.checked_add(1)?;
-    let quote = member.get(open..from)?;
-    let rest = member.get(from..)?;
-    let value = rest.strip_suffix(quote).unwrap_or(rest);
-    let from = start.checked_add(from)?;
-    (!value.is_empty()).then_some(from..from.checked_add(value.len())?)
+/// The values in a member that begins here: between their quotation marks, or to the end of a text that is cut.
+fn values_in(member: &str, start: usize) -> Vec<Range<usize>> {
+    let Some(quote) = member.chars().next() else {
+        return Vec::new();
+    };
+    let (mut values, mut from, mut is_escaped) = (Vec::new(), None, false);
+    // The name is the first text in quotation marks.
+    let name = member
+        .char_indices()
+        .skip(1)
+        .find(|(_, char)| *char == quote);
+    let after_name = name.map_or(member.len(), |(at, _)| at + quote.len_utf8());
+    for (at, char) in member.char_indices().filter(|(at, _)| *at >= after_name) {
+        match from {
+            None if char == quote => from = Some(at + quote.len_utf8()),
+            None => {}
+            Some(_) if is_escaped => is_escaped = false,
+            Some(_) if char == '\\' => is_escaped = true,
+            Some(begin) if char == quote => {
+                values.push(begin..at);
+                from = None;
+            }
+            Some(_) => {}
+        }
+    }
+    values.extend(from.map(|begin| begin..member.len()));
+    let values = values.into_iter().filter(|value| !value.is_empty());
+    values
+        .map(|value| start + value.start..start + value.end)
+        .collect()
 }
 
-/// A member in quotation marks of one kind, and its value in the same.
+/// A member in quotation marks of one kind, and its value in the same, or a list of such values.
 fn in_text(names: &str, quote: &str) -> String {
     let name = format!(r"{quote}(?i:{names}){quote}");
     let value = format!(r"{quote}(?s:[^{quote}\\]|\\.)+(?:{quote}|$)");
-    format!(r"{name}\s*:\s*{value}")
+    let item = format!(r"{quote}(?s:[^{quote}\\]|\\.)*(?:{quote}|$)");
+    format!(r"{name}\s*:\s*(?:{value}|\[\s*{item}(?:\s*,\s*{item})*)")
 }
 
 /// The words of a name, with whatever may stand between them.
@@ -184,6 +205,12 @@ mod tests {
         check_text(r#"the "password": none"#, &[]);
         check_text("{'password': 'it is', \"secret\": 'no'}", &["it is"]);
         check_text(r#"{"password": "hunter"#, &["hunter"]);
+        check_text(
+            r#"{"api_key": ["a\"b", "", "c" ,"d"], "user": "e"}"#,
+            &["a\\\"b", "c", "d"],
+        );
+        check_text("{'token':['a','b", &["a", "b"]);
+        check_text(r#"{"token": [1, "b"]}"#, &[]);
     }
 
     #[test]
