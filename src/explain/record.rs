@@ -229,7 +229,7 @@ impl RecordedMessage {
         };
         explanation.stage.clone_from(stage);
         explanation.reason.clone_from(&reason.code);
-        explanation.code = None;
+        explanation.code.clone_from(&reason.code);
         explanation.advice.clone_from(&reason.advice);
         explanation.text.clone_from(&reason.text);
         explanation.policies.clone_from(policies);
