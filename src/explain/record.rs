@@ -255,7 +255,8 @@ impl RecordedMessage {
         }
         if self.arguments.is_none() && self.method != "resources/read" {
             explanation.unknown.push(
-                "the record does not have the arguments: parts that look at them are unknown"
+                "the record does not have the arguments: parts that look at them are unknown; \
+                 `audit.arguments = \"redacted\"` records them, unless they are long or have secrets"
                     .to_owned(),
             );
         }

@@ -12,6 +12,9 @@ use super::Format;
 /// log, send its line on standard input, or use `--audit` with `--seq` or `--record`. The gate's own
 /// code evaluates the message; the decision of a record is the recorded one. Starts nothing and connects nowhere.
 ///
+/// By default a record has only a digest of the arguments (`audit.arguments = "digest"`): policies that look at
+/// them are `unknown`. `audit.arguments = "redacted"` records them, unless they are long or have secrets.
+///
 /// Exit codes: 0 allowed, 1 denied, 2 no explanation.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 #[command(
