@@ -122,6 +122,12 @@ impl<'r, 't> ConfigSection<'r, 't> {
         Some(numbered(&field, items))
     }
 
+    /// The item of such an array with this path.
+    pub(super) fn item(&mut self, key: &'static str, path: &str) -> Option<ConfigField<'t>> {
+        let items = self.tables(key)?;
+        items.into_iter().find(|item| item.path == path)
+    }
+
     /// Where it stands, as reports name it.
     pub(super) fn name(&self) -> &str {
         &self.path

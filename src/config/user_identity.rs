@@ -110,20 +110,14 @@ fn forward(section: &mut ConfigSection<'_, '_>) {
 /// Compares how servers know users with how the gate knows them, and with where it publishes its key.
 pub(super) fn known_by(root: &mut ConfigSection<'_, '_>, config: &Config) {
     let open = &config.upstream.identity;
-    let isolated = || {
-        config
-            .upstream
-            .isolated
-            .iter()
-            .map(|it| &it.server.identity)
-    };
+    let isolated = &config.upstream.isolated;
     let signs = |identity: &UserIdentity| {
         matches!(
             identity,
             UserIdentity::Meta { .. } | UserIdentity::Header { .. }
         )
     };
-    let is_signed = signs(open) || isolated().any(signs);
+    let is_signed = signs(open) || isolated.iter().any(|it| signs(&it.server.identity));
     if is_signed && config.admin.port.is_none() && !root.section("admin").has("port") {
         let reason = ConfigReason::RequiredWhen("upstream.identity is 'meta' or 'header'");
         let help = "as in `port = 9090`: there the gate publishes the key by which the server checks \
@@ -134,11 +128,11 @@ pub(super) fn known_by(root: &mut ConfigSection<'_, '_>, config: &Config) {
     if let UserIdentity::Forward { audience } = open {
         check_forward(&mut root.section("upstream"), audience, &agents);
     }
-    for (number, identity) in isolated().enumerate() {
-        if let UserIdentity::Forward { audience } = identity {
+    for isolated in isolated {
+        if let UserIdentity::Forward { audience } = &isolated.server.identity {
             let mut upstream = root.section("upstream");
-            let items = upstream.tables("isolated").unwrap_or_default();
-            let table = items.get(number).and_then(|item| upstream.table_in(item));
+            let item = upstream.item("isolated", &isolated.section);
+            let table = item.and_then(|item| upstream.table_in(&item));
             if let Some(mut table) = table {
                 check_forward(&mut table, audience, &agents);
             } else {

@@ -12,7 +12,7 @@ use crate::upstream::{Concealing, StartError};
 
 use super::own_roots::OwnRootsNeed;
 use super::servers::Upstreams;
-use super::{exposed, flight, followers, isolated, network};
+use super::{exposed, flight, followers, network};
 
 /// What would keep the gate from starting, each told with the key that it is about.
 pub(in super::super) fn unusable(config: &Config, roots: &Roots) -> Vec<String> {
@@ -36,7 +36,7 @@ pub(in super::super) fn unusable(config: &Config, roots: &Roots) -> Vec<String> 
     };
     let told = [
         operators.err().map(|cause| cause.to_string()),
-        upstreams.err().map(|cause| cause.to_string()),
+        upstreams.err(),
         entrance.err().map(|cause| cause.to_string()),
         log(config),
         signing_key(config),
@@ -59,14 +59,12 @@ pub(in super::super) fn unusable(config: &Config, roots: &Roots) -> Vec<String> 
 fn starts(open: &Upstreams, isolated: &[Upstreams]) -> Vec<String> {
     // What keeps it from being confined is told by whoever looks at sandboxes.
     let told = |of: &Upstreams| {
-        of.check()
-            .err()
-            .filter(|it| !matches!(it, StartError::Sandbox(_)))
+        let cause = of.check().err();
+        let cause = cause.filter(|it| !matches!(it, StartError::Sandbox(_)));
+        cause.map(|cause| of.told(&cause))
     };
-    let open = told(open).map(|cause| cause.to_string());
-    let isolated = isolated.iter().filter_map(told);
-    let isolated = isolated.map(|cause| isolated::told(&cause));
-    open.into_iter().chain(isolated).collect()
+    let all = std::iter::once(open).chain(isolated);
+    all.filter_map(told).collect()
 }
 
 fn log(config: &Config) -> Option<String> {

@@ -59,13 +59,6 @@ struct Spot {
     left: AtomicBool,
 }
 
-/// Why it cannot be started. A server does not know that it is not the first one.
-pub(super) fn told(cause: &StartError) -> String {
-    cause
-        .to_string()
-        .replacen("`upstream.", "`upstream.isolated.", 1)
-}
-
 /// A server for one conversation. Must be called inside a tokio runtime.
 pub(super) fn connect(
     open: &Upstreams,
@@ -306,7 +299,7 @@ impl Upstream for Placed {
                 Ok(())
             }
             Err(cause) => {
-                error!("{}", told(&cause));
+                error!("{}", upstreams.told(&cause));
                 Err(UpstreamFault::Down)
             }
         }

@@ -35,9 +35,7 @@ use super::servers::Upstreams;
 use super::start_failures::{broken, invalid};
 use super::trials::{Trials, Tried};
 use super::user_identity::IdentitySetup;
-use super::{
-    exposed, flight, followers, isolated, lines, network, operators, reading, settings, traces,
-};
+use super::{exposed, flight, followers, lines, network, operators, reading, settings, traces};
 
 /// A gate that is about to serve.
 pub(super) struct Opened {
@@ -170,7 +168,7 @@ fn looked_for(config: &Config, isolated: &[Upstreams]) -> Result<Vec<&'static st
     for upstreams in isolated {
         let is_there = upstreams.check();
         if let Err(cause) = &is_there {
-            error!("{}", isolated::told(cause));
+            error!("{}", upstreams.told(cause));
             // As with the open one: whose only server cannot be started does not start.
             if let Listen::Stdio = config.listen {
                 return Err(Exit::Unrecoverable);

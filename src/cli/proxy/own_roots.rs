@@ -28,8 +28,8 @@ enum InSandbox {
 pub(super) struct OwnRootsNeed {
     /// Why there can be none.
     problems: Vec<&'static str>,
-    /// A server would run, with all files, in a directory that its agents write.
-    runs_in_reach: bool,
+    /// The section of a server that would run, with all files, in a directory that its agents write.
+    runs_in_reach: Option<String>,
     /// The root in which results are saved.
     saves_in: Option<String>,
     /// Those that servers are started with, if it has started.
@@ -51,10 +51,11 @@ impl OwnRootsNeed {
             is_shared.then_some(shared),
             is_anonymous.then_some(anonymous),
         ];
-        let mut unconfined = exposed::unconfined(config);
+        let unconfined = exposed::unconfined(config);
+        let mut in_reach = unconfined.filter(|(_, server)| server.cwd.is_none());
         Self {
             problems: problems.into_iter().flatten().collect(),
-            runs_in_reach: unconfined.any(|(_, server)| server.cwd.is_none()),
+            runs_in_reach: in_reach.next().map(|(section, _)| section.to_owned()),
             saves_in: config.truncation.as_ref().and_then(|it| it.save.clone()),
             started: None,
         }
@@ -81,11 +82,11 @@ impl OwnRootsNeed {
             problems.map(|problem| format!("`roots.{}`: {problem}", root.name))
         });
         let mut told: Vec<_> = told.collect();
-        if let Some(root) = roots.of_each().find(|_| self.runs_in_reach) {
+        if let Some((root, section)) = roots.of_each().next().zip(self.runs_in_reach.as_ref()) {
             told.push(format!(
                 "`roots.{}`: agents can write into its directories, and without a sandbox the server would run \
                  there: interpreters look for code in the directory that they run in; confine the server \
-                 (`[upstream.sandbox]`), or set `upstream.cwd`",
+                 (`{section}.sandbox`), or set `{section}.cwd`",
                 root.name
             ));
         }
@@ -171,23 +172,33 @@ mod tests {
 
     #[test]
     fn a_server_without_a_sandbox_does_not_run_where_its_agents_write() {
-        let check = |upstream: &str, is_writable: bool, is_refused: bool| {
+        let check = |upstream: &str, is_writable: bool, expected: Option<&str>| {
             let text = format!("upstream.command = ['server']\n{upstream}");
             let path = Path::new("/gate.toml");
             let config = Config::parse(&text, path, path, &|_| None).unwrap();
             let mut root = Root::at("own", "/srv/users/${principal}").unwrap();
             root.writable = is_writable;
             let lacking = OwnRootsNeed::by(&config).lacking(&Roots::new(vec![root]));
-            let told = lacking.iter().any(|it| it.contains("`upstream.cwd`"));
-            assert_eq!(told, is_refused, "{upstream} {is_writable}: {lacking:?}");
+            let named = lacking.iter().filter_map(|it| it.split("or set `").nth(1));
+            let named: Vec<_> = named.filter_map(|it| it.split('`').next()).collect();
+            let expected: Vec<_> = expected.iter().copied().collect();
+            assert_eq!(named, expected, "{upstream} {is_writable}: {lacking:?}");
         };
-        check("", true, true);
-        check("", false, true);
-        check("upstream.cwd = '/srv'", true, false);
-        check("upstream.sandbox = {}", true, false);
+        let open = Some("upstream.cwd");
+        check("", true, open);
+        check("", false, open);
+        check("upstream.cwd = '/srv'", true, None);
+        check("upstream.sandbox = {}", true, None);
         let isolated = "upstream.sandbox = {}\nupstream.isolated = { command = ['other']";
-        check(&format!("{isolated} }}"), true, true);
-        check(&format!("{isolated}, sandbox = {{}} }}"), true, false);
-        check(&format!("{isolated}, cwd = '/srv' }}"), true, false);
+        check(
+            &format!("{isolated} }}"),
+            true,
+            Some("upstream.isolated.cwd"),
+        );
+        check(&format!("{isolated}, sandbox = {{}} }}"), true, None);
+        check(&format!("{isolated}, cwd = '/srv' }}"), true, None);
+        let listed = "upstream.sandbox = {}\nupstream.isolated = [{ command = ['a'], sandbox = {} }, \
+                      { min_sensitivity = 'secret', command = ['b'] }]";
+        check(listed, true, Some("upstream.isolated[1].cwd"));
     }
 }

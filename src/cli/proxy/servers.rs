@@ -1,5 +1,6 @@
 //! The protected server, however it is reached, as the gate and a conversation see it.
 
+use std::fmt::Display;
 use std::future::{pending, ready};
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +30,8 @@ use super::{confinement, network, settings};
 #[derive(Debug, Clone)]
 pub(super) enum Upstreams {
     Command {
+        /// Where the configuration names it.
+        section: Arc<str>,
         settings: Arc<upstream::Settings>,
         own: OwnRoots,
         starts: Starts,
@@ -118,11 +121,20 @@ impl Unusable {
     }
 }
 
+/// What is wrong with a server, which does not know whether it is the open one or an isolated one.
+fn in_section(cause: &dyn Display, section: &str) -> String {
+    let named = format!("`{section}.");
+    cause.to_string().replacen("`upstream.", &named, 1)
+}
+
 /// How long a message may wait for a server whose queue is full.
 const STALLED: Duration = Duration::from_secs(5);
 
 impl Upstreams {
     /// How the server is reached, and its isolated instances. Connects to nothing yet.
+    ///
+    /// # Errors
+    /// Why one of them cannot be, told with the section that names it.
     pub(super) fn all(
         config: &Config,
         roots: &Roots,
@@ -130,18 +142,29 @@ impl Upstreams {
         concealing: &Concealing,
         clock: &Arc<dyn Clock>,
         memory: &Memory,
-    ) -> Result<(Self, Vec<Self>), Unusable> {
-        let of = |server| Self::of(config, server, roots, secrets, concealing, clock, memory);
+    ) -> Result<(Self, Vec<Self>), String> {
+        let of = |section: &str, server| {
+            let made = Self::of(
+                config,
+                (section, server),
+                roots,
+                secrets,
+                concealing,
+                clock,
+                memory,
+            );
+            made.map_err(|cause| in_section(&cause, section))
+        };
         let isolated = config.upstream.isolated.iter();
         let isolated = isolated
-            .map(|it| of(&it.server))
+            .map(|it| of(&it.section, &it.server))
             .collect::<Result<_, _>>()?;
-        Ok((of(&config.upstream)?, isolated))
+        Ok((of("upstream", &config.upstream)?, isolated))
     }
 
     fn of(
         config: &Config,
-        server: &config::Upstream,
+        (section, server): (&str, &config::Upstream),
         roots: &Roots,
         secrets: &Redactor,
         concealing: &Concealing,
@@ -154,6 +177,7 @@ impl Upstreams {
                 Self::Http(HttpClient::new(&settings).map_err(Unusable::of)?)
             }
             None => Self::Command {
+                section: section.into(),
                 settings: {
                     let sandbox = confinement::sandbox(server.sandbox.as_ref(), roots)?;
                     let concealing = concealing.clone();
@@ -166,6 +190,14 @@ impl Upstreams {
         })
     }
 
+    /// Why it cannot be started, told with its section.
+    pub(super) fn told(&self, cause: &StartError) -> String {
+        match self {
+            Self::Command { section, .. } => in_section(cause, section),
+            Self::Http(_) => cause.to_string(),
+        }
+    }
+
     /// The same for one holder: a server that is started runs in its directory, and may reach it.
     ///
     /// # Errors
@@ -173,10 +205,12 @@ impl Upstreams {
     pub(super) fn of_holder(&self, holder: &Holder) -> Result<Self, RootProblem> {
         Ok(match self {
             Self::Command {
+                section,
                 settings,
                 own,
                 starts,
             } => Self::Command {
+                section: Arc::clone(section),
                 settings: own.settings(settings, holder)?,
                 own: own.clone(),
                 starts: starts.clone(),

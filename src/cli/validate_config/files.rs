@@ -125,6 +125,37 @@ mod tests {
     }
 
     #[test]
+    fn what_is_wrong_with_an_isolated_server_is_told_with_its_number_in_the_list() {
+        let check = |servers: &[&str], field: &str, says: &str| {
+            let listed = ["internal", "confidential"].iter().zip(servers);
+            let listed = listed.map(|(level, server)| {
+                format!("[[upstream.isolated]]\nmin_sensitivity = '{level}'\n{server}\n")
+            });
+            let listed: String = listed.collect();
+            let text = format!("[upstream]\ncommand = ['sh']\n{listed}");
+            check(&text, &[], &[(field, says)]);
+            if servers.len() == 1 {
+                let text = text.replace("[[", "[").replace("]]", "]");
+                check(&text, &[], &[(&field.replace("[0]", ""), says)]);
+            }
+        };
+        let missing = "command = ['/no/such']";
+        check(&[missing], "upstream.isolated[0].command", "was not found");
+        let remote = |more: &str| format!("url = 'https://a.example/mcp'\n{more}");
+        let token = remote("auth = { type = 'bearer', token_file = 'token' }");
+        let field = "upstream.isolated[1].auth.token_file";
+        check(
+            &["command = ['sh', '-c', '']", &token],
+            field,
+            "No such file",
+        );
+        let authorities = remote("ca_file = 'ca.pem'");
+        let other = "url = 'https://b.example/mcp'";
+        let field = "upstream.isolated[1].ca_file";
+        check(&[other, &authorities], field, "No such file");
+    }
+
+    #[test]
     fn a_directory_of_policies_that_is_not_there_hides_nothing() {
         let text = "policy.dir = 'none'\nupstream.command = ['/no/such']\n";
         let config = "policy.shadow = 'file'\nupstream.command = ['sh']\n";

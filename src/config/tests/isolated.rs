@@ -234,7 +234,9 @@ fn two_servers_that_are_reached_alike_get_a_warning() {
         ]";
     let warnings = valid(back).warnings;
     let told = |it: &ConfigError| it.to_string().contains("isolates nothing");
-    assert!(warnings.iter().any(told), "{warnings:?}");
+    let told: Vec<_> = warnings.iter().filter(|it| told(it)).collect();
+    assert_eq!(told.len(), 1, "{warnings:?}");
+    assert_eq!(told[0].field(), "upstream.isolated[1]");
     // The narrower place is the wrong one.
     assert!(!warned(
         "upstream.sandbox = {}\nupstream.isolated.command = ['server']"

@@ -89,20 +89,21 @@ pub(super) fn tell_of_the_same(section: &mut ConfigSection<'_, '_>, upstream: &U
     let mut before = vec![upstream];
     for isolated in &upstream.isolated {
         for wider in &before {
-            tell_if_same(section, wider, &isolated.server);
+            tell_if_same(section, wider, isolated);
         }
         before.push(&isolated.server);
     }
 }
 
-fn tell_if_same(section: &mut ConfigSection<'_, '_>, open: &Upstream, isolated: &Upstream) {
-    let is_same = match (&open.http, &isolated.http) {
+fn tell_if_same(section: &mut ConfigSection<'_, '_>, open: &Upstream, isolated: &Isolated) {
+    let server = &isolated.server;
+    let is_same = match (&open.http, &server.http) {
         (Some(open), Some(isolated)) => open.url == isolated.url,
         (None, None) => {
-            open.command == isolated.command
-                && open.cwd == isolated.cwd
-                && open.sandbox == isolated.sandbox
-                && are_same(&open.env, &isolated.env)
+            open.command == server.command
+                && open.cwd == server.cwd
+                && open.sandbox == server.sandbox
+                && are_same(&open.env, &server.env)
         }
         (Some(_), None) | (None, Some(_)) => false,
     };
@@ -111,8 +112,11 @@ fn tell_if_same(section: &mut ConfigSection<'_, '_>, open: &Upstream, isolated: 
     if is_same && is_known {
         let reason =
             ConfigReason::Suspicious("is reached like a server before it, and isolates nothing");
-        let help = "confine it, as in `[upstream.isolated.sandbox]`, or name another server";
-        section.refuse("isolated", reason, Some(help));
+        let help = "confine it, with `sandbox` in its table, or name another server";
+        match section.item("isolated", &isolated.section) {
+            Some(item) => section.tell(&item, reason, Some(help)),
+            None => section.refuse("isolated", reason, Some(help)),
+        }
     }
 }
 
