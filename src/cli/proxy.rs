@@ -2,6 +2,7 @@
 
 mod absence;
 mod agents;
+mod among_policies;
 mod command_settings;
 mod configured;
 mod confinement;
@@ -74,6 +75,7 @@ use entrance::Entrance;
 use open::{Opened, open};
 use parts::Parts;
 use renew::Renewal;
+use start_failures::invalid;
 use trials::Tried;
 
 /// Stack of the thread that judges. Cedar evaluates recursively: how deep an expression may be must
@@ -92,6 +94,10 @@ pub fn run(args: ProxyArgs, allocated: fn() -> usize) -> Exit {
     };
     for warning in &config.warnings {
         warn!("{warning}");
+    }
+    // Before the policies are read: a file of an earlier run among them would be told as one of these.
+    if let Some(told) = among_policies::files(&config).first() {
+        return invalid(told);
     }
     let loaded = match loading::load(&policy_settings(&config)) {
         Ok(loaded) => loaded,

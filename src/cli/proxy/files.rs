@@ -12,7 +12,7 @@ use crate::upstream::{Concealing, StartError};
 
 use super::own_roots::OwnRootsNeed;
 use super::servers::Upstreams;
-use super::{exposed, flight, followers, network};
+use super::{among_policies, exposed, flight, followers, network};
 
 /// What would keep the gate from starting, each told with the key that it is about.
 pub(in super::super) fn unusable(config: &Config, roots: &Roots) -> Vec<String> {
@@ -52,6 +52,7 @@ pub(in super::super) fn unusable(config: &Config, roots: &Roots) -> Vec<String> 
         .chain(servers)
         .chain(own)
         .chain(exposed)
+        .chain(among_policies::files(config))
         .collect()
 }
 

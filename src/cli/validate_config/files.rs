@@ -81,7 +81,8 @@ mod tests {
         let outcome: serde_json::Value = String::from_utf8(out).unwrap().parse().unwrap();
         let problems = outcome["problems"].as_array().unwrap().iter();
         let problems: Vec<(String, String)> = problems
-            .filter(|it| it["severity"] == "error")
+            // Those of policies have none.
+            .filter(|it| it["severity"] == "error" && it["field"].is_string())
             .map(|it| {
                 assert_eq!(it["code"], "config::file", "{it}");
                 let [field, message] =
@@ -153,6 +154,14 @@ mod tests {
         let other = "url = 'https://b.example/mcp'";
         let field = "upstream.isolated[1].ca_file";
         check(&[other, &authorities], field, "No such file");
+    }
+
+    #[test]
+    fn a_log_among_the_policies_is_told_before_and_after_it_is_there() {
+        let text = "policy.dir = '.'\nupstream.command = ['sh']\naudit.file = 'a.jsonl'\n";
+        let told = [("audit.file", "lies in `policy.dir`")];
+        check(text, &[], &told);
+        check(text, &[("a.jsonl", "{}\n")], &told);
     }
 
     #[test]
