@@ -113,7 +113,7 @@ fn look<E: Diagnostic>(
         // Without policies there are no roots.
         let others = here(&config, &Roots::default());
         let problems = absent.into_iter().chain(others).collect();
-        if let Some(errors) = ConfigErrors::of(&args.config, problems) {
+        if let Some(errors) = errors(&config, args, problems) {
             return ValidationResult::WrongConfig(errors);
         }
     }
@@ -123,13 +123,24 @@ fn look<E: Diagnostic>(
             beside.extend(config.warnings);
             ValidationResult::WrongPolicies { beside, errors }
         }
-        Ok(policies) => match ConfigErrors::of(&args.config, here(&config, &policies.roots)) {
+        Ok(policies) => match errors(&config, args, here(&config, &policies.roots)) {
             Some(errors) => ValidationResult::WrongConfig(errors),
             None => ValidationResult::Valid {
                 config: Box::new(config),
                 policies,
             },
         },
+    }
+}
+
+fn errors(
+    config: &Config,
+    args: &ValidateConfigArgs,
+    problems: Vec<ConfigError>,
+) -> Option<ConfigErrors> {
+    match &config.file {
+        Some(file) => file.errors(problems),
+        None => ConfigErrors::of(&args.config, problems),
     }
 }
 

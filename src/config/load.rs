@@ -1,5 +1,6 @@
 //! From a file to a checked configuration, or to everything that is wrong with it.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -114,6 +115,30 @@ impl ConfigFile {
     /// Whether it is a file that can be read more than once: a pipe is not.
     pub fn stays(&self) -> bool {
         fs::metadata(&self.path).is_ok_and(|found| found.is_file())
+    }
+
+    /// What was found beside the reading of the file, each at its field or at the nearest table around that;
+    /// `None` where nothing was.
+    pub fn errors(&self, mut problems: Vec<ConfigError>) -> Option<ConfigErrors> {
+        let (text, origin) = (self.text.text(), self.path.display().to_string());
+        let written = ParsedFile::parse(text);
+        let shown: Vec<_> = written.keys().collect();
+        let snippets = Arc::new(ConcealedText::new(
+            &origin,
+            text,
+            &VisibleText {
+                words: &BTreeSet::new(),
+                strings: &written.outline.strings,
+                places: &shown,
+            },
+        ));
+        for problem in problems.iter_mut().filter(|it| it.labels.is_empty()) {
+            if let Some(entry) = written.outline.nearest(&problem.field) {
+                problem.labels = vec![(entry.key.clone(), "here")];
+                problem.snippets = Some(Arc::clone(&snippets));
+            }
+        }
+        (!problems.is_empty()).then_some(ConfigErrors { origin, problems })
     }
 
     /// Reads it again.

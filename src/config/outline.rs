@@ -38,6 +38,15 @@ impl TomlOutline {
         outline
     }
 
+    /// The entry of a field, or of the nearest table around it.
+    pub(super) fn nearest(&self, field: &str) -> Option<&KeyEntry> {
+        let ends = field.match_indices(['.', '[']).map(|(end, _)| end);
+        let mut ends: Vec<usize> = ends.chain([field.len()]).collect();
+        ends.reverse();
+        let mut paths = ends.into_iter().filter_map(|end| field.get(..end));
+        paths.find_map(|path| self.entries.iter().find(|entry| entry.path == path))
+    }
+
     fn add_table(&mut self, text: &str, table: &DeTable<'_>, parent: &str) {
         for (key, value) in table {
             let path = join(parent, key.get_ref());

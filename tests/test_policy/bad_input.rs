@@ -66,6 +66,47 @@ fn told(dir: &Path, command: &[&str], code: i32, says: &str) {
     assert!(!text.contains(hidden), "{command:?}: {start:?}");
 }
 
+#[test]
+fn what_the_files_of_a_configuration_lack_is_told_at_the_key_that_names_them() {
+    let check = |more: &str, roots: &str, says: &[&str]| {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("pack")).unwrap();
+        fs::write(dir.path().join("pack/a.cedar"), PERMIT).unwrap();
+        fs::write(dir.path().join("pack/roots.toml"), roots).unwrap();
+        let config = format!("policy.dir = 'pack'\nupstream.command = ['cat']\n{more}\n");
+        fs::write(dir.path().join("gate.toml"), config).unwrap();
+        for says in says {
+            let command = &["validate-config", "--config", "gate.toml"];
+            told(dir.path(), command, 1, says);
+        }
+    };
+    check(
+        "upstream.cwd = '/no/such/place'",
+        "",
+        &["gate.toml:3:", "upstream.cwd"],
+    );
+    check(
+        "[[upstream.isolated]]\nmin_sensitivity = 'secret'\ncommand = ['no-such-program']",
+        "",
+        &["gate.toml:5:", "upstream.isolated[0].command"],
+    );
+    check(
+        "[truncation]\nsave = 'own'",
+        "",
+        &[
+            "gate.toml:4:",
+            "truncation.save",
+            "has no root `own`",
+            "help: name such a root: others could read what is saved elsewhere",
+        ],
+    );
+    check(
+        "",
+        "[roots.own]\npath = '/srv/${principal}'\nwritable = true",
+        &["roots.own", "help: confine the server"],
+    );
+}
+
 fn when(condition: &str) -> (&'static str, String) {
     let policy = format!("permit (principal, action, resource) when {{ {condition} }};");
     ("a.cedar", policy)

@@ -96,7 +96,7 @@ impl OwnRootsNeed {
             let name = name.escape_debug();
             told.push(format!(
                 "`truncation.save`: `roots.toml` has no root `{name}` with `${{principal}}` or \
-                 `${{session}}` in its path; others could read what is saved elsewhere"
+                 `${{session}}` in its path; name such a root: others could read what is saved elsewhere"
             ));
         }
         let is_other = |started: &Vec<_>| *started != of_some_holder(roots);

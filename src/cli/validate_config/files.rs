@@ -50,6 +50,11 @@ fn problem(message: &str) -> ConfigError {
     let (field, why) = parts.unwrap_or(("", message));
     let help = match field {
         "audit.file" | "ratchet.file" => KEPT,
+        // They say themselves what to do.
+        _ if field.starts_with("roots") || field.starts_with("truncation.") => {
+            let (why, remedy) = why.split_once("; ").unwrap_or((why, ""));
+            return ConfigError::of_a_file(field, why.to_owned(), remedy);
+        }
         _ => match field.rsplit_once('.') {
             Some((_, "command" | "cwd")) => STARTED,
             Some(_) | None => HELP,

@@ -157,10 +157,10 @@ fn places_in_turn_rise_and_are_numbered() {
          [[upstream.isolated]]
          min_sensitivity = 'confidential'",
         &[
-            "5 upstream.isolated[1]: `min_sensitivity` is not higher than that of the table before",
+            "6 upstream.isolated[1].min_sensitivity: is not higher than that of the table before",
             "8 upstream.isolated[1].readonly: unknown key",
             "9 upstream.isolated[2].command: required",
-            "9 upstream.isolated[2]: `min_sensitivity` is not higher than that of the table before",
+            "10 upstream.isolated[2].min_sensitivity: is not higher than that of the table before",
         ],
     );
     check_rest(

@@ -14,6 +14,9 @@ use crate::secret;
 use crate::session::Instance;
 
 /// `[upstream.isolated]`: the same server in a narrower place; or several of them.
+const LEVELS: &str =
+    "one place for each of the levels internal, confidential and secret, the widest first";
+
 pub(super) fn servers(
     section: &mut ConfigSection<'_, '_>,
     base: &Path,
@@ -21,17 +24,15 @@ pub(super) fn servers(
 ) -> Vec<Isolated> {
     let Some(items) = section.tables("isolated") else {
         let first = Instance::ISOLATED[0].name_of(name);
-        let one = isolated(section.section("isolated"), base, first);
+        let one = isolated(section.section("isolated"), base, first, None);
         return one.into_iter().collect();
     };
-    let help =
-        "one place for each of the levels internal, confidential and secret, the widest first";
-    section.refuse_empty("isolated", "expected at least one table", help);
+    section.refuse_empty("isolated", "expected at least one table", LEVELS);
     if items.len() > Instance::ISOLATED.len() {
         section.refuse(
             "isolated",
             ConfigReason::Invalid("expected at most 3 tables"),
-            Some(help),
+            Some(LEVELS),
         );
     }
     let mut servers: Vec<Isolated> = Vec::new();
@@ -39,22 +40,18 @@ pub(super) fn servers(
         let Some(table) = section.table_in(item) else {
             continue;
         };
-        let Some(server) = isolated(table, base, instance.name_of(name)) else {
-            continue;
-        };
         let before = servers.last().map(|before| before.min_sensitivity);
-        if before.is_some_and(|before| before >= server.min_sensitivity) {
-            let reason = ConfigReason::Invalid(
-                "`min_sensitivity` is not higher than that of the table before",
-            );
-            section.tell(item, reason, Some(help));
-        }
-        servers.push(server);
+        servers.extend(isolated(table, base, instance.name_of(name), before));
     }
     servers
 }
 
-fn isolated(mut section: ConfigSection<'_, '_>, base: &Path, name: String) -> Option<Isolated> {
+fn isolated(
+    mut section: ConfigSection<'_, '_>,
+    base: &Path,
+    name: String,
+    before: Option<i64>,
+) -> Option<Isolated> {
     let is_present = section.is_present();
     let levels = [
         ("internal", 1),
@@ -64,6 +61,10 @@ fn isolated(mut section: ConfigSection<'_, '_>, base: &Path, name: String) -> Op
     let min_sensitivity = section
         .one_of("min_sensitivity", &levels)
         .unwrap_or(CONFIDENTIAL);
+    if before.is_some_and(|before| before >= min_sensitivity) {
+        let reason = ConfigReason::Invalid("is not higher than that of the table before");
+        section.refuse("min_sensitivity", reason, Some(LEVELS));
+    }
     let keeps = [("cold", Keep::Cold), ("warm", Keep::Warm)];
     let keep = section.one_of("keep", &keeps).unwrap_or_default();
     // Absent or not, so that its keys are known.
