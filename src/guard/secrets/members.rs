@@ -126,14 +126,13 @@ fn values_in(member: &str, start: usize) -> Vec<Range<usize>> {
     for (at, char) in member.char_indices().filter(|(at, _)| *at >= after_name) {
         match from {
             None if char == quote => from = Some(at + quote.len_utf8()),
-            None => {}
             Some(_) if is_escaped => is_escaped = false,
             Some(_) if char == '\\' => is_escaped = true,
             Some(begin) if char == quote => {
                 values.push(begin..at);
                 from = None;
             }
-            Some(_) => {}
+            None | Some(_) => {}
         }
     }
     values.extend(from.map(|begin| begin..member.len()));
