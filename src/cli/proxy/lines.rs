@@ -3,6 +3,7 @@
 use tracing::info;
 
 use crate::config::Config;
+use crate::policy::PolicySnapshot;
 use crate::upstream::StartError;
 
 use super::converse::End;
@@ -23,7 +24,7 @@ pub(super) fn ended(session_id: &str, end: &End) {
 pub(super) fn is_up(
     entrance: &Entrance,
     config: &Config,
-    revision: &str,
+    policies: &PolicySnapshot,
     surfaces: &impl std::fmt::Display,
     isolated_is: &[&str],
 ) {
@@ -45,8 +46,8 @@ pub(super) fn is_up(
         upstream = upstream.name,
         isolated_from_level = is_isolating.then(|| levels.join(", ")),
         isolated = is_isolating.then(|| isolated_is.join(", ")),
-        revision,
-        off = switched_off::keys(config).join(" "),
+        revision = policies.revision().as_str(),
+        off = switched_off::keys(config, policies.lock()).join(" "),
         "the gate is up: {surfaces}",
     );
     is_unconfined(config);

@@ -106,7 +106,7 @@ pub(super) async fn open(
         warn!("{notice}");
     }
     let surfaces = &loaded.surfaces;
-    lines::is_up(&entrance, config, &gate.revision(), surfaces, &isolated_is);
+    lines::is_up(&entrance, config, &policies, surfaces, &isolated_is);
     let (serves, authenticate, connections) = entrance.serves();
     let (open, isolated) = tried(config, serves, upstreams, isolated);
     let parts = Parts {
