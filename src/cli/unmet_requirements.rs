@@ -5,12 +5,15 @@ use std::collections::BTreeSet;
 
 use strsim::osa_distance;
 
-use crate::config::{Config, Upstream};
-use crate::policy::{ConsentRule, PolicyProblem, PolicySnapshot};
+use crate::config::{Config, ServerDatasets, Upstream};
+use crate::policy::{ConsentRule, EscalationTarget, PolicyProblem, PolicySnapshot};
 use crate::upstream::sandbox::Network;
 
 /// How a policy says that a person may be asked, in every language.
 const ASKS: &str = "requires_consent";
+
+/// How a policy says what a session is raised to, in every language.
+const RAISES: &str = "raise_sensitivity";
 
 /// Edits between a name and the one that was meant.
 const NEAR: usize = 2;
@@ -24,6 +27,7 @@ pub(super) struct PolicyRequirements {
     /// Those that `policy.allow` names.
     allowed: BTreeSet<String>,
     reach: Reach,
+    of_server: ServerDatasets,
 }
 
 /// Where a sensitive session's server can send what was read.
@@ -42,6 +46,7 @@ impl PolicyRequirements {
             limited: config.limits.rates.tools.keys().cloned().collect(),
             allowed: config.policy.allow.iter().flatten().cloned().collect(),
             reach: Reach::of(&config.upstream),
+            of_server: config.ratchet.server_datasets,
         }
     }
 
@@ -54,7 +59,7 @@ impl PolicyRequirements {
         }
         problems.extend(self.unknown_tools(snapshot));
         if self.reach == Reach::Anywhere {
-            problems.extend(unlimited_network(snapshot));
+            problems.extend(unlimited_network(snapshot, self.of_server));
         }
         problems
     }
@@ -97,25 +102,61 @@ impl Reach {
 const CONFIDENTIAL: i64 = 2;
 
 /// What sensitive data can be read by a server that can send it anywhere.
-fn unlimited_network(snapshot: &PolicySnapshot) -> Option<PolicyProblem> {
-    let labels = snapshot.labels();
-    let tools = labels.tools.iter();
-    let tools = tools.filter(|(_, labels)| labels.level >= CONFIDENTIAL);
-    let tools = tools.map(|(name, _)| format!("`tools.{name}`"));
-    let roots = labels
-        .roots
-        .iter()
-        .filter(|root| root.level >= CONFIDENTIAL);
-    let roots = roots.map(|root| format!("`roots.{}`", root.name));
+fn unlimited_network(
+    snapshot: &PolicySnapshot,
+    of_server: ServerDatasets,
+) -> Option<PolicyProblem> {
+    let sensitive = sensitive(snapshot, of_server);
     // Tools are in no order.
-    let first = tools.chain(roots).min()?;
+    let first = sensitive.iter().min()?;
     let message = format!(
-        "{first} is labelled as sensitive, and the server that reads it can send it anywhere: its network is \
+        "{first} marks data as sensitive, and the server that reads it can send it anywhere: its network is \
          not limited"
     );
     let help = "limit it (`upstream.sandbox.network`), or name a second server for sensitive sessions \
                 (`[upstream.isolated]`)";
     Some(PolicyProblem::warning("network::unlimited", message).with_help(help))
+}
+
+/// Everything that can raise a session to confidential or above.
+fn sensitive(snapshot: &PolicySnapshot, of_server: ServerDatasets) -> Vec<String> {
+    let labels = snapshot.labels();
+    let tools = labels.tools.iter();
+    let tools = tools.filter(|(_, labels)| labels.level >= CONFIDENTIAL);
+    let roots = labels.roots.iter();
+    let roots = roots.filter(|root| root.level >= CONFIDENTIAL);
+    let raising = snapshot.policies().iter();
+    let raising = raising.filter(|policy| raises(&policy.text));
+    let default = labels.unlabelled.level >= CONFIDENTIAL;
+    let resources = labels.resources.highest_level() >= CONFIDENTIAL;
+    let by_server = of_server == ServerDatasets::Trust;
+    let others = [
+        (default, "`[default]` of `tools.toml`"),
+        (resources, "`resources.toml`"),
+        (by_server, "the server (`ratchet.server_datasets`)"),
+    ];
+    let others = others.into_iter().filter(|(is_there, _)| *is_there);
+    tools
+        .map(|(name, _)| format!("`tools.{name}`"))
+        .chain(roots.map(|root| format!("`roots.{}`", root.name)))
+        .chain(raising.map(|it| format!("`{}` ({})", it.id.as_str(), it.origin.file)))
+        .chain(others.map(|(_, what)| what.to_owned()))
+        .collect()
+}
+
+/// Whether a policy raises sessions so far, in the words of any language.
+fn raises(text: &str) -> bool {
+    /// Quoted parts after it of which one is the level.
+    const PARTS: usize = 3;
+    let places = text.split(RAISES).skip(1);
+    let mut levels = places.filter_map(|rest| {
+        let mut parts = rest.split(['"', '\'']).take(PARTS);
+        parts.find_map(EscalationTarget::named)
+    });
+    levels.any(|level| match level {
+        EscalationTarget::Confidential | EscalationTarget::Secret => true,
+        EscalationTarget::Internal | EscalationTarget::Untrusted => false,
+    })
 }
 
 fn unknown_tool(tool: &str, known: &BTreeSet<&str>) -> PolicyProblem {
@@ -244,6 +285,67 @@ mod tests {
             &[ALL, ("roots.toml", root)],
             &[(code, "`roots.work`")],
         );
+        let said = |file: &str, text: &str, told: &str| {
+            check(DIRECTORY, &[ALL, (file, text)], &[(code, told)]);
+        };
+        said(
+            "tools.toml",
+            "[default]\nsensitivity = 'confidential'\n",
+            "`[default]` of `tools.toml`",
+        );
+        said(
+            "resources.toml",
+            "[resources.'crm://all']\nsensitivity = 'secret'\n",
+            "`resources.toml`",
+        );
+        said(
+            "resources.toml",
+            "[default]\nsensitivity = 'confidential'\n",
+            "`resources.toml`",
+        );
+        let trusting = format!("{DIRECTORY}ratchet.server_datasets = 'trust'\n");
+        check(
+            &trusting,
+            &[ALL],
+            &[(code, "the server (`ratchet.server_datasets`)")],
+        );
+    }
+
+    #[test]
+    fn a_policy_that_raises_sessions_counts_as_a_label_does() {
+        let code = "network::unlimited";
+        let cedar = |level: &str| {
+            format!(
+                "@id(\"raise\") @raise_sensitivity(\"{level}\") permit (principal, action == \
+                 Mcp::Action::\"call_tool\", resource);"
+            )
+        };
+        let cel = |level: &str| {
+            format!(
+                "[[rule]]\nid = 'raise'\neffect = 'permit'\nactions = ['call_tool']\nwhen = 'true'\n\
+                 raise_sensitivity = '{level}'\n"
+            )
+        };
+        let rego = |level: &str| {
+            format!(
+                "package mcp\nimport rego.v1\ndecision := {{\"allow\": true, \"obligations\": \
+                 [{{\"raise_sensitivity\": \"{level}\"}}]}}\n"
+            )
+        };
+        for (level, expected) in [
+            ("internal", &[][..]),
+            ("untrusted", &[]),
+            ("confidential", &[(code, "raise")]),
+            ("secret", &[(code, "raise")]),
+        ] {
+            for (file, text) in [
+                ("raise.cedar", cedar(level)),
+                ("raise.cel.toml", cel(level)),
+                ("raise.rego", rego(level)),
+            ] {
+                check(DIRECTORY, &[(file, &text)], expected);
+            }
+        }
     }
 
     #[test]

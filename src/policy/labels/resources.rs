@@ -59,6 +59,12 @@ impl Resources {
         }
     }
 
+    /// The highest level of any.
+    pub fn highest_level(&self) -> i64 {
+        let all = self.by_place.values().chain([&self.unlabelled]);
+        all.filter_map(|labels| labels.level).max().unwrap_or(0)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.by_place.is_empty() && self.unlabelled == ResourceLabels::default()
     }
