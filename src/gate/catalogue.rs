@@ -209,8 +209,8 @@ impl Gate {
         let drifts = drift::drifts(listed, ListKind::Tools, page.items.iter(), &snapshot, pins);
         let base = Record::new(Kind::UpstreamState).within(&talk.scope());
         let stores = (&self.recorder, &*self.stores.seen);
-        Box::pin(drift::tell_of(stores, &base, &snapshot, &passing)).await?;
-        Box::pin(drift::tell_of(stores, &base, &snapshot, &drifts)).await?;
+        Box::pin(drift::tell_of(stores, &base, (&snapshot, words), &passing)).await?;
+        Box::pin(drift::tell_of(stores, &base, (&snapshot, words), &drifts)).await?;
         let is_awaited = {
             let mut state = talk.session.state();
             // It is the list of a server that is not spoken to any more. What waited for it has been

@@ -33,10 +33,19 @@ pub(super) struct Drift<'m> {
     name: String,
     print: DefinitionFingerprint,
     pin: Pin,
-    /// How it differs from what was seen first, where that was kept.
-    kinds: ChangeKinds,
     outcome: Outcome,
     definition: Value<'m>,
+}
+
+/// What it is held to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Approved<'s> {
+    /// By the lock, in this form.
+    As(&'s str),
+    /// The lock says that there are none.
+    None,
+    /// The lock says nothing of it: what the gate saw first counts.
+    FirstSeen,
 }
 
 /// What becomes of it.
@@ -84,7 +93,6 @@ pub(super) fn passing<'m>(
             name: item.name.clone(),
             print,
             pin: Pin::default(),
-            kinds,
             outcome: Outcome::Passes,
             definition,
         })
@@ -136,7 +144,6 @@ pub(super) fn drifts<'m, 'i>(
             name: item.name.clone(),
             print,
             pin,
-            kinds: ChangeKinds::default(),
             outcome: Outcome::Hidden,
             definition: *all.get(item.index)?,
         })
@@ -151,7 +158,7 @@ pub(super) fn drifts<'m, 'i>(
 pub(super) async fn tell_of(
     (recorder, seen): (&Recorder, &Seen),
     base: &Record,
-    snapshot: &PolicySnapshot,
+    (snapshot, words): (&PolicySnapshot, &SuspiciousWords),
     drifts: &[Drift<'_>],
 ) -> Result<(), AuditFault> {
     for (index, drift) in drifts.iter().enumerate() {
@@ -159,12 +166,12 @@ pub(super) async fn tell_of(
         if news == News::Old {
             continue;
         }
-        let why = drift.why(snapshot);
+        let why = drift.why(snapshot, seen, words);
         match drift.outcome {
-            Outcome::Hidden => warn!(
-                "{} not the approved one: {why}; `mcp-protector tools diff` shows what, and `tools approve` accepts it",
-                drift.subject()
-            ),
+            Outcome::Hidden => {
+                let (subject, remedy) = (drift.subject(), drift.remedy(snapshot));
+                warn!("{subject} not the approved one: {why}; {remedy}");
+            }
             Outcome::Passes => warn!(
                 "{} not the one that was seen first, and passes: {why}",
                 drift.subject()
@@ -232,7 +239,6 @@ impl<'m> Drift<'m> {
             name: String::new(),
             print: DefinitionFingerprint::of("", &given.canonical()),
             pin: Pin::default(),
-            kinds: ChangeKinds::default(),
             outcome: Outcome::Hidden,
             definition: given,
         }
@@ -290,47 +296,138 @@ impl<'m> Drift<'m> {
         self.outcome == Outcome::Hidden
     }
 
-    fn why(&self, snapshot: &PolicySnapshot) -> String {
-        if self.outcome == Outcome::Passes {
-            return format!("the change {}; SHA-256 {}", self.kinds, self.digest());
-        }
-        let lock = snapshot.lock();
-        let (what, approved) = match self.of {
-            Of::Tool => {
-                let what = match (self.pin.schema_ok, self.pin.description_ok) {
-                    (false, false) => "its schemas and what else it says differ",
-                    (false, true) => "its schemas differ",
-                    (true, _) => "what it says beside its schemas differs",
-                };
-                (what, lock.tool(&self.name).map(|it| &it.definition))
-            }
-            Of::Prompt => {
-                let prompts = lock.words().map(|it| &it.prompts);
-                let locked = prompts.and_then(|it| it.get(&self.name));
-                ("its definition differs", locked.map(|it| &it.definition))
-            }
-            Of::Instructions => match lock.words().map(|it| &it.instructions) {
-                Some(None) => return format!("none are approved; SHA-256 {}", self.digest()),
-                Some(Some(approved)) => ("they differ", Some(approved)),
-                None => ("they differ", None),
+    fn why(&self, snapshot: &PolicySnapshot, seen: &Seen, words: &SuspiciousWords) -> String {
+        let what = match (self.outcome, self.of) {
+            (Outcome::Passes, _) | (Outcome::Hidden, Of::Prompt) => "its definition differs",
+            (Outcome::Hidden, Of::Instructions) => "they differ",
+            (Outcome::Hidden, Of::Tool) => match (self.pin.schema_ok, self.pin.description_ok) {
+                (false, false) => "its schemas and what else it says differ",
+                (false, true) => "its schemas differ",
+                (true, _) => "what it says beside its schemas differs",
             },
         };
         let now = self.digest();
-        match approved {
-            Some(approved) => {
+        match self.approved(snapshot) {
+            Approved::As(approved) => {
+                let change = self.change(approved, words);
                 let approved = locked_digest(approved);
-                format!("{what}; SHA-256 {now}, approved {approved}")
+                format!("{what}{change}; SHA-256 {now}, approved {approved}")
             }
-            None => format!("{what} from what was seen first; SHA-256 {now}"),
+            Approved::None => format!("none are approved; SHA-256 {now}"),
+            Approved::FirstSeen => {
+                let first = match self.of {
+                    Of::Tool => seen.first_text(&self.name),
+                    // Their texts are not kept.
+                    Of::Prompt | Of::Instructions => None,
+                };
+                let change = first.map(|first| self.change(&first, words));
+                let change = change.unwrap_or_default();
+                format!("{what} from what was seen first{change}; SHA-256 {now}")
+            }
         }
     }
 
-    /// Of instructions, that of their text, as the lock has them.
+    /// What an operator can do who wants it as it is now.
+    fn remedy(&self, snapshot: &PolicySnapshot) -> &'static str {
+        match (self.approved(snapshot), self.of) {
+            (Approved::As(_) | Approved::None, _) => {
+                "`mcp-protector tools diff` shows what, and `tools approve` accepts it"
+            }
+            (Approved::FirstSeen, Of::Tool) => {
+                "a restart of the gate accepts it, and `policy.pinning_passes` lets changes of such kinds pass"
+            }
+            (Approved::FirstSeen, Of::Prompt | Of::Instructions) => {
+                "a restart of the gate accepts it"
+            }
+        }
+    }
+
+    fn approved<'s>(&self, snapshot: &'s PolicySnapshot) -> Approved<'s> {
+        let lock = snapshot.lock();
+        let of = match (self.of, lock.words()) {
+            (Of::Tool, _) => lock.tool(&self.name).map(|it| &it.definition),
+            (Of::Prompt, words) => words
+                .and_then(|it| it.prompts.get(&self.name))
+                .map(|it| &it.definition),
+            (Of::Instructions, Some(words)) => match &words.instructions {
+                Some(approved) => Some(approved),
+                None => return Approved::None,
+            },
+            (Of::Instructions, None) => None,
+        };
+        of.map_or(Approved::FirstSeen, |approved| Approved::As(approved))
+    }
+
+    /// How it differs from what it was, in brackets; nothing where that cannot be read.
+    fn change(&self, before: &str, words: &SuspiciousWords) -> String {
+        let (kinds, before, now) = if self.of == Of::Instructions {
+            (String::new(), before.len(), self.text().len())
+        } else {
+            let Ok(before) = Document::decode(before.as_bytes(), &Limits::default()) else {
+                return String::new();
+            };
+            let kinds = match self.of {
+                Of::Tool => changes::kinds(before.root(), self.definition, words),
+                // Its kinds are those of a tool.
+                Of::Prompt | Of::Instructions => ChangeKinds::default(),
+            };
+            let before = before.root().canonical().len();
+            (kinds.to_string(), before, self.text().len())
+        };
+        let colon = if kinds.is_empty() { "" } else { ": " };
+        format!(" ({kinds}{colon}{before} bytes before, {now} now)")
+    }
+
+    /// Its text if it is one, as the lock has instructions; otherwise its JSON.
+    fn text(&self) -> Cow<'m, str> {
+        let text = self.definition.as_str();
+        let text = text.filter(|_| self.of == Of::Instructions);
+        text.unwrap_or_else(|| self.definition.canonical().into())
+    }
+
     fn digest(&self) -> String {
-        let text = self
-            .definition
-            .as_str()
-            .filter(|_| self.of == Of::Instructions);
-        locked_digest(&text.unwrap_or_else(|| self.definition.canonical().into()))
+        locked_digest(&self.text())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::policy::{Lock, LockedTexts};
+
+    #[test]
+    fn what_to_do_about_a_change_depends_on_what_it_is_held_to() {
+        let restart = "a restart of the gate accepts it";
+        let passes = "`policy.pinning_passes`";
+        let approve = "`tools approve` accepts it";
+        let given = Document::decode(br#"{"name":"a"}"#, &Limits::default()).unwrap();
+        let words = |instructions: Option<&str>| LockedTexts {
+            instructions: instructions.map(Into::into),
+            prompts: std::collections::BTreeMap::new(),
+        };
+        for (of, words, says, is_silent_of) in [
+            (Of::Tool, None, restart, approve),
+            (Of::Tool, None, passes, approve),
+            (Of::Prompt, None, restart, passes),
+            (Of::Prompt, Some(words(None)), restart, approve),
+            (Of::Instructions, None, restart, passes),
+            (Of::Instructions, Some(words(None)), approve, restart),
+            (Of::Instructions, Some(words(Some("b"))), approve, restart),
+        ] {
+            let lock = Lock::default()
+                .with_words(words)
+                .with_mode(Pinning::TrustOnFirstUse);
+            let snapshot = PolicySnapshot::new(Vec::new(), Vec::new(), Vec::new());
+            let snapshot = snapshot.with_lock(Arc::new(lock));
+            let drift = Drift {
+                of,
+                ..Drift::of_instructions(given.root())
+            };
+            let remedy = drift.remedy(&snapshot);
+            assert!(remedy.contains(says), "{of:?}: {remedy}");
+            assert!(!remedy.contains(is_silent_of), "{of:?}: {remedy}");
+        }
     }
 }

@@ -94,8 +94,9 @@ impl ListFilter {
         if !drifts.is_empty() {
             let base = cx.trail.beside(audit::Kind::UpstreamState);
             let stores = (&self.recorder, &*self.seen);
+            let words = &cx.terms.guards.texts.words;
             // Seldom, so that its room is not that of every message.
-            Box::pin(drift::tell_of(stores, &base, snapshot, &drifts)).await?;
+            Box::pin(drift::tell_of(stores, &base, (snapshot, words), &drifts)).await?;
             cx.trail.effects.drifted = drifts
                 .iter()
                 .filter(|drift| drift.is_hidden())

@@ -137,6 +137,12 @@ impl Seen {
         Meeting::Same
     }
 
+    /// The first definition of a tool as JSON, if it was kept.
+    pub(super) fn first_text(&self, name: &str) -> Option<Arc<str>> {
+        let state = self.state();
+        state.first.get(name).and_then(|first| first.text.clone())
+    }
+
     /// From now on a definition counts as the first one where such changes pass. Yields whether it does: not
     /// where too many do, or no more changes could be told.
     pub(super) fn pass(
