@@ -42,6 +42,7 @@ mod upstream;
 mod user_identity;
 mod values;
 mod variables;
+mod without_effect;
 
 pub use changes::ConfigChanges;
 pub use command_line::CommandLine;

@@ -70,6 +70,13 @@ impl<'t> ConfigReader<'t> {
         }
     }
 
+    /// Whether the type of a field was told to be wrong.
+    pub(super) fn has_told_of_type(&self, field: &str) -> bool {
+        let is_of_type = |reason: &ConfigReason| matches!(reason, ConfigReason::WrongType { .. });
+        let mut problems = self.problems.iter();
+        problems.any(|it| it.field == field && is_of_type(&it.reason))
+    }
+
     /// What touches a place that the parser could not read is not worth a second report.
     pub(super) fn tell(
         &mut self,

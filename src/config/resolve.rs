@@ -28,6 +28,7 @@ use super::texts;
 use super::tool_names::tool_name;
 use super::upstream::upstream;
 use super::user_identity;
+use super::without_effect;
 use crate::consent::{Settings, Way};
 use crate::gate::OnFatal;
 use crate::policy::{ChangeKind, ChangeKinds, host_named};
@@ -81,6 +82,7 @@ pub(super) fn resolve(reading: &mut ConfigReader<'_>, base: &Path) -> Config {
     who_answers(&mut root, &config);
     user_identity::known_by(&mut root, &config);
     require_log_file(&mut root, &config);
+    without_effect::tell(&mut root, &config);
     root.elsewhere(&[
         (
             "tools",

@@ -56,12 +56,14 @@ impl<'r, 't> ConfigSection<'r, 't> {
         }
     }
 
-    /// A table inside this one.
+    /// A table inside this one. Who asks again for what is no table is not told again.
     pub(super) fn section<'s>(&'s mut self, key: &'static str) -> ConfigSection<'s, 't> {
         let field = self.take(key);
         let table = field.and_then(|field| {
             let DeValue::Table(table) = field.value else {
-                self.wrong_type(&field, "a table", None);
+                if !self.reading.has_told_of_type(&field.path) {
+                    self.wrong_type(&field, "a table", None);
+                }
                 return None;
             };
             Some(table)
@@ -228,6 +230,15 @@ impl<'r, 't> ConfigSection<'r, 't> {
         for key in keys {
             if self.has(key) {
                 self.refuse(key, ConfigReason::Invalid(reason), Some(help));
+            }
+        }
+    }
+
+    /// Says of those of the keys that were written that another setting leaves them without effect.
+    pub(super) fn without_effect(&mut self, keys: &[&str], reason: &'static str, help: &str) {
+        for key in keys {
+            if self.has(key) {
+                self.refuse(key, ConfigReason::NoEffect(reason), Some(help));
             }
         }
     }

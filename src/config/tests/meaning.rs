@@ -444,6 +444,64 @@ fn what_is_valid_but_odd_is_a_warning() {
 }
 
 #[test]
+fn what_another_key_leaves_without_effect_is_told_where_it_stands() {
+    let check = |text: &str, expected: &[(&str, usize)]| {
+        let config = valid_with(&format!("policy.allow = ['a']\n{text}"));
+        let told = config.warnings.iter().map(|it| {
+            assert_eq!(it.reason().code(), "config::no_effect", "{it}");
+            assert!(
+                it.advice()
+                    .is_some_and(|it| it.contains("set `") || it.contains("name a root"))
+            );
+            (it.field(), it.position().unwrap().0)
+        });
+        assert_eq!(told.collect::<Vec<_>>(), expected, "{text}");
+    };
+    let definitions = "tool_metadata_tags = 'all'\ndescription_length = 20\n";
+    let results = "content_tags = 'all'\ncontent_length = 20\ncontent_trim = true\n\
+                   content_tools.x = { trim = true }\n";
+    let members = "secret_members = ['a']\n";
+    let all = format!("[guards]\n{definitions}{results}{members}");
+    check(
+        &all,
+        &[
+            ("guards.tool_metadata_tags", 4),
+            ("guards.description_length", 5),
+            ("guards.content_tags", 6),
+            ("guards.content_length", 7),
+            ("guards.content_trim", 8),
+            ("guards.content_tools", 9),
+            ("guards.secret_members", 10),
+        ],
+    );
+    for on in ["report", "sanitize"] {
+        let on = format!("{all}tool_metadata = '{on}'\ncontent = '{on}'\nsecrets = 'report'");
+        check(&on, &[]);
+    }
+    let table = "[guards.content_tools.x]\ntrim = true\n";
+    check(table, &[("guards.content_tools", 3)]);
+    for recorded in ["arguments = 'redacted'", "results = 'redacted'"] {
+        let recorded = format!("[guards]\n{members}[audit]\nfile = 'a'\n{recorded}");
+        check(&recorded, &[]);
+    }
+    let passes = "policy.pinning_passes = ['adds']\n";
+    for pinning in ["locked", "off"] {
+        let pinned = format!("{passes}policy.pinning = '{pinning}'");
+        check(&pinned, &[("policy.pinning_passes", 3)]);
+    }
+    check(
+        &format!("{passes}policy.pinning = 'trust_on_first_use'"),
+        &[],
+    );
+    let saved = "[truncation]\nsave_bytes = 4096\nsave_for = '2m'\n";
+    check(
+        saved,
+        &[("truncation.save_bytes", 4), ("truncation.save_for", 5)],
+    );
+    check(&format!("{saved}save = 'workspace'"), &[]);
+}
+
+#[test]
 fn what_is_not_said_of_a_tool_s_results_is_as_for_all() {
     let config = valid_with(
         "policy.allow = [\"a\"]\n[guards]\ncontent_tags = 'suspicious'\ncontent_length = 20\n\

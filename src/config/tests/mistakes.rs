@@ -43,6 +43,14 @@ fn an_upstream_is_required() {
         "upstream = 1",
         &["1 upstream: expected a table, found an integer"],
     );
+    check_rest(
+        "guards = 1\ntruncation = 1\naudit = 1",
+        &[
+            "2 guards: expected a table, found an integer",
+            "3 truncation: expected a table, found an integer",
+            "4 audit: expected a table, found an integer",
+        ],
+    );
 }
 
 #[test]
@@ -82,7 +90,7 @@ fn each_mistake_about_texts_is_told_where_it_stands() {
     check_rest(
         "[guards]\ncontent_tags = 'some'\ncontent_length = 15\ncontent_trim = 'yes'\n\
          tool_metadata_tags = true\ncontent_tools.x = { tag = 'all', length = 0 }\n\
-         content_tools.y = 'all'",
+         content_tools.y = 'all'\ncontent = 'report'\ntool_metadata = 'report'",
         &[
             "3 guards.content_tags: unknown value 'some'",
             "4 guards.content_length: below minimum",
