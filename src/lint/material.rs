@@ -15,6 +15,8 @@ pub struct Material {
     pub labels: Vec<PolicySource>,
     /// What those say.
     pub said: Labels,
+    /// Tools whose permission a label names, where the others are closed.
+    pub labelled: Option<BTreeSet<String>>,
     /// The approved definitions of tools.
     pub lock: Arc<Lock>,
     /// Exact tool names that are permitted beside the policies.

@@ -11,6 +11,7 @@ mod allowlist;
 mod annotations;
 mod appearance;
 mod breadth;
+mod closed_tools;
 mod contradictions;
 mod duplicates;
 mod expressions;

@@ -2,7 +2,7 @@
 
 use super::findings::{Lint, PREFIX};
 use super::{
-    actions, agents, annotations, appearance, breadth, contradictions, duplicates,
+    actions, agents, annotations, appearance, breadth, closed_tools, contradictions, duplicates,
     impossible_words, levels, lock_coverage, overflow, patterns, pointers, samples, spelling,
     strings, unlabelled, untested,
 };
@@ -11,6 +11,7 @@ use super::{
 pub const ALL: &[&Lint] = &[
     &annotations::ANNOTATION_WITHOUT_EFFECT,
     &overflow::CAN_ERROR,
+    &closed_tools::CLOSED_TOOL,
     &contradictions::CONSTANT_CONDITION,
     &duplicates::DUPLICATE_CONDITION,
     &duplicates::DUPLICATE_POLICY,

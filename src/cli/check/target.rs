@@ -1,5 +1,6 @@
 //! One set of policies, and all its findings.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,7 @@ use crate::config::Config;
 use crate::guard::secrets::SecretRules;
 use crate::guard::text::Flag;
 use crate::lint::{self, KnownWords, Material};
-use crate::loading::{self, WarningMode};
+use crate::loading::{self, RequiredLabels, WarningMode};
 use crate::policy::engines::cedar::schema_text;
 use crate::policy::{PolicyProblem, PolicySource};
 use crate::policy_tests::{self, ConfiguredPolicies};
@@ -128,6 +129,7 @@ impl CheckTarget {
             policies,
             labels,
             said,
+            labelled: self.labelled(),
             lock,
             allow: self.settings.allow.clone(),
             configuration: configured.map(|(source, _)| source.clone()),
@@ -152,6 +154,15 @@ impl CheckTarget {
                 .map(|it| Box::new(it) as BoxedDiagnostic),
         );
         Ok(told)
+    }
+
+    /// The tools that required labels leave open.
+    fn labelled(&self) -> Option<BTreeSet<String>> {
+        let dir = self.settings.dir.as_deref();
+        match self.settings.labels {
+            RequiredLabels::Permission => dir.map(loading::labelled_tools),
+            RequiredLabels::None => None,
+        }
     }
 
     /// What the gate may say where policies compare with words.

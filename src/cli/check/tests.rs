@@ -544,7 +544,16 @@ fn the_page_has_a_row_and_a_section_for_each_lint_that_shows_it() {
             let of_case: Vec<(&str, &str)> =
                 of_case.map(|(file, text)| (file, text.as_str())).collect();
             let dir = directory(&of_case);
-            let (_, codes) = codes(&args(&[dir.path()]));
+            let file = dir.path().join("gate.toml");
+            let args = if file.exists() {
+                CheckArgs {
+                    config: Some(file),
+                    ..args(&[])
+                }
+            } else {
+                args(&[dir.path()])
+            };
+            let (_, codes) = codes(&args);
             // Besides, Cedar warns of mixed scripts, and some snippets permit no tool.
             let is_expected = |code: &String| {
                 code.starts_with("lint::")
