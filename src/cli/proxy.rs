@@ -95,7 +95,7 @@ pub fn run(args: ProxyArgs, allocated: fn() -> usize) -> Exit {
     for warning in &config.warnings {
         warn!("{warning}");
     }
-    // Before the policies are read: a file of an earlier run among them would be told as one of these.
+    // Before the policies are read: a file of an earlier run among them would be reported as an unrecognized policy file.
     if let Some(told) = among_policies::files(&config).first() {
         return invalid(told);
     }

@@ -56,7 +56,7 @@ impl<'r, 't> ConfigSection<'r, 't> {
         }
     }
 
-    /// A table inside this one. Who asks again for what is no table is not told again.
+    /// A table inside this one. A wrong type is reported once.
     pub(super) fn section<'s>(&'s mut self, key: &'static str) -> ConfigSection<'s, 't> {
         let field = self.take(key);
         let table = field.and_then(|field| {

@@ -28,9 +28,20 @@ const OTHERS_WRITE: u32 = 0o022;
 const STICKY: u32 = 0o1000;
 
 pub(super) fn make(above: &str, names: &[String]) -> Result<Handle, DirectoryFault> {
+    let mut directory = parent(above)?;
     let mut path = above.to_owned();
+    for name in names {
+        path = format!("{path}/{name}");
+        directory = below(&directory, name, &path)?;
+    }
+    Ok(directory)
+}
+
+/// The directory that all others lie in, where no other user can rename them.
+fn parent(above: &str) -> Result<OwnedFd, DirectoryFault> {
+    let path = above.to_owned();
     let opened = openat(CWD, above, OPEN, Mode::empty());
-    let mut directory = opened.map_err(|cause| DirectoryFault::NoParent {
+    let directory = opened.map_err(|cause| DirectoryFault::NoParent {
         path: path.clone(),
         cause: told(&io::Error::from(cause)),
     })?;
@@ -42,10 +53,6 @@ pub(super) fn make(above: &str, names: &[String]) -> Result<Handle, DirectoryFau
     let mode = mode(&stat);
     if mode & OTHERS_WRITE != 0 && mode & STICKY == 0 {
         return Err(DirectoryFault::OpenParent { path });
-    }
-    for name in names {
-        path = format!("{path}/{name}");
-        directory = below(&directory, name, &path)?;
     }
     Ok(directory)
 }
@@ -152,6 +159,12 @@ enum Untidy {
     Unread(Errno),
 }
 
+/// Whether it is a file of ours that is too old.
+fn is_old(name: &CStr, stat: &Stat, oldest: i64) -> bool {
+    let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    is_file && is_ours(name.to_bytes()) && stat.st_mtime < oldest
+}
+
 /// Removes files of ours that are too old. The bytes of what is left.
 fn tidy(directory: &Handle, oldest: i64) -> Result<u64, Untidy> {
     let mut bytes: u64 = 0;
@@ -170,8 +183,7 @@ fn tidy(directory: &Handle, oldest: i64) -> Result<u64, Untidy> {
             Err(Errno::NOENT) => continue,
             Err(cause) => return Err(Untidy::Unread(cause)),
         };
-        let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-        if is_file && is_ours(name.to_bytes()) && stat.st_mtime < oldest {
+        if is_old(name, &stat, oldest) {
             match unlinkat(directory, name, AtFlags::empty()) {
                 Ok(()) | Err(Errno::NOENT) => {}
                 Err(cause) => return Err(Untidy::Unread(cause)),
@@ -184,15 +196,15 @@ fn tidy(directory: &Handle, oldest: i64) -> Result<u64, Untidy> {
 }
 
 pub(super) fn remove_old(above: &str, names: &[Option<String>], oldest: i64) {
-    if let Ok(directory) = openat(CWD, above, OPEN, Mode::empty()) {
+    if let Ok(directory) = parent(above) {
         remove_old_below(&directory, names, oldest);
     }
 }
 
 fn remove_old_below(directory: &OwnedFd, names: &[Option<String>], oldest: i64) {
     let Some((name, rest)) = names.split_first() else {
-        // Entries that it cannot look at stay for the next time.
-        let _ = tidy(directory, oldest);
+        let entries = Dir::read_from(directory).into_iter().flatten().flatten();
+        entries.for_each(|entry| remove_if_old(directory, entry.file_name(), oldest));
         return;
     };
     let removed_in = |name: &CStr| {
@@ -210,5 +222,13 @@ fn remove_old_below(directory: &OwnedFd, names: &[Option<String>], oldest: i64) 
                 .filter(|entry| others(entry.file_name()))
                 .for_each(|entry| removed_in(entry.file_name()));
         }
+    }
+}
+
+fn remove_if_old(directory: &OwnedFd, name: &CStr, oldest: i64) {
+    let stat = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
+    if stat.is_ok_and(|stat| is_old(name, &stat, oldest)) {
+        // One that stays has its turn the next time.
+        let _ = unlinkat(directory, name, AtFlags::empty());
     }
 }

@@ -37,14 +37,13 @@ impl EditCounts {
     }
 }
 
-/// The method that a message answers, unless with a list: there a count of edits would show how much the
-/// gate hides.
-pub(super) fn contents_of(identified: &Identified<'_>) -> Option<KnownMethod> {
+/// Whether a message is a result that counts its edits. In a list that would show how much the gate hides.
+pub(super) fn are_told(identified: &Identified<'_>) -> bool {
     let method = match &identified.role {
         Role::Reply(taken) => taken.exchange.method,
-        Role::Request { .. } | Role::Notification { .. } => return None,
+        Role::Request { .. } | Role::Notification { .. } => return false,
     };
-    let has_contents = matches!(
+    matches!(
         method,
         KnownMethod::ToolsCall
             | KnownMethod::TasksGet
@@ -55,8 +54,7 @@ pub(super) fn contents_of(identified: &Identified<'_>) -> Option<KnownMethod> {
             | KnownMethod::Initialize
             | KnownMethod::Discover
             | KnownMethod::Extension(_)
-    );
-    has_contents.then_some(method)
+    )
 }
 
 /// Writes the counts into the innermost result, and removes those that the server has written.

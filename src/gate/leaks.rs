@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use crate::audit::{Finding, Guard};
 use crate::guard::{DlpFinding, MemberNames, dlp_findings};
-use crate::wire::{Message, Side, Value};
+use crate::wire::{KnownMethod, Message, Side, Value};
 
-use super::classified::Identified;
+use super::classified::{Identified, Role};
 use super::context::RequestContext;
 use super::filter::Filter;
 use super::handles::{self, Handles};
@@ -22,6 +22,25 @@ use super::stop::Stop;
 pub(super) struct Received<'m> {
     pub(super) strings: Vec<DlpFinding<'m>>,
     pub(super) findings: Vec<Finding>,
+}
+
+/// Whose results define something.
+const DEFINITIONS: [KnownMethod; 4] = [
+    KnownMethod::ToolsList,
+    KnownMethod::ResourcesList,
+    KnownMethod::ResourceTemplatesList,
+    KnownMethod::PromptsList,
+];
+
+/// What the names of members say of their values. A definition names members without their values, as a
+/// question to the agent does.
+pub(super) fn member_names(identified: &Identified<'_>) -> MemberNames {
+    match &identified.role {
+        Role::Reply(taken) if DEFINITIONS.contains(&taken.exchange.method) => MemberNames::AreHints,
+        Role::Reply(_) => MemberNames::TellSecrets,
+        Role::Notification { .. } => MemberNames::TellSecrets,
+        Role::Request { .. } => MemberNames::AreHints,
+    }
 }
 
 /// Looks for credentials in what an agent sends.

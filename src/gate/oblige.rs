@@ -7,7 +7,7 @@ use std::ops::Range;
 use crate::audit::{self, Redactor};
 use crate::guard::{DlpFinding, MemberNames};
 use crate::policy::{CanonicalPathError, Obligation, PolicySnapshot, Roots};
-use crate::wire::{Edits, Fragment, KnownMethod, Limits, Message, Side, Value, pointer_step};
+use crate::wire::{Edits, Fragment, Limits, Message, Side, Value, pointer_step};
 
 use super::canonical::{self, value_at};
 use super::classified::Identified;
@@ -39,8 +39,10 @@ pub(super) struct Wanted<'m> {
     pub(super) renaming: Option<&'m Roots>,
     /// What must go back as it is.
     pub(super) handles: Handles,
-    /// The method that the message answers with contents.
-    pub(super) contents_of: Option<KnownMethod>,
+    /// Whether the message says how many edits it has.
+    pub(super) tells_edits: bool,
+    /// What the names of its members say of their values.
+    pub(super) names: MemberNames,
 }
 
 impl<'m> Wanted<'m> {
@@ -49,7 +51,8 @@ impl<'m> Wanted<'m> {
         Self {
             renaming: outward(identified, snapshot),
             handles: handles::of(identified),
-            contents_of: edit_counts::contents_of(identified),
+            tells_edits: edit_counts::are_told(identified),
+            names: leaks::member_names(identified),
             ..Self::default()
         }
     }
@@ -115,11 +118,6 @@ pub(super) fn oblige<'m>(
     counts.sanitized = texts.len();
     texts.extend(links);
     let from = allowed.from();
-    // A definition names members without their values.
-    let names = match wanted.contents_of {
-        Some(_) => MemberNames::TellSecrets,
-        None => MemberNames::AreHints,
-    };
     // What is hidden in a credential may not hide it.
     let found = leaks::received(
         message,
@@ -127,7 +125,7 @@ pub(super) fn oblige<'m>(
         &own,
         &wanted.handles,
         &texts,
-        (others, names),
+        (others, wanted.names),
     )?;
     brings = brings.join(&sensitivity::shown(&found));
     let mut redactions = Vec::new();
@@ -155,7 +153,7 @@ pub(super) fn oblige<'m>(
         edits.replace(value, Fragment::string(&text));
     }
     counts.redacted = redactions.len();
-    let counts = wanted.contents_of.map(|_| &counts);
+    let counts = wanted.tells_edits.then_some(&counts);
     edit_counts::tell(message, from, counts, &mut edits, &mut notes);
     let assertion = wanted.plan.user.assertion.as_deref();
     user_identity::write(message, meta_of(message), assertion, &mut edits, &mut notes);

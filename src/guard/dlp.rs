@@ -112,11 +112,12 @@ pub fn dlp_findings<'m>(
 }
 
 /// What the name of a member tells of its value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MemberNames {
     /// A value is a secret because of the name alone.
     TellSecrets,
     /// A value has to look like a secret, too.
+    #[default]
     AreHints,
 }
 

@@ -47,7 +47,7 @@ fn look(world: &LintContext<'_>, found: &mut LintFindings) {
             let say = LintMessage {
                 message: message(name),
                 help: help(name),
-                label: "permitted here",
+                label: "named here",
             };
             let own = uid.loc().or_else(|| expr.source_loc());
             let own = own.filter(|loc| (loc.start()..loc.end()) != policy.span);
@@ -118,9 +118,10 @@ fn message(tool: &str) -> String {
 
 fn help(tool: &str) -> String {
     let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    let key = match tool.escape_debug().to_string() {
-        bare if !bare.is_empty() && bare.bytes().all(is_bare) => bare,
-        other => format!("\"{other}\""),
+    let key = if !tool.is_empty() && tool.bytes().all(is_bare) {
+        tool.to_owned()
+    } else {
+        toml::Value::from(tool).to_string()
     };
     format!(
         "write `permission = \"read\"`, `\"write\"` or `\"connect\"`, or several of them in a list, below \

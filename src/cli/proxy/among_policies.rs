@@ -41,7 +41,7 @@ fn written(config: &Config) -> [(&'static str, Option<PathBuf>); 4] {
 fn lies_in(file: &Path, directory: &Path) -> bool {
     let inside = real(file).zip(directory.canonicalize().ok());
     let inside = inside.and_then(|(file, above)| Some(file.strip_prefix(above).ok()?.to_owned()));
-    let is_hidden = |part: &OsStr| part.as_encoded_bytes().starts_with(b".");
+    let is_hidden = |part: &OsStr| part != ".." && part.as_encoded_bytes().starts_with(b".");
     inside.is_some_and(|inside| !inside.iter().any(is_hidden))
 }
 

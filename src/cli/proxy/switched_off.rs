@@ -4,8 +4,8 @@ use crate::config::{Config, Redaction, RequiredLabels, Sanitizing, Strictness};
 use crate::gate::OnFatal;
 use crate::policy::Lock;
 
-/// The keys of the checks that are off, in the order of the documentation. Pinning is off as well where
-/// the lock approves nothing and nothing else is held to anything.
+/// The keys of the checks that are off, in the order of the documentation. Pinning
+/// counts as off if no definition is compared.
 pub(super) fn keys(config: &Config, lock: &Lock) -> Vec<&'static str> {
     let (guards, policy) = (&config.guards, &config.policy);
     let is_off = |level: Strictness| level == Strictness::Off;

@@ -13,10 +13,10 @@ use crate::config::settings::{Isolated, Keep, Upstream};
 use crate::secret;
 use crate::session::Instance;
 
-/// `[upstream.isolated]`: the same server in a narrower place; or several of them.
 const LEVELS: &str =
     "one place for each of the levels internal, confidential and secret, the widest first";
 
+/// `[upstream.isolated]`: the same server in a narrower place; or several of them.
 pub(super) fn servers(
     section: &mut ConfigSection<'_, '_>,
     base: &Path,

@@ -179,6 +179,18 @@ async fn results_of_all_methods_but_lists_count_their_edits() {
     .await;
 }
 
+#[tokio::test]
+async fn values_of_secret_members_are_redacted_wherever_a_server_says_something() {
+    let bench = guarded().await;
+    let said = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":{"password":"hunter2"}}}"#;
+    bench.upstream(said).await;
+    let told = bench.to_agent().remove(0);
+    assert!(told.contains("[redacted:secret-member]"), "{told}");
+    let list = r#"{"tools":[{"name":"t","description":"d","inputSchema":{"type":"object","properties":{"a":{"type":"object","default":{"password":"hunter2"}}}}}]}"#;
+    let listed = answered(&bench, "tools/list", "{}", list).await;
+    assert!(listed.to_string().contains("hunter2"), "{listed}");
+}
+
 /// A page of an MCP App is declared as HTML and its scheme is its own: neither spares it a check.
 #[tokio::test]
 async fn a_page_of_an_app_passes_the_checks_of_results() {

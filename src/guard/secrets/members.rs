@@ -145,9 +145,12 @@ fn values_in(member: &str, start: usize) -> Vec<Range<usize>> {
 /// A member in quotation marks of one kind, and its value in the same, or a list of such values.
 fn in_text(names: &str, quote: &str) -> String {
     let name = format!(r"{quote}(?i:{names}){quote}");
-    let value = format!(r"{quote}(?s:[^{quote}\\]|\\.)+(?:{quote}|$)");
-    let item = format!(r"{quote}(?s:[^{quote}\\]|\\.)*(?:{quote}|$)");
-    format!(r"{name}\s*:\s*(?:{value}|\[\s*{item}(?:\s*,\s*{item})*)")
+    // A text that is cut may end behind a backslash.
+    let end = format!(r"(?:{quote}|\\?$)");
+    let value = format!(r"{quote}(?s:[^{quote}\\]|\\.)+{end}");
+    let text = format!(r"{quote}(?s:[^{quote}\\]|\\.)*{end}");
+    let item = format!(r"(?:{text}|[\w.+,-]|\s)");
+    format!(r"{name}\s*:\s*(?:{value}|\[(?:{item}|\[{item}*\]?)*)")
 }
 
 /// The words of a name, with whatever may stand between them.
@@ -209,7 +212,11 @@ mod tests {
             &["a\\\"b", "c", "d"],
         );
         check_text("{'token':['a','b", &["a", "b"]);
-        check_text(r#"{"token": [1, "b"]}"#, &[]);
+        check_text(r#"{"token": [1, "b", null, "c"], "a": "d"}"#, &["b", "c"]);
+        check_text(r#"{"token": [["a"], [], ["b"]], "c": "d"}"#, &["a", "b"]);
+        check_text(r#"{"token": [], "c": "d"}"#, &[]);
+        check_text(r#"{"password": "hunter\"#, &["hunter\\"]);
+        check_text(r#"{"token": ["a", "b\"#, &["a", "b\\"]);
     }
 
     #[test]
