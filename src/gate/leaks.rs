@@ -37,8 +37,7 @@ const DEFINITIONS: [KnownMethod; 4] = [
 pub(super) fn member_names(identified: &Identified<'_>) -> MemberNames {
     match &identified.role {
         Role::Reply(taken) if DEFINITIONS.contains(&taken.exchange.method) => MemberNames::AreHints,
-        Role::Reply(_) => MemberNames::TellSecrets,
-        Role::Notification { .. } => MemberNames::TellSecrets,
+        Role::Reply(_) | Role::Notification { .. } => MemberNames::TellSecrets,
         Role::Request { .. } => MemberNames::AreHints,
     }
 }
