@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use strsim::osa_distance;
 
-use crate::config::{Config, ServerDatasets, Upstream};
+use crate::config::{Config, Redaction, ServerDatasets, Upstream};
 use crate::policy::{ConsentRule, EscalationTarget, PolicyProblem, PolicySnapshot};
 use crate::upstream::sandbox::Network;
 
@@ -28,6 +28,7 @@ pub(super) struct PolicyRequirements {
     allowed: BTreeSet<String>,
     reach: Reach,
     of_server: ServerDatasets,
+    secrets: Redaction,
 }
 
 /// Where a sensitive session's server can send what was read.
@@ -47,6 +48,7 @@ impl PolicyRequirements {
             allowed: config.policy.allow.iter().flatten().cloned().collect(),
             reach: Reach::of(&config.upstream),
             of_server: config.ratchet.server_datasets,
+            secrets: config.guards.secrets,
         }
     }
 
@@ -59,7 +61,7 @@ impl PolicyRequirements {
         }
         problems.extend(self.unknown_tools(snapshot));
         if self.reach == Reach::Anywhere {
-            problems.extend(unlimited_network(snapshot, self.of_server));
+            problems.extend(self.unlimited_network(snapshot));
         }
         problems
     }
@@ -81,6 +83,49 @@ impl PolicyRequirements {
         let unknown = self.limited.iter().filter(|tool| !is_named(tool));
         unknown.map(|tool| unknown_tool(tool, &known)).collect()
     }
+
+    /// What sensitive data can be read by a server that can send it anywhere.
+    fn unlimited_network(&self, snapshot: &PolicySnapshot) -> Option<PolicyProblem> {
+        let sensitive = self.sensitive(snapshot);
+        // Tools are in no order.
+        let first = sensitive.iter().min()?;
+        let message = format!(
+            "{first} can make a session confidential, and its server can then send what it has read anywhere: the \
+         server's network is not limited"
+        );
+        let help = "limit it (`upstream.sandbox.network`), or name a second server for sensitive sessions \
+                (`[upstream.isolated]`)";
+        Some(PolicyProblem::warning("network::unlimited", message).with_help(help))
+    }
+
+    /// Everything that can raise a session to confidential or above.
+    fn sensitive(&self, snapshot: &PolicySnapshot) -> Vec<String> {
+        let labels = snapshot.labels();
+        let tools = labels.tools.iter();
+        let tools = tools.filter(|(_, labels)| labels.level >= CONFIDENTIAL);
+        let roots = labels.roots.iter();
+        let roots = roots.filter(|root| root.level >= CONFIDENTIAL);
+        let raising = snapshot.policies().iter();
+        let raising = raising.filter(|policy| raises(&policy.text));
+        let default = labels.unlabelled.level >= CONFIDENTIAL;
+        let resources = labels.resources.highest_level() >= CONFIDENTIAL;
+        let by_server = self.of_server == ServerDatasets::Trust;
+        // A credential that is not taken out makes it secret.
+        let by_secret = self.secrets == Redaction::Report;
+        let others = [
+            (default, "`[default]` of `tools.toml`"),
+            (resources, "`resources.toml`"),
+            (by_server, "the server (`ratchet.server_datasets`)"),
+            (by_secret, "`guards.secrets = \"report\"`"),
+        ];
+        let others = others.into_iter().filter(|(is_there, _)| *is_there);
+        tools
+            .map(|(name, _)| format!("`tools.{name}`"))
+            .chain(roots.map(|root| format!("`roots.{}`", root.name)))
+            .chain(raising.map(|it| format!("`{}` ({})", it.id.as_str(), it.origin.file)))
+            .chain(others.map(|(_, what)| what.to_owned()))
+            .collect()
+    }
 }
 
 impl Reach {
@@ -101,61 +146,16 @@ impl Reach {
 /// The level from which on an isolated server's network is limited by default.
 const CONFIDENTIAL: i64 = 2;
 
-/// What sensitive data can be read by a server that can send it anywhere.
-fn unlimited_network(
-    snapshot: &PolicySnapshot,
-    of_server: ServerDatasets,
-) -> Option<PolicyProblem> {
-    let sensitive = sensitive(snapshot, of_server);
-    // Tools are in no order.
-    let first = sensitive.iter().min()?;
-    let message = format!(
-        "{first} marks data as sensitive, and the server that reads it can send it anywhere: its network is \
-         not limited"
-    );
-    let help = "limit it (`upstream.sandbox.network`), or name a second server for sensitive sessions \
-                (`[upstream.isolated]`)";
-    Some(PolicyProblem::warning("network::unlimited", message).with_help(help))
-}
-
-/// Everything that can raise a session to confidential or above.
-fn sensitive(snapshot: &PolicySnapshot, of_server: ServerDatasets) -> Vec<String> {
-    let labels = snapshot.labels();
-    let tools = labels.tools.iter();
-    let tools = tools.filter(|(_, labels)| labels.level >= CONFIDENTIAL);
-    let roots = labels.roots.iter();
-    let roots = roots.filter(|root| root.level >= CONFIDENTIAL);
-    let raising = snapshot.policies().iter();
-    let raising = raising.filter(|policy| raises(&policy.text));
-    let default = labels.unlabelled.level >= CONFIDENTIAL;
-    let resources = labels.resources.highest_level() >= CONFIDENTIAL;
-    let by_server = of_server == ServerDatasets::Trust;
-    let others = [
-        (default, "`[default]` of `tools.toml`"),
-        (resources, "`resources.toml`"),
-        (by_server, "the server (`ratchet.server_datasets`)"),
-    ];
-    let others = others.into_iter().filter(|(is_there, _)| *is_there);
-    tools
-        .map(|(name, _)| format!("`tools.{name}`"))
-        .chain(roots.map(|root| format!("`roots.{}`", root.name)))
-        .chain(raising.map(|it| format!("`{}` ({})", it.id.as_str(), it.origin.file)))
-        .chain(others.map(|(_, what)| what.to_owned()))
-        .collect()
-}
-
-/// Whether a policy raises sessions so far, in the words of any language.
+/// Whether a policy can raise sessions so far, in the words of any language. A level that is not written beside
+/// the key, as in a variable, may be any.
 fn raises(text: &str) -> bool {
-    /// Quoted parts after it of which one is the level.
-    const PARTS: usize = 3;
-    let places = text.split(RAISES).skip(1);
-    let mut levels = places.filter_map(|rest| {
-        let mut parts = rest.split(['"', '\'']).take(PARTS);
-        parts.find_map(EscalationTarget::named)
-    });
-    levels.any(|level| match level {
-        EscalationTarget::Confidential | EscalationTarget::Secret => true,
-        EscalationTarget::Internal | EscalationTarget::Untrusted => false,
+    text.split(RAISES).skip(1).any(|rest| {
+        let first = rest.trim_start_matches(|char: char| !char.is_alphanumeric());
+        let level = first.split(['"', '\'', '`']).next();
+        match level.and_then(EscalationTarget::named) {
+            Some(EscalationTarget::Internal | EscalationTarget::Untrusted) => false,
+            Some(EscalationTarget::Confidential | EscalationTarget::Secret) | None => true,
+        }
     })
 }
 
@@ -309,6 +309,12 @@ mod tests {
             &[ALL],
             &[(code, "the server (`ratchet.server_datasets`)")],
         );
+        let reported = |level: &str, expected: &[(&str, &str)]| {
+            let text = format!("{DIRECTORY}guards.secrets = '{level}'\n");
+            check(&text, &[ALL], expected);
+        };
+        reported("report", &[(code, "`guards.secrets = \"report\"`")]);
+        reported("redact", &[]);
     }
 
     #[test]
@@ -345,6 +351,13 @@ mod tests {
             ] {
                 check(DIRECTORY, &[(file, &text)], expected);
             }
+            let raw = rego(level).replace(&format!("\"{level}\""), &format!("`{level}`"));
+            check(DIRECTORY, &[("raise.rego", &raw)], expected);
+            // A level that is not written beside it may be any.
+            let variable = rego(level).replace(&format!("\"{level}\""), "level");
+            let variable = format!("{variable}level := \"{level}\"\n");
+            let told = [(code, "raise")];
+            check(DIRECTORY, &[("raise.rego", &variable)], &told);
         }
     }
 
