@@ -37,20 +37,35 @@ fn written(config: &Config) -> [(&'static str, Option<PathBuf>); 4] {
     ]
 }
 
-/// Whether it is an entry at any depth that is read with the policies: those that begin with a dot are not.
+/// Whether it is an entry at any depth that is read with the policies, or a link to one: those that begin with a
+/// dot are not.
 fn lies_in(file: &Path, directory: &Path) -> bool {
-    let inside = real(file).zip(directory.canonicalize().ok());
-    let inside = inside.and_then(|(file, above)| Some(file.strip_prefix(above).ok()?.to_owned()));
-    let is_hidden = |part: &OsStr| part != ".." && part.as_encoded_bytes().starts_with(b".");
-    inside.is_some_and(|inside| !inside.iter().any(is_hidden))
+    let Some(above) = directory.canonicalize().ok() else {
+        return false;
+    };
+    let is_hidden = |part: &OsStr| part.as_encoded_bytes().starts_with(b".");
+    let is_read = |real: PathBuf| {
+        let inside = real.strip_prefix(&above);
+        inside.is_ok_and(|inside| !inside.iter().any(is_hidden))
+    };
+    let (itself, target) = (real(file, 1), real(file, 0));
+    [itself, target].into_iter().flatten().any(is_read)
 }
 
-/// Where the entry itself lies, which need not be there yet.
-fn real(file: &Path) -> Option<PathBuf> {
+/// Where the entry lies, which need not be there yet. That many of its last parts are not followed.
+fn real(file: &Path, unfollowed: usize) -> Option<PathBuf> {
     let file = std::path::absolute(file).ok()?;
-    let mut above = file.ancestors().skip(1);
-    let (there, real) = above.find_map(|it| Some((it, it.canonicalize().ok()?)))?;
-    Some(real.join(file.strip_prefix(there).ok()?))
+    let mut above = file.ancestors().skip(unfollowed);
+    let (there, mut real) = above.find_map(|it| Some((it, it.canonicalize().ok()?)))?;
+    for part in file.strip_prefix(there).ok()? {
+        // No link is left.
+        if part == ".." {
+            real.pop();
+        } else {
+            real.push(part);
+        }
+    }
+    Some(real)
 }
 
 #[cfg(test)]
@@ -69,7 +84,16 @@ mod tests {
             std::fs::create_dir_all(dir.path().join(name)).unwrap();
         }
         #[cfg(unix)]
-        std::os::unix::fs::symlink(dir.path().join("policies"), dir.path().join("way")).unwrap();
+        for (at, to) in [
+            ("way", "policies"),
+            ("logs/link.jsonl", "policies/there"),
+            ("policies/link.jsonl", "logs/there"),
+        ] {
+            if to.ends_with("there") {
+                std::fs::write(dir.path().join(to), "").unwrap();
+            }
+            std::os::unix::fs::symlink(dir.path().join(to), dir.path().join(at)).unwrap();
+        }
         let path = dir.path().join("gate.toml");
         let text = format!("upstream.command = ['server']\npolicy.dir = 'policies'\n{text}");
         std::fs::write(&path, &text).unwrap();
@@ -88,6 +112,7 @@ mod tests {
         check("audit.file = 'policies/below/a.jsonl'", &log);
         check("audit.file = 'policies/none/a.jsonl'", &log);
         check("audit.file = 'logs/../policies/a.jsonl'", &log);
+        check("audit.file = 'policies/none/../a.jsonl'", &log);
         let both = [
             ("audit.file", "policy.dir"),
             ("flight_recorder.file", "policy.dir"),
@@ -116,6 +141,7 @@ mod tests {
         check("audit.file = 'logs/a.jsonl'\nratchet.file = 'r'", &[]);
         check("audit.file = 'policies.jsonl'", &[]);
         check("audit.file = 'policies/../a.jsonl'", &[]);
+        check("audit.file = 'policies/none/../../a.jsonl'", &[]);
         check("audit.file = 'policies/.logs/a.jsonl'", &[]);
         check("audit.file = 'policies/.a.jsonl'", &[]);
     }
@@ -150,6 +176,14 @@ mod tests {
     fn a_link_to_the_directory_of_policies_is_followed() {
         check(
             "audit.file = 'way/a.jsonl'",
+            &[("audit.file", "policy.dir")],
+        );
+        check(
+            "audit.file = 'logs/link.jsonl'",
+            &[("audit.file", "policy.dir")],
+        );
+        check(
+            "audit.file = 'policies/link.jsonl'",
             &[("audit.file", "policy.dir")],
         );
     }
