@@ -51,9 +51,9 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tracing::{error, warn};
 
-use crate::agent::http::AskHealth;
 use crate::audit::{self, Audit, Kind, Record};
 use crate::config::{Config, Listen};
+use crate::gate::Gate;
 use crate::loading::{self, LoadedPolicies};
 use crate::memory::Memory;
 use crate::shutdown::ShutdownCause;
@@ -74,7 +74,6 @@ use converse::{End, FLUSH};
 use entrance::Entrance;
 use open::{Opened, open};
 use parts::Parts;
-use renew::Renewal;
 use start_failures::invalid;
 use trials::Tried;
 
@@ -151,7 +150,11 @@ fn run_here(config: &Config, loaded: LoadedPolicies, memory: Memory) -> Exit {
 /// Serves agents until the end.
 async fn start(config: &Config, loaded: LoadedPolicies, memory: Memory) -> Exit {
     let Opened {
-        parts,
+        servers,
+        audit,
+        shutdown,
+        memory,
+        conversations,
         entrance,
         renewal,
         health,
@@ -164,14 +167,18 @@ async fn start(config: &Config, loaded: LoadedPolicies, memory: Memory) -> Exit 
     };
     // Where nobody can ask for it, health is not worth a request.
     let is_asked = matches!(entrance, Entrance::Http { .. }) || operators.is_some();
-    let servers: Vec<Tried> = std::iter::once(parts.open.clone())
-        .chain(parts.isolated.clone())
+    let instances: Vec<(Parts, Tried)> = servers
+        .iter()
+        .flat_map(|parts| {
+            let all = std::iter::once(&parts.open).chain(&parts.isolated);
+            all.map(|tried| (parts.clone(), tried.clone()))
+        })
         .filter(|_| is_asked)
         .collect();
-    let mut asking: JoinSet<Infallible> = servers
+    let mut asking: JoinSet<Infallible> = instances
         .iter()
         .cloned()
-        .map(|server| async move { pulse::keep_asking(&server.upstreams).await })
+        .map(|(_, server)| async move { pulse::keep_asking(&server.upstreams).await })
         .collect();
     let pulse = async move {
         match asking.join_next().await {
@@ -180,30 +187,41 @@ async fn start(config: &Config, loaded: LoadedPolicies, memory: Memory) -> Exit 
             Some(Err(_)) | None => pending().await,
         }
     };
-    let tried = servers
+    let tried = instances
         .into_iter()
-        .filter(|server| server.trials.are_made());
+        .filter(|(_, server)| server.trials.are_made());
     let trials: Vec<_> = tried
-        .map(|server| trial::keep(parts.clone(), server))
+        .map(|(parts, server)| trial::keep(parts, server))
         .collect();
-    let audit = parts.audit.clone();
-    let shutdown = parts.shutdown.clone();
-    let conversations = parts.conversations.clone();
-    let gate = Arc::clone(&parts.gate);
-    let memory = parts.memory.clone();
-    let serving = serve(config, parts, entrance, renewal, health);
+    let gates: Vec<Arc<Gate>> = servers
+        .iter()
+        .map(|parts| Arc::clone(&parts.gate))
+        .collect();
+    let metrics = servers
+        .first()
+        .and_then(|parts| parts.for_operators.metrics.clone());
+    let inside = service::Inside {
+        servers,
+        audit: audit.clone(),
+        shutdown: shutdown.clone(),
+        metrics,
+        renewal,
+        health,
+        drain: config.limits.shutdown_grace_period,
+    };
+    let serving = serve(entrance, inside);
     let over = Notify::new();
     let serving = async {
         let end = tokio::select! {
             end = Box::pin(serving) => end,
             never = pulse => match never {},
             never = shortage::tell(&memory) => match never {},
-            never = saved_results::keep_removing(&gate) => match never {},
+            never = saved_results::keep_removing(&gates) => match never {},
         };
         over.notify_one();
         end
     };
-    let (end, ()) = tokio::join!(serving, gate.end_questions_until(over.notified()));
+    let (end, ()) = tokio::join!(serving, end_questions_until(&gates, over.notified()));
     for trials in trials {
         // However it ended.
         shutdown.request(ShutdownCause::UpstreamGone);
@@ -228,31 +246,35 @@ async fn start(config: &Config, loaded: LoadedPolicies, memory: Memory) -> Exit 
     exit
 }
 
-async fn serve(
-    config: &Config,
-    parts: Parts,
-    entrance: Entrance,
-    renewal: Renewal,
-    health: AskHealth,
-) -> End {
+async fn serve(entrance: Entrance, inside: service::Inside) -> End {
     match entrance {
         Entrance::Stdio(ends) => {
             let (session, server, events) = *ends;
-            Box::pin(single::serve(&parts, session, server, events, renewal)).await
+            let Some(parts) = inside.servers.first() else {
+                return End::UpstreamGone("there is none".to_owned());
+            };
+            Box::pin(single::serve(
+                parts,
+                session,
+                server,
+                events,
+                inside.renewal,
+            ))
+            .await
         }
         Entrance::Http {
             listener,
-            path,
+            paths,
             authenticate,
-        } => {
-            let inside = service::Inside {
-                parts,
-                renewal,
-                health,
-                drain: config.limits.shutdown_grace_period,
-            };
-            Box::pin(service::serve(inside, *listener, &path, authenticate)).await
-        }
+        } => Box::pin(service::serve(inside, *listener, &paths, authenticate)).await,
+    }
+}
+
+/// Ends questions to people whose time is over. All servers share the desk.
+async fn end_questions_until(gates: &[Arc<Gate>], over: impl Future<Output = ()>) {
+    match gates {
+        [first, ..] => first.end_questions_until(over).await,
+        [] => over.await,
     }
 }
 

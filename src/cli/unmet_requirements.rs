@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use strsim::osa_distance;
 
 use crate::config::{Config, Redaction, ServerDatasets, Upstream};
-use crate::policy::{ConsentRule, EscalationTarget, PolicyProblem, PolicySnapshot};
+use crate::policy::{ConsentRule, EscalationTarget, PolicyProblem, PolicySnapshot, ServerKey};
 use crate::upstream::sandbox::Network;
 
 /// How a policy says that a person may be asked, in every language.
@@ -26,6 +26,8 @@ pub(super) struct PolicyRequirements {
     limited: BTreeSet<String>,
     /// Those that `policy.allow` names.
     allowed: BTreeSet<String>,
+    /// The keys of several servers.
+    servers: Vec<ServerKey>,
     reach: Reach,
     of_server: ServerDatasets,
     secrets: Redaction,
@@ -46,7 +48,8 @@ impl PolicyRequirements {
             asks_people: config.consent.is_some(),
             limited: config.limits.rates.tools.keys().cloned().collect(),
             allowed: config.policy.allow.iter().flatten().cloned().collect(),
-            reach: Reach::of(&config.upstream),
+            servers: config.servers.keys().cloned().collect(),
+            reach: Reach::of_any(config.upstreams()),
             of_server: config.ratchet.server_datasets,
             secrets: config.guards.secrets,
         }
@@ -70,7 +73,15 @@ impl PolicyRequirements {
         let labelled = snapshot.labels().tools.keys().map(String::as_str);
         let locked = snapshot.lock().tools().map(|(name, _)| name);
         let allowed = self.allowed.iter().map(String::as_str);
-        let known: BTreeSet<&str> = labelled.chain(locked).chain(allowed).collect();
+        let known = labelled.chain(locked).chain(allowed);
+        // Limits are of a name, at whatever server.
+        let own = |id| {
+            self.servers
+                .iter()
+                .find_map(|key| key.name_in(id))
+                .unwrap_or(id)
+        };
+        let known: BTreeSet<&str> = known.map(own).collect();
         // Without named tools, any tool may exist.
         if known.is_empty() {
             return Vec::new();
@@ -129,6 +140,13 @@ impl PolicyRequirements {
 }
 
 impl Reach {
+    fn of_any<'s>(servers: impl Iterator<Item = &'s Upstream>) -> Self {
+        let mut reaches = servers.map(Self::of);
+        reaches
+            .find(|reach| *reach == Self::Anywhere)
+            .unwrap_or(Self::Settled)
+    }
+
     fn of(server: &Upstream) -> Self {
         // Another machine's network is not the gate's, and an isolated server is judged by itself.
         if server.http.is_some() || !server.isolated.is_empty() {

@@ -86,7 +86,7 @@ pub fn run<E: Diagnostic>(
     stdout: &mut dyn Write,
     stderr: &mut dyn Write,
 ) -> Exit {
-    let findings = match Config::load(&args.config) {
+    let findings = match Config::load_all(&args.config) {
         Err(errors) => ValidationResult::WrongConfig(errors),
         Ok(config) => look(config, args, load_policies),
     };
@@ -146,8 +146,11 @@ fn errors(
 
 /// What on this machine is not as the configuration says.
 fn here(config: &Config, roots: &Roots) -> Vec<ConfigError> {
-    let mut problems = sandbox::problems(config, roots);
-    problems.extend(files::problems(config, roots, &problems));
+    let mut problems = Vec::new();
+    for config in config.each() {
+        problems.extend(sandbox::problems(&config, roots));
+        problems.extend(files::problems(&config, roots, &problems));
+    }
     problems
 }
 
@@ -163,13 +166,15 @@ impl<E: Diagnostic> ValidationResult<E> {
                 }
                 write!(
                     out,
-                    "{file}: valid\n  \
-                     upstream  {upstream}\n{isolated}{probe}{listeners}  \
+                    "{file}: valid\n\
+                     {servers}{listeners}  \
                      exposed   {exposed}\n  \
                      policies  revision {revision}\n",
-                    upstream = summary::upstream(&config.upstream),
-                    isolated = summary::isolated(&config.upstream),
-                    probe = summary::startup_probe(config),
+                    servers = config
+                        .each()
+                        .iter()
+                        .map(summary::server)
+                        .collect::<String>(),
                     listeners = summary::listeners(config),
                     exposed = policies.exposed,
                     revision = policies.revision,

@@ -30,7 +30,8 @@ const LIVE: [&str; 15] = [
 
 /// Tables with keys of the author's choice that need a restart. The gate names the table alone, since such a
 /// key may be the name of a person.
-const CHOSEN: [&str; 6] = [
+const CHOSEN: [&str; 7] = [
+    "servers",
     "upstream.env",
     "upstream.isolated.env",
     "listen.auth.tokens",

@@ -8,7 +8,7 @@ use secrecy::SecretString;
 
 use super::errors::{ConfigError, ConfigErrors, ConfigReason};
 use super::settings::{
-    Admin, Audit, Config, Guards, Limits, Listen, OtherMethods, Policy, Protocol, Ratchet,
+    Admin, Audit, Config, Guards, Limits, Listen, OtherMethods, Policy, Protocol, Ratchet, Servers,
     Telemetry, Upstream,
 };
 use super::tool_names::tool_name;
@@ -87,6 +87,8 @@ impl Config {
             });
         }
         Ok(Self {
+            servers: Servers::new(),
+            key: None,
             upstream: Upstream {
                 command,
                 env,

@@ -19,16 +19,40 @@ use super::suggest;
 use super::variables::Variables;
 
 impl Config {
-    /// Reads and checks a file; variables come from the environment of this process. Nothing but
-    /// the file is opened.
-    pub fn load(path: &Path) -> Result<Self, ConfigErrors> {
+    /// Reads and checks a file, of one server or of several; variables come from the environment of this
+    /// process. Nothing but the file is opened.
+    pub fn load_all(path: &Path) -> Result<Self, ConfigErrors> {
         Self::load_with(path, UnsetVariable::Refused)
+    }
+
+    /// The same for what knows one server.
+    pub fn load(path: &Path) -> Result<Self, ConfigErrors> {
+        Self::load_all(path)?.of_one_server()
     }
 
     /// Reads and checks a file for what is done without its server: where nothing is decided by
     /// what a variable holds (tokens, URLs, the server's environment), it need not be set.
     pub fn load_offline(path: &Path) -> Result<Self, ConfigErrors> {
-        Self::load_with(path, UnsetVariable::StandIn)
+        Self::load_with(path, UnsetVariable::StandIn)?.of_one_server()
+    }
+
+    fn of_one_server(self) -> Result<Self, ConfigErrors> {
+        if self.servers.is_empty() {
+            return Ok(self);
+        }
+        let reason = ConfigReason::Invalid("this command does not know several servers");
+        let help = "`proxy` and `validate-config` do; the others read `[upstream]`";
+        let several = ConfigError::without_place("servers", reason, help);
+        let origin = self.file.as_ref().map_or(Path::new(""), ConfigFile::path);
+        let unplaced = ConfigErrors {
+            origin: origin.display().to_string(),
+            problems: vec![several.clone()],
+        };
+        let placed = self
+            .file
+            .as_ref()
+            .and_then(|file| file.errors(vec![several]));
+        Err(placed.unwrap_or(unplaced))
     }
 
     fn load_with(path: &Path, unset: UnsetVariable) -> Result<Self, ConfigErrors> {

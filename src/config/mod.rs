@@ -29,6 +29,8 @@ mod restart;
 mod sandbox;
 mod secret_rules;
 mod section;
+mod server_section;
+mod servers;
 mod settings;
 mod suggest;
 mod syntax;
@@ -53,7 +55,7 @@ pub use settings::{
     Durability, EventKinds, FlightRecorder, Guards, HttpListen, HttpUpstream, Isolated, Jwks, Jwt,
     JwtAlgorithm, Keep, Limits, Listen, ListenAuth, OnFault, OnRemoval, OtherMethods, Parents,
     Pinning, PlainHttp, Policy, Protocol, Ratchet, RecordedArguments, RecordedResults, Redaction,
-    Reload, RequiredLabels, Restart, Sanitizing, ServerAuth, ServerDatasets, StartupProbe,
+    Reload, RequiredLabels, Restart, Sanitizing, ServerAuth, ServerDatasets, Servers, StartupProbe,
     Strictness, Symlinks, Syslog, Telemetry, TelemetryLogs, ToolNames, Truncation,
     TruncationPreset, Upstream, UserIdentity, Warnings,
 };

@@ -18,10 +18,12 @@ use super::ratchet::ratchet;
 use super::reader::ConfigReader;
 use super::secret_rules::{secret_members, secret_rules};
 use super::section::{ConfigField, ConfigSection};
+use super::server_section::at_server;
+use super::servers::{have_endpoints, servers};
 use super::settings::{
     Bearer, Bridging, Config, DenyResponse, Guards, Listen, ListenAuth, OnRemoval, OtherMethods,
     Pinning, Policy, Protocol, Redaction, Reload, RequiredLabels, Sanitizing, ServerAuth,
-    Strictness, Symlinks, ToolNames, Truncation, TruncationPreset, Warnings,
+    Strictness, Symlinks, ToolNames, Truncation, TruncationPreset, Upstream, Warnings,
 };
 use super::telemetry::telemetry;
 use super::texts;
@@ -50,8 +52,18 @@ pub(super) fn resolve(reading: &mut ConfigReader<'_>, base: &Path) -> Config {
     }
     let (listen, transport) = listen(root.section("listen"), base);
     let (ratchet, network) = ratchet(root.section("ratchet"), base, transport);
+    let servers = servers(root.section("servers"), base);
+    let first = servers.values().next().filter(|_| !root.has("upstream"));
+    let upstream = match first {
+        Some(first) => first.clone(),
+        // Each of them is wrong.
+        None if root.has("servers") => Upstream::named("servers".to_owned()),
+        None => upstream(root.section("upstream"), base),
+    };
     let mut config = Config {
-        upstream: upstream(root.section("upstream"), base),
+        upstream,
+        servers,
+        key: None,
         admin: admin(root.section("admin"), base, &listen),
         telemetry: telemetry(root.section("telemetry"), base),
         listen,
@@ -72,13 +84,15 @@ pub(super) fn resolve(reading: &mut ConfigReader<'_>, base: &Path) -> Config {
         file: None,
         warnings: Vec::new(),
     };
-    if shares_a_token(&config) {
+    for config in config.each().iter().filter(|config| shares_a_token(config)) {
         let reason =
             ConfigReason::Suspicious("is the token of an agent too, who could go round the gate");
         let help = "give agents tokens that the server does not accept";
-        let mut upstream = root.section("upstream");
-        upstream.section("auth").refuse("token", reason, Some(help));
+        at_server(&mut root, config, |upstream| {
+            upstream.section("auth").refuse("token", reason, Some(help));
+        });
     }
+    have_endpoints(&mut root, &config);
     who_answers(&mut root, &config);
     user_identity::known_by(&mut root, &config);
     require_log_file(&mut root, &config);

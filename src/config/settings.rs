@@ -14,7 +14,7 @@ use crate::gate::OnFatal;
 use crate::guard::secrets::{CustomRules, SECRET_MEMBERS};
 use crate::guard::text::{AnswerRules, StrippedTags, SuspiciousWords};
 use crate::loading::EgressRules;
-use crate::policy::{ChangeKind, ChangeKinds};
+use crate::policy::{ChangeKind, ChangeKinds, ServerKey};
 use crate::wire::Extensions;
 
 mod audit;
@@ -40,7 +40,12 @@ pub use telemetry::{Parents, Telemetry, TelemetryLogs};
 /// Everything the gate was told: by `gate.toml`, or by the command line.
 #[derive(Debug, Clone)]
 pub struct Config {
+    /// The protected server; of several, the first of [`Config::each`].
     pub upstream: Upstream,
+    /// Several servers. None where there is but one, and in each of [`Config::each`].
+    pub servers: Servers,
+    /// The key of the server in each of these.
+    pub key: Option<ServerKey>,
     pub listen: Listen,
     pub policy: Policy,
     pub audit: Audit,
@@ -82,10 +87,15 @@ impl fmt::Debug for ConfigText {
     }
 }
 
-/// The one protected server: a child process that speaks MCP on its standard streams, or one that
+/// Several servers by their keys.
+pub type Servers = BTreeMap<ServerKey, Upstream>;
+
+/// A protected server: a child process that speaks MCP on its standard streams, or one that
 /// is reached over HTTP.
 #[derive(Clone)]
 pub struct Upstream {
+    /// Where the configuration names it, such as `upstream`.
+    pub section: String,
     /// A label for records and logs; 1 to 64 letters, digits, `-`, `_`, `.`.
     pub name: String,
     /// The program and its arguments, never a shell line; at least the program, which is not
@@ -114,6 +124,7 @@ impl Upstream {
     /// One of which nothing else is known.
     pub(super) fn named(name: String) -> Self {
         Self {
+            section: "upstream".to_owned(),
             name,
             command: Vec::new(),
             env: BTreeMap::new(),
@@ -456,6 +467,7 @@ impl Default for Guards {
 impl fmt::Debug for Upstream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Upstream")
+            .field("section", &self.section)
             .field("name", &self.name)
             .field("program", &self.program())
             .field("arguments", &self.command.len().saturating_sub(1))

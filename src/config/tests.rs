@@ -16,6 +16,7 @@ mod ratchet;
 mod reports;
 mod sandbox;
 mod secrets;
+mod servers;
 mod telemetry;
 mod unreadable;
 mod user_identity;

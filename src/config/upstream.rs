@@ -23,10 +23,16 @@ pub(super) fn upstream(mut section: ConfigSection<'_, '_>, base: &Path) -> Upstr
         let reason = ConfigReason::Invalid("expected 1 to 64 letters, digits, `-`, `_` or `.`");
         section.refuse("name", reason, None);
     }
+    open(section, base, name)
+}
+
+/// A server with its isolated instances.
+pub(super) fn open(mut section: ConfigSection<'_, '_>, base: &Path, name: String) -> Upstream {
     let isolated = isolated::servers(&mut section, base, &name);
     let probe = section.switch("startup_probe", StartupProbe::On, StartupProbe::Off);
     let read = UpstreamFields::of(&mut section, base, NetworkDefault::OfSandbox);
     let mut upstream = server(&mut section, read, name);
+    section.name().clone_into(&mut upstream.section);
     upstream.isolated = isolated;
     upstream.startup_probe = probe.unwrap_or_default();
     isolated::tell_of_the_same(&mut section, &upstream);

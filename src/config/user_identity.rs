@@ -2,7 +2,8 @@
 
 use super::errors::ConfigReason;
 use super::section::ConfigSection;
-use super::settings::{Config, HttpListen, Jwt, Listen, ListenAuth, UserIdentity};
+use super::server_section::at_server;
+use super::settings::{Config, HttpListen, Jwt, Listen, ListenAuth, Upstream, UserIdentity};
 use super::tokens::word;
 
 /// What is written of it, before it is clear how the server is reached.
@@ -109,15 +110,16 @@ fn forward(section: &mut ConfigSection<'_, '_>) {
 
 /// Compares how servers know users with how the gate knows them, and with where it publishes its key.
 pub(super) fn known_by(root: &mut ConfigSection<'_, '_>, config: &Config) {
-    let open = &config.upstream.identity;
-    let isolated = &config.upstream.isolated;
     let signs = |identity: &UserIdentity| {
         matches!(
             identity,
             UserIdentity::Meta { .. } | UserIdentity::Header { .. }
         )
     };
-    let is_signed = signs(open) || isolated.iter().any(|it| signs(&it.server.identity));
+    let mut servers = config.upstreams();
+    let is_signed = servers.any(|open| {
+        signs(&open.identity) || open.isolated.iter().any(|it| signs(&it.server.identity))
+    });
     if is_signed && config.admin.port.is_none() && !root.section("admin").has("port") {
         let reason = ConfigReason::RequiredWhen("upstream.identity is 'meta' or 'header'");
         let help = "as in `port = 9090`: there the gate publishes the key by which the server checks \
@@ -125,18 +127,26 @@ pub(super) fn known_by(root: &mut ConfigSection<'_, '_>, config: &Config) {
         root.section("admin").require("port", reason, help);
     }
     let agents = AgentTokens::of(root, &config.listen);
-    if let UserIdentity::Forward { audience } = open {
-        check_forward(&mut root.section("upstream"), audience, &agents);
+    for config in config.each() {
+        at_server(root, &config, |section| {
+            forwards(section, &config.upstream, &agents);
+        });
     }
-    for isolated in isolated {
+}
+
+/// Checks the server in this section, and its isolated instances.
+fn forwards(section: &mut ConfigSection<'_, '_>, open: &Upstream, agents: &AgentTokens<'_>) {
+    if let UserIdentity::Forward { audience } = &open.identity {
+        check_forward(section, audience, agents);
+    }
+    for isolated in &open.isolated {
         if let UserIdentity::Forward { audience } = &isolated.server.identity {
-            let mut upstream = root.section("upstream");
-            let item = upstream.item("isolated", &isolated.section);
-            let table = item.and_then(|item| upstream.table_in(&item));
+            let item = section.item("isolated", &isolated.section);
+            let table = item.and_then(|item| section.table_in(&item));
             if let Some(mut table) = table {
-                check_forward(&mut table, audience, &agents);
+                check_forward(&mut table, audience, agents);
             } else {
-                check_forward(&mut upstream.section("isolated"), audience, &agents);
+                check_forward(&mut section.section("isolated"), audience, agents);
             }
         }
     }

@@ -37,7 +37,7 @@ pub enum Published {
 }
 
 /// What is to be said with new policies.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Besides {
     /// Why a candidate that should be asked beside them is none.
     pub refused: Option<audit::Reason>,

@@ -8,6 +8,7 @@ use super::directory::Directory;
 use super::engines::EngineKinds;
 use super::load_report::{self, LockState};
 use super::settings::{OtherMethods, RequiredLabels, Settings};
+use super::several;
 use super::{egress, labels, lock};
 use crate::policy::engines::allowlist::CompiledAllowlist;
 use crate::policy::engines::cedar::ToolGroups;
@@ -198,6 +199,8 @@ fn compile_one(
     }
     labels.allowed = settings.allow.iter().flatten().cloned().collect();
     labels.closed_from = settings.network.closed_from();
+    let strays = several::of_no_server(&settings.servers, &labels, &lock);
+    found.problems.extend(strays);
     let lock = Arc::new(lock.with_mode(settings.lock).with_passing(settings.passing));
     if lock.pins() {
         sources.push(builtin(

@@ -13,6 +13,7 @@ mod lock;
 mod manifest;
 mod network;
 mod settings;
+mod several;
 #[cfg(test)]
 mod tests;
 mod unrecognized_files;

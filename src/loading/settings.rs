@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::network::EgressRules;
-use crate::policy::{Base, ChangeKinds, ConfiguredClaims, Pinning, WarningMode};
+use crate::policy::{Base, ChangeKinds, ConfiguredClaims, Pinning, ServerKey, WarningMode};
 
 /// Where policies come from.
 #[derive(Debug, Clone, Default)]
@@ -36,6 +36,8 @@ pub struct Settings {
     pub network: EgressRules,
     /// What servers may connect to through the egress proxy, each as `host:port`.
     pub egress: Vec<String>,
+    /// The keys of several servers: names of their tools begin with them.
+    pub servers: Vec<ServerKey>,
 }
 
 /// Which labels tools need.

@@ -4,10 +4,12 @@
 //! (targets, pins, session state) or carried by the message (names, arguments). What a server or an
 //! agent says of itself stands only in fields whose documentation says so.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 
 use super::action::Action;
 pub use super::agent::{Agent, Client, SamplingTerms, StandingConsent};
+use super::server_key::ItemIds;
 
 /// One question to a policy engine: may this principal do this to that, in these circumstances?
 #[derive(Debug, Clone)]
@@ -33,6 +35,17 @@ pub struct Server {
     /// The command or URL it is reached by.
     pub origin: String,
     pub trust: i64,
+    pub item_ids: ItemIds,
+}
+
+impl Server {
+    /// How policies name what this server calls so.
+    pub fn id_of<'n>(&self, name: &'n str) -> Cow<'n, str> {
+        match self.item_ids {
+            ItemIds::Bare => Cow::Borrowed(name),
+            ItemIds::WithServer => Cow::Owned(format!("{}/{name}", self.name)),
+        }
+    }
 }
 
 /// What the action is done to.
@@ -261,5 +274,24 @@ impl Default for Hints {
             idempotent: false,
             open_world: true,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_of_a_tool_has_its_server_where_there_are_several() {
+        let check = |item_ids, expected: &str| {
+            let server = Server {
+                name: "crm".to_owned(),
+                item_ids,
+                ..Server::default()
+            };
+            assert_eq!(server.id_of("read"), expected);
+        };
+        check(ItemIds::Bare, "read");
+        check(ItemIds::WithServer, "crm/read");
     }
 }

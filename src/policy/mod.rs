@@ -26,12 +26,14 @@ mod message_facts;
 mod mutant;
 mod numbers;
 mod observe;
+mod one_of_several;
 mod options;
 mod partial;
 mod percent_escapes;
 mod revision_diff;
 mod sampling;
 mod sensitivity;
+mod server_key;
 mod shape;
 mod snapshot;
 mod source;
@@ -79,6 +81,7 @@ pub use partial::{AgentFacts, PartialDecision, PartialRequest, Tristate};
 pub use revision_diff::RevisionDiff;
 pub use sampling::{AGENTIC as SAMPLING_AGENTIC, APPROVED as SAMPLING_APPROVED};
 pub use sensitivity::{MAX_LEVEL, SessionSensitivity};
+pub use server_key::{ItemIds, ServerKey};
 pub use shape::{
     Member, MismatchKind, Presence, RecordShape, Scalar, TypeMismatch, UntypedMember, ValueShape,
 };

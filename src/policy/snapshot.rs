@@ -1,5 +1,7 @@
 //! All rules in force, frozen.
 
+mod views;
+
 use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,7 +17,7 @@ use super::decision::{
 };
 use super::engine::{ListDependency, ListFacts, RequiredDetectors, RuleEngine, Visibility};
 use super::facts::{Facts, Principal, Resource, StandingConsent};
-use super::labels::{Holder, LabelledItem, Labels, RootProblem};
+use super::labels::{LabelledItem, Labels};
 use super::lock::{self, Lock};
 use super::message_facts::Targets;
 use super::mutant::Mutant;
@@ -179,30 +181,6 @@ impl PolicySnapshot {
     pub fn has_roots_of_each(&self) -> bool {
         let here = self.labels.roots.of_each().next().is_some();
         here || self.shadow().is_some_and(Self::has_roots_of_each)
-    }
-
-    /// The same with the roots of one principal's session. Everything that is the same for all is shared.
-    ///
-    /// # Errors
-    /// [`RootProblem`] where its own roots would have no place.
-    pub fn of_holder(&self, holder: &Holder) -> Result<Self, RootProblem> {
-        let shadow = self.shadow().map(|shadow| shadow.of_holder(holder));
-        Ok(Self {
-            revision: self.revision.clone(),
-            engines: self.engines.clone(),
-            sources: Arc::clone(&self.sources),
-            policies: Arc::clone(&self.policies),
-            labels: Labels {
-                roots: self.labels.roots.of_holder(holder)?,
-                ..self.labels.clone()
-            },
-            lock: Arc::clone(&self.lock),
-            looks_for: self.looks_for,
-            has_manifest: self.has_manifest,
-            samples: self.samples,
-            shadow: shadow.transpose()?.map(Box::new),
-            terms: self.terms.clone(),
-        })
     }
 
     pub fn revision(&self) -> &Revision {

@@ -37,7 +37,7 @@ fn toml(workshop: &Workshop, text: &str) -> Result<(), String> {
         labels(workshop, text)
     } else if text.contains("[[rule]]") {
         policy(workshop, "snippet.cel.toml", text)
-    } else if text.contains("[upstream]") {
+    } else if text.contains("[upstream]") || text.contains("[servers.") {
         configuration(workshop, text)
     } else {
         Err("neither a configuration nor a test of policies".to_owned())

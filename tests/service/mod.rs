@@ -21,6 +21,7 @@ mod policies;
 mod questions;
 mod reading;
 mod servers;
+mod several;
 mod shipping;
 mod tools;
 mod traces;

@@ -38,6 +38,8 @@ consent = { standing = true, by = \"tests\", until = \"9000-01-01\" }
 pub(crate) struct Setup {
     directory: TestDirectory,
     pub(crate) command: Vec<String>,
+    /// Its key, if it is one of several; the others are among [`Setup::more`].
+    pub(crate) key: Option<&'static str>,
     /// The server, if it is reached over HTTP instead.
     pub(crate) url: Option<String>,
     /// Whether the gate shakes hands before an agent does, where that is said.
@@ -108,6 +110,7 @@ impl Setup {
         Self {
             directory,
             command: command.into_iter().map(|it| it.as_ref().into()).collect(),
+            key: None,
             url: None,
             trial: None,
             reaching: String::new(),
@@ -210,7 +213,7 @@ impl Setup {
         let sandbox = sandbox.map_or(String::new(), |lines| {
             format!("[upstream.sandbox]\n{lines}")
         });
-        format!(
+        let text = format!(
             "[upstream]
 {upstream}
 {sandbox}
@@ -239,6 +242,10 @@ hosts = [\"confirm.example\", \"vendor.example\"]
             self.limits,
             self.guards,
             self.more
-        )
+        );
+        match self.key {
+            Some(key) => text.replace("[upstream", &format!("[servers.{key}")),
+            None => text,
+        }
     }
 }

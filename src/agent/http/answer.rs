@@ -11,7 +11,8 @@ use crate::identity::Credential;
 use crate::inward::{self, Misframed};
 
 use super::alarm::Alarm;
-use super::refusal::{Refused, Rejection};
+use super::caller::Endpoint;
+use super::refusal::{Origin, Refused, Rejection};
 use super::respond::{self, Response};
 use super::server::{Asked, Server};
 use super::{body, fields, listen, post, share};
@@ -32,10 +33,10 @@ impl Server {
         alarm: &Alarm,
     ) -> Response {
         let (parts, mut body) = request.into_parts();
-        let mut subject = None;
+        let mut from = Origin::default();
         let is_old = parts.version == Version::HTTP_10;
         let mut response = match self
-            .take(&parts, &mut body, Sender { peer, alarm }, &mut subject)
+            .take(&parts, &mut body, Sender { peer, alarm }, &mut from)
             .await
         {
             Ok(response) => response,
@@ -44,7 +45,7 @@ impl Server {
                     let patience = self.settings.body_deadline;
                     tokio::spawn(body::discard(body, patience, self.stopping()));
                 }
-                self.record(peer, &rejection.refused, subject);
+                self.record(peer, &rejection.refused, from);
                 respond::refusal(&rejection, self.authenticate.resource())
             }
         };
@@ -63,7 +64,7 @@ impl Server {
     /// Answers what is no request.
     pub(super) fn refuse(&self, peer: IpAddr, misframed: Misframed) -> Response {
         let rejection = Rejection::from(Refused::Misframed(misframed));
-        self.record(peer, &rejection.refused, None);
+        self.record(peer, &rejection.refused, Origin::default());
         respond::refusal(&rejection, None)
     }
 
@@ -72,7 +73,7 @@ impl Server {
         parts: &Parts,
         body: &mut Incoming,
         sender: Sender<'_>,
-        subject: &mut Option<String>,
+        from: &mut Origin,
     ) -> Result<Response, Rejection> {
         let Sender { peer, alarm } = sender;
         fields::refuse_repeated(&parts.headers)?;
@@ -81,9 +82,11 @@ impl Server {
         let origin = fields::text(&parts.headers, "Origin")?;
         self.door.check_origin(origin)?;
         let path = parts.uri.path();
-        if !is_same(path, &self.settings.path) {
+        let mut paths = self.settings.paths.iter();
+        let Some(endpoint) = paths.position(|ours| is_same(path, ours)).map(Endpoint) else {
             return Ok(self.beside(&parts.method, path)?);
-        }
+        };
+        from.endpoint = Some(endpoint);
         if parts.method == Method::OPTIONS && origin.is_some() {
             return Ok(share::preflight(&parts.headers));
         }
@@ -98,9 +101,10 @@ impl Server {
             .await
             .map_err(Refused::Challenge)?;
         let identity = fields::in_session(identity, &parts.headers, &self.settings)?;
-        *subject = Some(identity.subject.clone());
+        from.subject = Some(identity.subject.clone());
         let asked = Asked {
             parts,
+            endpoint,
             identity: &identity,
             work: work.as_ref(),
             token: token.as_ref(),

@@ -12,6 +12,7 @@ use crate::gate::AgentGone;
 use crate::identity::Identity;
 use crate::wire::Stream;
 
+use super::caller::{Caller, Endpoint};
 use super::channel::{Channel, Kept, Piece, Reader};
 use super::inbound::{Brought, ConversationKind, Inbound};
 use super::refusal::Refused;
@@ -20,6 +21,7 @@ use super::settings::Settings;
 /// A session, or all stateless requests of one identity.
 #[derive(Debug)]
 pub(super) struct Conversation {
+    endpoint: Endpoint,
     pub(super) identity: Identity,
     pub(super) kind: ConversationKind,
     /// None once the conversation has ended: the gate then sees its inbox closed.
@@ -76,8 +78,12 @@ const KEPT_STREAMS: usize = 32;
 const KEPT_ROOMS: usize = 2;
 
 impl Conversation {
+    pub(super) fn is_of(&self, caller: Caller<'_>) -> bool {
+        self.endpoint == caller.endpoint && self.identity == *caller.identity
+    }
+
     pub(super) fn new(
-        identity: Identity,
+        caller: Caller<'_>,
         kind: ConversationKind,
         inbox: mpsc::Sender<Inbound>,
         place: Place,
@@ -85,7 +91,8 @@ impl Conversation {
     ) -> Self {
         let main = Open::new(Kept::ForReplay, Takes::Everything, settings.stream_bytes);
         Self {
-            identity,
+            endpoint: caller.endpoint,
+            identity: caller.identity.clone(),
             kind,
             inbox: Mutex::new(Some(inbox)),
             streams: Mutex::new(BTreeMap::from([(Stream::MAIN, main)])),

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use crate::identity::Identity;
 
+use super::caller::{Caller, Endpoint};
 use super::conversation::{Conversation, Place};
 use super::inbound::{ConversationKind, Inbound};
 use super::refusal::Refused;
@@ -24,6 +25,7 @@ const CONVERSATION: usize = 256 * 1024;
 /// A conversation that has begun.
 #[derive(Debug)]
 pub struct Arrival {
+    pub endpoint: Endpoint,
     pub identity: Identity,
     pub kind: ConversationKind,
     /// Closed when the conversation has ended: by a DELETE, after a while without anything, or
@@ -86,11 +88,13 @@ impl Starts {
     }
 }
 
+type OfIdentities = HashMap<Identity, Arc<Conversation>>;
+
 /// Finds conversations, begins and ends them.
 #[derive(Debug)]
 pub(super) struct Conversations {
     sessions: Mutex<HashMap<String, Arc<Conversation>>>,
-    stateless: Mutex<HashMap<Identity, Arc<Conversation>>>,
+    stateless: Mutex<HashMap<Endpoint, OfIdentities>>,
     places: Arc<Semaphore>,
     starts: Option<Starts>,
     pub(super) shares: Shares,
@@ -112,16 +116,16 @@ impl Conversations {
         }
     }
 
-    /// The session with this id, if it is this identity's. A stranger learns nothing: an id that
-    /// was never given, one that has ended and somebody else's are refused alike.
+    /// The session with this id, if it is this caller's. A stranger learns nothing: an id that
+    /// was never given, one that has ended, another endpoint's and somebody else's are refused alike.
     pub(super) fn session(
         &self,
         id: &str,
-        identity: &Identity,
+        caller: Caller<'_>,
     ) -> Result<Arc<Conversation>, Refused> {
         let found = self.sessions().get(id).cloned();
         match found {
-            Some(found) if found.identity == *identity && !found.has_ended() => {
+            Some(found) if found.is_of(caller) && !found.has_ended() => {
                 found.touch();
                 Ok(found)
             }
@@ -132,10 +136,10 @@ impl Conversations {
     /// Begins a session that has no id yet.
     pub(super) async fn begin(
         &self,
-        identity: &Identity,
+        caller: Caller<'_>,
         peer: IpAddr,
     ) -> Result<Arc<Conversation>, Refused> {
-        let (conversation, arrival) = self.open(identity, ConversationKind::Session, peer)?;
+        let (conversation, arrival) = self.open(caller, ConversationKind::Session, peer)?;
         self.announce(&conversation, arrival).await?;
         Ok(conversation)
     }
@@ -154,29 +158,30 @@ impl Conversations {
         Ok(id)
     }
 
-    /// Ends a session, if it is this identity's.
-    pub(super) fn delete(&self, id: &str, identity: &Identity) -> Result<(), Refused> {
-        self.session(id, identity)?.take_leave();
+    /// Ends a session, if it is this caller's.
+    pub(super) fn delete(&self, id: &str, caller: Caller<'_>) -> Result<(), Refused> {
+        self.session(id, caller)?.take_leave();
         self.sessions().remove(id);
         Ok(())
     }
 
-    /// The conversation of an identity's stateless requests, begun if there is none.
+    /// The conversation of a caller's stateless requests, begun if there is none.
     pub(super) async fn stateless(
         &self,
-        identity: &Identity,
+        caller: Caller<'_>,
         peer: IpAddr,
     ) -> Result<Arc<Conversation>, Refused> {
         let (conversation, arrival) = {
-            let mut stateless = self.stateless_table();
-            if let Some(found) = stateless.get(identity).filter(|it| !it.has_ended()) {
+            let mut table = self.stateless_table();
+            let stateless = table.entry(caller.endpoint).or_default();
+            if let Some(found) = stateless.get(caller.identity).filter(|it| !it.has_ended()) {
                 found.touch();
                 return Ok(Arc::clone(found));
             }
             // A place of its own must be free again before another is taken.
-            stateless.remove(identity);
-            let (begun, arrival) = self.open(identity, ConversationKind::Stateless, peer)?;
-            stateless.insert(identity.clone(), Arc::clone(&begun));
+            stateless.remove(caller.identity);
+            let (begun, arrival) = self.open(caller, ConversationKind::Stateless, peer)?;
+            stateless.insert(caller.identity.clone(), Arc::clone(&begun));
             (begun, arrival)
         };
         self.announce(&conversation, arrival).await?;
@@ -184,9 +189,9 @@ impl Conversations {
     }
 
     /// The same, if there is one.
-    pub(super) fn known_stateless(&self, identity: &Identity) -> Option<Arc<Conversation>> {
-        let stateless = self.stateless_table();
-        let found = stateless.get(identity)?;
+    pub(super) fn known_stateless(&self, caller: Caller<'_>) -> Option<Arc<Conversation>> {
+        let table = self.stateless_table();
+        let found = table.get(&caller.endpoint)?.get(caller.identity)?;
         (!found.has_ended()).then(|| Arc::clone(found))
     }
 
@@ -211,7 +216,9 @@ impl Conversations {
             !conversation.has_ended()
         };
         self.sessions().retain(|_, it| stays(it));
-        self.stateless_table().retain(|_, it| stays(it));
+        for stateless in self.stateless_table().values_mut() {
+            stateless.retain(|_, it| stays(it));
+        }
     }
 
     /// Ends the streams that would never end by themselves.
@@ -231,20 +238,21 @@ impl Conversations {
 
     fn all(&self) -> Vec<Arc<Conversation>> {
         let mut all: Vec<_> = self.sessions().values().cloned().collect();
-        all.extend(self.stateless_table().values().cloned());
+        let table = self.stateless_table();
+        all.extend(table.values().flat_map(HashMap::values).cloned());
         all
     }
 
     fn open(
         &self,
-        identity: &Identity,
+        caller: Caller<'_>,
         kind: ConversationKind,
         peer: IpAddr,
     ) -> Result<(Arc<Conversation>, Arrival), Refused> {
         let room = self.settings.memory.room(CONVERSATION, 0);
         let _room = room.ok_or(Refused::NoMemory)?;
         // What is held keeps the share, so that what the agent takes next is counted with this.
-        let own = self.shares.sessions(identity).try_acquire_owned();
+        let own = self.shares.sessions(caller.identity).try_acquire_owned();
         let own = own.map_err(|_| Refused::TooManyOfAgent)?;
         let common = Arc::clone(&self.places).try_acquire_owned();
         let common = common.map_err(|_| Refused::TooManySessions)?;
@@ -256,10 +264,11 @@ impl Conversations {
             _common: common,
         };
         let (sender, inbox) = mpsc::channel(INBOX);
-        let conversation = Conversation::new(identity.clone(), kind, sender, place, &self.settings);
+        let conversation = Conversation::new(caller, kind, sender, place, &self.settings);
         let conversation = Arc::new(conversation);
         let arrival = Arrival {
-            identity: identity.clone(),
+            endpoint: caller.endpoint,
+            identity: caller.identity.clone(),
             kind,
             inbox,
             streams: Streams::of(Arc::clone(&conversation)),
@@ -283,7 +292,7 @@ impl Conversations {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn stateless_table(&self) -> MutexGuard<'_, HashMap<Identity, Arc<Conversation>>> {
+    fn stateless_table(&self) -> MutexGuard<'_, HashMap<Endpoint, OfIdentities>> {
         self.stateless
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

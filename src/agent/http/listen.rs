@@ -34,13 +34,13 @@ pub(super) fn get(server: &Server, asked: &Asked<'_>) -> Result<Response, Refuse
 
 pub(super) fn delete(server: &Server, asked: &Asked<'_>) -> Result<Response, Refused> {
     let id = session_id(asked)?;
-    server.conversations.delete(id, asked.identity)?;
+    server.conversations.delete(id, asked.caller())?;
     Ok(respond::empty(204))
 }
 
 fn session(server: &Server, asked: &Asked<'_>) -> Result<(Arc<Conversation>, Names), Refused> {
     let id = session_id(asked)?;
-    let conversation = server.conversations.session(id, asked.identity)?;
+    let conversation = server.conversations.session(id, asked.caller())?;
     let version = fields::text(&asked.parts.headers, fields::VERSION)?;
     Ok((conversation, names(version)?))
 }

@@ -14,6 +14,7 @@ mod alarm;
 mod answer;
 mod at_once;
 mod body;
+mod caller;
 mod channel;
 mod conversation;
 mod conversations;
@@ -42,10 +43,11 @@ mod streams;
 #[cfg(test)]
 mod tests;
 
+pub use caller::Endpoint;
 pub use conversations::Arrival;
 pub use health::{AskHealth, Health};
 pub use inbound::{Brought, ConversationKind, Inbound};
-pub use refusal::HttpRefusal;
+pub use refusal::{HttpRefusal, Origin};
 pub use serve::{Connections, Listener};
 pub use server::Outside;
 pub use settings::Settings;

@@ -67,7 +67,7 @@ pub(super) async fn post(
     let conversation = match session {
         None if kind == Kind::Initialize => return begin(server, asked, bytes).await,
         None => return Err(Refused::SessionMissing.into()),
-        Some(id) => server.conversations.session(id, asked.identity)?,
+        Some(id) => server.conversations.session(id, asked.caller())?,
     };
     let names = names(version)?;
     match kind {
@@ -125,7 +125,7 @@ impl Drop for Provisional {
 /// A session has an id, and goes on, only if the reply to `initialize` is a result.
 async fn begin(server: &Server, asked: &Asked<'_>, bytes: Bytes) -> Result<Response, Rejection> {
     let conversations = &server.conversations;
-    let conversation = conversations.begin(asked.identity, asked.peer).await?;
+    let conversation = conversations.begin(asked.caller(), asked.peer).await?;
     let mut provisional = Provisional(Some(Arc::clone(&conversation)));
     let mut post = conversation
         .ask(bytes, Takes::ReplyOnly, asked.brought())
@@ -154,10 +154,10 @@ async fn undecodable(
     let headers = &asked.parts.headers;
     let version = fields::text(headers, fields::VERSION)?;
     let conversation = if is_named(version) {
-        server.conversations.known_stateless(asked.identity)
+        server.conversations.known_stateless(asked.caller())
     } else {
         fields::text(headers, fields::SESSION)?
-            .map(|id| server.conversations.session(id, asked.identity))
+            .map(|id| server.conversations.session(id, asked.caller()))
             .transpose()?
     };
     let id = error.id.clone();

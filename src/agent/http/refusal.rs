@@ -1,5 +1,6 @@
 //! What is refused before it was a message, and how it is answered.
 
+use super::caller::Endpoint;
 use std::net::IpAddr;
 
 use crate::identity::Challenge;
@@ -16,10 +17,17 @@ pub struct HttpRefusal {
     pub status: u16,
     /// A stable word.
     pub code: &'static str,
-    /// What the peer was told.
+    /// What the peer was told, and for operators which paths there are.
     pub why: String,
     pub peer: IpAddr,
-    /// Who sent it, if that was known by then.
+    pub from: Origin,
+}
+
+/// What was known of a request by the time that it was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Origin {
+    pub endpoint: Option<Endpoint>,
+    /// Who sent it.
     pub subject: Option<String>,
 }
 

@@ -19,7 +19,7 @@ use crate::inward::{Checked, Limits, Misframed, Place, Places, Protocol, Targets
 
 use super::alarm::Alarm;
 use super::at_once::AtOnce;
-use super::refusal::Refused;
+use super::refusal::{Origin, Refused};
 use super::server::{Outside, Server};
 use super::settings::Settings;
 
@@ -163,7 +163,7 @@ impl Connection {
                 server.record(
                     peer,
                     &Refused::Misframed(Misframed::Malformed("the target")),
-                    None,
+                    Origin::default(),
                 );
             }
             tracing::debug!(%peer, "a connection ended: {error}");
@@ -192,7 +192,7 @@ fn protocol(settings: &Settings) -> Protocol {
 
 /// One connection too many is told so, if its buffer takes a line without waiting.
 async fn turn_away(server: &Server, mut stream: TcpStream, peer: SocketAddr) {
-    server.record(peer.ip(), &Refused::TooManyConnections, None);
+    server.record(peer.ip(), &Refused::TooManyConnections, Origin::default());
     let answer =
         b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     // It is gone before it was told, or it is told: nothing else can be done for it.

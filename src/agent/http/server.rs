@@ -11,12 +11,13 @@ use crate::inward::neighbourhood;
 use crate::wire::{AgentToken, TransportHeaders, WorkIds};
 
 use super::alarm::Alarm;
+use super::caller::{Caller, Endpoint};
 use super::conversations::{Arrival, Conversations};
 use super::door::Door;
 use super::fields;
 use super::health::AskHealth;
 use super::inbound::Brought;
-use super::refusal::{HttpRefusal, Refused};
+use super::refusal::{HttpRefusal, Origin, Refused};
 use super::respond::{Hearing, Names};
 use super::room::Budget;
 use super::settings::Settings;
@@ -66,6 +67,7 @@ fn lasting(settings: &Settings) -> usize {
 /// One request without its body, and who sent it.
 pub(super) struct Asked<'r> {
     pub(super) parts: &'r Parts,
+    pub(super) endpoint: Endpoint,
     pub(super) identity: &'r Identity,
     /// What the token says of the work that it is for.
     pub(super) work: Option<&'r Arc<WorkIds>>,
@@ -92,6 +94,13 @@ impl Asked<'_> {
                 proven: self.work.cloned(),
                 token: self.token.cloned(),
             },
+        }
+    }
+
+    pub(super) fn caller(&self) -> Caller<'_> {
+        Caller {
+            endpoint: self.endpoint,
+            identity: self.identity,
         }
     }
 
@@ -132,7 +141,7 @@ impl Server {
             return shares.bodies(&format!("agent {}", asked.identity.subject));
         }
         let session = fields::text(&asked.parts.headers, fields::SESSION);
-        let known = |id: &&str| self.conversations.session(id, asked.identity).is_ok();
+        let known = |id: &&str| self.conversations.session(id, asked.caller()).is_ok();
         match session.ok().flatten().filter(known) {
             Some(id) => shares.bodies(&format!("session {id}")),
             None => shares.bodies(&format!("address {}", neighbourhood(asked.peer))),
@@ -161,15 +170,19 @@ impl Server {
     }
 
     /// Reports it for the audit log.
-    pub(super) fn record(&self, peer: IpAddr, refused: &Refused, subject: Option<String>) {
+    pub(super) fn record(&self, peer: IpAddr, refused: &Refused, from: Origin) {
         let (status, code) = (refused.status(), refused.code());
         tracing::debug!(%peer, status, code, "refused: {refused}");
+        let mut why = refused.to_string();
+        if *refused == Refused::Path {
+            why = format!("{why}; agents use {}", self.settings.paths.join(", "));
+        }
         (self.refusals)(HttpRefusal {
             status,
             code,
-            why: refused.to_string(),
+            why,
             peer,
-            subject,
+            from,
         });
     }
 }

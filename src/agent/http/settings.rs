@@ -13,8 +13,8 @@ use crate::wire::Limits;
 pub struct Settings {
     /// Where to listen; port 0 takes a free one.
     pub listen: SocketAddr,
-    /// The one path that messages are sent to.
-    pub path: String,
+    /// The paths that messages are sent to, each of another server.
+    pub paths: Vec<String>,
     /// Values of `Host` beside loopback names, as `name` (any port) or `name:port`.
     pub allowed_hosts: Vec<String>,
     /// Values of `Origin` beside those of loopback names with our own port, as `scheme://host[:port]`.
@@ -68,7 +68,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 3000)),
-            path: "/mcp".to_owned(),
+            paths: vec!["/mcp".to_owned()],
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             session_header: None,

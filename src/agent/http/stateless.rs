@@ -38,7 +38,7 @@ pub(super) async fn post(
     drop(message);
     drop(room);
     let conversations = &server.conversations;
-    let conversation = conversations.stateless(asked.identity, asked.peer).await?;
+    let conversation = conversations.stateless(asked.caller(), asked.peer).await?;
     if is_request {
         let post = conversation.ask(bytes, Takes::Everything, brought).await?;
         let hearing = Hearing {

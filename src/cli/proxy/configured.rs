@@ -7,6 +7,7 @@ use crate::gate::Terms;
 use crate::loading::{OnRemoval, Source, SourceSettings};
 
 use super::command_settings::policy_settings;
+use super::parts::Parts;
 use super::settings;
 
 /// The file, and what of it is in force.
@@ -23,8 +24,16 @@ pub(super) struct Configured {
 pub(super) struct Fresh {
     /// As far as it can come into force.
     pub(super) config: Config,
-    pub(super) terms: Terms,
     pub(super) changes: ConfigChanges,
+}
+
+impl Fresh {
+    /// What it says of one of the servers that run.
+    pub(super) fn terms_of(&self, parts: &Parts) -> Option<Terms> {
+        let mut each = self.config.each().into_iter();
+        let config = each.find(|config| config.key == parts.key())?;
+        Some(settings::terms(&config))
+    }
 }
 
 impl Configured {
@@ -71,11 +80,7 @@ impl Source for Configured {
         let config = config.in_place_of(&self.started);
         Ok(SourceSettings {
             settings: policy_settings(&config),
-            more: Fresh {
-                terms: settings::terms(&config),
-                config,
-                changes,
-            },
+            more: Fresh { config, changes },
         })
     }
 

@@ -14,7 +14,7 @@ use crate::session::Session;
 
 use super::super::exit::Exit;
 use super::isolated::{self, Placed, PlacedEvents};
-use super::parts::session;
+use super::parts::{server, session};
 use super::pulse::Serves;
 use super::servers::Upstreams;
 use super::start_failures::{broken, invalid};
@@ -25,7 +25,8 @@ pub(super) enum Entrance {
     Stdio(Box<(Session, Placed, PlacedEvents)>),
     Http {
         listener: Box<Listener>,
-        path: String,
+        /// One for each server, in their order.
+        paths: Vec<String>,
         authenticate: Arc<dyn Authenticate>,
     },
 }
@@ -56,10 +57,9 @@ pub(super) async fn enter(
     isolated: &[Upstreams],
     memory: &Memory,
 ) -> Result<Entrance, Exit> {
-    let upstream = &config.upstream.name;
     match &config.listen {
         Listen::Stdio => {
-            let session = session(upstream, "stdio", gate).ok_or(Exit::Unrecoverable)?;
+            let session = session(&server(config), "stdio", gate).ok_or(Exit::Unrecoverable)?;
             let session = reading::of_process(session, &config.ratchet);
             session.described_by(gate.policies().labels());
             let unusable = |cause: &dyn Display| {
@@ -83,12 +83,13 @@ pub(super) async fn enter(
             let authenticate =
                 network::authenticate(config, listen).map_err(|cause| invalid(&cause))?;
             let settings = network::listener(config, listen, memory);
+            let paths = settings.paths.clone();
             let what = format!("cannot listen at {} (`[listen]`)", settings.listen);
             let listener = Listener::bind(settings).await;
             let listener = listener.map_err(|cause| broken(&what, &cause))?;
             Ok(Entrance::Http {
                 listener: Box::new(listener),
-                path: listen.path.clone(),
+                paths,
                 authenticate,
             })
         }

@@ -173,9 +173,11 @@ fn named(config: &Config) -> Vec<(String, PathBuf)> {
 }
 
 fn servers(config: &Config) -> impl Iterator<Item = (&str, &Upstream)> {
-    let isolated = config.upstream.isolated.iter();
-    let isolated = isolated.map(|it| (it.section.as_str(), &it.server));
-    std::iter::once(("upstream", &config.upstream)).chain(isolated)
+    config.upstreams().flat_map(|open| {
+        let isolated = open.isolated.iter();
+        let isolated = isolated.map(|it| (it.section.as_str(), &it.server));
+        std::iter::once((open.section.as_str(), open)).chain(isolated)
+    })
 }
 
 /// By the paths as they are written, and by those that links lead to.

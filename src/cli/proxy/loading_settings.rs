@@ -33,7 +33,8 @@ pub(super) fn loading(config: &Config) -> loading::Settings {
             config::RequiredLabels::None => loading::RequiredLabels::None,
             config::RequiredLabels::Permission => loading::RequiredLabels::Permission,
         },
-        base: base(&config.upstream),
+        // Of several servers each has another.
+        base: base(&config.upstream).filter(|_| config.servers.is_empty()),
         reload: match policy.reload {
             config::Reload::Watch => loading::Reload::Watch,
             config::Reload::Off => loading::Reload::Off,
@@ -45,6 +46,7 @@ pub(super) fn loading(config: &Config) -> loading::Settings {
         network: policy.network.clone(),
         egress: destinations(config),
         claims: Some(Arc::new(claims(&config.listen))),
+        servers: config.servers.keys().cloned().collect(),
     }
 }
 

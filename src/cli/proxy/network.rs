@@ -155,7 +155,7 @@ pub(super) fn listener(config: &Config, listen: &HttpListen, memory: &Memory) ->
     let usual = http::Settings::default();
     http::Settings {
         listen: SocketAddr::new(listen.host, listen.port),
-        path: listen.path.clone(),
+        paths: endpoints(config, listen),
         allowed_hosts: listen.allowed_hosts.clone(),
         allowed_origins: listen.allowed_origins.clone(),
         session_header: config.ratchet.session_header.clone(),
@@ -171,13 +171,25 @@ pub(super) fn listener(config: &Config, listen: &HttpListen, memory: &Memory) ->
     }
 }
 
+/// The path of each server: that of the only one, or each below it.
+fn endpoints(config: &Config, listen: &HttpListen) -> Vec<String> {
+    let path = listen.path.trim_end_matches('/');
+    let of_server = |config: &Config| match &config.key {
+        Some(key) => format!("{path}/{key}"),
+        None => listen.path.clone(),
+    };
+    config.each().iter().map(of_server).collect()
+}
+
 /// As many connections as there may be, so that files are left for policies that are read again, for
 /// secrets and for servers: who holds connections and says nothing must not take those.
 fn connections(config: &Config, files: Option<u64>) -> usize {
     let most = config.limits.max_connections;
-    let of_servers = match &config.upstream.http {
-        Some(_) => most,
-        None => most_sessions(config).saturating_mul(FILES_OF_A_SERVER),
+    let starts_one = config.upstreams().any(|server| server.http.is_none());
+    let of_servers = if starts_one {
+        most_sessions(config).saturating_mul(FILES_OF_A_SERVER)
+    } else {
+        most
     };
     let wanted = most.saturating_add(of_servers).saturating_add(OWN_FILES);
     match files.and_then(|files| usize::try_from(files).ok()) {
@@ -206,7 +218,7 @@ fn starts_for_anybody(config: &Config) -> bool {
         Listen::Stdio => false,
         Listen::Http(listen) => matches!(listen.auth, ListenAuth::None),
     };
-    is_open && config.upstream.http.is_none()
+    is_open && config.upstreams().any(|server| server.http.is_none())
 }
 
 /// As many conversations as there may be at once.

@@ -9,11 +9,12 @@ use crate::agent::http::AskHealth;
 use crate::audit::{Audit, AuditObserver, Kind, Record, Redactor};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, Listen, StartupProbe};
+use crate::consent::Desk;
 use crate::gate::{self, Gate};
 use crate::loading::{LoadedPolicies, Watch};
 use crate::memory::Memory;
 use crate::policy::{PolicyStore, Roots};
-use crate::session::Instance;
+use crate::session::{Instance, SessionStore};
 use crate::shutdown::Shutdown;
 use crate::telemetry::{Exporter, Spans};
 use crate::upstream::open_files;
@@ -27,7 +28,7 @@ use super::decisions::Decisions;
 use super::entrance::{Entrance, enter};
 use super::flight::Flight;
 use super::own_roots::OwnRootsNeed;
-use super::parts::{ForOperators, Parts};
+use super::parts::{ForOperators, Parts, server};
 use super::pulse::{self, Serves};
 use super::renew::Renewal;
 use super::restart::Restart;
@@ -39,7 +40,11 @@ use super::{exposed, flight, followers, lines, network, operators, reading, sett
 
 /// A gate that is about to serve.
 pub(super) struct Opened {
-    pub(super) parts: Parts,
+    pub(super) servers: Vec<Parts>,
+    pub(super) audit: Audit,
+    pub(super) shutdown: Shutdown,
+    pub(super) memory: Memory,
+    pub(super) conversations: Conversations,
     pub(super) entrance: Entrance,
     pub(super) renewal: Renewal,
     pub(super) health: AskHealth,
@@ -71,69 +76,67 @@ pub(super) async fn open(
         // Before servers are told what they may have.
         open_files::ask_for_all();
     }
-    let judging = limited_gate_settings(config);
-    let terms = Arc::new(judging.terms.clone());
-    let store = Arc::new(PolicyStore::new(loaded.snapshot.with_terms(terms)));
-    let policies = store.current();
-    let roots = &policies.labels().roots;
-    check_roots(config, roots)?;
-    let concealing = settings::concealing_by(&store);
-    let (upstreams, isolated) =
-        Upstreams::all(config, roots, &secrets, &concealing, &clock, &memory)
-            .map_err(|cause| invalid(&cause))?;
-    let missing = PolicyRequirements::by(config).missing_in(&policies);
     let shutdown = Shutdown::listen(config.limits.shutdown_grace_period)
         .map_err(|cause| broken("cannot listen for signals", &cause))?;
-    let restart = Restart::default();
-    let renewal = renewal(config, &store, &audit, &restart)
-        .map_err(|cause| broken("cannot read policies again while the gate runs", &cause))?;
-    let (serving, key_set) = serving(config, judging, &clock)?;
-    let settings = gate::Settings {
+    let identity = IdentitySetup::of(config, &clock)
+        .map_err(|cause| broken("no key can be made for `upstream.identity`", &cause))?;
+    let (desk, approvals) = operators::desk(config, &clock)?;
+    let common = Common {
         secrets,
-        unconfined: unconfined(&upstreams, &isolated),
-        ..serving
-    };
-    let gate = Gate::new(store, audit.clone(), Arc::clone(&clock), settings);
-    let gate = gate.within(memory.clone());
-    let gate = reading::remembering(config, gate)?;
-    let (gate, approvals) = operators::asking(config, gate, &clock)?;
-    let upstream = config.upstream.name.clone();
-    let admin = operators::listen(admin)?;
-    let isolated_is = looked_for(config, &isolated)?;
-    let entrance = enter(config, &gate, &upstreams, &isolated, &memory).await?;
-    record_start(&audit, &entrance, &upstream, &gate.revision()).await?;
-    for notice in loaded.notices.iter().chain(&missing) {
-        warn!("{notice}");
-    }
-    let surfaces = &loaded.surfaces;
-    lines::is_up(&entrance, config, &policies, surfaces, &isolated_is);
-    let (serves, authenticate, connections) = entrance.serves();
-    let (open, isolated) = tried(config, serves, upstreams, isolated);
-    let parts = Parts {
-        gate: Arc::new(gate),
-        audit,
-        open,
-        isolated,
+        kept: reading::store(config)?,
+        desk,
         conversations: Conversations::default(),
         for_operators: ForOperators {
             metrics,
-            restart,
-            key_set,
+            restart: Restart::default(),
+            key_set: identity.key_set.clone(),
         },
-        upstream,
+        identity,
+        audit,
         shutdown,
-        bridging: settings::bridge(config),
-        names: reading::Names::of(&config.ratchet),
         clock,
         memory,
     };
-    let health = pulse::health(&parts, serves, authenticate);
+    let each = config.each();
+    let prepared = each.iter().map(|config| prepare(config, &loaded, &common));
+    let prepared = prepared.collect::<Result<Vec<_>, _>>()?;
+    let Some(first) = prepared.first() else {
+        return Err(invalid(&"there is no server"));
+    };
+    let renewal = renewal(config, &first.store, &common)
+        .map_err(|cause| broken("cannot read policies again while the gate runs", &cause))?;
+    let missing = PolicyRequirements::by(config).missing_in(&loaded.snapshot);
+    let admin = operators::listen(admin)?;
+    let isolated_are = prepared.iter().map(|it| looked_for(config, &it.isolated));
+    let isolated_are = isolated_are.collect::<Result<Vec<_>, _>>()?;
+    let entrance = enter(
+        config,
+        &first.gate,
+        &first.upstreams,
+        &first.isolated,
+        &common.memory,
+    )
+    .await?;
+    for it in &prepared {
+        it.record_start(&common.audit, &entrance).await?;
+    }
+    for notice in loaded.notices.iter().chain(&missing) {
+        warn!("{notice}");
+    }
+    for (it, isolated_is) in prepared.iter().zip(&isolated_are) {
+        it.is_up(&entrance, &loaded, isolated_is);
+    }
+    let (serves, authenticate, connections) = entrance.serves();
+    let all = prepared.into_iter();
+    let all: Vec<Parts> = all.map(|it| it.parts(serves, &common)).collect();
+    let health = pulse::health_of_all(&all, serves, authenticate.as_ref());
     let operators = admin
-        .zip(parts.for_operators.metrics.clone())
-        .map(|(listener, metrics)| {
+        .zip(common.for_operators.metrics.clone())
+        .zip(all.first())
+        .map(|((listener, metrics), parts)| {
             operators::serve(
                 listener,
-                &parts,
+                parts,
                 metrics,
                 Arc::clone(&health),
                 connections,
@@ -145,7 +148,11 @@ pub(super) async fn open(
         .transpose()
         .map_err(|cause| broken("cannot serve operators", &cause))?;
     Ok(Opened {
-        parts,
+        servers: all,
+        audit: common.audit,
+        shutdown: common.shutdown,
+        memory: common.memory,
+        conversations: common.conversations,
         entrance,
         renewal,
         health,
@@ -153,6 +160,120 @@ pub(super) async fn open(
         exporter,
         flight,
     })
+}
+
+/// What all servers of a gate share.
+struct Common {
+    secrets: Redactor,
+    kept: Arc<dyn SessionStore>,
+    desk: Option<Arc<Desk>>,
+    conversations: Conversations,
+    for_operators: ForOperators,
+    identity: IdentitySetup,
+    audit: Audit,
+    shutdown: Shutdown,
+    clock: Arc<dyn Clock>,
+    memory: Memory,
+}
+
+/// A server that is about to be served, and what judges its messages.
+struct Prepared<'c> {
+    config: &'c Config,
+    store: Arc<PolicyStore>,
+    gate: Gate,
+    upstreams: Upstreams,
+    isolated: Vec<Upstreams>,
+}
+
+fn prepare<'c>(
+    config: &'c Config,
+    loaded: &LoadedPolicies,
+    common: &Common,
+) -> Result<Prepared<'c>, Exit> {
+    let judging = limited_gate_settings(config);
+    let terms = Arc::new(judging.terms.clone());
+    let policies = loaded.snapshot.of_server(config.key.as_ref());
+    let store = Arc::new(PolicyStore::new(policies.with_terms(terms)));
+    let policies = store.current();
+    let roots = &policies.labels().roots;
+    check_roots(config, roots)?;
+    let concealing = settings::concealing_by(&store);
+    let Common {
+        secrets,
+        clock,
+        memory,
+        ..
+    } = common;
+    let (upstreams, isolated) = Upstreams::all(config, roots, secrets, &concealing, clock, memory)
+        .map_err(|cause| invalid(&cause))?;
+    let settings = gate::Settings {
+        secrets: secrets.clone(),
+        unconfined: unconfined(&upstreams, &isolated),
+        user_identities: common.identity.identities(config),
+        ..serving(config, judging)?
+    };
+    let gate = Gate::new(
+        Arc::clone(&store),
+        common.audit.clone(),
+        Arc::clone(clock),
+        settings,
+    );
+    let gate = gate.within(memory.clone());
+    let gate = gate.remembering(Arc::clone(&common.kept));
+    let gate = match &common.desk {
+        Some(desk) => gate.asking(Arc::clone(desk)),
+        None => gate,
+    };
+    Ok(Prepared {
+        config,
+        store,
+        gate,
+        upstreams,
+        isolated,
+    })
+}
+
+impl Prepared<'_> {
+    async fn record_start(&self, audit: &Audit, entrance: &Entrance) -> Result<(), Exit> {
+        let startup = Record::new(Kind::Startup).upstream(&self.config.upstream.name);
+        let recorded = audit.record(startup.revision(&*self.gate.revision())).await;
+        let Err(fault) = recorded else { return Ok(()) };
+        error!("the start could not be recorded: {fault}");
+        if let Entrance::Stdio(ends) = entrance {
+            ends.1.kill().await;
+        }
+        Err(Exit::Unrecoverable)
+    }
+
+    fn is_up(&self, entrance: &Entrance, loaded: &LoadedPolicies, isolated_is: &[&'static str]) {
+        let policies = self.store.current();
+        lines::is_up(
+            entrance,
+            self.config,
+            &policies,
+            &loaded.surfaces,
+            isolated_is,
+        );
+    }
+
+    fn parts(self, serves: Serves, common: &Common) -> Parts {
+        let config = self.config;
+        let (open, isolated) = tried(config, serves, self.upstreams, self.isolated);
+        Parts {
+            gate: Arc::new(self.gate),
+            audit: common.audit.clone(),
+            open,
+            isolated,
+            conversations: common.conversations.clone(),
+            for_operators: common.for_operators.clone(),
+            server: server(config),
+            shutdown: common.shutdown.clone(),
+            bridging: settings::bridge(config),
+            names: reading::Names::of(config),
+            clock: Arc::clone(&common.clock),
+            memory: common.memory.clone(),
+        }
+    }
 }
 
 /// Whether the gate can serve with these roots.
@@ -177,22 +298,6 @@ fn looked_for(config: &Config, isolated: &[Upstreams]) -> Result<Vec<&'static st
         states.push(lines::state(upstreams, &is_there));
     }
     Ok(states)
-}
-
-async fn record_start(
-    audit: &Audit,
-    entrance: &Entrance,
-    upstream: &str,
-    revision: &str,
-) -> Result<(), Exit> {
-    let startup = Record::new(Kind::Startup).upstream(upstream);
-    let recorded = audit.record(startup.revision(revision)).await;
-    let Err(fault) = recorded else { return Ok(()) };
-    error!("the start could not be recorded: {fault}");
-    if let Entrance::Stdio(ends) = entrance {
-        ends.1.kill().await;
-    }
-    Err(Exit::Unrecoverable)
 }
 
 /// What comes of trying out all servers.
@@ -222,17 +327,10 @@ fn unconfined(open: &Upstreams, isolated: &[Upstreams]) -> gate::Unconfined {
     gate::Unconfined::from_first(all.map(Upstreams::unconfined))
 }
 
-/// What only a gate that serves has to know, and the key that it publishes.
-fn serving(
-    config: &Config,
-    judging: gate::Settings,
-    clock: &Arc<dyn Clock>,
-) -> Result<(gate::Settings, Option<Arc<str>>), Exit> {
-    let vouching = IdentitySetup::of(config, clock)
-        .map_err(|cause| broken("no key can be made for `upstream.identity`", &cause))?;
+/// What only a gate that serves has to know.
+fn serving(config: &Config, judging: gate::Settings) -> Result<gate::Settings, Exit> {
     let digests = settings::digests(&config.audit).map_err(|cause| invalid(&cause))?;
-    let settings = gate::Settings {
-        user_identities: vouching.identities,
+    Ok(gate::Settings {
         arguments: settings::arguments(&config.audit, digests),
         results: settings::results(&config.audit),
         tracing: traces::tracing(config),
@@ -240,8 +338,7 @@ fn serving(
         own_directories: gate::OwnDirectories::Made,
         over_http: settings::over_http(config),
         ..judging
-    };
-    Ok((settings, vouching.key_set))
+    })
 }
 
 /// Whether the gate shakes hands itself.
@@ -292,12 +389,7 @@ fn observed(
 }
 
 /// Reading files and compiling policies takes longer than a message may wait: a thread does it.
-fn renewal(
-    config: &Config,
-    store: &Arc<PolicyStore>,
-    audit: &Audit,
-    restart: &Restart,
-) -> std::io::Result<Renewal> {
+fn renewal(config: &Config, store: &Arc<PolicyStore>, common: &Common) -> std::io::Result<Renewal> {
     let settings = policy_settings(config);
     let configured = Configured::by(config);
     let reads = configured.is_some() || settings.dir.is_some() || settings.shadow.is_some();
@@ -306,5 +398,6 @@ fn renewal(
         .transpose()?;
     let current = store.current();
     let roots = &current.labels().roots;
-    Renewal::of(watch, config, roots, audit.clone(), restart.clone())
+    let restart = common.for_operators.restart.clone();
+    Renewal::of(watch, config, roots, common.audit.clone(), restart)
 }

@@ -14,7 +14,6 @@ use crate::agent::http::{AskHealth, Connections};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::consent::{self, Desk, Way};
-use crate::gate::Gate;
 use crate::identity::{Identity, StaticToken, StaticTokens, StaticTokensError};
 use crate::telemetry::{self, Spans};
 
@@ -78,14 +77,13 @@ fn approvals(
     )))
 }
 
-/// The gate with a desk where people are asked, if anybody is, and the place where they answer.
-pub(super) fn asking(
+/// The desk where people are asked, if anybody is, and the place where they answer.
+pub(super) fn desk(
     config: &Config,
-    gate: Gate,
     clock: &Arc<dyn Clock>,
-) -> Result<(Gate, Option<Approvals>), Exit> {
+) -> Result<(Option<Arc<Desk>>, Option<Approvals>), Exit> {
     let Some(settings) = &config.consent else {
-        return Ok((gate, None));
+        return Ok((None, None));
     };
     let mut seed = [0; 32];
     getrandom::fill(&mut seed)
@@ -97,7 +95,7 @@ pub(super) fn asking(
     let desk = Arc::new(Desk::new(settings, Arc::clone(clock), seed));
     let approvals = approvals(config, &desk, clock)
         .map_err(|cause| invalid(&format!("`admin.approvers`: {cause}")))?;
-    Ok((gate.asking(desk), approvals))
+    Ok((Some(desk), approvals))
 }
 
 /// Serves operators until what this returns is dropped.

@@ -8,9 +8,10 @@ use crate::admin::Metrics;
 use crate::audit::Audit;
 use crate::bridge::{self, Bridge};
 use crate::clock::Clock;
+use crate::config::Config;
 use crate::gate::Gate;
 use crate::memory::Memory;
-use crate::policy;
+use crate::policy::{self, ItemIds, ServerKey};
 use crate::session::{Session, SessionId};
 use crate::shutdown::Shutdown;
 
@@ -30,8 +31,8 @@ pub(super) struct Parts {
     pub(super) isolated: Vec<Tried>,
     pub(super) conversations: Conversations,
     pub(super) for_operators: ForOperators,
-    /// The name of the protected server.
-    pub(super) upstream: String,
+    /// The protected server.
+    pub(super) server: policy::Server,
     pub(super) shutdown: Shutdown,
     /// What stands before agents whose server may speak another revision, if anything may.
     pub(super) bridging: Option<bridge::Settings>,
@@ -53,6 +54,14 @@ pub(super) struct ForOperators {
 }
 
 impl Parts {
+    /// The key of the server, if there are several.
+    pub(super) fn key(&self) -> Option<ServerKey> {
+        match self.server.item_ids {
+            ItemIds::WithServer => ServerKey::of(&self.server.name),
+            ItemIds::Bare => None,
+        }
+    }
+
     /// A bridge for one conversation.
     pub(super) fn bridge(&self) -> Option<Bridge> {
         let mut settings = self.bridging.clone()?;
@@ -63,17 +72,30 @@ impl Parts {
     }
 }
 
-pub(super) fn session(upstream: &str, transport: &'static str, gate: &Gate) -> Option<Session> {
+/// A session before this server.
+pub(super) fn session(
+    server: &policy::Server,
+    transport: &'static str,
+    gate: &Gate,
+) -> Option<Session> {
     let mut bits = [0; 16];
     if getrandom::fill(&mut bits).is_err() {
         error!("the operating system gives no random numbers");
         return None;
     }
-    let server = policy::Server {
-        name: upstream.to_owned(),
-        ..policy::Server::default()
-    };
     let id = SessionId::from_random(u128::from_be_bytes(bits));
-    let session = Session::new(id, transport, server, gate.now_ms());
+    let session = Session::new(id, transport, server.clone(), gate.now_ms());
     Some(session.reaching(gate.over_http()))
+}
+
+/// The server of such a configuration, as policies know it.
+pub(super) fn server(config: &Config) -> policy::Server {
+    policy::Server {
+        name: config.upstream.name.clone(),
+        item_ids: match config.key {
+            Some(_) => ItemIds::WithServer,
+            None => ItemIds::Bare,
+        },
+        ..policy::Server::default()
+    }
 }

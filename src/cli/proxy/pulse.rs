@@ -30,12 +30,27 @@ const QUIET: u32 = 3;
 /// away because of it would else never see a better one.
 const HELD_AGAINST: Duration = Duration::from_secs(30);
 
-/// What `GET /health` says from now on, of a gate whose agents are known in this way.
-pub(super) fn health(
-    parts: &Parts,
+/// What `GET /health` says from now on. Of several servers one that can serve is enough: others must not keep
+/// agents away from it.
+pub(super) fn health_of_all(
+    all: &[Parts],
     serves: Serves,
-    authenticate: Option<Arc<dyn Authenticate>>,
+    authenticate: Option<&Arc<dyn Authenticate>>,
 ) -> AskHealth {
+    let of_each = all.iter();
+    let of_each: Vec<AskHealth> = of_each
+        .map(|parts| health(parts, serves, authenticate.cloned()))
+        .collect();
+    Arc::new(move || {
+        let all: Vec<Health> = of_each.iter().map(|ask| ask()).collect();
+        let first = all.first().copied().unwrap_or(Health::UpstreamDown);
+        let ready = all.into_iter().find(|health| *health == Health::Ready);
+        ready.unwrap_or(first)
+    })
+}
+
+/// What `GET /health` says from now on, of a gate whose agents are known in this way.
+fn health(parts: &Parts, serves: Serves, authenticate: Option<Arc<dyn Authenticate>>) -> AskHealth {
     let conversations = parts.conversations.clone();
     let (audit, shutdown) = (parts.audit.clone(), parts.shutdown.clone());
     let (open, isolated) = (parts.open.clone(), parts.isolated.clone());

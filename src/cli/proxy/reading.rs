@@ -3,30 +3,21 @@
 use std::sync::Arc;
 
 use crate::config::{self, Config};
-use crate::gate::Gate;
 use crate::identity::Identity;
-use crate::session::{
-    Ids, InMemory, JournalError, OnDisk, Session, SessionKey, SessionStore, Whose,
-};
+use crate::session::{Ids, InMemory, OnDisk, Session, SessionKey, SessionStore, Whose};
 
 use super::super::exit::Exit;
 use super::start_failures::invalid;
 
-/// The gate with a memory of what sessions have read.
-pub(super) fn remembering(config: &Config, gate: Gate) -> Result<Gate, Exit> {
-    let kept = store(&config.ratchet);
-    let kept = kept.map_err(|cause| invalid(&format!("`ratchet.file`: {cause}")))?;
-    Ok(gate.remembering(kept))
-}
-
 /// Where what outlives a session is kept.
-///
-/// # Errors
-/// [`JournalError`] where there is a journal that cannot be used.
-fn store(ratchet: &config::Ratchet) -> Result<Arc<dyn SessionStore>, JournalError> {
+pub(super) fn store(config: &Config) -> Result<Arc<dyn SessionStore>, Exit> {
+    let ratchet = &config.ratchet;
     let most = ratchet.max_sessions;
     Ok(match ratchet.journal() {
-        Some((file, key)) => Arc::new(OnDisk::open(file, &key, most)?),
+        Some((file, key)) => Arc::new(
+            OnDisk::open(file, &key, most)
+                .map_err(|cause| invalid(&format!("`ratchet.file`: {cause}")))?,
+        ),
         None => Arc::new(InMemory::holding(most)),
     })
 }
@@ -48,6 +39,7 @@ pub(super) fn of_agent(identity: &Identity, ids: Ids, names: Names) -> Whose {
     match (&identity.session, names, ids) {
         (Some(session), _, _) => Whose::Common(SessionKey::of(&identity.subject, Some(session))),
         (None, Names::Required, _) => Whose::Unnamed,
+        (None, Names::Shared, _) => Whose::Common(SessionKey::of(&identity.subject, None)),
         (None, Names::Unknown, ids) => {
             let principal = SessionKey::of(&identity.subject, None);
             match ids {
@@ -65,13 +57,16 @@ pub(super) fn of_agent(identity: &Identity, ids: Ids, names: Names) -> Whose {
 pub(super) enum Names {
     Required,
     Unknown,
+    /// A session without a name may have been at each of several servers.
+    Shared,
 }
 
 impl Names {
-    pub(super) fn of(ratchet: &config::Ratchet) -> Self {
-        match ratchet.session_header {
-            Some(_) => Self::Required,
-            None => Self::Unknown,
+    pub(super) fn of(config: &Config) -> Self {
+        match (&config.ratchet.session_header, &config.key) {
+            (Some(_), _) => Self::Required,
+            (None, Some(_)) => Self::Shared,
+            (None, None) => Self::Unknown,
         }
     }
 }
@@ -109,5 +104,10 @@ mod tests {
         );
         assert_eq!(anonymous, Whose::Own);
         check(None, Ids::OfStream, Names::Unknown, &common(None));
+        // Before several servers one conversation may go on in another.
+        for ids in [Ids::OfSession, Ids::OfStream] {
+            check(Some("s"), ids, Names::Shared, &common(Some("s")));
+            check(None, ids, Names::Shared, &common(None));
+        }
     }
 }

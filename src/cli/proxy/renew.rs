@@ -11,7 +11,7 @@ use tracing::{info, warn};
 
 use crate::audit::{Audit, Reason};
 use crate::config::{Config, ConfigErrors, ConfigFile};
-use crate::gate::{Besides, Gate, Published};
+use crate::gate::{Besides, Published};
 use crate::loading::{
     LoadedPolicies, LoadedSource, ReloadAttempt, ReloadCause, ReloadError, ReloadOutcome, Watch,
 };
@@ -22,6 +22,7 @@ use super::super::unmet_requirements::PolicyRequirements;
 use super::configured::{Configured, Fresh};
 use super::exposed::{Exposed, Started};
 use super::own_roots::OwnRootsNeed;
+use super::parts::Parts;
 use super::restart::Restart;
 use super::settings;
 
@@ -87,7 +88,7 @@ impl Renewal {
     }
 
     /// Publishes what is new, for as long as the gate runs.
-    pub(super) async fn run(mut self, gate: &Gate, upstream: &str) -> Infallible {
+    pub(super) async fn run(mut self, servers: &[Parts]) -> Infallible {
         loop {
             let turn = tokio::select! {
                 () = self.signal.next() => {
@@ -103,10 +104,10 @@ impl Renewal {
             };
             let taken = match found {
                 Ok(found) => match self.exposed_by(&found) {
-                    None => self.publish(gate, upstream, cause, found).await,
-                    Some(errors) => refuse(gate, upstream, &ReloadError::Policies(errors)).await,
+                    None => self.publish(servers, cause, found).await,
+                    Some(errors) => refuse(servers, &ReloadError::Policies(errors)).await,
                 },
-                Err(refused) => refuse(gate, upstream, &refused).await,
+                Err(refused) => refuse(servers, &refused).await,
             };
             // It is gone only if the gate is about to go as well.
             let _ = done.send(taken);
@@ -138,8 +139,7 @@ impl Renewal {
 
     async fn publish(
         &mut self,
-        gate: &Gate,
-        upstream: &str,
+        servers: &[Parts],
         cause: ReloadCause,
         found: LoadedSource<Configured>,
     ) -> ReloadOutcome {
@@ -157,20 +157,26 @@ impl Renewal {
                 warn!("{notice}");
             }
             told = fresh.changes.told();
-            let terms = Arc::new(fresh.terms.clone());
-            loaded.snapshot = loaded.snapshot.with_terms(terms);
         }
         let besides = Besides {
             refused,
             terms: told.clone(),
         };
-        let published = match gate.publish(upstream, loaded.snapshot, besides).await {
-            Ok(published) => published,
-            Err(fault) => {
-                warn!("what is new could not be recorded, and is not in force: {fault}");
-                return ReloadOutcome::No;
+        let mut published = Published::Nothing;
+        for parts in servers {
+            let mut snapshot = loaded.snapshot.of_server(parts.key().as_ref());
+            if let Some(terms) = more.as_ref().and_then(|fresh| fresh.terms_of(parts)) {
+                snapshot = snapshot.with_terms(Arc::new(terms));
             }
-        };
+            let name = &parts.server.name;
+            match parts.gate.publish(name, snapshot, besides.clone()).await {
+                Ok(it) => published = it,
+                Err(fault) => {
+                    warn!("what is new could not be recorded, and is not in force: {fault}");
+                    return ReloadOutcome::No;
+                }
+            }
+        }
         match more {
             Some(fresh) => self.take(fresh),
             // An operator who sends SIGHUP sees the keys again.
@@ -179,7 +185,7 @@ impl Renewal {
         }
         let terms_are_new = told.is_some();
         let with_terms = told.map(|told| format!("; {told}")).unwrap_or_default();
-        let revision = &*gate.revision();
+        let revision = &*revision(servers);
         match &published {
             Published::Policies(replaced) => info!(
                 revision,
@@ -262,8 +268,14 @@ async fn next(watch: &mut Option<Watch<Configured>>) -> Option<ReloadAttempt<Con
     }
 }
 
-async fn refuse(gate: &Gate, upstream: &str, refused: &ReloadError<ConfigErrors>) -> ReloadOutcome {
-    let revision = &*gate.revision();
+/// Of all servers.
+fn revision(servers: &[Parts]) -> Arc<str> {
+    let first = servers.first();
+    first.map_or_else(|| "".into(), |parts| parts.gate.revision())
+}
+
+async fn refuse(servers: &[Parts], refused: &ReloadError<ConfigErrors>) -> ReloadOutcome {
+    let revision = &*revision(servers);
     let (code, text) = match refused {
         ReloadError::Policies(errors) => {
             warn!(
@@ -285,8 +297,11 @@ async fn refuse(gate: &Gate, upstream: &str, refused: &ReloadError<ConfigErrors>
         }
     };
     let reason = code.map_or_else(Reason::default, |code| Reason::code(code).with_text(text));
-    if let Err(fault) = gate.keep(upstream, reason).await {
-        warn!("that something is refused could not be recorded: {fault}");
+    for parts in servers {
+        let kept = parts.gate.keep(&parts.server.name, reason.clone()).await;
+        if let Err(fault) = kept {
+            warn!("that something is refused could not be recorded: {fault}");
+        }
     }
     ReloadOutcome::Refused
 }

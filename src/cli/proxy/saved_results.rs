@@ -14,10 +14,11 @@ use crate::gate::Gate;
 const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Looks at all directories of results, the first time at once: a gate before this one may have left some.
-pub(super) async fn keep_removing(gate: &Arc<Gate>) -> Infallible {
+pub(super) async fn keep_removing(gates: &[Arc<Gate>]) -> Infallible {
     loop {
-        let gate = Arc::clone(gate);
-        sweep(gate).await;
+        for gate in gates {
+            sweep(Arc::clone(gate)).await;
+        }
         sleep(SWEEP_INTERVAL).await;
     }
 }

@@ -159,7 +159,7 @@ impl Upstreams {
         let isolated = isolated
             .map(|it| of(&it.section, &it.server))
             .collect::<Result<_, _>>()?;
-        Ok((of("upstream", &config.upstream)?, isolated))
+        Ok((of(&config.upstream.section, &config.upstream)?, isolated))
     }
 
     fn of(

@@ -11,14 +11,17 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tracing::{error, info, warn};
 
-use crate::admin::Listening;
-use crate::agent::http::{Arrival, AskHealth, ConversationKind, HttpRefusal, Listener, Outside};
-use crate::audit::{self, Kind, Record};
+use crate::admin::{Listening, Metrics};
+use crate::agent::http::{
+    Arrival, AskHealth, ConversationKind, Endpoint, HttpRefusal, Listener, Outside,
+};
+use crate::audit::{self, Audit, Kind, Record};
 use crate::bridge::Bridged;
 use crate::gate::{Talk, holder};
 use crate::identity::Authenticate;
 use crate::policy::Agent;
 use crate::session::Ids;
+use crate::shutdown::Shutdown;
 
 use super::agents::{Inbox, Outbox};
 use super::converse::{self, End};
@@ -47,14 +50,20 @@ const STAGE: &str = "http";
 
 /// What all conversations share.
 struct Service {
-    parts: Parts,
+    /// For each endpoint.
+    servers: Vec<Parts>,
+    audit: Audit,
     news: News,
     drain: Duration,
 }
 
 /// What serves agents.
 pub(super) struct Inside {
-    pub(super) parts: Parts,
+    /// For each endpoint of the listener.
+    pub(super) servers: Vec<Parts>,
+    pub(super) audit: Audit,
+    pub(super) shutdown: Shutdown,
+    pub(super) metrics: Option<Arc<Metrics>>,
     pub(super) renewal: Renewal,
     pub(super) health: AskHealth,
     /// How long what is under way may take when the gate stops.
@@ -65,24 +74,31 @@ pub(super) struct Inside {
 pub(super) async fn serve(
     inside: Inside,
     listener: Listener,
-    path: &str,
+    paths: &[String],
     authenticate: Arc<dyn Authenticate>,
 ) -> End {
     let Inside {
-        parts,
+        servers,
+        audit,
+        shutdown,
+        metrics,
         renewal,
         health,
         drain,
     } = inside;
-    info!("listening on http://{}{path}", listener.address());
-    if let Err(cause) = parts.open.upstreams.check() {
-        error!("{cause}; until it can be started agents are refused, and `GET /health` says 503");
+    for path in paths {
+        info!("listening on http://{}{path}", listener.address());
     }
-    let shutdown = parts.shutdown.clone();
-    let upstream = parts.upstream.clone();
-    let gate = Arc::clone(&parts.gate);
+    for parts in &servers {
+        if let Err(cause) = parts.open.upstreams.check() {
+            error!(
+                "{cause}; until it can be started agents are refused, and `GET /health` says 503"
+            );
+        }
+    }
     let service = Arc::new(Service {
-        parts,
+        servers,
+        audit,
         news: renewal.news(),
         drain,
     });
@@ -91,7 +107,6 @@ pub(super) async fn serve(
     let identity = Arc::clone(&authenticate);
     let lost = Arc::new(AtomicU64::new(0));
     let uncounted = Arc::clone(&lost);
-    let metrics = service.parts.for_operators.metrics.clone();
     let outside = Outside {
         authenticate,
         refusals: Box::new(move |refusal| {
@@ -139,7 +154,7 @@ pub(super) async fn serve(
             error!("conversations that have not ended are broken off, and have no last record");
             return End::AuditFault;
         }
-        never = renewal.run(&gate, &upstream) => match never {},
+        never = renewal.run(&service.servers) => match never {},
         never = identity.keep_ready() => match never {},
     }
     End::Stopped(shutdown.requested().await)
@@ -177,9 +192,18 @@ fn broken(ended: &Result<(), tokio::task::JoinError>) {
 
 /// One conversation from its first record to its last.
 async fn hold(service: Arc<Service>, arrival: Arrival) {
-    let Service { parts, news, drain } = &*service;
+    let Service {
+        servers,
+        news,
+        drain,
+        ..
+    } = &*service;
+    let Some(parts) = servers.get(arrival.endpoint.0) else {
+        error!("an endpoint has no server");
+        return;
+    };
     let gate = &*parts.gate;
-    let Some(session) = session(&parts.upstream, "http", gate) else {
+    let Some(session) = session(&parts.server, "http", gate) else {
         error!("the operating system gives no random numbers");
         return;
     };
@@ -222,7 +246,7 @@ async fn hold(service: Arc<Service>, arrival: Arrival) {
     };
     let talk = Talk::new(session, server.clone(), Bridged::new(outbox, bridge));
     parts.conversations.enrol(&talk.session);
-    lines::begins("http", talk.session.id.as_str(), &parts.upstream);
+    lines::begins("http", talk.session.id.as_str(), &parts.server.name);
     if let Err(fault) = gate.session_started(&talk).await {
         error!("the start of a session could not be recorded: {fault}");
         server.kill().await;
@@ -260,15 +284,19 @@ async fn record_refusals(
     mut refused: mpsc::Receiver<HttpRefusal>,
     lost: &AtomicU64,
 ) {
-    let audit = &service.parts.audit;
+    let audit = &service.audit;
     while let Some(refusal) = refused.recv().await {
         let HttpRefusal {
-            status, peer, why, ..
+            status,
+            peer,
+            why,
+            from,
+            ..
         } = &refusal;
         let text = format!("HTTP {status} to {peer}: {why}");
         let reason = audit::Reason::code(refusal.code).with_text(text);
-        let mut record = blocked(service, reason);
-        record.agent = refusal.subject.as_ref().map(audit::Agent::new);
+        let mut record = blocked(service, from.endpoint, reason);
+        record.agent = from.subject.as_ref().map(audit::Agent::new);
         if let Err(fault) = audit.record(record).await {
             error!("a refused request could not be recorded: {fault}");
         }
@@ -276,7 +304,7 @@ async fn record_refusals(
         if more > 0 {
             let text = "so many were refused faster than each could be recorded";
             let reason = audit::Reason::code("refusals").with_text(text);
-            let mut record = blocked(service, reason);
+            let mut record = blocked(service, None, reason);
             record.kind = Kind::AuditGap;
             record.lost = Some(more);
             if let Err(fault) = audit.record(record).await {
@@ -288,11 +316,20 @@ async fn record_refusals(
     }
 }
 
-fn blocked(service: &Service, reason: audit::Reason) -> Record {
+/// What records name where it is of none of several servers. It is no key.
+const NO_SERVER: &str = "-";
+
+fn blocked(service: &Service, endpoint: Option<Endpoint>, reason: audit::Reason) -> Record {
+    let servers = &service.servers;
+    let of_the_endpoint = endpoint.and_then(|endpoint| servers.get(endpoint.0));
+    let only = servers.first().filter(|_| servers.len() == 1);
+    let server = of_the_endpoint.or(only);
+    let name = server.map_or(NO_SERVER, |parts| &parts.server.name);
+    let revision = servers.first().map(|parts| parts.gate.revision());
     Record::new(Kind::MalformedMessage)
-        .upstream(&service.parts.upstream)
+        .upstream(name)
         .direction(audit::Direction::AgentToUpstream)
         .decision(audit::Decision::Block, STAGE)
-        .revision(&*service.parts.gate.revision())
+        .revision(revision.as_deref().unwrap_or_default())
         .reason(reason)
 }

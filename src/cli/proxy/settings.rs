@@ -164,10 +164,12 @@ fn tokens(config: &Config) -> impl Iterator<Item = &SecretString> {
         .chain(shown_by_agents.into_iter().flatten())
 }
 
-/// The instances of the server, the open one first.
+/// The instances of each server, its open one first.
 pub(super) fn servers(config: &Config) -> impl Iterator<Item = &config::Upstream> {
-    let isolated = config.upstream.isolated.iter();
-    iter::once(&config.upstream).chain(isolated.map(|isolated| &isolated.server))
+    config.upstreams().flat_map(|upstream| {
+        let isolated = upstream.isolated.iter();
+        iter::once(upstream).chain(isolated.map(|isolated| &isolated.server))
+    })
 }
 
 /// What is shown to a server over HTTP.

@@ -34,7 +34,7 @@ pub(super) async fn serve(
     let Parts {
         gate,
         audit,
-        upstream,
+        server: protected,
         shutdown,
         ..
     } = parts;
@@ -44,7 +44,8 @@ pub(super) async fn serve(
     let agent = Bridged::new(Outbox::Stdio(writer.clone()), parts.bridge());
     let talk = Talk::new(session, server.clone(), agent);
     parts.conversations.enrol(&talk.session);
-    lines::begins(talk.session.transport, talk.session.id.as_str(), upstream);
+    let id = talk.session.id.as_str();
+    lines::begins(talk.session.transport, id, &protected.name);
     if let Err(fault) = gate.session_started(&talk).await {
         error!("the start of the session could not be recorded: {fault}");
         server.kill().await;
@@ -56,7 +57,7 @@ pub(super) async fn serve(
     let end = tokio::select! {
         end = Box::pin(conversation) => end,
         never = stop_asking(gate, shutdown) => match never {},
-        never = renewal.run(gate, upstream) => match never {},
+        never = renewal.run(std::slice::from_ref(parts)) => match never {},
     };
     server.end(shutdown).await;
     if writer.close(FLUSH).await.is_err() {

@@ -132,7 +132,7 @@ fn is_lost(upstreams: &Upstreams) -> bool {
 async fn shake_hands(parts: Parts, tried: Tried) -> Result<(), NoHandshake> {
     let upstreams = &tried.upstreams;
     let gate = &*parts.gate;
-    let session = session(&parts.upstream, "http", gate)
+    let session = session(&parts.server, "http", gate)
         .ok_or_else(|| NoHandshake::Because("there are no random numbers".to_owned()))?;
     let session = session.of(policy::Agent {
         id: "mcp-protector".to_owned(),

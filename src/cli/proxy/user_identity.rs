@@ -8,9 +8,9 @@ use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::gate::{Audience, UserIdentities, UserIdentity};
 
-/// How servers know users, and the public key by which they check assertions, if there are any.
+/// What signs assertions, and the public key by which servers check them, if there are any.
 pub(super) struct IdentitySetup {
-    pub(super) identities: Arc<UserIdentities>,
+    issuer: Option<Arc<Issuer>>,
     pub(super) key_set: Option<Arc<str>>,
 }
 
@@ -22,11 +22,16 @@ impl IdentitySetup {
             .any(is_signed)
             .then(|| Issuer::new(Arc::clone(clock)).map(Arc::new))
             .transpose()?;
-        let all = servers(config).map(|identity| known_by(identity, issuer.as_ref()));
         Ok(Self {
-            identities: Arc::new(UserIdentities::from_first(all)),
-            key_set: issuer.map(|issuer| issuer.key_set().into()),
+            key_set: issuer.as_ref().map(|issuer| issuer.key_set().into()),
+            issuer,
         })
+    }
+
+    /// How the instances of the server of one of [`Config::each`] know users.
+    pub(super) fn identities(&self, config: &Config) -> Arc<UserIdentities> {
+        let all = servers(config).map(|identity| known_by(identity, self.issuer.as_ref()));
+        Arc::new(UserIdentities::from_first(all))
     }
 }
 
@@ -43,8 +48,10 @@ pub(super) fn forwarded(config: &Config) -> Vec<Arc<str>> {
 
 /// Of the open server, then of the isolated ones.
 fn servers(config: &Config) -> impl Iterator<Item = &config::UserIdentity> {
-    let isolated = config.upstream.isolated.iter();
-    iter::once(&config.upstream.identity).chain(isolated.map(|it| &it.server.identity))
+    config.upstreams().flat_map(|open| {
+        let isolated = open.isolated.iter();
+        iter::once(&open.identity).chain(isolated.map(|it| &it.server.identity))
+    })
 }
 
 fn is_signed(identity: &config::UserIdentity) -> bool {

@@ -8,7 +8,11 @@ use crate::upstream::{self, Launcher};
 
 /// Everything that would keep it, or an isolated instance, from being so.
 pub(super) fn problems(config: &Config, roots: &Roots) -> Vec<ConfigError> {
-    let open = of_server("upstream.sandbox", &config.upstream, roots);
+    let open = of_server(
+        &format!("{}.sandbox", config.upstream.section),
+        &config.upstream,
+        roots,
+    );
     let isolated = config.upstream.isolated.iter();
     let isolated =
         isolated.flat_map(|it| of_server(&format!("{}.sandbox", it.section), &it.server, roots));

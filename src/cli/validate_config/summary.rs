@@ -9,8 +9,18 @@ use crate::config::{
 };
 use crate::upstream::http::TokenServer;
 
+/// A server, with a line for each of its instances.
+pub(super) fn server(config: &Config) -> String {
+    format!(
+        "  upstream  {}\n{}{}",
+        upstream(&config.upstream),
+        isolated(&config.upstream),
+        startup_probe(config)
+    )
+}
+
 /// The server, without what may be secret.
-pub(super) fn upstream(upstream: &Upstream) -> String {
+fn upstream(upstream: &Upstream) -> String {
     let name = &upstream.name;
     match &upstream.http {
         Some(http) => format!("`{name}`: {}{}", http.place(), token(http)),
@@ -27,7 +37,7 @@ pub(super) fn upstream(upstream: &Upstream) -> String {
 }
 
 /// A line for each isolated instance.
-pub(super) fn isolated(open: &Upstream) -> String {
+fn isolated(open: &Upstream) -> String {
     let lines = open.isolated.iter().map(|isolated| {
         format!(
             "  isolated  {}, for sessions that are {}\n",
@@ -43,7 +53,7 @@ pub(super) fn isolated(open: &Upstream) -> String {
 }
 
 /// A line that says that the startup probe is off, where it would run otherwise.
-pub(super) fn startup_probe(config: &Config) -> &'static str {
+fn startup_probe(config: &Config) -> &'static str {
     let is_possible = match config.listen {
         Listen::Http(_) => true,
         Listen::Stdio => config.upstream.http.is_some() && config.admin.port.is_some(),

@@ -74,10 +74,16 @@ fn with(alternatives: &BTreeMap<String, Alternative>, name: &str) -> String {
         wanted.extend(alternative.with.iter().cloned());
         out.extend(alternative.instead.iter().cloned());
     }
-    let mut section = String::new();
+    let (mut section, mut is_out) = (String::new(), false);
     for (line, original) in lines.iter_mut().zip(TEXT.lines()) {
         if let Some(header) = original.strip_prefix('[') {
-            section = format!("{}.", header.trim_end_matches(']'));
+            let header = header.trim_end_matches(']');
+            section = format!("{header}.");
+            is_out = out.remove(header);
+        }
+        if is_out && line == original {
+            line.insert(0, '#');
+            continue;
         }
         let key = original
             .split_once(" = ")

@@ -1,6 +1,8 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::policy::Holder;
+
 use super::super::engines::cedar::Cedar;
 use super::super::fixture::{World, told, tool};
 use super::super::labels::{Root, Roots};

@@ -263,7 +263,7 @@ async fn a_slash_at_the_end_makes_no_other_path() {
         ("/mcp", "/mcp/?a"),
     ] {
         let mut rig = Rig::with(Settings {
-            path: path.to_owned(),
+            paths: vec![path.to_owned()],
             ..patient()
         })
         .await;

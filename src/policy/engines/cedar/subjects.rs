@@ -71,25 +71,30 @@ impl Subject {
     ) -> Self {
         let own = Self::of_server(words, server);
         match resource {
-            Resource::Tool(tool) => own.child(
-                uid(&words.tool, &tool.name),
-                tool_ancestors(words, groups, tool),
-            ),
+            Resource::Tool(tool) => {
+                let id = server.id_of(&tool.name);
+                own.child(
+                    uid(&words.tool, &id),
+                    tool_ancestors(words, groups, tool, &id),
+                )
+            }
             Resource::Resource(facts) => {
                 let roots = facts.roots.iter().map(|root| uid(&words.root, root));
                 let groups = facts.groups.iter();
                 let groups = groups.map(|group| uid(&words.resource_group, group));
-                own.child(uid(&words.resource, &facts.uri), roots.chain(groups))
+                let id = uid(&words.resource, &server.id_of(&facts.uri));
+                own.child(id, roots.chain(groups))
             }
             Resource::Prompt(prompt) => {
                 let groups = prompt.groups.iter();
                 let groups = groups.map(|group| uid(&words.prompt_group, group));
-                own.child(uid(&words.prompt, &prompt.name), groups)
+                own.child(uid(&words.prompt, &server.id_of(&prompt.name)), groups)
             }
             Resource::Method(method) => {
                 let granted = capabilities(words, &method.capabilities);
                 let acts = permissions(words, method.permissions);
-                own.child(uid(&words.method, &method.name), granted.chain(acts))
+                let id = uid(&words.method, &server.id_of(&method.name));
+                own.child(id, granted.chain(acts))
             }
             Resource::Server(server) => Self::of_server(words, server),
             Resource::Client(client) => Self {
@@ -129,8 +134,13 @@ fn agent_ancestors(words: &Vocabulary, agent: &Agent) -> Vec<EntityUID> {
     roles.chain(teams).chain(user).collect()
 }
 
-fn tool_ancestors(words: &Vocabulary, groups: &ToolGroups, tool: &Tool) -> Vec<EntityUID> {
-    let groups = groups.0.get(&tool.name).into_iter().flatten();
+fn tool_ancestors(
+    words: &Vocabulary,
+    groups: &ToolGroups,
+    tool: &Tool,
+    id: &str,
+) -> Vec<EntityUID> {
+    let groups = groups.0.get(id).into_iter().flatten();
     let groups = groups.chain(&tool.groups);
     let groups = groups.map(|group| uid(&words.tool_group, group));
     let capabilities = capabilities(words, &tool.capabilities);

@@ -25,7 +25,9 @@ pub(super) fn resource<'a>(
     server: &'a Server,
     groups: &'a ToolGroups,
 ) -> DocumentNode<'a> {
-    let belongs = |mut members: Object<'a>| {
+    let belongs = |name: &'a str, mut members: Object<'a>| {
+        let id = DocumentNode::Text(server.id_of(name));
+        members.insert(Cow::Borrowed("id"), id);
         members.insert(
             Cow::Borrowed("server"),
             DocumentNode::Object(server_members(server)),
@@ -33,30 +35,37 @@ pub(super) fn resource<'a>(
         DocumentNode::Object(members)
     };
     match resource {
-        Resource::Tool(tool) => belongs(tool_members(tool, groups)),
-        Resource::Resource(facts) => belongs(resource_members(facts)),
+        Resource::Tool(tool) => {
+            let groups = groups.of(&server.id_of(&tool.name));
+            belongs(&tool.name, tool_members(tool, groups))
+        }
+        Resource::Resource(facts) => belongs(&facts.uri, resource_members(facts)),
         Resource::Prompt(Prompt {
             name,
             groups,
             pin,
             flags,
-        }) => belongs(object([
-            ("type", text("Prompt")),
-            ("id", text(name)),
-            ("name", text(name)),
-            ("groups", texts(groups)),
-            ("pin", pin_node(*pin)),
-            ("flags", texts(flags)),
-        ])),
-        Resource::Method(method) => belongs(object([
-            ("type", text("Method")),
-            ("id", text(&method.name)),
-            ("name", text(&method.name)),
-            ("level", DocumentNode::Integer(method.level)),
-            ("capabilities", capabilities(&method.capabilities)),
-            ("declaredCapabilities", texts(&method.capabilities)),
-            ("permissions", permissions(method.permissions)),
-        ])),
+        }) => belongs(
+            name,
+            object([
+                ("type", text("Prompt")),
+                ("name", text(name)),
+                ("groups", texts(groups)),
+                ("pin", pin_node(*pin)),
+                ("flags", texts(flags)),
+            ]),
+        ),
+        Resource::Method(method) => belongs(
+            &method.name,
+            object([
+                ("type", text("Method")),
+                ("name", text(&method.name)),
+                ("level", DocumentNode::Integer(method.level)),
+                ("capabilities", capabilities(&method.capabilities)),
+                ("declaredCapabilities", texts(&method.capabilities)),
+                ("permissions", permissions(method.permissions)),
+            ]),
+        ),
         Resource::Server(server) => DocumentNode::Object(server_members(server)),
         Resource::Client(client) => DocumentNode::Object(client_members(client)),
         Resource::Host(host) => DocumentNode::Object(object([
@@ -200,7 +209,7 @@ fn server_members(server: &Server) -> Object<'_> {
     ])
 }
 
-fn tool_members<'a>(tool: &'a Tool, groups: &'a ToolGroups) -> Object<'a> {
+fn tool_members<'a>(tool: &'a Tool, groups: &'a [String]) -> Object<'a> {
     let hints = object([
         ("readOnly", DocumentNode::Bool(tool.hints.read_only)),
         ("destructive", DocumentNode::Bool(tool.hints.destructive)),
@@ -209,7 +218,6 @@ fn tool_members<'a>(tool: &'a Tool, groups: &'a ToolGroups) -> Object<'a> {
     ]);
     object([
         ("type", text("Tool")),
-        ("id", text(&tool.name)),
         ("name", text(&tool.name)),
         ("level", DocumentNode::Integer(tool.level)),
         ("capabilities", capabilities(&tool.capabilities)),
@@ -218,7 +226,7 @@ fn tool_members<'a>(tool: &'a Tool, groups: &'a ToolGroups) -> Object<'a> {
         ("hints", DocumentNode::Object(hints)),
         ("pin", pin_node(tool.pin)),
         ("flags", texts(&tool.flags)),
-        ("groups", tool_groups(groups.of(&tool.name), &tool.groups)),
+        ("groups", tool_groups(groups, &tool.groups)),
         ("consent", text(tool.consent.as_str())),
     ])
 }
@@ -270,7 +278,6 @@ fn permissions(permissions: Permissions) -> DocumentNode<'static> {
 fn resource_members(facts: &ResourceFacts) -> Object<'_> {
     let mut members = object([
         ("type", text("Resource")),
-        ("id", text(&facts.uri)),
         ("uri", text(&facts.uri)),
         ("scheme", text(&facts.scheme)),
         ("level", DocumentNode::Integer(facts.level)),

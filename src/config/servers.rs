@@ -1,0 +1,83 @@
+//! `[servers]`: several servers by their keys, each like `[upstream]`.
+
+use std::path::Path;
+
+use super::errors::ConfigReason;
+use super::section::ConfigSection;
+use super::settings::{Config, Listen, Servers, Upstream};
+use super::upstream::open;
+use crate::policy::ServerKey;
+
+/// More have no place in one gate.
+const MOST: usize = 32;
+
+pub(super) fn servers(mut section: ConfigSection<'_, '_>, base: &Path) -> Servers {
+    let mut servers = Servers::new();
+    let entries = section.entries();
+    if section.is_present() && !(1..=MOST).contains(&entries.len()) {
+        let reason = ConfigReason::Invalid("expected 1 to 32 servers");
+        section.refuse_section(reason, "one table for each, as in `[servers.files]`");
+    }
+    for field in entries {
+        let key = ServerKey::of(field.key);
+        if key.is_none() {
+            let reason = ConfigReason::Invalid(
+                "expected a lower-case letter and up to 31 more, digits and `-`",
+            );
+            section.tell(&field, reason, Some("as in `[servers.files]`"));
+        }
+        let name = field.key.to_owned();
+        if let Some(table) = section.table_in(&field) {
+            let server = open(table, base, name);
+            servers.extend(key.map(|key| (key, server)));
+        }
+    }
+    servers
+}
+
+/// The servers have paths of one listener.
+pub(super) fn have_endpoints(root: &mut ConfigSection<'_, '_>, config: &Config) {
+    if config.servers.is_empty() {
+        return;
+    }
+    if root.has("upstream") {
+        let reason =
+            ConfigReason::Invalid("`[upstream]` is the only server, and `[servers]` has several");
+        let help = "remove one of the two sections";
+        root.section("upstream").refuse_section(reason, help);
+    }
+    if matches!(config.listen, Listen::Stdio) && !root.section("listen").has("transport") {
+        let reason = ConfigReason::RequiredWhen("there are several servers");
+        let help = "agents reach each server at its own path: write `transport = \"http\"`";
+        root.section("listen").require("transport", reason, help);
+    } else if matches!(config.listen, Listen::Stdio) {
+        let reason = ConfigReason::Invalid("standard streams lead to one server");
+        let help = "agents reach each of several at its own path: write `transport = \"http\"`";
+        root.section("listen")
+            .refuse("transport", reason, Some(help));
+    }
+}
+
+impl Config {
+    /// All servers, without their isolated instances.
+    pub fn upstreams(&self) -> impl Iterator<Item = &Upstream> {
+        let only = self.servers.is_empty().then_some(&self.upstream);
+        self.servers.values().chain(only)
+    }
+
+    /// The same for each server: alike in everything but that.
+    pub fn each(&self) -> Vec<Self> {
+        if self.servers.is_empty() {
+            return vec![self.clone()];
+        }
+        let servers = self.servers.iter();
+        servers
+            .map(|(key, upstream)| Self {
+                upstream: upstream.clone(),
+                servers: Servers::new(),
+                key: Some(key.clone()),
+                ..self.clone()
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,82 @@
+//! `[servers]`.
+
+use super::{check, valid};
+
+const OVER_HTTP: &str = "listen.transport = 'http'\nlisten.port = 0\npolicy.allow = ['a/b']\n";
+
+#[test]
+fn each_server_is_what_is_written_of_it_alone() {
+    let config = valid(&format!(
+        "{OVER_HTTP}[servers.mail]
+         url = 'https://mail.example.com/mcp'
+         [servers.crm]
+         command = ['crm-server']
+         env.A = 'a'
+         [servers.crm.isolated]
+         command = ['other']"
+    ));
+    let each = config.each();
+    let found: Vec<_> = each
+        .iter()
+        .map(|config| {
+            let upstream = &config.upstream;
+            let isolated = upstream.isolated.first().map(|it| it.section.as_str());
+            (upstream.section.as_str(), upstream.name.as_str(), isolated)
+        })
+        .collect();
+    let expected = [
+        ("servers.crm", "crm", Some("servers.crm.isolated")),
+        ("servers.mail", "mail", None),
+    ];
+    assert_eq!(found, expected);
+    assert!(each[0].upstream.env.contains_key("A") && each[1].upstream.http.is_some());
+    assert!(each.iter().all(|config| config.servers.is_empty()));
+    let one = valid("upstream.command = ['a']\npolicy.allow = ['b']").each();
+    assert_eq!(one.len(), 1);
+    assert!(one[0].key.is_none());
+}
+
+#[test]
+fn a_mistake_in_several_servers_is_told_where_it_stands() {
+    let check = |text: &str, expected: &[&str]| check(&format!("{OVER_HTTP}{text}"), expected);
+    check(
+        "upstream.command = ['a']\nservers.crm.command = ['b']",
+        &["4 upstream: `[upstream]` is the only server, and `[servers]` has several"],
+    );
+    for key in ["Crm", "a_b", "2a", "''"] {
+        let name = key.trim_matches('\'');
+        check(
+            &format!("servers.{key}.command = ['b']"),
+            &[&format!(
+                "4 servers.{}: expected a lower-case letter and up to 31 more, digits and `-`",
+                if name.is_empty() { "\"\"" } else { name }
+            )],
+        );
+    }
+    check("servers = {}", &["4 servers: expected 1 to 32 servers"]);
+    check(
+        "servers.crm = 1",
+        &["4 servers.crm: expected a table, found an integer"],
+    );
+    check(
+        "[servers.crm]\ncommand = ['a']\nname = 'b'\nsandbx = {}",
+        &[
+            "6 servers.crm.name: unknown key",
+            "7 servers.crm.sandbx: unknown key",
+        ],
+    );
+    check("servers.crm = {}", &["4 servers.crm.command: required"]);
+}
+
+#[test]
+fn several_servers_need_agents_over_http() {
+    let servers = "servers.crm.command = ['a']\npolicy.allow = ['b']";
+    check(
+        servers,
+        &["listen.transport: required when there are several servers"],
+    );
+    check(
+        &format!("listen.transport = 'stdio'\n{servers}"),
+        &["1 listen.transport: standard streams lead to one server"],
+    );
+}

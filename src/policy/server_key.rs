@@ -1,0 +1,67 @@
+//! The names of several servers.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// The name of one of several servers: a lower-case letter, and up to 31 more, digits and `-`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ServerKey(Arc<str>);
+
+/// How policies name what a server has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ItemIds {
+    /// As the server does: it is the only one.
+    #[default]
+    Bare,
+    /// Behind the server's name and a slash.
+    WithServer,
+}
+
+impl ServerKey {
+    /// The longest, in characters.
+    const LONGEST: usize = 32;
+
+    pub fn of(text: &str) -> Option<Self> {
+        let mut chars = text.chars();
+        let begins = chars.next().is_some_and(|char| char.is_ascii_lowercase());
+        let goes_on =
+            |char: char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '-';
+        let is_key = begins && chars.all(goes_on) && text.len() <= Self::LONGEST;
+        is_key.then(|| Self(text.into()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// What such an id names at this server.
+    pub fn name_in<'i>(&self, id: &'i str) -> Option<&'i str> {
+        id.strip_prefix(&*self.0)?.strip_prefix('/')
+    }
+}
+
+impl fmt::Display for ServerKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_a_short_plain_name() {
+        let check = |text: &str, is_key: bool| {
+            assert_eq!(ServerKey::of(text).is_some(), is_key, "{text:?}");
+        };
+        check("crm", true);
+        check("a", true);
+        check("mail-2", true);
+        check(&"a".repeat(32), true);
+        check(&"a".repeat(33), false);
+        for other in ["", "2mail", "-a", "a_b", "Crm", "a/b", "a.b", "ä", "a b"] {
+            check(other, false);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Several servers behind one gate: each under its own names, and one session over all.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::processes::support::python;
+use crate::service::operators::until_healthy;
+use crate::service::own_roots::{call, over_http};
+use crate::support::http::Agent;
+use crate::support::json::json as parsed;
+use crate::support::processes::eventually;
+use crate::support::serving::Serving;
+use crate::support::setup::Setup;
+
+/// Has two tools, and says in each who it is.
+const SERVER: &str = r"
+import json, sys
+name = NAME
+tools = [{'name': n, 'inputSchema': {'type': 'object'}} for n in ('read', 'send')]
+for line in sys.stdin:
+    m = json.loads(line)
+    if 'id' not in m: continue
+    method, p = m['method'], m.get('params', {})
+    if method == 'initialize': r = {'protocolVersion': p['protocolVersion'], 'capabilities': {'tools': {}}, 'serverInfo': {'name': name, 'version': '1'}}
+    elif method == 'tools/list': r = {'tools': tools}
+    elif method == 'tools/call': r = {'content': [{'type': 'text', 'text': name + ' ' + p['name']}]}
+    else: r = {}
+    print(json.dumps({'jsonrpc': '2.0', 'id': m['id'], 'result': r}), flush=True)
+";
+
+const POLICIES: &str = r#"
+@id("talk") permit (principal, action, resource)
+unless { action == Mcp::Action::"call_tool" || action == Mcp::Action::"list_tool" };
+@id("tools") permit (principal, action in [Mcp::Action::"call_tool", Mcp::Action::"list_tool"], resource)
+when { [Mcp::Tool::"crm/read", Mcp::Tool::"mail/read", Mcp::Tool::"mail/send"].contains(resource) };
+"#;
+
+const LABELS: &str = r#"
+[tools."crm/read"]
+permission  = "read"
+sensitivity = "confidential"
+[tools."crm/send"]
+permission = "read"
+[tools."mail/read"]
+permission = "read"
+[tools."mail/send"]
+permission = ["read", "connect"]
+"#;
+
+fn server(name: &str) -> Vec<String> {
+    python(&SERVER.replace("NAME", &format!("{name:?}")))
+}
+
+fn two() -> Serving {
+    let mut setup = over_http(Setup::of(server("crm")).policies(POLICIES).labels(LABELS));
+    setup.key = Some("crm");
+    setup.more = format!("[servers.mail]\ncommand = {:?}\n", server("mail"));
+    Serving::start(setup)
+}
+
+fn url(gate: &Serving, key: &str) -> String {
+    let (before, _) = gate.url.rsplit_once('/').unwrap();
+    format!("{before}/{key}")
+}
+
+fn agent(gate: &Serving, who: &str, key: &str) -> Agent {
+    let ending = if who == "bob" { "-" } else { "" };
+    let token = format!("Authorization: Bearer {who}-0123456789-0123456789{ending}");
+    Agent::at(&url(gate, key)).with(token).in_session()
+}
+
+fn tools(agent: &Agent) -> Vec<String> {
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    let answer = parsed(&agent.post(&list.to_string()).body);
+    let tools = answer["result"]["tools"].as_array().unwrap().iter();
+    tools
+        .map(|tool| tool["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn two_servers_with_the_same_tool_names_are_never_crossed() {
+    let gate = two();
+    let (crm, mail) = (agent(&gate, "bob", "crm"), agent(&gate, "bob", "mail"));
+    assert_eq!(tools(&crm), ["read"]);
+    assert_eq!(tools(&mail), ["read", "send"]);
+    assert_eq!(call(&mail, "send", &json!({})), "mail send");
+    assert_eq!(call(&mail, "read", &json!({})), "mail read");
+    let denied = call(&crm, "send", &json!({}));
+    assert!(denied.contains("send"), "{denied}");
+    assert_eq!(call(&crm, "read", &json!({})), "crm read");
+    eventually(|| {
+        let records = gate.setup().audit_text();
+        let has = |server: &str| records.contains(&format!(r#""upstream":"{server}""#));
+        (has("crm") && has("mail")).then_some(()).ok_or(records)
+    });
+}
+
+#[test]
+fn what_is_read_at_one_server_closes_another_with_the_next_message() {
+    let gate = two();
+    let (crm, mail) = (agent(&gate, "bob", "crm"), agent(&gate, "bob", "mail"));
+    let other = agent(&gate, "alice", "mail");
+    assert_eq!(call(&mail, "send", &json!({})), "mail send");
+    assert_eq!(call(&crm, "read", &json!({})), "crm read");
+    let closed = call(&mail, "send", &json!({}));
+    assert!(closed.contains("nothing can connect any more"), "{closed}");
+    assert_eq!(tools(&mail), ["read"]);
+    assert_eq!(call(&mail, "read", &json!({})), "mail read");
+    // In a session that begins now, too: it is the same principal.
+    let later = agent(&gate, "bob", "mail");
+    let closed = call(&later, "send", &json!({}));
+    assert!(closed.contains("nothing can connect any more"), "{closed}");
+    assert_eq!(call(&other, "send", &json!({})), "mail send");
+}
+
+#[test]
+fn a_session_belongs_to_one_server_and_others_have_no_path() {
+    let gate = two();
+    let bob = "Authorization: Bearer bob-0123456789-0123456789-";
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let begin = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"tester","version":"1"}}}"#;
+    let answer = Agent::at(&url(&gate, "crm")).with(bob).post(begin);
+    let id = answer.header("mcp-session-id").unwrap();
+    let at = |key: &str| {
+        let session = format!("Mcp-Session-Id: {id}");
+        Agent::at(&url(&gate, key))
+            .with(bob)
+            .with(session)
+            .post(ping)
+    };
+    assert_eq!(at("crm").status, 200);
+    assert_eq!(at("mail").status, 404);
+    let unknown = at("crmm");
+    assert_eq!(unknown.status, 404);
+    assert!(!unknown.body.contains("mail"), "{unknown:?}");
+    eventually(|| {
+        let records = gate.setup().audit_text();
+        let told = records.contains("agents use /mcp/crm, /mcp/mail")
+            && records.contains(r#""upstream":"-""#);
+        told.then_some(()).ok_or(records)
+    });
+}
+
+#[test]
+fn a_server_that_cannot_start_keeps_nobody_from_another() {
+    let mut setup = over_http(Setup::of(server("crm")).policies(POLICIES).labels(LABELS));
+    setup.key = Some("crm");
+    setup.more = "[servers.mail]\ncommand = ['/bin/false']\n".to_owned();
+    let gate = Serving::start(setup);
+    let crm = agent(&gate, "bob", "crm");
+    assert_eq!(call(&crm, "read", &json!({})), "crm read");
+    let (at, _) = gate.url.split_once("/mcp/").unwrap();
+    let health = || Agent::at(&format!("{at}/health")).request("GET", "");
+    until_healthy(health, 200, "ok");
+    assert_eq!(call(&crm, "read", &json!({})), "crm read");
+}
+
+#[test]
+fn policies_that_are_read_again_hold_for_each_server() {
+    let gate = two();
+    let (crm, mail) = (agent(&gate, "bob", "crm"), agent(&gate, "bob", "mail"));
+    assert_eq!(call(&mail, "read", &json!({})), "mail read");
+    let closed =
+        format!("{POLICIES}forbid (principal, action, resource == Mcp::Tool::\"mail/read\");");
+    fs::write(gate.setup().path("policies").join("test.cedar"), closed).unwrap();
+    eventually(|| match tools(&mail) {
+        tools if tools == ["send"] => Ok(()),
+        tools => Err(format!("{tools:?}")),
+    });
+    assert_eq!(tools(&crm), ["read"]);
+    assert_eq!(call(&crm, "read", &json!({})), "crm read");
+}
