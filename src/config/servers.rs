@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::errors::ConfigReason;
 use super::section::ConfigSection;
-use super::settings::{Config, Listen, Servers, Upstream};
+use super::settings::{Config, HttpListen, Listen, Servers, Upstream};
 use super::upstream::open;
 use crate::policy::ServerKey;
 
@@ -39,6 +39,13 @@ pub(super) fn servers(mut section: ConfigSection<'_, '_>, base: &Path) -> Server
 pub(super) fn have_endpoints(root: &mut ConfigSection<'_, '_>, config: &Config) {
     if config.servers.is_empty() {
         return;
+    }
+    let is_at_top = |listen: &HttpListen| listen.path == "/";
+    if matches!(&config.listen, Listen::Http(listen) if is_at_top(listen)) {
+        let reason = ConfigReason::Invalid("has no room for the paths of several servers");
+        let help =
+            "name a directory, as in `path = \"/mcp\"`: the gate has paths of its own at the top";
+        root.section("listen").refuse("path", reason, Some(help));
     }
     if root.has("upstream") {
         let reason =

@@ -8,7 +8,7 @@ use super::directory::Directory;
 use super::engines::EngineKinds;
 use super::load_report::{self, LockState};
 use super::settings::{OtherMethods, RequiredLabels, Settings};
-use super::several;
+use super::{claim_names, several};
 use super::{egress, labels, lock};
 use crate::policy::engines::allowlist::CompiledAllowlist;
 use crate::policy::engines::cedar::ToolGroups;
@@ -199,8 +199,8 @@ fn compile_one(
     }
     labels.allowed = settings.allow.iter().flatten().cloned().collect();
     labels.closed_from = settings.network.closed_from();
-    let strays = several::of_no_server(&settings.servers, &labels, &lock);
-    found.problems.extend(strays);
+    let unknown = unknown_names(settings, &sources, &labels, &lock);
+    found.problems.extend(unknown);
     let lock = Arc::new(lock.with_mode(settings.lock).with_passing(settings.passing));
     if lock.pins() {
         sources.push(builtin(
@@ -250,6 +250,19 @@ fn compile_one(
         shadow: Vec::new(),
         surfaces: compiled.surfaces,
     })
+}
+
+/// Names that the configuration would have to say.
+fn unknown_names(
+    settings: &Settings,
+    sources: &[PolicySource],
+    labels: &Labels,
+    lock: &Lock,
+) -> Vec<PolicyProblem> {
+    let claims = settings.claims.iter();
+    let claims = claims.flat_map(|claims| claim_names::unconfigured(sources, claims));
+    let strays = several::of_no_server(&settings.servers, labels, lock);
+    claims.chain(strays).collect()
 }
 
 impl Settings {

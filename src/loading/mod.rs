@@ -3,6 +3,7 @@
 //! Everything is read whole before anything is compiled, and all problems of all files are reported
 //! at once. What cannot be read is an error; what is empty permits nothing, and says so.
 
+mod claim_names;
 mod directory;
 mod egress;
 mod engines;

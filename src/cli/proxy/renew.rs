@@ -172,7 +172,9 @@ impl Renewal {
             match parts.gate.publish(name, snapshot, besides.clone()).await {
                 Ok(it) => published = it,
                 Err(fault) => {
-                    warn!("what is new could not be recorded, and is not in force: {fault}");
+                    warn!(
+                        "what is new could not be recorded, and is not in force for `{name}`: {fault}"
+                    );
                     return ReloadOutcome::No;
                 }
             }

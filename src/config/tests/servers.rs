@@ -79,4 +79,8 @@ fn several_servers_need_agents_over_http() {
         &format!("listen.transport = 'stdio'\n{servers}"),
         &["1 listen.transport: standard streams lead to one server"],
     );
+    check(
+        "listen.transport = 'http'\nlisten.port = 0\nlisten.path = '/'\npolicy.allow = ['a/b']\nservers.crm.command = ['a']",
+        &["3 listen.path: has no room for the paths of several servers"],
+    );
 }

@@ -29,15 +29,15 @@ use super::vocabulary::Vocabulary;
 use super::{arguments, placeholder, typed};
 use crate::policy::leaves::Leaves;
 use crate::policy::{
-    EngineFault, Facts, FaultKind, Obligation, Reason, Resource, TypeMismatch, Verdict,
+    EngineFault, Facts, FaultKind, Obligation, Reason, Resource, Server, TypeMismatch, Verdict,
 };
 
 impl CedarEngine {
     pub(super) fn verdict(&self, facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
         let words = &*self.words;
-        let verb = SchemaAction::of(words, &facts.action, facts.resource);
         let principal = Subject::of_principal(words, facts.principal);
         let resource = Subject::of_resource(words, &self.groups, facts.env.server, facts.resource);
+        let verb = resource.schema_action(words, facts.action.name());
         let rules = self.rules.candidates(verb, &principal, &resource);
         if rules.is_empty() {
             return Ok(Verdict::Abstain);
@@ -68,7 +68,13 @@ impl CedarEngine {
                 .fold(FactNeeds::default(), |needs, rule| needs.and(rule.needs));
             let arguments = match self.arguments(&view, needs) {
                 Ok(arguments) => arguments,
-                Err(misfit) => return tally.refused(self.misfit(facts.resource, &misfit)?),
+                Err(misfit) => {
+                    return tally.refused(self.misfit(
+                        facts.env.server,
+                        facts.resource,
+                        &misfit,
+                    )?);
+                }
             };
             let request = self.request(facts, &view, needs, arguments)?;
             let entities = self.entities(facts, &principal, &resource, needs)?;
@@ -121,11 +127,12 @@ impl CedarEngine {
     /// The call is refused for its arguments alone.
     pub(super) fn misfit(
         &self,
+        server: &Server,
         resource: Resource<'_>,
         misfit: &TypeMismatch,
     ) -> Result<Reason, EngineFault> {
         let tool = match resource {
-            Resource::Tool(tool) => self.lock.tool(&tool.name),
+            Resource::Tool(tool) => self.lock.tool(&server.id_of(&tool.name)),
             Resource::Resource(_)
             | Resource::Prompt(_)
             | Resource::Method(_)
@@ -153,7 +160,7 @@ impl CedarEngine {
         let arguments = arguments
             .map(|arguments| arguments::entity(words, arguments, needs).ok_or_else(repeated))
             .transpose()?;
-        let verb = SchemaAction::of(words, &facts.action, facts.resource);
+        let verb = resource.schema_action(words, facts.action.name());
         let (base, actions) = with_actions(words, verb, needs);
         let added = principal_entities(words, principal, facts.principal, needs)
             .chain(resource_entities(

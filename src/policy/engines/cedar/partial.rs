@@ -38,10 +38,10 @@ impl CedarEngine {
     /// What cannot even be asked may come to anything.
     pub(super) fn outlook_of(&self, question: &PartialRequest<'_>) -> PartialDecision {
         let words = &*self.words;
-        let verb = SchemaAction::on(words, question.action, question.resource);
         let principal = Subject::of_principal(words, question.principal);
         let resource =
             Subject::of_resource(words, &self.groups, question.server, question.resource);
+        let verb = resource.schema_action(words, question.action);
         let rules = self.rules.candidates(verb, &principal, &resource);
         if rules.is_empty() {
             return PartialDecision::SILENT;

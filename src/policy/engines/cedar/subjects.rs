@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use cedar_policy_core::ast::EntityUID;
 
+use super::schema_action::SchemaAction;
 use super::vocabulary::{Vocabulary, uid};
-use crate::policy::{Agent, Permissions, Principal, Resource, Server, Tool};
+use crate::policy::{ActionName, Agent, Permissions, Principal, Resource, Server, Tool};
 
 /// Which groups the host put each tool in.
 #[derive(Debug, Clone, Default)]
@@ -106,6 +107,14 @@ impl Subject {
                 ancestors: Vec::new(),
             },
         }
+    }
+
+    /// What is asked for of this resource: of a tool by its id, as the lock has it.
+    pub(super) fn schema_action(&self, words: &Vocabulary, action: ActionName) -> SchemaAction {
+        let is_call = action == ActionName::CallTool && *self.uid.entity_type() == words.tool;
+        let id: &str = self.uid.eid().as_ref();
+        let call = is_call.then(|| words.call(id)).flatten();
+        call.map_or(SchemaAction::Named(action), SchemaAction::Call)
     }
 
     fn child(self, uid: EntityUID, others: impl IntoIterator<Item = EntityUID>) -> Self {

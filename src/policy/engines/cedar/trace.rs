@@ -13,7 +13,6 @@ use super::engine::CedarEngine;
 use super::fact_values::{ContextFacts, FactView};
 use super::inspect::FactNeeds;
 use super::judge::{DecisionTally, repeated, unsayable};
-use super::schema_action::SchemaAction;
 use super::subjects::Subject;
 use super::traced_policies::{TracedPolicy, Tracer};
 use crate::policy::leaves::Leaves;
@@ -34,9 +33,9 @@ impl CedarEngine {
 
     fn trace_all(&self, facts: &Facts<'_>) -> Result<Trace, EngineFault> {
         let words = &*self.words;
-        let verb = SchemaAction::of(words, &facts.action, facts.resource);
         let principal = Subject::of_principal(words, facts.principal);
         let resource = Subject::of_resource(words, &self.groups, facts.env.server, facts.resource);
+        let verb = resource.schema_action(words, facts.action.name());
         let candidates = self.rules.candidates(verb, &principal, &resource);
         // A verdict is a fault only where a rule cannot be evaluated.
         if !candidates.is_empty() && !self.idle.fits(verb.name(), facts.principal, facts.resource) {
@@ -70,7 +69,7 @@ impl CedarEngine {
         let misfit = self.arguments(&view, needs).err();
         let misfit = misfit.filter(|_| !unclear.is_empty());
         if let Some(misfit) = &misfit {
-            self.misfit(facts.resource, misfit)?;
+            self.misfit(facts.env.server, facts.resource, misfit)?;
         }
         let all = about
             .iter()

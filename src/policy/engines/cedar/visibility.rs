@@ -148,7 +148,7 @@ impl CedarEngine {
         let mut tallies = [VisibilityTally::default(); 2];
         for (tally, question) in tallies.iter_mut().zip(questions) {
             let named = self.rules.about(question.action, &item.subject);
-            let verb = SchemaAction::on(&self.words, question.action, item.resource);
+            let verb = item.subject.schema_action(&self.words, question.action);
             let own = self.rules.about_call(verb, &viewer.subject, &item.subject);
             let rules = question.each.iter().copied().chain(named).chain(own);
             let rules = rules.collect();
@@ -175,7 +175,7 @@ impl CedarEngine {
         mut rules: Vec<&CompiledRule>,
     ) -> Result<VisibilityTally, EngineFault> {
         let mut tally = VisibilityTally::default();
-        let verb = SchemaAction::on(&self.words, question.action, item.resource);
+        let verb = item.subject.schema_action(&self.words, question.action);
         let held = question.held(viewer);
         let view = |held| question.view(viewer, item, verb, held);
         let (view, view_by_held) = (view(None), view(held));

@@ -10,7 +10,7 @@ use cedar_policy_core::validator::ValidatorSchema;
 
 use super::argument_schema;
 use super::schema_action::{CALL, CallIndex, SchemaAction};
-use crate::policy::{Action, ActionName, Lock, RecordShape, Resource};
+use crate::policy::{ActionName, Lock, RecordShape};
 
 /// The text of the schema, for people and editors.
 pub const BASE_SCHEMA: &str = include_str!("base.cedarschema");
@@ -191,21 +191,6 @@ impl Vocabulary {
             tool_group: entity_type("ToolGroup")?,
             user: entity_type("User")?,
         })
-    }
-}
-
-impl SchemaAction {
-    /// What is asked for.
-    pub(super) fn of(words: &Vocabulary, action: &Action<'_>, resource: Resource<'_>) -> Self {
-        Self::on(words, action.name(), resource)
-    }
-
-    pub(super) fn on(words: &Vocabulary, action: ActionName, resource: Resource<'_>) -> Self {
-        let call = match (action, resource) {
-            (ActionName::CallTool, Resource::Tool(tool)) => words.call(&tool.name),
-            _ => None,
-        };
-        call.map_or(Self::Named(action), Self::Call)
     }
 }
 

@@ -97,7 +97,9 @@ fn what_the_schema_does_not_have_is_a_fault() {
         problem: MismatchKind::Missing,
     };
     for resource in [facts.resource, Resource::Server(&world.server)] {
-        let fault = engine.misfit(resource, &misfit).unwrap_err();
+        let fault = engine
+            .misfit(&crate::policy::Server::default(), resource, &misfit)
+            .unwrap_err();
         assert_eq!(
             (fault.kind, fault.problem),
             (FaultKind::Facts, misfit.to_string())

@@ -9,7 +9,6 @@ use proptest::prelude::*;
 use super::super::entities::{principal_entities, resource_entities};
 use super::super::inspect::FactNeeds;
 use super::super::placeholder::PlaceholderContext;
-use super::super::schema_action::SchemaAction;
 use super::super::subjects::Subject;
 use super::super::typed::{RecordReads, value};
 use super::super::value::datetime;
@@ -188,7 +187,8 @@ pub(super) fn whole_request_in(
     facts: &Facts<'_>,
     groups: &ToolGroups,
 ) -> (Request, Entities) {
-    let verb = SchemaAction::of(words, &facts.action, facts.resource);
+    let subject = Subject::of_resource(words, groups, facts.env.server, facts.resource);
+    let verb = subject.schema_action(words, facts.action.name());
     let typed = words.arguments_of(verb).map(|record| {
         let leaves = Leaves::of(facts.action.arguments()).unwrap();
         (verb, value(record, &leaves, RecordReads::AtAll).unwrap())

@@ -901,7 +901,9 @@ proptest! {
         let words = Vocabulary::with(&lock()).unwrap();
         let (request, _) = whole_request_in(&words, &scene.facts(), &ToolGroups::default());
         let request: &cedar_policy_core::ast::Request = request.as_ref();
-        let verb = schema_action::SchemaAction::of(&words, &scene.facts().action, scene.facts().resource);
+        let facts = scene.facts();
+        let subject = subjects::Subject::of_resource(&words, &ToolGroups::default(), facts.env.server, facts.resource);
+        let verb = subject.schema_action(&words, facts.action.name());
         prop_assert_eq!(placeholder::check(&words, verb, request.context().unwrap()), Ok(()));
     }
 
@@ -1111,4 +1113,31 @@ fn a_policy_without_a_condition_is_checked_for_the_calls_of_its_tool_alone() {
         "{narrowed}"
     );
     assert!(!narrowed.contains("call_tool/b"), "{narrowed}");
+}
+
+/// Another server may have a tool of any name.
+#[test]
+fn a_call_is_that_of_a_locked_tool_only_by_the_id_of_its_tool() {
+    let check = |item_ids, name: &str, expected: bool| {
+        let locked = lock().tool("a").unwrap().clone();
+        let lock = Lock::new([("crm/a".to_owned(), locked)].into());
+        let words = Vocabulary::with(&lock).unwrap();
+        let server = crate::policy::Server {
+            name: "crm".to_owned(),
+            item_ids,
+            ..crate::policy::Server::default()
+        };
+        let tool = tool(name);
+        let groups = ToolGroups::default();
+        let resource = Resource::Tool(&tool);
+        let subject = subjects::Subject::of_resource(&words, &groups, &server, resource);
+        let action = subject.schema_action(&words, ActionName::CallTool);
+        assert_eq!(action.call().is_some(), expected, "{name}");
+        let listed = subject.schema_action(&words, ActionName::ListTool);
+        assert_eq!(listed.call(), None, "{name}");
+    };
+    check(crate::policy::ItemIds::WithServer, "a", true);
+    check(crate::policy::ItemIds::WithServer, "crm/a", false);
+    check(crate::policy::ItemIds::Bare, "a", false);
+    check(crate::policy::ItemIds::Bare, "crm/a", true);
 }
