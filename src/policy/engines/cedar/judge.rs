@@ -66,15 +66,10 @@ impl CedarEngine {
             let needs = unclear
                 .iter()
                 .fold(FactNeeds::default(), |needs, rule| needs.and(rule.needs));
+            let of = (facts.env.server, facts.resource);
             let arguments = match self.arguments(&view, needs) {
                 Ok(arguments) => arguments,
-                Err(misfit) => {
-                    return tally.refused(self.misfit(
-                        facts.env.server,
-                        facts.resource,
-                        &misfit,
-                    )?);
-                }
+                Err(misfit) => return tally.refused(self.misfit(of, &misfit)?),
             };
             let request = self.request(facts, &view, needs, arguments)?;
             let entities = self.entities(facts, &principal, &resource, needs)?;
@@ -127,8 +122,7 @@ impl CedarEngine {
     /// The call is refused for its arguments alone.
     pub(super) fn misfit(
         &self,
-        server: &Server,
-        resource: Resource<'_>,
+        (server, resource): (&Server, Resource<'_>),
         misfit: &TypeMismatch,
     ) -> Result<Reason, EngineFault> {
         let tool = match resource {

@@ -69,7 +69,7 @@ impl CedarEngine {
         let misfit = self.arguments(&view, needs).err();
         let misfit = misfit.filter(|_| !unclear.is_empty());
         if let Some(misfit) = &misfit {
-            self.misfit(facts.env.server, facts.resource, misfit)?;
+            self.misfit((facts.env.server, facts.resource), misfit)?;
         }
         let all = about
             .iter()

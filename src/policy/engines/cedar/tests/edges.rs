@@ -98,7 +98,7 @@ fn what_the_schema_does_not_have_is_a_fault() {
     };
     for resource in [facts.resource, Resource::Server(&world.server)] {
         let fault = engine
-            .misfit(&crate::policy::Server::default(), resource, &misfit)
+            .misfit((&crate::policy::Server::default(), resource), &misfit)
             .unwrap_err();
         assert_eq!(
             (fault.kind, fault.problem),
