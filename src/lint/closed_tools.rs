@@ -133,7 +133,7 @@ fn help(tool: &str) -> String {
 fn at_labels(world: &LintContext<'_>, tool: &str) -> PolicyProblem {
     let problem = PolicyProblem::warning(CLOSED_TOOL.code, message(tool)).with_help(help(tool));
     for source in world.label_files("tools.toml") {
-        // What is wrong with the file is told when it is loaded.
+        // The loader reports the mistakes of the file.
         let Ok(file) = DeTable::parse(&source.text) else {
             continue;
         };

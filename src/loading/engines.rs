@@ -66,6 +66,7 @@ impl EngineKinds {
                 groups: groups.clone(),
                 lock: Arc::clone(lock),
                 claims: settings.claims.clone(),
+                servers: settings.servers.clone(),
                 warnings: settings.warnings,
                 checked: Vec::new(),
             },

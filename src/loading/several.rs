@@ -1,17 +1,13 @@
 //! Names of tools and prompts where there are several servers: each begins with the key of one.
 
-use crate::policy::suggest::did_you_mean;
 use crate::policy::{Labels, Lock, PolicyProblem, ServerKey};
 
-/// What names the tool or prompt of no server. It would be of none, whatever its author meant.
+/// Each name of a tool or prompt that begins with the key of no server: it would never apply.
 pub(super) fn of_no_server(
     servers: &[ServerKey],
     labels: &Labels,
     lock: &Lock,
 ) -> Vec<PolicyProblem> {
-    if servers.is_empty() {
-        return Vec::new();
-    }
     let labelled = labels
         .tools
         .keys()
@@ -24,32 +20,25 @@ pub(super) fn of_no_server(
         .allowed
         .iter()
         .map(|name| ("policy.allow", name.as_str()));
-    let locked = lock.tools().map(|(name, _)| ("tools.lock", name));
+    let shown = lock.words().into_iter();
+    let shown = shown.flat_map(|words| words.prompts.keys().map(String::as_str));
+    let locked = lock.tools().map(|(name, _)| name).chain(shown);
+    let locked = locked.map(|name| ("tools.lock", name));
     let all = labelled.chain(prompts).chain(allowed).chain(locked);
     let mut problems: Vec<_> = all
-        .filter(|(_, name)| !servers.iter().any(|key| key.name_in(name).is_some()))
-        .map(|(place, name)| problem(servers, place, name))
+        .filter_map(|(place, name)| Some(problem(place, name, ServerKey::of_none(servers, name)?)))
         .collect();
     problems.sort_by(|one, other| one.message.cmp(&other.message));
     problems
 }
 
-fn problem(servers: &[ServerKey], place: &str, name: &str) -> PolicyProblem {
-    let keys = servers.iter().map(ServerKey::as_str);
-    let (key, rest) = name.split_once('/').unwrap_or(("", name));
-    let known = keys.clone().map(|key| format!("`{key}`"));
-    let known = known.collect::<Vec<_>>().join(", ");
-    let question = did_you_mean(key, keys).map(|question| format!("{question} "));
+fn problem(place: &str, name: &str, help: String) -> PolicyProblem {
     let name = name.escape_debug();
     PolicyProblem::error(
         "policy::no_server",
         format!("`{place}` names `{name}`, which begins with the key of no server and a slash"),
     )
-    .with_help(format!(
-        "{}write the key of its server before it, as in `KEY/{}`; the servers are {known}",
-        question.unwrap_or_default(),
-        rest.escape_debug()
-    ))
+    .with_help(help)
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::suggest::{did_you_mean, list};
+
 /// The name of one of several servers: a lower-case letter, and up to 31 more, digits and `-`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ServerKey(Arc<str>);
@@ -32,6 +34,22 @@ impl ServerKey {
 
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// What to write instead of an id that names something of none of these servers.
+    pub fn of_none(servers: &[Self], id: &str) -> Option<String> {
+        if servers.is_empty() || servers.iter().any(|key| key.name_in(id).is_some()) {
+            return None;
+        }
+        let keys = || servers.iter().map(Self::as_str);
+        let (key, rest) = id.split_once('/').unwrap_or(("", id));
+        let question = did_you_mean(key, keys()).map(|question| format!("{question} "));
+        Some(format!(
+            "{}write the key of its server before it, as in `KEY/{}`; the servers are {}",
+            question.unwrap_or_default(),
+            rest.escape_debug(),
+            list(keys())
+        ))
     }
 
     /// What such an id names at this server.

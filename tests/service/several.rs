@@ -144,7 +144,7 @@ fn a_session_belongs_to_one_server_and_others_have_no_path() {
 }
 
 #[test]
-fn a_server_that_cannot_start_keeps_nobody_from_another() {
+fn a_server_that_cannot_start_keeps_no_agent_from_another() {
     let mut setup = over_http(Setup::of(server("crm")).policies(POLICIES).labels(LABELS));
     setup.key = Some("crm");
     setup.more = "[servers.mail]\ncommand = ['/bin/false']\n".to_owned();

@@ -29,7 +29,7 @@ async fn sweep(gate: Arc<Gate>) {
     let (done, over) = oneshot::channel();
     let sweeping = move || {
         gate.remove_old_results();
-        // Nobody waits where the gate stops.
+        // While the gate stops, no task waits for it.
         let _ = done.send(());
     };
     let thread = thread::Builder::new().name("result-sweep".to_owned());

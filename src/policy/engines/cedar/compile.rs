@@ -14,6 +14,7 @@ use super::rules::RuleSet;
 use super::vocabulary::Vocabulary;
 use crate::policy::{
     CheckedPolicies, ConfiguredClaims, Lock, PolicyEntry, PolicyId, PolicyProblem, PolicySource,
+    ServerKey,
 };
 
 /// What came of the sources.
@@ -31,7 +32,7 @@ pub(super) struct CompileOutput {
 pub(super) fn compile(
     words: &Vocabulary,
     lock: &Lock,
-    claims: Option<&ConfiguredClaims>,
+    (claims, servers): (Option<&ConfiguredClaims>, &[ServerKey]),
     before: &[CheckedPolicies],
     sources: &[PolicySource],
 ) -> CompileOutput {
@@ -47,6 +48,11 @@ pub(super) fn compile(
     if let Some(claims) = claims {
         for draft in &drafts {
             draft.report_claims(claims, &mut problems);
+        }
+    }
+    if !servers.is_empty() {
+        for draft in &drafts {
+            draft.report_ids_of_no_server(servers, &mut problems);
         }
     }
     let sound = check_types(words, lock, &checked, before, &mut problems);

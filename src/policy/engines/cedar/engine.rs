@@ -10,7 +10,7 @@ use super::traced_policies::Tracer;
 use super::vocabulary::Vocabulary;
 use crate::policy::{
     CheckedPolicies, ConfiguredClaims, EngineName, ListDependency, Lock, PolicySource,
-    RequiredDetectors, WarningMode,
+    RequiredDetectors, ServerKey, WarningMode,
 };
 
 pub(super) const NAME: EngineName = EngineName("cedar");
@@ -23,6 +23,8 @@ pub struct Cedar {
     pub lock: Arc<Lock>,
     /// What the configuration says of claims, where it is known.
     pub claims: Option<Arc<ConfiguredClaims>>,
+    /// The keys of several servers.
+    pub servers: Vec<ServerKey>,
     pub warnings: WarningMode,
     /// What need not be checked again.
     pub checked: Vec<CheckedPolicies>,

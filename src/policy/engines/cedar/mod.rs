@@ -79,8 +79,8 @@ impl EngineKind for Cedar {
 
     fn compile(&self, sources: &[PolicySource]) -> Result<CompiledPolicies, PolicyErrors> {
         let words = on_big_stack(|| Vocabulary::with(&self.lock))?.map_err(fault)?;
-        let claims = self.claims.as_deref();
-        let compile = || compile::compile(&words, &self.lock, claims, &self.checked, sources);
+        let configured = (self.claims.as_deref(), &*self.servers);
+        let compile = || compile::compile(&words, &self.lock, configured, &self.checked, sources);
         let mut output = on_big_stack(compile)?;
         if self.warnings == WarningMode::Error {
             for problem in &mut output.problems {

@@ -15,11 +15,11 @@ use super::hints;
 use super::inspect::{self, ClaimUse, ConditionFaultKind, FactNeeds, Inspection};
 use super::rebalance::{balanced, without_places};
 use super::rules::{CompiledRule, ScopeKey};
-use super::schema_action::SchemaAction;
+use super::schema_action::{CALL, SchemaAction};
 use super::vocabulary::Vocabulary;
 use crate::policy::{
     ClaimMismatch, ConfiguredClaims, PolicyEntry, PolicyId, PolicyOrigin, PolicyProblem,
-    PolicySource, Reason,
+    PolicySource, Reason, ServerKey,
 };
 
 /// A policy on its way to become a rule.
@@ -180,6 +180,38 @@ impl<'s> PolicyDraft<'s> {
                 Some(span) => problem.in_source(self.source).at(span, "here"),
                 None => self.locate(problem, "in this policy"),
             });
+        }
+    }
+
+    /// Ids that name something of no server: the policy would never apply.
+    pub(super) fn report_ids_of_no_server(
+        &self,
+        servers: &[ServerKey],
+        problems: &mut Vec<PolicyProblem>,
+    ) {
+        let tree: &ast::Policy = self.policy.as_ref();
+        let mut told = HashSet::new();
+        for expr in tree.condition().subexpressions() {
+            let ast::ExprKind::Lit(ast::Literal::EntityUID(uid)) = expr.expr_kind() else {
+                continue;
+            };
+            let kind = uid.entity_type().name().basename().to_string();
+            let id: &str = uid.eid().as_ref();
+            let id = match kind.as_str() {
+                "Tool" | "Prompt" | "Resource" | "Method" => Some(id),
+                "Action" => id.strip_prefix(CALL),
+                _ => None,
+            };
+            let unknown = id.and_then(|id| Some((id, ServerKey::of_none(servers, id)?)));
+            let Some((id, help)) = unknown.filter(|(id, _)| told.insert((*id).to_owned())) else {
+                continue;
+            };
+            let id = id.escape_debug();
+            let message = format!("`{id}` begins with the key of no server and a slash");
+            let place = uid.loc().or_else(|| expr.source_loc()).or(tree.loc());
+            let span = place.map_or(0..0, |loc| loc.start()..loc.end());
+            let problem = PolicyProblem::error("policy::no_server", message).with_help(help);
+            problems.push(problem.in_source(self.source).at(span, "here"));
         }
     }
 

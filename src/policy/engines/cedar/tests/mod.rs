@@ -6,6 +6,7 @@ mod fast_paths;
 mod laws;
 mod listing;
 mod meaning;
+mod several;
 mod traces;
 mod typed;
 
