@@ -40,8 +40,8 @@ impl Config {
         if self.servers.is_empty() {
             return Ok(self);
         }
-        let reason = ConfigReason::Invalid("this command does not know several servers");
-        let help = "`proxy` and `validate-config` do; the others read `[upstream]`";
+        let reason = ConfigReason::Invalid("this command does not support `[servers]`");
+        let help = "use `[upstream]`; only `proxy` and `validate-config` support `[servers]`";
         let several = ConfigError::without_place("servers", reason, help);
         let origin = self.file.as_ref().map_or(Path::new(""), ConfigFile::path);
         let unplaced = ConfigErrors {

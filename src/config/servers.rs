@@ -8,13 +8,13 @@ use super::settings::{Config, HttpListen, Listen, Servers, Upstream};
 use super::upstream::open;
 use crate::policy::ServerKey;
 
-/// More have no place in one gate.
-const MOST: usize = 32;
+/// Maximum number of servers of one gate.
+const MAX_SERVERS: usize = 32;
 
 pub(super) fn servers(mut section: ConfigSection<'_, '_>, base: &Path) -> Servers {
     let mut servers = Servers::new();
     let entries = section.entries();
-    if section.is_present() && !(1..=MOST).contains(&entries.len()) {
+    if section.is_present() && !(1..=MAX_SERVERS).contains(&entries.len()) {
         let reason = ConfigReason::Invalid("expected 1 to 32 servers");
         section.refuse_section(reason, "one table for each, as in `[servers.files]`");
     }

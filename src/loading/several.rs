@@ -15,7 +15,7 @@ pub(super) fn of_no_server(
     let prompts = labels
         .prompts
         .keys()
-        .map(|name| ("resources.toml", name.as_str()));
+        .map(|name| ("prompts.toml", name.as_str()));
     let allowed = labels
         .allowed
         .iter()
@@ -26,7 +26,7 @@ pub(super) fn of_no_server(
     let locked = locked.map(|name| ("tools.lock", name));
     let all = labelled.chain(prompts).chain(allowed).chain(locked);
     let mut problems: Vec<_> = all
-        .filter_map(|(place, name)| Some(problem(place, name, ServerKey::of_none(servers, name)?)))
+        .filter_map(|(place, name)| Some(problem(place, name, ServerKey::help_for(servers, name)?)))
         .collect();
     problems.sort_by(|one, other| one.message.cmp(&other.message));
     problems
@@ -36,7 +36,7 @@ fn problem(place: &str, name: &str, help: String) -> PolicyProblem {
     let name = name.escape_debug();
     PolicyProblem::error(
         "policy::no_server",
-        format!("`{place}` names `{name}`, which begins with the key of no server and a slash"),
+        format!("`{name}` in `{place}` does not begin with the key of a server and a slash"),
     )
     .with_help(help)
 }

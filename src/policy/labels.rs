@@ -64,6 +64,8 @@ pub struct Labels {
     pub tokens: TokenGrants,
     /// From which level of a session on no call of a tool that connects can be permitted.
     pub closed_from: Option<i64>,
+    /// Whether what is read at another server may raise it.
+    pub raised_elsewhere: bool,
 }
 
 /// What the host says of a tool. The default is the worst case: it writes and connects.
@@ -160,7 +162,10 @@ impl Labels {
     /// Whether anything that is read may raise the level of a session.
     pub fn raise_levels(&self) -> bool {
         let mut tools = self.tools.values().chain([&self.unlabelled]);
-        !self.roots.is_empty() || !self.resources.is_empty() || tools.any(|tool| tool.level > 0)
+        self.raised_elsewhere
+            || !self.roots.is_empty()
+            || !self.resources.is_empty()
+            || tools.any(|tool| tool.level > 0)
     }
 
     /// The JSON pointers of a tool's arguments that are paths, as far as they are known.

@@ -15,6 +15,7 @@ impl Labels {
     pub(super) fn of_server(&self, key: &ServerKey) -> Self {
         let own = |id: &str| key.name_in(id).map(str::to_owned);
         let mut labels = self.clone();
+        labels.raised_elsewhere = self.raise_levels();
         let tools = self.tools.iter();
         labels.tools = tools
             .filter_map(|(id, tool)| Some((own(id)?, tool.clone())))
@@ -68,6 +69,12 @@ mod tests {
             labels.tools.insert(id.to_owned(), ToolLabels::default());
             labels.prompts.insert(id.to_owned(), Vec::new());
             labels.allowed.insert(id.to_owned());
+            assert!(!labels.of_server(&key).raise_levels(), "{id}");
+            if let Some(tool) = labels.tools.get_mut(id) {
+                tool.level = 2;
+            }
+            // The session is the same at each.
+            assert!(labels.of_server(&key).raise_levels(), "{id}");
             let own = labels.of_server(&key);
             assert_eq!(own.tools.into_keys().next().as_deref(), name, "{id}");
             assert_eq!(own.prompts.into_keys().next().as_deref(), name, "{id}");

@@ -36,8 +36,8 @@ impl ServerKey {
         &self.0
     }
 
-    /// What to write instead of an id that names something of none of these servers.
-    pub fn of_none(servers: &[Self], id: &str) -> Option<String> {
+    /// What to do about an id that begins with the key of none of several servers.
+    pub fn help_for(servers: &[Self], id: &str) -> Option<String> {
         if servers.is_empty() || servers.iter().any(|key| key.name_in(id).is_some()) {
             return None;
         }

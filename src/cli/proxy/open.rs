@@ -103,7 +103,7 @@ pub(super) async fn open(
     let Some(first) = prepared.first() else {
         return Err(invalid(&"there is no server"));
     };
-    let renewal = renewal(config, &first.store, &common)
+    let renewal = renewal(config, &loaded, &common)
         .map_err(|cause| broken("cannot read policies again while the gate runs", &cause))?;
     let missing = PolicyRequirements::by(config).missing_in(&loaded.snapshot);
     let admin = operators::listen(admin)?;
@@ -389,15 +389,14 @@ fn observed(
 }
 
 /// Reading files and compiling policies takes longer than a message may wait: a thread does it.
-fn renewal(config: &Config, store: &Arc<PolicyStore>, common: &Common) -> std::io::Result<Renewal> {
+fn renewal(config: &Config, loaded: &LoadedPolicies, common: &Common) -> std::io::Result<Renewal> {
+    let whole = Arc::new(PolicyStore::new(loaded.snapshot.of_server(None)));
     let settings = policy_settings(config);
     let configured = Configured::by(config);
     let reads = configured.is_some() || settings.dir.is_some() || settings.shadow.is_some();
     let watch = reads
-        .then(|| Watch::start(settings, configured, Arc::clone(store)))
+        .then(|| Watch::start(settings, configured, Arc::clone(&whole)))
         .transpose()?;
-    let current = store.current();
-    let roots = &current.labels().roots;
     let restart = common.for_operators.restart.clone();
-    Renewal::of(watch, config, roots, common.audit.clone(), restart)
+    Renewal::of(watch, config, whole, common.audit.clone(), restart)
 }

@@ -15,7 +15,7 @@ use crate::gate::{Besides, Published};
 use crate::loading::{
     LoadedPolicies, LoadedSource, ReloadAttempt, ReloadCause, ReloadError, ReloadOutcome, Watch,
 };
-use crate::policy::{PolicyErrors, PolicyProblem, Roots};
+use crate::policy::{PolicyErrors, PolicyProblem, PolicyStore};
 
 use super::super::report;
 use super::super::unmet_requirements::PolicyRequirements;
@@ -30,6 +30,8 @@ use super::settings;
 pub(super) struct Renewal {
     /// None where nothing is ever read again.
     watch: Option<Watch<Configured>>,
+    /// The policies in force for all servers: what is read again is compared with them.
+    whole: Arc<PolicyStore>,
     /// None where everything was said on the command line.
     file: Option<PathBuf>,
     audit: Audit,
@@ -64,14 +66,17 @@ impl Renewal {
     pub(super) fn of(
         watch: Option<Watch<Configured>>,
         config: &Config,
-        roots: &Roots,
+        whole: Arc<PolicyStore>,
         audit: Audit,
         restart: Restart,
     ) -> io::Result<Self> {
+        let current = whole.current();
+        let roots = &current.labels().roots;
         let started = Started::with(roots);
         let file = config.file.as_ref().map(ConfigFile::path);
         Ok(Self {
             watch,
+            whole,
             file: file.map(ToOwned::to_owned),
             audit,
             exposed: Exposed::by(config).since(&started),
@@ -170,15 +175,19 @@ impl Renewal {
             }
             let name = &parts.server.name;
             match parts.gate.publish(name, snapshot, besides.clone()).await {
-                Ok(it) => published = it,
+                // After an attempt that failed, the first servers have them already.
+                Ok(it) if published == Published::Nothing => published = it,
+                Ok(_) => {}
                 Err(fault) => {
                     warn!(
-                        "what is new could not be recorded, and is not in force for `{name}`: {fault}"
+                        "the new policies could not be recorded for `{name}`; it and later servers keep the \
+                         old ones until the next attempt: {fault}"
                     );
                     return ReloadOutcome::No;
                 }
             }
         }
+        self.whole.publish(loaded.snapshot);
         match more {
             Some(fresh) => self.take(fresh),
             // An operator who sends SIGHUP sees the keys again.

@@ -198,16 +198,17 @@ impl<'s> PolicyDraft<'s> {
             let kind = uid.entity_type().name().basename().to_string();
             let id: &str = uid.eid().as_ref();
             let id = match kind.as_str() {
-                "Tool" | "Prompt" | "Resource" | "Method" => Some(id),
-                "Action" => id.strip_prefix(CALL),
+                "Tool" | "Prompt" | "Resource" | "Method" => Some(id.to_owned()),
+                "Action" => id.strip_prefix(CALL).map(str::to_owned),
+                "Server" => Some(format!("{id}/")),
                 _ => None,
             };
-            let unknown = id.and_then(|id| Some((id, ServerKey::of_none(servers, id)?)));
-            let Some((id, help)) = unknown.filter(|(id, _)| told.insert((*id).to_owned())) else {
+            let unknown = id.and_then(|id| Some((ServerKey::help_for(servers, &id)?, id)));
+            let Some((help, id)) = unknown.filter(|(_, id)| told.insert(id.clone())) else {
                 continue;
             };
             let id = id.escape_debug();
-            let message = format!("`{id}` begins with the key of no server and a slash");
+            let message = format!("`{id}` does not begin with the key of a server and a slash");
             let place = uid.loc().or_else(|| expr.source_loc()).or(tree.loc());
             let span = place.map_or(0..0, |loc| loc.start()..loc.end());
             let problem = PolicyProblem::error("policy::no_server", message).with_help(help);

@@ -46,6 +46,10 @@ fn an_id_that_begins_with_the_key_of_no_server_is_an_error() {
         check(both, &text, &[&none(&id)]);
         check(both, &text.replace("crmm", "crm"), &[]);
     }
+    let server = r#"forbid (principal, action == Mcp::Action::"call_tool", resource in Mcp::Server::"crmm")"#;
+    check(both, server, &[&none(r#"Mcp::Server::"crmm""#)]);
+    check(both, &server.replace("crmm", "crm"), &[]);
+    check(&[], server, &[]);
     check(
         both,
         r#"forbid (principal, action == Mcp::Action::"call_tool", resource in Mcp::ToolGroup::"send")"#,
