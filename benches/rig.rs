@@ -33,6 +33,7 @@ pub(crate) fn settings(rates: Rates) -> Settings {
                 ..Guards::default()
             },
             server_datasets: mcp_protector::gate::ServerDatasets::default(),
+            asked_again: mcp_protector::gate::QuestionsAgain::default(),
         },
         secrets: Redactor::default(),
         arguments: mcp_protector::gate::RecordedArguments::Digest(

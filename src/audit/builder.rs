@@ -181,6 +181,8 @@ impl Record {
             after,
             datasets: Vec::new(),
             added: Vec::new(),
+            sources: Vec::new(),
+            untrusted_from: Vec::new(),
         });
         self
     }

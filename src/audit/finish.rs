@@ -54,12 +54,10 @@ impl Record {
             cut(needed, more);
             cut(held, more);
         }
-        if let Some(Sensitivity {
-            datasets, added, ..
-        }) = &mut self.sensitivity
-        {
-            cut(datasets, more);
-            cut(added, more);
+        if let Some(sensitivity) = &mut self.sensitivity {
+            for names in sensitivity.lists() {
+                cut(names, more);
+            }
         }
         cut(&mut self.obligations, more);
         cut(&mut self.findings, |left_out| Finding {
@@ -233,14 +231,20 @@ impl Capabilities {
 }
 
 impl Sensitivity {
-    fn texts(&mut self) -> impl Iterator<Item = &mut Text> {
+    fn lists(&mut self) -> [&mut Vec<Text>; 4] {
         let Self {
             before: _,
             after: _,
             datasets,
             added,
+            sources,
+            untrusted_from,
         } = self;
-        datasets.iter_mut().chain(added)
+        [datasets, added, sources, untrusted_from]
+    }
+
+    fn texts(&mut self) -> impl Iterator<Item = &mut Text> {
+        self.lists().into_iter().flatten()
     }
 }
 

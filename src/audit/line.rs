@@ -151,7 +151,7 @@ mod tests {
     }
 
     proptest! {
-        // Each case is one record of 31 strings.
+        // Each case is one record of 33 strings.
         #![proptest_config(ProptestConfig::with_cases(100))]
 
         #[test]

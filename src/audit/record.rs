@@ -437,6 +437,12 @@ pub struct Sensitivity {
     /// Those of them that the message has added.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub added: Vec<Text>,
+    /// Keys of the servers that it has read from, after.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<Text>,
+    /// Those of them whose content an attacker may control.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub untrusted_from: Vec<Text>,
 }
 
 words! {

@@ -80,6 +80,7 @@ fn terms(max_in_flight: usize) -> gate::Terms {
         denial: DenialForm::Error,
         guards: Guards::default(),
         server_datasets: gate::ServerDatasets::default(),
+        asked_again: gate::QuestionsAgain::default(),
     }
 }
 

@@ -272,6 +272,15 @@ fn one(item: Value<'_>, out: &mut dyn Write) -> Result<(), ApprovalsFailure> {
         ("hosts", theirs(&["question", "found", "hosts"])),
         ("credentials", joined(&["question", "found", "secrets"])),
         ("data sets read", theirs(&["question", "found", "datasets"])),
+        ("read from", theirs(&["question", "found", "sources"])),
+        (
+            "strangers in",
+            theirs(&["question", "found", "untrusted_from"]),
+        ),
+        (
+            "destinations",
+            theirs(&["question", "found", "destinations"]),
+        ),
         ("told last", theirs(&["question", "found", "told_roots"])),
         ("waits until", text(&["expires_at"])),
     ];

@@ -4,17 +4,19 @@
 use std::collections::BTreeSet;
 
 use super::errors::{ConfigError, ConfigReason};
-use super::settings::{Audit, Config, ConfigText, Limits, Ratchet};
+use super::settings::{Audit, Config, ConfigText, Flow, Limits, Ratchet};
 use super::text_values::{ConfigPath, ConfigValue, ConfigValues, FEW, dotted, some};
+use crate::loading::FlowRules;
 
 /// What comes into force while the gate runs, with everything below it. All other keys need a restart, those
 /// included that are not made yet.
-const LIVE: [&str; 15] = [
+const LIVE: [&str; 16] = [
     "version",
     "policy",
     // It is compiled to policies.
     "ratchet.network",
     "ratchet.server_datasets",
+    "flow",
     "audit.durability",
     "audit.on_fault",
     "limits.max_in_flight",
@@ -120,6 +122,13 @@ impl Config {
             ratchet: Ratchet {
                 server_datasets: self.ratchet.server_datasets,
                 ..started.ratchet.clone()
+            },
+            flow: Flow {
+                rules: FlowRules {
+                    clearances: started.flow.rules.clearances.clone(),
+                    ..self.flow.rules
+                },
+                ..self.flow
             },
             guards: self.guards,
             truncation: self.truncation,

@@ -8,8 +8,8 @@ use secrecy::SecretString;
 
 use super::errors::{ConfigError, ConfigErrors, ConfigReason};
 use super::settings::{
-    Admin, Audit, Config, Guards, Limits, Listen, OtherMethods, Policy, Protocol, Ratchet, Servers,
-    Telemetry, Upstream,
+    Admin, Audit, Config, Flow, Guards, Limits, Listen, OtherMethods, Policy, Protocol, Ratchet,
+    Servers, Telemetry, Upstream,
 };
 use super::tool_names::tool_name;
 use super::upstream::inherited;
@@ -115,6 +115,7 @@ impl Config {
             truncation: None,
             consent: None,
             ratchet: Ratchet::default(),
+            flow: Flow::default(),
             // The shell replaced them, if there were any.
             variables: BTreeMap::new(),
             file: None,

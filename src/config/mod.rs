@@ -16,6 +16,7 @@ mod consent;
 mod errors;
 mod extensions;
 mod file;
+mod flow;
 mod limits;
 mod listen;
 mod load;
@@ -52,11 +53,11 @@ pub use errors::{ConfigError, ConfigErrors, ConfigReason};
 pub use sandbox::{ConfinedFiles, Confinement, SandboxedRoots};
 pub use settings::{
     Admin, Anonymous, Audit, Bearer, Bridging, Config, ConfigFile, ConfigText, DenyResponse,
-    Durability, EventKinds, FlightRecorder, Guards, HttpListen, HttpUpstream, Isolated, Jwks, Jwt,
-    JwtAlgorithm, Keep, Limits, Listen, ListenAuth, OnFault, OnRemoval, OtherMethods, Parents,
+    Durability, EventKinds, FlightRecorder, Flow, Guards, HttpListen, HttpUpstream, Isolated, Jwks,
+    Jwt, JwtAlgorithm, Keep, Limits, Listen, ListenAuth, OnFault, OnRemoval, OtherMethods, Parents,
     Pinning, PlainHttp, Policy, Protocol, Ratchet, RecordedArguments, RecordedResults, Redaction,
-    Reload, RequiredLabels, Restart, Sanitizing, ServerAuth, ServerDatasets, Servers, StartupProbe,
-    Strictness, Symlinks, Syslog, Telemetry, TelemetryLogs, ToolNames, Truncation,
+    Reload, RequiredLabels, Restart, Sanitizing, ServerAuth, ServerDatasets, ServerFacts, Servers,
+    StartupProbe, Strictness, Symlinks, Syslog, Telemetry, TelemetryLogs, ToolNames, Truncation,
     TruncationPreset, Upstream, UserIdentity, Warnings,
 };
 pub use upstream::INHERITED;

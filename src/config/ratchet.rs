@@ -7,7 +7,7 @@ use super::listen::{HTTP_ONLY, ListenTransport};
 use super::section::ConfigSection;
 use super::settings::{Ratchet, ServerDatasets};
 use crate::loading::{EgressReach, EgressRules};
-use crate::policy::host_named;
+use crate::policy::{LEVELS, host_named};
 
 /// Header fields that say something else already.
 const TAKEN: [&str; 8] = [
@@ -25,8 +25,6 @@ const WORDS: [(&str, ServerDatasets); 2] = [
     ("ignore", ServerDatasets::Ignore),
     ("trust", ServerDatasets::Trust),
 ];
-
-const LEVELS: [&str; 4] = ["public", "internal", "confidential", "secret"];
 
 pub(super) fn ratchet(
     mut section: ConfigSection<'_, '_>,
@@ -96,18 +94,20 @@ fn network(mut section: ConfigSection<'_, '_>) -> EgressRules {
     let words = [
         ("full", EgressReach::Full),
         ("proxied", EgressReach::Proxied),
+        ("ask", EgressReach::Ask),
         ("none", EgressReach::None),
     ];
     let mut network = EgressRules::default();
     let mut least = EgressReach::Full;
-    for (level, reach) in LEVELS.into_iter().zip(&mut network.reach) {
+    for ((level, _), reach) in LEVELS.into_iter().zip(&mut network.reach) {
         // What was not said is no wider than what was said of the level below.
         *reach = section
             .one_of(level, &words)
             .unwrap_or_else(|| (*reach).max(least));
         if *reach < least {
             let reason = ConfigReason::Invalid("is wider than the level below");
-            let help = "what has read more reaches less: `full`, then `proxied`, then `none`";
+            let help =
+                "what has read more reaches less: `full`, then `proxied`, then `ask`, then `none`";
             section.refuse(level, reason, Some(help));
         }
         least = *reach;

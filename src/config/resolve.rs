@@ -12,6 +12,7 @@ use super::audit::{audit, flight_recorder};
 use super::consent::consent;
 use super::errors::ConfigReason;
 use super::extensions::extensions;
+use super::flow::flow;
 use super::limits::limits;
 use super::listen::listen;
 use super::ratchet::ratchet;
@@ -53,6 +54,7 @@ pub(super) fn resolve(reading: &mut ConfigReader<'_>, base: &Path) -> Config {
     let (listen, transport) = listen(root.section("listen"), base);
     let (ratchet, network) = ratchet(root.section("ratchet"), base, transport);
     let servers = servers(root.section("servers"), base);
+    let flow = flow(root.section("flow"), &servers);
     let first = servers.values().next().filter(|_| !root.has("upstream"));
     let upstream = match first {
         Some(first) => first.clone(),
@@ -80,6 +82,7 @@ pub(super) fn resolve(reading: &mut ConfigReader<'_>, base: &Path) -> Config {
         protocol: protocol(root.section("protocol")),
         extensions: extensions(root.section("extensions")),
         ratchet,
+        flow,
         variables: BTreeMap::new(),
         file: None,
         warnings: Vec::new(),

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use super::errors::ConfigReason;
 use super::section::ConfigSection;
-use super::settings::{Config, HttpListen, Listen, Servers, Upstream};
+use super::settings::{Config, HttpListen, Listen, ServerFacts, Servers, Upstream};
 use super::upstream::open;
-use crate::policy::ServerKey;
+use crate::policy::{LEVELS, ServerKey};
 
 /// Maximum number of servers of one gate.
 const MAX_SERVERS: usize = 32;
@@ -27,12 +27,40 @@ pub(super) fn servers(mut section: ConfigSection<'_, '_>, base: &Path) -> Server
             section.tell(&field, reason, Some("as in `[servers.files]`"));
         }
         let name = field.key.to_owned();
-        if let Some(table) = section.table_in(&field) {
-            let server = open(table, base, name);
+        if let Some(mut table) = section.table_in(&field) {
+            let facts = facts(&mut table);
+            let server = Upstream {
+                facts,
+                ..open(table, base, name)
+            };
             servers.extend(key.map(|key| (key, server)));
         }
     }
     servers
+}
+
+/// What policies know of a server.
+fn facts(table: &mut ConfigSection<'_, '_>) -> ServerFacts {
+    let default = ServerFacts::default();
+    let help = "list names, as in `[\"internal\"]`";
+    let mut groups = Vec::new();
+    for field in table.items("groups", help).unwrap_or_default() {
+        match table.text(&field).map(|text| text.value) {
+            Some(group) if group.is_empty() => {
+                table.tell(&field, ConfigReason::Invalid("names no group"), Some(help));
+            }
+            group => groups.extend(group),
+        }
+    }
+    ServerFacts {
+        groups,
+        clearance: table
+            .one_of("clearance", &LEVELS)
+            .unwrap_or(default.clearance),
+        untrusted: table
+            .switch("untrusted", true, false)
+            .unwrap_or(default.untrusted),
+    }
 }
 
 /// The servers have paths of one listener.

@@ -18,6 +18,7 @@ use crate::policy::{ChangeKind, ChangeKinds, ServerKey};
 use crate::wire::Extensions;
 
 mod audit;
+mod flow;
 mod limits;
 mod network;
 mod ratchet;
@@ -28,13 +29,14 @@ pub use audit::{
     Audit, Durability, EventKinds, FlightRecorder, OnFault, RecordedArguments, RecordedResults,
     Syslog,
 };
+pub use flow::Flow;
 pub use limits::Limits;
 pub use network::{
     Admin, Anonymous, Bearer, HttpListen, HttpUpstream, Jwks, Jwt, JwtAlgorithm, Listen,
     ListenAuth, PlainHttp, ServerAuth,
 };
 pub use ratchet::{Ratchet, ServerDatasets};
-pub use server::{Keep, Restart, StartupProbe, UserIdentity};
+pub use server::{Keep, Restart, ServerFacts, StartupProbe, UserIdentity};
 pub use telemetry::{Parents, Telemetry, TelemetryLogs};
 
 /// Everything the gate was told: by `gate.toml`, or by the command line.
@@ -62,6 +64,8 @@ pub struct Config {
     /// How people are asked, if anybody is.
     pub consent: Option<crate::consent::Settings>,
     pub ratchet: Ratchet,
+    /// What may flow from one of several servers to another.
+    pub flow: Flow,
     /// Environment variables of the gate that took part in some value, by name.
     pub variables: BTreeMap<String, SecretString>,
     /// Where all this was read, if it was read.
@@ -118,6 +122,8 @@ pub struct Upstream {
     pub identity: UserIdentity,
     /// Where sessions go on that have become too sensitive for this one, by rising levels.
     pub isolated: Vec<Isolated>,
+    /// Of one of several.
+    pub facts: ServerFacts,
 }
 
 impl Upstream {
@@ -135,6 +141,7 @@ impl Upstream {
             startup_probe: StartupProbe::default(),
             identity: UserIdentity::default(),
             isolated: Vec::new(),
+            facts: ServerFacts::default(),
         }
     }
 }
@@ -479,6 +486,7 @@ impl fmt::Debug for Upstream {
             .field("startup_probe", &self.startup_probe)
             .field("identity", &self.identity)
             .field("isolated", &self.isolated)
+            .field("facts", &self.facts)
             .finish()
     }
 }

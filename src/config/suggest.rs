@@ -63,12 +63,19 @@ pub(super) fn for_unknown_key(section: &str, key: &str, known: &KnownKeys) -> St
         (*advice).to_owned()
     } else if let Some((.., name)) = RENAMED.iter().find(is_key) {
         format!("it is `{name}` now")
-    } else if let Some(question) = did_you_mean(key, siblings(section, known)) {
-        question
-    } else if let Some((section, key)) = usable(known).find(|(_, elsewhere)| *elsewhere == key) {
-        format!("`{key}` belongs in `[{section}]`")
     } else {
-        format!("known keys: {}", list(siblings(section, known)))
+        let question = || did_you_mean(key, siblings(section, known));
+        let belongs = || {
+            let (section, key) = usable(known).find(|(_, elsewhere)| *elsewhere == key)?;
+            Some(format!("`{key}` belongs in `[{section}]`"))
+        };
+        // At the top there are sections alone.
+        let advice = if section.is_empty() {
+            belongs().or_else(question)
+        } else {
+            question().or_else(belongs)
+        };
+        advice.unwrap_or_else(|| format!("known keys: {}", list(siblings(section, known))))
     }
 }
 

@@ -123,6 +123,16 @@ impl Binding {
         }
     }
 
+    /// The same for all calls of one tool that send something to this destination, from a session of this
+    /// level.
+    #[must_use]
+    pub fn for_destination(&self, level: i64, destination: &str) -> Self {
+        Self {
+            arguments: Self::digest(&format!("destination at {level}: {destination}")),
+            ..self.of_any_round()
+        }
+    }
+
     /// The same for all rounds of one request: whatever they go on with.
     #[must_use]
     pub fn of_any_round(&self) -> Self {

@@ -38,6 +38,8 @@ pub enum Holds {
     Once,
     /// All calls of its tool in the session, whatever their arguments.
     Session,
+    /// All calls of its tool in the session to the same destinations, until the session is more sensitive.
+    Destinations,
 }
 
 /// What the arguments reach for, as far as the gate found out.
@@ -52,6 +54,12 @@ pub struct Found {
     pub secrets: Vec<String>,
     /// Private data sets that the session has read before.
     pub datasets: Vec<String>,
+    /// Of several servers, those that the session has read from.
+    pub sources: Vec<String>,
+    /// Those of them whose content strangers may have written.
+    pub untrusted_from: Vec<String>,
+    /// Where the call sends something.
+    pub destinations: Vec<String>,
     /// Where a server asks for the agent's roots: the URIs that it was told last, if it was.
     pub told_roots: Vec<String>,
 }
@@ -62,6 +70,9 @@ impl Holds {
         match self {
             Self::Once => "this request alone",
             Self::Session => "all calls of this tool in the session, whatever their arguments are",
+            Self::Destinations => {
+                "calls of this tool to the same destinations, until the session reads something more sensitive"
+            }
         }
     }
 }
@@ -83,6 +94,9 @@ impl Question {
             &self.found.hosts,
             &self.found.secrets,
             &self.found.datasets,
+            &self.found.sources,
+            &self.found.untrusted_from,
+            &self.found.destinations,
             &self.found.told_roots,
         ];
         let lists = found.into_iter().chain([&self.policies]).flatten();
@@ -163,6 +177,12 @@ impl Question {
             "Data sets that the session has read",
             &theirs(&found.datasets),
         );
+        list("The session has read from", &found.sources);
+        list(
+            "Strangers may have written what it read from",
+            &found.untrusted_from,
+        );
+        list("Destinations", &theirs(&found.destinations));
         list("Roots that it was told last", &theirs(&found.told_roots));
         list("Asked for by", policies);
         if found.outside {
@@ -171,7 +191,9 @@ impl Question {
         lines.extend(advice.as_ref().map(|advice| format!("Why: {advice}")));
         match holds {
             Holds::Once => {}
-            Holds::Session => lines.push(format!("A yes holds for {}.", holds.told())),
+            Holds::Session | Holds::Destinations => {
+                lines.push(format!("A yes holds for {}.", holds.told()));
+            }
         }
         lines.join("\n")
     }

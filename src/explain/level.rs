@@ -2,11 +2,8 @@
 //! audit log has them, or what was typed.
 
 use crate::audit::LIST_LIMIT;
-use crate::policy::PolicySnapshot;
+use crate::policy::{LEVELS, PolicySnapshot};
 use crate::wire::{Document, Limits, Value};
-
-/// As policies see them and as records name them.
-const LEVELS: [&str; 4] = ["public", "internal", "confidential", "secret"];
 
 /// What a record says of its session's level and data sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,16 +143,14 @@ impl LevelIncrease {
 }
 
 pub(super) fn word(level: i64) -> &'static str {
-    let known = usize::try_from(level).ok().and_then(|at| LEVELS.get(at));
-    known.copied().unwrap_or("unknown")
+    let known = LEVELS.into_iter().find(|(_, known)| *known == level);
+    known.map_or("unknown", |(word, _)| word)
 }
 
 fn level(record: Value<'_>, when: &str) -> Option<i64> {
     let name = record.at(&["sensitivity", when])?.as_str()?;
-    let at = LEVELS
-        .iter()
-        .position(|level| level.eq_ignore_ascii_case(&name))?;
-    i64::try_from(at).ok()
+    let mut levels = LEVELS.into_iter();
+    levels.find_map(|(word, level)| word.eq_ignore_ascii_case(&name).then_some(level))
 }
 
 fn names(record: Value<'_>, member: &str) -> Vec<String> {

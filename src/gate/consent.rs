@@ -18,6 +18,7 @@ mod kept_reply;
 mod lapse;
 mod lift;
 mod roots;
+mod standing;
 mod vain;
 mod why;
 mod within;

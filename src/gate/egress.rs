@@ -139,14 +139,7 @@ impl Gate {
                 protocol: version.as_deref().unwrap_or_default(),
                 now_ms: self.now_ms(),
                 peer: None,
-                session: SessionState {
-                    level: held.level,
-                    labels: held.labels.iter().cloned().collect(),
-                    datasets: held.datasets.iter().cloned().collect(),
-                    untrusted: held.untrusted,
-                    calls,
-                    started_ms,
-                },
+                session: SessionState::of(held, calls, started_ms),
                 consent: Consent::default(),
             },
         };

@@ -164,8 +164,8 @@ pub use reload::{Besides, Published};
 pub use sampling::{Others, Share, Tracing};
 pub use settings::{
     Asking, Cleaning, DenialForm, Disk, Eras, Excerpts, Guards, Level, OnFatal, OwnDirectories,
-    Pages, Rates, RecordedArguments, RecordedResults, Save, Secrets, ServerDatasets, Settings,
-    Symlinks, Terms, Texts, ToolNames, Treatment, Unconfined,
+    Pages, QuestionsAgain, Rates, RecordedArguments, RecordedResults, Save, Secrets,
+    ServerDatasets, Settings, Symlinks, Terms, Texts, ToolNames, Treatment, Unconfined,
 };
 pub use stage::Stage;
 pub use talk::Talk;

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::policy::{
-    DATASET_NAMES, MAX_LEVEL, MOST_DATASETS, SessionSensitivity, UNKNOWN_DATASET, is_dataset,
+    DATASET_NAMES, LEVELS, MOST_DATASETS, SessionSensitivity, UNKNOWN_DATASET, is_dataset,
 };
 use crate::session::Session;
 use crate::wire::{Message, Side, Value};
@@ -28,9 +28,6 @@ const KEY: &str = "mcp-protector/private_dataset";
 
 /// The same in a JSON pointer.
 const ESCAPED: &str = "mcp-protector~1private_dataset";
-
-/// The words of labels, each at its level.
-const LEVELS: [&str; 4] = ["public", "internal", "confidential", "secret"];
 
 /// Adds the data sets that a trusted server names, and takes out what others say of them.
 #[derive(Debug)]
@@ -116,11 +113,11 @@ fn read(place: &str, value: Value<'_>) -> Result<SessionSensitivity, Rejection> 
     let name = text("name").filter(|name| is_dataset(name));
     let name = name.ok_or_else(|| wrong(&format!("has no `name` of {DATASET_NAMES}")))?;
     let word = text("sensitivity");
-    let level = (0..=MAX_LEVEL).zip(LEVELS).find(|(_, level)| {
+    let level = LEVELS.into_iter().find(|(level, _)| {
         let word = word.as_deref();
         word.is_some_and(|word| word.eq_ignore_ascii_case(level))
     });
-    let (level, _) = level.ok_or_else(|| {
+    let (_, level) = level.ok_or_else(|| {
         wrong("has no `sensitivity` of `public`, `internal`, `confidential` or `secret`")
     })?;
     Ok(SessionSensitivity {

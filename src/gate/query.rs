@@ -189,14 +189,7 @@ impl Circumstances {
             protocol: &scene.spoken.version,
             now_ms: self.now_ms,
             peer: scene.peer,
-            session: SessionState {
-                level: scene.held.level,
-                labels: scene.held.labels.iter().cloned().collect(),
-                datasets: scene.held.datasets.iter().cloned().collect(),
-                untrusted: scene.held.untrusted,
-                calls: scene.calls,
-                started_ms: scene.started_ms,
-            },
+            session: SessionState::of(&scene.held, scene.calls, scene.started_ms),
             consent: scene.established.consent.clone(),
         }
     }

@@ -483,8 +483,11 @@ pub(super) fn sensitivity(
         after: level(after),
         datasets: after.datasets.iter().map(audit::Text::from).collect(),
         added: added.map(audit::Text::from).collect(),
+        sources: after.sources.iter().map(audit::Text::from).collect(),
+        untrusted_from: after.untrusted_from.iter().map(audit::Text::from).collect(),
     };
-    (told.after != audit::Level::Public || !told.datasets.is_empty()).then_some(told)
+    let says_more = !told.datasets.is_empty() || !told.sources.is_empty();
+    (told.after != audit::Level::Public || says_more).then_some(told)
 }
 
 fn level(held: &SessionSensitivity) -> audit::Level {

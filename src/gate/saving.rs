@@ -119,13 +119,15 @@ pub(super) fn is_covered(
         level: root.level,
         labels: root.labels.iter().cloned().collect(),
         datasets: root.datasets.iter().cloned().collect(),
-        untrusted: false,
+        // Another session that reads it has read from the server of the file.
+        sources: brings.sources.clone(),
+        ..SessionSensitivity::default()
     };
     let result = SessionSensitivity {
         level: received.level,
         labels: received.labels.iter().cloned().collect(),
         datasets: received.datasets.iter().cloned().collect(),
-        untrusted: false,
+        ..SessionSensitivity::default()
     };
     if read.covers(&result.join(brings)) {
         Ok(())

@@ -12,7 +12,7 @@ use super::classified::Role;
 use super::context::RequestContext;
 use super::filter::{Chain, Filter, Flow, Hook, Leaving, Step};
 use super::permit::{self, Allowed};
-use super::query::{Circumstances, Doing, Understood};
+use super::query::{Asks, Circumstances, Doing, Question, Understood};
 use super::ratchet::{self, Ratchet, raise_own};
 use super::rates::Pace;
 use super::rejection::Rejection;
@@ -69,7 +69,9 @@ impl Filter for Sensitivity {
             return Flow::DONE;
         }
         Flow::wait(async {
-            let raised = self.0.raise(cx.session, &cx.brings).await;
+            let brings = cx.brings.clone();
+            let brings = brings.from_server(&cx.understood.identified.scene.server);
+            let raised = self.0.raise(cx.session, &brings).await;
             let Raised { before, after } = raised.map_err(Rejection::from)?;
             cx.trail.raised(&before, &after);
             ratchet::note_level(cx.session, after.level);
@@ -88,6 +90,11 @@ impl Filter for Sensitivity {
         let brings = brings(&cx.understood, cx.snapshot, cx.now)
             .join(&obliged(allowed))
             .join(&cx.brings);
+        let brings = if brings.is_nothing() {
+            brings
+        } else {
+            brings.from_server(&cx.understood.identified.scene.server)
+        };
         // Judged otherwise, it may be obliged to raise more than was raised for it.
         let raised = &cx.trail.sensitivity.raising;
         if raised.as_ref().is_some_and(|it| it.covers(&brings)) {
@@ -206,9 +213,21 @@ pub(super) fn contained(
     }
     let labels = snapshot.labels();
     let places = resources::contained(understood).map(|uri| labels.lies_at(&uri));
-    let held = places.fold(understood.tells.clone(), |all, one| all.join(&one));
+    let mut held = places.fold(understood.tells.clone(), |all, one| all.join(&one));
+    if understood.questions.iter().any(is_server_request) {
+        held = held.from_server(&understood.identified.scene.server);
+    }
     raise_received(understood, &held);
     held
+}
+
+/// Whether a server asks the agent for something, with texts of its own.
+fn is_server_request(question: &Question<'_>) -> bool {
+    let has_texts = matches!(
+        question.doing,
+        Doing::Sample { .. } | Doing::Elicit(_) | Doing::Extend(..)
+    );
+    has_texts && matches!(question.asks, Asks::Server)
 }
 
 /// Raises what is received to that sensitivity.

@@ -63,6 +63,17 @@ pub struct Terms {
     /// What is asked of the content of messages.
     pub guards: Guards,
     pub server_datasets: ServerDatasets,
+    pub asked_again: QuestionsAgain,
+}
+
+/// When a person is asked again who has consented to a call of a tool.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum QuestionsAgain {
+    /// Each time.
+    #[default]
+    Always,
+    /// When the tool sends something to a destination that was not agreed to yet.
+    OncePerDestination,
 }
 
 /// What becomes of the private data sets that the server names in its results.

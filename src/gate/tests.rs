@@ -194,6 +194,7 @@ impl Bench {
                 denial: DenialForm::Error,
                 guards: Guards::default(),
                 server_datasets: ServerDatasets::default(),
+                asked_again: QuestionsAgain::default(),
             },
             secrets: Redactor::default(),
             arguments: RecordedArguments::Digest(audit::DigestKey::of_bytes(b"a key of tests")),

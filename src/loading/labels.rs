@@ -5,6 +5,7 @@
 
 mod agents;
 mod datasets;
+mod destinations;
 mod file_names;
 mod label_rules;
 mod pointers;

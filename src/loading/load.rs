@@ -157,6 +157,7 @@ fn compile_one(
         include_str!("../policy/builtin/core.cedar"),
     )];
     sources.extend(settings.network.compiled());
+    sources.extend(settings.flow.compiled());
     sources.extend(egress::compiled(&settings.egress));
     let mut groups = ToolGroups::default();
     let mut entities = None;

@@ -7,6 +7,7 @@ mod claim_names;
 mod directory;
 mod egress;
 mod engines;
+mod flow;
 mod labels;
 mod load;
 mod load_report;
@@ -20,6 +21,7 @@ mod tests;
 mod unrecognized_files;
 mod watch;
 
+pub use self::flow::{FlowRule, FlowRules};
 pub use self::load::{
     LoadedPolicies, PolicySurvey, doubt, labelled_tools, load, load_changed, manifest, survey,
 };

@@ -19,6 +19,8 @@ pub enum EgressReach {
     Full,
     /// To hosts that the configuration names.
     Proxied,
+    /// Where a person consents.
+    Ask,
     /// Nowhere: such tools cannot be called.
     None,
 }
@@ -41,22 +43,24 @@ impl Default for EgressRules {
 impl EgressRules {
     /// From which level on no call of a tool that connects can be permitted.
     pub(super) fn closed_from(&self) -> Option<i64> {
-        let least = if self.hosts.is_empty() {
-            EgressReach::Proxied
-        } else {
-            EgressReach::None
+        let is_closed = |reach: &EgressReach| match reach {
+            EgressReach::Full | EgressReach::Ask => false,
+            EgressReach::Proxied => self.hosts.is_empty(),
+            EgressReach::None => true,
         };
-        let first = self.reach.iter().position(|reach| *reach >= least)?;
-        i64::try_from(first).ok()
+        i64::try_from(self.reach.iter().position(is_closed)?).ok()
     }
 
     /// The rules that it comes to; none where everything may be reached at every level.
     pub(super) fn compiled(&self) -> Option<PolicySource> {
         let first = |least: EgressReach| self.reach.iter().position(|reach| *reach >= least);
         let closed = first(EgressReach::None);
-        let limited = first(EgressReach::Proxied).filter(|level| Some(*level) != closed);
-        let hosts = limited.map(|level| self.hosts_rule(level, closed));
-        let rules: Vec<String> = hosts.into_iter().chain(closed.map(closed_rule)).collect();
+        let asked = first(EgressReach::Ask).filter(|level| Some(*level) != closed);
+        let limited = first(EgressReach::Proxied).filter(|level| Some(*level) != asked.or(closed));
+        let hosts = limited.map(|level| self.hosts_rule(level, asked.or(closed)));
+        let asking = asked.map(|level| asking_rule(level, closed));
+        let rules = [hosts, asking, closed.map(closed_rule)];
+        let rules: Vec<String> = rules.into_iter().flatten().collect();
         let title = "// How far tools that connect may reach (`[ratchet.network]`).\n";
         (!rules.is_empty()).then(|| PolicySource {
             name: RATCHET_FILE.into(),
@@ -65,9 +69,7 @@ impl EgressRules {
     }
 
     fn hosts_rule(&self, level: usize, closed: Option<usize>) -> String {
-        let until = closed.map_or_else(String::new, |closed| {
-            format!(" && context.env.session.level < {closed}")
-        });
+        let until = below(closed);
         let hosts: Vec<String> = self.hosts.iter().map(|host| quoted(host)).collect();
         let hosts = hosts.join(", ");
         // `unless`, so that what names no host, or one that cannot be read, is closed.
@@ -87,6 +89,31 @@ unless {{ !context.targets.hosts.isEmpty() && [{hosts}].containsAll(context.targ
     }
 }
 
+/// Until the level at which another rule begins.
+fn below(level: Option<usize>) -> String {
+    level.map_or_else(String::new, |level| {
+        format!(" && context.env.session.level < {level}")
+    })
+}
+
+fn asking_rule(level: usize, closed: Option<usize>) -> String {
+    let until = below(closed);
+    format!(
+        r#"@id("builtin.ask_egress")
+@code("session_too_sensitive")
+@advice("Sensitive data was read in this session, so only a person can permit what connects.")
+@requires_consent
+forbid (
+  principal is Mcp::Agent,
+  action in [Mcp::Action::"call_tool", Mcp::Action::"extension"],
+  resource in Mcp::Permission::"connect"
+)
+when {{ context.env.session.level >= {level}{until} }}
+unless {{ context.targets.approved }};
+"#
+    )
+}
+
 fn closed_rule(level: usize) -> String {
     format!(
         r#"@id("builtin.no_egress")
@@ -97,7 +124,8 @@ forbid (
   action in [Mcp::Action::"call_tool", Mcp::Action::"extension"],
   resource in Mcp::Permission::"connect"
 )
-when {{ context.env.session.level >= {level} }};
+when {{ context.env.session.level >= {level} }}
+unless {{ context.targets.approved }};
 "#
     )
 }

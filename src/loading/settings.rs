@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::flow::FlowRules;
 use super::network::EgressRules;
 use crate::policy::{Base, ChangeKinds, ConfiguredClaims, Pinning, ServerKey, WarningMode};
 
@@ -34,6 +35,8 @@ pub struct Settings {
     pub base: Option<Base>,
     /// How far tools that connect may reach, by what the session has read.
     pub network: EgressRules,
+    /// What may flow from one of several servers to another.
+    pub flow: FlowRules,
     /// What servers may connect to through the egress proxy, each as `host:port`.
     pub egress: Vec<String>,
     /// The keys of several servers: names of their tools begin with them.

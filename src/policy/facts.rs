@@ -5,11 +5,13 @@
 //! agent says of itself stands only in fields whose documentation says so.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::action::Action;
 pub use super::agent::{Agent, Client, SamplingTerms, StandingConsent};
-use super::server_key::ItemIds;
+use super::sensitivity::{MAX_LEVEL, SessionSensitivity};
+use super::server_key::ServerKey;
 
 /// One question to a policy engine: may this principal do this to that, in these circumstances?
 #[derive(Debug, Clone)]
@@ -28,22 +30,41 @@ pub enum Principal<'a> {
 }
 
 /// The protected server, as the host describes it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
     pub name: String,
     pub groups: Vec<String>,
     /// The command or URL it is reached by.
     pub origin: String,
     pub trust: i64,
-    pub item_ids: ItemIds,
+    /// The highest level of a session that it may be told anything of.
+    pub clearance: i64,
+    /// Everything that it returns counts as written by strangers.
+    pub untrusted: bool,
+    /// Its key, if it is one of several.
+    pub key: Option<ServerKey>,
 }
 
 impl Server {
     /// How policies name what this server calls so.
     pub fn id_of<'n>(&self, name: &'n str) -> Cow<'n, str> {
-        match self.item_ids {
-            ItemIds::Bare => Cow::Borrowed(name),
-            ItemIds::WithServer => Cow::Owned(format!("{}/{name}", self.name)),
+        match &self.key {
+            None => Cow::Borrowed(name),
+            Some(key) => Cow::Owned(format!("{key}/{name}")),
+        }
+    }
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            groups: Vec::new(),
+            origin: String::new(),
+            trust: 0,
+            clearance: MAX_LEVEL,
+            untrusted: false,
+            key: None,
         }
     }
 }
@@ -194,10 +215,31 @@ pub struct SessionState {
     pub datasets: Vec<String>,
     /// Content that an attacker may control has entered the session.
     pub untrusted: bool,
+    /// Of several servers, those that the session has read from; [`UNKNOWN_SERVER`](super::UNKNOWN_SERVER)
+    /// for unknown ones.
+    pub sources: Vec<String>,
+    /// Those of them whose content an attacker may control.
+    pub untrusted_from: Vec<String>,
     /// Calls that the session was permitted so far.
     pub calls: i64,
     /// Milliseconds since the Unix epoch.
     pub started_ms: i64,
+}
+
+impl SessionState {
+    pub fn of(held: &SessionSensitivity, calls: i64, started_ms: i64) -> Self {
+        let names = |set: &BTreeSet<String>| set.iter().cloned().collect();
+        Self {
+            level: held.level,
+            labels: names(&held.labels),
+            datasets: names(&held.datasets),
+            untrusted: held.untrusted,
+            sources: names(&held.sources),
+            untrusted_from: names(&held.untrusted_from),
+            calls,
+            started_ms,
+        }
+    }
 }
 
 /// A human's answer for this very call, if there is one.
@@ -283,15 +325,14 @@ mod tests {
 
     #[test]
     fn the_id_of_a_tool_has_its_server_where_there_are_several() {
-        let check = |item_ids, expected: &str| {
+        let check = |key: Option<&str>, expected: &str| {
             let server = Server {
-                name: "crm".to_owned(),
-                item_ids,
+                key: key.and_then(ServerKey::of),
                 ..Server::default()
             };
             assert_eq!(server.id_of("read"), expected);
         };
-        check(ItemIds::Bare, "read");
-        check(ItemIds::WithServer, "crm/read");
+        check(None, "read");
+        check(Some("crm"), "crm/read");
     }
 }

@@ -119,12 +119,24 @@ impl World {
 pub(crate) fn any_held() -> impl Strategy<Value = SessionSensitivity> {
     let labels = prop::collection::btree_set("[a-d]", 0..4);
     let datasets = prop::collection::btree_set("[a-c?]", 0..4);
-    (0..=MAX_LEVEL, labels, datasets, any::<bool>()).prop_map(
-        |(level, labels, datasets, untrusted)| SessionSensitivity {
+    let sources = prop::collection::btree_set("[a-c?]", 0..4);
+    let strangers = prop::collection::btree_set("[a-c?]", 0..4);
+    let all = (
+        0..=MAX_LEVEL,
+        labels,
+        datasets,
+        any::<bool>(),
+        sources,
+        strangers,
+    );
+    all.prop_map(
+        |(level, labels, datasets, untrusted, sources, untrusted_from)| SessionSensitivity {
             level,
             labels,
             datasets,
             untrusted,
+            sources,
+            untrusted_from,
         },
     )
 }

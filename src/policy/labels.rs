@@ -8,6 +8,7 @@ mod base;
 mod canonical;
 mod data_labels;
 mod datasets_by;
+mod destinations;
 mod holder;
 mod hosts;
 mod links;
@@ -23,6 +24,9 @@ use std::collections::{BTreeSet, HashMap};
 pub use base::{Base, BaseProblem};
 pub use canonical::{CanonicalPathError, CanonicalPaths};
 pub use datasets_by::DatasetsBy;
+pub use destinations::{
+    ApprovedDestination, Destination, DestinationSyntax, UNREADABLE_DESTINATION,
+};
 pub use holder::Holder;
 pub use hosts::{UNREADABLE_HOST, host_in, host_named, page_host};
 pub use links::{opened_as, spelled_like};
@@ -100,6 +104,8 @@ pub struct ToolLabels {
     pub datasets_by: Vec<DatasetsBy>,
     /// Whether others write what it answers; by default, if it connects.
     pub untrusted: Option<bool>,
+    /// The arguments that name where a call sends something, with what is approved.
+    pub destinations: Vec<Destination>,
 }
 
 /// What the host says of an agent, the roles of its teams included.
@@ -156,7 +162,10 @@ impl Labels {
 
     /// Whether no call of a tool can be permitted any more, since a session has this level.
     pub fn closes(&self, tool: &str, level: i64) -> bool {
-        self.closed_from.is_some_and(|closed| level >= closed) && self.permissions(tool).connect
+        let labels = self.of_tool(tool);
+        self.closed_from.is_some_and(|closed| level >= closed)
+            && labels.permissions.connect
+            && labels.destinations.is_empty()
     }
 
     /// Whether anything that is read may raise the level of a session.

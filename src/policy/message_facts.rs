@@ -5,6 +5,10 @@ use std::collections::BTreeMap;
 
 /// What the arguments reach for, derived by the gate; never written by the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "what arguments reach for has independent facts"
+)]
 pub struct Targets {
     /// Names of the roots that the canonical paths lie in, the outer ones included.
     pub roots: Vec<String>,
@@ -16,6 +20,13 @@ pub struct Targets {
     pub writable: bool,
     /// Host names found in URLs.
     pub hosts: Vec<String>,
+    /// Where the host says that arguments name destinations, those; [`UNREADABLE_DESTINATION`] is one that
+    /// cannot be read. Sorted.
+    ///
+    /// [`UNREADABLE_DESTINATION`]: super::UNREADABLE_DESTINATION
+    pub destinations: Vec<String>,
+    /// There are some, and the host approves all of them.
+    pub approved: bool,
     /// Size of the arguments' JSON text.
     pub bytes: i64,
     /// The kinds of credentials that the message shows. Sorted; empty unless some rule

@@ -64,10 +64,11 @@ pub use facts::{
     SessionState, StandingConsent, Tool,
 };
 pub use labels::{
-    AgentLabels, AllOwnDirectories, Base, BaseProblem, CanonicalPathError, CanonicalPaths,
-    DatasetsBy, Holder, Labels, OwnDirectory, ResourceLabels, ResourceProblem, Resources, Root,
-    RootProblem, Roots, TemplateProblem, ToolLabels, UNREADABLE_HOST, VirtualPathError, host_in,
-    host_named, opened_as, page_host, spelled_like,
+    AgentLabels, AllOwnDirectories, ApprovedDestination, Base, BaseProblem, CanonicalPathError,
+    CanonicalPaths, DatasetsBy, Destination, DestinationSyntax, Holder, Labels, OwnDirectory,
+    ResourceLabels, ResourceProblem, Resources, Root, RootProblem, Roots, TemplateProblem,
+    ToolLabels, UNREADABLE_DESTINATION, UNREADABLE_HOST, VirtualPathError, host_in, host_named,
+    opened_as, page_host, spelled_like,
 };
 pub use lock::{
     ARGUMENTS as LOCKED_ARGUMENTS, DRIFT as LOCK_DRIFT, DefinitionFingerprint, Lock, LockedPrompt,
@@ -80,8 +81,8 @@ pub use options::options;
 pub use partial::{AgentFacts, PartialDecision, PartialRequest, Tristate};
 pub use revision_diff::RevisionDiff;
 pub use sampling::{AGENTIC as SAMPLING_AGENTIC, APPROVED as SAMPLING_APPROVED};
-pub use sensitivity::{MAX_LEVEL, SessionSensitivity};
-pub use server_key::{ItemIds, ServerKey};
+pub use sensitivity::{LEVELS, MAX_LEVEL, SessionSensitivity};
+pub use server_key::{SERVER_KEYS, ServerKey, UNKNOWN_SERVER};
 pub use shape::{
     Member, MismatchKind, Presence, RecordShape, Scalar, TypeMismatch, UntypedMember, ValueShape,
 };

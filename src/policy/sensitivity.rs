@@ -7,9 +7,19 @@
 use std::collections::BTreeSet;
 
 use super::datasets::UNKNOWN_DATASET;
+use super::facts::Server;
+use super::server_key::UNKNOWN_SERVER;
 
 /// The highest sensitivity, for unknown content.
 pub const MAX_LEVEL: i64 = 3;
+
+/// The levels as people write them.
+pub const LEVELS: [(&str, i64); 4] = [
+    ("public", 0),
+    ("internal", 1),
+    ("confidential", 2),
+    ("secret", MAX_LEVEL),
+];
 
 /// What a session has read so far, or what one message brings into it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
@@ -22,6 +32,10 @@ pub struct SessionSensitivity {
     pub datasets: BTreeSet<String>,
     /// Content that an attacker may control has come in.
     pub untrusted: bool,
+    /// Of several servers, those that were read from; [`UNKNOWN_SERVER`] for unknown ones.
+    pub sources: BTreeSet<String>,
+    /// Those of them whose content an attacker may control.
+    pub untrusted_from: BTreeSet<String>,
 }
 
 impl SessionSensitivity {
@@ -32,6 +46,8 @@ impl SessionSensitivity {
             labels: BTreeSet::new(),
             datasets: [UNKNOWN_DATASET.to_owned()].into(),
             untrusted: true,
+            sources: [UNKNOWN_SERVER.to_owned()].into(),
+            untrusted_from: [UNKNOWN_SERVER.to_owned()].into(),
         }
     }
 
@@ -44,7 +60,7 @@ impl SessionSensitivity {
 
     /// Whether it raises nothing.
     pub fn is_nothing(&self) -> bool {
-        self.level <= 0 && self.labels.is_empty() && self.datasets.is_empty() && !self.untrusted
+        *self == Self::at(self.level.min(0))
     }
 
     /// Whether what the other holds is held here already.
@@ -53,6 +69,8 @@ impl SessionSensitivity {
             && (self.untrusted || !other.untrusted)
             && self.labels.is_superset(&other.labels)
             && self.datasets.is_superset(&other.datasets)
+            && self.sources.is_superset(&other.sources)
+            && self.untrusted_from.is_superset(&other.untrusted_from)
     }
 
     /// Both together.
@@ -62,6 +80,21 @@ impl SessionSensitivity {
         self.untrusted |= other.untrusted;
         self.labels.extend(other.labels.iter().cloned());
         self.datasets.extend(other.datasets.iter().cloned());
+        self.sources.extend(other.sources.iter().cloned());
+        self.untrusted_from
+            .extend(other.untrusted_from.iter().cloned());
+        self
+    }
+
+    /// The same, as read from that server.
+    #[must_use]
+    pub fn from_server(mut self, server: &Server) -> Self {
+        self.untrusted |= server.untrusted;
+        let name = server.key.as_ref().map(|key| key.as_str().to_owned());
+        if self.untrusted {
+            self.untrusted_from.extend(name.clone());
+        }
+        self.sources.extend(name);
         self
     }
 }

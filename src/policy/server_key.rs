@@ -9,15 +9,11 @@ use super::suggest::{did_you_mean, list};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ServerKey(Arc<str>);
 
-/// How policies name what a server has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ItemIds {
-    /// As the server does: it is the only one.
-    #[default]
-    Bare,
-    /// Behind the server's name and a slash.
-    WithServer,
-}
+/// The form of a key, for error messages.
+pub const SERVER_KEYS: &str = "a lower-case letter and up to 31 more, digits and `-`";
+
+/// Stands for a server that is not known. No server has this key.
+pub const UNKNOWN_SERVER: &str = "?";
 
 impl ServerKey {
     /// The longest, in characters.

@@ -67,6 +67,8 @@ pub struct StartState {
     pub(super) labels: Vec<String>,
     pub(super) datasets: Vec<String>,
     pub(super) untrusted: bool,
+    pub(super) sources: Vec<String>,
+    pub(super) untrusted_from: Vec<String>,
     pub(super) calls: i64,
     /// How long ago the session began.
     pub(super) age: Duration,

@@ -141,6 +141,8 @@ impl<'s> TestSession<'s> {
                 labels: test.start.labels.iter().cloned().collect(),
                 datasets: test.start.datasets.iter().cloned().collect(),
                 untrusted: test.start.untrusted,
+                sources: test.start.sources.iter().cloned().collect(),
+                untrusted_from: test.start.untrusted_from.iter().cloned().collect(),
             });
         }
         let conversation = Self {

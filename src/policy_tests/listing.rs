@@ -164,14 +164,7 @@ pub(super) fn fault(
         protocol: PROTOCOL,
         now_ms: sight.now_ms,
         peer: None,
-        session: SessionState {
-            level: sight.held.level,
-            labels: sight.held.labels.iter().cloned().collect(),
-            datasets: sight.held.datasets.iter().cloned().collect(),
-            untrusted: sight.held.untrusted,
-            calls: sight.calls,
-            started_ms: sight.started_ms,
-        },
+        session: SessionState::of(&sight.held, sight.calls, sight.started_ms),
         consent: established.consent.clone(),
     };
     let facts = ListFacts {

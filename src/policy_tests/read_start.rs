@@ -13,7 +13,9 @@ use super::printable::with_places_kept;
 use super::section::FixtureSection;
 use super::table::plain;
 use super::table::{FixtureReader, FixtureTable};
-use crate::policy::{DATASET_NAMES, UNKNOWN_DATASET, is_dataset, opened_as};
+use crate::policy::{
+    DATASET_NAMES, SERVER_KEYS, ServerKey, UNKNOWN_DATASET, UNKNOWN_SERVER, is_dataset, opened_as,
+};
 
 /// The words of `tools.toml` for sensitivity, and the numbers that policies see.
 const LEVELS: [(&str, i64); 4] = [
@@ -100,7 +102,11 @@ pub(super) fn start(test: &FixtureTable<'_>) -> StartState {
     start.level = level(&session).unwrap_or_default();
     start.labels = plain(session.texts("labels").unwrap_or_default());
     start.datasets = datasets(&session);
-    start.untrusted = session.flag("untrusted").unwrap_or_default();
+    start.untrusted_from = servers(&session, "untrusted_from");
+    start.untrusted = session
+        .flag("untrusted")
+        .unwrap_or(!start.untrusted_from.is_empty());
+    start.sources = servers(&session, "sources");
     start.calls = session.integer("calls").unwrap_or_default();
     start.age = session.duration("age").unwrap_or_default();
     if start.calls < 0 {
@@ -128,6 +134,23 @@ fn datasets(session: &FixtureTable<'_>) -> Vec<String> {
         reading.tell(&place, "test::value", message, Some(help));
     }
     names
+}
+
+/// Keys of servers.
+fn servers(session: &FixtureTable<'_>, key: &'static str) -> Vec<String> {
+    let mut keys = Vec::new();
+    for name in session.texts(key).unwrap_or_default() {
+        let (text, place) = (name.get_ref(), name.span());
+        if text == UNKNOWN_SERVER || ServerKey::of(text).is_some() {
+            keys.push(text.clone());
+            continue;
+        }
+        let message = format!("`{}` is no key of a server", text.escape_debug());
+        let help = format!("as in `[servers.crm]`: {SERVER_KEYS}; or `{UNKNOWN_SERVER}`");
+        let reading = session.reading;
+        reading.tell(&place, "test::value", message, Some(help));
+    }
+    keys
 }
 
 /// The symbolic links of the server's disk, by their paths.

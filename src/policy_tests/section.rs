@@ -53,7 +53,10 @@ impl FixtureSection {
                 "name agent agents now session consent links changed_tools changed_prompts from send call connect args \
                  list listed hidden raw result received expect steps replay unknown",
             ),
-            Self::Session => ("in `session`", "level labels datasets untrusted calls age"),
+            Self::Session => (
+                "in `session`",
+                "level labels datasets untrusted sources untrusted_from calls age",
+            ),
             Self::Consent => ("in `consent`", "granted scope by age"),
             Self::Step => (
                 "in one of `steps`",

@@ -159,6 +159,7 @@ fn one(reader: &PageViewer<'_>, pending: &Pending, now: Timestamp) -> Markup {
                     @match question.holds {
                         Holds::Once => "Approve once",
                         Holds::Session => "Approve for the session",
+                        Holds::Destinations => "Approve for these destinations",
                     }
                 }
             }
@@ -180,6 +181,9 @@ fn found(found: &Found) -> Markup {
             dd class="problem" { (found.secrets.join(", ")) }
         }
         (list("Data sets that the session has read", &found.datasets))
+        (list("The session has read from", &found.sources))
+        (list("Strangers may have written what it read from", &found.untrusted_from))
+        (list("Destinations", &found.destinations))
         (list("Roots that it was told last", &found.told_roots))
     }
 }

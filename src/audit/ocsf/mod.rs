@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::line::push_line;
-use super::query::LogRecord;
+use super::query::{LogRecord, LogText};
 
 /// The version of the framework.
 pub const OCSF_VERSION: &str = "1.8.0";
@@ -176,12 +176,20 @@ struct Unmapped<'r> {
     sensitivity: &'r str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     datasets: Vec<&'r str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sources: Vec<&'r str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    untrusted_from: Vec<&'r str>,
     #[serde(skip_serializing_if = "str::is_empty")]
     traceparent: &'r str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     redactions: Vec<&'r str>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     audit_fault: bool,
+}
+
+fn texts<'r>(list: &'r [LogText<'r>]) -> Vec<&'r str> {
+    list.iter().map(|it| &**it).collect()
 }
 
 /// What a decision is called.
@@ -279,7 +287,9 @@ impl<'r> ApiActivity<'r> {
                 revision: &record.revision,
                 duration_us: record.duration_us,
                 sensitivity: &record.sensitivity.after,
-                datasets: record.sensitivity.datasets.iter().map(|it| &**it).collect(),
+                datasets: texts(&record.sensitivity.datasets),
+                sources: texts(&record.sensitivity.sources),
+                untrusted_from: texts(&record.sensitivity.untrusted_from),
                 traceparent: &record.correlation.traceparent,
                 redactions: redactions.collect(),
                 audit_fault: record.audit_fault,

@@ -92,6 +92,10 @@ pub struct LoggedSensitivity<'l> {
     pub after: LogText<'l>,
     #[serde(borrow, default)]
     pub datasets: Vec<LogText<'l>>,
+    #[serde(borrow, default)]
+    pub sources: Vec<LogText<'l>>,
+    #[serde(borrow, default)]
+    pub untrusted_from: Vec<LogText<'l>>,
 }
 
 /// A string of a record: a part of the line, unless it has escapes.

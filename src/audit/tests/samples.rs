@@ -69,12 +69,7 @@ pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Re
             session_id: Some(text().into()),
             traceparent: Some(text().into()),
         },
-        sensitivity: Some(Sensitivity {
-            before: Level::Public,
-            after: Level::Secret,
-            datasets: vec![text().into()],
-            added: vec![text().into()],
-        }),
+        sensitivity: Some(sensitivity(&mut text)),
         consent: Some(Consent {
             required: true,
             outcome: Some(ConsentOutcome::Denied),
@@ -107,6 +102,17 @@ pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Re
     }
 }
 
+fn sensitivity(text: &mut impl FnMut() -> String) -> Sensitivity {
+    Sensitivity {
+        before: Level::Public,
+        after: Level::Secret,
+        datasets: vec![text().into()],
+        added: vec![text().into()],
+        sources: vec![text().into()],
+        untrusted_from: vec![text().into()],
+    }
+}
+
 fn body(text: &str) -> Body {
     let json = serde_json::json!({ "text": text, "number": 1.50 }).to_string();
     let document = Document::decode(json.as_bytes(), &Limits::default()).unwrap();
@@ -114,7 +120,7 @@ fn body(text: &str) -> Body {
 }
 
 /// The strings that [`full`] asks for.
-pub(in crate::audit) const TEXTS: usize = 47;
+pub(in crate::audit) const TEXTS: usize = 49;
 
 /// The strings of a record as it was read back, in the order in which [`full`] asks for them.
 pub(in crate::audit) fn texts_of(line: &serde_json::Value) -> Vec<String> {
@@ -160,6 +166,8 @@ pub(in crate::audit) fn texts_of(line: &serde_json::Value) -> Vec<String> {
         "/correlation/traceparent",
         "/sensitivity/datasets/0",
         "/sensitivity/added/0",
+        "/sensitivity/sources/0",
+        "/sensitivity/untrusted_from/0",
         "/consent/ticket",
         "/consent/by",
         "/findings/0/code",

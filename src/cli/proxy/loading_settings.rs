@@ -44,6 +44,7 @@ pub(super) fn loading(config: &Config) -> loading::Settings {
             config::OnRemoval::Apply => loading::OnRemoval::Apply,
         },
         network: policy.network.clone(),
+        flow: config.flow.rules.clone(),
         egress: destinations(config),
         claims: Some(Arc::new(claims(&config.listen))),
         servers: config.servers.keys().cloned().collect(),

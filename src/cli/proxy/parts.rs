@@ -11,7 +11,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::gate::Gate;
 use crate::memory::Memory;
-use crate::policy::{self, ItemIds, ServerKey};
+use crate::policy::{self, ServerKey};
 use crate::session::{Session, SessionId};
 use crate::shutdown::Shutdown;
 
@@ -56,10 +56,7 @@ pub(super) struct ForOperators {
 impl Parts {
     /// The key of the server, if there are several.
     pub(super) fn key(&self) -> Option<ServerKey> {
-        match self.server.item_ids {
-            ItemIds::WithServer => ServerKey::of(&self.server.name),
-            ItemIds::Bare => None,
-        }
+        self.server.key.clone()
     }
 
     /// A bridge for one conversation.
@@ -90,12 +87,13 @@ pub(super) fn session(
 
 /// The server of such a configuration, as policies know it.
 pub(super) fn server(config: &Config) -> policy::Server {
+    let facts = &config.upstream.facts;
     policy::Server {
         name: config.upstream.name.clone(),
-        item_ids: match config.key {
-            Some(_) => ItemIds::WithServer,
-            None => ItemIds::Bare,
-        },
+        key: config.key.clone(),
+        groups: facts.groups.clone(),
+        clearance: facts.clearance,
+        untrusted: facts.untrusted,
         ..policy::Server::default()
     }
 }

@@ -259,6 +259,7 @@ pub(super) fn terms(config: &Config) -> gate::Terms {
         config::ServerDatasets::Ignore => gate::ServerDatasets::Ignored,
         config::ServerDatasets::Trust => gate::ServerDatasets::Trusted,
     };
+    terms.asked_again = config.flow.ask;
     terms.guards.excerpts = config.truncation.as_ref().map(excerpts);
     terms
 }
@@ -312,6 +313,7 @@ pub(super) fn terms_of(
             symlinks: gate::Symlinks::AsWritten,
         },
         server_datasets: gate::ServerDatasets::Ignored,
+        asked_again: gate::QuestionsAgain::Always,
     }
 }
 

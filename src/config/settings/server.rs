@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::policy::MAX_LEVEL;
+
 /// How a server knows the user. The audience is the server's.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum UserIdentity {
@@ -13,6 +15,26 @@ pub enum UserIdentity {
     Header { audience: String },
     /// By the agent's token, if it was issued for this audience.
     Forward { audience: String },
+}
+
+/// What policies know of one of several servers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerFacts {
+    pub groups: Vec<String>,
+    /// The highest level of a session that it may be told anything of.
+    pub clearance: i64,
+    /// Everything that it returns counts as written by strangers.
+    pub untrusted: bool,
+}
+
+impl Default for ServerFacts {
+    fn default() -> Self {
+        Self {
+            groups: Vec::new(),
+            clearance: MAX_LEVEL,
+            untrusted: false,
+        }
+    }
 }
 
 /// Whether the gate finds out by itself that a server can serve.

@@ -1,6 +1,10 @@
 //! `[servers]`.
 
 use super::{check, valid};
+use crate::config::changes::ConfigChanges;
+use crate::config::settings::ConfigText;
+use crate::loading::FlowRule;
+use crate::policy::ServerKey;
 
 const OVER_HTTP: &str = "listen.transport = 'http'\nlisten.port = 0\npolicy.allow = ['a/b']\n";
 
@@ -82,5 +86,81 @@ fn several_servers_need_agents_over_http() {
     check(
         "listen.transport = 'http'\nlisten.port = 0\nlisten.path = '/'\npolicy.allow = ['a/b']\nservers.crm.command = ['a']",
         &["3 listen.path: has no room for the paths of several servers"],
+    );
+}
+
+#[test]
+fn what_policies_know_of_a_server_is_its_own() {
+    let config = valid(&format!(
+        "{OVER_HTTP}[servers.crm]
+         command = ['crm-server']
+         groups = ['internal', 'sales']
+         clearance = 'confidential'
+         [servers.web]
+         url = 'https://web.example.com/mcp'
+         untrusted = true"
+    ));
+    let facts: Vec<_> = config.servers.values().map(|it| &it.facts).collect();
+    assert_eq!(facts[0].groups, ["internal", "sales"]);
+    assert_eq!((facts[0].clearance, facts[0].untrusted), (2, false));
+    assert_eq!((facts[1].clearance, facts[1].untrusted), (3, true));
+    let check = |text: &str, expected: &[&str]| check(&format!("{OVER_HTTP}{text}"), expected);
+    check(
+        "[servers.crm]\ncommand = ['a']\ngroups = ['']\nclearance = 'none'\nuntrusted = 1",
+        &[
+            "6 servers.crm.groups[0]: names no group",
+            "7 servers.crm.clearance: unknown value 'none'",
+            "8 servers.crm.untrusted: expected `true` or `false`, found an integer",
+        ],
+    );
+    super::check(
+        "upstream.command = ['a']\nupstream.untrusted = true\npolicy.allow = ['b']",
+        &["2 upstream.untrusted: unknown key"],
+    );
+}
+
+#[test]
+fn walls_stand_between_known_servers_and_come_into_force_while_the_gate_runs() {
+    let text = |flow: &str| {
+        format!(
+            "{OVER_HTTP}[servers.crm]\ncommand = ['a']\n[servers.mail]\ncommand = ['b']\n[flow]\n{flow}"
+        )
+    };
+    let walled = valid(&text("from.crm = { to = ['mail', 'crm'] }"))
+        .flow
+        .rules;
+    let walls: Vec<_> = walled
+        .walls
+        .iter()
+        .map(|(from, to)| (from.as_str(), to.iter().map(ServerKey::as_str).collect()))
+        .collect();
+    assert_eq!(walls, [("crm", vec!["mail", "crm"])]);
+    assert_eq!(
+        (walled.flow_out, walled.flow_in),
+        (FlowRule::Deny, FlowRule::Ask)
+    );
+    let one = valid("upstream.command = ['a']\npolicy.allow = ['b']")
+        .flow
+        .rules;
+    assert_eq!(one.flow_in, FlowRule::Off);
+    let check = |flow: &str, expected: &[&str]| check(&text(flow), expected);
+    check(
+        "from.crn = { to = ['male'] }\nfrom.mail = {}\nflow_out = 'never'\nflowin = 'ask'",
+        &[
+            "9 flow.from.crn: names no server",
+            "9 flow.from.crn.to[0]: names no server",
+            "10 flow.from.mail.to: required",
+            "11 flow.flow_out: unknown value 'never'",
+            "12 flow.flowin: unknown key",
+        ],
+    );
+    let config = |to: &str| ConfigText::new(text(&format!("from.crm = {{ to = [{to}] }}")));
+    let (before, after) = (config(""), config("'mail'"));
+    let changes = ConfigChanges::between(&before, &before, &after);
+    assert!(changes.restart.is_empty(), "{changes:?}");
+    assert!(
+        changes
+            .told()
+            .is_some_and(|told| told.contains("flow.from.crm.to"))
     );
 }

@@ -60,6 +60,9 @@ fn a_form_shows_all_that_there_is_to_agree_to() {
             hosts: vec!["example.com".to_owned()],
             secrets: vec!["github-token".to_owned()],
             datasets: vec!["payroll".to_owned(), "?".to_owned()],
+            sources: vec!["crm".to_owned(), "web".to_owned()],
+            untrusted_from: vec!["web".to_owned()],
+            destinations: vec!["eve@evil.example".to_owned()],
             told_roots: Vec::new(),
         },
         ..question()
@@ -79,6 +82,9 @@ fn a_form_shows_all_that_there_is_to_agree_to() {
     Hosts: "example.com"
     Credentials among the arguments: github-token
     Data sets that the session has read: "payroll", "?"
+    The session has read from: crm, web
+    Strangers may have written what it read from: web
+    Destinations: "eve@evil.example"
     Asked for by: consent
     Paths lie outside of every known directory.
     Why: A person has to agree.

@@ -192,6 +192,13 @@ pub(super) fn question(
             .collect(),
         found: Found {
             datasets: scene.held.datasets.iter().map(|name| safe(name)).collect(),
+            sources: scene.held.sources.iter().map(|key| safe(key)).collect(),
+            untrusted_from: scene
+                .held
+                .untrusted_from
+                .iter()
+                .map(|key| safe(key))
+                .collect(),
             told_roots: told_roots(understood, session, &safe),
             ..found(understood, snapshot, now, &safe)
         },
@@ -235,8 +242,8 @@ fn found(
         outside: targets.outside && !snapshot.labels().roots.is_empty(),
         hosts: shown(&targets.hosts),
         secrets: shown(&targets.secrets),
-        datasets: Vec::new(),
-        told_roots: Vec::new(),
+        destinations: shown(&targets.destinations),
+        ..Found::default()
     }
 }
 

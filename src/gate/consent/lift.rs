@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::audit::{Finding, Guard, Redactor};
-use crate::consent::{Binding, Desk, Holds};
+use crate::consent::{Binding, Desk};
 use crate::mcp::revisions::FIRST_STATELESS;
-use crate::policy::{Consent, ConsentRule, Denial, DenialCause, OnDeny, PolicySnapshot};
-use crate::session::{Agreed, Attempt, Established, Offer, Session, Target};
+use crate::policy::{Consent, Denial, DenialCause, OnDeny};
+use crate::session::{Agreed, Attempt, Established, Offer, Session};
 use crate::wire::{KnownMethod, Message, Side, Stream};
 
 use crate::gate::classified::{Role, Scene};
@@ -24,11 +24,9 @@ use crate::gate::{Gate, route};
 
 use super::bound::{self, asks, binding, ours};
 use super::kept::put_by_for;
+use super::standing::{StandingConsents, keep_for_the_session};
 use super::why::Unconsented;
 use super::{in_result, vain};
-
-/// The gate's own policy for `consent` in `tools.toml`.
-const OF_THE_LABEL: (&str, &str) = ("<consent.cedar>", "consent");
 
 impl Gate {
     /// The same, where people are asked.
@@ -112,7 +110,7 @@ impl Filter for ConsentFilter {
     }
 
     fn on_sent(&self, cx: &mut RequestContext<'_>, _: Placement) {
-        keep_for_the_session(&cx.understood, cx.snapshot, cx.session, cx.trail);
+        keep_for_the_session(cx);
     }
 
     /// What went on with a request that was not finished, and could not be made use of, is had by the next
@@ -251,32 +249,23 @@ impl ConsentFilter {
         let Some(binding) = binding else {
             return Ok(Step::Continue);
         };
-        if holds_for_a_session(understood, snapshot, session) && is_of_the_label(denial) {
-            let of_tool = binding.whatever_the_arguments().of_all();
-            let standing = session
-                .state()
-                .waiting
-                .asking
-                .standing
-                .get(&of_tool)
-                .cloned();
-            if let Some(agreed) = standing {
-                understood.identified.scene.agrees(&agreed.consent);
-                let by = agreed.consent.by.as_deref().unwrap_or_default();
-                let ticket = &agreed.ticket;
-                trail.found(vec![Finding {
-                    guard: Guard::Consent,
-                    code: "approved_for_session".into(),
-                    detail: format!("question {ticket} was answered by {by}, for the session")
-                        .into(),
-                }]);
-                trail.consent.brought = Brought::Spent;
-                trail.consent.agreed = Some(Agreed {
-                    binding: binding.of_any_round().of_all(),
-                    ..agreed
-                });
-                return Ok(Step::Rejudge);
-            }
+        let asked_again = (cx.terms.asked_again, now);
+        let standing = StandingConsents::of(understood, snapshot, session, asked_again);
+        if let Some(agreed) = standing.lifting(denial, session) {
+            understood.identified.scene.agrees(&agreed.consent);
+            let by = agreed.consent.by.as_deref().unwrap_or_default();
+            let ticket = &agreed.ticket;
+            trail.found(vec![Finding {
+                guard: Guard::Consent,
+                code: "approved_for_session".into(),
+                detail: format!("question {ticket} was answered by {by}, for the session").into(),
+            }]);
+            trail.consent.brought = Brought::Spent;
+            trail.consent.agreed = Some(Agreed {
+                binding: binding.of_any_round().of_all(),
+                ..agreed
+            });
+            return Ok(Step::Rejudge);
         }
         if let Some(consent) = put_by_for(&self.desk, &binding, cx.now.at, trail) {
             understood.identified.scene.agrees(&consent);
@@ -288,9 +277,7 @@ impl ConsentFilter {
         let understood = &cx.understood;
         let secrets = &self.secrets;
         let mut question = bound::question(understood, snapshot, session, denial, now, secrets);
-        if holds_for_a_session(understood, snapshot, session) {
-            question.holds = Holds::Session;
-        }
+        question.holds = standing.holds(denial);
         let longest = self.desk.settings().longest;
         if question.arguments.len().max(question.name.len()) > longest {
             let why = Unconsented::TooLong(longest);
@@ -367,49 +354,5 @@ fn progress_token(understood: &Understood<'_>) -> Option<String> {
             token.map(route::token_text)
         }
         (Role::Request { .. } | Role::Notification { .. }, Side::Upstream) => None,
-    }
-}
-
-/// Whether consent to a call holds for its session: if the host says so of the tool, and one agent alone
-/// has the session.
-fn holds_for_a_session(
-    understood: &Understood<'_>,
-    snapshot: &PolicySnapshot,
-    session: &Session,
-) -> bool {
-    let Target::Tool(name) = &understood.target else {
-        return false;
-    };
-    asks(understood) == Some(KnownMethod::ToolsCall)
-        && !session.is_shared()
-        && snapshot.labels().consent(name) == ConsentRule::OncePerSession
-}
-
-/// What a person agreed to for a session lifts only what the label asks for: another policy that asks
-/// may want an answer to each call.
-fn is_of_the_label(denial: &Denial) -> bool {
-    let (file, id) = OF_THE_LABEL;
-    let mut reasons = denial.reasons.iter();
-    reasons.all(|reason| &*reason.origin.file == file && reason.policy.as_str() == id)
-}
-
-/// A yes to one call of a tool holds for the session from the moment on at which the call passes.
-fn keep_for_the_session(
-    understood: &Understood<'_>,
-    snapshot: &PolicySnapshot,
-    session: &Session,
-    trail: &Trail,
-) {
-    let Some(agreed) = &trail.consent.agreed else {
-        return;
-    };
-    if !holds_for_a_session(understood, snapshot, session) {
-        return;
-    }
-    if let Some(binding) = binding(understood, snapshot, session) {
-        let of_tool = binding.whatever_the_arguments().of_all();
-        let mut state = session.state();
-        let standing = &mut state.waiting.asking.standing;
-        standing.entry(of_tool).or_insert_with(|| agreed.clone());
     }
 }

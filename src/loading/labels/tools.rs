@@ -3,18 +3,10 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-use super::datasets;
 use super::pointers::pointers;
+use super::{datasets, destinations};
 use crate::policy::table::TomlTable;
-use crate::policy::{Base, ConsentRule, Labels, Permissions, ToolLabels};
-
-/// How sensitive something is: the words of the files, and the levels of policies.
-const LEVELS: &[(&str, i64)] = &[
-    ("public", 0),
-    ("internal", 1),
-    ("confidential", 2),
-    ("secret", 3),
-];
+use crate::policy::{Base, ConsentRule, LEVELS, Labels, Permissions, ToolLabels};
 
 /// The deepest capability, `a.b.c…`.
 const MAX_PARTS: usize = 8;
@@ -104,9 +96,14 @@ fn tool(mut table: TomlTable<'_, '_>) -> ToolLabels {
         datasets: datasets::names(&mut table),
         datasets_by: datasets::by_arguments(&mut table),
         untrusted: table.boolean("untrusted"),
+        destinations: Vec::new(),
     };
+    let destinations = destinations::by_arguments(&mut table, &labels);
     table.finish();
-    labels
+    ToolLabels {
+        destinations,
+        ..labels
+    }
 }
 
 /// Without any, the worst case stands.
@@ -163,7 +160,7 @@ pub(super) fn capabilities(table: &mut TomlTable<'_, '_>, key: &'static str) -> 
 }
 
 pub(super) fn level(table: &mut TomlTable<'_, '_>) -> Option<i64> {
-    table.word("sensitivity", LEVELS)
+    table.word("sensitivity", &LEVELS)
 }
 
 fn consent(table: &mut TomlTable<'_, '_>) -> ConsentRule {

@@ -16,7 +16,14 @@ impl Labels {
     /// one that reads.
     pub fn brings(&self, facts: &Facts<'_>) -> SessionSensitivity {
         let asks = matches!(facts.principal, Principal::Agent(_));
-        if !asks || self.is_empty() {
+        if !asks || !reads(&facts.action) {
+            return SessionSensitivity::default();
+        }
+        self.labelled(facts).from_server(facts.env.server)
+    }
+
+    fn labelled(&self, facts: &Facts<'_>) -> SessionSensitivity {
+        if self.is_empty() {
             return SessionSensitivity::default();
         }
         match (facts.resource, facts.action) {
@@ -127,6 +134,32 @@ impl Labels {
     }
 }
 
+/// Whether what the server answers has content of its own.
+fn reads(action: &Action<'_>) -> bool {
+    match action {
+        Action::CallTool { .. }
+        | Action::Extension { .. }
+        | Action::ReadResource
+        | Action::Subscribe
+        | Action::GetPrompt { .. }
+        | Action::Complete { .. } => true,
+        Action::Initialize
+        | Action::Ping
+        | Action::SetLevel
+        | Action::Cancel
+        | Action::Notify { .. }
+        | Action::ListTool
+        | Action::ListResource
+        | Action::ListPrompt
+        | Action::Listen
+        | Action::ReceiveResult { .. }
+        | Action::Sample { .. }
+        | Action::Elicit { .. }
+        | Action::ListRoots
+        | Action::ConnectHost { .. } => false,
+    }
+}
+
 impl ToolLabels {
     /// What a tool's answers are, whatever it is called with. One that connects brings what others
     /// wrote, unless the host says otherwise.
@@ -136,6 +169,7 @@ impl ToolLabels {
             labels: self.labels.iter().cloned().collect(),
             datasets: self.datasets.iter().cloned().collect(),
             untrusted: self.untrusted.unwrap_or(self.permissions.connect),
+            ..SessionSensitivity::default()
         }
     }
 }

@@ -52,6 +52,7 @@ impl ToolLabels {
             targets.hosts.truncate(MOST_HOSTS);
             targets.hosts.push(unreadable());
         }
+        self.find_destinations(&mut targets, arguments);
         match &self.paths {
             Some(pointers) => self.reach(&mut targets, roots, arguments, pointers),
             None => beyond(&mut targets),

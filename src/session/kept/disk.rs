@@ -356,6 +356,8 @@ mod tests {
             labels: ["pii".to_owned(), "\u{0}\"".to_owned()].into(),
             datasets: ["payroll".to_owned(), "?".to_owned()].into(),
             untrusted: true,
+            sources: ["crm".to_owned(), "?".to_owned()].into(),
+            untrusted_from: ["mail".to_owned()].into(),
         };
         let store = open(&path);
         let raised = store.raise(&key(None), &by).get().await.unwrap();
@@ -451,6 +453,21 @@ mod tests {
         ] {
             let line = r#"{"principal":"a","level":1,"labels":[],"datasets":X}"#;
             told(&line.replace('X', datasets), problem);
+        }
+        for (servers, problem) in [
+            (r#""sources":"a""#, "its `sources` are no list"),
+            (r#""sources":["A b"]"#, "a source is no server"),
+            (
+                r#""untrusted_from":"a""#,
+                "its `untrusted_from` are no list",
+            ),
+            (
+                r#""untrusted_from":[1]"#,
+                "`untrusted_from` has what is no server",
+            ),
+        ] {
+            let line = r#"{"principal":"a","level":1,"labels":[],X}"#;
+            told(&line.replace('X', servers), problem);
         }
         for calls in ["-1", "0", "\"1\"", "1.5", "null"] {
             let line = format!(r#"{{"principal":"a","level":1,"labels":[],"calls":{calls}}}"#);

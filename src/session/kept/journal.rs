@@ -1,10 +1,13 @@
 //! A journal of what is kept of sessions, as text.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::policy::{MAX_LEVEL, SessionSensitivity, UNKNOWN_DATASET, is_dataset};
+use crate::policy::{
+    MAX_LEVEL, ServerKey, SessionSensitivity, UNKNOWN_DATASET, UNKNOWN_SERVER, is_dataset,
+};
 use crate::wire::{Document, Fragment, Limits, Value};
 
 use super::{Calls, InMemory, Kept, SessionKey};
@@ -13,12 +16,14 @@ use super::{Calls, InMemory, Kept, SessionKey};
 pub(super) const TITLE: &str = r#"{"mcp-protector":"ratchet","version":1}"#;
 
 /// What a line has.
-const MEMBERS: [&str; 9] = [
+const MEMBERS: [&str; 11] = [
     "principal",
     "session",
     "level",
     "labels",
     "datasets",
+    "sources",
+    "untrusted_from",
     "untrusted",
     "calls",
     "called",
@@ -95,9 +100,11 @@ pub(super) fn written(all: &[(SessionKey, Kept)]) -> String {
 pub(super) fn line(key: &SessionKey, kept: &Kept) -> String {
     let held = &kept.held;
     let labels = held.labels.iter().map(|label| Fragment::string(label));
-    let datasets = held.datasets.iter().map(|name| Fragment::string(name));
     // One that has none is as earlier gates wrote it.
-    let datasets = (!held.datasets.is_empty()).then(|| Fragment::array(datasets));
+    let names = |set: &BTreeSet<String>| {
+        let names = set.iter().map(|name| Fragment::string(name));
+        (!set.is_empty()).then(|| Fragment::array(names))
+    };
     let session = key.session().map(Fragment::string);
     let count = |number: i64| (number > 0).then(|| Fragment::integer(number));
     let members = [
@@ -105,7 +112,9 @@ pub(super) fn line(key: &SessionKey, kept: &Kept) -> String {
         ("session", session),
         ("level", Some(Fragment::integer(held.level))),
         ("labels", Some(Fragment::array(labels))),
-        ("datasets", datasets),
+        ("datasets", names(&held.datasets)),
+        ("sources", names(&held.sources)),
+        ("untrusted_from", names(&held.untrusted_from)),
         ("untrusted", held.untrusted.then(Fragment::truth)),
         ("calls", count(kept.calls.made)),
         ("called", count(kept.calls.last_ms)),
@@ -144,6 +153,19 @@ pub(super) fn read(text: &str, memory: &InMemory) -> Result<(), JournalError> {
     Ok(())
 }
 
+/// The items of a list that may be absent.
+fn list<'v>(
+    line: Value<'v>,
+    key: &str,
+    problem: &'static str,
+) -> Result<impl Iterator<Item = Value<'v>>, &'static str> {
+    let list = line.get(key);
+    if list.is_some_and(|list| !list.is_array()) {
+        return Err(problem);
+    }
+    Ok(list.into_iter().flat_map(Value::items))
+}
+
 fn entry(line: &str) -> Result<(SessionKey, Kept), &'static str> {
     let document = Document::decode(line.trim_end().as_bytes(), &Limits::default());
     let document = document.map_err(|_| "it is no JSON")?;
@@ -164,19 +186,24 @@ fn entry(line: &str) -> Result<(SessionKey, Kept), &'static str> {
     if root.entries().any(|(name, _)| !MEMBERS.contains(&&*name)) {
         return Err("it says more than that");
     }
-    let datasets = root.get("datasets");
-    if datasets.is_some_and(|datasets| !datasets.is_array()) {
-        return Err("its `datasets` are no list");
-    }
-    let datasets = datasets.into_iter().flat_map(Value::items);
+    let datasets = list(root, "datasets", "its `datasets` are no list")?;
+    let sources = list(root, "sources", "its `sources` are no list")?;
+    let strangers = list(root, "untrusted_from", "its `untrusted_from` are no list")?;
     let text_of = |name: Value<'_>| Some(name.as_str()?.into_owned());
-    let dataset = |name| text_of(name).filter(|name| name == UNKNOWN_DATASET || is_dataset(name));
+    let dataset =
+        |name: Value<'_>| text_of(name).filter(|name| name == UNKNOWN_DATASET || is_dataset(name));
+    let server = |key: Value<'_>| {
+        text_of(key).filter(|key| key == UNKNOWN_SERVER || ServerKey::of(key).is_some())
+    };
     let untrusted = root.get("untrusted").map_or(Some(false), Value::as_bool);
     let held = SessionSensitivity {
         level: level.ok_or("its `level` is none of 0 to 3")?,
         labels: (labels.items().map(text_of).collect::<Option<_>>()).ok_or("a label is no text")?,
         datasets: (datasets.map(dataset).collect::<Option<_>>()).ok_or("a data set has no name")?,
         untrusted: untrusted.ok_or("its `untrusted` is neither true nor false")?,
+        sources: (sources.map(server).collect::<Option<_>>()).ok_or("a source is no server")?,
+        untrusted_from: (strangers.map(server).collect::<Option<_>>())
+            .ok_or("`untrusted_from` has what is no server")?,
     };
     let count = |member| {
         root.get(member)

@@ -96,31 +96,46 @@ pub(super) fn message_fields(
 }
 
 /// `None` where Cedar has no value for a part of it.
-pub(super) fn env_value(env: &Environment<'_>, needs: FactNeeds) -> Option<Value> {
+pub(super) fn env_value(
+    words: &Vocabulary,
+    env: &Environment<'_>,
+    needs: FactNeeds,
+) -> Option<Value> {
     let peer = env.peer.filter(|_| needs.has(FactNeeds::PEER));
     let required = [
         ("transport", Some(literal(env.transport))),
         ("protocol", Some(literal(env.protocol))),
         ("now", time(env.now_ms, needs, FactNeeds::NOW)),
-        ("session", session_value(&env.session, needs)),
+        ("session", session_value(words, &env.session, needs)),
         ("consent", consent_value(&env.consent, needs)),
     ];
     let peer = peer.map(|address| ("peer", ip(address)));
     record_of(required.into_iter().chain(peer))
 }
 
-fn session_value(session: &SessionState, needs: FactNeeds) -> Option<Value> {
+fn session_value(words: &Vocabulary, session: &SessionState, needs: FactNeeds) -> Option<Value> {
     record_of([
         ("level", Some(literal(session.level))),
         ("labels", Some(strings(&session.labels))),
         ("datasets", Some(strings(&session.datasets))),
         ("untrusted", Some(literal(session.untrusted))),
+        ("sources", Some(servers(words, &session.sources))),
+        (
+            "untrustedFrom",
+            Some(servers(words, &session.untrusted_from)),
+        ),
         ("calls", Some(literal(session.calls))),
         (
             "startedAt",
             time(session.started_ms, needs, FactNeeds::STARTED_AT),
         ),
     ])
+}
+
+/// A set of servers, of which nothing but the key is looked at.
+pub(super) fn servers(words: &Vocabulary, keys: &[String]) -> Value {
+    let keys = keys.iter();
+    Value::set_of_lits(keys.map(|key| Literal::from(uid(&words.server, key))), None)
 }
 
 fn consent_value(consent: &Consent, needs: FactNeeds) -> Option<Value> {
@@ -146,6 +161,8 @@ fn targets_value(words: &Vocabulary, targets: &Targets) -> Value {
         ("level", literal(targets.level)),
         ("writable", literal(targets.writable)),
         ("hosts", strings(&targets.hosts)),
+        ("destinations", strings(&targets.destinations)),
+        ("approved", literal(targets.approved)),
         ("bytes", literal(targets.bytes)),
         ("secrets", strings(&targets.secrets)),
         ("options", strings(&targets.options)),

@@ -101,10 +101,12 @@ pub(super) fn resource_entities(
     [Some(own), server].into_iter().flatten()
 }
 
-fn server_fields(server: &Server) -> [(&'static str, Value); 2] {
+fn server_fields(server: &Server) -> [(&'static str, Value); 4] {
     [
         ("origin", literal(server.origin.as_str())),
         ("trust", literal(server.trust)),
+        ("clearance", literal(server.clearance)),
+        ("untrusted", literal(server.untrusted)),
     ]
 }
 

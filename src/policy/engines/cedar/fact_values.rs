@@ -70,6 +70,7 @@ pub(super) enum FactValue<'v> {
 pub(super) enum EntityKind {
     Capability,
     Root,
+    Server,
 }
 
 /// A set of strings.
@@ -228,6 +229,7 @@ impl EntityKind {
         let kinds = [
             (&words.capability, Self::Capability),
             (&words.root, Self::Root),
+            (&words.server, Self::Server),
         ];
         let mut kinds = kinds.into_iter();
         kinds.find_map(|(known, kind)| (known == entity_type).then_some(kind))
@@ -323,6 +325,10 @@ impl<'v> FactValue<'v> {
         }
     }
 
+    fn servers(keys: &'v [String]) -> Self {
+        Self::Entities(EntityKind::Server, StringSet::Owned(keys))
+    }
+
     fn capabilities(names: &'v [String]) -> Self {
         Self::Entities(EntityKind::Capability, StringSet::Owned(names))
     }
@@ -394,6 +400,10 @@ fn in_env(path: &[&str]) -> Option<Accessor> {
         ["session", "datasets"] => {
             |view| Some(FactValue::Texts(StringSet::Owned(&view.held()?.datasets)))
         }
+        ["session", "sources"] => |view| Some(FactValue::servers(&view.held()?.sources)),
+        ["session", "untrustedFrom"] => {
+            |view| Some(FactValue::servers(&view.held()?.untrusted_from))
+        }
         ["consent", "granted"] => |view| Some(FactValue::Bool(view.env()?.consent.granted)),
         ["consent", "scope"] => |view| Some(FactValue::Text(&view.env()?.consent.scope)),
         _ => return None,
@@ -414,6 +424,11 @@ fn in_context(path: &[&str]) -> Option<Accessor> {
         ["targets", "hosts"] => {
             |view| Some(FactValue::Texts(StringSet::Owned(&view.targets()?.hosts)))
         }
+        ["targets", "approved"] => |view| Some(FactValue::Bool(view.targets()?.approved)),
+        ["targets", "destinations"] => |view| {
+            let destinations = StringSet::Owned(&view.targets()?.destinations);
+            Some(FactValue::Texts(destinations))
+        },
         ["targets", "options"] => {
             |view| Some(FactValue::Texts(StringSet::Owned(&view.targets()?.options)))
         }

@@ -174,7 +174,7 @@ fn is_of_held(path: &[&str]) -> bool {
         [
             "env",
             "session",
-            "level" | "labels" | "datasets" | "untrusted"
+            "level" | "labels" | "datasets" | "untrusted" | "sources" | "untrustedFrom"
         ]
     )
 }

@@ -136,12 +136,12 @@ impl FactNeeds {
             "client" => Self::CLIENT.and(Self::DETAILS),
             "server" => Self::SERVER.and(Self::DETAILS),
             "session" => Self::SESSION,
-            "untrusted" | "datasets" => Self::HELD,
-            "labels" | "level" => Self::HELD.and(Self::DETAILS),
+            "datasets" | "sources" | "untrustedFrom" => Self::HELD,
+            "labels" | "level" | "untrusted" => Self::HELD.and(Self::DETAILS),
             "claims" => Self::CLAIMS.and(Self::DETAILS),
             "capabilities" => Self::CAPABILITIES.and(Self::DETAILS),
-            "consent" | "hints" | "mime" | "name" | "origin" | "pin" | "port" | "scheme"
-            | "trust" | "uri" | "version" => Self::DETAILS,
+            "clearance" | "consent" | "hints" | "mime" | "name" | "origin" | "pin" | "port"
+            | "scheme" | "trust" | "uri" | "version" => Self::DETAILS,
             _ => Self::default(),
         }
     }

@@ -25,6 +25,7 @@ use super::schema_action::SchemaAction;
 use super::subjects::Subject;
 use super::typed::{self, RecordReads};
 use super::value::{datetime, literal, strings};
+use super::vocabulary::Vocabulary;
 use super::{arguments, context};
 use crate::policy::leaves::Leaves;
 use crate::policy::{
@@ -161,7 +162,14 @@ fn open_context(
     let session = if read.iter().all(|(_, value)| value.is_none()) {
         unknown("session")
     } else {
-        let others = ["labels", "untrusted", "calls", "startedAt"];
+        let others = [
+            "labels",
+            "untrusted",
+            "sources",
+            "untrustedFrom",
+            "calls",
+            "startedAt",
+        ];
         let others = others.map(|name| (name.into(), unknown(name)));
         let read = read.map(|(name, value)| (name.into(), known(value, name)));
         Expr::record_arc(Arc::new(others.into_iter().chain(read).collect()))
@@ -217,6 +225,7 @@ fn beside_env(action: ActionName, verb: SchemaAction) -> &'static [&'static str]
 
 /// A record of unknowns, but for what the session has read.
 pub(super) fn open_but_for_held(
+    words: &Vocabulary,
     held: &SessionState,
     action: ActionName,
     verb: SchemaAction,
@@ -227,6 +236,11 @@ pub(super) fn open_but_for_held(
         ("labels", strings(&held.labels)),
         ("datasets", strings(&held.datasets)),
         ("untrusted", literal(held.untrusted)),
+        ("sources", context::servers(words, &held.sources)),
+        (
+            "untrustedFrom",
+            context::servers(words, &held.untrusted_from),
+        ),
     ];
     let known = known.map(|(name, value)| (name.into(), Expr::from(value)));
     let session = known.into_iter().chain(["calls", "startedAt"].map(unknown));

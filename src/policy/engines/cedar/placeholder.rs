@@ -69,7 +69,7 @@ impl PlaceholderContext {
     }
 
     fn of(words: &Vocabulary) -> Result<Self, String> {
-        let env = |shape| env_of(shape).ok_or("Cedar has no value for the environment");
+        let env = |shape| env_of(words, shape).ok_or("Cedar has no value for the environment");
         let nothing = Nothing::default();
         let mut contexts = Vec::new();
         for name in ActionName::ALL {
@@ -107,7 +107,7 @@ pub(super) fn context(
         return idle.context(action.name()).ok_or(ContextEncodingError);
     }
     let env = if needs.has(FactNeeds::ENV) {
-        env_value(env, needs)
+        env_value(words, env, needs)
     } else {
         Some(idle.env.clone())
     };
@@ -165,7 +165,7 @@ fn scopes(words: &Vocabulary, name: ActionName) -> [[bool; 7]; 2] {
 }
 
 /// The bits of `shape` say whether `peer`, `by` and `at` are there.
-fn env_of(shape: u8) -> Option<Value> {
+fn env_of(words: &Vocabulary, shape: u8) -> Option<Value> {
     let server = Server::default();
     let consent = Consent {
         by: (shape & 2 != 0).then(String::new),
@@ -181,5 +181,5 @@ fn env_of(shape: u8) -> Option<Value> {
         session: SessionState::default(),
         consent,
     };
-    env_value(&env, FactNeeds::ALL)
+    env_value(words, &env, FactNeeds::ALL)
 }

@@ -214,7 +214,14 @@ impl CedarEngine {
         };
         let evaluator = asked(context.clone());
         let looks = held.filter(|_| rules.iter().any(|rule| rule.looks_at_held()));
-        let by_held = looks.map(|held| asked(Some(open_but_for_held(held, question.action, verb))));
+        let by_held = looks.map(|held| {
+            asked(Some(open_but_for_held(
+                &self.words,
+                held,
+                question.action,
+                verb,
+            )))
+        });
         let mut fault: Option<EngineFault> = None;
         for rule in rules {
             let by_held = by_held.as_ref().filter(|_| rule.looks_at_held());

@@ -206,6 +206,8 @@ fn server_members(server: &Server) -> Object<'_> {
         ("groups", texts(&server.groups)),
         ("origin", text(&server.origin)),
         ("trust", DocumentNode::Integer(server.trust)),
+        ("clearance", DocumentNode::Integer(server.clearance)),
+        ("untrusted", DocumentNode::Bool(server.untrusted)),
     ])
 }
 
@@ -299,6 +301,8 @@ fn targets_node(targets: &Targets) -> DocumentNode<'_> {
         ("bytes", DocumentNode::Integer(targets.bytes)),
         ("level", DocumentNode::Integer(targets.level)),
         ("writable", DocumentNode::Bool(targets.writable)),
+        ("destinations", texts(&targets.destinations)),
+        ("approved", DocumentNode::Bool(targets.approved)),
         ("secrets", texts(&targets.secrets)),
         ("options", texts(&targets.options)),
     ]))
@@ -327,6 +331,8 @@ fn session(session: &SessionState) -> Result<DocumentNode<'_>, DocumentEncodingE
         ("labels", texts(&session.labels)),
         ("datasets", texts(&session.datasets)),
         ("untrusted", DocumentNode::Bool(session.untrusted)),
+        ("sources", texts(&session.sources)),
+        ("untrustedFrom", texts(&session.untrusted_from)),
         ("calls", DocumentNode::Integer(session.calls)),
         ("startedAt", time(session.started_ms)?),
         ("startedAtMs", DocumentNode::Integer(session.started_ms)),

@@ -347,9 +347,11 @@ fn any_world() -> impl Strategy<Value = World> {
             };
             world.session = SessionState {
                 level: session.0,
-                labels: session.1,
+                labels: session.1.clone(),
                 datasets: targets.2.clone(),
                 untrusted: session.2,
+                sources: targets.2.clone(),
+                untrusted_from: session.1,
                 calls: session.3,
                 started_ms: session.4,
             };
@@ -360,10 +362,12 @@ fn any_world() -> impl Strategy<Value = World> {
                 at_ms: consent.3,
             };
             world.targets = Targets {
-                roots: targets.0,
+                roots: targets.0.clone(),
                 outside: targets.1,
                 level: targets.3,
                 writable: !targets.1,
+                destinations: targets.0.clone(),
+                approved: targets.1,
                 hosts: targets.2,
                 bytes: targets.3,
                 secrets: world.session.labels.clone(),

@@ -1118,13 +1118,12 @@ fn a_policy_without_a_condition_is_checked_for_the_calls_of_its_tool_alone() {
 /// Another server may have a tool of any name.
 #[test]
 fn a_call_is_that_of_a_locked_tool_only_by_the_id_of_its_tool() {
-    let check = |item_ids, name: &str, expected: bool| {
+    let check = |key: Option<&str>, name: &str, expected: bool| {
         let locked = lock().tool("a").unwrap().clone();
         let lock = Lock::new([("crm/a".to_owned(), locked)].into());
         let words = Vocabulary::with(&lock).unwrap();
         let server = crate::policy::Server {
-            name: "crm".to_owned(),
-            item_ids,
+            key: key.and_then(crate::policy::ServerKey::of),
             ..crate::policy::Server::default()
         };
         let tool = tool(name);
@@ -1136,8 +1135,8 @@ fn a_call_is_that_of_a_locked_tool_only_by_the_id_of_its_tool() {
         let listed = subject.schema_action(&words, ActionName::ListTool);
         assert_eq!(listed.call(), None, "{name}");
     };
-    check(crate::policy::ItemIds::WithServer, "a", true);
-    check(crate::policy::ItemIds::WithServer, "crm/a", false);
-    check(crate::policy::ItemIds::Bare, "a", false);
-    check(crate::policy::ItemIds::Bare, "crm/a", true);
+    check(Some("crm"), "a", true);
+    check(Some("crm"), "crm/a", false);
+    check(None, "a", false);
+    check(None, "crm/a", true);
 }

@@ -1,0 +1,84 @@
+//! `[flow]`: what may flow from one of several servers to another.
+
+use super::errors::ConfigReason;
+use super::section::ConfigSection;
+use super::settings::{Flow, Servers};
+use crate::gate::QuestionsAgain;
+use crate::loading::{FlowRule, FlowRules};
+use crate::policy::ServerKey;
+use crate::policy::suggest::{did_you_mean, list};
+
+const RULES: [(&str, FlowRule); 3] = [
+    ("off", FlowRule::Off),
+    ("ask", FlowRule::Ask),
+    ("deny", FlowRule::Deny),
+];
+
+const AGAIN: [(&str, QuestionsAgain); 2] = [
+    ("always", QuestionsAgain::Always),
+    ("once_per_destination", QuestionsAgain::OncePerDestination),
+];
+
+const NO_SERVER: ConfigReason = ConfigReason::Invalid("names no server");
+
+pub(super) fn flow(mut section: ConfigSection<'_, '_>, servers: &Servers) -> Flow {
+    let default = if servers.is_empty() {
+        FlowRule::Off
+    } else {
+        FlowRule::Ask
+    };
+    let clearances = servers.iter();
+    let clearances = clearances.map(|(key, server)| (key.clone(), server.facts.clearance));
+    let mut flow = Flow {
+        rules: FlowRules {
+            flow_out: section.one_of("flow_out", &RULES).unwrap_or(FlowRule::Deny),
+            flow_in: section.one_of("flow_in", &RULES).unwrap_or(default),
+            clearances: clearances.collect(),
+            ..FlowRules::default()
+        },
+        ask: section.one_of("ask", &AGAIN).unwrap_or_default(),
+    };
+    let mut from = section.section("from");
+    for field in from.entries() {
+        let server = one_of(field.key, servers);
+        if let Err(help) = &server {
+            from.tell(&field, NO_SERVER, Some(help));
+        }
+        let Some(mut wall) = from.table_in(&field) else {
+            continue;
+        };
+        let help = "list keys of servers, as in `to = [\"tickets\"]`";
+        let mut to = Vec::new();
+        for field in wall.items("to", help).unwrap_or_default() {
+            let text = wall.text(&field).map(|text| text.value);
+            match text.map(|text| one_of(&text, servers)) {
+                Some(Err(help)) => wall.tell(&field, NO_SERVER, Some(&help)),
+                Some(Ok(key)) => to.push(key),
+                None => {}
+            }
+        }
+        if !wall.has("to") {
+            wall.require("to", ConfigReason::Required, help);
+        }
+        wall.finish();
+        flow.rules
+            .walls
+            .extend(server.ok().map(|server| (server, to)));
+    }
+    section.finish();
+    flow
+}
+
+/// The server that a text names, which a wall needs: one of no server would never stand.
+fn one_of(text: &str, servers: &Servers) -> Result<ServerKey, String> {
+    if let Some((key, _)) = servers.iter().find(|(key, _)| key.as_str() == text) {
+        return Ok(key.clone());
+    }
+    let keys = || servers.keys().map(ServerKey::as_str);
+    let known = format!("the servers are {}", list(keys()));
+    Err(match did_you_mean(text, keys()) {
+        _ if servers.is_empty() => "walls stand between `[servers]`".to_owned(),
+        Some(question) => format!("{question} {known}"),
+        None => known,
+    })
+}

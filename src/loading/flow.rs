@@ -1,0 +1,185 @@
+//! What may flow from one of several servers to another, as Cedar, like all rules.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use crate::policy::{MAX_LEVEL, PolicySource, ServerKey};
+
+/// What may flow from where to where.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FlowRules {
+    /// Servers are told nothing above their clearance.
+    pub flow_out: FlowRule,
+    /// After content of strangers, nothing writes or connects by itself.
+    pub flow_in: FlowRule,
+    /// The highest level of a session that each server may be told anything of.
+    pub clearances: BTreeMap<ServerKey, i64>,
+    /// After reading from this server, a session tells only these servers anything, and itself.
+    pub walls: BTreeMap<ServerKey, Vec<ServerKey>>,
+}
+
+/// Whether a built-in rule applies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FlowRule {
+    #[default]
+    Off,
+    /// A person's consent lifts it.
+    Ask,
+    Deny,
+}
+
+impl FlowRules {
+    /// The file of these rules.
+    const FILE: &str = "<flow.cedar>";
+
+    /// The rules; none where nothing is limited.
+    pub(super) fn compiled(&self) -> Option<PolicySource> {
+        let rules = [self.out_rule(), self.in_rule(), self.walls_rule()];
+        let rules: Vec<String> = rules.into_iter().flatten().collect();
+        (!rules.is_empty()).then(|| PolicySource {
+            name: Self::FILE.into(),
+            text: format!(
+                "// What may flow from one server to another (`[flow]`).\n{}",
+                rules.concat()
+            )
+            .into(),
+        })
+    }
+
+    fn out_rule(&self) -> Option<String> {
+        let limited = self.clearances.iter();
+        let limited = limited.filter(|(_, clearance)| **clearance < MAX_LEVEL);
+        let told = limited.map(|(key, clearance)| {
+            // A server may always be told what it has said itself.
+            format!(
+                "(resource in {server} && context.env.session.level > {clearance} && \
+                 (context.env.session.sources.isEmpty() || \
+                 ![{server}].containsAll(context.env.session.sources)))",
+                server = server(key.as_str())
+            )
+        });
+        let told: Vec<String> = told.collect();
+        let lifted = self.flow_out.annotation()?;
+        (!told.is_empty()).then(|| {
+            format!(
+                r#"@id("builtin.flow_out")
+@code("above_clearance")
+@advice("This session has read more than this server may be told of. Go on in a new session.")
+{lifted}forbid (principal is Mcp::Agent, action in Mcp::Action::"use", resource)
+when {{
+  {}
+}};
+"#,
+                told.join(" ||\n  ")
+            )
+        })
+    }
+
+    fn in_rule(&self) -> Option<String> {
+        let lifted = self.flow_in.annotation()?;
+        Some(format!(
+            r#"@id("builtin.flow_in")
+@code("untrusted_content")
+@advice("This session has read text of strangers, who may have written instructions. Only a person can permit what writes or connects.")
+{lifted}forbid (
+  principal is Mcp::Agent,
+  action in [Mcp::Action::"call_tool", Mcp::Action::"extension"],
+  resource
+)
+when {{
+  context.env.session.untrusted &&
+  (resource in Mcp::Permission::"write" || resource in Mcp::Permission::"connect")
+}}
+unless {{ context.targets.approved }};
+"#
+        ))
+    }
+
+    fn walls_rule(&self) -> Option<String> {
+        let walls = self.walls.iter().map(|(from, to)| {
+            let mut text = format!(
+                "(context.env.session.sources.containsAny([{}, {}])",
+                server(from.as_str()),
+                server(crate::policy::UNKNOWN_SERVER)
+            );
+            let reached = to.iter().filter(|key| *key != from).chain([from]);
+            for key in reached {
+                let _ = write!(text, " && !(resource in {})", server(key.as_str()));
+            }
+            text.push(')');
+            text
+        });
+        let walls: Vec<String> = walls.collect();
+        (!walls.is_empty()).then(|| {
+            format!(
+                r#"@id("builtin.walls")
+@code("behind_wall")
+@advice("What this session has read may not go to this server. Use it in a new session.")
+forbid (principal is Mcp::Agent, action in Mcp::Action::"use", resource)
+when {{
+  {}
+}};
+"#,
+                walls.join(" ||\n  ")
+            )
+        })
+    }
+}
+
+impl FlowRule {
+    /// What makes a person's consent lift a rule; `None` where there is no rule.
+    const fn annotation(self) -> Option<&'static str> {
+        match self {
+            Self::Off => None,
+            Self::Ask => Some("@requires_consent\n"),
+            Self::Deny => Some(""),
+        }
+    }
+}
+
+/// A key has nothing that needs an escape.
+fn server(key: &str) -> String {
+    format!("Mcp::Server::\"{key}\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(text: &str) -> ServerKey {
+        ServerKey::of(text).unwrap()
+    }
+
+    #[test]
+    fn only_what_is_limited_has_a_rule() {
+        let check = |rules: FlowRules, expected: &[&str]| {
+            let text = rules.compiled().map(|source| source.text.to_string());
+            let text = text.unwrap_or_default();
+            let ids: Vec<_> = text
+                .lines()
+                .filter_map(|line| line.strip_prefix("@id(\"")?.strip_suffix("\")"))
+                .collect();
+            assert_eq!(ids, expected, "{rules:?}");
+        };
+        check(FlowRules::default(), &[]);
+        let clearances: BTreeMap<_, _> = [(key("crm"), 3), (key("web"), 0)].into();
+        let open = FlowRules {
+            flow_out: FlowRule::Deny,
+            ..FlowRules::default()
+        };
+        check(open.clone(), &[]);
+        let limited = FlowRules { clearances, ..open };
+        check(limited.clone(), &["builtin.flow_out"]);
+        let off = FlowRules {
+            flow_out: FlowRule::Off,
+            flow_in: FlowRule::Ask,
+            ..limited.clone()
+        };
+        check(off, &["builtin.flow_in"]);
+        let walls = FlowRules {
+            walls: [(key("crm"), vec![])].into(),
+            ..limited
+        };
+        check(walls, &["builtin.flow_out", "builtin.walls"]);
+    }
+}
