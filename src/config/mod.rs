@@ -55,9 +55,9 @@ pub use settings::{
     Durability, EventKinds, FlightRecorder, Guards, HttpListen, HttpUpstream, Isolated, Jwks, Jwt,
     JwtAlgorithm, Keep, Limits, Listen, ListenAuth, OnFault, OnRemoval, OtherMethods, Parents,
     Pinning, PlainHttp, Policy, Protocol, Ratchet, RecordedArguments, RecordedResults, Redaction,
-    Reload, RequiredLabels, Restart, Sanitizing, ServerAuth, ServerDatasets, Servers, StartupProbe,
-    Strictness, Symlinks, Syslog, Telemetry, TelemetryLogs, ToolNames, Truncation,
-    TruncationPreset, Upstream, UserIdentity, Warnings,
+    Reload, RequiredLabels, Restart, Sanitizing, ServerAuth, ServerDatasets, ServerNeed,
+    ServerState, Servers, StartupProbe, Strictness, Symlinks, Syslog, Telemetry, TelemetryLogs,
+    ToolNames, Truncation, TruncationPreset, Upstream, UserIdentity, Warnings,
 };
 pub use upstream::INHERITED;
 pub use variables::Variables;

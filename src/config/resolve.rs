@@ -53,7 +53,8 @@ pub(super) fn resolve(reading: &mut ConfigReader<'_>, base: &Path) -> Config {
     let (listen, transport) = listen(root.section("listen"), base);
     let (ratchet, network) = ratchet(root.section("ratchet"), base, transport);
     let servers = servers(root.section("servers"), base);
-    let first = servers.values().next().filter(|_| !root.has("upstream"));
+    let first = servers.values().find(|server| server.is_enabled());
+    let first = first.filter(|_| !root.has("upstream"));
     let upstream = match first {
         Some(first) => first.clone(),
         // Each of them is wrong.

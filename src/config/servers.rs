@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::errors::ConfigReason;
 use super::section::ConfigSection;
-use super::settings::{Config, HttpListen, Listen, Servers, Upstream};
+use super::settings::{Config, HttpListen, Listen, ServerNeed, ServerState, Servers, Upstream};
 use super::upstream::open;
 use crate::policy::ServerKey;
 
@@ -27,12 +27,39 @@ pub(super) fn servers(mut section: ConfigSection<'_, '_>, base: &Path) -> Server
             section.tell(&field, reason, Some("as in `[servers.files]`"));
         }
         let name = field.key.to_owned();
-        if let Some(table) = section.table_in(&field) {
-            let server = open(table, base, name);
+        if let Some(mut table) = section.table_in(&field) {
+            let (state, need) = (state(&mut table), need(&mut table));
+            let server = Upstream {
+                state,
+                need,
+                ..open(table, base, name)
+            };
             servers.extend(key.map(|key| (key, server)));
         }
     }
+    if !servers.is_empty() && servers.values().all(|server| !server.is_enabled()) {
+        let reason = ConfigReason::Invalid("has no server that is enabled");
+        section.refuse_section(
+            reason,
+            "the gate serves at least one: remove `enabled = false`",
+        );
+    }
     servers
+}
+
+fn state(table: &mut ConfigSection<'_, '_>) -> ServerState {
+    let state = table.switch("enabled", ServerState::Enabled, ServerState::Disabled);
+    let state = state.unwrap_or_default();
+    if state == ServerState::Disabled {
+        let reason = "where `enabled` is false: the gate does not wait for this server";
+        table.without_effect(&["required"], reason, "remove it, or enable the server");
+    }
+    state
+}
+
+fn need(table: &mut ConfigSection<'_, '_>) -> ServerNeed {
+    let need = table.switch("required", ServerNeed::Required, ServerNeed::Optional);
+    need.unwrap_or_default()
 }
 
 /// The servers have paths of one listener.
@@ -65,20 +92,34 @@ pub(super) fn have_endpoints(root: &mut ConfigSection<'_, '_>, config: &Config) 
     }
 }
 
+impl Upstream {
+    pub fn is_enabled(&self) -> bool {
+        self.state == ServerState::Enabled
+    }
+}
+
 impl Config {
-    /// All servers, without their isolated instances.
+    /// All servers that are enabled, without their isolated instances.
     pub fn upstreams(&self) -> impl Iterator<Item = &Upstream> {
         let only = self.servers.is_empty().then_some(&self.upstream);
-        self.servers.values().chain(only)
+        let several = self.servers.values().filter(|server| server.is_enabled());
+        several.chain(only)
     }
 
-    /// The same for each server: alike in everything but that.
+    /// The keys of servers that are not.
+    pub fn disabled(&self) -> impl Iterator<Item = &ServerKey> {
+        let all = self.servers.iter();
+        all.filter_map(|(key, server)| (!server.is_enabled()).then_some(key))
+    }
+
+    /// The same for each server that is enabled: alike in everything but that.
     pub fn each(&self) -> Vec<Self> {
         if self.servers.is_empty() {
             return vec![self.clone()];
         }
         let servers = self.servers.iter();
-        servers
+        let enabled = servers.filter(|(_, upstream)| upstream.is_enabled());
+        enabled
             .map(|(key, upstream)| Self {
                 upstream: upstream.clone(),
                 servers: Servers::new(),

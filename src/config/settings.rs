@@ -34,7 +34,7 @@ pub use network::{
     ListenAuth, PlainHttp, ServerAuth,
 };
 pub use ratchet::{Ratchet, ServerDatasets};
-pub use server::{Keep, Restart, StartupProbe, UserIdentity};
+pub use server::{Keep, Restart, ServerNeed, ServerState, StartupProbe, UserIdentity};
 pub use telemetry::{Parents, Telemetry, TelemetryLogs};
 
 /// Everything the gate was told: by `gate.toml`, or by the command line.
@@ -118,6 +118,10 @@ pub struct Upstream {
     pub identity: UserIdentity,
     /// Where sessions go on that have become too sensitive for this one, by rising levels.
     pub isolated: Vec<Isolated>,
+    /// Whether it is started and reached, if it is one of several.
+    pub state: ServerState,
+    /// Whether the gate is ready without it, if it is one of several.
+    pub need: ServerNeed,
 }
 
 impl Upstream {
@@ -135,6 +139,8 @@ impl Upstream {
             startup_probe: StartupProbe::default(),
             identity: UserIdentity::default(),
             isolated: Vec::new(),
+            state: ServerState::default(),
+            need: ServerNeed::default(),
         }
     }
 }
@@ -479,6 +485,8 @@ impl fmt::Debug for Upstream {
             .field("startup_probe", &self.startup_probe)
             .field("identity", &self.identity)
             .field("isolated", &self.isolated)
+            .field("state", &self.state)
+            .field("need", &self.need)
             .finish()
     }
 }

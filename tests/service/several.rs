@@ -158,6 +158,44 @@ fn a_server_that_cannot_start_keeps_no_agent_from_another() {
 }
 
 #[test]
+fn a_server_that_is_disabled_has_no_endpoint_and_policies_may_name_it() {
+    let mut setup = over_http(Setup::of(server("crm")).policies(POLICIES).labels(LABELS));
+    setup.key = Some("crm");
+    setup.more = "[servers.mail]\ncommand = ['/bin/false']\nenabled = false\n".to_owned();
+    let gate = Serving::start(setup);
+    let crm = agent(&gate, "bob", "crm");
+    assert_eq!(call(&crm, "read", &json!({})), "crm read");
+    let token = "Authorization: Bearer bob-0123456789-0123456789-";
+    let at = |key: &str| Agent::at(&url(&gate, key)).with(token).post("{}");
+    let (disabled, unknown) = (at("mail"), at("other"));
+    assert_eq!(disabled.status, 404);
+    assert_eq!(
+        (disabled.status, &disabled.body),
+        (unknown.status, &unknown.body)
+    );
+    eventually(|| {
+        let records = gate.setup().audit_text();
+        let told = records.contains("agents use /mcp/crm; disabled: /mcp/mail");
+        told.then_some(()).ok_or(records)
+    });
+}
+
+#[test]
+fn the_gate_is_not_ready_while_a_required_server_is_not() {
+    let mut setup = over_http(Setup::of(server("crm")).policies(POLICIES).labels(LABELS));
+    setup.key = Some("crm");
+    setup.more = "[servers.mail]\ncommand = ['/bin/false']\nrequired = true\n".to_owned();
+    let gate = Serving::start(setup);
+    let (at, _) = gate.url.split_once("/mcp/").unwrap();
+    let health = || Agent::at(&format!("{at}/health")).request("GET", "");
+    until_healthy(health, 503, "upstream_down");
+    // Agents of the other are served.
+    let crm = agent(&gate, "bob", "crm");
+    assert_eq!(call(&crm, "read", &json!({})), "crm read");
+    assert_eq!(health().status, 503);
+}
+
+#[test]
 fn policies_that_are_read_again_hold_for_each_server() {
     let gate = two();
     let (crm, mail) = (agent(&gate, "bob", "crm"), agent(&gate, "bob", "mail"));

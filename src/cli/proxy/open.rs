@@ -129,7 +129,7 @@ pub(super) async fn open(
     let (serves, authenticate, connections) = entrance.serves();
     let all = prepared.into_iter();
     let all: Vec<Parts> = all.map(|it| it.parts(serves, &common)).collect();
-    let health = pulse::health_of_all(&all, serves, authenticate.as_ref());
+    let health = pulse::health_of_all(all.iter().zip(&each), serves, authenticate.as_ref());
     let operators = admin
         .zip(common.for_operators.metrics.clone())
         .zip(all.first())

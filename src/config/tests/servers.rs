@@ -1,6 +1,8 @@
 //! `[servers]`.
 
 use super::{check, valid};
+use crate::config::ServerNeed;
+use crate::policy::ServerKey;
 
 const OVER_HTTP: &str = "listen.transport = 'http'\nlisten.port = 0\npolicy.allow = ['a/b']\n";
 
@@ -66,6 +68,47 @@ fn a_mistake_in_several_servers_is_told_where_it_stands() {
         ],
     );
     check("servers.crm = {}", &["4 servers.crm.command: required"]);
+}
+
+#[test]
+fn a_server_that_is_disabled_is_known_and_not_there() {
+    let config = valid(&format!(
+        "{OVER_HTTP}[servers.crm]
+         command = ['crm-server']
+         enabled = false
+         [servers.mail]
+         command = ['mail-server']
+         required = true"
+    ));
+    let each = config.each();
+    let names: Vec<_> = each.iter().map(|it| it.upstream.name.as_str()).collect();
+    assert_eq!(names, ["mail"]);
+    assert_eq!(config.upstream.name, "mail");
+    assert_eq!(each[0].upstream.need, ServerNeed::Required);
+    assert_eq!(config.upstreams().count(), 1);
+    let disabled: Vec<_> = config.disabled().map(ServerKey::as_str).collect();
+    assert_eq!(disabled, ["crm"]);
+    // What is written of it is checked all the same.
+    check(
+        &format!("{OVER_HTTP}servers.crm.command = ['a']\nservers.mail.enabled = false"),
+        &["5 servers.mail.command: required"],
+    );
+    check(
+        &format!(
+            "{OVER_HTTP}[servers.crm]\ncommand = ['a']\nenabled = false\n[servers.mail]\ncommand = ['a']\nenabled = false"
+        ),
+        &["4 servers: has no server that is enabled"],
+    );
+    check(
+        "upstream = { command = ['a'], enabled = true }\npolicy.allow = ['a']",
+        &["1 upstream.enabled: unknown key"],
+    );
+    let both = "servers.crm.command = ['a']
+        servers.mail = { command = ['a'], enabled = false, required = true }";
+    let config = valid(&format!("{OVER_HTTP}{both}"));
+    let warnings: Vec<_> = config.warnings.iter().map(ToString::to_string).collect();
+    let expected = "servers.mail.required: has no effect where `enabled` is false: the gate does not wait for this server";
+    assert_eq!(warnings, [expected]);
 }
 
 #[test]
