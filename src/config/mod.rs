@@ -16,6 +16,7 @@ mod consent;
 mod errors;
 mod extensions;
 mod file;
+mod guards;
 mod limits;
 mod listen;
 mod load;
@@ -39,6 +40,7 @@ mod text_values;
 mod texts;
 mod tokens;
 mod tool_names;
+mod truncation;
 mod units;
 mod upstream;
 mod user_identity;
@@ -56,8 +58,8 @@ pub use settings::{
     JwtAlgorithm, Keep, Limits, Listen, ListenAuth, OnFault, OnRemoval, OtherMethods, Parents,
     Pinning, PlainHttp, Policy, Protocol, Ratchet, RecordedArguments, RecordedResults, Redaction,
     Reload, RequiredLabels, Restart, Sanitizing, ServerAuth, ServerDatasets, ServerNeed,
-    ServerState, Servers, StartupProbe, Strictness, Symlinks, Syslog, Telemetry, TelemetryLogs,
-    ToolNames, Truncation, TruncationPreset, Upstream, UserIdentity, Warnings,
+    ServerState, ServerTerms, Servers, StartupProbe, Strictness, Symlinks, Syslog, Telemetry,
+    TelemetryLogs, ToolNames, Truncation, TruncationPreset, Upstream, UserIdentity, Warnings,
 };
 pub use upstream::INHERITED;
 pub use variables::Variables;

@@ -1,18 +1,31 @@
 //! `[servers]`: several servers by their keys, each like `[upstream]`.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::errors::ConfigReason;
 use super::section::ConfigSection;
-use super::settings::{Config, HttpListen, Listen, ServerNeed, ServerState, Servers, Upstream};
+use super::settings::{
+    Config, HttpListen, Listen, ServerNeed, ServerState, ServerTerms, Servers, Upstream,
+};
+use super::truncation::truncation;
 use super::upstream::open;
+use super::{guards, limits};
 use crate::policy::ServerKey;
 
 /// Maximum number of servers of one gate.
 const MAX_SERVERS: usize = 32;
 
-pub(super) fn servers(mut section: ConfigSection<'_, '_>, base: &Path) -> Servers {
-    let mut servers = Servers::new();
+/// What holds at each of several servers.
+type TermsOfServers = BTreeMap<ServerKey, ServerTerms>;
+
+/// The servers, and what holds at each: what is not said of one is as for all.
+pub(super) fn servers(
+    mut section: ConfigSection<'_, '_>,
+    base: &Path,
+    all: &ServerTerms,
+) -> (Servers, TermsOfServers) {
+    let (mut servers, mut terms) = (Servers::new(), TermsOfServers::new());
     let entries = section.entries();
     if section.is_present() && !(1..=MAX_SERVERS).contains(&entries.len()) {
         let reason = ConfigReason::Invalid("expected 1 to 32 servers");
@@ -29,12 +42,16 @@ pub(super) fn servers(mut section: ConfigSection<'_, '_>, base: &Path) -> Server
         let name = field.key.to_owned();
         if let Some(mut table) = section.table_in(&field) {
             let (state, need) = (state(&mut table), need(&mut table));
+            let own = terms_of(&mut table, all);
             let server = Upstream {
                 state,
                 need,
                 ..open(table, base, name)
             };
-            servers.extend(key.map(|key| (key, server)));
+            if let Some(key) = key {
+                terms.insert(key.clone(), own);
+                servers.insert(key, server);
+            }
         }
     }
     if !servers.is_empty() && servers.values().all(|server| !server.is_enabled()) {
@@ -44,7 +61,15 @@ pub(super) fn servers(mut section: ConfigSection<'_, '_>, base: &Path) -> Server
             "the gate serves at least one: remove `enabled = false`",
         );
     }
-    servers
+    (servers, terms)
+}
+
+fn terms_of(table: &mut ConfigSection<'_, '_>, all: &ServerTerms) -> ServerTerms {
+    ServerTerms {
+        limits: limits::of_server(table.section("limits"), &all.limits),
+        guards: guards::of_server(table.section("guards"), &all.guards),
+        truncation: truncation(table.section("truncation"), all.truncation.as_ref()),
+    }
 }
 
 fn state(table: &mut ConfigSection<'_, '_>) -> ServerState {
@@ -60,6 +85,29 @@ fn state(table: &mut ConfigSection<'_, '_>) -> ServerState {
 fn need(table: &mut ConfigSection<'_, '_>) -> ServerNeed {
     let need = table.switch("required", ServerNeed::Required, ServerNeed::Optional);
     need.unwrap_or_default()
+}
+
+/// Where there are several servers, tools and prompts are named at theirs.
+pub(super) fn have_names(root: &mut ConfigSection<'_, '_>, config: &Config) {
+    if config.servers.is_empty() {
+        return;
+    }
+    let reason = || ConfigReason::Invalid("names tools or prompts without their server");
+    let tell = |mut section: ConfigSection<'_, '_>, key: &'static str, at: &str| {
+        if !section.section(key).entries().is_empty() {
+            let help = format!("write it into `[servers.KEY.{at}]`, with the server's own names");
+            section.refuse(key, reason(), Some(&help));
+        }
+    };
+    tell(root.section("limits"), "tool_timeouts", "limits");
+    tell(
+        root.section("limits").section("rates"),
+        "tools",
+        "limits.rates",
+    );
+    tell(root.section("guards"), "content_tools", "guards");
+    tell(root.section("truncation"), "tools", "truncation");
+    tell(root.section("truncation"), "prompts", "truncation");
 }
 
 /// The servers have paths of one listener.
@@ -106,6 +154,15 @@ impl Config {
         several.chain(only)
     }
 
+    /// What holds without a word about single servers.
+    fn terms(&self) -> ServerTerms {
+        ServerTerms {
+            limits: self.limits.clone(),
+            guards: self.guards.clone(),
+            truncation: self.truncation.clone(),
+        }
+    }
+
     /// The keys of servers that are not.
     pub fn disabled(&self) -> impl Iterator<Item = &ServerKey> {
         let all = self.servers.iter();
@@ -120,11 +177,19 @@ impl Config {
         let servers = self.servers.iter();
         let enabled = servers.filter(|(_, upstream)| upstream.is_enabled());
         enabled
-            .map(|(key, upstream)| Self {
-                upstream: upstream.clone(),
-                servers: Servers::new(),
-                key: Some(key.clone()),
-                ..self.clone()
+            .map(|(key, upstream)| {
+                let terms = self.server_terms.get(key);
+                let terms = terms.cloned().unwrap_or_else(|| self.terms());
+                Self {
+                    upstream: upstream.clone(),
+                    servers: Servers::new(),
+                    server_terms: TermsOfServers::new(),
+                    key: Some(key.clone()),
+                    limits: terms.limits,
+                    guards: terms.guards,
+                    truncation: terms.truncation,
+                    ..self.clone()
+                }
             })
             .collect()
     }

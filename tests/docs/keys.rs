@@ -55,7 +55,7 @@ fn collect<'s>(
     }
     let object = resolved(all, object);
     if let Some(properties) = object["properties"].as_object() {
-        if !path.is_empty() {
+        if !path.is_empty() && !properties.values().all(is_elsewhere) {
             found.push(path.to_owned());
         }
         for (key, property) in properties.iter().filter(|(_, it)| !is_elsewhere(it)) {

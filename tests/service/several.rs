@@ -196,6 +196,33 @@ fn the_gate_is_not_ready_while_a_required_server_is_not() {
 }
 
 #[test]
+fn a_limit_at_one_server_leaves_the_tool_of_that_name_at_another_alone() {
+    let mut setup = over_http(Setup::of(server("crm")).policies(POLICIES).labels(LABELS));
+    setup.key = Some("crm");
+    setup.more = format!(
+        "[servers.mail]\ncommand = {:?}\nlimits.rates.tools.read = '1/h'\n",
+        server("mail")
+    );
+    let gate = Serving::start(setup);
+    let (crm, mail) = (agent(&gate, "bob", "crm"), agent(&gate, "bob", "mail"));
+    assert_eq!(call(&mail, "read", &json!({})), "mail read");
+    let limited = call(&mail, "read", &json!({}));
+    assert!(limited.contains("too many calls of this tool"), "{limited}");
+    assert_eq!(call(&mail, "send", &json!({})), "mail send");
+    for _ in 0..3 {
+        assert_eq!(call(&crm, "read", &json!({})), "crm read");
+    }
+    // Another limit comes into force while the gate runs.
+    let file = gate.setup().path("gate.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("'1/h'", "'1000/s'")).unwrap();
+    eventually(|| match &*call(&mail, "read", &json!({})) {
+        "mail read" => Ok(()),
+        limited => Err(limited.to_owned()),
+    });
+}
+
+#[test]
 fn policies_that_are_read_again_hold_for_each_server() {
     let gate = two();
     let (crm, mail) = (agent(&gate, "bob", "crm"), agent(&gate, "bob", "mail"));

@@ -472,6 +472,15 @@ const REFUSED_OF_SEVERAL: &[&str] = &[
     "typo = 1",
     "enabled = \"no\"",
     "required = 1",
+    "limits.max_memory = \"1GiB\"",
+    "limits.calls_per_session = 5",
+    "limits.request_timeout = 60",
+    "limits.rates.typo = \"5/s\"",
+    "limits.typo = 1",
+    "guards.secret_rules.a = { pattern = \"abc\", keywords = [\"abc\"] }",
+    "guards.suspicious_words.a = \"abc\"",
+    "guards.content = \"off\"\nguards.typo = 1",
+    "truncation.max_bytes = 1023",
 ];
 
 #[test]
