@@ -66,7 +66,7 @@ pub(super) async fn open(
     let secrets = settings::secrets(config, operators.as_ref()).map_err(|cause| invalid(&cause))?;
     let admin = operators::settings(config, operators.as_ref())
         .map_err(|cause| invalid(&format!("`admin`: {cause}")))?;
-    let metrics = admin.is_some().then(Arc::<Metrics>::default);
+    let metrics = admin.is_some().then(|| operators::metrics(config));
     let (audit, flight) = open_log(config, &clock, &secrets)?;
     let traces = traces::start(config, &clock, &secrets)
         .map_err(|cause| invalid(&format!("`telemetry`: {cause}")))?;
