@@ -149,9 +149,14 @@ impl Upstream {
 impl Config {
     /// All servers that are enabled, without their isolated instances.
     pub fn upstreams(&self) -> impl Iterator<Item = &Upstream> {
+        self.configured_upstreams()
+            .filter(|server| server.is_enabled())
+    }
+
+    /// The same with those that are not.
+    pub fn configured_upstreams(&self) -> impl Iterator<Item = &Upstream> {
         let only = self.servers.is_empty().then_some(&self.upstream);
-        let several = self.servers.values().filter(|server| server.is_enabled());
-        several.chain(only)
+        self.servers.values().chain(only)
     }
 
     /// What holds without a word about single servers.
