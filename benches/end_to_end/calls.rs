@@ -14,6 +14,9 @@ const MOST_BYTES: usize = 64 * 1024 * 1024;
 /// Bytes a second that an open loop offers at most.
 const MOST_BYTES_A_SECOND: f64 = 64.0 * 1024.0 * 1024.0;
 
+/// Servers of a gate before several.
+const SERVERS: usize = 8;
+
 /// The gates of one pairing.
 fn gates(preset: Preset, pairing: Pairing) -> Vec<Setting> {
     let plain = Setting::PLAIN;
@@ -22,6 +25,9 @@ fn gates(preset: Preset, pairing: Pairing) -> Vec<Setting> {
         (Preset::Quick, _) => vec![plain],
         (Preset::Table, (Transport::Stdio, Transport::Stdio)) => {
             vec![plain.audited(Audit::Off), plain, many]
+        }
+        (Preset::Table, (Transport::Http, Transport::Http)) => {
+            vec![plain, plain.before(SERVERS), many]
         }
         (Preset::Table, _) => vec![plain, many],
         (Preset::Full, _) => vec![
@@ -113,6 +119,11 @@ fn compare(report: &mut Report, (agent, server): Pairing, load: Load, outcomes: 
             note(id, gate, [p50, p99]);
             if let ("B1a", Some(gate)) = (id, named("gate, 100 policies")) {
                 note("B1b", gate, [60.0, 200.0]);
+            }
+            if let Some(several) = named(&Setting::PLAIN.before(SERVERS).name()) {
+                let added = quantile(&several.times, 0.5) - quantile(&gate.times, 0.5);
+                let what = format!("{title}: added p50 by several servers, us");
+                report.goal("B1s", &what, added, Goal::Most(3.0));
             }
         }
         (Load::Closed(16), "B1c") => {

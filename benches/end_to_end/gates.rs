@@ -39,6 +39,15 @@ pub(crate) enum Audit {
     Strict,
 }
 
+/// The servers of a gate that agents reach over HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Servers {
+    /// `[upstream]`.
+    One,
+    /// So many `[servers]`; agents use the first.
+    Several(usize),
+}
+
 /// What distinguishes gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Setting {
@@ -46,6 +55,7 @@ pub(crate) struct Setting {
     pub(crate) audit: Audit,
     /// Threads that handle messages over HTTP; without a number, one for each processor.
     pub(crate) workers: Option<usize>,
+    pub(crate) servers: Servers,
 }
 
 impl Setting {
@@ -54,6 +64,7 @@ impl Setting {
         policies: Policies::Allowlist,
         audit: Audit::Async,
         workers: None,
+        servers: Servers::One,
     };
 
     pub(crate) fn audited(self, audit: Audit) -> Self {
@@ -62,6 +73,11 @@ impl Setting {
 
     pub(crate) fn judging(self, policies: Policies) -> Self {
         Self { policies, ..self }
+    }
+
+    pub(crate) fn before(self, servers: usize) -> Self {
+        let servers = Servers::Several(servers);
+        Self { servers, ..self }
     }
 
     pub(crate) fn on(self, workers: usize) -> Self {
@@ -87,7 +103,11 @@ impl Setting {
             Some(1) => ", 1 worker".to_owned(),
             Some(count) => format!(", {count} workers"),
         };
-        format!("gate{policies}{audit}{workers}")
+        let servers = match self.servers {
+            Servers::One => String::new(),
+            Servers::Several(count) => format!(", one of {count} servers"),
+        };
+        format!("gate{policies}{audit}{workers}{servers}")
     }
 
     /// The command that starts such a gate between an agent and this server.
@@ -100,7 +120,16 @@ impl Setting {
         static STARTED: AtomicUsize = AtomicUsize::new(0);
         let home = scratch.join(format!("gate-{}", STARTED.fetch_add(1, Ordering::Relaxed)));
         std::fs::create_dir(&home)?;
-        let mut text = format!("[upstream]\n{}\n[listen]\n", server.upstream()?);
+        let reached = server.upstream()?;
+        let sections = match self.servers {
+            Servers::One => vec!["upstream".to_owned()],
+            Servers::Several(count) => (0..count).map(|it| format!("servers.s{it}")).collect(),
+        };
+        let mut text = String::new();
+        for section in sections {
+            writeln!(text, "[{section}]\n{reached}")?;
+        }
+        text.push_str("[listen]\n");
         match agent {
             Transport::Stdio => text.push_str("transport = \"stdio\"\n[limits]\n"),
             Transport::Http => text.push_str(
@@ -109,7 +138,10 @@ impl Setting {
         }
         text.push_str("max_in_flight = 1024\nmax_memory = \"4GiB\"\n[policy]\n");
         match self.policies {
-            Policies::Allowlist => text.push_str("allow = [\"echo\"]\n"),
+            Policies::Allowlist => text.push_str(match self.servers {
+                Servers::One => "allow = [\"echo\"]\n",
+                Servers::Several(_) => "allow = [\"s0/echo\"]\n",
+            }),
             Policies::Cedar(count) => {
                 std::fs::create_dir(home.join("policies"))?;
                 std::fs::write(home.join("policies/all.cedar"), cedar(count))?;

@@ -10,6 +10,7 @@ use super::messages::{Call, Era, INITIALIZE, INITIALIZED, LIST, is_result};
 #[derive(Debug)]
 pub(crate) struct HttpAgent {
     wire: HttpWire,
+    /// Host and port, and perhaps a path.
     address: String,
     era: Era,
     /// All of a request's head up to its length.
@@ -22,11 +23,16 @@ pub(crate) struct HttpAgent {
 /// The gate closes a connection that is idle for ten seconds; one that may be closed meanwhile is not used.
 const MAY_BE_CLOSED: Duration = Duration::from_secs(5);
 
+/// Where to connect, and the path there.
+fn split(address: &str) -> (&str, &str) {
+    address.split_once('/').unwrap_or((address, "mcp"))
+}
+
 impl HttpAgent {
     /// A connection of no session.
     pub(crate) fn connect(address: &str, era: Era) -> Result<Self, Failure> {
         let mut agent = Self {
-            wire: HttpWire::new(TcpStream::connect(address)?)?,
+            wire: HttpWire::new(TcpStream::connect(split(address).0)?)?,
             address: address.to_owned(),
             era,
             head: String::new(),
@@ -75,9 +81,10 @@ impl HttpAgent {
             Era::Sessions => "",
             Era::Stateless => "Mcp-Method: tools/call\r\nMcp-Name: echo\r\n",
         };
+        let (host, path) = split(&self.address);
         self.head = format!(
-            "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMCP-Protocol-Version: {}\r\n{session}{mirrors}Content-Length: ",
-            self.address,
+            "POST /{path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMCP-Protocol-Version: {}\r\n{session}{mirrors}Content-Length: ",
+            host,
             self.era.revision()
         );
     }
@@ -93,7 +100,7 @@ impl HttpAgent {
     pub(crate) fn reconnect_if_idle(&mut self) -> Result<(), Failure> {
         if self.last_used.elapsed() > MAY_BE_CLOSED {
             let session = self.wire.session.take();
-            self.wire = HttpWire::new(TcpStream::connect(&self.address)?)?;
+            self.wire = HttpWire::new(TcpStream::connect(split(&self.address).0)?)?;
             self.wire.session = session;
             self.last_used = now();
         }
@@ -124,9 +131,9 @@ impl HttpAgent {
         let Some(session) = &self.wire.session else {
             return Ok(());
         };
+        let (host, path) = split(&self.address);
         let request = format!(
-            "DELETE /mcp HTTP/1.1\r\nHost: {}\r\nMCP-Protocol-Version: 2025-11-25\r\nMcp-Session-Id: {session}\r\n\r\n",
-            self.address
+            "DELETE /{path} HTTP/1.1\r\nHost: {host}\r\nMCP-Protocol-Version: 2025-11-25\r\nMcp-Session-Id: {session}\r\n\r\n"
         );
         self.wire.send(request.as_bytes())?;
         self.wire.receive().map(drop)

@@ -67,7 +67,7 @@ impl Started {
         let mut said = String::new();
         for line in lines.by_ref().map_while(Result::ok) {
             if let Some((_, url)) = line.split_once("listening on http://") {
-                let address = url.split('/').next().unwrap_or_default().to_owned();
+                let address = url.to_owned();
                 // A full pipe would stop it.
                 std::thread::spawn(move || lines.for_each(drop));
                 return Ok((started, address));

@@ -10,7 +10,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::registry::{Metric, Registry};
 
-use super::metrics::{Gauges, MetricLabels, Metrics, Sessions};
+use super::metrics::{Gauges, MetricLabels, Metrics, ServerLabels, Sessions};
 use crate::agent::http::Health;
 use crate::audit::LogState;
 
@@ -26,7 +26,8 @@ pub(super) fn expose(metrics: &Metrics, figures: &Gauges) -> Result<String, fmt:
     all.of_records(metrics, figures);
     let mut written = String::with_capacity(16 * 1024);
     text::encode(&mut written, &all.0)?;
-    Ok(written)
+    // What may be of a server, and is of the only one.
+    Ok(written.replace("{} ", " "))
 }
 
 struct Exposition(Registry);
@@ -91,32 +92,26 @@ impl Exposition {
             help,
             metrics.refusals.clone(),
         );
-        let Sessions {
-            in_flight,
-            asked,
-            parked,
-            ..
-        } = figures.sessions;
-        let waiting = [("agent", count(in_flight)), ("upstream", count(asked))];
+        let waiting = of_servers(figures, |it| {
+            let words = [("agent", it.in_flight), ("upstream", it.asked)];
+            words.map(|(word, waiting)| ([("asker", word.into())], waiting))
+        });
         let help = "Requests that wait for a reply, by sender";
-        self.add(
-            "mcp_protector_requests_in_flight",
-            help,
-            gauges("asker", waiting),
-        );
+        self.add("mcp_protector_requests_in_flight", help, waiting);
         let help = "Requests that wait for the server's revision, its list of tools, or the end of the agent model's work for the server";
-        self.gauge("mcp_protector_calls_parked", help, count(parked));
+        let parked = of_servers(figures, |it| [([], it.parked)]);
+        self.add("mcp_protector_calls_parked", help, parked);
     }
 
     fn of_sessions(&mut self, metrics: &Metrics, figures: &Gauges) {
-        let Sessions {
-            up,
-            repeating,
-            down,
-            ..
-        } = figures.sessions;
-        let states = [("up", up), ("repeating", repeating), ("down", down)];
-        let states = gauges("upstream", states.map(|(word, is)| (word, count(is))));
+        let states = of_servers(figures, |it| {
+            let words = [
+                ("up", it.up),
+                ("repeating", it.repeating),
+                ("down", it.down),
+            ];
+            words.map(|(word, are)| ([("upstream", word.into())], are))
+        });
         self.add(
             "mcp_protector_sessions",
             "Conversations, by their server: up, repeating the handshake after a restart, down",
@@ -196,6 +191,21 @@ impl Exposition {
 }
 
 type Numbers<N> = Family<MetricLabels<1>, N>;
+
+/// What is so at each server.
+fn of_servers<const LABELS: usize, const VALUES: usize>(
+    figures: &Gauges,
+    values: fn(&Sessions) -> [(MetricLabels<LABELS>, usize); VALUES],
+) -> Family<ServerLabels<LABELS>, Gauge<u64, AtomicU64>> {
+    let all = Family::<ServerLabels<LABELS>, Gauge<u64, AtomicU64>>::default();
+    for (server, sessions) in &figures.sessions {
+        for (labels, value) in values(sessions) {
+            let labels = (labels, server.clone());
+            all.get_or_create(&labels).set(count(value));
+        }
+    }
+    all
+}
 
 fn gauges<const N: usize>(
     label: &'static str,

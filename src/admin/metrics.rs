@@ -1,10 +1,12 @@
-//! What has happened so far, in numbers. Every label has words of ours alone, so that no peer makes a
-//! time series.
+//! What has happened so far, in numbers. Every label has words of ours alone, or the key of a server in the
+//! configuration, so that no peer makes a time series.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use prometheus_client::encoding::{EncodeLabel, EncodeLabelSet, LabelSetEncoder};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
@@ -58,19 +60,37 @@ const MOST_WORDS: usize = 256;
 /// Labels with their values.
 pub(super) type MetricLabels<const N: usize> = [(&'static str, Cow<'static, str>); N];
 
+/// The same of one server.
+pub(super) type ServerLabels<const N: usize> = (MetricLabels<N>, ServerLabel);
+
+/// The key of a server, where there are several.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ServerLabel(pub Option<Arc<str>>);
+
+impl EncodeLabelSet for ServerLabel {
+    fn encode(&self, encoder: &mut LabelSetEncoder<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(key) => ("server", &**key).encode(encoder.encode_label()),
+            None => Ok(()),
+        }
+    }
+}
+
 /// Counts what is recorded, and what never comes to a record.
 #[derive(Debug)]
 pub struct Metrics {
-    pub(super) decisions: Family<MetricLabels<4>, Counter>,
+    /// The keys of several servers.
+    keys: Vec<Arc<str>>,
+    pub(super) decisions: Family<ServerLabels<4>, Counter>,
     /// From the arrival of what a peer sent to the decision, for each of [`ASKED`].
-    pub(super) own: Family<MetricLabels<1>, Histogram>,
+    pub(super) own: Family<ServerLabels<1>, Histogram>,
     /// From the arrival of a call to its outcome.
-    pub(super) calls: Histogram,
-    pub(super) servers: Family<MetricLabels<1>, Counter>,
-    pub(super) reloads: Family<MetricLabels<1>, Counter>,
-    pub(super) sessions: Counter,
+    pub(super) calls: Family<ServerLabels<0>, Histogram>,
+    pub(super) servers: Family<ServerLabels<1>, Counter>,
+    pub(super) reloads: Family<ServerLabels<1>, Counter>,
+    pub(super) sessions: Family<ServerLabels<0>, Counter>,
     pub(super) unrecorded: Counter,
-    pub(super) frames: Family<MetricLabels<2>, Counter>,
+    pub(super) frames: Family<ServerLabels<2>, Counter>,
     /// Time series of `frames`.
     frame_words: AtomicUsize,
     pub(super) refusals: Family<MetricLabels<3>, Counter>,
@@ -93,7 +113,8 @@ pub struct Gauges {
     pub memory: Option<memory::MemoryState>,
     /// Keys of the configuration that need a restart.
     pub restart: usize,
-    pub sessions: Sessions,
+    /// Of each server.
+    pub sessions: Vec<(ServerLabel, Sessions)>,
     /// Sessions that are kept beyond their conversations, where there is an end to them.
     pub kept: Option<Occupancy>,
     /// Of agents over HTTP, where they come so.
@@ -133,12 +154,14 @@ pub struct Sessions {
     pub asked: usize,
 }
 
-impl Default for Metrics {
-    fn default() -> Self {
+impl Metrics {
+    /// Those of a gate before servers with these keys; none where there is one server without a key.
+    pub fn of_servers(keys: Vec<Arc<str>>) -> Self {
+        let labels = labels_of(&keys);
         let of_words = |label: &'static str, words: &[&'static str]| {
-            let counts = Family::<MetricLabels<1>, Counter>::default();
-            for word in words {
-                drop(counts.get_or_create(&[(label, Cow::Borrowed(*word))]));
+            let counts = Family::<ServerLabels<1>, Counter>::default();
+            for (word, server) in each(words, &labels) {
+                drop(counts.get_or_create(&([(label, word.into())], server)));
             }
             counts
         };
@@ -150,25 +173,44 @@ impl Default for Metrics {
             Event::DefinitionChanged,
         ];
         let own = Family::new_with_constructor((|| Histogram::new(OWN)) as fn() -> Histogram);
-        for kind in ASKED {
-            drop(own.get_or_create(&[("kind", kind.as_str().into())]));
+        for (word, server) in each(&ASKED.map(Kind::as_str), &labels) {
+            drop(own.get_or_create(&([("kind", word.into())], server)));
+        }
+        let calls = Family::new_with_constructor((|| Histogram::new(WHOLE)) as fn() -> Histogram);
+        let sessions = Family::<ServerLabels<0>, Counter>::default();
+        for server in &labels {
+            drop(calls.get_or_create(&([], server.clone())));
+            drop(sessions.get_or_create(&([], server.clone())));
         }
         Self {
             decisions: Family::default(),
             own,
-            calls: Histogram::new(WHOLE),
+            calls,
             servers: of_words("event", &servers.map(Event::as_str)),
             reloads: of_words("outcome", &["published", "rejected"]),
-            sessions: Counter::default(),
+            sessions,
             unrecorded: Counter::default(),
             frames: Family::default(),
             frame_words: AtomicUsize::default(),
             refusals: Family::default(),
+            keys,
         }
     }
-}
 
-impl Metrics {
+    /// The label of each server: none if there is one.
+    pub fn server_labels(&self) -> Vec<ServerLabel> {
+        labels_of(&self.keys)
+    }
+
+    /// That of the server that a record names, as the open one or as an isolated one.
+    fn label(&self, upstream: Option<&audit::Text>) -> ServerLabel {
+        let is_of = |key: &str| {
+            let rest = upstream.and_then(|name| name.as_str().strip_prefix(key));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        };
+        ServerLabel(self.keys.iter().find(|key| is_of(key)).cloned())
+    }
+
     /// A request got no further than HTTP. The code is a word of ours.
     pub fn refused(&self, by: Listening, status: u16, code: &'static str) {
         let listener = match by {
@@ -183,7 +225,7 @@ impl Metrics {
         self.refusals.get_or_create(&labels).inc();
     }
 
-    fn count_event(&self, event: Event) {
+    fn count_event(&self, event: Event, server: &ServerLabel) {
         let word = event.as_str();
         match event {
             Event::Started
@@ -191,12 +233,12 @@ impl Metrics {
             | Event::Restarted
             | Event::SwitchedToIsolated
             | Event::DefinitionChanged => {
-                self.servers.get_or_create(&[("event", word.into())]).inc();
+                let labels = ([("event", word.into())], server.clone());
+                self.servers.get_or_create(&labels).inc();
             }
             Event::Published | Event::Rejected => {
-                self.reloads
-                    .get_or_create(&[("outcome", word.into())])
-                    .inc();
+                let labels = ([("outcome", word.into())], server.clone());
+                self.reloads.get_or_create(&labels).inc();
             }
             Event::ConsentRequested
             | Event::ConsentGranted
@@ -207,7 +249,7 @@ impl Metrics {
     }
 
     /// The codes of malformed messages are listed nowhere, so their number has a limit.
-    fn count_frame(&self, labels: &MetricLabels<2>) {
+    fn count_frame(&self, labels: &ServerLabels<2>) {
         let is_new = self.frames.get(labels).is_none();
         if !is_new || self.frame_words.fetch_add(1, Ordering::Relaxed) < MOST_WORDS {
             self.frames.get_or_create(labels).inc();
@@ -221,8 +263,9 @@ impl AuditObserver for Metrics {
             self.unrecorded.inc();
             return;
         }
+        let server = self.label(sighting.upstream.as_ref());
         if let Some(event) = sighting.event {
-            self.count_event(event);
+            self.count_event(event, &server);
         }
         let kind = sighting.kind;
         let named = sighting.stage.as_ref();
@@ -236,6 +279,7 @@ impl AuditObserver for Metrics {
                 ("stage", stage.into()),
                 ("direction", direction.into()),
             ];
+            let labels = (labels, server.clone());
             self.decisions.get_or_create(&labels).inc();
         }
         let seconds = sighting.duration_us.map(seconds);
@@ -243,18 +287,35 @@ impl AuditObserver for Metrics {
         if kind == Kind::MalformedMessage && stage != "http" {
             let code = sighting.code.as_ref().map_or("other", |code| code.as_str());
             let code = code.to_owned().into();
-            self.count_frame(&[("direction", direction.into()), ("code", code)]);
+            let labels = [("direction", direction.into()), ("code", code)];
+            self.count_frame(&(labels, server));
         } else if kind == Kind::SessionStart {
-            self.sessions.inc();
+            self.sessions.get_or_create(&([], server)).inc();
         } else if let Some(seconds) = seconds {
             if kind == Kind::ToolResult {
-                self.calls.observe(seconds);
+                self.calls.get_or_create(&([], server)).observe(seconds);
             } else if ASKED.contains(&kind) {
-                let own = self.own.get_or_create(&[("kind", kind.as_str().into())]);
-                own.observe(seconds);
+                let labels = ([("kind", kind.as_str().into())], server);
+                self.own.get_or_create(&labels).observe(seconds);
             }
         }
     }
+}
+
+fn labels_of(keys: &[Arc<str>]) -> Vec<ServerLabel> {
+    match keys {
+        [] => vec![ServerLabel(None)],
+        keys => keys.iter().cloned().map(Some).map(ServerLabel).collect(),
+    }
+}
+
+/// Each word with each server.
+fn each<'w>(
+    words: &'w [&'static str],
+    servers: &'w [ServerLabel],
+) -> impl Iterator<Item = (&'static str, ServerLabel)> + use<'w> {
+    let of_word = |word: &'w &'static str| servers.iter().map(|server| (*word, server.clone()));
+    words.iter().flat_map(of_word)
 }
 
 #[expect(

@@ -19,6 +19,6 @@ mod tests;
 
 pub use answer::Sources;
 pub use approvals::Approvals;
-pub use metrics::{Gauges, Listening, Metrics, Occupancy, Sessions, TraceCounts};
+pub use metrics::{Gauges, Listening, Metrics, Occupancy, ServerLabel, Sessions, TraceCounts};
 pub use serve::{Listener, Serving};
 pub use settings::Settings;

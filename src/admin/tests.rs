@@ -21,6 +21,14 @@ struct AdminRig {
     address: std::net::SocketAddr,
 }
 
+fn sessions() -> Sessions {
+    Sessions {
+        up: 2,
+        in_flight: 3,
+        ..Sessions::default()
+    }
+}
+
 fn figures() -> Gauges {
     Gauges {
         health: Health::Ready,
@@ -31,11 +39,7 @@ fn figures() -> Gauges {
             refused: 0,
         }),
         restart: 2,
-        sessions: Sessions {
-            up: 2,
-            in_flight: 3,
-            ..Sessions::default()
-        },
+        sessions: vec![(ServerLabel(None), sessions())],
         kept: Some(Occupancy { taken: 6, most: 7 }),
         connections: Some(4),
         audit: crate::audit::LogFigures::default(),
@@ -93,9 +97,14 @@ impl AdminRig {
     }
 }
 
+/// Before one server.
+fn of_one() -> Arc<Metrics> {
+    Arc::new(Metrics::of_servers(Vec::new()))
+}
+
 /// Asks once for each case: the request line without its version, further fields, the status.
 async fn check(cases: &[(&str, &str, u16)]) {
-    let rig = rig(Arc::default());
+    let rig = rig(of_one());
     for (line, fields, status) in cases {
         let head = format!("{line} HTTP/1.1\r\n{fields}\r\nConnection: close\r\n\r\n");
         let answer = rig.ask(&head).await;
@@ -190,7 +199,7 @@ async fn numbers_need_the_token_and_nothing_needs_a_body() {
 
 #[tokio::test]
 async fn servers_find_the_key_of_assertions_without_a_token() {
-    let rig = rig(Arc::default());
+    let rig = rig(of_one());
     for (line, host, status) in [
         ("GET /identity/jwks.json", "localhost", 200),
         ("GET /identity/jwks.json", "evil.example", 403),
@@ -214,7 +223,7 @@ async fn servers_find_the_key_of_assertions_without_a_token() {
 
 #[tokio::test]
 async fn what_is_not_http_or_too_large_is_closed() {
-    let rig = rig(Arc::default());
+    let rig = rig(of_one());
     let old = rig
         .ask("GET /health HTTP/1.0\r\nHost: localhost\r\n\r\n")
         .await;
@@ -230,7 +239,7 @@ async fn what_is_not_http_or_too_large_is_closed() {
 
 #[tokio::test]
 async fn operators_are_asked_in_heads_that_everybody_reads_alike() {
-    let rig = rig(Arc::default());
+    let rig = rig(of_one());
     for (head, status) in [
         ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505),
         ("GET /health HTTP/1.1\nHost: localhost\n\n", 400),
@@ -263,7 +272,7 @@ async fn operators_are_asked_in_heads_that_everybody_reads_alike() {
 
 #[tokio::test]
 async fn silent_connections_do_not_keep_operators_away() {
-    let rig = rig(Arc::default());
+    let rig = rig(of_one());
     let mut silent = Vec::new();
     for part in [
         "",
@@ -282,7 +291,7 @@ async fn silent_connections_do_not_keep_operators_away() {
 
 #[tokio::test]
 async fn a_listener_that_is_dropped_serves_nobody() {
-    let AdminRig { serving, address } = rig(Arc::default());
+    let AdminRig { serving, address } = rig(of_one());
     drop(serving);
     while TcpStream::connect(address).await.is_ok() {
         tokio::task::yield_now().await;
@@ -291,7 +300,7 @@ async fn a_listener_that_is_dropped_serves_nobody() {
 
 /// Every kind of number that there is.
 async fn of_all_kinds() -> Arc<Metrics> {
-    let metrics = Arc::new(Metrics::default());
+    let metrics = of_one();
     let (audit, _kept) = Audit::keeping();
     let audit = audit.observed_by(Arc::clone(&metrics) as Arc<_>);
     let frame = Record::new(Kind::MalformedMessage)
@@ -312,7 +321,7 @@ async fn of_all_kinds() -> Arc<Metrics> {
 
 #[tokio::test]
 async fn health_names_what_needs_a_restart_beside_its_word() {
-    let rig = rig_beside(Arc::default(), &["listen.port", "audit.file"]);
+    let rig = rig_beside(of_one(), &["listen.port", "audit.file"]);
     let answer = rig
         .ask("GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         .await;
@@ -343,4 +352,51 @@ async fn exposed() -> Vec<Vec<String>> {
 async fn the_numbers_are_written_as_openmetrics() {
     let text: Vec<String> = exposed().await.concat();
     insta::assert_snapshot!(text.join("\n"));
+}
+
+#[tokio::test]
+async fn numbers_name_the_server_where_there_are_several_and_nothing_else_that_a_record_does() {
+    let keys = ["crm", "crm-2"].map(Arc::from).to_vec();
+    let metrics = Arc::new(Metrics::of_servers(keys));
+    let (audit, _kept) = Audit::keeping();
+    let audit = audit.observed_by(Arc::clone(&metrics) as Arc<_>);
+    for (upstream, times) in [
+        ("crm", 1),
+        ("crm-2", 2),
+        ("crm (isolated 2)", 4),
+        ("-", 8),
+        ("crm-3", 16),
+    ] {
+        for _ in 0..times {
+            let call = Record::new(Kind::ToolCall)
+                .upstream(upstream)
+                .direction(Direction::AgentToUpstream)
+                .decision(crate::audit::Decision::Allow, "forward");
+            audit.record(call).await.unwrap();
+        }
+    }
+    let sessions = |label: ServerLabel| (label, sessions());
+    let figures = Gauges {
+        sessions: metrics.server_labels().into_iter().map(sessions).collect(),
+        ..figures()
+    };
+    let text = expose::expose(&metrics, &figures).unwrap();
+    let decided = |server: &str| {
+        format!(
+            "mcp_protector_decisions_total{{kind=\"tool_call\",decision=\"ALLOW\",stage=\"forward\",\
+             direction=\"agent_to_upstream\"{server}}}"
+        )
+    };
+    for sample in [
+        &format!("{} 5\n", decided(",server=\"crm\"")),
+        &format!("{} 2\n", decided(",server=\"crm-2\"")),
+        &format!("{} 24\n", decided("")),
+        "mcp_protector_sessions{upstream=\"up\",server=\"crm-2\"} 2\n",
+        "mcp_protector_calls_parked{server=\"crm\"} 0\n",
+        "mcp_protector_sessions_begun_total{server=\"crm\"} 0\n",
+        "mcp_protector_call_seconds_count{server=\"crm-2\"} 0\n",
+    ] {
+        assert!(text.contains(sample), "{sample}{text}");
+    }
+    assert!(!text.contains("crm-3"), "{text}");
 }

@@ -25,6 +25,8 @@ pub struct AuditEventSummary {
     /// A policy's own word, where a policy decided.
     pub code: Option<Text>,
     pub duration_us: Option<u64>,
+    /// The server, by its name in the configuration.
+    pub upstream: Option<Text>,
     /// The session, by the gate's own name for it.
     pub session: Option<Text>,
     /// The gate's name for the message.
@@ -59,6 +61,7 @@ impl AuditEventSummary {
             stage: record.stage.clone(),
             code: record.reason.code.clone(),
             duration_us: record.duration_us,
+            upstream: record.upstream.clone(),
             session: record.session_id.clone(),
             reference: record.reference.clone(),
             method: record.method.clone(),

@@ -1,12 +1,12 @@
 //! What a configuration and its policies presuppose of each other, and do not find: people to ask, tools
 //! that are limited, and a network that is.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use strsim::osa_distance;
 
 use crate::config::{Config, Redaction, ServerDatasets, Upstream};
-use crate::policy::{ConsentRule, EscalationTarget, PolicyProblem, PolicySnapshot, ServerKey};
+use crate::policy::{ConsentRule, EscalationTarget, PolicyProblem, PolicySnapshot};
 use crate::upstream::sandbox::Network;
 
 /// How a policy says that a person may be asked, in every language.
@@ -22,15 +22,14 @@ const NEAR: usize = 2;
 #[derive(Debug, Clone)]
 pub(super) struct PolicyRequirements {
     asks_people: bool,
-    /// The names in `limits.rates.tools`.
-    limited: BTreeSet<String>,
+    /// The ids of tools with a rate, and the keys that set these.
+    limited: BTreeMap<String, String>,
     /// Those that `policy.allow` names.
     allowed: BTreeSet<String>,
-    /// The keys of several servers.
-    servers: Vec<ServerKey>,
     reach: Reach,
     of_server: ServerDatasets,
-    secrets: Redaction,
+    /// Whether credentials that a server sends pass, and are seen.
+    reports_secrets: bool,
 }
 
 /// Where a sensitive session's server can send what was read.
@@ -44,14 +43,16 @@ enum Reach {
 
 impl PolicyRequirements {
     pub(super) fn by(config: &Config) -> Self {
+        let each = config.each();
         Self {
             asks_people: config.consent.is_some(),
-            limited: config.limits.rates.tools.keys().cloned().collect(),
+            limited: config.each().iter().flat_map(limited).collect(),
             allowed: config.policy.allow.iter().flatten().cloned().collect(),
-            servers: config.servers.keys().cloned().collect(),
             reach: Reach::of_any(config.upstreams()),
             of_server: config.ratchet.server_datasets,
-            secrets: config.guards.secrets,
+            reports_secrets: each
+                .iter()
+                .any(|config| config.guards.secrets == Redaction::Report),
         }
     }
 
@@ -74,14 +75,7 @@ impl PolicyRequirements {
         let locked = snapshot.lock().tools().map(|(name, _)| name);
         let allowed = self.allowed.iter().map(String::as_str);
         let known = labelled.chain(locked).chain(allowed);
-        // Limits are of a name, at whatever server.
-        let own = |id| {
-            self.servers
-                .iter()
-                .find_map(|key| key.name_in(id))
-                .unwrap_or(id)
-        };
-        let known: BTreeSet<&str> = known.map(own).collect();
+        let known: BTreeSet<&str> = known.collect();
         // Without named tools, any tool may exist.
         if known.is_empty() {
             return Vec::new();
@@ -91,8 +85,9 @@ impl PolicyRequirements {
             let mut policies = snapshot.policies().iter();
             known.contains(tool) || policies.any(|policy| policy.text.contains(&quoted))
         };
-        let unknown = self.limited.iter().filter(|tool| !is_named(tool));
-        unknown.map(|tool| unknown_tool(tool, &known)).collect()
+        let unknown = self.limited.iter().filter(|(tool, _)| !is_named(tool));
+        let problems = unknown.map(|(tool, key)| unknown_tool(tool, key, &known));
+        problems.collect()
     }
 
     /// What sensitive data can be read by a server that can send it anywhere.
@@ -122,7 +117,7 @@ impl PolicyRequirements {
         let resources = labels.resources.highest_level() >= CONFIDENTIAL;
         let by_server = self.of_server == ServerDatasets::Trust;
         // A credential that is not taken out makes it secret.
-        let by_secret = self.secrets == Redaction::Report;
+        let by_secret = self.reports_secrets;
         let others = [
             (default, "`[default]` of `tools.toml`"),
             (resources, "`resources.toml`"),
@@ -137,6 +132,19 @@ impl PolicyRequirements {
             .chain(others.map(|(_, what)| what.to_owned()))
             .collect()
     }
+}
+
+/// The ids of the tools with a rate at one server.
+fn limited(config: &Config) -> impl Iterator<Item = (String, String)> + use<> {
+    let key = config.key.clone();
+    let tools = config.limits.rates.tools.clone().into_keys();
+    tools.map(move |tool| match &key {
+        Some(key) => (
+            format!("{key}/{tool}"),
+            format!("servers.{key}.limits.rates.tools"),
+        ),
+        None => (tool, "limits.rates.tools".to_owned()),
+    })
 }
 
 impl Reach {
@@ -177,9 +185,9 @@ fn raises(text: &str) -> bool {
     })
 }
 
-fn unknown_tool(tool: &str, known: &BTreeSet<&str>) -> PolicyProblem {
+fn unknown_tool(tool: &str, key: &str, known: &BTreeSet<&str>) -> PolicyProblem {
     let message = format!(
-        "`limits.rates.tools` limits `{tool}`, which neither the allowlist nor a policy nor `tools.toml` nor \
+        "`{key}` limits `{tool}`, which neither the allowlist nor a policy nor `tools.toml` nor \
          the lock knows: a limit of no tool limits nothing"
     );
     let nearest = known
@@ -229,14 +237,20 @@ mod tests {
     /// Reports about a configuration and the files beside it: codes, with a part of message and help.
     #[track_caller]
     fn check(text: &str, files: &[(&str, &str)], expected: &[(&str, &str)]) {
+        let text = format!("upstream.command = ['server']\n{text}");
+        check_whole(&text, files, expected);
+    }
+
+    #[track_caller]
+    fn check_whole(text: &str, files: &[(&str, &str)], expected: &[(&str, &str)]) {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("policies")).unwrap();
         for (name, text) in files {
             std::fs::write(dir.path().join("policies").join(name), text).unwrap();
         }
         let file = dir.path().join("gate.toml");
-        std::fs::write(&file, format!("upstream.command = ['server']\n{text}")).unwrap();
-        let config = Config::load(&file).unwrap();
+        std::fs::write(&file, text).unwrap();
+        let config = Config::load_all(&file).unwrap();
         let loaded = loading::load(&proxy::policy_settings(&config)).unwrap();
         let told = PolicyRequirements::by(&config).missing_in(&loaded.snapshot);
         let codes: Vec<&str> = told.iter().map(|it| it.code).collect();
@@ -400,5 +414,20 @@ mod tests {
              resource == Mcp::Tool::\"send\");",
         );
         check(&of_directory, &[ALL, other, policy], &[]);
+    }
+
+    #[test]
+    fn a_limit_at_one_of_several_servers_is_of_its_own_tool() {
+        let code = "limits::unknown_tool";
+        let limited = |tool: &str| {
+            format!(
+                "listen = {{ transport = 'http', port = 0 }}\npolicy.allow = ['crm/send', 'mail/read']\n\
+                 servers.mail.url = 'https://mail.example.com'\n\
+                 servers.crm = {{ url = 'https://crm.example.com', limits.rates.tools.{tool} = '5/m' }}\n"
+            )
+        };
+        check_whole(&limited("send"), &[], &[]);
+        let message = "`servers.crm.limits.rates.tools` limits `crm/read`";
+        check_whole(&limited("read"), &[], &[(code, message)]);
     }
 }

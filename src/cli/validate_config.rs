@@ -167,7 +167,7 @@ impl<E: Diagnostic> ValidationResult<E> {
                 write!(
                     out,
                     "{file}: valid\n\
-                     {servers}{listeners}  \
+                     {servers}{disabled}{listeners}  \
                      exposed   {exposed}\n  \
                      policies  revision {revision}\n",
                     servers = config
@@ -175,6 +175,7 @@ impl<E: Diagnostic> ValidationResult<E> {
                         .iter()
                         .map(summary::server)
                         .collect::<String>(),
+                    disabled = summary::disabled(config),
                     listeners = summary::listeners(config),
                     exposed = policies.exposed,
                     revision = policies.revision,

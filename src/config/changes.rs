@@ -4,13 +4,13 @@
 use std::collections::BTreeSet;
 
 use super::errors::{ConfigError, ConfigReason};
-use super::settings::{Audit, Config, ConfigText, Flow, Limits, Ratchet};
+use super::settings::{Audit, Config, ConfigText, Flow, Limits, Ratchet, ServerTerms};
 use super::text_values::{ConfigPath, ConfigValue, ConfigValues, FEW, dotted, some};
 use crate::loading::FlowRules;
 
 /// What comes into force while the gate runs, with everything below it. All other keys need a restart, those
 /// included that are not made yet.
-const LIVE: [&str; 16] = [
+const LIVE: [&str; 19] = [
     "version",
     "policy",
     // It is compiled to policies.
@@ -28,6 +28,9 @@ const LIVE: [&str; 16] = [
     "limits.rates",
     "guards",
     "truncation",
+    "servers.*.limits",
+    "servers.*.guards",
+    "servers.*.truncation",
 ];
 
 /// Tables with keys of the author's choice that need a restart. The gate names the table alone, since such a
@@ -99,7 +102,11 @@ impl Config {
     /// needs a restart is still that one's.
     #[must_use]
     pub fn in_place_of(self, started: &Self) -> Self {
-        let (old, new) = (&started.limits, self.limits);
+        let in_force = |limits| with_those_of_start(limits, &started.limits);
+        let of_servers = self.server_terms.into_iter().map(|(key, terms)| {
+            let limits = in_force(terms.limits);
+            (key, ServerTerms { limits, ..terms })
+        });
         Self {
             policy: self.policy,
             audit: Audit {
@@ -110,15 +117,8 @@ impl Config {
                 on_fault: self.audit.on_fault,
                 ..started.audit.clone()
             },
-            limits: Limits {
-                max_in_flight: new.max_in_flight,
-                rates: new.rates,
-                request_timeout: new.request_timeout,
-                progress_extends: new.progress_extends,
-                max_request_timeout: new.max_request_timeout,
-                tool_timeouts: new.tool_timeouts,
-                ..old.clone()
-            },
+            server_terms: of_servers.collect(),
+            limits: in_force(self.limits),
             ratchet: Ratchet {
                 server_datasets: self.ratchet.server_datasets,
                 ..started.ratchet.clone()
@@ -135,6 +135,19 @@ impl Config {
             warnings: self.warnings,
             ..started.clone()
         }
+    }
+}
+
+/// Those of single requests with those of the gate as it was started.
+fn with_those_of_start(new: Limits, started: &Limits) -> Limits {
+    Limits {
+        max_in_flight: new.max_in_flight,
+        rates: new.rates,
+        request_timeout: new.request_timeout,
+        progress_extends: new.progress_extends,
+        max_request_timeout: new.max_request_timeout,
+        tool_timeouts: new.tool_timeouts,
+        ..started.clone()
     }
 }
 
@@ -197,9 +210,9 @@ fn is_live(path: &[String]) -> bool {
     LIVE.iter().any(|key| is_below(path, key))
 }
 
-/// Whether a path is a key, or leads on from there.
+/// Whether a path is a key, or leads on from there. `*` is any part.
 fn is_below(path: &[String], key: &str) -> bool {
     let mut parts = path.iter();
     key.split('.')
-        .all(|part| parts.next().is_some_and(|it| it == part))
+        .all(|part| parts.next().is_some_and(|it| part == "*" || it == part))
 }

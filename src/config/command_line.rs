@@ -88,6 +88,7 @@ impl Config {
         }
         Ok(Self {
             servers: Servers::new(),
+            server_terms: BTreeMap::new(),
             key: None,
             upstream: Upstream {
                 command,

@@ -17,6 +17,7 @@ mod errors;
 mod extensions;
 mod file;
 mod flow;
+mod guards;
 mod limits;
 mod listen;
 mod load;
@@ -40,6 +41,7 @@ mod text_values;
 mod texts;
 mod tokens;
 mod tool_names;
+mod truncation;
 mod units;
 mod upstream;
 mod user_identity;
@@ -56,9 +58,10 @@ pub use settings::{
     Durability, EventKinds, FlightRecorder, Flow, Guards, HttpListen, HttpUpstream, Isolated, Jwks,
     Jwt, JwtAlgorithm, Keep, Limits, Listen, ListenAuth, OnFault, OnRemoval, OtherMethods, Parents,
     Pinning, PlainHttp, Policy, Protocol, Ratchet, RecordedArguments, RecordedResults, Redaction,
-    Reload, RequiredLabels, Restart, Sanitizing, ServerAuth, ServerDatasets, ServerFacts, Servers,
-    StartupProbe, Strictness, Symlinks, Syslog, Telemetry, TelemetryLogs, ToolNames, Truncation,
-    TruncationPreset, Upstream, UserIdentity, Warnings,
+    Reload, RequiredLabels, Restart, Sanitizing, ServerAuth, ServerDatasets, ServerFacts,
+    ServerNeed, ServerState, ServerTerms, Servers, StartupProbe, Strictness, Symlinks, Syslog,
+    Telemetry, TelemetryLogs, ToolNames, Truncation, TruncationPreset, Upstream, UserIdentity,
+    Warnings,
 };
 pub use upstream::INHERITED;
 pub use variables::Variables;

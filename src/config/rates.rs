@@ -15,18 +15,15 @@ const MOST: u32 = 999_999;
 
 const HELP: &str = "as in `\"100/m\"`, or `\"100/m burst 20\"` where no more may come at once";
 
-/// Reads `rates` and `calls_per_session` of `limits`.
-pub(super) fn rates(limits: &mut ConfigSection<'_, '_>) -> Rates {
-    let calls_per_session = limits.count("calls_per_session", &(1..=1_000_000_000));
-    let mut section = limits.section("rates");
+/// Reads `limits.rates`, beside what holds without a word.
+pub(super) fn rates(mut section: ConfigSection<'_, '_>, default: &Rates) -> Rates {
     let global = of_key(&mut section, "global");
     let principal = of_key(&mut section, "principal");
     let mut of_tools = section.section("tools");
     let mut rates = Rates {
-        global,
-        principal,
-        calls_per_session: calls_per_session.and_then(|calls| i64::try_from(calls).ok()),
-        ..Rates::default()
+        global: global.or(default.global),
+        principal: principal.or(default.principal),
+        ..default.clone()
     };
     for field in of_tools.entries() {
         if let Some(reason) = tool_name(field.key) {

@@ -1,9 +1,7 @@
 //! What it means: one function per section, in the order of `docs/config-schema.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::RangeInclusive;
 use std::path::Path;
-use std::time::Duration;
 
 use secrecy::SecretString;
 
@@ -13,28 +11,26 @@ use super::consent::consent;
 use super::errors::ConfigReason;
 use super::extensions::extensions;
 use super::flow::flow;
+use super::guards::guards;
 use super::limits::limits;
 use super::listen::listen;
 use super::ratchet::ratchet;
 use super::reader::ConfigReader;
-use super::secret_rules::{secret_members, secret_rules};
 use super::section::{ConfigField, ConfigSection};
 use super::server_section::at_server;
-use super::servers::{have_endpoints, servers};
+use super::servers::{have_endpoints, have_names, servers};
 use super::settings::{
-    Bearer, Bridging, Config, DenyResponse, Guards, Listen, ListenAuth, OnRemoval, OtherMethods,
-    Pinning, Policy, Protocol, Redaction, Reload, RequiredLabels, Sanitizing, ServerAuth,
-    Strictness, Symlinks, ToolNames, Truncation, TruncationPreset, Upstream, Warnings,
+    Bearer, Bridging, Config, DenyResponse, Listen, ListenAuth, OnRemoval, OtherMethods, Pinning,
+    Policy, Protocol, Reload, RequiredLabels, ServerAuth, ServerTerms, Upstream, Warnings,
 };
 use super::telemetry::telemetry;
-use super::texts;
 use super::tool_names::tool_name;
+use super::truncation::truncation;
 use super::upstream::upstream;
 use super::user_identity;
 use super::without_effect;
 use crate::consent::{Settings, Way};
-use crate::gate::OnFatal;
-use crate::policy::{ChangeKind, ChangeKinds, host_named};
+use crate::policy::{ChangeKind, ChangeKinds};
 use crate::secret;
 
 /// Reads every section; problems and unknown keys end up in `reading`.
@@ -53,9 +49,15 @@ pub(super) fn resolve(reading: &mut ConfigReader<'_>, base: &Path) -> Config {
     }
     let (listen, transport) = listen(root.section("listen"), base);
     let (ratchet, network) = ratchet(root.section("ratchet"), base, transport);
-    let servers = servers(root.section("servers"), base);
+    let terms = ServerTerms {
+        limits: limits(root.section("limits"), transport),
+        guards: guards(root.section("guards")),
+        truncation: truncation(root.section("truncation"), None),
+    };
+    let (servers, server_terms) = servers(root.section("servers"), base, &terms);
     let flow = flow(root.section("flow"), &servers);
-    let first = servers.values().next().filter(|_| !root.has("upstream"));
+    let first = servers.values().find(|server| server.is_enabled());
+    let first = first.filter(|_| !root.has("upstream"));
     let upstream = match first {
         Some(first) => first.clone(),
         // Each of them is wrong.
@@ -65,6 +67,7 @@ pub(super) fn resolve(reading: &mut ConfigReader<'_>, base: &Path) -> Config {
     let mut config = Config {
         upstream,
         servers,
+        server_terms,
         key: None,
         admin: admin(root.section("admin"), base, &listen),
         telemetry: telemetry(root.section("telemetry"), base),
@@ -75,9 +78,9 @@ pub(super) fn resolve(reading: &mut ConfigReader<'_>, base: &Path) -> Config {
         },
         audit: audit(root.section("audit"), base),
         flight_recorder: flight_recorder(root.section("flight_recorder"), base),
-        limits: limits(root.section("limits"), transport),
-        guards: guards(root.section("guards")),
-        truncation: truncation(root.section("truncation")),
+        limits: terms.limits,
+        guards: terms.guards,
+        truncation: terms.truncation,
         consent: consent(root.section("consent")),
         protocol: protocol(root.section("protocol")),
         extensions: extensions(root.section("extensions")),
@@ -96,11 +99,12 @@ pub(super) fn resolve(reading: &mut ConfigReader<'_>, base: &Path) -> Config {
         });
     }
     have_endpoints(&mut root, &config);
+    have_names(&mut root, &config);
     who_answers(&mut root, &config);
     user_identity::known_by(&mut root, &config);
     require_log_file(&mut root, &config);
     without_effect::tell(&mut root, &config);
-    root.elsewhere(&[
+    for (key, what, help) in [
         (
             "tools",
             "labelling tools",
@@ -111,7 +115,9 @@ pub(super) fn resolve(reading: &mut ConfigReader<'_>, base: &Path) -> Config {
             "mapping roots",
             "write it into `roots.toml` in the policy directory (`policy.dir`)",
         ),
-    ]);
+    ] {
+        root.elsewhere(&[key], &ConfigReason::Elsewhere(what), help);
+    }
     root.finish();
     config.variables = std::mem::take(&mut reading.taken);
     config
@@ -297,170 +303,4 @@ fn protocol(mut section: ConfigSection<'_, '_>) -> Protocol {
     };
     section.finish();
     protocol
-}
-
-fn guards(mut section: ConfigSection<'_, '_>) -> Guards {
-    let levels = [
-        ("off", Strictness::Off),
-        ("report", Strictness::Report),
-        ("block", Strictness::Block),
-    ];
-    let sanitizings = [
-        ("off", Sanitizing::Off),
-        ("report", Sanitizing::Report),
-        ("sanitize", Sanitizing::Sanitize),
-    ];
-    let default = Guards::default();
-    let (secret_fields, page_hosts) = elicitation(section.section("elicitation"), &levels);
-    let answers = texts::answers(&mut section);
-    let guards = Guards {
-        secret_fields,
-        page_hosts,
-        arguments: section
-            .one_of("arguments", &levels)
-            .unwrap_or(default.arguments),
-        arguments_unknown: section
-            .one_of("arguments_unknown", &levels)
-            .unwrap_or(default.arguments_unknown),
-        results: section
-            .one_of("results", &levels)
-            .unwrap_or(default.results),
-        secrets: section
-            .one_of(
-                "secrets",
-                &[
-                    ("off", Redaction::Off),
-                    ("report", Redaction::Report),
-                    ("redact", Redaction::Redact),
-                ],
-            )
-            .unwrap_or(default.secrets),
-        secrets_outbound: section
-            .one_of("secrets_outbound", &levels)
-            .unwrap_or(default.secrets_outbound),
-        tool_metadata: section
-            .one_of("tool_metadata", &sanitizings)
-            .unwrap_or(default.tool_metadata),
-        content: section
-            .one_of("content", &sanitizings)
-            .unwrap_or(default.content),
-        description_length: section
-            .count("description_length", &(16..=100_000))
-            .unwrap_or(default.description_length),
-        tool_metadata_tags: texts::tags(&mut section, "tool_metadata_tags")
-            .unwrap_or(default.tool_metadata_tags),
-        answers_of_tools: texts::answers_of_tools(section.section("content_tools"), answers),
-        answers,
-        suspicious_words: texts::suspicious_words(section.section("suspicious_words")),
-        tool_names: section
-            .one_of(
-                "tool_names",
-                &[("ascii", ToolNames::Ascii), ("any", ToolNames::Any)],
-            )
-            .unwrap_or(default.tool_names),
-        on_fatal_tool_error: section
-            .one_of(
-                "on_fatal_tool_error",
-                &[
-                    ("report", OnFatal::Report),
-                    ("close_session", OnFatal::CloseSession),
-                ],
-            )
-            .unwrap_or(default.on_fatal_tool_error),
-        uris: section.one_of("uris", &levels).unwrap_or(default.uris),
-        symlinks: section.one_of(
-            "symlinks",
-            &[
-                ("resolve", Symlinks::Resolve),
-                ("as_written", Symlinks::AsWritten),
-                ("block", Symlinks::Block),
-            ],
-        ),
-        secret_members: secret_members(&mut section).unwrap_or(default.secret_members),
-        secret_rules: secret_rules(section.section("secret_rules")),
-    };
-    section.finish();
-    guards
-}
-
-fn elicitation(
-    mut section: ConfigSection<'_, '_>,
-    levels: &[(&'static str, Strictness)],
-) -> (Strictness, Vec<String>) {
-    let secrets = section.one_of("secret_fields", levels);
-    let help = "as in `[\"login.example.com\"]`";
-    let mut hosts = Vec::new();
-    for item in section.items("hosts", help).unwrap_or_default() {
-        let Some(text) = section.text(&item) else {
-            continue;
-        };
-        match host_named(&text.value) {
-            Some(host) if host == text.value => hosts.push(host),
-            Some(host) => {
-                let help = format!("write `{host}`, as every host is compared");
-                let reason = ConfigReason::Invalid("is not how the host is spelled");
-                section.tell(&item, reason, Some(&help));
-            }
-            None => section.tell(&item, ConfigReason::Invalid("expected a host"), Some(help)),
-        }
-    }
-    section.finish();
-    (secrets.unwrap_or(Guards::default().secret_fields), hosts)
-}
-
-fn truncation(mut section: ConfigSection<'_, '_>) -> Option<Truncation> {
-    const MAX_BYTES: RangeInclusive<u64> = 1 << 10..=16 << 20;
-    const RETAIN_BYTES: RangeInclusive<u64> = 1 << 10..=256 << 20;
-    const SAVE_BYTES: RangeInclusive<u64> = 1 << 10..=16 << 30;
-    const SAVE_FOR: RangeInclusive<Duration> =
-        Duration::from_mins(1)..=Duration::from_hours(24 * 365);
-    let is_present = section.is_present();
-    let max_bytes = section.size("max_bytes", &MAX_BYTES).unwrap_or(64 << 10);
-    let retain_bytes = section
-        .size("retain_bytes", &RETAIN_BYTES)
-        .unwrap_or(16 << 20);
-    let save = section.string("save");
-    let save_bytes = section.size("save_bytes", &SAVE_BYTES);
-    let save_for = section.duration("save_for", &SAVE_FOR);
-    let tools = presets(section.section("tools"), tool_name);
-    let resources = presets(section.section("resources"), nameless);
-    let prompts = presets(section.section("prompts"), nameless);
-    section.finish();
-    is_present.then_some(Truncation {
-        max_bytes,
-        retain_bytes,
-        save,
-        save_bytes: save_bytes.unwrap_or(64 << 20),
-        save_for: save_for.unwrap_or(Duration::from_hours(24)),
-        tools,
-        resources,
-        prompts,
-    })
-}
-
-/// Presets by the name of a tool or prompt, or the beginning of a URI.
-fn presets(
-    mut section: ConfigSection<'_, '_>,
-    unfit: fn(&str) -> Option<ConfigReason>,
-) -> BTreeMap<String, TruncationPreset> {
-    let known = [
-        ("default", TruncationPreset::Default),
-        ("sql_query", TruncationPreset::SqlQuery),
-        ("log_search", TruncationPreset::LogSearch),
-        ("none", TruncationPreset::None),
-    ];
-    let mut presets = BTreeMap::new();
-    for field in section.entries() {
-        if let Some(reason) = unfit(field.key) {
-            section.tell(&field, reason, None);
-        }
-        if let Some(preset) = section.one_of_in(&field, &known) {
-            presets.insert(field.key.to_owned(), preset);
-        }
-    }
-    presets
-}
-
-fn nameless(name: &str) -> Option<ConfigReason> {
-    name.is_empty().then_some(ConfigReason::Invalid("is empty"))
 }

@@ -189,13 +189,12 @@ impl<'r, 't> ConfigSection<'r, 't> {
         fields
     }
 
-    /// Keys that stand in files of their own, what they are for and what to do: refused, but not as
-    /// unknown.
-    pub(super) fn elsewhere(&mut self, keys: &[(&'static str, &'static str, &'static str)]) {
+    /// Keys that stand elsewhere, why they do and where: refused, but not as unknown.
+    pub(super) fn elsewhere(&mut self, keys: &[&'static str], reason: &ConfigReason, help: &str) {
         self.not_yet();
-        for (key, what, help) in keys {
+        for key in keys {
             if self.take(key).is_some() {
-                self.refuse(key, ConfigReason::Elsewhere(what), Some(help));
+                self.refuse(key, reason.clone(), Some(help));
             }
         }
     }

@@ -1,18 +1,32 @@
 //! `[servers]`: several servers by their keys, each like `[upstream]`.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::errors::ConfigReason;
 use super::section::ConfigSection;
-use super::settings::{Config, HttpListen, Listen, ServerFacts, Servers, Upstream};
+use super::settings::{
+    Config, HttpListen, Listen, ServerFacts, ServerNeed, ServerState, ServerTerms, Servers,
+    Upstream,
+};
+use super::truncation::truncation;
 use super::upstream::open;
+use super::{guards, limits};
 use crate::policy::{LEVELS, ServerKey};
 
 /// Maximum number of servers of one gate.
 const MAX_SERVERS: usize = 32;
 
-pub(super) fn servers(mut section: ConfigSection<'_, '_>, base: &Path) -> Servers {
-    let mut servers = Servers::new();
+/// What holds at each of several servers.
+type TermsOfServers = BTreeMap<ServerKey, ServerTerms>;
+
+/// The servers, and what holds at each: what is not said of one is as for all.
+pub(super) fn servers(
+    mut section: ConfigSection<'_, '_>,
+    base: &Path,
+    all: &ServerTerms,
+) -> (Servers, TermsOfServers) {
+    let (mut servers, mut terms) = (Servers::new(), TermsOfServers::new());
     let entries = section.entries();
     if section.is_present() && !(1..=MAX_SERVERS).contains(&entries.len()) {
         let reason = ConfigReason::Invalid("expected 1 to 32 servers");
@@ -28,15 +42,75 @@ pub(super) fn servers(mut section: ConfigSection<'_, '_>, base: &Path) -> Server
         }
         let name = field.key.to_owned();
         if let Some(mut table) = section.table_in(&field) {
+            let (state, need) = (state(&mut table), need(&mut table));
             let facts = facts(&mut table);
+            let own = terms_of(&mut table, all);
             let server = Upstream {
+                state,
+                need,
                 facts,
                 ..open(table, base, name)
             };
-            servers.extend(key.map(|key| (key, server)));
+            if let Some(key) = key {
+                terms.insert(key.clone(), own);
+                servers.insert(key, server);
+            }
         }
     }
-    servers
+    if !servers.is_empty() && servers.values().all(|server| !server.is_enabled()) {
+        let reason = ConfigReason::Invalid("has no server that is enabled");
+        section.refuse_section(
+            reason,
+            "the gate serves at least one: remove `enabled = false`",
+        );
+    }
+    (servers, terms)
+}
+
+fn terms_of(table: &mut ConfigSection<'_, '_>, all: &ServerTerms) -> ServerTerms {
+    ServerTerms {
+        limits: limits::of_server(table.section("limits"), &all.limits),
+        guards: guards::of_server(table.section("guards"), &all.guards),
+        truncation: truncation(table.section("truncation"), all.truncation.as_ref()),
+    }
+}
+
+fn state(table: &mut ConfigSection<'_, '_>) -> ServerState {
+    let state = table.switch("enabled", ServerState::Enabled, ServerState::Disabled);
+    let state = state.unwrap_or_default();
+    if state == ServerState::Disabled {
+        let reason = "where `enabled` is false: the gate does not wait for this server";
+        table.without_effect(&["required"], reason, "remove it, or enable the server");
+    }
+    state
+}
+
+fn need(table: &mut ConfigSection<'_, '_>) -> ServerNeed {
+    let need = table.switch("required", ServerNeed::Required, ServerNeed::Optional);
+    need.unwrap_or_default()
+}
+
+/// Where there are several servers, tools and prompts are named at theirs.
+pub(super) fn have_names(root: &mut ConfigSection<'_, '_>, config: &Config) {
+    if config.servers.is_empty() {
+        return;
+    }
+    let reason = || ConfigReason::Invalid("names tools or prompts without their server");
+    let tell = |mut section: ConfigSection<'_, '_>, key: &'static str, at: &str| {
+        if !section.section(key).entries().is_empty() {
+            let help = format!("write it into `[servers.KEY.{at}]`, with the server's own names");
+            section.refuse(key, reason(), Some(&help));
+        }
+    };
+    tell(root.section("limits"), "tool_timeouts", "limits");
+    tell(
+        root.section("limits").section("rates"),
+        "tools",
+        "limits.rates",
+    );
+    tell(root.section("guards"), "content_tools", "guards");
+    tell(root.section("truncation"), "tools", "truncation");
+    tell(root.section("truncation"), "prompts", "truncation");
 }
 
 /// What policies know of a server.
@@ -93,25 +167,61 @@ pub(super) fn have_endpoints(root: &mut ConfigSection<'_, '_>, config: &Config) 
     }
 }
 
+impl Upstream {
+    pub fn is_enabled(&self) -> bool {
+        self.state == ServerState::Enabled
+    }
+}
+
 impl Config {
-    /// All servers, without their isolated instances.
+    /// All servers that are enabled, without their isolated instances.
     pub fn upstreams(&self) -> impl Iterator<Item = &Upstream> {
+        self.configured_upstreams()
+            .filter(|server| server.is_enabled())
+    }
+
+    /// The same with those that are not.
+    pub fn configured_upstreams(&self) -> impl Iterator<Item = &Upstream> {
         let only = self.servers.is_empty().then_some(&self.upstream);
         self.servers.values().chain(only)
     }
 
-    /// The same for each server: alike in everything but that.
+    /// What holds without a word about single servers.
+    fn terms(&self) -> ServerTerms {
+        ServerTerms {
+            limits: self.limits.clone(),
+            guards: self.guards.clone(),
+            truncation: self.truncation.clone(),
+        }
+    }
+
+    /// The keys of servers that are not.
+    pub fn disabled(&self) -> impl Iterator<Item = &ServerKey> {
+        let all = self.servers.iter();
+        all.filter_map(|(key, server)| (!server.is_enabled()).then_some(key))
+    }
+
+    /// The same for each server that is enabled: alike in everything but that.
     pub fn each(&self) -> Vec<Self> {
         if self.servers.is_empty() {
             return vec![self.clone()];
         }
         let servers = self.servers.iter();
-        servers
-            .map(|(key, upstream)| Self {
-                upstream: upstream.clone(),
-                servers: Servers::new(),
-                key: Some(key.clone()),
-                ..self.clone()
+        let enabled = servers.filter(|(_, upstream)| upstream.is_enabled());
+        enabled
+            .map(|(key, upstream)| {
+                let terms = self.server_terms.get(key);
+                let terms = terms.cloned().unwrap_or_else(|| self.terms());
+                Self {
+                    upstream: upstream.clone(),
+                    servers: Servers::new(),
+                    server_terms: TermsOfServers::new(),
+                    key: Some(key.clone()),
+                    limits: terms.limits,
+                    guards: terms.guards,
+                    truncation: terms.truncation,
+                    ..self.clone()
+                }
             })
             .collect()
     }

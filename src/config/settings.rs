@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use secrecy::SecretString;
 use secrecy::zeroize::Zeroizing;
@@ -24,6 +23,7 @@ mod network;
 mod ratchet;
 mod server;
 mod telemetry;
+mod truncation;
 
 pub use audit::{
     Audit, Durability, EventKinds, FlightRecorder, OnFault, RecordedArguments, RecordedResults,
@@ -36,8 +36,9 @@ pub use network::{
     ListenAuth, PlainHttp, ServerAuth,
 };
 pub use ratchet::{Ratchet, ServerDatasets};
-pub use server::{Keep, Restart, ServerFacts, StartupProbe, UserIdentity};
+pub use server::{Keep, Restart, ServerFacts, ServerNeed, ServerState, StartupProbe, UserIdentity};
 pub use telemetry::{Parents, Telemetry, TelemetryLogs};
+pub use truncation::{Truncation, TruncationPreset};
 
 /// Everything the gate was told: by `gate.toml`, or by the command line.
 #[derive(Debug, Clone)]
@@ -46,6 +47,8 @@ pub struct Config {
     pub upstream: Upstream,
     /// Several servers. None where there is but one, and in each of [`Config::each`].
     pub servers: Servers,
+    /// What holds at each of several servers in place of `limits`, `guards` and `truncation`.
+    pub server_terms: BTreeMap<ServerKey, ServerTerms>,
     /// The key of the server in each of these.
     pub key: Option<ServerKey>,
     pub listen: Listen,
@@ -91,6 +94,14 @@ impl fmt::Debug for ConfigText {
     }
 }
 
+/// What `[limits]`, `[guards]` and `[truncation]` mean at one server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerTerms {
+    pub limits: Limits,
+    pub guards: Guards,
+    pub truncation: Option<Truncation>,
+}
+
 /// Several servers by their keys.
 pub type Servers = BTreeMap<ServerKey, Upstream>;
 
@@ -122,6 +133,10 @@ pub struct Upstream {
     pub identity: UserIdentity,
     /// Where sessions go on that have become too sensitive for this one, by rising levels.
     pub isolated: Vec<Isolated>,
+    /// Whether it is started and reached, if it is one of several.
+    pub state: ServerState,
+    /// Whether the gate is ready without it, if it is one of several.
+    pub need: ServerNeed,
     /// Of one of several.
     pub facts: ServerFacts,
 }
@@ -142,6 +157,8 @@ impl Upstream {
             identity: UserIdentity::default(),
             isolated: Vec::new(),
             facts: ServerFacts::default(),
+            state: ServerState::default(),
+            need: ServerNeed::default(),
         }
     }
 }
@@ -248,27 +265,6 @@ pub struct Guards {
     pub secret_rules: CustomRules,
 }
 
-/// Limits for long texts of results.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Truncation {
-    /// Maximum bytes of all texts of one result.
-    pub max_bytes: usize,
-    /// Bytes of full texts that the gate retains for each agent.
-    pub retain_bytes: usize,
-    /// The root in which full texts are saved as files, if they are.
-    pub save: Option<String>,
-    /// Bytes of saved files in each directory of that root.
-    pub save_bytes: usize,
-    /// Time after which saved files are removed.
-    pub save_for: Duration,
-    /// Presets for single tools, by exact name.
-    pub tools: BTreeMap<String, TruncationPreset>,
-    /// Presets for resources, by the beginning of their URIs.
-    pub resources: BTreeMap<String, TruncationPreset>,
-    /// Presets for single prompts, by exact name.
-    pub prompts: BTreeMap<String, TruncationPreset>,
-}
-
 /// What is made of symbolic links on the way of paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Symlinks {
@@ -278,16 +274,6 @@ pub enum Symlinks {
     Block,
     /// A path leads where it says.
     AsWritten,
-}
-
-/// Method by which a text is truncated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TruncationPreset {
-    Default,
-    SqlQuery,
-    LogSearch,
-    /// The text stays whole.
-    None,
 }
 
 /// Which names tools may have that `tools.lock` does not know.
@@ -486,6 +472,8 @@ impl fmt::Debug for Upstream {
             .field("startup_probe", &self.startup_probe)
             .field("identity", &self.identity)
             .field("isolated", &self.isolated)
+            .field("state", &self.state)
+            .field("need", &self.need)
             .field("facts", &self.facts)
             .finish()
     }

@@ -21,12 +21,13 @@ pub(super) fn tags(section: &mut ConfigSection<'_, '_>, key: &'static str) -> Op
     section.one_of(key, &TAGS)
 }
 
-/// The keys that begin with `content_`.
-pub(super) fn answers(section: &mut ConfigSection<'_, '_>) -> AnswerRules {
-    let default = AnswerRules::default();
+/// The keys that begin with `content_`, beside what holds without a word.
+pub(super) fn answers(section: &mut ConfigSection<'_, '_>, default: AnswerRules) -> AnswerRules {
     AnswerRules {
         tags: tags(section, "content_tags").unwrap_or(default.tags),
-        longest: section.count("content_length", &LENGTHS),
+        longest: section
+            .count("content_length", &LENGTHS)
+            .or(default.longest),
         margins: section
             .switch("content_trim", Margins::Trimmed, Margins::Kept)
             .unwrap_or(default.margins),

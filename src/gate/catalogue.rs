@@ -220,9 +220,7 @@ impl Gate {
             }
             listing::note_offers(&mut state, message, Some(&page), Traversal::Gate);
             let terms = self.terms(&snapshot);
-            self.stores
-                .unlisted
-                .look(&snapshot, terms, &state.lists.tools);
+            self.stores.unlisted.look(&snapshot, terms, &state);
             !state.waiting.parked.is_empty()
         };
         trail.holds.room = None;

@@ -10,7 +10,7 @@ use tracing::warn;
 
 use crate::policy::PolicySnapshot;
 use crate::policy::suggest::nearest;
-use crate::session::Catalogue;
+use crate::session::{Catalogue, State};
 
 use super::context::RequestContext;
 use super::filter::{Filter, Placement};
@@ -33,14 +33,19 @@ impl Unlisted {
     }
 
     /// A page of the list of tools has come: warns of names that it lacks, once it is whole.
-    pub(super) fn look(&self, snapshot: &PolicySnapshot, terms: &Terms, tools: &Catalogue) {
+    pub(super) fn look(&self, snapshot: &PolicySnapshot, terms: &Terms, session: &State) {
+        let tools = &session.lists.tools;
         if self.0.load(Ordering::Relaxed) || !tools.is_whole() {
             return;
         }
         if !self.0.swap(true, Ordering::Relaxed)
             && let Some(unlisted) = unlisted(named(snapshot, terms), tools)
         {
-            warn!("the server lists no usable tool called {unlisted}");
+            let upstream = &session.parties.server.name;
+            warn!(
+                upstream,
+                "the server lists no usable tool called {unlisted}"
+            );
         }
     }
 }
@@ -52,8 +57,7 @@ pub(super) struct UnlistedFilter(pub(super) Arc<Unlisted>);
 impl Filter for UnlistedFilter {
     fn on_sent(&self, cx: &mut RequestContext<'_>, _: Placement) {
         if cx.page.is_some() {
-            self.0
-                .look(cx.snapshot, cx.terms, &cx.session.state().lists.tools);
+            self.0.look(cx.snapshot, cx.terms, &cx.session.state());
         }
     }
 }

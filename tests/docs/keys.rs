@@ -55,10 +55,10 @@ fn collect<'s>(
     }
     let object = resolved(all, object);
     if let Some(properties) = object["properties"].as_object() {
-        if !path.is_empty() {
+        if !path.is_empty() && !properties.values().all(is_elsewhere) {
             found.push(path.to_owned());
         }
-        for (key, property) in properties {
+        for (key, property) in properties.iter().filter(|(_, it)| !is_elsewhere(it)) {
             let path = format!("{path}.{key}");
             collect(all, property, path.trim_start_matches('.'), seen, found);
         }
@@ -106,8 +106,15 @@ pub(crate) fn table(path: &str) -> Result<String, String> {
                 .to_owned(),
         ]
     };
-    let table: Vec<Vec<String>> = keys.iter().map(row).collect();
+    let keys = keys.iter().filter(|(_, property)| !is_elsewhere(property));
+    let table: Vec<Vec<String>> = keys.map(row).collect();
     Ok(rows(&["key", "type", "default", "live", "meaning"], &table))
+}
+
+/// Whether it is a key of another table, which has its row.
+fn is_elsewhere(property: &Value) -> bool {
+    let reference = property["$ref"].as_str();
+    reference.is_some_and(|to| to.contains("/properties/"))
 }
 
 /// The table itself of a key that takes one table or an array of them.

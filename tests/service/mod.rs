@@ -15,6 +15,7 @@ mod issuers;
 mod lives;
 mod logs;
 mod memory;
+mod neighbours;
 mod operators;
 mod own_roots;
 mod policies;

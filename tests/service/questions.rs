@@ -28,10 +28,10 @@ const ASKS: &str = r#"
 const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{"text":"x"}}}"#;
 
 /// Where operators are served.
-struct Operators(String);
+pub(super) struct Operators(String);
 
 impl Operators {
-    fn of(setup: &mut Setup) -> Self {
+    pub(super) fn of(setup: &mut Setup) -> Self {
         let port = free_port();
         setup.limits = format!(
             "shutdown_grace_period = \"10m\"\n[consent]\nchannels = [\"web\"]\n\
@@ -41,7 +41,7 @@ impl Operators {
     }
 
     /// The number of the question that waits, when there is one.
-    fn asked(&self) -> String {
+    pub(super) fn asked(&self) -> String {
         eventually(|| {
             let list = Agent::at(&format!("{}/api/approvals", self.0));
             let list = list.with(format!("Authorization: Bearer {OLGA}"));
@@ -51,9 +51,14 @@ impl Operators {
         })
     }
 
-    fn approve(&self, id: &str) -> Output {
+    pub(super) fn approve(&self, id: &str) -> Output {
+        self.command(&["approve", id])
+    }
+
+    pub(super) fn command(&self, words: &[&str]) -> Output {
         let mut command = Command::new(GATE);
-        command.args(["approvals", "approve", id, "--url", &self.0]);
+        command.arg("approvals").args(words);
+        command.args(["--url", &self.0]);
         command.env("MCP_PROTECTOR_APPROVER_TOKEN", OLGA);
         command.output().unwrap()
     }

@@ -1,12 +1,14 @@
 //! Several servers behind one gate: each under its own names, and one session over all.
 
 use std::fs;
+use std::thread;
 
 use serde_json::json;
 
 use crate::processes::support::python;
-use crate::service::operators::until_healthy;
+use crate::service::operators::{admin, sample, until_healthy};
 use crate::service::own_roots::{call, over_http};
+use crate::service::questions::Operators;
 use crate::support::http::Agent;
 use crate::support::json::json as parsed;
 use crate::support::processes::eventually;
@@ -64,13 +66,13 @@ fn url(gate: &Serving, key: &str) -> String {
     format!("{before}/{key}")
 }
 
-fn agent(gate: &Serving, who: &str, key: &str) -> Agent {
+pub(super) fn agent(gate: &Serving, who: &str, key: &str) -> Agent {
     let ending = if who == "bob" { "-" } else { "" };
     let token = format!("Authorization: Bearer {who}-0123456789-0123456789{ending}");
     Agent::at(&url(gate, key)).with(token).in_session()
 }
 
-fn tools(agent: &Agent) -> Vec<String> {
+pub(super) fn tools(agent: &Agent) -> Vec<String> {
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
     let answer = parsed(&agent.post(&list.to_string()).body);
     let tools = answer["result"]["tools"].as_array().unwrap().iter();
@@ -155,6 +157,103 @@ fn a_server_that_cannot_start_keeps_no_agent_from_another() {
     let health = || Agent::at(&format!("{at}/health")).request("GET", "");
     until_healthy(health, 200, "ok");
     assert_eq!(call(&crm, "read", &json!({})), "crm read");
+}
+
+#[test]
+fn a_server_that_is_disabled_has_no_endpoint_and_policies_may_name_it() {
+    let mut setup = over_http(Setup::of(server("crm")).policies(POLICIES).labels(LABELS));
+    setup.key = Some("crm");
+    setup.more = "[servers.mail]\ncommand = ['/bin/false']\nenabled = false\n".to_owned();
+    let gate = Serving::start(setup);
+    let crm = agent(&gate, "bob", "crm");
+    assert_eq!(call(&crm, "read", &json!({})), "crm read");
+    let token = "Authorization: Bearer bob-0123456789-0123456789-";
+    let at = |key: &str| Agent::at(&url(&gate, key)).with(token).post("{}");
+    let (disabled, unknown) = (at("mail"), at("other"));
+    assert_eq!(disabled.status, 404);
+    assert_eq!(
+        (disabled.status, &disabled.body),
+        (unknown.status, &unknown.body)
+    );
+    eventually(|| {
+        let records = gate.setup().audit_text();
+        let told = records.contains("agents use /mcp/crm; disabled: /mcp/mail");
+        told.then_some(()).ok_or(records)
+    });
+}
+
+#[test]
+fn the_gate_is_not_ready_while_a_required_server_is_not() {
+    let mut setup = over_http(Setup::of(server("crm")).policies(POLICIES).labels(LABELS));
+    setup.key = Some("crm");
+    setup.more = "[servers.mail]\ncommand = ['/bin/false']\nrequired = true\n".to_owned();
+    let gate = Serving::start(setup);
+    let (at, _) = gate.url.split_once("/mcp/").unwrap();
+    let health = || Agent::at(&format!("{at}/health")).request("GET", "");
+    until_healthy(health, 503, "upstream_down");
+    // Agents of the other are served.
+    let crm = agent(&gate, "bob", "crm");
+    assert_eq!(call(&crm, "read", &json!({})), "crm read");
+    assert_eq!(health().status, 503);
+}
+
+#[test]
+fn a_limit_at_one_server_leaves_the_tool_of_that_name_at_another_alone() {
+    let mut setup = over_http(Setup::of(server("crm")).policies(POLICIES).labels(LABELS));
+    setup.key = Some("crm");
+    setup.more = format!(
+        "[servers.mail]\ncommand = {:?}\nlimits.rates.tools.read = '1/h'\n",
+        server("mail")
+    );
+    let gate = Serving::start(setup);
+    let (crm, mail) = (agent(&gate, "bob", "crm"), agent(&gate, "bob", "mail"));
+    assert_eq!(call(&mail, "read", &json!({})), "mail read");
+    let limited = call(&mail, "read", &json!({}));
+    assert!(limited.contains("too many calls of this tool"), "{limited}");
+    assert_eq!(call(&mail, "send", &json!({})), "mail send");
+    for _ in 0..3 {
+        assert_eq!(call(&crm, "read", &json!({})), "crm read");
+    }
+    // Another limit comes into force while the gate runs.
+    let file = gate.setup().path("gate.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("'1/h'", "'1000/s'")).unwrap();
+    eventually(|| match &*call(&mail, "read", &json!({})) {
+        "mail read" => Ok(()),
+        limited => Err(limited.to_owned()),
+    });
+}
+
+#[test]
+fn a_question_and_the_metrics_name_the_server() {
+    let asks = r#"
+        @id("asks") @requires_consent forbid (principal, action == Mcp::Action::"call_tool",
+        resource == Mcp::Tool::"mail/send") unless { context.env.consent.granted };
+    "#;
+    let setup = Setup::of(server("crm")).policies(&format!("{POLICIES}{asks}"));
+    let mut setup = over_http(setup.labels(LABELS));
+    setup.key = Some("crm");
+    setup.more = format!("[servers.mail]\ncommand = {:?}\n", server("mail"));
+    let operators = Operators::of(&mut setup);
+    let gate = Serving::start(setup);
+    let (crm, mail) = (agent(&gate, "bob", "crm"), agent(&gate, "bob", "mail"));
+    let asking = thread::spawn(move || call(&mail, "send", &json!({})));
+    let id = operators.asked();
+    let shown = operators.command(&["list"]);
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.contains("mail") && !shown.contains("crm"), "{shown}");
+    assert!(operators.approve(&id).status.success());
+    assert_eq!(asking.join().unwrap(), "mail send");
+    assert_eq!(call(&crm, "read", &json!({})), "crm read");
+    let scrape = admin(&gate, "/metrics").request("GET", "").body;
+    for key in ["crm", "mail"] {
+        let calls = format!("mcp_protector_call_seconds_count{{server=\"{key}\"}}");
+        assert!((sample(&scrape, &calls) - 1.0).abs() < 0.1, "{scrape}");
+    }
+    assert!(
+        !scrape.contains("mcp_protector_call_seconds_count "),
+        "{scrape}"
+    );
 }
 
 #[test]

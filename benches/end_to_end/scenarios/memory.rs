@@ -20,20 +20,20 @@ pub(crate) fn run(scratch: &FilePath, report: &mut Report) -> Result<(), Failure
     let http = Path::gate(scratch, Transport::Http, &web.server(), Setting::PLAIN)?;
     let stdio = Path::gate(scratch, Transport::Stdio, &Server::Started, Setting::PLAIN)?;
     std::thread::sleep(Duration::from_millis(500));
-    let idle = |path: &Path| number(path.proxy.resident().unwrap_or(0));
     let (http_idle, stdio_idle) = (idle(&http), idle(&stdio));
-    // The connections close; the sessions stay.
-    let open = || HttpAgent::open(http.address()?).map(drop);
-    (0..FIRST).try_for_each(|_| open())?;
-    let before = idle(&http);
-    (0..SESSIONS).try_for_each(|_| open())?;
-    std::thread::sleep(Duration::from_millis(500));
-    let session = (idle(&http) - before) / number(SESSIONS);
+    let several = Setting::PLAIN.before(2);
+    let several = Path::gate(scratch, Transport::Http, &web.server(), several)?;
+    let session = of_session(&http)?;
+    let session_of_several = of_session(&several)?;
     let mut section = Section::new("memory of a gate", &["what", "KiB"]);
     for (what, kib) in [
         ("HTTP -> HTTP, idle", http_idle),
         ("stdio -> stdio, idle after a handshake", stdio_idle),
         ("each idle HTTP session", session),
+        (
+            "each idle session at one of two servers",
+            session_of_several,
+        ),
     ] {
         let data = json!({"what": what, "kib": kib, "sessions": SESSIONS});
         section.row(vec![what.to_owned(), short(kib)], data);
@@ -51,4 +51,19 @@ pub(crate) fn run(scratch: &FilePath, report: &mut Report) -> Result<(), Failure
         Goal::Most(96.0),
     );
     report.add(section)
+}
+
+/// KiB that are in memory.
+fn idle(path: &Path) -> f64 {
+    number(path.proxy.resident().unwrap_or(0))
+}
+
+/// Those of each session: its connection closes, and it stays.
+fn of_session(gate: &Path) -> Result<f64, Failure> {
+    let open = || HttpAgent::open(gate.address()?).map(drop);
+    (0..FIRST).try_for_each(|_| open())?;
+    let before = idle(gate);
+    (0..SESSIONS).try_for_each(|_| open())?;
+    std::thread::sleep(Duration::from_millis(500));
+    Ok((idle(gate) - before) / number(SESSIONS))
 }

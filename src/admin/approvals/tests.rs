@@ -48,7 +48,7 @@ fn rig() -> ApprovalRig {
         revision: "r".into(),
         memory: None,
         restart: 0,
-        sessions: super::super::Sessions::default(),
+        sessions: Vec::new(),
         kept: None,
         connections: None,
         audit: crate::audit::LogFigures::default(),
@@ -59,7 +59,7 @@ fn rig() -> ApprovalRig {
         key_set: None,
         health: Arc::new(|| Health::Ready),
         restart: Box::new(Vec::new),
-        metrics: Arc::default(),
+        metrics: Arc::new(super::super::Metrics::of_servers(Vec::new())),
         figures: Box::new(figures),
         approvals: Some(approvals),
     });

@@ -15,6 +15,9 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// The paths that messages are sent to, each of another server.
     pub paths: Vec<String>,
+    /// Those of servers that are disabled. For operators alone: requests for them are answered as for any
+    /// other path.
+    pub disabled_paths: Vec<String>,
     /// Values of `Host` beside loopback names, as `name` (any port) or `name:port`.
     pub allowed_hosts: Vec<String>,
     /// Values of `Origin` beside those of loopback names with our own port, as `scheme://host[:port]`.
@@ -64,11 +67,24 @@ pub struct Settings {
     pub memory: Memory,
 }
 
+impl Settings {
+    /// The paths that there are, for operators.
+    pub(super) fn told_paths(&self) -> String {
+        let (paths, disabled) = (self.paths.join(", "), self.disabled_paths.join(", "));
+        if disabled.is_empty() {
+            format!("agents use {paths}")
+        } else {
+            format!("agents use {paths}; disabled: {disabled}")
+        }
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 3000)),
             paths: vec!["/mcp".to_owned()],
+            disabled_paths: Vec::new(),
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             session_header: None,

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use crate::admin::Sessions;
+use crate::admin::{ServerLabel, Sessions};
 use crate::session::{Readiness, Session};
 
 /// The sessions that live. Looking at them costs their messages a lock that is held for nanoseconds,
@@ -42,10 +42,19 @@ impl Conversations {
         self.lock().ever
     }
 
-    pub(super) fn count(&self) -> Sessions {
-        let mut counted = Sessions::default();
+    /// Those of each server.
+    pub(super) fn count(&self, servers: &[ServerLabel]) -> Vec<(ServerLabel, Sessions)> {
+        let mut all: Vec<_> = servers
+            .iter()
+            .map(|server| (server.clone(), Sessions::default()))
+            .collect();
         for session in self.living() {
             let state = session.state();
+            let name = &*state.parties.server.name;
+            let is_of = |server: &ServerLabel| server.0.as_deref().is_none_or(|key| key == name);
+            let Some((_, counted)) = all.iter_mut().find(|(server, _)| is_of(server)) else {
+                continue;
+            };
             match state.connection.upstream {
                 Readiness::Up => counted.up += 1,
                 Readiness::Repeating => counted.repeating += 1,
@@ -55,7 +64,7 @@ impl Conversations {
             counted.asked += state.waiting.to_agent.len();
             counted.parked += state.waiting.parked.len();
         }
-        counted
+        all
     }
 
     /// Of the server of the first one.

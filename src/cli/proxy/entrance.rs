@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
-use tracing::error;
+use tracing::{error, info};
 
 use crate::agent::http::{Connections, Listener};
 use crate::config::{Config, Listen};
@@ -82,6 +82,7 @@ pub(super) async fn enter(
         Listen::Http(listen) => {
             let authenticate =
                 network::authenticate(config, listen).map_err(|cause| invalid(&cause))?;
+            tell_disabled(config);
             let settings = network::listener(config, listen, memory);
             let paths = settings.paths.clone();
             let what = format!("cannot listen at {} (`[listen]`)", settings.listen);
@@ -93,5 +94,14 @@ pub(super) async fn enter(
                 authenticate,
             })
         }
+    }
+}
+
+/// The servers that nobody reaches.
+fn tell_disabled(config: &Config) {
+    for key in config.disabled() {
+        info!(
+            "the server `{key}` is disabled: it is not started and has no endpoint (`servers.{key}.enabled`)"
+        );
     }
 }

@@ -19,6 +19,7 @@ use crate::identity::{
     StaticTokens, StaticTokensError,
 };
 use crate::memory::Memory;
+use crate::policy::ServerKey;
 use crate::secret;
 use crate::upstream::http::{
     Auth, Conceal, HttpClientError, HttpSettings, PlainHttp, TooShort, client_tls,
@@ -156,6 +157,10 @@ pub(super) fn listener(config: &Config, listen: &HttpListen, memory: &Memory) ->
     http::Settings {
         listen: SocketAddr::new(listen.host, listen.port),
         paths: endpoints(config, listen),
+        disabled_paths: config
+            .disabled()
+            .map(|key| endpoint(listen, Some(key)))
+            .collect(),
         allowed_hosts: listen.allowed_hosts.clone(),
         allowed_origins: listen.allowed_origins.clone(),
         session_header: config.ratchet.session_header.clone(),
@@ -173,12 +178,18 @@ pub(super) fn listener(config: &Config, listen: &HttpListen, memory: &Memory) ->
 
 /// The path of each server: that of the only one, or each below it.
 fn endpoints(config: &Config, listen: &HttpListen) -> Vec<String> {
-    let path = listen.path.trim_end_matches('/');
-    let of_server = |config: &Config| match &config.key {
-        Some(key) => format!("{path}/{key}"),
+    let each = config.each();
+    let paths = each
+        .iter()
+        .map(|config| endpoint(listen, config.key.as_ref()));
+    paths.collect()
+}
+
+fn endpoint(listen: &HttpListen, key: Option<&ServerKey>) -> String {
+    match key {
+        Some(key) => format!("{}/{key}", listen.path.trim_end_matches('/')),
         None => listen.path.clone(),
-    };
-    config.each().iter().map(of_server).collect()
+    }
 }
 
 /// As many connections as there may be, so that files are left for policies that are read again, for

@@ -66,7 +66,7 @@ pub(super) async fn open(
     let secrets = settings::secrets(config, operators.as_ref()).map_err(|cause| invalid(&cause))?;
     let admin = operators::settings(config, operators.as_ref())
         .map_err(|cause| invalid(&format!("`admin`: {cause}")))?;
-    let metrics = admin.is_some().then(Arc::<Metrics>::default);
+    let metrics = admin.is_some().then(|| operators::metrics(config));
     let (audit, flight) = open_log(config, &clock, &secrets)?;
     let traces = traces::start(config, &clock, &secrets)
         .map_err(|cause| invalid(&format!("`telemetry`: {cause}")))?;
@@ -129,7 +129,7 @@ pub(super) async fn open(
     let (serves, authenticate, connections) = entrance.serves();
     let all = prepared.into_iter();
     let all: Vec<Parts> = all.map(|it| it.parts(serves, &common)).collect();
-    let health = pulse::health_of_all(&all, serves, authenticate.as_ref());
+    let health = pulse::health_of_all(all.iter().zip(&each), serves, authenticate.as_ref());
     let operators = admin
         .zip(common.for_operators.metrics.clone())
         .zip(all.first())

@@ -98,6 +98,13 @@ pub(super) fn desk(
     Ok((Some(desk), approvals))
 }
 
+/// What is counted before the servers of this configuration.
+pub(super) fn metrics(config: &Config) -> Arc<Metrics> {
+    let keys = config.each().into_iter().filter_map(|config| config.key);
+    let keys = keys.map(|key| key.as_str().into());
+    Arc::new(Metrics::of_servers(keys.collect()))
+}
+
 /// Serves operators until what this returns is dropped.
 pub(super) fn serve(
     listener: Listener,
@@ -119,12 +126,13 @@ pub(super) fn serve(
     let restart = parts.for_operators.restart.clone();
     let needed = restart.clone();
     let memory = parts.memory.clone();
+    let labels = metrics.server_labels();
     let figures = move || Gauges {
         health: asked(),
         revision: gate.revision(),
         memory: memory.state(),
         restart: needed.keys().len(),
-        sessions: conversations.count(),
+        sessions: conversations.count(&labels),
         kept: gate.places().map(|it| Occupancy {
             taken: it.taken,
             most: it.most,

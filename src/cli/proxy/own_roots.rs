@@ -30,8 +30,8 @@ pub(super) struct OwnRootsNeed {
     problems: Vec<&'static str>,
     /// The section of a server that would run, with all files, in a directory that its agents write.
     runs_in_reach: Option<String>,
-    /// The root in which results are saved.
-    saves_in: Option<String>,
+    /// The keys that name roots in which results are saved, and these.
+    saves_in: Vec<(String, String)>,
     /// Those that servers are started with, if it has started.
     started: Option<Vec<(String, bool)>>,
 }
@@ -56,7 +56,7 @@ impl OwnRootsNeed {
         Self {
             problems: problems.into_iter().flatten().collect(),
             runs_in_reach: in_reach.next().map(|(section, _)| section.to_owned()),
-            saves_in: config.truncation.as_ref().and_then(|it| it.save.clone()),
+            saves_in: config.each().iter().filter_map(saves_in).collect(),
             started: None,
         }
     }
@@ -90,12 +90,12 @@ impl OwnRootsNeed {
                 root.name
             ));
         }
-        if let Some(name) = &self.saves_in
-            && !roots.of_each().any(|root| root.name == *name)
-        {
+        let is_there = |name: &str| roots.of_each().any(|root| root.name == name);
+        let lacking = self.saves_in.iter().filter(|(_, name)| !is_there(name));
+        for (key, name) in lacking {
             let name = name.escape_debug();
             told.push(format!(
-                "`truncation.save`: `roots.toml` has no root `{name}` with `${{principal}}` or \
+                "`{key}`: `roots.toml` has no root `{name}` with `${{principal}}` or \
                  `${{session}}` in its path; name such a root: others could read what is saved elsewhere"
             ));
         }
@@ -109,6 +109,16 @@ impl OwnRootsNeed {
         }
         told
     }
+}
+
+/// Where the results of one server are saved, told by the key that holds for it.
+fn saves_in(config: &Config) -> Option<(String, String)> {
+    let root = config.truncation.as_ref()?.save.clone()?;
+    let key = match &config.key {
+        Some(key) => format!("servers.{key}.truncation.save"),
+        None => "truncation.save".to_owned(),
+    };
+    Some((key, root))
 }
 
 /// The directories of each holder, and whether its server may write there.

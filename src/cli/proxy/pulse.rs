@@ -8,6 +8,7 @@ use tokio::time::sleep;
 
 use crate::agent::http::{AskHealth, Health};
 use crate::audit::LogState;
+use crate::config::{Config, ServerNeed};
 use crate::identity::Authenticate;
 use crate::session::Readiness;
 use crate::upstream::ChildProcess;
@@ -30,23 +31,35 @@ const QUIET: u32 = 3;
 /// away because of it would else never see a better one.
 const HELD_AGAINST: Duration = Duration::from_secs(30);
 
-/// What `GET /health` says from now on. Of several servers one that can serve is enough: others must not keep
-/// agents away from it.
-pub(super) fn health_of_all(
-    all: &[Parts],
+/// What `GET /health` says from now on. All servers that are required have to be able to serve, and one at
+/// least: others must not keep agents away from it.
+pub(super) fn health_of_all<'p>(
+    all: impl Iterator<Item = (&'p Parts, &'p Config)>,
     serves: Serves,
     authenticate: Option<&Arc<dyn Authenticate>>,
 ) -> AskHealth {
-    let of_each = all.iter();
-    let of_each: Vec<AskHealth> = of_each
-        .map(|parts| health(parts, serves, authenticate.cloned()))
+    let of_each: Vec<(AskHealth, ServerNeed)> = all
+        .map(|(parts, config)| {
+            let health = health(parts, serves, authenticate.cloned());
+            (health, config.upstream.need)
+        })
         .collect();
     Arc::new(move || {
-        let all: Vec<Health> = of_each.iter().map(|ask| ask()).collect();
-        let first = all.first().copied().unwrap_or(Health::UpstreamDown);
-        let ready = all.into_iter().find(|health| *health == Health::Ready);
-        ready.unwrap_or(first)
+        let all = of_each.iter().map(|(ask, need)| (ask(), *need));
+        of_several(&all.collect::<Vec<_>>())
     })
+}
+
+/// The first that is required and cannot serve, or else the first that can.
+fn of_several(all: &[(Health, ServerNeed)]) -> Health {
+    let first = |is_wanted: &dyn Fn(&(Health, ServerNeed)) -> bool| {
+        let found = all.iter().find(|it| is_wanted(it));
+        found.map(|(health, _)| *health)
+    };
+    first(&|(health, need)| *need == ServerNeed::Required && *health != Health::Ready)
+        .or_else(|| first(&|(health, _)| *health == Health::Ready))
+        .or_else(|| first(&|_| true))
+        .unwrap_or(Health::UpstreamDown)
 }
 
 /// What `GET /health` says from now on, of a gate whose agents are known in this way.
@@ -157,5 +170,26 @@ pub(super) async fn keep_asking(upstreams: &Upstreams) -> Infallible {
         }
         seen = client.attempts();
         sleep(LOOK).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gate_of_several_servers_is_ready_with_each_that_is_required_and_one_at_least() {
+        use Health::{Ready, Starting, UpstreamDown};
+        use ServerNeed::{Optional, Required};
+        let check = |all: &[(Health, ServerNeed)], expected: Health| {
+            assert_eq!(of_several(all), expected, "{all:?}");
+        };
+        check(&[], UpstreamDown);
+        check(&[(Ready, Optional)], Ready);
+        check(&[(Starting, Optional), (UpstreamDown, Optional)], Starting);
+        check(&[(Starting, Optional), (Ready, Optional)], Ready);
+        check(&[(Ready, Optional), (UpstreamDown, Required)], UpstreamDown);
+        check(&[(UpstreamDown, Optional), (Ready, Required)], Ready);
+        check(&[(Ready, Required), (Starting, Required)], Starting);
     }
 }

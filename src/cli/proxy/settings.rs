@@ -134,7 +134,7 @@ fn secret_values(config: &Config) -> impl Iterator<Item = &SecretString> {
         SECRET_WORDS.iter().any(|word| name.contains(word))
     };
     // A secret may be known by its name here or there, and be only a part of a value.
-    let named = servers(config).flat_map(|server| &server.env);
+    let named = configured_servers(config).flat_map(|server| &server.env);
     let named = named.chain(&config.variables);
     named
         .filter(move |(name, value)| says_so(name) && secret::length(value) >= SHORTEST_SECRET)
@@ -145,7 +145,7 @@ fn secret_values(config: &Config) -> impl Iterator<Item = &SecretString> {
 /// What one side shows to the other to be known. The configuration accepts none that is too short
 /// to be told from ordinary text.
 fn tokens(config: &Config) -> impl Iterator<Item = &SecretString> {
-    let shown_to_the_server = servers(config).filter_map(shown_to);
+    let shown_to_the_server = configured_servers(config).filter_map(shown_to);
     let shown_by_operators = match &config.admin.token {
         Some(Bearer::Value(token)) => Some(token),
         Some(Bearer::File(_)) | None => None,
@@ -166,10 +166,17 @@ fn tokens(config: &Config) -> impl Iterator<Item = &SecretString> {
 
 /// The instances of each server, its open one first.
 pub(super) fn servers(config: &Config) -> impl Iterator<Item = &config::Upstream> {
-    config.upstreams().flat_map(|upstream| {
-        let isolated = upstream.isolated.iter();
-        iter::once(upstream).chain(isolated.map(|isolated| &isolated.server))
-    })
+    config.upstreams().flat_map(instances)
+}
+
+/// The same of those that are disabled, too: their secrets are secrets.
+fn configured_servers(config: &Config) -> impl Iterator<Item = &config::Upstream> {
+    config.configured_upstreams().flat_map(instances)
+}
+
+fn instances(upstream: &config::Upstream) -> impl Iterator<Item = &config::Upstream> {
+    let isolated = upstream.isolated.iter();
+    iter::once(upstream).chain(isolated.map(|isolated| &isolated.server))
 }
 
 /// What is shown to a server over HTTP.
@@ -485,6 +492,17 @@ mod tests {
         let text = "token-12345 hidden-12345 /home/somebody";
         let secrets = secrets(&config, None).unwrap();
         assert_eq!(secrets.redact(text), "[redacted] [redacted] /home/somebody");
+    }
+
+    #[test]
+    fn a_secret_of_a_server_that_is_disabled_is_one() {
+        let text = "listen = { transport = 'http', port = 0 }\npolicy.allow = ['crm/a']\n\
+                    servers.crm.command = ['crm']\n\
+                    servers.mail = { command = ['mail'], enabled = false, env.API_TOKEN = 'token-12345' }\n";
+        let path = std::path::Path::new("/gate.toml");
+        let config = Config::parse(text, path, path, &|_| None).unwrap();
+        let secrets = secrets(&config, None).unwrap();
+        assert_eq!(secrets.redact("token-12345"), "[redacted]");
     }
 
     #[test]

@@ -66,6 +66,14 @@ fn startup_probe(config: &Config) -> &'static str {
     }
 }
 
+/// A line for each server that is not started.
+pub(super) fn disabled(config: &Config) -> String {
+    let lines = config
+        .disabled()
+        .map(|key| format!("  disabled  `{key}`\n"));
+    lines.collect()
+}
+
 /// A line for each socket that the gate would open.
 pub(super) fn listeners(config: &Config) -> String {
     let mut lines = String::new();

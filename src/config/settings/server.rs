@@ -46,6 +46,23 @@ pub enum StartupProbe {
     Off,
 }
 
+/// Whether a server of several is started and reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ServerState {
+    #[default]
+    Enabled,
+    /// Policies may name it, and it has no endpoint.
+    Disabled,
+}
+
+/// Whether the gate is ready without this server of several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ServerNeed {
+    #[default]
+    Optional,
+    Required,
+}
+
 /// When an isolated server is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Keep {

@@ -7,7 +7,7 @@ use super::valid;
 use crate::cli::proxy::{limited_gate_settings, policy_settings};
 use crate::config::reader::KeyAvailability;
 use crate::config::settings::ConfigText;
-use crate::config::{Config, ConfigChanges};
+use crate::config::{Config, ConfigChanges, Redaction};
 
 fn between(before: &str, now: &str) -> ConfigChanges {
     let text = |text: &str| ConfigText::new(text.to_owned());
@@ -257,6 +257,102 @@ fn what_is_told_to_come_into_force_does_and_no_key_of_it_is_left_out() {
         .filter(|key| *key != "flow.from.x");
     let live: BTreeSet<&str> = live.map(String::as_str).collect();
     assert_eq!(live, shown);
+}
+
+/// What is not at single servers, of what comes into force.
+const OF_ALL: [&str; 3] = [
+    "limits.calls_per_session",
+    "guards.suspicious_words",
+    "guards.secret_rules",
+];
+
+#[test]
+fn what_comes_into_force_at_one_server_is_as_it_was_at_the_others() {
+    let file = |key: &str, value: &str, beside: &str| {
+        valid(&format!(
+            "listen = {{ transport = 'http', port = 0 }}\nservers.crm.command = ['a']\n\
+             servers.mail.command = ['a']\n{beside}\n{key} = {value}\n"
+        ))
+    };
+    let in_force_at = |config: &Config| {
+        let each: Vec<String> = config.each().iter().map(in_force).collect();
+        <[String; 2]>::try_from(each).unwrap()
+    };
+    let is_of_one = |key: &str| {
+        let sections = ["limits.", "guards.", "truncation."];
+        let begins = |with: &[&str]| with.iter().any(|it| key.starts_with(it));
+        begins(&sections) && !begins(&OF_ALL)
+    };
+    let of_one = LIVE.iter().filter(|(key, ..)| is_of_one(key));
+    for (key, one, two, beside) in of_one.clone() {
+        let own = format!("servers.crm.{key}");
+        let beside = match *beside {
+            "" => String::new(),
+            beside => format!("servers.crm.{beside}"),
+        };
+        let (started, new) = (file(&own, one, &beside), file(&own, two, &beside));
+        let [crm, mail] = in_force_at(&started);
+        let [crm_later, mail_later] = in_force_at(&new.in_place_of(&started));
+        assert_ne!(crm, crm_later, "{key}");
+        assert_eq!(mail, mail_later, "{key}");
+        let changes = between(&format!("{own} = {one}"), &format!("{own} = {two}"));
+        let told = changes.told().unwrap_or_default();
+        assert!(told.contains(&format!("`{own}` ")), "{told}");
+        assert_eq!(changes.restart, [""; 0], "{key}");
+    }
+    assert!(of_one.count() > 30);
+}
+
+#[test]
+fn what_is_said_for_all_servers_holds_where_nothing_else_is_said() {
+    let config = valid(
+        "listen = { transport = 'http', port = 0 }
+         policy.allow = ['crm/a']
+         limits = { request_timeout = '7s', max_in_flight = 3, rates.global = '9/s' }
+         guards = { secrets = 'redact', content_tags = 'all', secret_members = ['a'] }
+         truncation = { max_bytes = 2048, resources.'file:///' = 'none' }
+         [servers.crm]
+         command = ['a']
+         limits = { request_timeout = '8s', rates.principal = '1/s' }
+         guards = { secrets = 'report', content = 'report' }
+         truncation = { retain_bytes = 4096, resources.'http://' = 'log_search' }
+         [servers.mail]
+         command = ['a']",
+    );
+    let each = config.each();
+    let [crm, mail] = &each[..] else {
+        panic!("{each:?}");
+    };
+    let seconds = |config: &Config| config.limits.request_timeout.as_secs();
+    assert_eq!((seconds(crm), seconds(mail)), (8, 7));
+    assert_eq!(
+        (crm.limits.max_in_flight, mail.limits.max_in_flight),
+        (3, 3)
+    );
+    assert!(crm.limits.rates.global.is_some() && crm.limits.rates.principal.is_some());
+    assert!(mail.limits.rates.global.is_some() && mail.limits.rates.principal.is_none());
+    assert_eq!(crm.guards.secrets, Redaction::Report);
+    assert_eq!(crm.guards.secret_members, ["a"]);
+    assert_eq!(
+        (&mail.guards, &mail.truncation),
+        (&config.guards, &config.truncation)
+    );
+    let truncation = crm.truncation.as_ref().unwrap();
+    assert_eq!(
+        (truncation.max_bytes, truncation.retain_bytes),
+        (2048, 4096)
+    );
+    assert_eq!(truncation.resources.len(), 2);
+    assert!(config.warnings.is_empty(), "{:?}", config.warnings);
+    // A server that is not in the file any more runs on, with what holds for all.
+    let started = config.clone();
+    let new = valid(
+        "listen = { transport = 'http', port = 0 }\nlimits.request_timeout = '9s'\n\
+         servers.mail.command = ['a']",
+    );
+    let each = new.in_place_of(&started).each();
+    let timeouts: Vec<_> = each.iter().map(seconds).collect();
+    assert_eq!(timeouts, [9, 9]);
 }
 
 /// Files that differ in what needs a restart.

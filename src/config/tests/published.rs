@@ -19,7 +19,12 @@ pub(super) fn schema() -> Value {
 
 /// Every key that the code can be asked for, as `section.key`; `*` is a key that authors choose.
 pub(super) fn known(availability: KeyAvailability) -> BTreeSet<String> {
-    let written = ParsedFile::parse("");
+    known_in("", availability)
+}
+
+/// The same of a file that says something.
+fn known_in(text: &str, availability: KeyAvailability) -> BTreeSet<String> {
+    let written = ParsedFile::parse(text);
     let mut reading = ConfigReader::new(&written, &variables);
     resolve(&mut reading, std::path::Path::new("/"));
     let known = reading
@@ -38,10 +43,11 @@ fn properties<'s>(
     path: &str,
     found: &mut Vec<(String, &'s Value)>,
 ) {
-    let object = match object["$ref"].as_str() {
-        Some(definition) => &schema["definitions"][definition.rsplit('/').next().expect("a name")],
-        None => object,
-    };
+    let mut object = object;
+    while let Some(reference) = object["$ref"].as_str() {
+        let pointer = reference.trim_start_matches('#');
+        object = schema.pointer(pointer).expect("a definition");
+    }
     for (key, property) in object["properties"].as_object().into_iter().flatten() {
         found.push((format!("{path}.{key}"), property));
         let inside = if path.is_empty() {
@@ -72,6 +78,22 @@ fn the_schema_has_every_key_that_the_code_knows_and_no_other() {
     properties(&schema, &schema, "", &mut found);
     let found: BTreeSet<_> = found.into_iter().map(|(path, _)| path).collect();
     assert_eq!(found, known(KeyAvailability::Now));
+}
+
+#[test]
+fn the_schema_has_every_key_of_one_of_several_servers() {
+    let schema = schema();
+    let mut found = Vec::new();
+    let server = &schema["definitions"]["server"];
+    properties(&schema, server, ".servers.crm", &mut found);
+    let found: BTreeSet<_> = found.into_iter().map(|(path, _)| path).collect();
+    let known = known_in("servers.crm = {}", KeyAvailability::Now);
+    let known = known.into_iter().map(|path| format!(".{path}"));
+    let known: BTreeSet<_> = known
+        .filter(|path| path.starts_with(".servers.crm."))
+        .collect();
+    assert!(known.len() > 20, "{known:?}");
+    assert_eq!(found, known);
 }
 
 /// Where everything can be written that means something over HTTP alone, or beside a key that is required.
@@ -443,6 +465,42 @@ const REFUSED: &[&str] = &[
     "limits.rates.tools.\"\" = \"5/s\"",
     "tools.a.permission = \"read\"",
 ];
+
+/// The same of one of several servers.
+const REFUSED_OF_SEVERAL: &[&str] = &[
+    "name = \"crm\"",
+    "typo = 1",
+    "enabled = \"no\"",
+    "required = 1",
+    "limits.max_memory = \"1GiB\"",
+    "limits.calls_per_session = 5",
+    "limits.request_timeout = 60",
+    "limits.rates.typo = \"5/s\"",
+    "limits.typo = 1",
+    "guards.secret_rules.a = { pattern = \"abc\", keywords = [\"abc\"] }",
+    "guards.suspicious_words.a = \"abc\"",
+    "guards.content = \"off\"\nguards.typo = 1",
+    "truncation.max_bytes = 1023",
+];
+
+#[test]
+fn the_schema_and_the_code_refuse_the_same_of_several_servers() {
+    let validator = jsonschema::validator_for(&schema()).expect("the schema is a schema");
+    let text = |line: &str| {
+        format!(
+            "[listen]\ntransport = \"http\"\nport = 0\n[policy]\nallow = [\"crm/a\"]\n\
+             [servers.crm]\ncommand = [\"server\"]\n{line}\n"
+        )
+    };
+    let is_valid = |text: &str| {
+        let instance: Value = toml::from_str(text).expect("TOML");
+        (parse(text).is_ok(), validator.is_valid(&instance))
+    };
+    assert_eq!(is_valid(&text("")), (true, true));
+    for line in REFUSED_OF_SEVERAL {
+        assert_eq!(is_valid(&text(line)), (false, false), "{line}");
+    }
+}
 
 #[test]
 fn the_schema_and_the_code_refuse_the_same() {

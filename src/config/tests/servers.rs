@@ -1,6 +1,7 @@
 //! `[servers]`.
 
 use super::{check, valid};
+use crate::config::ServerNeed;
 use crate::config::changes::ConfigChanges;
 use crate::config::settings::ConfigText;
 use crate::loading::FlowRule;
@@ -70,6 +71,136 @@ fn a_mistake_in_several_servers_is_told_where_it_stands() {
         ],
     );
     check("servers.crm = {}", &["4 servers.crm.command: required"]);
+}
+
+#[test]
+fn a_server_that_is_disabled_is_known_and_not_there() {
+    let config = valid(&format!(
+        "{OVER_HTTP}[servers.crm]
+         command = ['crm-server']
+         enabled = false
+         [servers.mail]
+         command = ['mail-server']
+         required = true"
+    ));
+    let each = config.each();
+    let names: Vec<_> = each.iter().map(|it| it.upstream.name.as_str()).collect();
+    assert_eq!(names, ["mail"]);
+    assert_eq!(config.upstream.name, "mail");
+    assert_eq!(each[0].upstream.need, ServerNeed::Required);
+    assert_eq!(config.upstreams().count(), 1);
+    let disabled: Vec<_> = config.disabled().map(ServerKey::as_str).collect();
+    assert_eq!(disabled, ["crm"]);
+    // What is written of it is checked all the same.
+    check(
+        &format!("{OVER_HTTP}servers.crm.command = ['a']\nservers.mail.enabled = false"),
+        &["5 servers.mail.command: required"],
+    );
+    check(
+        &format!(
+            "{OVER_HTTP}[servers.crm]\ncommand = ['a']\nenabled = false\n[servers.mail]\ncommand = ['a']\nenabled = false"
+        ),
+        &["4 servers: has no server that is enabled"],
+    );
+    check(
+        "upstream = { command = ['a'], enabled = true }\npolicy.allow = ['a']",
+        &["1 upstream.enabled: unknown key"],
+    );
+    let both = "servers.crm.command = ['a']
+        servers.mail = { command = ['a'], enabled = false, required = true }";
+    let config = valid(&format!("{OVER_HTTP}{both}"));
+    let warnings: Vec<_> = config.warnings.iter().map(ToString::to_string).collect();
+    let expected = "servers.mail.required: has no effect where `enabled` is false: the gate does not wait for this server";
+    assert_eq!(warnings, [expected]);
+}
+
+#[test]
+fn what_all_servers_share_is_not_said_of_one_and_names_of_tools_are_said_at_theirs() {
+    const SERVER: &str = "servers.crm.command = ['a']\n";
+    let check = |text: &str, expected: &str| {
+        check(&format!("{OVER_HTTP}{SERVER}{text}"), &[expected]);
+    };
+    for key in [
+        "max_memory = '1GiB'",
+        "max_connections = 5",
+        "calls_per_session = 5",
+        "max_depth = 9",
+    ] {
+        let (name, _) = key.split_once(' ').unwrap();
+        check(
+            &format!("servers.crm.limits.{key}"),
+            &format!("5 servers.crm.limits.{name}: holds for all servers together"),
+        );
+    }
+    for key in ["suspicious_words = { a = 'b' }", "secret_rules = {}"] {
+        let (name, _) = key.split_once(' ').unwrap();
+        check(
+            &format!("servers.crm.guards.{key}"),
+            &format!("5 servers.crm.guards.{name}: holds for all servers together"),
+        );
+    }
+    check(
+        "servers.crm.limits.typo = 1",
+        "5 servers.crm.limits.typo: unknown key",
+    );
+    check(
+        "servers.crm.guards.typo = 1",
+        "5 servers.crm.guards.typo: unknown key",
+    );
+    check(
+        "servers.crm.limits.request_timeout = 1",
+        "5 servers.crm.limits.request_timeout: expected a duration such as `\"60s\"`, found an integer",
+    );
+    for key in [
+        "limits.tool_timeouts = { a = '1s' }",
+        "limits.rates.tools = { a = '1/s' }",
+        "guards.content_tools = { a = { trim = true } }",
+        "truncation.tools = { a = 'none' }",
+        "truncation.prompts = { a = 'none' }",
+    ] {
+        let (name, _) = key.split_once(' ').unwrap();
+        check(
+            key,
+            &format!("5 {name}: names tools or prompts without their server"),
+        );
+        valid(&format!("{OVER_HTTP}{SERVER}servers.crm.{key}"));
+    }
+}
+
+#[test]
+fn keys_without_effect_are_told_where_no_server_makes_them_have_one() {
+    let check = |text: &str, expected: &[&str]| {
+        let servers = "servers.crm.command = ['a']\nservers.mail.command = ['a']\n";
+        let config = valid(&format!("{OVER_HTTP}{servers}{text}"));
+        let warnings = config.warnings.iter().map(|it| it.field().to_owned());
+        assert_eq!(warnings.collect::<Vec<_>>(), expected, "{text}");
+    };
+    check("guards.content_tags = 'all'", &["guards.content_tags"]);
+    check(
+        "guards.content_tags = 'all'\nservers.crm.guards.content = 'report'",
+        &[],
+    );
+    check(
+        "servers.crm.guards.content_tags = 'all'",
+        &["servers.crm.guards.content_tags"],
+    );
+    check(
+        "guards.content = 'report'\nservers.crm.guards.content_tags = 'all'",
+        &[],
+    );
+    check(
+        "guards.content = 'report'\nservers.crm.guards = { content = 'off', content_tags = 'all' }",
+        &["servers.crm.guards.content_tags"],
+    );
+    check("truncation.save_for = '1h'", &["truncation.save_for"]);
+    check(
+        "truncation.save_for = '1h'\nservers.crm.truncation.save = 'a'",
+        &[],
+    );
+    check(
+        "servers.crm.truncation.save_for = '1h'",
+        &["servers.crm.truncation.save_for"],
+    );
 }
 
 #[test]
