@@ -9,7 +9,7 @@ use std::net::IpAddr;
 
 use super::action::Action;
 pub use super::agent::{Agent, Client, SamplingTerms, StandingConsent};
-use super::server_key::ItemIds;
+use super::server_key::{ItemIds, ServerKey};
 
 /// One question to a policy engine: may this principal do this to that, in these circumstances?
 #[derive(Debug, Clone)]
@@ -39,6 +39,14 @@ pub struct Server {
 }
 
 impl Server {
+    /// Its key, if it is one of several.
+    pub fn key(&self) -> Option<ServerKey> {
+        match self.item_ids {
+            ItemIds::WithServer => ServerKey::of(&self.name),
+            ItemIds::Bare => None,
+        }
+    }
+
     /// How policies name what this server calls so.
     pub fn id_of<'n>(&self, name: &'n str) -> Cow<'n, str> {
         match self.item_ids {

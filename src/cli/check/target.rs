@@ -135,7 +135,9 @@ impl CheckTarget {
             configuration: configured.map(|(source, _)| source.clone()),
             tested: tests.tools,
             words: self.words(),
-            server: configured.map(|(_, configured)| configured.server.clone()),
+            server: configured
+                .and_then(|(_, configured)| configured.servers.first())
+                .map(|it| it.server.name.clone()),
             now_ms: SystemClock::new().now().as_millisecond(),
         };
         let linted = lint::lint(&material, &without.lints).map_err(one)?;

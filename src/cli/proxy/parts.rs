@@ -56,10 +56,7 @@ pub(super) struct ForOperators {
 impl Parts {
     /// The key of the server, if there are several.
     pub(super) fn key(&self) -> Option<ServerKey> {
-        match self.server.item_ids {
-            ItemIds::WithServer => ServerKey::of(&self.server.name),
-            ItemIds::Bare => None,
-        }
+        self.server.key()
     }
 
     /// A bridge for one conversation.
@@ -89,7 +86,7 @@ pub(super) fn session(
 }
 
 /// The server of such a configuration, as policies know it.
-pub(super) fn server(config: &Config) -> policy::Server {
+pub(in crate::cli) fn server(config: &Config) -> policy::Server {
     policy::Server {
         name: config.upstream.name.clone(),
         item_ids: match config.key {
