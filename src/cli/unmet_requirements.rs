@@ -1,7 +1,7 @@
 //! What a configuration and its policies presuppose of each other, and do not find: people to ask, tools
 //! that are limited, and a network that is.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use strsim::osa_distance;
 
@@ -28,7 +28,8 @@ pub(super) struct PolicyRequirements {
     allowed: BTreeSet<String>,
     /// The keys of several servers.
     servers: Vec<ServerKey>,
-    reach: Reach,
+    /// Servers that can send anywhere what they have read, with their keys if there are several.
+    unlimited: Vec<Option<ServerKey>>,
     of_server: ServerDatasets,
     secrets: Redaction,
 }
@@ -49,7 +50,7 @@ impl PolicyRequirements {
             limited: config.limits.rates.tools.keys().cloned().collect(),
             allowed: config.policy.allow.iter().flatten().cloned().collect(),
             servers: config.servers.keys().cloned().collect(),
-            reach: Reach::of_any(config.upstreams()),
+            unlimited: unlimited(config),
             of_server: config.ratchet.server_datasets,
             secrets: config.guards.secrets,
         }
@@ -63,9 +64,7 @@ impl PolicyRequirements {
             problems.extend(no_channel(snapshot));
         }
         problems.extend(self.unknown_tools(snapshot));
-        if self.reach == Reach::Anywhere {
-            problems.extend(self.unlimited_network(snapshot));
-        }
+        problems.extend(self.unlimited_networks(snapshot));
         problems
     }
 
@@ -95,25 +94,40 @@ impl PolicyRequirements {
         unknown.map(|tool| unknown_tool(tool, &known)).collect()
     }
 
-    /// What sensitive data can be read by a server that can send it anywhere.
-    fn unlimited_network(&self, snapshot: &PolicySnapshot) -> Option<PolicyProblem> {
-        let sensitive = self.sensitive(snapshot);
-        // Tools are in no order.
-        let first = sensitive.iter().min()?;
-        let message = format!(
-            "{first} can make a session confidential, and its server can then send what it has read anywhere: the \
-         server's network is not limited"
-        );
-        let help = "limit it (`upstream.sandbox.network`), or name a second server for sensitive sessions \
-                (`[upstream.isolated]`)";
-        Some(PolicyProblem::warning("network::unlimited", message).with_help(help))
+    /// What sensitive data can be read by a server that can send it anywhere: one thing for each, and what
+    /// all can read once.
+    fn unlimited_networks(&self, snapshot: &PolicySnapshot) -> Vec<PolicyProblem> {
+        let mut told = BTreeMap::new();
+        for key in &self.unlimited {
+            // Tools are in no order.
+            if let Some(first) = self.sensitive(snapshot, key.as_ref()).into_iter().min() {
+                told.entry(first).or_insert(key);
+            }
+        }
+        let problems = told.into_iter().map(|(first, key)| {
+            let (whose, section) = match key {
+                Some(key) => (format!("the server `{key}`"), format!("servers.{key}")),
+                None => ("its server".to_owned(), "upstream".to_owned()),
+            };
+            let message = format!(
+                "{first} can make a session confidential, and {whose} can then send what it has read anywhere: the \
+                 server's network is not limited"
+            );
+            let help = format!(
+                "limit it (`{section}.sandbox.network`), or name a second server for sensitive sessions \
+                 (`[{section}.isolated]`)"
+            );
+            PolicyProblem::warning("network::unlimited", message).with_help(help)
+        });
+        problems.collect()
     }
 
-    /// Everything that can raise a session to confidential or above.
-    fn sensitive(&self, snapshot: &PolicySnapshot) -> Vec<String> {
+    /// Everything that can raise a session to confidential or above, but for tools of other servers.
+    fn sensitive(&self, snapshot: &PolicySnapshot, server: Option<&ServerKey>) -> Vec<String> {
         let labels = snapshot.labels();
         let tools = labels.tools.iter();
         let tools = tools.filter(|(_, labels)| labels.level >= CONFIDENTIAL);
+        let tools = tools.filter(|(id, _)| server.is_none_or(|key| key.name_in(id).is_some()));
         let roots = labels.roots.iter();
         let roots = roots.filter(|root| root.level >= CONFIDENTIAL);
         let raising = snapshot.policies().iter();
@@ -139,14 +153,13 @@ impl PolicyRequirements {
     }
 }
 
-impl Reach {
-    fn of_any<'s>(servers: impl Iterator<Item = &'s Upstream>) -> Self {
-        let mut reaches = servers.map(Self::of);
-        reaches
-            .find(|reach| *reach == Self::Anywhere)
-            .unwrap_or(Self::Settled)
-    }
+fn unlimited(config: &Config) -> Vec<Option<ServerKey>> {
+    let each = config.each().into_iter();
+    let unlimited = each.filter(|config| Reach::of(&config.upstream) == Reach::Anywhere);
+    unlimited.map(|config| config.key).collect()
+}
 
+impl Reach {
     fn of(server: &Upstream) -> Self {
         // Another machine's network is not the gate's, and an isolated server is judged by itself.
         if server.http.is_some() || !server.isolated.is_empty() {

@@ -46,7 +46,7 @@ impl Config {
             return Ok(self);
         }
         let reason = ConfigReason::Invalid("this command does not support `[servers]`");
-        let help = "use `[upstream]`; only `proxy`, `validate-config` and `test-policy` support `[servers]`";
+        let help = "use `[upstream]`; `explain`, `tools` and `policy suggest` are for one server";
         let several = ConfigError::without_place("servers", reason, help);
         let origin = self.file.as_ref().map_or(Path::new(""), ConfigFile::path);
         let unplaced = ConfigErrors {
