@@ -18,7 +18,9 @@ use crate::explain::{
 };
 use crate::loading;
 use crate::policy::{Agent, Client, ConfiguredClaims, Host, PolicyErrors};
-use crate::policy_tests::{FixtureProblem, check_granted, read_claims, read_start};
+use crate::policy_tests::{
+    ConfiguredServer, FixtureProblem, check_granted, read_claims, read_start,
+};
 use crate::wire::{Document, JsonError, JsonErrorKind, Limits, Side};
 
 /// The longest message on standard input; the gate's own limits are for it to say.
@@ -149,8 +151,10 @@ fn settings(args: &ExplainArgs, config: Option<&Config>) -> Settings {
     match config {
         Some(config) => Settings {
             policies: proxy::policy_settings(config),
-            server: config.upstream.name.clone(),
-            gate: proxy::gate_settings(config),
+            server: ConfiguredServer::only(
+                config.upstream.name.clone(),
+                proxy::gate_settings(config),
+            ),
             people: match &config.consent {
                 Some(consent) => ConsentChannels::Asked(consent.channels.clone()),
                 None => ConsentChannels::NoChannel,
@@ -162,8 +166,7 @@ fn settings(args: &ExplainArgs, config: Option<&Config>) -> Settings {
                 allow: args.allow.clone(),
                 ..loading::Settings::default()
             },
-            server: "upstream".to_owned(),
-            gate: proxy::default_gate_settings(),
+            server: test_policy::any_server(),
             people: ConsentChannels::Unknown,
         },
     }

@@ -69,6 +69,7 @@ pub(super) use command_settings::{
     upstream_over_http, upstream_sandbox, upstream_secrets, upstream_settings,
 };
 pub(super) use files::unusable as unusable_files;
+pub(super) use parts::server;
 
 use converse::{End, FLUSH};
 use entrance::Entrance;

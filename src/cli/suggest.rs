@@ -15,7 +15,7 @@ use self::draft_directory::{OutputPlace, tell_files, write};
 use self::failure::SuggestFailure;
 use super::audit::sources;
 use super::exit::{Exit, heard};
-use super::proxy;
+use super::test_policy;
 use super::test_policy::{ReplayReport, replay_logs};
 use super::tools;
 use crate::audit::query::{LineError, LogRecord};
@@ -70,8 +70,7 @@ fn suggest(logs: &[PathBuf], output: &Path) -> Result<AuditDraft, SuggestFailure
     }
     let draft = Draft::of(&seen);
     let (written, policies) = write(&draft, place)?;
-    let gate = proxy::default_gate_settings();
-    let judge = ReplayJudge::new(policies, "upstream".to_owned(), &gate);
+    let judge = ReplayJudge::new(&policies, vec![test_policy::any_server()]);
     let replayed = replay_logs(logs, &judge)?;
     written.keep()?;
     Ok(AuditDraft {

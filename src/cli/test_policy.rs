@@ -9,7 +9,7 @@ use std::io::{self, Write};
 
 pub(super) use replay::{ReplayFailure, ReplayReport, replay_logs};
 pub use single_run::configured;
-pub(super) use single_run::paint;
+pub(super) use single_run::{any_server, paint};
 
 use super::args::TestPolicyArgs;
 use super::exit::Exit;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use strsim::osa_distance;
 
 use crate::config::{Config, Redaction, ServerDatasets, Upstream};
-use crate::policy::{ConsentRule, EscalationTarget, PolicyProblem, PolicySnapshot};
+use crate::policy::{ConsentRule, EscalationTarget, PolicyProblem, PolicySnapshot, ServerKey};
 use crate::upstream::sandbox::Network;
 
 /// How a policy says that a person may be asked, in every language.
@@ -26,7 +26,8 @@ pub(super) struct PolicyRequirements {
     limited: BTreeMap<String, String>,
     /// Those that `policy.allow` names.
     allowed: BTreeSet<String>,
-    reach: Reach,
+    /// Servers that can send anywhere what they have read, with their keys if there are several.
+    unlimited: Vec<Option<ServerKey>>,
     of_server: ServerDatasets,
     /// Whether credentials that a server sends pass, and are seen.
     reports_secrets: bool,
@@ -48,7 +49,7 @@ impl PolicyRequirements {
             asks_people: config.consent.is_some(),
             limited: config.each().iter().flat_map(limited).collect(),
             allowed: config.policy.allow.iter().flatten().cloned().collect(),
-            reach: Reach::of_any(config.upstreams()),
+            unlimited: unlimited(config),
             of_server: config.ratchet.server_datasets,
             reports_secrets: each
                 .iter()
@@ -64,9 +65,7 @@ impl PolicyRequirements {
             problems.extend(no_channel(snapshot));
         }
         problems.extend(self.unknown_tools(snapshot));
-        if self.reach == Reach::Anywhere {
-            problems.extend(self.unlimited_network(snapshot));
-        }
+        problems.extend(self.unlimited_networks(snapshot));
         problems
     }
 
@@ -90,25 +89,40 @@ impl PolicyRequirements {
         problems.collect()
     }
 
-    /// What sensitive data can be read by a server that can send it anywhere.
-    fn unlimited_network(&self, snapshot: &PolicySnapshot) -> Option<PolicyProblem> {
-        let sensitive = self.sensitive(snapshot);
-        // Tools are in no order.
-        let first = sensitive.iter().min()?;
-        let message = format!(
-            "{first} can make a session confidential, and its server can then send what it has read anywhere: the \
-         server's network is not limited"
-        );
-        let help = "limit it (`upstream.sandbox.network`), or name a second server for sensitive sessions \
-                (`[upstream.isolated]`)";
-        Some(PolicyProblem::warning("network::unlimited", message).with_help(help))
+    /// What sensitive data can be read by a server that can send it anywhere: one thing for each, and what
+    /// all can read once.
+    fn unlimited_networks(&self, snapshot: &PolicySnapshot) -> Vec<PolicyProblem> {
+        let mut told = BTreeMap::new();
+        for key in &self.unlimited {
+            // Tools are in no order.
+            if let Some(first) = self.sensitive(snapshot, key.as_ref()).into_iter().min() {
+                told.entry(first).or_insert(key);
+            }
+        }
+        let problems = told.into_iter().map(|(first, key)| {
+            let (whose, section) = match key {
+                Some(key) => (format!("the server `{key}`"), format!("servers.{key}")),
+                None => ("its server".to_owned(), "upstream".to_owned()),
+            };
+            let message = format!(
+                "{first} can make a session confidential, and {whose} can then send what it has read anywhere: the \
+                 server's network is not limited"
+            );
+            let help = format!(
+                "limit it (`{section}.sandbox.network`), or name a second server for sensitive sessions \
+                 (`[{section}.isolated]`)"
+            );
+            PolicyProblem::warning("network::unlimited", message).with_help(help)
+        });
+        problems.collect()
     }
 
-    /// Everything that can raise a session to confidential or above.
-    fn sensitive(&self, snapshot: &PolicySnapshot) -> Vec<String> {
+    /// Everything that can raise a session to confidential or above, but for tools of other servers.
+    fn sensitive(&self, snapshot: &PolicySnapshot, server: Option<&ServerKey>) -> Vec<String> {
         let labels = snapshot.labels();
         let tools = labels.tools.iter();
         let tools = tools.filter(|(_, labels)| labels.level >= CONFIDENTIAL);
+        let tools = tools.filter(|(id, _)| server.is_none_or(|key| key.name_in(id).is_some()));
         let roots = labels.roots.iter();
         let roots = roots.filter(|root| root.level >= CONFIDENTIAL);
         let raising = snapshot.policies().iter();
@@ -147,14 +161,13 @@ fn limited(config: &Config) -> impl Iterator<Item = (String, String)> + use<> {
     })
 }
 
-impl Reach {
-    fn of_any<'s>(servers: impl Iterator<Item = &'s Upstream>) -> Self {
-        let mut reaches = servers.map(Self::of);
-        reaches
-            .find(|reach| *reach == Self::Anywhere)
-            .unwrap_or(Self::Settled)
-    }
+fn unlimited(config: &Config) -> Vec<Option<ServerKey>> {
+    let each = config.each().into_iter();
+    let unlimited = each.filter(|config| Reach::of(&config.upstream) == Reach::Anywhere);
+    unlimited.map(|config| config.key).collect()
+}
 
+impl Reach {
     fn of(server: &Upstream) -> Self {
         // Another machine's network is not the gate's, and an isolated server is judged by itself.
         if server.http.is_some() || !server.isolated.is_empty() {

@@ -36,12 +36,17 @@ impl Config {
         Self::load_with(path, UnsetVariable::StandIn)?.of_one_server()
     }
 
+    /// The same of one server or of several.
+    pub fn load_all_offline(path: &Path) -> Result<Self, ConfigErrors> {
+        Self::load_with(path, UnsetVariable::StandIn)
+    }
+
     fn of_one_server(self) -> Result<Self, ConfigErrors> {
         if self.servers.is_empty() {
             return Ok(self);
         }
         let reason = ConfigReason::Invalid("this command does not support `[servers]`");
-        let help = "use `[upstream]`; only `proxy` and `validate-config` support `[servers]`";
+        let help = "use `[upstream]`; `explain`, `tools` and `policy suggest` are for one server";
         let several = ConfigError::without_place("servers", reason, help);
         let origin = self.file.as_ref().map_or(Path::new(""), ConfigFile::path);
         let unplaced = ConfigErrors {

@@ -21,10 +21,9 @@ mod untraced_rules;
 use jiff::Timestamp;
 
 use self::request::SessionOrigin;
-use crate::gate;
 use crate::loading;
 use crate::policy::{Agent, PolicyErrors};
-use crate::policy_tests::{DryRun, StartState};
+use crate::policy_tests::{ConfiguredServer, DryRun, StartState};
 
 pub use consent_channels::ConsentChannels;
 pub use record::{RecordError, RecordSelector, RecordedMessage};
@@ -40,10 +39,8 @@ pub use request::{ExplainRequest, HypotheticalMessage};
 pub struct Settings {
     /// Where the policies come from.
     pub policies: loading::Settings,
-    /// The name of the upstream.
-    pub server: String,
-    /// The limits of the gate that judges.
-    pub gate: gate::Settings,
+    /// The server that the message goes to, or comes from, and the gate that judges.
+    pub server: ConfiguredServer,
     /// Who could be asked.
     pub people: ConsentChannels,
 }
@@ -79,12 +76,12 @@ pub fn explain(
     let origin = SessionOrigin::of(request, &circumstances.start, &telling);
     let rehearsal = DryRun {
         agent: circumstances.agent,
-        server: settings.server.clone(),
+        server: settings.server.server.clone(),
         now: circumstances.now,
         start: circumstances.start,
         sent,
     };
-    let rehearsed = rehearsal.run(judging, &settings.gate);
+    let rehearsed = rehearsal.run(&judging, &settings.server.gate);
     let rehearsed = rehearsed.map_err(ExplainError::NotJudged)?;
     Ok(build::explanation(
         &telling,

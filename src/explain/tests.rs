@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::cli::proxy::default_gate_settings;
-use crate::policy_tests::Paint;
+use crate::policy_tests::{ConfiguredServer, Paint};
 use crate::wire::Side;
 
 const POLICIES: &str = r#"@id("read")
@@ -79,8 +79,7 @@ fn begun(
             dir: Some(pack.path().to_owned()),
             ..loading::Settings::default()
         },
-        server: "files".to_owned(),
-        gate: default_gate_settings(),
+        server: ConfiguredServer::only("files".to_owned(), default_gate_settings()),
     };
     let agent = Agent {
         id: agent.to_owned(),

@@ -14,6 +14,7 @@ use super::findings::{Lint, LintFindings, LintMessage};
 use super::material::LintContext;
 use super::names::is;
 use super::ranges::{Range, compared, domain};
+use crate::policy::ServerKey;
 use crate::policy::engines::cedar::PolicyTree;
 
 pub(super) const NEVER_MATCHES: Lint = Lint {
@@ -123,7 +124,12 @@ fn other_tool<'e>(policy: &PolicyTree<'_>, parts: &[ChainPart<'e>]) -> Option<Cl
         let Some(named) = named.filter(|named| is_tool && !named.is_empty()) else {
             continue;
         };
-        if named.iter().all(|name| !called.contains(name)) {
+        let is_called = |name: &str| {
+            called
+                .iter()
+                .any(|id| *id == name || own_name(id) == Some(name))
+        };
+        if named.iter().all(|name| !is_called(name)) {
             let list = |tools: &[&str]| {
                 let quoted = tools
                     .iter()
@@ -148,6 +154,12 @@ fn other_tool<'e>(policy: &PolicyTree<'_>, parts: &[ChainPart<'e>]) -> Option<Cl
 fn tool_called(action: &EntityUID) -> Option<&str> {
     let id: &str = action.eid().as_ref();
     id.strip_prefix("call_tool/")
+}
+
+/// What a server calls that which policies name so, if that begins with the key of one of several.
+fn own_name(id: &str) -> Option<&str> {
+    let (key, name) = id.split_once('/')?;
+    ServerKey::of(key).map(|_| name)
 }
 
 fn tool_named(value: &Literal) -> Option<&str> {
@@ -273,8 +285,9 @@ impl<'e> Claim<'e> {
         };
         let called = |value: &&Literal| match value {
             Literal::EntityUID(uid) if is(uid, "Tool") || is(uid, "Prompt") => {
-                let name: &str = uid.eid().as_ref();
-                other.says.takes(&Literal::String(name.into()))
+                let id: &str = uid.eid().as_ref();
+                let mut names = std::iter::once(id).chain(own_name(id));
+                names.any(|name| other.says.takes(&Literal::String(name.into())))
             }
             Literal::EntityUID(_) | Literal::Bool(_) | Literal::Long(_) | Literal::String(_) => {
                 true
@@ -407,6 +420,7 @@ mod tests {
             "context.targets.bytes < 0",
             "context.targets.level > 3",
             "resource == Mcp::Tool::\"a\" && resource.name == \"b\"",
+            "resource == Mcp::Tool::\"crm/a\" && resource.name == \"b\"",
             "resource.name like \"b*\" && resource == Mcp::Tool::\"a\"",
             "[Mcp::Tool::\"a\", Mcp::Tool::\"b\"].contains(resource) && resource.name == \"c\"",
             "context.targets.hosts.isEmpty() && context.targets.hosts.contains(\"a.example\")",
@@ -493,6 +507,7 @@ mod tests {
             "context.env.transport == \"http\" || principal.trust > 1",
             "[\"always\", \"ask\"].contains(resource.consent)",
             "resource == Mcp::Tool::\"a\" && resource.name == \"a\"",
+            "resource == Mcp::Tool::\"crm/a\" && resource.name == \"a\"",
             "[Mcp::Tool::\"a\", Mcp::Tool::\"b\"].contains(resource) && resource.name == \"b\"",
             "resource.server == Mcp::Server::\"a\" && resource.name == \"b\"",
             "context.targets.hosts.isEmpty() && context.targets.secrets.contains(\"jwt\")",

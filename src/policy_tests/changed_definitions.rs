@@ -9,7 +9,7 @@ use super::errors::{FixtureProblem, FixtureSource};
 use super::fixture_words::ListKind;
 use super::suggest;
 use super::table::FixtureTable;
-use crate::policy::{Pin, PolicySnapshot};
+use crate::policy::{Pin, PolicySnapshot, ServerKey};
 use crate::wire::{Document, Fragment, Limits, Value};
 
 /// What the upstream defines otherwise than the lock does.
@@ -90,6 +90,43 @@ pub(super) fn unlocked<'c>(
 }
 
 impl ChangedDefinition {
+    /// What the fixture names.
+    pub(super) fn names(&self) -> impl Iterator<Item = &Spanned<String>> {
+        self.named.iter().map(|(_, name)| name)
+    }
+
+    /// The same under the names that policies have for what this server calls so.
+    pub(super) fn behind(&mut self, server: &str) {
+        let id = |name: &str| format!("{server}/{name}");
+        let tools = std::mem::take(&mut self.tools).into_iter();
+        self.tools = tools.map(|(name, what)| (id(&name), what)).collect();
+        let prompts = std::mem::take(&mut self.prompts).into_iter();
+        self.prompts = prompts.map(|name| id(&name)).collect();
+        for (_, name) in &mut self.named {
+            *name = Spanned::new(name.span(), id(name.get_ref()));
+        }
+    }
+
+    /// What of it is this server's, under its own names.
+    pub(super) fn of_server(&self, key: Option<&ServerKey>) -> Self {
+        let Some(key) = key else { return self.clone() };
+        let own = |name: &str| key.name_in(name).map(str::to_owned);
+        let tools = self.tools.iter();
+        let prompts = self.prompts.iter();
+        let named = self.named.iter();
+        Self {
+            tools: tools
+                .filter_map(|(name, what)| Some((own(name)?, *what)))
+                .collect(),
+            prompts: prompts.filter_map(|name| own(name)).collect(),
+            named: named
+                .filter_map(|(list, name)| {
+                    Some((*list, Spanned::new(name.span(), own(name.get_ref())?)))
+                })
+                .collect(),
+        }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.named.is_empty()
     }

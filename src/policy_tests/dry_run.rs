@@ -5,14 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use toml::Spanned;
 
 use super::actual::{ActualOutcome, InvalidRun, RejectedPart};
+use super::bench::Bench;
 use super::changed_definitions::ChangedDefinition;
 use super::fixture::{Expect, Plan, Sends, ServerLists, StartState, Test, TestStep};
 use super::fixture_words::TestDecision;
-use super::judge::SuiteContext;
 use super::listing::{self, ServerCatalog};
 use super::recorder::{RecordedQueries, Recorder};
+use super::suite_context::SuiteContext;
 use super::test_runner::{STACK_BYTES, timed_runtime};
 use crate::gate;
 use crate::policy::{Agent, Host, Observer, PolicySnapshot, PolicyStore, Server};
@@ -22,8 +24,8 @@ use crate::wire::{Extensions, Message, Side};
 #[derive(Debug, Clone)]
 pub(crate) struct DryRun {
     pub(crate) agent: Agent,
-    /// The name of the upstream.
-    pub(crate) server: String,
+    /// The server that it goes to, or comes from.
+    pub(crate) server: Server,
     pub(crate) now: Timestamp,
     /// What its session has been through.
     pub(crate) start: StartState,
@@ -66,7 +68,7 @@ impl DryRun {
     /// Why there is no decision about it.
     pub(crate) fn run(
         self,
-        policies: PolicySnapshot,
+        policies: &PolicySnapshot,
         settings: &gate::Settings,
     ) -> Result<DryRunOutcome, String> {
         std::thread::scope(|scope| {
@@ -84,15 +86,14 @@ impl DryRun {
 
     fn judged(
         self,
-        policies: PolicySnapshot,
+        policies: &PolicySnapshot,
         settings: &gate::Settings,
     ) -> Result<DryRunOutcome, String> {
         let witness = Arc::new(Recorder::default());
         let observer: Arc<dyn Observer> = Arc::clone(&witness) as _;
-        let server = Server {
-            name: self.server,
-            ..Server::default()
-        };
+        let policies = policies
+            .of_server(self.server.key.as_ref())
+            .observed_by(&observer);
         let called = match &self.sent {
             DryRunMessage::Frame { frame, .. } => {
                 let message = Message::decode(frame.as_bytes(), &settings.from_agent).ok();
@@ -106,11 +107,11 @@ impl DryRun {
             ..ServerLists::default()
         };
         let (agents, extensions) = (BTreeMap::new(), Extensions::default());
-        let bench = SuiteContext {
+        let context = SuiteContext {
             catalogue: ServerCatalog::new(&offers, policies.lock()),
-            policies: Arc::new(PolicyStore::new(policies.observed_by(&observer))),
+            policies: Arc::new(PolicyStore::new(policies)),
             settings,
-            server: &server,
+            server: &self.server,
             offers: &offers,
             witness: Some(&witness),
             extensions: &extensions,
@@ -118,6 +119,7 @@ impl DryRun {
         };
         let step = TestStep {
             line: 0,
+            server: Spanned::new(0..0, None),
             after: Duration::ZERO,
             consent: None,
             sends: match self.sent {
@@ -133,12 +135,17 @@ impl DryRun {
             cell: None,
             line: 0,
             agent: self.agent,
+            server: Spanned::new(0..0, None),
             now: self.now,
             start: self.start,
             changed: ChangedDefinition::default(),
             plan: Plan::Message(Box::new(step)),
         };
         let runtime = timed_runtime().map_err(|error| error.to_string())?;
+        let bench = Bench {
+            policies: context.policies.current(),
+            servers: vec![context],
+        };
         let came = runtime.block_on(bench.judge(&test)).pop();
         let got = came.map_or(Err(InvalidRun::NotRecorded), |came| came.message);
         let got: ActualOutcome = got.map_err(|broken| broken.to_string())?;

@@ -11,7 +11,7 @@ use super::changed_definitions::ChangedDefinition;
 use super::errors::FixtureSource;
 use super::fixture_words::{ListKind, ServerInstance, TestDecision};
 use super::replay::Recording;
-use crate::policy::{Agent, Host};
+use crate::policy::{Agent, Host, ServerKey};
 use crate::wire::{Extensions, Fragment, Side};
 
 /// One file: a suite of tests under the same policies and before the same upstream.
@@ -22,19 +22,33 @@ pub(super) struct Fixture {
     pub(super) suite: String,
     /// The configuration of the gate that judges, by its path, where the fixture names one.
     pub(super) gate: Option<Spanned<String>>,
-    /// The name of the upstream, where the fixture gives one.
-    pub(super) server: Option<String>,
+    /// The server that tests are about where they name no other.
+    pub(super) server: Option<Spanned<String>>,
+    /// The keys of several servers, where the fixture says that there are.
+    pub(super) servers: Option<Vec<Spanned<ServerKey>>>,
     /// Exact tool names that are permitted beside what the policies say.
     pub(super) allow: Option<Spanned<Vec<String>>>,
     /// Methods of extensions that the gate knows, beside those of its configuration.
     pub(super) extensions: Extensions,
-    pub(super) offers: ServerLists,
+    pub(super) declared: DeclaredOffers,
     /// By the names that tests use for them.
     pub(super) agents: BTreeMap<String, Agent>,
     pub(super) tests: Vec<Test>,
 }
 
-/// What the upstream lists.
+/// The name of a server in policies, where the test, its step or the file has one; else the place of what
+/// has none.
+pub(super) type NamedServer = Spanned<Option<String>>;
+
+/// What the file says that servers list.
+#[derive(Debug, Default)]
+pub(super) struct DeclaredOffers {
+    pub(super) lists: Vec<(ListKind, Vec<Spanned<String>>)>,
+    /// What tools say of themselves, by name.
+    pub(super) descriptions: Vec<(Spanned<String>, String)>,
+}
+
+/// What a server lists.
 #[derive(Debug, Default)]
 pub(super) struct ServerLists {
     pub(super) tools: Vec<String>,
@@ -54,6 +68,7 @@ pub(super) struct Test {
     /// From 1.
     pub(super) line: usize,
     pub(super) agent: Agent,
+    pub(super) server: NamedServer,
     pub(super) now: Timestamp,
     pub(super) start: StartState,
     pub(super) changed: ChangedDefinition,
@@ -145,6 +160,8 @@ pub(super) enum Plan {
 pub(super) struct TestStep {
     /// From 1.
     pub(super) line: usize,
+    /// The server that it goes to, or comes from.
+    pub(super) server: NamedServer,
     /// How far the clock moves before it.
     pub(super) after: Duration,
     /// A human's answer for this message.

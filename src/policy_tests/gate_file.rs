@@ -11,6 +11,7 @@ use super::pack_paths;
 use crate::config::{Config, ConfigError};
 use crate::gate;
 use crate::loading;
+use crate::policy::Server;
 
 /// Policies that a configuration names, in place of those beside each fixture.
 #[derive(Debug, Clone)]
@@ -18,10 +19,27 @@ pub struct ConfiguredPolicies {
     /// What reports call the configuration.
     pub file: PathBuf,
     pub policies: loading::Settings,
-    /// The name of the upstream.
-    pub server: String,
-    /// The gate, with all its limits.
+    /// In the order of their keys; at least one.
+    pub servers: Vec<ConfiguredServer>,
+}
+
+/// A server of a configuration, and the gate in front of it.
+#[derive(Debug, Clone)]
+pub struct ConfiguredServer {
+    pub server: Server,
+    /// With all its limits.
     pub gate: gate::Settings,
+}
+
+impl ConfiguredServer {
+    /// The only server of a configuration, or of a gate without any.
+    pub fn only(name: String, gate: gate::Settings) -> Self {
+        let server = Server {
+            name,
+            ..Server::default()
+        };
+        Self { server, gate }
+    }
 }
 
 /// The meaning of a configuration, by its path.

@@ -2,48 +2,29 @@
 //! code that runs in production, between two ends in this process.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::audit::{Audit, Direction, Kind, MemoryRecords, Record};
 use crate::clock::Clock as _;
-use crate::consent::{self, Answer, By, Desk, Way};
+use crate::consent::{Answer, By};
 use crate::gate::{self, Gate, Talk};
-use crate::policy::{Agent, Consent, Host, PolicyStore, Server, SessionSensitivity};
-use crate::session::{Established, Session, SessionId};
-use crate::wire::{DiscardReason, Extensions, Fragment, KnownMethod, Message, Side, Stream};
+use crate::policy::{Consent, Host};
+use crate::session::{Established, InMemory, Session, SessionId, Whose};
+use crate::wire::{DiscardReason, Fragment, KnownMethod, Message, Side, Stream};
 
 use super::actual::{ActualOutcome, InvalidRun, RejectedPart};
+use super::changed_definitions::ChangedDefinition;
 use super::clock::MovedClock;
 use super::endpoints::End;
 use super::fixture::{
-    ConsentAnswer, ConsentSource, PersonReply, Plan, ScriptedReply, Sends, ServerLists, Test,
-    TestStep,
+    ConsentAnswer, ConsentSource, PersonReply, Plan, ScriptedReply, Sends, Test, TestStep,
 };
 use super::fixture_words::{ListKind, ServerInstance};
 use super::lines;
-use super::listing::{self, ListingFacts, ServerCatalog};
-use super::load::Suite;
-use super::recorder::Recorder;
-
-/// Who says yes or no in tests.
-const TESTER: &str = "tester";
-
-/// What the tests of one suite have in common.
-pub(super) struct SuiteContext<'s> {
-    pub(super) policies: Arc<PolicyStore>,
-    pub(super) settings: &'s gate::Settings,
-    pub(super) server: &'s Server,
-    pub(super) offers: &'s ServerLists,
-    pub(super) catalogue: ServerCatalog,
-    /// Hears what the rules are asked, but for the handshake that begins a session.
-    pub(super) witness: Option<&'s Recorder>,
-    /// Methods of extensions that the suite lists.
-    pub(super) extensions: &'s Extensions,
-    /// By the names that tests use for them.
-    pub(super) agents: &'s BTreeMap<String, Agent>,
-}
+use super::listing::{self, ListingFacts};
+use super::shared_session::{SharedSession, TESTER};
+use super::suite_context::SuiteContext;
 
 /// What became of one message of a test, and of what was answered to it.
 #[derive(Debug)]
@@ -60,9 +41,9 @@ pub(super) struct TestSession<'s> {
     pub(super) gate: Gate,
     pub(super) talk: Talk<End, End>,
     kept: MemoryRecords,
-    clock: Arc<MovedClock>,
-    /// The channel of questions, if the test has answers.
-    desk: Option<Arc<Desk>>,
+    shared: Arc<SharedSession>,
+    /// Of this server's definitions.
+    changed: ChangedDefinition,
     /// What they say to what comes next.
     says: Cell<PersonReply>,
     /// The session has begun, or the first sender needs none.
@@ -71,42 +52,16 @@ pub(super) struct TestSession<'s> {
     pub(super) tools: Fragment,
 }
 
-impl<'s> SuiteContext<'s> {
-    pub(super) fn new(suite: &'s Suite, server: &'s Server, settings: &'s gate::Settings) -> Self {
-        Self {
-            policies: Arc::clone(&suite.policies),
-            settings: suite.gate.as_ref().unwrap_or(settings),
-            server,
-            catalogue: ServerCatalog::new(&suite.fixture.offers, suite.policies.current().lock()),
-            offers: &suite.fixture.offers,
-            extensions: &suite.fixture.extensions,
-            agents: &suite.fixture.agents,
-            witness: None,
-        }
-    }
-
-    /// What becomes of a test's messages, in a session of its own.
-    pub(super) async fn judge(&self, test: &Test) -> Vec<MessageOutcome> {
-        let called = test.steps().iter().map(|step| &step.sends);
-        let called: Vec<String> = called.filter_map(super::read::called_tool).collect();
-        let offered = called
-            .into_iter()
-            .filter(|tool| self.catalogue.has_tool(tool));
-        let offered: Vec<String> = offered.collect();
-        let conversation = TestSession::begin(self, test, &offered);
-        let mut came = Vec::with_capacity(test.steps().len());
-        for step in test.steps() {
-            came.push(Box::pin(conversation.step(step)).await);
-        }
-        came
-    }
-}
-
 impl<'s> TestSession<'s> {
     /// A session of the test's agent with an upstream that offers these tools.
-    pub(super) fn begin(bench: &'s SuiteContext<'s>, test: &'s Test, tools: &[String]) -> Self {
+    pub(super) fn begin(
+        bench: &'s SuiteContext<'s>,
+        test: &'s Test,
+        tools: &[String],
+        shared: Arc<SharedSession>,
+    ) -> Self {
         let (audit, kept) = Audit::keeping();
-        let clock = Arc::new(MovedClock::new(test.now));
+        let clock = &shared.clock;
         let policies = Arc::clone(&bench.policies);
         let mut settings = bench.settings.clone();
         if let Some(links) = &test.start.links {
@@ -114,55 +69,44 @@ impl<'s> TestSession<'s> {
             *symlinks = symlinks.on(gate::Disk::Stated(Arc::clone(links)));
         }
         settings.extensions = settings.extensions.with(bench.extensions);
-        let gate = Gate::new(policies, audit, Arc::<MovedClock>::clone(&clock), settings);
-        let desk = asks(test).then(|| {
-            let settings = consent::Settings {
-                channels: vec![Way::Page],
-                approvers: vec![TESTER.to_owned()],
-                ..consent::Settings::default()
-            };
-            // Guessing is no threat here.
-            let desk = Desk::new(settings, Arc::<MovedClock>::clone(&clock), [0; 32]);
-            Arc::new(desk)
-        });
-        let gate = match &desk {
+        let gate = Gate::new(policies, audit, Arc::<MovedClock>::clone(clock), settings);
+        let gate = gate.remembering(Arc::<InMemory>::clone(&shared.store));
+        let gate = match &shared.desk {
             Some(desk) => gate.asking(Arc::clone(desk)),
             None => gate,
         };
         let started = before(test.now.as_millisecond(), test.start.age);
         let id = SessionId::from_random(0);
         let session = Session::new(id, lines::TRANSPORT, bench.server.clone(), started);
+        let session = session.reading_as(Whose::Common(shared.key.clone()));
         {
             let mut state = session.state();
             state.parties.agent = Arc::new(test.agent.clone());
             state.security.calls = test.start.calls;
-            state.security.held = Arc::new(SessionSensitivity {
-                level: test.start.level,
-                labels: test.start.labels.iter().cloned().collect(),
-                datasets: test.start.datasets.iter().cloned().collect(),
-                untrusted: test.start.untrusted,
-                sources: test.start.sources.iter().cloned().collect(),
-                untrusted_from: test.start.untrusted_from.iter().cloned().collect(),
-            });
         }
+        let changed = test.changed.of_server(bench.server.key.as_ref());
         let conversation = Self {
             bench,
             test,
             gate,
             talk: Talk::new(session, End::default(), End::default()),
             kept,
-            clock,
-            desk,
+            shared,
             says: Cell::new(PersonReply::Nothing),
             begun: Cell::new(false),
-            tools: bench.catalogue.of_calls(tools.iter(), &test.changed),
+            tools: bench.catalogue.of_calls(tools.iter(), &changed),
+            changed,
         };
         conversation.establish(None);
         conversation
     }
 
-    async fn step(&self, step: &TestStep) -> MessageOutcome {
-        self.clock.advance(step.after);
+    pub(super) async fn step(&self, step: &TestStep) -> MessageOutcome {
+        self.shared.clock.advance(step.after);
+        // What was read at another server may be too much for this one.
+        if self.begun.get() && self.may_move() {
+            self.follow().await;
+        }
         self.clear();
         self.establish(step.consent.as_ref());
         let (message, id) = match &step.sends {
@@ -194,7 +138,7 @@ impl<'s> TestSession<'s> {
     /// What a human has answered by now.
     fn establish(&self, consented: Option<&ConsentSource>) {
         let start = &self.test.start;
-        let now = self.clock.now().as_millisecond();
+        let now = self.shared.clock.now().as_millisecond();
         let began = self.test.now.as_millisecond();
         let mut says = PersonReply::Nothing;
         let consent = match (consented, &start.consent) {
@@ -264,7 +208,7 @@ impl<'s> TestSession<'s> {
 
     /// Answers the gate's questions to people; returns whether the test has answers.
     async fn somebody_says(&self) -> bool {
-        let Some(desk) = &self.desk else {
+        let Some(desk) = &self.shared.desk else {
             return false;
         };
         for question in desk.pending() {
@@ -272,7 +216,7 @@ impl<'s> TestSession<'s> {
                 PersonReply::Yes => Answer::Approve,
                 PersonReply::No => Answer::Deny,
                 PersonReply::Nothing => {
-                    self.clock.advance(desk.settings().timeout);
+                    self.shared.clock.advance(desk.settings().timeout);
                     break;
                 }
             };
@@ -286,7 +230,7 @@ impl<'s> TestSession<'s> {
 
     /// What became of a connection, in the place where a session of this level is.
     async fn connect(&self, host: &Host) -> Result<ActualOutcome, InvalidRun> {
-        let level = self.test.start.level;
+        let level = self.shared.held().await.level;
         let reached = self.bench.settings.thresholds.instance_at(level);
         let from = self.talk.session.run().instance.max(reached);
         let judged = self.gate.judge_connection(&self.talk, from, host).await;
@@ -306,7 +250,7 @@ impl<'s> TestSession<'s> {
         let Some(id) = asked.first().and_then(|line| lines::asked_id(line)) else {
             return Ok(got);
         };
-        let items = self.bench.catalogue.of(list, &self.test.changed);
+        let items = self.bench.catalogue.of(list, &self.changed);
         self.hear(Side::Upstream, &lines::offer(&id, list, items))
             .await;
         let delivered = self.talk.agent.take();
@@ -322,8 +266,8 @@ impl<'s> TestSession<'s> {
         got.shown = shown;
         let SuiteContext { server, offers, .. } = self.bench;
         let policies = self.bench.policies.current();
-        let changed = &self.test.changed;
-        got.fault = listing::fault(server, offers, &policies, &self.sight(), list, changed);
+        let sight = self.sight().await;
+        got.fault = listing::fault(server, offers, &policies, &sight, list, &self.changed);
         Ok(got)
     }
 
@@ -368,7 +312,7 @@ impl<'s> TestSession<'s> {
     }
 
     fn offered(&self, list: ListKind) -> Fragment {
-        let items = self.bench.catalogue.of(list, &self.test.changed);
+        let items = self.bench.catalogue.of(list, &self.changed);
         Fragment::object([(list.member(), items)])
     }
 
@@ -451,14 +395,15 @@ impl<'s> TestSession<'s> {
     }
 
     /// What the gate sees when it decides what a list shows.
-    fn sight(&self) -> ListingFacts {
+    async fn sight(&self) -> ListingFacts {
+        let held = self.shared.held().await;
         let state = self.talk.session.state();
         ListingFacts {
             agent: Arc::clone(&state.parties.agent),
-            now_ms: self.clock.now().as_millisecond(),
+            now_ms: self.shared.clock.now().as_millisecond(),
             calls: state.security.calls,
             started_ms: state.started_ms,
-            held: Arc::clone(&state.security.held),
+            held,
             established: Arc::clone(&state.security.established),
         }
     }
@@ -472,13 +417,6 @@ pub(super) struct PendingQuestion {
     pub(super) method: Option<KnownMethod>,
     /// The server that was asked.
     upstream_received: ServerInstance,
-}
-
-/// Whether a test says what people say when they are asked.
-fn asks(test: &Test) -> bool {
-    let of_steps = test.steps().iter().map(|step| &step.consent);
-    let mut all = of_steps.chain([&test.start.consent]);
-    all.any(|consent| matches!(consent, Some(ConsentSource::Asked(_))))
 }
 
 fn consent(answered: &ConsentAnswer, when: i64) -> Consent {

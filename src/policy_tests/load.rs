@@ -15,10 +15,10 @@ use super::gate_file::{self, ConfigLoader, ConfiguredPolicies};
 use super::groups;
 use super::read::{self, ParsedFixture};
 use super::replay::load_recording;
+use super::servers::{self, SuiteServer};
 use super::suggest;
-use crate::gate;
 use crate::loading;
-use crate::policy::{PolicyProblem, PolicySnapshot, PolicyStore};
+use crate::policy::{PolicyProblem, PolicySnapshot, PolicyStore, ServerKey};
 
 /// A fixture and the policies that judge it.
 pub(super) struct Suite {
@@ -28,9 +28,7 @@ pub(super) struct Suite {
     pub(super) policies: Arc<PolicyStore>,
     /// Where they came from.
     pub(super) settings: loading::Settings,
-    pub(super) server: String,
-    /// The gate that the fixture asks for.
-    pub(super) gate: Option<gate::Settings>,
+    pub(super) servers: Vec<SuiteServer>,
 }
 
 /// Everything that keeps the tests from running.
@@ -39,9 +37,6 @@ pub(super) struct Problems {
     pub(super) fixtures: Vec<FixtureProblem>,
     pub(super) policies: Vec<PolicyProblem>,
 }
-
-/// The default of `upstream.name` in the configuration.
-const SERVER: &str = "upstream";
 
 /// Reads all fixtures and loads what they test, or tells everything that is wrong.
 pub(super) fn load(
@@ -68,9 +63,14 @@ pub(super) fn load(
     }
 }
 
-/// What policies are made of: a directory, an allowlist beside it, and the configuration of a
-/// fixture's own.
-type PolicyKey = (Option<PathBuf>, Option<Vec<String>>, Option<PathBuf>);
+/// What policies are made of: a directory, an allowlist beside it, several servers, and the configuration
+/// of a fixture's own.
+type PolicyKey = (
+    Option<PathBuf>,
+    Option<Vec<String>>,
+    Vec<ServerKey>,
+    Option<PathBuf>,
+);
 
 struct Loader<'c> {
     configured: Option<&'c ConfiguredPolicies>,
@@ -111,6 +111,7 @@ impl Loader<'_> {
         problems.extend(recordings(&mut fixture, &found));
         let own = self.own(&fixture, &found, &mut problems);
         let judging = self.configured.or(own.as_ref());
+        let servers = servers::servers(judging, &mut fixture, &mut problems);
         let loaded = settings(judging, &fixture, found, &mut problems).and_then(|settings| {
             let file = own.as_ref().map(|own| own.file.clone());
             let policies = self.policies(&settings, file)?;
@@ -135,13 +136,8 @@ impl Loader<'_> {
         let sound = problems.is_empty();
         self.problems.fixtures.append(&mut told(problems, &fixture));
         let (settings, policies) = loaded.filter(|_| sound)?;
-        let server = judging.map(|judging| &judging.server);
-        let server = fixture.server.as_ref().or(server);
         Some(Suite {
-            server: server.map_or_else(|| SERVER.to_owned(), Clone::clone),
-            gate: judging
-                .filter(|_| fixture.gate.is_some())
-                .map(|judging| judging.gate.clone()),
+            servers,
             fixture,
             pack: settings.dir.clone(),
             policies,
@@ -174,7 +170,12 @@ impl Loader<'_> {
         settings: &loading::Settings,
         own: Option<PathBuf>,
     ) -> Option<Arc<PolicyStore>> {
-        let key = (settings.dir.clone(), settings.allow.clone(), own);
+        let key = (
+            settings.dir.clone(),
+            settings.allow.clone(),
+            settings.servers.clone(),
+            own,
+        );
         if let Some(loaded) = self.loaded.get(&key) {
             return loaded.clone();
         }
@@ -218,7 +219,9 @@ fn settings(
         ));
         return None;
     }
+    let keys = fixture.servers.iter().flatten();
     Some(loading::Settings {
+        servers: keys.map(|key| key.get_ref().clone()).collect(),
         allow: fixture.allow.as_ref().map(|names| names.get_ref().clone()),
         dir,
         ..loading::Settings::default()

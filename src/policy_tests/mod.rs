@@ -8,6 +8,7 @@
 //! [`Gate`]: crate::gate::Gate
 
 mod actual;
+mod bench;
 mod changed_definitions;
 mod claims;
 mod clock;
@@ -28,6 +29,7 @@ mod lines;
 mod listing;
 mod load;
 mod mutate;
+mod offers;
 mod pack_paths;
 mod printable;
 mod read;
@@ -40,7 +42,10 @@ mod replay;
 mod report;
 mod run;
 mod section;
+mod servers;
+mod shared_session;
 mod suggest;
+mod suite_context;
 mod survey;
 mod table;
 mod test_runner;
@@ -51,7 +56,7 @@ pub(crate) use dry_run::{DryRun, DryRunMessage, DryRunOutcome};
 pub use errors::{FixtureErrors, FixtureProblem};
 pub use fixture::StartState;
 pub use fixture_words::{ServerInstance, TestDecision};
-pub use gate_file::{ConfigLoader, ConfiguredPolicies};
+pub use gate_file::{ConfigLoader, ConfiguredPolicies, ConfiguredServer};
 pub use mutate::{Mutants, Mutation, NearbyTest, Survivor, UnusedSuppression};
 pub use read_start::read_start;
 pub use replay::{JudgedRecord, ReplayJudge, ReplayedDecision};

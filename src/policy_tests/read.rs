@@ -1,6 +1,6 @@
 //! The text of a fixture to what it says, or to everything that is wrong with it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -12,17 +12,16 @@ use toml::de::{DeTable, DeValue};
 
 use super::claims::{self, WrittenClaim};
 use super::errors::FixtureProblem;
-use super::fixture::{Fixture, Sends, ServerLists, Test};
+use super::fixture::{DeclaredOffers, Fixture, Sends, Test};
 use super::fixture_words::ListKind;
 use super::groups::Group;
 use super::listing;
 use super::printable::with_places_kept;
 use super::read_test::{self, FixtureContext};
 use super::section::FixtureSection;
-use super::suggest;
 use super::table::{FixtureReader, FixtureTable, in_order, plain};
 use crate::findings::printable;
-use crate::policy::{Agent, Client};
+use crate::policy::{Agent, Client, ServerKey};
 use crate::unseen::misleads;
 use crate::wire::{Extensions, Limits, ListedMethod, ListedProblem, Message, Side};
 
@@ -59,6 +58,7 @@ pub(super) fn read(name: &str, text: &str) -> ParsedFixture {
     let surroundings = FixtureContext {
         now: top.time("now").unwrap_or(DEFAULT_NOW),
         agents: agents(&top, &mut told),
+        server: top.text("server"),
     };
     let tests = tests(&top, &surroundings);
     let stem = Path::new(name).file_stem().unwrap_or_default();
@@ -68,10 +68,11 @@ pub(super) fn read(name: &str, text: &str) -> ParsedFixture {
             None => stem.to_string_lossy().into_owned(),
         },
         gate: top.text("gate"),
-        server: server(&top),
+        servers: servers(&top),
         allow: allow(&top),
         extensions: extensions(&reading, &top),
-        offers: offers(&top, &tests),
+        declared: declared(&top),
+        server: surroundings.server,
         agents: surroundings.agents,
         tests,
         source: reading.source.clone(),
@@ -161,9 +162,20 @@ fn client(agent: &FixtureTable<'_>) -> Client {
     client
 }
 
-fn server(top: &FixtureTable<'_>) -> Option<String> {
-    let server = top.table("server", FixtureSection::Server, "a table")?;
-    server.text("name").map(Spanned::into_inner)
+/// The keys of several servers, as those of `[servers]` in a configuration.
+fn servers(top: &FixtureTable<'_>) -> Option<Vec<Spanned<ServerKey>>> {
+    let keys = top.texts("servers")?;
+    let keys = keys.iter().filter_map(|name| {
+        let key = ServerKey::of(name.get_ref());
+        if key.is_none() {
+            let message = format!("`{}` is no key of a server", name.get_ref());
+            let help = "a lower-case letter and up to 31 more, digits and `-`";
+            let reading = top.reading;
+            reading.tell(&name.span(), "test::value", message, Some(help.to_owned()));
+        }
+        Some(Spanned::new(name.span(), key?))
+    });
+    Some(keys.collect())
 }
 
 fn allow(top: &FixtureTable<'_>) -> Option<Spanned<Vec<String>>> {
@@ -233,80 +245,22 @@ fn is_readable(top: &FixtureTable<'_>, name: &Spanned<String>) {
     }
 }
 
-/// What the fixture says that the upstream offers, or else whatever some test names.
-fn offers(top: &FixtureTable<'_>, tests: &[Test]) -> ServerLists {
-    let mut offers = ServerLists::default();
-    for (key, list) in ListKind::ALL {
-        let declared = top.texts(key).map(plain);
-        let mentioned = mentioned(tests, list);
-        *offers.of_mut(list) = match declared {
-            Some(declared) => {
-                not_offered(top, &declared, tests, list, key);
-                declared
-            }
-            None => mentioned,
-        };
-    }
-    offers.descriptions = descriptions(top);
-    offers
-}
-
-/// What tools say of themselves, unless a lock says it.
-fn descriptions(top: &FixtureTable<'_>) -> HashMap<String, String> {
+/// What the fixture says that servers offer.
+fn declared(top: &FixtureTable<'_>) -> DeclaredOffers {
+    let lists = ListKind::ALL.into_iter();
+    let lists = lists.filter_map(|(key, list)| Some((list, top.texts(key)?)));
     let told = top.any_table("descriptions").into_iter().flatten();
     let told = told.filter_map(|(name, description)| {
         let description = top.reading.text(description)?.into_inner();
-        Some((name.get_ref().to_string(), description))
+        Some((
+            Spanned::new(name.span(), name.get_ref().to_string()),
+            description,
+        ))
     });
-    told.collect()
-}
-
-/// A list cannot show what is not offered, so such an expectation means another name.
-fn not_offered(
-    top: &FixtureTable<'_>,
-    declared: &[String],
-    tests: &[Test],
-    list: ListKind,
-    key: &str,
-) {
-    let known: Vec<&str> = declared.iter().map(String::as_str).collect();
-    for name in in_lists(tests, list) {
-        if !known.contains(&name.get_ref().as_str()) {
-            let message = format!(
-                "`{}` is not among the `{key}` that are offered",
-                name.get_ref()
-            );
-            let help = suggest::help(name.get_ref(), &known, "add it there");
-            top.reading
-                .tell(&name.span(), "test::not_offered", message, Some(help));
-        }
+    DeclaredOffers {
+        lists: lists.collect(),
+        descriptions: told.collect(),
     }
-}
-
-/// Each once, in the order of the file.
-fn mentioned(tests: &[Test], list: ListKind) -> Vec<String> {
-    let steps = tests.iter().flat_map(Test::steps);
-    let called = steps.filter_map(|step| called_tool(&step.sends));
-    let called = called.filter(|_| list == ListKind::Tools);
-    let listed = in_lists(tests, list).map(|name| name.get_ref().clone());
-    let mut names = Vec::new();
-    let mut seen = std::collections::HashSet::new();
-    for name in called.chain(listed) {
-        if seen.insert(name.clone()) {
-            names.push(name);
-        }
-    }
-    names
-}
-
-fn in_lists(tests: &[Test], list: ListKind) -> impl Iterator<Item = &Spanned<String>> {
-    let steps = tests.iter().flat_map(Test::steps);
-    steps
-        .filter(move |step| matches!(step.sends, Sends::List(of) if of == list))
-        .flat_map(|step| {
-            let visible = step.expect.listed.iter().flatten();
-            visible.chain(&step.expect.hidden)
-        })
 }
 
 pub(super) fn called_tool(sends: &Sends) -> Option<String> {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::fixture::{ScriptedReply, Sends, TestStep};
+use super::fixture::{NamedServer, ScriptedReply, Sends, TestStep};
 use super::fixture_words::ListKind;
 use super::json;
 use super::read_expect::{Expectations, expectations, received};
@@ -49,6 +49,7 @@ impl MessageTemplate {
 pub(super) fn message(
     table: &FixtureTable<'_>,
     agents: &[Spanned<String>],
+    server: NamedServer,
 ) -> Option<MessageTemplate> {
     let sends = sends(table);
     let expectations = expectations(table, agents);
@@ -75,6 +76,7 @@ pub(super) fn message(
     let first = sends.first()?.sends.clone();
     let step = TestStep {
         line: table.line(),
+        server,
         after: after.unwrap_or_default(),
         consent,
         sends: first,
@@ -87,6 +89,14 @@ pub(super) fn message(
         step,
         expectations,
     })
+}
+
+/// The server that a test or a step names, or else the one that holds around it.
+pub(super) fn server(table: &FixtureTable<'_>, around: Option<&Spanned<String>>) -> NamedServer {
+    match table.text("server").or_else(|| around.cloned()) {
+        Some(name) => Spanned::new(name.span(), Some(name.into_inner())),
+        None => Spanned::new(table.place.clone(), None),
+    }
 }
 
 fn sends(table: &FixtureTable<'_>) -> Option<Vec<OutgoingMessage>> {

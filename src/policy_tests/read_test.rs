@@ -7,7 +7,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::changed_definitions::changed;
-use super::fixture::{OnUnknown, Plan, Replay, Test};
+use super::fixture::{NamedServer, OnUnknown, Plan, Replay, Test};
 use super::read_start::start;
 use super::read_step::{self, MessageTemplate};
 use super::section::FixtureSection;
@@ -32,6 +32,8 @@ pub(super) struct FixtureContext {
     pub(super) now: Timestamp,
     /// By the names that tests use for them.
     pub(super) agents: BTreeMap<String, Agent>,
+    /// The server that tests are about where they name no other.
+    pub(super) server: Option<Spanned<String>>,
 }
 
 /// The course of a test, for any agent.
@@ -57,7 +59,8 @@ pub(super) fn tests(
     {
         return Vec::new();
     }
-    let planned = planned(table, matrix.as_deref().unwrap_or_default());
+    let server = read_step::server(table, surroundings.server.as_ref());
+    let planned = planned(table, matrix.as_deref().unwrap_or_default(), &server);
     let now = table.time("now").unwrap_or(surroundings.now);
     let start = start(table);
     let changed = changed(table);
@@ -75,6 +78,7 @@ pub(super) fn tests(
                 cell: (!cell.is_empty()).then(|| cell.join(", ")),
                 line,
                 agent: agent.clone(),
+                server: server.clone(),
                 now,
                 start: start.clone(),
                 changed: changed.clone(),
@@ -210,7 +214,11 @@ pub(super) fn stdio() -> Agent {
     }
 }
 
-fn planned(table: &FixtureTable<'_>, agents: &[Spanned<String>]) -> Option<TestCourse> {
+fn planned(
+    table: &FixtureTable<'_>,
+    agents: &[Spanned<String>],
+    server: &NamedServer,
+) -> Option<TestCourse> {
     if let (Some(value), None) = (table.get("unknown"), table.get("replay")) {
         let message = "`unknown` goes with `replay`";
         table
@@ -221,7 +229,8 @@ fn planned(table: &FixtureTable<'_>, agents: &[Spanned<String>]) -> Option<TestC
     let plans: Vec<&str> = present.copied().collect();
     let [plan] = plans.as_slice() else {
         if plans.is_empty() {
-            return read_step::message(table, agents).map(|it| TestCourse::Message(Box::new(it)));
+            let message = read_step::message(table, agents, server.clone());
+            return message.map(|it| TestCourse::Message(Box::new(it)));
         }
         let message = "a test has `steps` or a `replay`, not both";
         table.tell("test::conflict", message, "make a test of each");
@@ -244,12 +253,16 @@ fn planned(table: &FixtureTable<'_>, agents: &[Spanned<String>]) -> Option<TestC
         );
     }
     match *plan {
-        "steps" => steps(table, agents).map(TestCourse::Conversation),
+        "steps" => steps(table, agents, server).map(TestCourse::Conversation),
         _ => replay(table).map(TestCourse::Replay),
     }
 }
 
-fn steps(table: &FixtureTable<'_>, agents: &[Spanned<String>]) -> Option<Vec<MessageTemplate>> {
+fn steps(
+    table: &FixtureTable<'_>,
+    agents: &[Spanned<String>],
+    server: &NamedServer,
+) -> Option<Vec<MessageTemplate>> {
     let value = table.get("steps")?;
     let DeValue::Array(items) = value.get_ref() else {
         table.reading.wrong_type(value, "an array of tables");
@@ -279,7 +292,10 @@ fn steps(table: &FixtureTable<'_>, agents: &[Spanned<String>]) -> Option<Vec<Mes
                 .reading
                 .tell(&value.span(), "test::conflict", message, help);
         }
-        steps.push(read_step::message(&step, agents));
+        let said = server.as_ref().clone();
+        let said = said.map(|name| Spanned::new(server.span(), name));
+        let server = read_step::server(&step, said.as_ref());
+        steps.push(read_step::message(&step, agents, server));
     }
     steps.into_iter().collect()
 }

@@ -51,6 +51,7 @@ pub(crate) struct QueryDescription {
     pub(crate) principal: Requester,
     /// `tool`, `resource`, `prompt`, `server` or `client`.
     pub(crate) kind: &'static str,
+    /// As policies name it.
     pub(crate) name: String,
 }
 
@@ -187,18 +188,15 @@ impl RecordedQuery {
 
 impl QueryDescription {
     fn of(facts: &Facts<'_>) -> Self {
-        let host;
+        let id = |name: &str| facts.env.server.id_of(name).into_owned();
         let (kind, name) = match facts.resource {
-            Resource::Tool(tool) => ("tool", &tool.name),
-            Resource::Resource(resource) => ("resource", &resource.uri),
-            Resource::Prompt(prompt) => ("prompt", &prompt.name),
-            Resource::Method(method) => ("method", &method.name),
-            Resource::Server(server) => ("server", &server.name),
-            Resource::Client(client) => ("client", &client.name),
-            Resource::Host(named) => {
-                host = named.id();
-                ("host", &host)
-            }
+            Resource::Tool(tool) => ("tool", id(&tool.name)),
+            Resource::Resource(resource) => ("resource", id(&resource.uri)),
+            Resource::Prompt(prompt) => ("prompt", id(&prompt.name)),
+            Resource::Method(method) => ("method", id(&method.name)),
+            Resource::Server(server) => ("server", server.name.clone()),
+            Resource::Client(client) => ("client", client.name.clone()),
+            Resource::Host(named) => ("host", named.id()),
         };
         Self {
             action: facts.action.name(),
@@ -207,7 +205,7 @@ impl QueryDescription {
                 Principal::Server(server) => Requester::Server(server.name.clone()),
             },
             kind,
-            name: name.clone(),
+            name,
         }
     }
 }

@@ -4,18 +4,18 @@ use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::bench::Bench;
 use super::coverage::{self, WantedCoverage};
 use super::errors::{FixtureErrors, FixtureProblem};
 use super::find::{self, FixtureFile};
 use super::fixture::{Fixture, Test};
 use super::gate_file::{ConfigLoader, ConfiguredPolicies};
-use super::judge::SuiteContext;
 use super::load::{self, Problems, Suite};
 use super::mutate::{self, Mutants, Mutation};
 use super::report::{NotRun, Report, RunOutcome, SuiteReport, TestReport};
-use super::test_runner::{STACK_BYTES, report, server, timed_runtime};
+use super::test_runner::{STACK_BYTES, report, timed_runtime};
 use crate::gate;
-use crate::policy::{PolicyErrors, Server};
+use crate::policy::PolicyErrors;
 
 /// What is to be tested, and how.
 #[derive(Debug, Clone)]
@@ -186,13 +186,10 @@ fn judge(
     settings: &gate::Settings,
     progress: &Progress,
 ) -> Option<Vec<SuiteReport>> {
-    let servers: Vec<Server> = suites.iter().map(server).collect();
-    let benches = suites.iter().zip(&servers);
-    let benches: Vec<SuiteContext<'_>> = benches
-        .map(|(suite, server)| SuiteContext::new(suite, server, settings))
-        .collect();
+    let benches = suites.iter().map(|suite| Bench::new(suite, settings));
+    let benches: Vec<Bench<'_>> = benches.collect();
     let tests = suites.iter().zip(&benches);
-    let tests: Vec<(&SuiteContext<'_>, &Test)> = tests
+    let tests: Vec<(&Bench<'_>, &Test)> = tests
         .flat_map(|(suite, bench)| suite.fixture.tests.iter().map(move |test| (bench, test)))
         .collect();
     progress.of.store(tests.len(), Ordering::Relaxed);
@@ -230,7 +227,7 @@ fn threads(tests: usize) -> usize {
 
 /// Takes one test after the other until there is none.
 fn work(
-    tests: &[(&SuiteContext<'_>, &Test)],
+    tests: &[(&Bench<'_>, &Test)],
     next: &AtomicUsize,
     done: &AtomicUsize,
 ) -> Option<Vec<(usize, TestReport)>> {

@@ -6,7 +6,6 @@ use super::suggest;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FixtureSection {
     File,
-    Server,
     Agent,
     Client,
     Test,
@@ -20,9 +19,8 @@ pub(super) enum FixtureSection {
 }
 
 impl FixtureSection {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 11] = [
         Self::File,
-        Self::Server,
         Self::Agent,
         Self::Client,
         Self::Test,
@@ -40,9 +38,8 @@ impl FixtureSection {
         match self {
             Self::File => (
                 "at the top of the file",
-                "suite gate now allow extensions tools prompts resources descriptions server agents test",
+                "suite gate now allow extensions tools prompts resources descriptions server servers agents test",
             ),
-            Self::Server => ("in `[server]`", "name"),
             Self::Agent => (
                 "in an agent of `[agents]`",
                 "roles teams user trust client capabilities claims",
@@ -50,7 +47,7 @@ impl FixtureSection {
             Self::Client => ("in `client`", "name version"),
             Self::Test => (
                 "in a `[[test]]`",
-                "name agent agents now session consent links changed_tools changed_prompts from send call connect args \
+                "name agent agents server now session consent links changed_tools changed_prompts from send call connect args \
                  list listed hidden raw result received expect steps replay unknown",
             ),
             Self::Session => (
@@ -60,7 +57,7 @@ impl FixtureSection {
             Self::Consent => ("in `consent`", "granted scope by age"),
             Self::Step => (
                 "in one of `steps`",
-                "after consent from send call connect args list listed hidden raw result received expect",
+                "server after consent from send call connect args list listed hidden raw result received expect",
             ),
             Self::Send => ("in `send`", "method params meta"),
             Self::Result => ("in `result`", "text is_error json error raw"),

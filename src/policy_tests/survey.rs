@@ -8,6 +8,7 @@ use super::errors::{FixtureErrors, FixtureProblem};
 use super::find;
 use super::gate_file::{ConfigLoader, ConfiguredPolicies};
 use super::load;
+use super::servers::SuiteServer;
 use crate::loading;
 
 /// What the tests of one directory say of themselves.
@@ -34,7 +35,11 @@ pub fn survey(pack: &Path, configured: Option<&ConfiguredPolicies>, reads: Confi
     }
     match load::load(&[pack.join("tests")], configured, reads) {
         Ok(suites) => {
-            let offered = suites.into_iter().flat_map(|it| it.fixture.offers.tools);
+            let servers = suites.into_iter().flat_map(|suite| suite.servers);
+            let offered = servers.flat_map(|SuiteServer { server, offers, .. }| {
+                let tools = offers.tools.into_iter();
+                tools.map(move |tool| server.id_of(&tool).into_owned())
+            });
             Survey {
                 problems: Vec::new(),
                 tools: Some(offered.collect()),

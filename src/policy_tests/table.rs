@@ -34,7 +34,7 @@ pub(super) struct FixtureReader {
 pub(super) struct FixtureTable<'t> {
     pub(super) reading: &'t FixtureReader,
     /// Where reports point when something is missing.
-    place: Range<usize>,
+    pub(super) place: Range<usize>,
     entries: &'t DeTable<'t>,
 }
 

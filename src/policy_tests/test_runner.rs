@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
+use super::bench::Bench;
 use super::fixture::{Plan, Test};
-use super::judge::SuiteContext;
 use super::load::Suite;
 use super::recorder::Recorder;
 use super::replay;
 use super::report::TestReport;
 use crate::gate;
-use crate::policy::{PolicyStore, Server};
+use crate::policy::PolicySnapshot;
 
 /// Cedar evaluates recursively; this is what the gate's own thread has.
 pub(super) const STACK_BYTES: usize = 32 * 1024 * 1024;
@@ -18,24 +18,16 @@ pub(super) const STACK_BYTES: usize = 32 * 1024 * 1024;
 /// What runs tests of a suite under policies of its own.
 pub(super) struct TestRunner<'s> {
     runtime: &'s tokio::runtime::Runtime,
-    bench: SuiteContext<'s>,
-}
-
-/// The server of a suite.
-pub(super) fn server(suite: &Suite) -> Server {
-    Server {
-        name: suite.server.clone(),
-        ..Server::default()
-    }
+    bench: Bench<'s>,
 }
 
 /// What a test came to.
-pub(super) async fn report(bench: &SuiteContext<'_>, test: &Test) -> TestReport {
+pub(super) async fn report(bench: &Bench<'_>, test: &Test) -> TestReport {
     match &test.plan {
         Plan::Replay(recorded) => Box::pin(replay::replay(bench, test, recorded)).await,
         Plan::Message(_) | Plan::Conversation(_) => {
             let came = Box::pin(bench.judge(test)).await;
-            TestReport::new(test, came, &bench.policies.current())
+            TestReport::new(test, came, &bench.policies)
         }
     }
 }
@@ -65,18 +57,13 @@ impl<'s> TestRunner<'s> {
     pub(super) fn new(
         runtime: &'s tokio::runtime::Runtime,
         suite: &'s Suite,
-        server: &'s Server,
-        policies: Arc<PolicyStore>,
+        policies: Arc<PolicySnapshot>,
         settings: &'s gate::Settings,
         witness: Option<&'s Recorder>,
     ) -> Self {
         Self {
             runtime,
-            bench: SuiteContext {
-                policies,
-                witness,
-                ..SuiteContext::new(suite, server, settings)
-            },
+            bench: Bench::under(policies, suite, settings, witness),
         }
     }
 

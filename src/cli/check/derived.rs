@@ -56,7 +56,7 @@ fn schema(dir: Option<&Path>, config: Option<&Path>) -> Result<String, Vec<Boxed
 
 /// The allowlist of a configuration, as the engine gets it.
 fn allowlist(file: &Path) -> Result<String, Vec<BoxedDiagnostic>> {
-    let config = Config::load_offline(file).map_err(one)?;
+    let config = Config::load_all_offline(file).map_err(one)?;
     match &config.policy.allow {
         Some(names) => Ok(CompiledAllowlist::of(names).to_string()),
         None => Err(one(PolicyProblem::error(

@@ -60,7 +60,7 @@ impl CheckTarget {
 
     /// The policies that a configuration names, and its shadow policies.
     pub(super) fn of_configuration(file: &Path) -> Result<Vec<Self>, Vec<BoxedDiagnostic>> {
-        let config = &Config::load_offline(file).map_err(one)?;
+        let config = &Config::load_all_offline(file).map_err(one)?;
         let mut settings = proxy::policy_settings(config);
         let source = PolicySource {
             name: file.to_string_lossy().as_ref().into(),
@@ -135,7 +135,7 @@ impl CheckTarget {
             configuration: configured.map(|(source, _)| source.clone()),
             tested: tests.tools,
             words: self.words(),
-            server: configured.map(|(_, configured)| configured.server.clone()),
+            server: self.only_server(),
             now_ms: SystemClock::new().now().as_millisecond(),
         };
         let linted = lint::lint(&material, &without.lints).map_err(one)?;
@@ -154,6 +154,13 @@ impl CheckTarget {
                 .map(|it| Box::new(it) as BoxedDiagnostic),
         );
         Ok(told)
+    }
+
+    /// What policies call the only server of the configuration. The loader knows the names of several.
+    fn only_server(&self) -> Option<String> {
+        let (_, configured) = self.configuration.as_ref()?;
+        let server = &configured.servers.first()?.server;
+        server.key.is_none().then(|| server.name.clone())
     }
 
     /// The tools that required labels leave open.

@@ -791,3 +791,71 @@ fn what_is_of_another_type_says_what_to_write_instead() {
         "getTag",
     );
 }
+
+#[test]
+fn several_servers_are_checked_together_and_what_concerns_one_names_it() {
+    let policies = r#"
+        @id("tools")
+        permit (principal is Mcp::Agent, action in Mcp::Action::"call_tool", resource is Mcp::Tool)
+        when { [Mcp::Tool::"crm/read", Mcp::Tool::"mail/send"].contains(resource) };
+        @id("named")
+        forbid (principal, action in Mcp::Action::"call_tool", resource == Mcp::Tool::"crm/read")
+        when { resource.name == "read" && context.env.session.calls > 3 };
+    "#;
+    let labels = "
+        tools.'crm/read' = { permission = 'read', sensitivity = 'confidential' }
+        tools.'mail/send' = { permission = ['write', 'connect'] }
+        tools.'mail/read' = { permission = 'read' }
+    ";
+    let tests = "
+        [[test]]
+        name = 'nothing is sent after reading'
+        steps = [
+          { server = 'crm', call = 'read', expect = 'allow' },
+          { server = 'mail', call = 'send', expect = 'deny' },
+        ]
+    ";
+    let gate = "
+        listen = { transport = 'http', port = 3000 }
+        policy.dir = 'policies'
+        servers.crm.command = ['crm']
+        servers.mail.command = ['mail']
+    ";
+    let dir = directory(&[
+        ("policies/p.cedar", policies),
+        ("policies/tools.toml", labels),
+        ("policies/tests/t.toml", tests),
+        ("gate.toml", gate),
+    ]);
+    let args = CheckArgs {
+        config: Some(dir.path().join("gate.toml")),
+        ..args(&[])
+    };
+    let (exit, out, _) = run_with(&args);
+    let report: Value = out.parse().unwrap();
+    let findings = report["findings"].as_array().unwrap().iter();
+    let found: Vec<_> = findings
+        .map(|it| {
+            let text = |key: &str| it[key].as_str().unwrap_or_default();
+            (
+                text("code"),
+                format!("{} {}", text("message"), text("help")),
+            )
+        })
+        .collect();
+    let codes: Vec<&str> = found.iter().map(|(code, _)| *code).collect();
+    assert_eq!(exit, Exit::Findings);
+    assert_eq!(
+        codes,
+        ["network::unlimited", "lint::untested_tool"],
+        "{found:#?}"
+    );
+    assert!(
+        found[0].1.contains("`servers.crm.sandbox.network`"),
+        "{found:#?}"
+    );
+    assert!(
+        found[1].1.contains("no test names `mail/read`"),
+        "{found:#?}"
+    );
+}

@@ -86,7 +86,7 @@ pub(super) fn session(
 }
 
 /// The server of such a configuration, as policies know it.
-pub(super) fn server(config: &Config) -> policy::Server {
+pub(in crate::cli) fn server(config: &Config) -> policy::Server {
     let facts = &config.upstream.facts;
     policy::Server {
         name: config.upstream.name.clone(),

@@ -11,13 +11,13 @@ use std::path::PathBuf;
 
 pub(in crate::cli) use self::report::ReplayReport;
 use self::tally::{PieceTally, Tally};
-use super::single_run::configured;
+use super::single_run::{any_server, configured};
 use crate::audit::query::LineError;
 use crate::audit::read::{Position, ReadError, read};
 use crate::cli::args::{TestFormat, TestPolicyArgs};
 use crate::cli::audit::sources;
 use crate::cli::exit::{Exit, heard};
-use crate::cli::{proxy, report as diagnostics};
+use crate::cli::report as diagnostics;
 use crate::config::{Config, ConfigErrors};
 use crate::findings::{self, printable};
 use crate::loading;
@@ -101,15 +101,14 @@ pub(in crate::cli) fn replay_logs(
 /// The policies of the configuration, or of the one directory that is named.
 fn judge(args: &TestPolicyArgs) -> Result<ReplayJudge, ReplayFailure> {
     let configured = match (&args.config, args.paths.as_slice()) {
-        (Some(file), []) => configured(&Config::load_offline(file)?, file),
+        (Some(file), []) => configured(&Config::load_all_offline(file)?, file),
         (None, [dir]) => ConfiguredPolicies {
             file: dir.clone(),
             policies: loading::Settings {
                 dir: Some(dir.clone()),
                 ..loading::Settings::default()
             },
-            server: "upstream".to_owned(),
-            gate: proxy::default_gate_settings(),
+            servers: vec![any_server()],
         },
         (Some(_), [_, ..]) | (None, _) => {
             return Err(ReplayFailure::Usage(
@@ -118,11 +117,7 @@ fn judge(args: &TestPolicyArgs) -> Result<ReplayJudge, ReplayFailure> {
         }
     };
     let loaded = loading::load(&configured.policies)?;
-    Ok(ReplayJudge::new(
-        loaded.snapshot,
-        configured.server,
-        &configured.gate,
-    ))
+    Ok(ReplayJudge::new(&loaded.snapshot, configured.servers))
 }
 
 impl ReplayFailure {

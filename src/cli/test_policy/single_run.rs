@@ -10,12 +10,17 @@ use crate::cli::{proxy, report};
 use crate::config::{Config, ConfigErrors};
 use crate::findings;
 use crate::policy_tests::{
-    self, ConfiguredPolicies, Mutants, NotRun, Paint, Report, RunOutcome, WantedCoverage,
+    self, ConfiguredPolicies, ConfiguredServer, Mutants, NotRun, Paint, Report, RunOutcome,
+    WantedCoverage,
 };
 
 /// Runs the tests once.
 pub(super) fn run_once(args: &TestPolicyArgs, stdout: &mut dyn Write) -> Exit {
-    let config = args.config.as_deref().map(Config::load_offline).transpose();
+    let config = args
+        .config
+        .as_deref()
+        .map(Config::load_all_offline)
+        .transpose();
     let done = match config {
         Ok(config) => {
             let settings = settings(args, config.as_ref());
@@ -102,12 +107,21 @@ pub(super) fn settings(args: &TestPolicyArgs, config: Option<&Config>) -> policy
 }
 
 pub fn configured(config: &Config, file: &Path) -> ConfiguredPolicies {
+    let each = config.each().into_iter();
+    let servers = each.map(|config| ConfiguredServer {
+        server: proxy::server(&config),
+        gate: proxy::limited_gate_settings(&config),
+    });
     ConfiguredPolicies {
         file: file.to_owned(),
         policies: proxy::policy_settings(config),
-        server: config.upstream.name.clone(),
-        gate: proxy::limited_gate_settings(config),
+        servers: servers.collect(),
     }
+}
+
+/// The server of a gate that has every default.
+pub(in crate::cli) fn any_server() -> ConfiguredServer {
+    ConfiguredServer::only("upstream".to_owned(), proxy::default_gate_settings())
 }
 
 fn write(report: &Report, format: TestFormat, out: &mut dyn Write) -> io::Result<()> {

@@ -64,8 +64,7 @@ fn a_record_holds_no_claims_and_what_looks_at_them_is_told_as_unknown() {
                 claims: Some(Arc::new(configured)),
                 ..loading::Settings::default()
             },
-            server: "files".to_owned(),
-            gate: default_gate_settings(),
+            server: ConfiguredServer::only("files".to_owned(), default_gate_settings()),
         };
         let sender = SenderContext {
             agent: Agent {

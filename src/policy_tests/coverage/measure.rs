@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use super::super::load::Suite;
 use super::super::recorder::{ListedItem, RecordedQueries, RecordedQuery, Recorder};
-use super::super::test_runner::{TestRunner, on_gate_stack, server};
+use super::super::test_runner::{TestRunner, on_gate_stack};
 use super::{ConditionCoverage, Coverage, CoverageLevel, RULE, RuleCoverage};
 use crate::gate;
 use crate::loading;
 use crate::policy::{
     ActionName, ConditionPart, Observer, PartKind, PartValue, PolicyEntry, PolicyId, PolicyOutline,
-    PolicyStore, PolicyTrace, Reason, RuleEffect, Visibility,
+    PolicyTrace, Reason, RuleEffect, Visibility,
 };
 
 /// What the tests of each pack have seen, in the order of the packs. `None` if the gate that judges
@@ -80,17 +80,9 @@ impl CoverageTally {
 
         let witness = Arc::new(Recorder::default());
         let observer: Arc<dyn Observer> = Arc::clone(&witness) as _;
-        let policies = PolicyStore::new(loaded.snapshot.observed_by(&observer));
-        let server = server(suite);
+        let policies = Arc::new(loaded.snapshot.observed_by(&observer));
         let witness = Some(&*witness);
-        let exercise = TestRunner::new(
-            runtime,
-            suite,
-            &server,
-            Arc::new(policies),
-            settings,
-            witness,
-        );
+        let exercise = TestRunner::new(runtime, suite, policies, settings, witness);
         for test in &suite.fixture.tests {
             exercise.run(test);
             self.heard(&witness.map(Recorder::take).unwrap_or_default());

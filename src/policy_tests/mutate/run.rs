@@ -11,15 +11,13 @@ use super::super::fixture::Test;
 use super::super::load::Suite;
 use super::super::recorder::{RecordedQueries, RecordedQuery, Recorder};
 use super::super::report::TestOutcome;
-use super::super::test_runner::{TestRunner, on_gate_stack, server};
+use super::super::test_runner::{TestRunner, on_gate_stack};
 use super::suppressions::{MutantLocation, TestedMutant, line_of};
 use super::{Mutation, NearbyTest, Survivor, suppressions};
 use crate::gate;
 use crate::loading;
 use crate::policy::engines::is_rego_or_cel;
-use crate::policy::{
-    Mutant, MutantKind, Observer, PolicyId, PolicySnapshot, PolicyStore, RuleEffect,
-};
+use crate::policy::{Mutant, MutantKind, Observer, PolicyId, PolicySnapshot, RuleEffect};
 
 /// Tries every change of every policy of each pack. `None` if the gate that judges has failed.
 pub(in super::super) fn mutate(
@@ -64,11 +62,9 @@ impl<'s> MutationRun<'s> {
                 };
                 let witness = Arc::new(Recorder::default());
                 let observer: Arc<dyn Observer> = Arc::clone(&witness) as _;
-                let policies = PolicyStore::new(loaded.snapshot.observed_by(&observer));
-                let server = server(suite);
+                let policies = Arc::new(loaded.snapshot.observed_by(&observer));
                 let heard = Some(&*witness);
-                let policies = Arc::new(policies);
-                let exercise = TestRunner::new(runtime, suite, &server, policies, settings, heard);
+                let exercise = TestRunner::new(runtime, suite, policies, settings, heard);
                 for (number, test) in suite.fixture.tests.iter().enumerate() {
                     exercise.run(test);
                     for policy in concerned(witness.take()) {
@@ -157,7 +153,7 @@ impl<'s> MutationRun<'s> {
     }
 
     fn fate(&self, runtime: &tokio::runtime::Runtime, mutant: &Mutant) -> MutantOutcome {
-        let mut stores: Vec<Arc<PolicyStore>> = Vec::new();
+        let mut all: Vec<Arc<PolicySnapshot>> = Vec::new();
         for suite in &self.suites {
             let loaded = loading::load_changed(&suite.settings, |sources| {
                 for source in sources.iter_mut().filter(|it| it.name == mutant.rule.file) {
@@ -165,20 +161,14 @@ impl<'s> MutationRun<'s> {
                 }
             });
             match loaded {
-                Ok(loaded) => stores.push(Arc::new(PolicyStore::new(loaded.snapshot))),
+                Ok(loaded) => all.push(Arc::new(loaded.snapshot)),
                 Err(_) => return MutantOutcome::Invalid,
             }
         }
-        let servers: Vec<_> = self.suites.iter().map(|suite| server(suite)).collect();
-        let benches: Vec<TestRunner<'_>> = self
-            .suites
-            .iter()
-            .zip(&servers)
-            .zip(stores)
-            .map(|((suite, server), store)| {
-                TestRunner::new(runtime, suite, server, store, self.settings, None)
-            })
-            .collect();
+        let benches = self.suites.iter().zip(all).map(|(suite, policies)| {
+            TestRunner::new(runtime, suite, policies, self.settings, None)
+        });
+        let benches: Vec<TestRunner<'_>> = benches.collect();
         let notices = |(suite, test): (usize, usize)| {
             let exercise = benches.get(suite);
             let test = self.test((suite, test));

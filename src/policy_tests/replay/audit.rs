@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::super::bench::Bench;
 use super::super::fixture_words::TestDecision;
-use super::super::judge::SuiteContext;
 use super::comparison::{CurrentDecision, DecisionComparison};
 use super::known_targets::{self, KnownTargets, both};
 use super::log_entry::{LogEntry, RecordRole, RecordedDecision};
@@ -49,20 +49,26 @@ pub(super) struct JudgeContext<'c> {
     pub(super) levels: SessionLevels,
 }
 
-pub(super) fn compare(bench: &SuiteContext<'_>, entries: &[LogEntry]) -> Vec<DecisionComparison> {
-    let snapshot = bench.policies.current();
-    let context = JudgeContext {
-        agents: bench.agents,
-        extensions: &bench.settings.extensions.with(bench.extensions),
-        server: bench.server,
-        levels: SessionLevels::IfCertain,
+pub(super) fn compare(bench: &Bench<'_>, entries: &[LogEntry]) -> Vec<DecisionComparison> {
+    let judged = |recorded: &RecordedDecision| {
+        let mut servers = bench.servers.iter();
+        let Some(at) = servers.find(|it| recorded.is_of(it.server)) else {
+            return recorded.of_no_server();
+        };
+        let context = JudgeContext {
+            agents: at.agents,
+            extensions: &at.settings.extensions.with(at.extensions),
+            server: at.server,
+            levels: SessionLevels::IfCertain,
+        };
+        recorded.judge(&context, &at.policies.current())
     };
     let compared = entries.iter().map(|entry| match entry {
         LogEntry::Decided(recorded) => DecisionComparison {
             line: recorded.line,
             about: recorded.about(),
             was: recorded.was,
-            now: recorded.judge(&context, &snapshot),
+            now: judged(recorded),
         },
         LogEntry::Unreadable(line) => DecisionComparison {
             line: *line,
@@ -75,6 +81,20 @@ pub(super) fn compare(bench: &SuiteContext<'_>, entries: &[LogEntry]) -> Vec<Dec
 }
 
 impl RecordedDecision {
+    /// Whether it was about a message of this server. Of several, records name each by its key.
+    pub(super) fn is_of(&self, server: &Server) -> bool {
+        server
+            .key
+            .as_ref()
+            .is_none_or(|key| key.as_str() == self.upstream)
+    }
+
+    /// What a record of none of several servers comes to.
+    pub(super) fn of_no_server(&self) -> CurrentDecision {
+        let name = &self.upstream;
+        CurrentDecision::Unknown(format!("no server of the configuration is called `{name}`"))
+    }
+
     pub(super) fn judge(
         &self,
         context: &JudgeContext<'_>,

@@ -3,17 +3,24 @@
 use std::collections::BTreeMap;
 
 use super::super::fixture_words::TestDecision;
+use super::super::gate_file::ConfiguredServer;
 use super::audit::JudgeContext;
 use super::comparison::CurrentDecision;
-use super::log_entry::LogEntry;
+use super::log_entry::{LogEntry, RecordedDecision};
 use super::session_knowledge::SessionLevels;
-use crate::gate;
 use crate::policy::{PolicySnapshot, Server};
 use crate::wire::{Document, Extensions, Limits};
 
 /// The policies that judge records again, and the gate in front of them.
 #[derive(Debug)]
 pub struct ReplayJudge {
+    revision: String,
+    servers: Vec<JudgingServer>,
+}
+
+/// A server of today, and the policies as they are for it.
+#[derive(Debug)]
+struct JudgingServer {
     policies: PolicySnapshot,
     extensions: Extensions,
     server: Server,
@@ -39,21 +46,22 @@ pub enum ReplayedDecision {
 }
 
 impl ReplayJudge {
-    pub fn new(policies: PolicySnapshot, server: String, gate: &gate::Settings) -> Self {
-        let server = Server {
-            name: server,
-            ..Server::default()
-        };
-        Self {
-            policies,
-            extensions: gate.extensions.clone(),
+    pub fn new(policies: &PolicySnapshot, servers: Vec<ConfiguredServer>) -> Self {
+        let servers = servers.into_iter();
+        let servers = servers.map(|ConfiguredServer { server, gate }| JudgingServer {
+            policies: policies.of_server(server.key.as_ref()),
+            extensions: gate.extensions,
             server,
+        });
+        Self {
+            revision: policies.revision().as_str().to_owned(),
+            servers: servers.collect(),
         }
     }
 
     /// The revision of the policies.
     pub fn revision(&self) -> &str {
-        self.policies.revision().as_str()
+        &self.revision
     }
 
     /// Judges a record again, with the sensitivity that it has for its session. `None` of a record that holds
@@ -69,13 +77,12 @@ impl ReplayJudge {
         let LogEntry::Decided(recorded) = LogEntry::of(document.root(), 0)? else {
             return None;
         };
-        let context = JudgeContext {
-            agents: &BTreeMap::new(),
-            extensions: &self.extensions,
-            server: &self.server,
-            levels: SessionLevels::AsRecorded,
+        let mut servers = self.servers.iter();
+        let now = match servers.find(|it| recorded.is_of(&it.server)) {
+            Some(judging) => judging.judge(&recorded),
+            None => recorded.of_no_server(),
         };
-        let now = match recorded.judge(&context, &self.policies) {
+        let now = match now {
             CurrentDecision::Same => ReplayedDecision::Same,
             CurrentDecision::Changed { policies } => ReplayedDecision::Changed(policies),
             CurrentDecision::Unknown(why) => ReplayedDecision::Unknown(why),
@@ -85,5 +92,17 @@ impl ReplayJudge {
             was: recorded.was,
             now,
         })
+    }
+}
+
+impl JudgingServer {
+    fn judge(&self, recorded: &RecordedDecision) -> CurrentDecision {
+        let context = JudgeContext {
+            agents: &BTreeMap::new(),
+            extensions: &self.extensions,
+            server: &self.server,
+            levels: SessionLevels::AsRecorded,
+        };
+        recorded.judge(&context, &self.policies)
     }
 }

@@ -17,8 +17,8 @@ mod read;
 mod session_knowledge;
 mod transcript;
 
+use super::bench::Bench;
 use super::fixture::{OnUnknown, Replay, Test};
-use super::judge::SuiteContext;
 use super::report::{ChangedDecision, ReplayReport, TestReport, UnknownDecision};
 use super::suggest;
 
@@ -32,10 +32,13 @@ use comparison::{CurrentDecision, DecisionComparison};
 const MOST_PROBLEMS: usize = 20;
 
 /// Judges a recording again.
-pub(super) async fn replay(bench: &SuiteContext<'_>, test: &Test, replay: &Replay) -> TestReport {
+pub(super) async fn replay(bench: &Bench<'_>, test: &Test, replay: &Replay) -> TestReport {
     let compared = match &replay.recording {
         Some(Recording::Audit(entries)) => audit::compare(bench, entries),
-        Some(Recording::Transcript(said)) => Box::pin(transcript::compare(bench, test, said)).await,
+        Some(Recording::Transcript(said)) => match bench.at(&test.server) {
+            Some(server) => Box::pin(transcript::compare(server, test, said)).await,
+            None => Vec::new(),
+        },
         None => Vec::new(),
     };
     let mut told = ReplayReport {

@@ -6,7 +6,9 @@ use std::collections::HashMap;
 use super::super::actual::ActualOutcome;
 use super::super::fixture::{ScriptedReply, Test};
 use super::super::fixture_words::{ListKind, TestDecision};
-use super::super::judge::{PendingQuestion, SuiteContext, TestSession};
+use super::super::judge::{PendingQuestion, TestSession};
+use super::super::shared_session::SharedSession;
+use super::super::suite_context::SuiteContext;
 use super::super::{lines, listing};
 use super::comparison::{CurrentDecision, DecisionComparison};
 use super::messages::{MessageRole, RecordedOutcome, TranscriptMessage};
@@ -24,7 +26,7 @@ pub(super) async fn compare(
         bench,
         test,
         tools: &tools,
-        conversation: TestSession::begin(bench, test, &tools),
+        conversation: TestSession::begin(bench, test, &tools, SharedSession::of(test)),
         waiting: HashMap::new(),
     };
     for (place, one) in said.iter().enumerate() {
@@ -93,7 +95,8 @@ impl TranscriptPlayer<'_> {
         let method = message.as_ref().and_then(|it| it.method()?.known());
         if method == Some(KnownMethod::Initialize) {
             // Another session.
-            self.conversation = TestSession::begin(self.bench, self.test, self.tools);
+            let shared = SharedSession::of(self.test);
+            self.conversation = TestSession::begin(self.bench, self.test, self.tools, shared);
             self.waiting.clear();
         }
         self.conversation.clear();

@@ -117,7 +117,7 @@ impl StepReport {
         let problems = compare::problems(step, &came);
         let mut report = Self {
             line: step.line,
-            sends: says(&step.sends),
+            sends: says(step),
             outcome: outcome(&problems),
             expected: Expected::of(step),
             got: None,
@@ -157,7 +157,15 @@ fn outcome(problems: &[String]) -> TestOutcome {
 }
 
 /// What is sent, in a few words.
-fn says(sends: &Sends) -> String {
+fn says(step: &TestStep) -> String {
+    let sent = sent(&step.sends);
+    match step.server.get_ref() {
+        Some(server) => format!("at `{server}`: {sent}"),
+        None => sent,
+    }
+}
+
+fn sent(sends: &Sends) -> String {
     let (from, frame) = match sends {
         Sends::List(list) => return format!("list {}", list.member()),
         Sends::Connect(host) => return format!("the server: connect to `{}`", host.id()),

@@ -82,7 +82,7 @@ fn a_key_that_nobody_knows_is_refused_with_the_likely_one() {
     check(
         &format!("{expect}weather = 'y'"),
         "unknown key `weather`",
-        "known in a `[[test]]`: `name`, `agent`, `agents`, `now`, `session`, `consent`, `links`, `changed_tools`, `changed_prompts`, `from`, `send`, \
+        "known in a `[[test]]`: `name`, `agent`, `agents`, `server`, `now`, `session`, `consent`, `links`, `changed_tools`, `changed_prompts`, `from`, `send`, \
          `call`, `connect`, `args`, `list`, `listed`, `hidden`, `raw`, `result`, `received`, `expect`, `steps`, `replay`, `unknown`",
     );
     check(
@@ -107,9 +107,9 @@ fn a_key_that_nobody_knows_is_refused_with_the_likely_one() {
         "known in an agent of `[agents]`: `roles`, `teams`, `user`, `trust`, `client`, `capabilities`, `claims`",
     );
     check_head(
-        "[server]\ntools = []",
-        "unknown key `tools`",
-        "`tools` belongs at the top of the file",
+        "[agents.guest]\nprompts = []",
+        "unknown key `prompts`",
+        "`prompts` belongs at the top of the file",
     );
 }
 

@@ -31,8 +31,10 @@ fn under(dir: Option<&Path>, allow: Option<&[&str]>, paths: &[&Path]) -> Setting
                 allow: allow.map(|names| names.iter().map(|&name| name.to_owned()).collect()),
                 ..loading::Settings::default()
             },
-            server: "configured".to_owned(),
-            gate: default_gate(),
+            servers: vec![ConfiguredServer::only(
+                "configured".to_owned(),
+                default_gate(),
+            )],
         }),
         ..settings(paths)
     }
@@ -86,7 +88,7 @@ fn a_configuration_names_the_upstream_unless_the_fixture_does() {
         assert_eq!(report.outcome, RunOutcome::Passed, "{head}");
     };
     check("", "allow");
-    check("server.name = 'other'\n", "deny");
+    check("server = 'other'\n", "deny");
 }
 
 #[test]

@@ -90,6 +90,7 @@ fn the_policies_of_the_guide_pass_its_tests() {
     check(Some("allowlist"), None);
     check(Some("locked/policies"), None);
     check(Some("metered"), None);
+    check(Some("several"), None);
     check(Some("claims"), None);
 }
 

@@ -84,8 +84,7 @@ when { context.maxTokens <= 100 };
 
 const HEAD: &str = r#"
 allow = ["allowed"]
-[server]
-name = "files"
+server = "files"
 [agents]
 reader = { roles = ["reader"] }
 ops = { teams = ["ops"] }

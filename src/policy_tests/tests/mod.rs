@@ -16,6 +16,7 @@ mod packs;
 mod replays;
 mod reports;
 mod runs;
+mod servers;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -84,7 +84,8 @@ impl InMemory {
         *kept = kept.join(by);
     }
 
-    pub(super) fn join(&self, key: &SessionKey, by: &Kept) {
+    /// Joins what is kept with this.
+    pub fn join(&self, key: &SessionKey, by: &Kept) {
         self.change(key, |kept| (kept.join(by), ()), ());
     }
 
