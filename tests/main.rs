@@ -3,6 +3,8 @@
 //! A directory is a subject; `cargo test --test end_to_end service::` runs one of them.
 
 #[cfg(test)]
+mod agentdojo;
+#[cfg(test)]
 mod bridge;
 #[cfg(test)]
 mod conformance;

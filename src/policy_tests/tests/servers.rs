@@ -87,7 +87,7 @@ fn what_is_read_at_one_server_decides_what_may_be_done_at_another() {
             "{ server = 'mail', call = 'send', expect = 'allow' }",
             "{ server = 'mail', list = 'tools', listed = ['send', 'find_customer'] }",
             "{ server = 'crm', call = 'find_customer', expect = { decision = 'allow', policies_exact = ['calls'] } }",
-            "{ server = 'mail', call = 'send', expect = { decision = 'deny', policies_exact = ['builtin.no_egress'] } }",
+            "{ server = 'mail', call = 'send', expect = { decision = 'deny', policies_exact = ['builtin.no_egress', 'builtin.flow_in'] } }",
             "{ server = 'mail', list = 'tools', listed = ['find_customer'] }",
         ]),
         &[],
