@@ -59,16 +59,20 @@ impl FlowRules {
             )
         });
         let told: Vec<String> = told.collect();
-        let lifted = self.flow_out.annotation()?;
+        let (annotation, unless) = match self.flow_out {
+            FlowRule::Off => return None,
+            FlowRule::Ask => (CONSENT, "\nunless { context.env.consent.granted }"),
+            FlowRule::Deny => ("", ""),
+        };
         (!told.is_empty()).then(|| {
             format!(
                 r#"@id("builtin.flow_out")
 @code("above_clearance")
 @advice("This session has read more than this server may be told of. Go on in a new session.")
-{lifted}forbid (principal is Mcp::Agent, action in Mcp::Action::"use", resource)
+{annotation}forbid (principal is Mcp::Agent, action in Mcp::Action::"use", resource)
 when {{
   {}
-}};
+}}{unless};
 "#,
                 told.join(" ||\n  ")
             )
@@ -76,12 +80,16 @@ when {{
     }
 
     fn in_rule(&self) -> Option<String> {
-        let lifted = self.flow_in.annotation()?;
+        let (annotation, or_granted) = match self.flow_in {
+            FlowRule::Off => return None,
+            FlowRule::Ask => (CONSENT, " || context.env.consent.granted"),
+            FlowRule::Deny => ("", ""),
+        };
         Some(format!(
             r#"@id("builtin.flow_in")
 @code("untrusted_content")
 @advice("This session has read text of strangers, who may have written instructions. Only a person can permit what writes or connects.")
-{lifted}forbid (
+{annotation}forbid (
   principal is Mcp::Agent,
   action in [Mcp::Action::"call_tool", Mcp::Action::"extension"],
   resource
@@ -90,7 +98,7 @@ when {{
   context.env.session.untrusted &&
   (resource in Mcp::Permission::"write" || resource in Mcp::Permission::"connect")
 }}
-unless {{ context.targets.approved }};
+unless {{ context.targets.approved{or_granted} }};
 "#
         ))
     }
@@ -126,16 +134,8 @@ when {{
     }
 }
 
-impl FlowRule {
-    /// What makes a person's consent lift a rule; `None` where there is no rule.
-    const fn annotation(self) -> Option<&'static str> {
-        match self {
-            Self::Off => None,
-            Self::Ask => Some("@requires_consent\n"),
-            Self::Deny => Some(""),
-        }
-    }
-}
+/// Has a person asked, whose consent the rule reads.
+const CONSENT: &str = "@requires_consent\n";
 
 /// A key has nothing that needs an escape.
 fn server(key: &str) -> String {

@@ -109,7 +109,7 @@ forbid (
   resource in Mcp::Permission::"connect"
 )
 when {{ context.env.session.level >= {level}{until} }}
-unless {{ context.targets.approved }};
+unless {{ context.targets.approved || context.env.consent.granted }};
 "#
     )
 }

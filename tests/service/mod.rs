@@ -8,6 +8,7 @@ mod bombs;
 mod configuration;
 mod credentials;
 mod crowd;
+mod flow;
 mod guarded;
 mod identities;
 mod isolated;

@@ -50,7 +50,7 @@ permission = "read"
 permission = ["read", "connect"]
 "#;
 
-fn server(name: &str) -> Vec<String> {
+pub(super) fn server(name: &str) -> Vec<String> {
     python(&SERVER.replace("NAME", &format!("{name:?}")))
 }
 

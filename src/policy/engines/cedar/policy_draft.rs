@@ -19,7 +19,7 @@ use super::schema_action::{CALL, SchemaAction};
 use super::vocabulary::Vocabulary;
 use crate::policy::{
     ClaimMismatch, ConfiguredClaims, PolicyEntry, PolicyId, PolicyOrigin, PolicyProblem,
-    PolicySource, Reason, ServerKey,
+    PolicySource, Reason, ServerKey, UNKNOWN_SERVER,
 };
 
 /// A policy on its way to become a rule.
@@ -200,7 +200,7 @@ impl<'s> PolicyDraft<'s> {
             let id = match kind.as_str() {
                 "Tool" | "Prompt" | "Resource" | "Method" => Some(id.to_owned()),
                 "Action" => id.strip_prefix(CALL).map(str::to_owned),
-                "Server" => Some(format!("{id}/")),
+                "Server" if id != UNKNOWN_SERVER => Some(format!("{id}/")),
                 _ => None,
             };
             let unknown = id.and_then(|id| Some((ServerKey::help_for(servers, &id)?, id)));
