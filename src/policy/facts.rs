@@ -242,6 +242,20 @@ impl SessionState {
     }
 }
 
+impl SessionSensitivity {
+    /// The same, as read from that server.
+    #[must_use]
+    pub fn from_server(mut self, server: &Server) -> Self {
+        self.untrusted |= server.untrusted;
+        let name = server.key.as_ref().map(|key| key.as_str().to_owned());
+        if self.untrusted {
+            self.untrusted_from.extend(name.clone());
+        }
+        self.sources.extend(name);
+        self
+    }
+}
+
 /// A human's answer for this very call, if there is one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Consent {

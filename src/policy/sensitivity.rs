@@ -7,7 +7,6 @@
 use std::collections::BTreeSet;
 
 use super::datasets::UNKNOWN_DATASET;
-use super::facts::Server;
 use super::server_key::UNKNOWN_SERVER;
 
 /// The highest sensitivity, for unknown content.
@@ -83,18 +82,6 @@ impl SessionSensitivity {
         self.sources.extend(other.sources.iter().cloned());
         self.untrusted_from
             .extend(other.untrusted_from.iter().cloned());
-        self
-    }
-
-    /// The same, as read from that server.
-    #[must_use]
-    pub fn from_server(mut self, server: &Server) -> Self {
-        self.untrusted |= server.untrusted;
-        let name = server.key.as_ref().map(|key| key.as_str().to_owned());
-        if self.untrusted {
-            self.untrusted_from.extend(name.clone());
-        }
-        self.sources.extend(name);
         self
     }
 }

@@ -13,8 +13,8 @@ use replay::{Destinations, Replay, SessionScope, Setting, Tally};
 use traces::Suite;
 
 const PAGE: &str = "docs/many-servers.md";
-const BEGINS: &str = "<!-- generated: agentdojo -->\n";
-const ENDS: &str = "<!-- end -->";
+const BEGINS: &str = "<!-- measured: agentdojo -->\n";
+const ENDS: &str = "<!-- measured until here -->";
 
 /// The rows of the table: from the rules of one server to all of them together.
 fn settings() -> Vec<(&'static str, Setting)> {

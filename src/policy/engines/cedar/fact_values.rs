@@ -9,11 +9,11 @@
 
 use std::borrow::Cow;
 
-use cedar_policy_core::ast::{EntityType, Var};
+use cedar_policy_core::ast::Var;
 
+use super::entity_kind::EntityKind;
 use super::schema_action::SchemaAction;
 use super::subjects::Subject;
-use super::vocabulary::Vocabulary;
 use crate::policy::leaves::Leaves;
 use crate::policy::numbers::{Exact, Ordered};
 use crate::policy::{
@@ -63,14 +63,6 @@ pub(super) enum FactValue<'v> {
     Texts(StringSet<'v>),
     Entity(EntityKind, &'v str),
     Entities(EntityKind, StringSet<'v>),
-}
-
-/// A type of entities that stand in sets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum EntityKind {
-    Capability,
-    Root,
-    Server,
 }
 
 /// A set of strings.
@@ -221,18 +213,6 @@ impl Attribute {
             "strings" => Self::Many,
             _ => return None,
         })
-    }
-}
-
-impl EntityKind {
-    pub(super) fn of(words: &Vocabulary, entity_type: &EntityType) -> Option<Self> {
-        let kinds = [
-            (&words.capability, Self::Capability),
-            (&words.root, Self::Root),
-            (&words.server, Self::Server),
-        ];
-        let mut kinds = kinds.into_iter();
-        kinds.find_map(|(known, kind)| (known == entity_type).then_some(kind))
     }
 }
 

@@ -12,7 +12,8 @@
 use cedar_policy_core::ast::{EntityType, EntityUID};
 
 use super::action_set::ActionSet;
-use super::fact_values::{Accessor, Attribute, EntityKind, FactValue, FactView, StringSet};
+use super::entity_kind::EntityKind;
+use super::fact_values::{Accessor, Attribute, FactValue, FactView, StringSet};
 use super::possible_values::PossibleValues;
 use super::subjects::Subject;
 use super::wildcard::Wildcard;

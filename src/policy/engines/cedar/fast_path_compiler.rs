@@ -3,7 +3,8 @@
 use cedar_policy_core::ast::{BinaryOp, EntityUID, Expr, ExprKind, Literal, UnaryOp, Var};
 
 use super::action_set::ActionSet;
-use super::fact_values::{Attribute, EntityKind, look};
+use super::entity_kind::EntityKind;
+use super::fact_values::{Attribute, look};
 use super::fast_path::{FastPath, MemberPath, Operand, SubjectTest};
 use super::vocabulary::Vocabulary;
 use super::wildcard::Wildcard;

@@ -15,6 +15,7 @@ mod context;
 mod dedupe_diagnostics;
 mod engine;
 mod entities;
+mod entity_kind;
 mod exposed;
 mod fact_values;
 mod fast_path;
