@@ -252,6 +252,9 @@ fn one(item: Value<'_>, out: &mut dyn Write) -> Result<(), ApprovalsFailure> {
     )?;
     let holds = match text(&["question", "holds"]).as_str() {
         "session" => "for all calls of this tool in the session, whatever their arguments are",
+        "destinations" => {
+            "for calls of this tool to the same destinations, until the session reads something new"
+        }
         _ => "",
     };
     let lines = [
@@ -274,7 +277,7 @@ fn one(item: Value<'_>, out: &mut dyn Write) -> Result<(), ApprovalsFailure> {
         ("data sets read", theirs(&["question", "found", "datasets"])),
         ("read from", theirs(&["question", "found", "sources"])),
         (
-            "strangers in",
+            "untrusted in",
             theirs(&["question", "found", "untrusted_from"]),
         ),
         (

@@ -123,12 +123,16 @@ impl Config {
                 server_datasets: self.ratchet.server_datasets,
                 ..started.ratchet.clone()
             },
-            flow: Flow {
-                rules: FlowRules {
-                    clearances: started.flow.rules.clearances.clone(),
-                    ..self.flow.rules
-                },
-                ..self.flow
+            flow: if self.servers.is_empty() != started.servers.is_empty() {
+                started.flow.clone()
+            } else {
+                Flow {
+                    rules: FlowRules {
+                        clearances: started.flow.rules.clearances.clone(),
+                        ..self.flow.rules
+                    },
+                    ..self.flow
+                }
             },
             guards: self.guards,
             truncation: self.truncation,

@@ -123,12 +123,12 @@ impl Binding {
         }
     }
 
-    /// The same for all calls of one tool that send something to this destination, from a session of this
-    /// level.
+    /// The same for all calls of one tool that send something to this destination, from a session that has
+    /// read this.
     #[must_use]
-    pub fn for_destination(&self, level: i64, destination: &str) -> Self {
+    pub fn for_destination(&self, read: &str, destination: &str) -> Self {
         Self {
-            arguments: Self::digest(&format!("destination at {level}: {destination}")),
+            arguments: Self::digest(&format!("destination {destination:?} of {read}")),
             ..self.of_any_round()
         }
     }

@@ -38,7 +38,8 @@ pub enum Holds {
     Once,
     /// All calls of its tool in the session, whatever their arguments.
     Session,
-    /// All calls of its tool in the session to the same destinations, until the session is more sensitive.
+    /// All calls of its tool in the session to the same destinations, until the session has read something
+    /// new.
     Destinations,
 }
 
@@ -71,7 +72,7 @@ impl Holds {
             Self::Once => "this request alone",
             Self::Session => "all calls of this tool in the session, whatever their arguments are",
             Self::Destinations => {
-                "calls of this tool to the same destinations, until the session reads something more sensitive"
+                "calls of this tool to the same destinations, until the session reads something new"
             }
         }
     }
@@ -178,10 +179,7 @@ impl Question {
             &theirs(&found.datasets),
         );
         list("The session has read from", &found.sources);
-        list(
-            "Strangers may have written what it read from",
-            &found.untrusted_from,
-        );
+        list("Untrusted content came from", &found.untrusted_from);
         list("Destinations", &theirs(&found.destinations));
         list("Roots that it was told last", &theirs(&found.told_roots));
         list("Asked for by", policies);

@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::policy::{MAX_LEVEL, PolicySource, ServerKey};
+use crate::policy::{MAX_LEVEL, PolicySource, ServerKey, UNKNOWN_SERVER};
 
 /// What may flow from where to where.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FlowRules {
-    /// Servers are told nothing above their clearance.
+    /// Agents use no server above its clearance.
     pub flow_out: FlowRule,
-    /// After content of strangers, nothing writes or connects by itself.
+    /// After untrusted content, nothing writes or connects by itself.
     pub flow_in: FlowRule,
-    /// The highest level of a session that each server may be told anything of.
+    /// The highest level of a session that may use each server.
     pub clearances: BTreeMap<ServerKey, i64>,
-    /// After reading from this server, a session tells only these servers anything, and itself.
+    /// After reading from this server, a session uses only these servers, and this one.
     pub walls: BTreeMap<ServerKey, Vec<ServerKey>>,
 }
 
@@ -52,10 +52,11 @@ impl FlowRules {
         let told = limited.map(|(key, clearance)| {
             // A server may always be told what it has said itself.
             format!(
-                "(resource in {server} && context.env.session.level > {clearance} && \
+                "({subject} && context.env.session.level > {clearance} && \
                  (context.env.session.sources.isEmpty() || \
                  ![{server}].containsAll(context.env.session.sources)))",
-                server = server(key.as_str())
+                server = server(key.as_str()),
+                subject = told(key),
             )
         });
         let told: Vec<String> = told.collect();
@@ -68,8 +69,12 @@ impl FlowRules {
             format!(
                 r#"@id("builtin.flow_out")
 @code("above_clearance")
-@advice("This session has read more than this server may be told of. Go on in a new session.")
-{annotation}forbid (principal is Mcp::Agent, action in Mcp::Action::"use", resource)
+@advice("This session has read data above the clearance of this server. Use the server in a new session.")
+{annotation}forbid (
+  principal,
+  action in [Mcp::Action::"use", Mcp::Action::"server_request"],
+  resource
+)
 when {{
   {}
 }}{unless};
@@ -88,7 +93,7 @@ when {{
         Some(format!(
             r#"@id("builtin.flow_in")
 @code("untrusted_content")
-@advice("This session has read text of strangers, who may have written instructions. Only a person can permit what writes or connects.")
+@advice("This session has read untrusted content, which may contain instructions. A call that writes or connects needs a person's approval, or a new session.")
 {annotation}forbid (
   principal is Mcp::Agent,
   action in [Mcp::Action::"call_tool", Mcp::Action::"extension"],
@@ -106,13 +111,13 @@ unless {{ context.targets.approved{or_granted} }};
     fn walls_rule(&self) -> Option<String> {
         let walls = self.walls.iter().map(|(from, to)| {
             let mut text = format!(
-                "(context.env.session.sources.containsAny([{}, {}])",
+                "((context.env.session.sources.contains({}) || context.env.session.sources.contains({}))",
                 server(from.as_str()),
-                server(crate::policy::UNKNOWN_SERVER)
+                server(UNKNOWN_SERVER)
             );
             let reached = to.iter().filter(|key| *key != from).chain([from]);
             for key in reached {
-                let _ = write!(text, " && !(resource in {})", server(key.as_str()));
+                let _ = write!(text, " && !{}", told(key));
             }
             text.push(')');
             text
@@ -123,7 +128,11 @@ unless {{ context.targets.approved{or_granted} }};
                 r#"@id("builtin.walls")
 @code("behind_wall")
 @advice("What this session has read may not go to this server. Use it in a new session.")
-forbid (principal is Mcp::Agent, action in Mcp::Action::"use", resource)
+forbid (
+  principal,
+  action in [Mcp::Action::"use", Mcp::Action::"server_request"],
+  resource
+)
 when {{
   {}
 }};
@@ -136,6 +145,12 @@ when {{
 
 /// Has a person asked, whose consent the rule reads.
 const CONSENT: &str = "@requires_consent\n";
+
+/// Whether a message is for that server: what the agent sends it, or what it asks the agent for.
+fn told(key: &ServerKey) -> String {
+    let server = server(key.as_str());
+    format!("(principal in {server} || resource in {server})")
+}
 
 /// A key has nothing that needs an escape.
 fn server(key: &str) -> String {

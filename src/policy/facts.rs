@@ -37,9 +37,9 @@ pub struct Server {
     /// The command or URL it is reached by.
     pub origin: String,
     pub trust: i64,
-    /// The highest level of a session that it may be told anything of.
+    /// The highest level of a session that may use it.
     pub clearance: i64,
-    /// Everything that it returns counts as written by strangers.
+    /// Whether its results are untrusted content.
     pub untrusted: bool,
     /// Its key, if it is one of several.
     pub key: Option<ServerKey>,

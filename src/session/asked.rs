@@ -70,13 +70,18 @@ pub enum Stage {
 pub struct Asking {
     /// Requests that wait for a person, in the order in which they were asked about.
     pub waiting: Vec<Asked>,
-    /// What holds for the whole session, by a digest of what it is bound to. Each entry took a
-    /// person's yes, which bounds their number.
+    /// What holds for the whole session, by a digest of what it is bound to. Each took a person's yes to a
+    /// question that offered it.
     pub standing: HashMap<[u8; 32], Agreed>,
+    /// What a yes to each question would hold for, by what the question is bound to.
+    offered: HashMap<[u8; 32], Vec<[u8; 32]>>,
     /// The URIs of the roots that the agent has told its server last, for whoever is asked whether it may
     /// know them; empty where that is not known.
     pub told_roots: Vec<String>,
 }
+
+/// The most questions of which it is known what a yes would hold for. A yes to others holds once.
+const MOST_OFFERS: usize = 64;
 
 /// The most roots that are remembered, and the bytes of their URIs together.
 const MOST_ROOTS: (usize, usize) = (64, 16 * 1024);
@@ -92,6 +97,23 @@ impl Asking {
     pub fn waits(&self, from: Side, asker: &Asker) -> bool {
         let mut waiting = self.waiting.iter();
         waiting.any(|asked| asked.is_request_of(from) && asked.request.asker == *asker)
+    }
+
+    /// A person is asked a question to which a yes would hold for this.
+    pub fn offer(&mut self, binding: [u8; 32], kept: Vec<[u8; 32]>) {
+        if self.offered.len() >= MOST_OFFERS {
+            self.offered.clear();
+        }
+        self.offered.insert(binding, kept);
+    }
+
+    /// What a person has agreed to passes: from now on it holds for what the question offered.
+    pub fn keep_offered(&mut self, agreed: &Agreed) {
+        for of_all in self.offered.remove(&agreed.binding).into_iter().flatten() {
+            self.standing
+                .entry(of_all)
+                .or_insert_with(|| agreed.clone());
+        }
     }
 
     /// Whether what was asked for under this id of the gate's has come, and waits.

@@ -2,11 +2,12 @@
 
 use std::thread;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::several::{agent, server};
 use crate::service::own_roots::{call, over_http};
 use crate::service::questions::Operators;
+use crate::support::http::Agent;
 use crate::support::serving::Serving;
 use crate::support::setup::Setup;
 
@@ -30,7 +31,11 @@ destinations = { "/to" = ["*@corp.example"] }
 
 /// A gate before both servers, with these keys of `mail` and sections.
 fn gate(of_mail: &str, more: &str) -> (Serving, Operators) {
-    let mut setup = over_http(Setup::of(server("crm")).policies(POLICIES).labels(LABELS));
+    with(POLICIES, of_mail, more)
+}
+
+fn with(policies: &str, of_mail: &str, more: &str) -> (Serving, Operators) {
+    let mut setup = over_http(Setup::of(server("crm")).policies(policies).labels(LABELS));
     setup.key = Some("crm");
     setup.more = format!(
         "[servers.mail]\ncommand = {:?}\n{of_mail}\n{more}\n",
@@ -40,7 +45,20 @@ fn gate(of_mail: &str, more: &str) -> (Serving, Operators) {
     (Serving::start(setup), operators)
 }
 
-fn to(address: &str) -> serde_json::Value {
+/// A person is asked about this call, and agrees. Returns the question.
+fn asks(operators: &Operators, agent: &Agent, arguments: &Value) -> String {
+    thread::scope(|scope| {
+        let asking = scope.spawn(|| call(agent, "send", arguments));
+        let id = operators.asked();
+        let shown = operators.command(&["list"]);
+        assert!(operators.approve(&id).status.success());
+        let said = asking.join().unwrap();
+        assert!(said.ends_with(" send"), "{said}");
+        String::from_utf8(shown.stdout).unwrap()
+    })
+}
+
+fn to(address: &str) -> Value {
     json!({ "to": address })
 }
 
@@ -52,19 +70,18 @@ fn after_text_of_strangers_a_person_is_asked_about_writes_and_destinations_at_ev
     assert_eq!(call(&mail, "read", &json!({})), "mail read");
     // Approved, and no question.
     assert_eq!(call(&mail, "send", &to("ada@corp.example")), "mail send");
-    let asks = |key: &str, arguments: serde_json::Value| {
+    let asks = |key: &str, arguments: Value| {
         let agent = if key == "crm" { &crm } else { &mail };
-        thread::scope(|scope| {
-            let asking = scope.spawn(|| call(agent, "send", &arguments));
-            let id = operators.asked();
-            let shown = operators.command(&["list"]);
-            assert!(operators.approve(&id).status.success());
-            assert_eq!(asking.join().unwrap(), format!("{key} send"));
-            String::from_utf8(shown.stdout).unwrap()
-        })
+        asks(&operators, agent, &arguments)
     };
     let shown = asks("mail", to("eve@evil.example"));
-    for part in ["eve@evil.example", "read from", "crm", "strangers"] {
+    for part in [
+        "eve@evil.example",
+        "to the same destinations",
+        "read from",
+        "crm",
+        "untrusted in",
+    ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     // The same destination again, and another one.
@@ -73,7 +90,7 @@ fn after_text_of_strangers_a_person_is_asked_about_writes_and_destinations_at_ev
     // No destination holds for a second call.
     asks("crm", json!({}));
     asks("crm", json!({}));
-    // What is more sensitive was not agreed to.
+    // What the session reads now was not agreed to.
     assert_eq!(call(&crm, "read", &json!({})), "crm read");
     asks("mail", to("eve@evil.example"));
     let audit = gate.setup().audit_text();
@@ -91,7 +108,7 @@ fn a_server_is_told_nothing_above_its_clearance_but_what_it_has_said_itself() {
     assert_eq!(call(&crm, "read", &json!({})), "crm read");
     let denied = call(&mail, "read", &json!({}));
     assert!(
-        denied.contains("more than this server may be told of"),
+        denied.contains("above the clearance of this server"),
         "{denied}"
     );
     assert_eq!(call(&crm, "send", &json!({})), "crm send");
@@ -109,4 +126,51 @@ fn a_wall_closes_a_server_to_what_another_has_said() {
     let denied = call(&mail, "send", &to("ada@corp.example"));
     assert!(denied.contains("may not go to this server"), "{denied}");
     assert_eq!(call(&crm, "read", &json!({})), "crm read");
+}
+
+#[test]
+fn a_yes_holds_for_no_more_than_the_question_said() {
+    let careful = r#"
+        @id("careful") @requires_consent forbid (principal, action == Mcp::Action::"call_tool",
+        resource == Mcp::Tool::"mail/send")
+        when { context.raw_arguments.hasTag("/careful") } unless { context.env.consent.granted };
+    "#;
+    let (gate, operators) = with(
+        &format!("{POLICIES}{careful}"),
+        "untrusted = true",
+        "[flow]\nask = 'once_per_destination'",
+    );
+    let (crm, mail) = (agent(&gate, "bob", "crm"), agent(&gate, "bob", "mail"));
+    assert_eq!(call(&crm, "send", &json!({})), "crm send");
+    assert_eq!(call(&mail, "read", &json!({})), "mail read");
+    let eve = "eve@evil.example";
+    // The policy asks with the rule, and then alone.
+    let shown = asks(&operators, &mail, &json!({"to": eve, "careful": true}));
+    assert!(
+        shown.contains("careful") && shown.contains("builtin.flow_in"),
+        "{shown}"
+    );
+    let approved = json!({"to": "ada@corp.example", "careful": true});
+    asks(&operators, &mail, &approved);
+    asks(&operators, &mail, &approved);
+    // So nobody has agreed to this destination.
+    asks(&operators, &mail, &to(eve));
+    assert_eq!(call(&mail, "send", &to(eve)), "mail send");
+    asks(&operators, &mail, &json!({"to": eve, "careful": true}));
+}
+
+/// It connects, as long as no label says otherwise.
+#[test]
+fn a_server_without_labels_brings_untrusted_content() {
+    let mut setup = over_http(Setup::of(server("crm")).policies(POLICIES).labels(LABELS));
+    setup.key = Some("crm");
+    setup.more = format!("[servers.web]\ncommand = {:?}\n", server("web"));
+    let setup =
+        setup.labels("[tools.\"crm/send\"]\npermission = \"write\"\nsensitivity = \"internal\"\n");
+    let gate = Serving::start(setup);
+    let (crm, web) = (agent(&gate, "bob", "crm"), agent(&gate, "bob", "web"));
+    assert_eq!(call(&crm, "send", &json!({})), "crm send");
+    assert_eq!(call(&web, "read", &json!({})), "web read");
+    let denied = call(&crm, "send", &json!({}));
+    assert!(denied.contains("untrusted content"), "{denied}");
 }

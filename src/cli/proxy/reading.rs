@@ -13,10 +13,12 @@ use super::start_failures::invalid;
 pub(super) fn store(config: &Config) -> Result<Arc<dyn SessionStore>, Exit> {
     let ratchet = &config.ratchet;
     let most = ratchet.max_sessions;
+    let servers: Vec<_> = config.servers.keys().cloned().collect();
     Ok(match ratchet.journal() {
         Some((file, key)) => Arc::new(
             OnDisk::open(file, &key, most)
-                .map_err(|cause| invalid(&format!("`ratchet.file`: {cause}")))?,
+                .map_err(|cause| invalid(&format!("`ratchet.file`: {cause}")))?
+                .before_servers(&servers),
         ),
         None => Arc::new(InMemory::holding(most)),
     })

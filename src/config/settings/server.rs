@@ -21,9 +21,9 @@ pub enum UserIdentity {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerFacts {
     pub groups: Vec<String>,
-    /// The highest level of a session that it may be told anything of.
+    /// The highest level of a session that may use it.
     pub clearance: i64,
-    /// Everything that it returns counts as written by strangers.
+    /// Whether its results are untrusted content.
     pub untrusted: bool,
 }
 

@@ -83,7 +83,7 @@ fn a_form_shows_all_that_there_is_to_agree_to() {
     Credentials among the arguments: github-token
     Data sets that the session has read: "payroll", "?"
     The session has read from: crm, web
-    Strangers may have written what it read from: web
+    Untrusted content came from: web
     Destinations: "eve@evil.example"
     Asked for by: consent
     Paths lie outside of every known directory.

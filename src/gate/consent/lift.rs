@@ -110,7 +110,7 @@ impl Filter for ConsentFilter {
     }
 
     fn on_sent(&self, cx: &mut RequestContext<'_>, _: Placement) {
-        keep_for_the_session(cx);
+        keep_for_the_session(cx.session, cx.trail);
     }
 
     /// What went on with a request that was not finished, and could not be made use of, is had by the next
@@ -251,7 +251,7 @@ impl ConsentFilter {
         };
         let asked_again = (cx.terms.asked_again, now);
         let standing = StandingConsents::of(understood, snapshot, session, asked_again);
-        if let Some(agreed) = standing.lifting(denial, session) {
+        if let Some(agreed) = standing.lifting(session) {
             understood.identified.scene.agrees(&agreed.consent);
             let by = agreed.consent.by.as_deref().unwrap_or_default();
             let ticket = &agreed.ticket;
@@ -277,12 +277,13 @@ impl ConsentFilter {
         let understood = &cx.understood;
         let secrets = &self.secrets;
         let mut question = bound::question(understood, snapshot, session, denial, now, secrets);
-        question.holds = standing.holds(denial);
+        question.holds = standing.holds();
         let longest = self.desk.settings().longest;
         if question.arguments.len().max(question.name.len()) > longest {
             let why = Unconsented::TooLong(longest);
             return Err(why.rejection(denial.clone()).into());
         }
+        standing.offer(binding.of_any_round().of_all(), session);
         Err(Stop::Ask(Box::new(Asking {
             binding,
             question,

@@ -1,12 +1,14 @@
 //! What a person has agreed to for the rest of a session.
 
 use crate::consent::Holds;
-use crate::policy::{ConsentRule, Denial, PolicySnapshot, Reason, UNREADABLE_DESTINATION};
+use crate::policy::{
+    ConsentRule, Decision, PolicySnapshot, Reason, SessionSensitivity, UNREADABLE_DESTINATION,
+};
 use crate::session::{Agreed, Session, Target};
 use crate::wire::KnownMethod;
 
-use crate::gate::context::RequestContext;
 use crate::gate::query::{Circumstances, Understood};
+use crate::gate::record::Trail;
 use crate::gate::settings::QuestionsAgain;
 
 use super::bound::{asks, binding};
@@ -20,13 +22,12 @@ const OF_FLOW: [(&str, &str); 2] = [
     ("<ratchet.cedar>", "builtin.ask_egress"),
 ];
 
-/// What a yes to one call is good for beyond it.
+/// What a person's yes to a call holds for beyond it, by what forbids the call.
 #[derive(Debug, Default)]
 pub(super) struct StandingConsents {
-    /// By the tool, where its label says so.
-    of_tool: Option<[u8; 32]>,
-    /// By each destination of the call.
-    of_destinations: Vec<[u8; 32]>,
+    holds: Holds,
+    /// Digests of what it holds for.
+    kept: Vec<[u8; 32]>,
 }
 
 impl StandingConsents {
@@ -46,70 +47,94 @@ impl StandingConsents {
         let Some(binding) = binding(understood, snapshot, session) else {
             return Self::default();
         };
-        let holds = snapshot.labels().consent(name) == ConsentRule::OncePerSession;
-        let level = understood.identified.scene.held.level;
-        let of_destinations = match again {
-            QuestionsAgain::Always => Vec::new(),
-            QuestionsAgain::OncePerDestination => destinations(understood, snapshot, now)
-                .iter()
-                // What the session reads later, nobody has agreed to send there.
-                .map(|destination| binding.for_destination(level, destination).of_all())
-                .collect(),
+        // A path may be asked about twice, as it is written and where it leads.
+        let reasons = reasons(understood, snapshot, now);
+        if reasons.is_empty() {
+            return Self::default();
+        }
+        let is_of_label = snapshot.labels().consent(name) == ConsentRule::OncePerSession;
+        if is_of_label && reasons.iter().all(is_of_the_label) {
+            return Self {
+                holds: Holds::Session,
+                kept: vec![binding.whatever_the_arguments().of_all()],
+            };
+        }
+        let destinations = match again {
+            QuestionsAgain::OncePerDestination if reasons.iter().all(is_of_flow) => {
+                destinations(understood, snapshot, now)
+            }
+            QuestionsAgain::Always | QuestionsAgain::OncePerDestination => Vec::new(),
         };
+        if destinations.is_empty() {
+            return Self::default();
+        }
+        // What the session reads later, nobody has agreed to send there.
+        let read = format!("{:?}", read_after(understood, snapshot, now));
+        let kept = destinations.iter();
         Self {
-            of_tool: holds.then(|| binding.whatever_the_arguments().of_all()),
-            of_destinations,
+            holds: Holds::Destinations,
+            kept: kept
+                .map(|destination| binding.for_destination(&read, destination).of_all())
+                .collect(),
         }
     }
 
-    /// How far a yes reaches, for the question.
-    pub(super) fn holds(&self, denial: &Denial) -> Holds {
-        if self.of_tool.is_some() {
-            Holds::Session
-        } else if !self.of_destinations.is_empty() && denial.reasons.iter().all(is_of_flow) {
-            Holds::Destinations
-        } else {
-            Holds::Once
-        }
+    /// For the question.
+    pub(super) fn holds(&self) -> Holds {
+        self.holds
     }
 
-    /// What lifts all that denies a call. A yes lifts only what it was kept for: another policy that asks may
-    /// want an answer to each call.
-    pub(super) fn lifting(&self, denial: &Denial, session: &Session) -> Option<Agreed> {
+    /// What a person has agreed to before that lifts all that forbids the call.
+    pub(super) fn lifting(&self, session: &Session) -> Option<Agreed> {
         let state = session.state();
         let standing = &state.waiting.asking.standing;
-        let mut agreed = None;
-        for reason in &denial.reasons {
-            let needed = if is_of_the_label(reason) {
-                self.of_tool.as_slice()
-            } else if is_of_flow(reason) {
-                &self.of_destinations
-            } else {
-                return None;
-            };
-            for of_all in needed {
-                agreed = Some(standing.get(of_all)?);
-            }
-            if needed.is_empty() {
-                return None;
-            }
+        let agreed = self.kept.iter().map(|of_all| standing.get(of_all));
+        agreed.collect::<Option<Vec<_>>>()?.pop().cloned()
+    }
+
+    /// A person is asked about a call: a yes holds for no more than the question says.
+    pub(super) fn offer(self, binding: [u8; 32], session: &Session) {
+        if !self.kept.is_empty() {
+            session.state().waiting.asking.offer(binding, self.kept);
         }
-        agreed.cloned()
     }
 }
 
 /// A yes to one call holds for the session from the moment on at which the call passes.
-pub(super) fn keep_for_the_session(cx: &RequestContext<'_>) {
-    let Some(agreed) = &cx.trail.consent.agreed else {
-        return;
-    };
-    let asked_again = (cx.terms.asked_again, cx.now);
-    let kept = StandingConsents::of(&cx.understood, cx.snapshot, cx.session, asked_again);
-    let mut state = cx.session.state();
-    let standing = &mut state.waiting.asking.standing;
-    for of_all in kept.of_tool.into_iter().chain(kept.of_destinations) {
-        standing.entry(of_all).or_insert_with(|| agreed.clone());
+pub(super) fn keep_for_the_session(session: &Session, trail: &Trail) {
+    if let Some(agreed) = &trail.consent.agreed {
+        session.state().waiting.asking.keep_offered(agreed);
     }
+}
+
+/// Everything that forbids what is asked.
+fn reasons(
+    understood: &Understood<'_>,
+    snapshot: &PolicySnapshot,
+    now: Circumstances,
+) -> Vec<Reason> {
+    let scene = &understood.identified.scene;
+    let judged = understood.questions.iter();
+    let judged = judged.map(|question| snapshot.judge(&question.facts(scene, now)));
+    let denied = judged.filter_map(|decision| match decision {
+        Decision::Allow(_) => None,
+        Decision::Deny(denial) => Some(denial.reasons),
+    });
+    denied.flatten().collect()
+}
+
+/// What the session will have read once the call has passed.
+fn read_after(
+    understood: &Understood<'_>,
+    snapshot: &PolicySnapshot,
+    now: Circumstances,
+) -> SessionSensitivity {
+    let scene = &understood.identified.scene;
+    let questions = understood.questions.iter();
+    let brought = questions.map(|question| snapshot.labels().brings(&question.facts(scene, now)));
+    brought.fold(SessionSensitivity::clone(&scene.held), |all, one| {
+        all.join(&one)
+    })
 }
 
 /// Where the call sends something, if all of it can be read.

@@ -41,6 +41,11 @@ impl Tools {
             let place = field.place.clone();
             if let Some(table) = root.inside(field) {
                 let labels = tool(table);
+                if !labels.destinations.is_empty() {
+                    let message = "`destinations` approves nothing of tools without labels";
+                    let help = "write it at each tool: other tools may use the same argument for something else";
+                    root.report(place.clone(), message, Some(help.to_owned()));
+                }
                 match &self.unlabelled {
                     None => self.unlabelled = Some((labels, file.clone())),
                     Some((_, first)) => twice(&mut root, place, "default", first),

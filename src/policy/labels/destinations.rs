@@ -63,7 +63,7 @@ impl ApprovedDestination {
                 let is_domain = is_plain(domain, ".-") && domain.contains('.');
                 is_domain.then(|| Self::MailDomain(domain.to_ascii_lowercase()))
             }
-            _ if text.is_empty() || text.contains('*') => None,
+            _ if text.is_empty() || text == UNREADABLE_DESTINATION || text.contains('*') => None,
             (DestinationSyntax::Text, None) => Some(Self::Exact(text.to_owned())),
             (DestinationSyntax::Url | DestinationSyntax::Host, _) => {
                 host_named(text).map(Self::Exact)
@@ -76,7 +76,9 @@ impl ApprovedDestination {
             Self::Exact(known) => known == destination,
             // One plain address: neither a name beside it nor a second one.
             Self::MailDomain(domain) => destination.split_once('@').is_some_and(|(local, of)| {
-                is_plain(local, "._%+-") && of.eq_ignore_ascii_case(domain)
+                is_plain(local, "._+-")
+                    && !local.starts_with('-')
+                    && of.eq_ignore_ascii_case(domain)
             }),
         }
     }
@@ -179,6 +181,8 @@ mod tests {
             "Ben <ben@corp.example>",
             "@corp.example",
             "*@corp.example",
+            "eve%evil.example@corp.example",
+            "-oQ@corp.example",
             "ben@c\u{43e}rp.example",
             "",
         ] {
@@ -224,6 +228,7 @@ mod tests {
             "*@*.corp.example",
             "a*@corp.example",
             "*.corp.example",
+            "?",
         ] {
             check(other, Text, false);
         }

@@ -3,6 +3,7 @@
 //! Each change is a line that is synced to the disk before what changed goes anywhere, together with
 //! those that came while the disk was busy. Opening it writes it anew with one line for each key.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -10,7 +11,7 @@ use std::time::Duration;
 
 use tracing::{error, warn};
 
-use crate::policy::SessionSensitivity;
+use crate::policy::{ServerKey, SessionSensitivity, UNKNOWN_SERVER};
 
 use super::batch::{self, Batch, Waiting};
 use super::file::{Found, JournalFile, refused_at_once, text_of, unsealed};
@@ -69,6 +70,20 @@ impl OnDisk {
             cause,
         })?;
         Ok(Self(inner, writer))
+    }
+
+    /// The same before these servers. What a session has read from unknown ones, such as one that has another
+    /// key now, or of which the journal does not say where it was read, it has read from anywhere.
+    #[must_use]
+    pub fn before_servers(self, known: &[ServerKey]) -> Self {
+        for (key, kept) in self.0.memory.all() {
+            let unknown = from_unknown_servers(&kept.held, known);
+            if !known.is_empty() && !unknown.is_nothing() {
+                let unknown = Kept::having_read(Arc::new(unknown));
+                self.0.memory.join_beyond(&key, &unknown);
+            }
+        }
+        self
     }
 
     /// Whether a journal could be opened or begun there, as far as reading shows it.
@@ -301,6 +316,23 @@ impl Inner {
     }
 }
 
+/// What has to be added to what was read, since it is not known of all of it where.
+fn from_unknown_servers(held: &SessionSensitivity, known: &[ServerKey]) -> SessionSensitivity {
+    let is_known = |source: &String| known.iter().any(|key| key.as_str() == source);
+    let unknown = || BTreeSet::from([UNKNOWN_SERVER.to_owned()]);
+    let is_without = |names: &BTreeSet<String>, has_read: bool| {
+        has_read && names.is_empty() || !names.iter().all(is_known)
+    };
+    let mut added = SessionSensitivity::default();
+    if is_without(&held.sources, !held.is_nothing()) {
+        added.sources = unknown();
+    }
+    if is_without(&held.untrusted_from, held.untrusted) {
+        added.untrusted_from = unknown();
+    }
+    added
+}
+
 #[cfg(test)]
 impl OnDisk {
     pub(super) fn look(&self) {
@@ -345,6 +377,39 @@ mod tests {
     fn sealed(path: &Path, text: &str) -> String {
         let key = KeyFile::open(&key_of(path), true).unwrap().unwrap();
         Chain::journal(&key.key, key.count, text).1
+    }
+
+    #[tokio::test]
+    async fn what_was_read_from_unknown_servers_was_read_from_anywhere() {
+        let check = async |held: SessionSensitivity, sources: &[&str], untrusted_from: &[&str]| {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("ratchet.jsonl");
+            let store = open(&path);
+            store.raise(&key(None), &held).get().await.unwrap();
+            drop(store);
+            let known = ["crm", "mail"].map(|key| ServerKey::of(key).unwrap());
+            let store = open(&path).before_servers(&known);
+            let nothing = SessionSensitivity::default();
+            let raised = store.raise(&key(None), &nothing).get().await.unwrap();
+            assert!(raised.before.sources.iter().eq(sources), "{raised:?}");
+            assert!(
+                raised.before.untrusted_from.iter().eq(untrusted_from),
+                "{raised:?}"
+            );
+        };
+        let of = |sources: &[&str]| SessionSensitivity {
+            sources: sources.iter().map(|&it| it.to_owned()).collect(),
+            ..SessionSensitivity::at(2)
+        };
+        check(of(&["crm"]), &["crm"], &[]).await;
+        // A journal from before there were several servers, and a server that has another key now.
+        check(of(&[]), &["?"], &[]).await;
+        check(of(&["crm", "web"]), &["?", "crm", "web"], &[]).await;
+        let untrusted = SessionSensitivity {
+            untrusted: true,
+            ..of(&["mail"])
+        };
+        check(untrusted, &["mail"], &["?"]).await;
     }
 
     #[tokio::test]
