@@ -1,7 +1,7 @@
 //! `[servers]`.
 
 use super::{check, valid};
-use crate::config::ServerNeed;
+use crate::config::{Listen, ServerNeed};
 use crate::policy::ServerKey;
 
 const OVER_HTTP: &str = "listen.transport = 'http'\nlisten.port = 0\npolicy.allow = ['a/b']\n";
@@ -215,4 +215,32 @@ fn several_servers_need_agents_over_http() {
         "listen.transport = 'http'\nlisten.port = 0\nlisten.path = '/'\npolicy.allow = ['a/b']\nservers.crm.command = ['a']",
         &["3 listen.path: has no room for the paths of several servers"],
     );
+}
+
+#[test]
+fn agents_attach_to_servers_with_keys_and_the_log_has_a_file() {
+    const LOCAL: &str = "listen.transport = 'local'\npolicy.allow = ['a/b']\n";
+    let servers = "servers.a.command = ['a']\n";
+    let file = "audit.file = 'audit.jsonl'\n";
+    let config = valid(&format!("{LOCAL}{servers}{file}ratchet.session = 'work'"));
+    assert!(matches!(config.listen, Listen::Local));
+    check(
+        &format!("{LOCAL}{servers}"),
+        &["audit.file: required when transport is 'local'"],
+    );
+    check(
+        &format!("{LOCAL}{file}upstream.command = ['a']"),
+        &["servers: required when transport is 'local'"],
+    );
+    for key in [
+        "listen.port = 1",
+        "limits.max_sessions = 5",
+        "ratchet.session_header = 'x'",
+    ] {
+        let (name, _) = key.split_once(' ').unwrap();
+        check(
+            &format!("{LOCAL}{servers}{file}{key}"),
+            &[&format!("5 {name}: only applies when transport is 'http'")],
+        );
+    }
 }
