@@ -1,4 +1,5 @@
-//! The agent's side of a gate that is itself a stdio server: our own stdin and stdout.
+//! The agent's side of a gate that is itself a stdio server: our own stdin and stdout, or a socket that
+//! stands for them.
 //!
 //! Pipes and sockets are driven by the event loop; a blocking thread, as `tokio::io::stdin` uses,
 //! costs two thread switches per message. It is still what terminals and files get.
@@ -12,7 +13,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::wire::{End, LineWriter, WriterClosed};
 
@@ -30,6 +31,26 @@ pub fn open(queue_bytes: usize) -> (AgentInput, AgentWriter) {
     let (input, output, reader) = streams();
     let lines = LineWriter::spawn(output, queue_bytes);
     (AgentInput(input), AgentWriter { lines, reader })
+}
+
+/// The same over a socket.
+///
+/// # Errors
+/// When the system gives no second descriptor of it.
+#[cfg(unix)]
+pub fn over(
+    socket: tokio::net::UnixStream,
+    queue_bytes: usize,
+) -> io::Result<(AgentInput, AgentWriter)> {
+    let (input, output, reader) = descriptor::of_socket(socket)?;
+    let lines = LineWriter::spawn(output, queue_bytes);
+    Ok((AgentInput(input), AgentWriter { lines, reader }))
+}
+
+/// Takes stdin and stdout as [`open`] does, for whoever passes bytes on as they are.
+pub fn bytes() -> (AgentInput, impl AsyncWrite + Send + Unpin) {
+    let (input, output, _) = streams();
+    (AgentInput(input), output)
 }
 
 /// What the agent sends.

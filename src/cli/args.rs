@@ -1,6 +1,7 @@
 //! The command line: subcommands, options, and an example for each.
 
 mod approvals;
+mod attach;
 mod audit;
 mod check;
 #[cfg(feature = "demo")]
@@ -20,6 +21,7 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand, ValueEnum};
 
 pub use approvals::{ApprovalsArgs, ApprovalsCommand, GateArgs};
+pub use attach::AttachArgs;
 pub use audit::{
     AuditArgs, AuditCommand, AuditExportArgs, AuditFilters, AuditQueryArgs, AuditSummaryArgs,
     AuditTailArgs, AuditVerifyArgs, ExportFormat, RecordFormat,
@@ -58,6 +60,7 @@ pub struct Cli {
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum Command {
     Proxy(ProxyArgs),
+    Attach(AttachArgs),
     ValidateConfig(ValidateConfigArgs),
     Check(CheckArgs),
     Policy(PolicyArgs),

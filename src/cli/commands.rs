@@ -5,7 +5,7 @@ use std::io;
 use super::args::{Cli, Command};
 use super::exit::Exit;
 use super::{
-    approvals, audit, check, explain, proxy, test_policy, tools, unmet_requirements,
+    approvals, attach, audit, check, explain, proxy, test_policy, tools, unmet_requirements,
     validate_config,
 };
 use crate::config::Config;
@@ -18,6 +18,7 @@ use crate::policy::PolicyErrors;
 pub fn run(typed: Cli, allocated: fn() -> usize) -> Exit {
     match typed.command {
         Command::Proxy(args) => proxy::run(args, allocated),
+        Command::Attach(args) => attach::run(args),
         Command::ValidateConfig(args) => {
             validate_config::run(&args, policies, &mut io::stdout(), &mut io::stderr())
         }

@@ -3,6 +3,7 @@
 pub mod approvals;
 pub mod args;
 mod atomic_write;
+pub mod attach;
 pub mod audit;
 pub mod check;
 mod commands;

@@ -15,10 +15,13 @@ mod exposed;
 mod files;
 mod flight;
 mod followers;
+mod held;
 mod isolated;
 mod later;
 mod lines;
 mod loading_settings;
+#[cfg(unix)]
+mod local;
 mod network;
 mod open;
 mod operators;
@@ -132,7 +135,7 @@ fn run_here(config: &Config, loaded: LoadedPolicies, memory: Memory) -> Exit {
         Listen::Stdio => tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build(),
-        Listen::Http(_) => tokio::runtime::Builder::new_multi_thread()
+        Listen::Http(_) | Listen::Local => tokio::runtime::Builder::new_multi_thread()
             .thread_name("gate")
             .thread_stack_size(STACK_BYTES)
             .enable_all()
@@ -162,6 +165,7 @@ async fn start(config: &Config, loaded: LoadedPolicies, memory: Memory) -> Exit 
         operators,
         exporter,
         flight,
+        reserved,
     } = match open(config, loaded, memory).await {
         Ok(opened) => opened,
         Err(exit) => return exit,
@@ -244,6 +248,7 @@ async fn start(config: &Config, loaded: LoadedPolicies, memory: Memory) -> Exit 
         error!("the gate cannot go on: {end}");
     }
     lines::stops(&end, conversations.ever());
+    drop(reserved);
     exit
 }
 
@@ -268,6 +273,8 @@ async fn serve(entrance: Entrance, inside: service::Inside) -> End {
             paths,
             authenticate,
         } => Box::pin(service::serve(inside, *listener, &paths, authenticate)).await,
+        #[cfg(unix)]
+        Entrance::Local(listener, terms) => Box::pin(local::serve(inside, listener, terms)).await,
     }
 }
 

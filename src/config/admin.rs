@@ -100,7 +100,7 @@ fn who_may_approve(section: &mut ConfigSection<'_, '_>, admin: &Admin, listen: &
             ListenAuth::Bearer { tokens } => Some(tokens.values()),
             ListenAuth::Jwt(_) | ListenAuth::None => None,
         },
-        Listen::Stdio => None,
+        Listen::Stdio | Listen::Local => None,
     };
     let of_metrics = match &admin.token {
         Some(Bearer::Value(token)) => Some(token),

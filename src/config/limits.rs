@@ -52,8 +52,18 @@ pub(super) fn limits(mut section: ConfigSection<'_, '_>, transport: ListenTransp
     };
     let said = section.size("max_memory", &MEMORY);
     limits.max_memory = has_memory(&mut section, &limits, said);
-    if transport == ListenTransport::Stdio {
-        section.only_when(&OF_LISTENER, HTTP_ONLY, "remove it: there is one agent");
+    match transport {
+        ListenTransport::Stdio => {
+            section.only_when(&OF_LISTENER, HTTP_ONLY, "remove it: there is one agent");
+        }
+        ListenTransport::Local => {
+            section.only_when(
+                &OF_LISTENER,
+                HTTP_ONLY,
+                "remove it: all agents are this user's",
+            );
+        }
+        ListenTransport::Http | ListenTransport::Unclear => {}
     }
     section.finish();
     limits

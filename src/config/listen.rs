@@ -14,6 +14,7 @@ use super::settings::{Anonymous, HttpListen, Listen, ListenAuth};
 pub(super) enum ListenTransport {
     Stdio,
     Http,
+    Local,
     Unclear,
 }
 
@@ -34,6 +35,7 @@ pub(super) fn listen(mut section: ConfigSection<'_, '_>, base: &Path) -> (Listen
     let choices = [
         ("stdio", ListenTransport::Stdio),
         ("http", ListenTransport::Http),
+        ("local", ListenTransport::Local),
     ];
     let transport = match section.one_of("transport", &choices) {
         Some(transport) => transport,
@@ -53,7 +55,7 @@ pub(super) fn listen(mut section: ConfigSection<'_, '_>, base: &Path) -> (Listen
             Anonymous::LoopbackOnly,
         )
         .unwrap_or(Anonymous::LoopbackOnly);
-    if transport == ListenTransport::Stdio {
+    if matches!(transport, ListenTransport::Stdio | ListenTransport::Local) {
         let help = "remove it, or write `transport = \"http\"`";
         section.only_when(&HTTP_KEYS, HTTP_ONLY, help);
     }
@@ -79,7 +81,7 @@ pub(super) fn listen(mut section: ConfigSection<'_, '_>, base: &Path) -> (Listen
             })
         })
     } else {
-        None
+        (transport == ListenTransport::Local).then_some(Listen::Local)
     };
     section.finish();
     (listen.unwrap_or(Listen::Stdio), transport)

@@ -49,12 +49,12 @@ pub(super) fn ratchet(
         section.only_when(&["key_file"], "only applies with `file`", help);
     }
     match transport {
-        ListenTransport::Stdio => {
+        ListenTransport::Stdio | ListenTransport::Local => {
             section.only_when(&["session_header"], HTTP_ONLY, "name it in `session`");
         }
         ListenTransport::Http => section.only_when(
             &["session"],
-            "only applies when transport is 'stdio'",
+            "only applies when transport is 'stdio' or 'local'",
             "name a header in `session_header`, or give agents tokens with the claim `session_id`",
         ),
         ListenTransport::Unclear => {}

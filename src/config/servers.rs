@@ -139,6 +139,9 @@ fn facts(table: &mut ConfigSection<'_, '_>) -> ServerFacts {
 
 /// The servers have paths of one listener.
 pub(super) fn have_endpoints(root: &mut ConfigSection<'_, '_>, config: &Config) {
+    if matches!(config.listen, Listen::Local) {
+        is_attached_to(root, config);
+    }
     if config.servers.is_empty() {
         return;
     }
@@ -157,13 +160,30 @@ pub(super) fn have_endpoints(root: &mut ConfigSection<'_, '_>, config: &Config) 
     }
     if matches!(config.listen, Listen::Stdio) && !root.section("listen").has("transport") {
         let reason = ConfigReason::RequiredWhen("there are several servers");
-        let help = "agents reach each server at its own path: write `transport = \"http\"`";
+        let help = "agents reach each server at its own path with `transport = \"http\"`, and those of \
+                    this user by its key with `transport = \"local\"`";
         root.section("listen").require("transport", reason, help);
     } else if matches!(config.listen, Listen::Stdio) {
         let reason = ConfigReason::Invalid("standard streams lead to one server");
-        let help = "agents reach each of several at its own path: write `transport = \"http\"`";
+        let help = "agents reach each of several at its own path with `transport = \"http\"`, and those of \
+                    this user by its key with `transport = \"local\"`";
         root.section("listen")
             .refuse("transport", reason, Some(help));
+    }
+}
+
+/// What is attached to has keys, and runs where nobody reads its standard streams.
+fn is_attached_to(root: &mut ConfigSection<'_, '_>, config: &Config) {
+    if !root.has("servers") && config.servers.is_empty() {
+        let reason = ConfigReason::RequiredWhen("transport is 'local'");
+        let help = "agents attach to a server by its key, as in `[servers.files]`";
+        root.require("servers", reason, help);
+    }
+    if !root.section("audit").has("file") {
+        let reason = ConfigReason::RequiredWhen("transport is 'local'");
+        let help =
+            "as in `file = \"audit.jsonl\"`: nobody reads the standard streams of such a gate";
+        root.section("audit").require("file", reason, help);
     }
 }
 

@@ -4,6 +4,7 @@
 #![cfg(target_os = "linux")]
 
 mod agents;
+mod attach;
 mod bombs;
 mod configuration;
 mod credentials;

@@ -31,14 +31,14 @@ for line in sys.stdin:
     print(json.dumps({'jsonrpc': '2.0', 'id': m['id'], 'result': r}), flush=True)
 ";
 
-const POLICIES: &str = r#"
+pub(super) const POLICIES: &str = r#"
 @id("talk") permit (principal, action, resource)
 unless { action == Mcp::Action::"call_tool" || action == Mcp::Action::"list_tool" };
 @id("tools") permit (principal, action in [Mcp::Action::"call_tool", Mcp::Action::"list_tool"], resource)
 when { [Mcp::Tool::"crm/read", Mcp::Tool::"mail/read", Mcp::Tool::"mail/send"].contains(resource) };
 "#;
 
-const LABELS: &str = r#"
+pub(super) const LABELS: &str = r#"
 [tools."crm/read"]
 permission  = "read"
 sensitivity = "confidential"

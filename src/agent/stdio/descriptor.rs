@@ -68,6 +68,19 @@ pub(super) fn output() -> Option<(Output, Reader)> {
     Some((output, reader))
 }
 
+/// A socket in place of both.
+pub(super) fn of_socket(socket: UnixStream) -> io::Result<(Input, Output, Reader)> {
+    let watched = Arc::new(socket.as_fd().try_clone_to_owned()?);
+    let reader = Reader(Some(Arc::downgrade(&watched)));
+    let (input, output) = socket.into_split();
+    let output = Restoring {
+        stream: output,
+        _flags: None,
+        _watched: Some(watched),
+    };
+    Ok((Box::new(input), Box::new(output), reader))
+}
+
 /// Who is at the other end of our stdout. Nothing is known of a file or a terminal.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Reader(Option<Weak<OwnedFd>>);

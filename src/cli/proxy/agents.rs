@@ -11,7 +11,7 @@ use crate::gate::{Agent, AgentGone, Permit, Source};
 use crate::wire::{DiscardReason, LineFrame, LineReader, Stream};
 
 /// The agent of one conversation: what delivers.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum Outbox {
     Stdio(AgentWriter),
     Http(Streams),

@@ -2,11 +2,17 @@
 
 use std::fmt::Display;
 use std::sync::Arc;
+#[cfg(unix)]
+use std::time::Duration;
 
 use tracing::{error, info};
 
-use crate::agent::http::{Connections, Listener};
+use crate::agent::http::{self, Connections};
+#[cfg(unix)]
+use crate::agent::local::{Listener, Place, PlaceLock};
 use crate::config::{Config, Listen};
+#[cfg(unix)]
+use crate::config::{ConfigFile, Ratchet};
 use crate::gate::{Gate, holder};
 use crate::identity::Authenticate;
 use crate::memory::Memory;
@@ -20,15 +26,39 @@ use super::servers::Upstreams;
 use super::start_failures::{broken, invalid};
 use super::{network, reading};
 
+/// How long a gate that ends may take until another serves its agents.
+#[cfg(unix)]
+const PREDECESSOR: Duration = Duration::from_secs(15);
+
+/// What one gate of a user and a configuration has alone, until its process ends.
+#[cfg(unix)]
+pub(super) struct Reserved {
+    place: Place,
+    lock: PlaceLock,
+}
+
+#[cfg(not(unix))]
+pub(super) enum Reserved {}
+
+#[cfg(unix)]
+/// What of the configuration agents of this user are served by.
+pub(super) struct LocalTerms {
+    /// The keys of servers that nobody reaches.
+    pub(super) disabled: Vec<String>,
+    pub(super) ratchet: Ratchet,
+}
+
 /// Where agents come from, opened.
 pub(super) enum Entrance {
     Stdio(Box<(Session, Placed, PlacedEvents)>),
     Http {
-        listener: Box<Listener>,
+        listener: Box<http::Listener>,
         /// One for each server, in their order.
         paths: Vec<String>,
         authenticate: Arc<dyn Authenticate>,
     },
+    #[cfg(unix)]
+    Local(Listener, LocalTerms),
 }
 
 impl Entrance {
@@ -45,7 +75,33 @@ impl Entrance {
                 Some(Arc::clone(authenticate)),
                 Some(listener.connections()),
             ),
+            #[cfg(unix)]
+            Self::Local(..) => (Serves::Many, None, None),
         }
+    }
+}
+
+/// The lock of the gate that agents of this user share; `None` where there is none.
+pub(super) async fn reserve(config: &Config) -> Result<Option<Reserved>, Exit> {
+    match config.listen {
+        Listen::Stdio | Listen::Http(_) => Ok(None),
+        #[cfg(unix)]
+        Listen::Local => {
+            let file = config.file.as_ref().map(ConfigFile::path);
+            let file = file.ok_or_else(|| invalid(&"no file says which servers there are"))?;
+            let place = Place::of(file).map_err(|cause| broken("cannot be attached to", &cause))?;
+            let lock = place.gate_lock(PREDECESSOR).await;
+            let lock = lock.map_err(|cause| broken("cannot be attached to", &cause))?;
+            let lock = lock.ok_or_else(|| {
+                error!("another gate serves this configuration: agents attach to that one");
+                Exit::Unrecoverable
+            })?;
+            Ok(Some(Reserved { place, lock }))
+        }
+        #[cfg(not(unix))]
+        Listen::Local => Err(invalid(
+            &"`listen.transport` is \"local\", and this system has no Unix sockets: write \"http\"",
+        )),
     }
 }
 
@@ -56,6 +112,7 @@ pub(super) async fn enter(
     upstreams: &Upstreams,
     isolated: &[Upstreams],
     memory: &Memory,
+    reserved: Option<&Reserved>,
 ) -> Result<Entrance, Exit> {
     match &config.listen {
         Listen::Stdio => {
@@ -86,7 +143,7 @@ pub(super) async fn enter(
             let settings = network::listener(config, listen, memory);
             let paths = settings.paths.clone();
             let what = format!("cannot listen at {} (`[listen]`)", settings.listen);
-            let listener = Listener::bind(settings).await;
+            let listener = http::Listener::bind(settings).await;
             let listener = listener.map_err(|cause| broken(&what, &cause))?;
             Ok(Entrance::Http {
                 listener: Box::new(listener),
@@ -94,6 +151,34 @@ pub(super) async fn enter(
                 authenticate,
             })
         }
+        Listen::Local => {
+            tell_disabled(config);
+            let reserved = reserved.ok_or(Exit::Unrecoverable)?;
+            reserved.enter(config)
+        }
+    }
+}
+
+#[cfg(unix)]
+impl Reserved {
+    fn enter(&self, config: &Config) -> Result<Entrance, Exit> {
+        let listener = Listener::bind(&self.place, &self.lock)
+            .map_err(|cause| broken("cannot listen for agents of this user", &cause))?;
+        let terms = LocalTerms {
+            disabled: config
+                .disabled()
+                .map(|key| key.as_str().to_owned())
+                .collect(),
+            ratchet: config.ratchet.clone(),
+        };
+        Ok(Entrance::Local(listener, terms))
+    }
+}
+
+#[cfg(not(unix))]
+impl Reserved {
+    fn enter(&self, _: &Config) -> Result<Entrance, Exit> {
+        match *self {}
     }
 }
 

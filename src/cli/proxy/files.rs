@@ -28,7 +28,7 @@ pub(in super::super) fn unusable(config: &Config, roots: &Roots) -> Vec<String> 
     );
     let entrance = match &config.listen {
         Listen::Http(listen) => network::authenticate(config, listen).map(drop),
-        Listen::Stdio => Ok(()),
+        Listen::Stdio | Listen::Local => Ok(()),
     };
     let servers = match &upstreams {
         Ok((open, isolated)) => starts(open, isolated),

@@ -31,6 +31,11 @@ pub(super) fn is_up(
     let (transport, session_id, address) = match entrance {
         Entrance::Stdio(ends) => (ends.0.transport, Some(ends.0.id.as_str()), None),
         Entrance::Http { listener, .. } => ("http", None, Some(listener.address().to_string())),
+        #[cfg(unix)]
+        Entrance::Local(listener, _) => {
+            let path = listener.path().display().to_string();
+            ("local", None, Some(path))
+        }
     };
     let upstream = &config.upstream;
     let levels: Vec<String> = upstream

@@ -226,7 +226,7 @@ const OWN_FILES: usize = 128;
 /// Whether any process that reaches the listener makes the gate start processes.
 fn starts_for_anybody(config: &Config) -> bool {
     let is_open = match &config.listen {
-        Listen::Stdio => false,
+        Listen::Stdio | Listen::Local => false,
         Listen::Http(listen) => matches!(listen.auth, ListenAuth::None),
     };
     is_open && config.upstreams().any(|server| server.http.is_none())

@@ -25,7 +25,7 @@ use super::command_settings::{limited_gate_settings, policy_settings};
 use super::configured::Configured;
 use super::conversations::Conversations;
 use super::decisions::Decisions;
-use super::entrance::{Entrance, enter};
+use super::entrance::{Entrance, Reserved, enter, reserve};
 use super::flight::Flight;
 use super::own_roots::OwnRootsNeed;
 use super::parts::{ForOperators, Parts, server};
@@ -53,6 +53,8 @@ pub(super) struct Opened {
     /// Traces are sent for as long as this lives.
     pub(super) exporter: Option<Exporter>,
     pub(super) flight: Flight,
+    /// No other gate serves the agents of this user for as long as this lives.
+    pub(super) reserved: Option<Reserved>,
 }
 
 /// In the order in which a failure does least harm.
@@ -67,12 +69,14 @@ pub(super) async fn open(
     let admin = operators::settings(config, operators.as_ref())
         .map_err(|cause| invalid(&format!("`admin`: {cause}")))?;
     let metrics = admin.is_some().then(|| operators::metrics(config));
+    // Before the log and the journal, which another gate may have open still.
+    let reserved = reserve(config).await?;
     let (audit, flight) = open_log(config, &clock, &secrets)?;
     let traces = traces::start(config, &clock, &secrets)
         .map_err(|cause| invalid(&format!("`telemetry`: {cause}")))?;
     let (exporter, spans) = traces.unzip();
     let audit = observed(audit, metrics.as_ref(), spans.as_ref(), &secrets);
-    if let Listen::Http(_) = config.listen {
+    if !matches!(config.listen, Listen::Stdio) {
         // Before servers are told what they may have.
         open_files::ask_for_all();
     }
@@ -105,7 +109,6 @@ pub(super) async fn open(
     };
     let renewal = renewal(config, &loaded, &common)
         .map_err(|cause| broken("cannot read policies again while the gate runs", &cause))?;
-    let missing = PolicyRequirements::by(config).missing_in(&loaded.snapshot);
     let admin = operators::listen(admin)?;
     let isolated_are = prepared.iter().map(|it| looked_for(config, &it.isolated));
     let isolated_are = isolated_are.collect::<Result<Vec<_>, _>>()?;
@@ -115,14 +118,13 @@ pub(super) async fn open(
         &first.upstreams,
         &first.isolated,
         &common.memory,
+        reserved.as_ref(),
     )
     .await?;
     for it in &prepared {
         it.record_start(&common.audit, &entrance).await?;
     }
-    for notice in loaded.notices.iter().chain(&missing) {
-        warn!("{notice}");
-    }
+    warn_of(config, &loaded);
     for (it, isolated_is) in prepared.iter().zip(&isolated_are) {
         it.is_up(&entrance, &loaded, isolated_is);
     }
@@ -159,7 +161,16 @@ pub(super) async fn open(
         operators,
         exporter,
         flight,
+        reserved,
     })
+}
+
+/// What of the policies may be a mistake.
+fn warn_of(config: &Config, loaded: &LoadedPolicies) {
+    let missing = PolicyRequirements::by(config).missing_in(&loaded.snapshot);
+    for notice in loaded.notices.iter().chain(&missing) {
+        warn!("{notice}");
+    }
 }
 
 /// What all servers of a gate share.

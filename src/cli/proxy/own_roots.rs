@@ -41,7 +41,7 @@ impl OwnRootsNeed {
         let is_shared = servers(config).any(|server| server.http.is_some());
         let is_anonymous = match &config.listen {
             Listen::Http(listen) => matches!(listen.auth, ListenAuth::None),
-            Listen::Stdio => false,
+            Listen::Stdio | Listen::Local => false,
         };
         let shared = "its path has a variable, and all principals share a server over HTTP; have the gate \
                       start the server (`upstream.command`)";

@@ -30,6 +30,11 @@ pub(super) fn of_process(session: Session, ratchet: &config::Ratchet) -> Session
     if ratchet.file.is_none() && ratchet.session.is_none() {
         return session;
     }
+    of_user(session, ratchet)
+}
+
+/// A session of a user's agents: all that are attached to one gate are one, as far as it knows.
+pub(super) fn of_user(session: Session, ratchet: &config::Ratchet) -> Session {
     let principal = session.state().parties.agent.id.clone();
     let key = SessionKey::of(&principal, ratchet.session.as_deref());
     session.reading_as(Whose::Common(key))

@@ -16,17 +16,14 @@ use crate::agent::http::{
     Arrival, AskHealth, ConversationKind, Endpoint, HttpRefusal, Listener, Outside,
 };
 use crate::audit::{self, Audit, Kind, Record};
-use crate::bridge::Bridged;
-use crate::gate::{Talk, holder};
 use crate::identity::Authenticate;
 use crate::policy::Agent;
 use crate::session::Ids;
 use crate::shutdown::Shutdown;
 
 use super::agents::{Inbox, Outbox};
-use super::converse::{self, End};
-use super::isolated;
-use super::lines;
+use super::converse::End;
+use super::held::Held;
 use super::parts::{Parts, session};
 use super::reading::of_agent;
 use super::renew::{News, Renewal};
@@ -43,7 +40,7 @@ const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 /// How long the conversations that are cut off may take to kill their servers and to record their
 /// ends.
-const LAST_RECORDS: Duration = Duration::from_secs(10);
+pub(super) const LAST_RECORDS: Duration = Duration::from_secs(10);
 
 /// The step that records of refused HTTP requests name.
 const STAGE: &str = "http";
@@ -184,7 +181,7 @@ async fn conversations(
     }
 }
 
-fn broken(ended: &Result<(), tokio::task::JoinError>) {
+pub(super) fn broken(ended: &Result<(), tokio::task::JoinError>) {
     if let Err(cause) = ended {
         error!("a conversation broke off: {cause}");
     }
@@ -226,50 +223,20 @@ async fn hold(service: Arc<Service>, arrival: Arrival) {
     let session = session
         .with_ids(ids)
         .numbered(parts.conversations.next_number());
-    session.described_by(gate.policies().labels());
-    let holder = holder(&session);
-    let open = parts.open.upstreams.of_holder(&holder);
-    let isolated = parts.isolated.iter();
-    let isolated: Result<Vec<_>, _> = isolated.map(|it| it.upstreams.of_holder(&holder)).collect();
-    let (open, isolated) = match (open, isolated) {
-        (Ok(open), Ok(isolated)) => (open, isolated),
-        (Err(problem), _) | (_, Err(problem)) => {
-            error!("a session has no roots of its own: the path of one {problem}");
-            return;
-        }
-    };
-    let (server, events) = isolated::connect_later(&open, &isolated, &parts.memory);
-    let outbox = Outbox::Http(arrival.streams.clone());
     let bridge = match arrival.kind {
         ConversationKind::Session => parts.bridge(),
         ConversationKind::Stateless => None,
     };
-    let talk = Talk::new(session, server.clone(), Bridged::new(outbox, bridge));
-    parts.conversations.enrol(&talk.session);
-    lines::begins("http", talk.session.id.as_str(), &parts.server.name);
-    if let Err(fault) = gate.session_started(&talk).await {
-        error!("the start of a session could not be recorded: {fault}");
-        server.kill().await;
-        return;
-    }
-    if parts.open.upstreams.is_there_already() {
-        let started = gate.upstream_state(&talk, audit::Event::Started);
-        converse::note(&parts.audit, started).await;
-    }
-    let stop = parts.shutdown.branch(*drain);
-    let inbox = Inbox::Http {
-        inbox: arrival.inbox,
-        frame: Bytes::new(),
+    let held = Held {
+        session,
+        outbox: Outbox::Http(arrival.streams),
+        inbox: Inbox::Http {
+            inbox: arrival.inbox,
+            frame: Bytes::new(),
+        },
+        bridge,
     };
-    let audit = &parts.audit;
-    let conversation = converse::converse(gate, &talk, inbox, events, news.clone(), &stop, audit);
-    let end = Box::pin(conversation).await;
-    drop(arrival.streams);
-    server.end(&stop).await;
-    if let Err(fault) = gate.session_ended(&talk).await {
-        error!("the end of a session could not be recorded: {fault}");
-    }
-    lines::ended(talk.session.id.as_str(), &end);
+    held.until_its_end(parts, news, *drain).await;
 }
 
 fn told(refusals: &mpsc::Sender<HttpRefusal>, lost: &AtomicU64, refusal: HttpRefusal) {
@@ -295,7 +262,7 @@ async fn record_refusals(
         } = &refusal;
         let text = format!("HTTP {status} to {peer}: {why}");
         let reason = audit::Reason::code(refusal.code).with_text(text);
-        let mut record = blocked(service, from.endpoint, reason);
+        let mut record = blocked(&service.servers, from.endpoint, STAGE, reason);
         record.agent = from.subject.as_ref().map(audit::Agent::new);
         if let Err(fault) = audit.record(record).await {
             error!("a refused request could not be recorded: {fault}");
@@ -304,7 +271,7 @@ async fn record_refusals(
         if more > 0 {
             let text = "so many were refused faster than each could be recorded";
             let reason = audit::Reason::code("refusals").with_text(text);
-            let mut record = blocked(service, None, reason);
+            let mut record = blocked(&service.servers, None, STAGE, reason);
             record.kind = Kind::AuditGap;
             record.lost = Some(more);
             if let Err(fault) = audit.record(record).await {
@@ -319,8 +286,13 @@ async fn record_refusals(
 /// What records name where it is of none of several servers. It is no key.
 const NO_SERVER: &str = "-";
 
-fn blocked(service: &Service, endpoint: Option<Endpoint>, reason: audit::Reason) -> Record {
-    let servers = &service.servers;
+/// The record of what never was a message.
+pub(super) fn blocked(
+    servers: &[Parts],
+    endpoint: Option<Endpoint>,
+    stage: &'static str,
+    reason: audit::Reason,
+) -> Record {
     let of_the_endpoint = endpoint.and_then(|endpoint| servers.get(endpoint.0));
     let only = servers.first().filter(|_| servers.len() == 1);
     let server = of_the_endpoint.or(only);
@@ -329,7 +301,7 @@ fn blocked(service: &Service, endpoint: Option<Endpoint>, reason: audit::Reason)
     Record::new(Kind::MalformedMessage)
         .upstream(name)
         .direction(audit::Direction::AgentToUpstream)
-        .decision(audit::Decision::Block, STAGE)
+        .decision(audit::Decision::Block, stage)
         .revision(revision.as_deref().unwrap_or_default())
         .reason(reason)
 }

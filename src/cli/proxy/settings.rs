@@ -56,6 +56,8 @@ pub(super) fn audit(
         stream: match config.listen {
             Listen::Stdio => audit::Stream::Stderr,
             Listen::Http(_) => audit::Stream::Stdout,
+            // It has a file, and its standard error goes into one that nobody shortens.
+            Listen::Local => audit::Stream::None,
         },
         rotation: audit::Rotation {
             max_size: config.audit.max_file_size.map(|size| size as u64),
@@ -155,7 +157,7 @@ fn tokens(config: &Config) -> impl Iterator<Item = &SecretString> {
             auth: ListenAuth::Bearer { tokens },
             ..
         }) => Some(tokens.values()),
-        Listen::Http(_) | Listen::Stdio => None,
+        Listen::Http(_) | Listen::Stdio | Listen::Local => None,
     };
     shown_to_the_server
         .chain(shown_by_operators)

@@ -21,7 +21,7 @@ use super::parts::Parts;
 use super::renew::Renewal;
 
 /// Bytes that may wait for an agent that does not read.
-const AGENT_QUEUE_BYTES: usize = 1024 * 1024;
+pub(super) const AGENT_QUEUE_BYTES: usize = 1024 * 1024;
 
 /// One conversation from its first record to its last.
 pub(super) async fn serve(

@@ -96,7 +96,7 @@ fn settings(config: &Config, signal: &str) -> Result<Option<Settings>, TracesErr
             .collect::<Result<_, _>>()?,
         service: telemetry.service.clone(),
         transport: match config.listen {
-            Listen::Stdio => Transport::Stdio,
+            Listen::Stdio | Listen::Local => Transport::Stdio,
             Listen::Http(_) => Transport::Http,
         },
         timeout: telemetry.timeout,

@@ -55,7 +55,7 @@ fn isolated(open: &Upstream) -> String {
 /// A line that says that the startup probe is off, where it would run otherwise.
 fn startup_probe(config: &Config) -> &'static str {
     let is_possible = match config.listen {
-        Listen::Http(_) => true,
+        Listen::Http(_) | Listen::Local => true,
         Listen::Stdio => config.upstream.http.is_some() && config.admin.port.is_some(),
     };
     match config.upstream.startup_probe {
@@ -86,6 +86,9 @@ pub(super) fn listeners(config: &Config) -> String {
             http.path,
             agents(http)
         );
+    }
+    if let Listen::Local = config.listen {
+        lines.push_str("  listen    a socket of this user, for `attach`\n");
     }
     if let Some(port) = config.admin.port {
         let at = SocketAddr::new(config.admin.host, port);

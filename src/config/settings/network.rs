@@ -60,6 +60,8 @@ pub enum Listen {
     Stdio,
     /// Many, over HTTP.
     Http(HttpListen),
+    /// Many of the gate's own user, through `attach`.
+    Local,
 }
 
 /// A listener for agents that come over HTTP.

@@ -32,7 +32,7 @@ fn agents(text: &str) -> HttpListen {
     .listen
     {
         Listen::Http(http) => http,
-        Listen::Stdio => panic!("over stdio: {text}"),
+        Listen::Stdio | Listen::Local => panic!("not over HTTP: {text}"),
     }
 }
 

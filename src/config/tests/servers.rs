@@ -1,9 +1,9 @@
 //! `[servers]`.
 
 use super::{check, valid};
-use crate::config::ServerNeed;
 use crate::config::changes::ConfigChanges;
 use crate::config::settings::ConfigText;
+use crate::config::{Listen, ServerNeed};
 use crate::loading::FlowRule;
 use crate::policy::ServerKey;
 
@@ -294,4 +294,32 @@ fn walls_stand_between_known_servers_and_come_into_force_while_the_gate_runs() {
             .told()
             .is_some_and(|told| told.contains("flow.from.crm.to"))
     );
+}
+
+#[test]
+fn agents_attach_to_servers_with_keys_and_the_log_has_a_file() {
+    const LOCAL: &str = "listen.transport = 'local'\npolicy.allow = ['a/b']\n";
+    let servers = "servers.a.command = ['a']\n";
+    let file = "audit.file = 'audit.jsonl'\n";
+    let config = valid(&format!("{LOCAL}{servers}{file}ratchet.session = 'work'"));
+    assert!(matches!(config.listen, Listen::Local));
+    check(
+        &format!("{LOCAL}{servers}"),
+        &["audit.file: required when transport is 'local'"],
+    );
+    check(
+        &format!("{LOCAL}{file}upstream.command = ['a']"),
+        &["servers: required when transport is 'local'"],
+    );
+    for key in [
+        "listen.port = 1",
+        "limits.max_sessions = 5",
+        "ratchet.session_header = 'x'",
+    ] {
+        let (name, _) = key.split_once(' ').unwrap();
+        check(
+            &format!("{LOCAL}{servers}{file}{key}"),
+            &[&format!("5 {name}: only applies when transport is 'http'")],
+        );
+    }
 }
