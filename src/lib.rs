@@ -47,6 +47,8 @@ pub mod telemetry;
 pub mod cli;
 // Drafts of policy from what an audit log has seen.
 pub mod drafts;
+// Configuration files of MCP clients, and their servers.
+pub mod clients;
 // The only caller of the system clock.
 pub mod clock;
 // How much memory the process may take.

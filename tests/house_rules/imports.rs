@@ -9,10 +9,11 @@ enum May {
 }
 
 /// `config` fills each component's `Settings` and so reaches most of them.
-const TABLE: [(&str, May); 34] = [
+const TABLE: [(&str, May); 35] = [
     ("unseen", May::Only(&[])),
     ("secret", May::Only(&[])),
     ("wire", May::Only(&["unseen", "memory"])),
+    ("clients", May::Only(&[])),
     ("clock", May::Only(&[])),
     ("directories", May::Only(&[])),
     ("memory", May::Only(&[])),
