@@ -60,6 +60,11 @@ pub fn variable(secret: &SecretString) -> OsString {
     OsString::from(text(secret))
 }
 
+/// As a file of secrets has it.
+pub fn written(secret: &SecretString, quote: impl Fn(&str) -> String) -> String {
+    quote(text(secret))
+}
+
 /// The forms in which redaction looks for the secret: its text, and what each encoding makes of that.
 pub fn patterns(secret: &SecretString, encodings: &[fn(&str) -> String]) -> BTreeSet<String> {
     let text = text(secret);

@@ -15,6 +15,8 @@ mod flight_recorder;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod init;
+#[cfg(test)]
 mod processes;
 #[cfg(test)]
 mod real_servers;

@@ -7,6 +7,7 @@ mod check;
 #[cfg(feature = "demo")]
 mod demo;
 mod explain;
+mod init;
 mod policy;
 mod proxy;
 mod test_policy;
@@ -30,6 +31,7 @@ pub use check::{CheckArgs, CheckFormat, ValidateConfigArgs};
 #[cfg(feature = "demo")]
 pub use demo::{DemoArgs, DemoServerArgs};
 pub use explain::{ExplainArgs, Sender};
+pub use init::InitArgs;
 pub use policy::{PolicyArgs, PolicyCommand};
 pub use proxy::ProxyArgs;
 pub use test_policy::{TestFormat, TestPolicyArgs};
@@ -67,6 +69,7 @@ pub enum Command {
     TestPolicy(TestPolicyArgs),
     Explain(Box<ExplainArgs>),
     Tools(ToolsArgs),
+    Init(InitArgs),
     Approvals(ApprovalsArgs),
     Audit(Box<AuditArgs>),
     #[cfg(feature = "demo")]
@@ -111,6 +114,7 @@ pub fn parse(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result
             Some("check" | "policy") => Exit::NotChecked,
             Some("explain") => Exit::NotExplained,
             Some("audit") => Exit::NotVerified,
+            Some("init") => Exit::NotProtected,
             Some("approvals") => Exit::NotAsked,
             Some(_) | None => Exit::Invalid,
         };

@@ -42,6 +42,8 @@ pub enum Exit {
     NotVerified,
     /// `audit`: a file cannot be read, or has a line that is no record.
     LogNotRead,
+    /// `init`: a server is not protected, or nothing was changed.
+    NotProtected,
     /// `demo`: a statement is false, or the demo could not run.
     DemoFailed,
 }
@@ -58,6 +60,7 @@ impl Exit {
             | Self::Findings
             | Self::NotAnswered
             | Self::ChainBroken
+            | Self::NotProtected
             | Self::DemoFailed => 1,
             Self::Unrecoverable
             | Self::TestsNotRun
@@ -112,6 +115,7 @@ mod tests {
             (Exit::ChainBroken, 1),
             (Exit::NotVerified, 2),
             (Exit::LogNotRead, 2),
+            (Exit::NotProtected, 1),
             (Exit::DemoFailed, 1),
         ];
         for (exit, code) in published {

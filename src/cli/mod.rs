@@ -12,6 +12,7 @@ pub mod demo;
 pub mod diagnostics;
 pub mod exit;
 pub mod explain;
+mod init;
 pub mod launch;
 pub mod memory;
 pub mod proxy;

@@ -9,10 +9,11 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-pub(super) use self::live::run_live;
+pub(super) use self::draft_directory::{DraftDirectory, OutputPlace};
+pub(super) use self::failure::SuggestFailure;
+pub(super) use self::live::{ListedDefinitions, run_live};
 
-use self::draft_directory::{OutputPlace, tell_files, write};
-use self::failure::SuggestFailure;
+use self::draft_directory::{tell_files, write};
 use super::audit::sources;
 use super::exit::{Exit, heard};
 use super::test_policy;

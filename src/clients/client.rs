@@ -221,6 +221,35 @@ impl Client {
         paths
     }
 
+    /// Those that may have written a file, by its name and those of its directories; the likeliest first.
+    pub fn that_may_own(path: &Path) -> Vec<&'static Self> {
+        let extension = path.extension().and_then(|it| it.to_str());
+        let format = match extension {
+            Some("toml") => Format::Toml,
+            Some("yaml" | "yml") => Format::Yaml,
+            Some(_) | None => Format::Json,
+        };
+        let alike = |client: &Self| {
+            let places = client.places.iter();
+            let names = places.map(|place| {
+                let expected = Path::new(place.file).components().rev();
+                let found = path.components().rev();
+                expected
+                    .zip(found)
+                    .take_while(|(one, two)| one == two)
+                    .count()
+            });
+            names.max().unwrap_or_default()
+        };
+        let mut clients: Vec<&Self> = CLIENTS.iter().filter(|it| it.format == format).collect();
+        // Where nothing tells them apart, one that has references: another would take these for text.
+        clients.sort_by_key(|client| {
+            let is_plain = client.references == References::None;
+            (std::cmp::Reverse(alike(client)), is_plain)
+        });
+        clients
+    }
+
     /// The files that exist, of all clients.
     pub fn find(
         os: Os,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use miette::Severity;
 
 use super::conceal::{ConcealedText, VisibleText};
+use super::env_file::EnvFile;
 use super::errors::{ConfigError, ConfigErrors, ConfigReason};
 use super::file::{self, ParsedFile};
 use super::outline::join;
@@ -19,8 +20,8 @@ use super::suggest;
 use super::variables::Variables;
 
 impl Config {
-    /// Reads and checks a file, of one server or of several; variables come from the environment of this
-    /// process. Nothing but the file is opened.
+    /// Reads and checks a file, of one server or of several; variables come from `env_file` and
+    /// from the environment of this process. No other file is opened.
     pub fn load_all(path: &Path) -> Result<Self, ConfigErrors> {
         Self::load_with(path, UnsetVariable::Refused)
     }
@@ -75,7 +76,9 @@ impl Config {
         // directory. Without a current directory they stay as they are.
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let base = absolute.parent().unwrap_or(path);
-        Self::parse_with(text, path, base, &|name| std::env::var_os(name), unset)
+        let variables = EnvFile::of(text, base, unset)?;
+        let look_up = |name: &str| variables.get(name).or_else(|| std::env::var_os(name));
+        Self::parse_with(text, path, base, &look_up, unset)
     }
 
     /// Checks the text of a file. `path` is what reports call it, `base` is where relative paths

@@ -13,6 +13,7 @@ mod client;
 mod command_line;
 mod conceal;
 mod consent;
+mod env_file;
 mod errors;
 mod extensions;
 mod file;

@@ -13,6 +13,26 @@ pub(super) struct Effects {
     pub(super) connects: bool,
 }
 
+/// What a server says of a tool, where it is what MCP does not take for granted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Hints {
+    /// It changes nothing.
+    pub(super) reads: bool,
+    /// It reaches nothing outside.
+    pub(super) is_closed: bool,
+}
+
+impl Hints {
+    pub(super) fn of(definition: Value<'_>) -> Self {
+        let hints = definition.get("annotations");
+        let hint = |name: &str| hints.and_then(|hints| hints.get(name)?.as_bool());
+        Self {
+            reads: hint("readOnlyHint") == Some(true) && hint("destructiveHint") != Some(true),
+            is_closed: hint("openWorldHint") == Some(false),
+        }
+    }
+}
+
 impl Effects {
     /// Of a tool that must not be called.
     pub(super) const WORST: Self = Self {

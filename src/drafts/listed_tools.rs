@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::argument_effects::ArgumentEffects;
 use super::draft::Draft;
-use super::effects::Effects;
+use super::effects::{Effects, Hints};
 use super::example_arguments::example;
 use super::words::Words;
 use super::{quote, tests_file};
@@ -52,16 +52,26 @@ const LABELS: &str = "\
 
 /// Tools of a server, by name.
 #[derive(Debug, Default)]
-pub struct ListedTools(BTreeMap<String, ListedTool>);
+pub struct ListedTools(pub(super) BTreeMap<String, ListedTool>);
 
 #[derive(Debug)]
-struct ListedTool {
-    effects: Effects,
+pub(super) struct ListedTool {
+    pub(super) effects: Effects,
+    /// What its server says of it; nothing if its definition cannot be read.
+    pub(super) hints: Hints,
+    /// Whether its definition is one that a model must not read.
+    pub(super) definition: Definition,
     /// Comments at its label, which say what its name does not.
     comments: Vec<String>,
-    arguments: ArgumentEffects,
+    pub(super) arguments: ArgumentEffects,
     /// Arguments that its schema accepts.
-    example: Option<String>,
+    pub(super) example: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Definition {
+    Plain,
+    Flagged,
 }
 
 /// What becomes of the tools of a draft.
@@ -103,6 +113,8 @@ impl ListedTools {
         };
         let mut tool = ListedTool {
             effects: Effects::of_name(name),
+            hints: Hints::default(),
+            definition: Definition::Plain,
             comments: Vec::new(),
             arguments: ArgumentEffects::default(),
             example: None,
@@ -119,6 +131,7 @@ impl ListedTools {
                 }
                 let with_arguments = tool.effects.with_arguments(tool.arguments);
                 tool.become_worse(with_arguments, "Its name says less than its arguments.");
+                tool.hints = Hints::of(root);
                 let with_hints = tool.effects.with_hints(root);
                 tool.become_worse(
                     with_hints,
@@ -134,6 +147,7 @@ impl ListedTools {
     pub fn deny(&mut self, name: &str, why: &str) {
         if let Some(tool) = self.0.get_mut(name) {
             tool.effects = Effects::WORST;
+            tool.definition = Definition::Flagged;
             tool.comment(&format!(
                 "DENIED: its definition instructs a model, or hides something ({}). Read it in tools.lock.",
                 quote::plain(why)

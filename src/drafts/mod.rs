@@ -2,7 +2,8 @@
 //!
 //! What was allowed is observed (`observation`), what arguments have in common is found (`narrowing`), and files
 //! of a policy directory are written from it (`policies`, `labels`, `tests_file`), for a person to review.
-//! Without a log, names and hints of tools give the labels, and these decide (`listed_tools`).
+//! Without a log, names and hints of tools give the labels, and these decide (`listed_tools`), also over several servers
+//! (`several_servers`).
 
 mod argument_effects;
 mod draft;
@@ -14,6 +15,7 @@ mod narrowing;
 mod observation;
 mod policies;
 mod quote;
+mod several_servers;
 mod tests_file;
 mod tool_draft;
 mod words;
@@ -24,3 +26,4 @@ mod tests;
 pub use draft::Draft;
 pub use listed_tools::{ListedTools, ToolCounts};
 pub use observation::Observations;
+pub use several_servers::{ListedServer, ServerPlace, SeveralServers, ToxicFlow};

@@ -10,7 +10,7 @@ use crate::docs::pages::root;
 const MEANINGS: &str = "docs/schema/codes.json";
 
 /// How codes of diagnostics begin. Lints have a page of their own.
-const AREAS: [&str; 7] = [
+const AREAS: [&str; 8] = [
     "config::",
     "policy::",
     "consent::",
@@ -18,6 +18,7 @@ const AREAS: [&str; 7] = [
     "test::",
     "check::",
     "explain::",
+    "client::",
 ];
 
 /// Calls that take the code of a record as a literal, and annotations of builtin policies.

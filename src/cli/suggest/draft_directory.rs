@@ -19,7 +19,7 @@ const PRIVATE: u32 = 0o700;
 ///
 /// It is found before the server starts, which could put links there.
 #[derive(Debug)]
-pub(super) struct OutputPlace {
+pub(in crate::cli) struct OutputPlace {
     /// As the user wrote it.
     named: PathBuf,
     /// The directory nearest to it that exists.
@@ -31,7 +31,7 @@ pub(super) struct OutputPlace {
 
 /// A draft that is written. It goes again unless it is moved to its place.
 #[derive(Debug)]
-pub(super) struct DraftDirectory {
+pub(in crate::cli) struct DraftDirectory {
     place: OutputPlace,
     /// Directories above the output that were not there, the outer ones first.
     made: Vec<PathBuf>,
@@ -40,7 +40,7 @@ pub(super) struct DraftDirectory {
 
 impl OutputPlace {
     /// Nothing is written over what is there.
-    pub(super) fn of(output: &Path) -> Result<Self, SuggestFailure> {
+    pub(in crate::cli) fn of(output: &Path) -> Result<Self, SuggestFailure> {
         let unwritable = |cause| SuggestFailure::Write {
             file: output.to_owned(),
             cause,
@@ -109,7 +109,7 @@ impl OutputPlace {
 
 impl DraftDirectory {
     /// Writes the files into a new directory beside the output.
-    pub(super) fn write(draft: &Draft, place: OutputPlace) -> Result<Self, SuggestFailure> {
+    pub(in crate::cli) fn write(draft: &Draft, place: OutputPlace) -> Result<Self, SuggestFailure> {
         let mut above = place.base.clone();
         let mut written = Self {
             private: PathBuf::new(),
@@ -145,12 +145,12 @@ impl DraftDirectory {
     }
 
     /// The directory with the files, until they are moved.
-    pub(super) fn files(&self) -> PathBuf {
+    pub(in crate::cli) fn files(&self) -> PathBuf {
         self.private.join("policies")
     }
 
     /// Moves the files to their place, unless something is there now.
-    pub(super) fn keep(mut self) -> Result<(), SuggestFailure> {
+    pub(in crate::cli) fn keep(mut self) -> Result<(), SuggestFailure> {
         let above = self.private.parent().unwrap_or(&self.private);
         let place = above.join(&self.place.name);
         self.replace(&place)

@@ -14,7 +14,7 @@ use crate::policy::PolicyErrors;
 
 /// The reason why there is no draft.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum SuggestFailure {
+pub(in crate::cli) enum SuggestFailure {
     #[error("`{}` exists and is not empty: name a new directory", .0.display())]
     Taken(PathBuf),
     #[error("`{}` is no directory: name a new one", .0.display())]
@@ -46,7 +46,7 @@ pub(super) enum SuggestFailure {
 
 impl SuggestFailure {
     /// The exit code remains if the reader has closed the stream.
-    pub(super) fn tell(&self, stderr: &mut dyn Write) -> Exit {
+    pub(in crate::cli) fn tell(&self, stderr: &mut dyn Write) -> Exit {
         match self {
             Self::Draft(errors) => {
                 report::policies(errors);

@@ -54,43 +54,79 @@ struct LiveDraft {
 fn suggest(config: &Path, output: &Path) -> Result<LiveDraft, SuggestFailure> {
     let place = OutputPlace::of(output)?;
     let config = Config::load(config).map_err(ToolsFailure::Config)?;
-    let (lock, unlockable) = tools::asked(&config)?;
-    let drafted = draft(lock, unlockable.iter().map(ToString::to_string).collect())?;
+    let drafted = draft(ListedDefinitions::ask(&config)?)?;
     let (written, _) = write(&drafted.draft, place)?;
     written.keep()?;
     Ok(drafted)
 }
 
-/// The draft of these definitions, those left out that a reader could mistake for others.
-fn draft(mut lock: LockFile, mut left_out: Vec<String>) -> Result<LiveDraft, SuggestFailure> {
-    for (name, why) in misleading(&lock) {
-        lock.adopt(LockedItem::Tool(&name), &LockFile::default());
-        let start = name.chars().take(MAX_NAME_BYTES);
-        let start: String = start.flat_map(char::escape_default).collect();
-        left_out.push(format!("`{start}`: {why}"));
+/// The definitions of a server that a draft can hold.
+pub(in crate::cli) struct ListedDefinitions {
+    pub(in crate::cli) listed: ListedTools,
+    lock: LockFile,
+    /// What the lock does not hold, and why.
+    pub(in crate::cli) left_out: Vec<String>,
+    /// Texts that instruct a model, or hide something.
+    pub(in crate::cli) flagged: Vec<String>,
+}
+
+impl ListedDefinitions {
+    /// As the server of this configuration lists them.
+    pub(in crate::cli) fn ask(config: &Config) -> Result<Self, ToolsFailure> {
+        let (lock, unlockable) = tools::asked(config)?;
+        Ok(Self::of(
+            lock,
+            unlockable.iter().map(ToString::to_string).collect(),
+        ))
     }
-    let mut listed = ListedTools::default();
-    for name in lock.names() {
-        listed.add(name, lock.definition(name).unwrap_or_default());
+
+    /// Those left out that a reader could mistake for others.
+    fn of(mut lock: LockFile, mut left_out: Vec<String>) -> Self {
+        for (name, why) in misleading(&lock) {
+            lock.adopt(LockedItem::Tool(&name), &LockFile::default());
+            let start = name.chars().take(MAX_NAME_BYTES);
+            let start: String = start.flat_map(char::escape_default).collect();
+            left_out.push(format!("`{start}`: {why}"));
+        }
+        let mut listed = ListedTools::default();
+        for name in lock.names() {
+            listed.add(name, lock.definition(name).unwrap_or_default());
+        }
+        let mut flagged = Vec::new();
+        for what in lock.all() {
+            let text = lock.said(what).unwrap_or_default();
+            let flags = tools::flagged(text).names().join(", ");
+            if flags.is_empty() {
+                continue;
+            }
+            flagged.push(match what {
+                LockedItem::Tool(name) => {
+                    listed.deny(name, &flags);
+                    format!("`{name}`: {flags}")
+                }
+                LockedItem::Prompt(name) => format!("prompt `{name}`: {flags}"),
+                LockedItem::Instructions => format!("the server's instructions: {flags}"),
+            });
+        }
+        Self {
+            listed,
+            lock,
+            left_out,
+            flagged,
+        }
     }
+}
+
+/// The draft of these definitions.
+fn draft(definitions: ListedDefinitions) -> Result<LiveDraft, SuggestFailure> {
+    let ListedDefinitions {
+        listed,
+        lock,
+        left_out,
+        flagged,
+    } = definitions;
     if listed.is_empty() {
         return Err(SuggestFailure::NoTools);
-    }
-    let mut flagged = Vec::new();
-    for what in lock.all() {
-        let text = lock.said(what).unwrap_or_default();
-        let flags = tools::flagged(text).names().join(", ");
-        if flags.is_empty() {
-            continue;
-        }
-        flagged.push(match what {
-            LockedItem::Tool(name) => {
-                listed.deny(name, &flags);
-                format!("`{name}`: {flags}")
-            }
-            LockedItem::Prompt(name) => format!("prompt `{name}`: {flags}"),
-            LockedItem::Instructions => format!("the server's instructions: {flags}"),
-        });
     }
     let mut draft = listed.draft();
     draft.files.push((LOCK_FILE, lock.text()));

@@ -3,10 +3,12 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::super::draft_directory::DraftDirectory;
 use super::super::tests::passes_its_tests;
 use super::*;
 use crate::cli::args::{self, Command};
 use crate::cli::check;
+use crate::drafts::{ListedServer, ServerPlace, SeveralServers};
 use crate::wire::{Document, Limits};
 
 fn locked(tools: &[Value]) -> (LockFile, Vec<String>) {
@@ -22,7 +24,7 @@ fn locked(tools: &[Value]) -> (LockFile, Vec<String>) {
 
 fn drafted(tools: &[Value]) -> Result<LiveDraft, SuggestFailure> {
     let (lock, left_out) = locked(tools);
-    draft(lock, left_out)
+    draft(ListedDefinitions::of(lock, left_out))
 }
 
 fn tool(name: &str, hints: &Value) -> Value {
@@ -124,12 +126,29 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
+    fn the_draft_of_any_two_servers_passes_check_and_its_tests(lists in prop::array::uniform2(listed())) {
+        let keys = ["files".to_owned(), "web".to_owned()];
+        let servers = keys.into_iter().zip(&lists).map(|(key, tools)| {
+            let (lock, left_out) = locked(tools);
+            let tools = ListedDefinitions::of(lock, left_out).listed;
+            ListedServer { key, place: ServerPlace::Local, tools }
+        });
+        let servers = SeveralServers::of(servers.collect());
+        let dir = tempfile::tempdir().unwrap();
+        let place = OutputPlace::of(&dir.path().join("gate")).unwrap();
+        let written = DraftDirectory::write(&servers.draft(), place).unwrap();
+        let pack = written.files().join("policies");
+        prop_assert!(passes_check(&pack));
+        prop_assert!(passes_its_tests(&pack));
+    }
+
+    #[test]
     fn the_draft_of_any_list_passes_check_and_its_tests(tools in listed()) {
         let (lock, left_out) = locked(&tools);
         let all = lock.names().count();
         let dir = tempfile::tempdir().unwrap();
         let pack = dir.path().join("pack");
-        match draft(lock, left_out.clone()) {
+        match draft(ListedDefinitions::of(lock, left_out.clone())) {
             Ok(drafted) => {
                 let ToolCounts { permitted, with_any_path, asking, denied } = drafted.counts;
                 prop_assert!(with_any_path <= permitted);

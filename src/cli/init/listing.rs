@@ -1,0 +1,113 @@
+//! What each server lists, asked of all of them at the same time, a few at once.
+
+use std::io::Write;
+use std::path::Path;
+use std::thread;
+
+use super::failure::InitFailure;
+use super::gate_text::{GATE_FILE, GateServers};
+use crate::cli::suggest::ListedDefinitions;
+use crate::cli::tools::{self, ToolsFailure};
+use crate::config::Config;
+use crate::drafts::{ListedServer, ServerPlace, SeveralServers};
+
+/// Servers that run at once.
+const AT_ONCE: usize = 8;
+
+/// For one answer of a server: `npx` and `uvx` may install it first.
+const LIMITS: &str = "\n[limits]\nrequest_timeout = \"30s\"\n";
+
+/// What the servers list.
+pub(super) struct Listing {
+    pub(super) servers: SeveralServers,
+    /// Servers that gave no list, with the reasons.
+    pub(super) failed: Vec<(String, String)>,
+    /// Texts of servers that a person should read.
+    pub(super) remarks: Vec<String>,
+}
+
+impl Listing {
+    pub(super) fn of(
+        servers: &GateServers,
+        dir: &Path,
+        stderr: &mut dyn Write,
+    ) -> Result<Self, InitFailure> {
+        let text = servers.text(&|_| true, LIMITS);
+        let file = dir.join(GATE_FILE);
+        let config = Config::parse(&text, &file, dir, &|name| servers.variable(name))?;
+        let count = servers.keys().count();
+        let _ = writeln!(
+            stderr,
+            "starting {count} server(s) for their lists of tools"
+        );
+        let mut listing = Self {
+            servers: SeveralServers::of(Vec::new()),
+            failed: Vec::new(),
+            remarks: Vec::new(),
+        };
+        let mut listed = Vec::new();
+        let each = config.each();
+        for (key, answer) in each.chunks(AT_ONCE).flat_map(ask) {
+            match answer {
+                Ok(definitions) if !definitions.listed.is_empty() => {
+                    let remarks = [
+                        ("left out, and not permitted", definitions.left_out),
+                        ("instructs a model, or hides something", definitions.flagged),
+                    ];
+                    for (about, lines) in remarks {
+                        let lines = lines.iter().map(|line| tools::shown(line));
+                        let lines = lines.map(|line| format!("{key}: {about}: {line}"));
+                        listing.remarks.extend(lines);
+                    }
+                    let place = if servers.is_remote(&key) {
+                        ServerPlace::Remote
+                    } else {
+                        ServerPlace::Local
+                    };
+                    listed.push(ListedServer {
+                        key,
+                        place,
+                        tools: definitions.listed,
+                    });
+                }
+                Ok(_) => {
+                    let why = "it has no tool that a draft can hold";
+                    listing.failed.push((key, why.to_owned()));
+                }
+                Err(failure) => listing.failed.push((key, failure.to_string())),
+            }
+        }
+        if listed.is_empty() {
+            for (key, why) in &listing.failed {
+                let _ = writeln!(stderr, "{key}: {}", tools::shown(why));
+            }
+            return Err(InitFailure::NoAnswer);
+        }
+        listing.servers = SeveralServers::of(listed);
+        Ok(listing)
+    }
+
+    pub(super) fn all_answered(&self) -> bool {
+        self.failed.is_empty()
+    }
+
+    pub(super) fn is_answered(&self, key: &str) -> bool {
+        self.failed.iter().all(|(failed, _)| failed != key)
+    }
+}
+
+fn ask(servers: &[Config]) -> Vec<(String, Result<ListedDefinitions, ToolsFailure>)> {
+    let key = |config: &Config| config.key.as_ref().map(ToString::to_string);
+    thread::scope(|scope| {
+        let asked = servers.iter().map(|config| {
+            let thread = scope.spawn(|| ListedDefinitions::ask(config));
+            (key(config).unwrap_or_default(), thread)
+        });
+        let asked: Vec<_> = asked.collect();
+        let answers = asked.into_iter().map(|(key, thread)| {
+            let answer = thread.join().unwrap_or(Err(ToolsFailure::NoInstructions));
+            (key, answer)
+        });
+        answers.collect()
+    })
+}
