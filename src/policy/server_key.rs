@@ -48,6 +48,11 @@ impl ServerKey {
         ))
     }
 
+    /// The id of something that this server has, by its own name.
+    pub fn id_of(&self, name: &str) -> String {
+        format!("{self}/{name}")
+    }
+
     /// What such an id names at this server.
     pub fn name_in<'i>(&self, id: &'i str) -> Option<&'i str> {
         id.strip_prefix(&*self.0)?.strip_prefix('/')

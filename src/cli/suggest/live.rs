@@ -89,7 +89,8 @@ fn draft(mut lock: LockFile, mut left_out: Vec<String>) -> Result<LiveDraft, Sug
                 format!("`{name}`: {flags}")
             }
             LockedItem::Prompt(name) => format!("prompt `{name}`: {flags}"),
-            LockedItem::Instructions => format!("the server's instructions: {flags}"),
+            LockedItem::Instructions(None) => format!("the server's instructions: {flags}"),
+            LockedItem::Instructions(Some(key)) => format!("the instructions of `{key}`: {flags}"),
         });
     }
     let mut draft = listed.draft();
