@@ -17,7 +17,7 @@ use crate::explain::{
     SenderContext, Settings,
 };
 use crate::loading;
-use crate::policy::{Agent, Client, ConfiguredClaims, Host, PolicyErrors};
+use crate::policy::{Agent, Client, ConfiguredClaims, Host, PolicyErrors, ServerKey};
 use crate::policy_tests::{
     ConfiguredServer, FixtureProblem, check_granted, read_claims, read_start,
 };
@@ -97,6 +97,9 @@ enum ExplainFailure {
         )
     )]
     Nothing,
+    #[error("{0}")]
+    #[diagnostic(code("explain::server"))]
+    Server(String),
     #[error("the message could not be judged: {0}")]
     #[diagnostic(code("explain::not_judged"))]
     NotJudged(String),
@@ -124,10 +127,10 @@ fn explanation(args: &ExplainArgs, stdin: &mut dyn Read) -> Result<Explanation, 
     let config = args
         .config
         .as_deref()
-        .map(Config::load_offline)
+        .map(Config::load_all_offline)
         .transpose()?;
-    let settings = settings(args, config.as_ref());
     let request = request(args, stdin)?;
+    let settings = settings(args, config.as_ref(), &request)?;
     let circumstances = match &request {
         ExplainRequest::Message(_) => SenderContext {
             agent: agent(args, settings.policies.claims.as_deref())?,
@@ -147,19 +150,27 @@ fn explanation(args: &ExplainArgs, stdin: &mut dyn Read) -> Result<Explanation, 
     })
 }
 
-fn settings(args: &ExplainArgs, config: Option<&Config>) -> Settings {
-    match config {
-        Some(config) => Settings {
-            policies: proxy::policy_settings(config),
-            server: ConfiguredServer::only(
-                config.upstream.name.clone(),
-                proxy::gate_settings(config),
-            ),
-            people: match &config.consent {
-                Some(consent) => ConsentChannels::Asked(consent.channels.clone()),
-                None => ConsentChannels::NoChannel,
-            },
-        },
+fn settings(
+    args: &ExplainArgs,
+    config: Option<&Config>,
+    request: &ExplainRequest,
+) -> Result<Settings, ExplainFailure> {
+    Ok(match config {
+        Some(config) => {
+            let servers = config.each();
+            let of_server = about(&servers, args, request).map_err(ExplainFailure::Server)?;
+            Settings {
+                policies: proxy::policy_settings(config),
+                server: ConfiguredServer {
+                    server: proxy::server(of_server),
+                    gate: proxy::gate_settings(of_server),
+                },
+                people: match &config.consent {
+                    Some(consent) => ConsentChannels::Asked(consent.channels.clone()),
+                    None => ConsentChannels::NoChannel,
+                },
+            }
+        }
         None => Settings {
             policies: loading::Settings {
                 dir: args.policies.clone(),
@@ -169,7 +180,46 @@ fn settings(args: &ExplainArgs, config: Option<&Config>) -> Settings {
             server: test_policy::any_server(),
             people: ConsentChannels::Unknown,
         },
+    })
+}
+
+/// The server that the message is about, of all that are enabled; or why none of them.
+fn about<'c>(
+    servers: &'c [Config],
+    args: &ExplainArgs,
+    request: &ExplainRequest,
+) -> Result<&'c Config, String> {
+    if let ([only], None) = (servers, &args.server)
+        && only.key.is_none()
+    {
+        return Ok(only);
     }
+    let keys: Vec<&ServerKey> = servers.iter().filter_map(|it| it.key.as_ref()).collect();
+    if keys.is_empty() {
+        return Err(
+            "the configuration has one server, without a key: leave out `--server`".to_owned(),
+        );
+    }
+    let listed: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
+    let listed = listed.join(", ");
+    let named = match (request, &args.server) {
+        (ExplainRequest::Recorded(recorded), _) => recorded.upstream(),
+        (ExplainRequest::Message(_), Some(named)) => named,
+        (ExplainRequest::Message(_), None) => {
+            return Err(format!(
+                "the configuration has several servers: say with `--server KEY` which one the message is \
+                 about; the servers are {listed}"
+            ));
+        }
+    };
+    let mut all = servers.iter();
+    let found = all.find(|it| it.key.as_ref().is_some_and(|key| key.as_str() == named));
+    found.ok_or_else(|| {
+        format!(
+            "no enabled server of the configuration has the key `{}`; the servers are {listed}",
+            named.escape_debug()
+        )
+    })
 }
 
 fn request(args: &ExplainArgs, stdin: &mut dyn Read) -> Result<ExplainRequest, ExplainFailure> {
@@ -697,6 +747,98 @@ mod tests {
         let deep = format!(r#"DIR --call read --args {{"a":{deep}}}"#);
         let (exit, json) = told(&format!("{deep} --format json"), "");
         assert_eq!(exit, Exit::Denied, "{json}");
+    }
+
+    #[test]
+    fn of_several_servers_the_option_or_the_record_says_which() {
+        let place = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(place.path().join(name), text).unwrap();
+        fs::create_dir(place.path().join("p")).unwrap();
+        write(
+            "gate.toml",
+            "policy.dir = 'p'\nlisten.transport = 'http'\nlisten.port = 1\n\
+             [servers.crm]\ncommand = ['ls']\n[servers.mail]\ncommand = ['ls']\nclearance = 'public'\n\
+             [flow]\nflow_out = 'deny'\n",
+        );
+        let labels = "[tools.\"crm/read\"]\npermission = 'read'\n[tools.\"mail/send\"]\npermission = 'read'\n";
+        write("p/tools.toml", labels);
+        write(
+            "p/p.cedar",
+            r#"@id("read") permit (principal, action in Mcp::Action::"call_tool", resource)
+            when { [Mcp::Tool::"crm/read", Mcp::Tool::"mail/send"].contains(resource) };"#,
+        );
+        let config = place.path().join("gate.toml").display().to_string();
+        let check = |words: &[&str], stdin: &str, expected: Exit, holds: &str| {
+            let line = [
+                "mcp-protector",
+                "explain",
+                "--config",
+                &config,
+                "--format=json",
+            ];
+            let line = line.iter().chain(words);
+            let Command::Explain(args) = args::parse(line.copied()).unwrap().command else {
+                panic!("{words:?}")
+            };
+            let mut out = Vec::new();
+            let exit = run(&args, &mut stdin.as_bytes(), &mut out);
+            let out = String::from_utf8(out).unwrap();
+            assert_eq!(exit, expected, "{words:?} {stdin}: {out}");
+            assert!(out.contains(holds), "{words:?} {stdin}: {out}");
+        };
+        let read = ["--call", "read"];
+        check(
+            &read,
+            "",
+            Exit::NotExplained,
+            "the servers are `crm`, `mail`",
+        );
+        let at = |key: &'static str, tool: &'static str| ["--server", key, "--call", tool];
+        check(&at("crm", "read"), "", Exit::Success, "tool `crm/read`");
+        check(&at("mail", "read"), "", Exit::Denied, "tool `mail/read`");
+        check(
+            &at("mial", "read"),
+            "",
+            Exit::NotExplained,
+            "has the key `mial`",
+        );
+        let after =
+            |session: &'static str| [&at("mail", "send")[..], &["--session", session]].concat();
+        let flow_out = "builtin.flow_out";
+        check(&at("mail", "send"), "", Exit::Success, "");
+        check(
+            &after("{ level = 2, sources = [\"crm\"] }"),
+            "",
+            Exit::Denied,
+            flow_out,
+        );
+        let own = after("{ level = 2, sources = [\"mail\"] }");
+        check(&own, "", Exit::Success, "mail before this message");
+        // The record says which server, and what the session has read from.
+        let record = |upstream: &str, decision: &str, sources: &str| {
+            RECORD
+                .replace("resources/read", "tools/call")
+                .replace("guide://x", "send")
+                .replace("\"ALLOW\"", &format!(
+                    r#""{decision}","stage":"decide","upstream":"{upstream}","sensitivity":{{"before":"SECRET","after":"SECRET","sources":[{sources}]}}"#
+                ))
+        };
+        let denied = record("mail (isolated)", "BLOCK", "\"crm\"");
+        check(
+            &[],
+            &denied,
+            Exit::Denied,
+            "crm before this message: the record says so",
+        );
+        check(&[], &denied, Exit::Denied, "tool `mail/send`");
+        let passed = record("mail", "ALLOW", "\"mail\"");
+        check(&[], &passed, Exit::Success, "this one among them");
+        check(
+            &[],
+            &record("other", "ALLOW", ""),
+            Exit::NotExplained,
+            "has the key `other`",
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `tools`: records, compares and approves the tool definitions of the server.
+//! `tools`: records, compares and approves the tool definitions of the servers.
 
 mod ask;
 mod compare;
@@ -18,6 +18,7 @@ use serde::Serialize;
 use super::args::{Format, ToolsArgs, ToolsCommand, ToolsSource};
 use super::exit::Exit;
 use crate::loading::{LockFile, LockedItem};
+use crate::policy::ServerKey;
 
 use self::compare::Differences;
 use self::offered::LockInputs;
@@ -40,15 +41,7 @@ pub fn run(args: &ToolsArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> 
             instructions,
             // INVARIANT: it is there where nothing is named, and nowhere else.
             all: _,
-        } => {
-            let named: Vec<LockedItem<'_>> = tools
-                .iter()
-                .map(|name| LockedItem::Tool(name))
-                .chain(prompts.iter().map(|name| LockedItem::Prompt(name)))
-                .chain(instructions.then_some(LockedItem::Instructions))
-                .collect();
-            approve(source, &named, stdout)
-        }
+        } => approve_named(source, (tools, prompts, instructions), stdout),
     };
     match done {
         Ok(exit) => exit,
@@ -93,11 +86,14 @@ struct LockResult<'o> {
 
 fn lock(source: &ToolsSource, force: Force, out: &mut dyn Write) -> Result<Exit, ToolsFailure> {
     let mut asked = LockInputs::of(source)?;
-    let found = match asked.place.read() {
+    let found = match asked.lock() {
         // What cannot be read can still be replaced.
         Err(ToolsFailure::Lock(_)) if force == Force::Replace => None,
         found => found?,
     };
+    if let Some(found) = &found {
+        asked.keep_others(found);
+    }
     let differences = Differences::between(found.as_ref(), &asked.offered);
     if let Some(found) = &found {
         asked.offered.keep_words(found);
@@ -145,9 +141,10 @@ fn lock(source: &ToolsSource, force: Force, out: &mut dyn Write) -> Result<Exit,
 }
 
 fn diff(source: &ToolsSource, out: &mut dyn Write) -> Result<Exit, ToolsFailure> {
-    let asked = LockInputs::of(source)?;
-    let found = asked.place.read()?;
+    let mut asked = LockInputs::of(source)?;
+    let found = asked.lock()?;
     let found = found.ok_or_else(|| ToolsFailure::NoLock(asked.place.shown()))?;
+    asked.keep_others(&found);
     let differences = Differences::between(Some(&found), &asked.offered);
     tell(source.format, &asked, LockWritten::No, &differences, out)?;
     Ok(if differences.is_empty() {
@@ -157,16 +154,39 @@ fn diff(source: &ToolsSource, out: &mut dyn Write) -> Result<Exit, ToolsFailure>
     })
 }
 
+/// Approves what was named on the command line: tools, prompts, and whose instructions.
+fn approve_named(
+    source: &ToolsSource,
+    (tools, prompts, instructions): (&[String], &[String], &[String]),
+    out: &mut dyn Write,
+) -> Result<Exit, ToolsFailure> {
+    let servers = instructions.iter().map(|server| match &**server {
+        "" => Ok(None),
+        key => match ServerKey::of(key) {
+            Some(key) => Ok(Some(key)),
+            None => Err(ToolsFailure::NoKey(lines::shown(key))),
+        },
+    });
+    let servers = servers.collect::<Result<Vec<Option<ServerKey>>, _>>()?;
+    let tools = tools.iter().map(|id| LockedItem::Tool(id));
+    let prompts = prompts.iter().map(|id| LockedItem::Prompt(id));
+    let servers = servers.iter();
+    let instructions = servers.map(|server| LockedItem::Instructions(server.as_ref()));
+    let named: Vec<LockedItem<'_>> = tools.chain(prompts).chain(instructions).collect();
+    approve(source, &named, out)
+}
+
 fn approve(
     source: &ToolsSource,
     named: &[LockedItem<'_>],
     out: &mut dyn Write,
 ) -> Result<Exit, ToolsFailure> {
-    let asked = LockInputs::of(source)?;
-    let mut lock = asked.place.read()?.unwrap_or_default();
+    let mut asked = LockInputs::of(source)?;
+    let mut lock = asked.lock()?.unwrap_or_default();
+    asked.keep_others(&lock);
     for what in named {
         if lock.said(*what).is_none() && asked.offered.said(*what).is_none() {
-            return Err(unknown(*what, &lock, &asked.offered));
+            return Err(asked.unknown(*what, &lock));
         }
     }
     let mut differences = Differences::between(Some(&lock), &asked.offered);
@@ -249,6 +269,34 @@ fn left_out(asked: &LockInputs, out: &mut dyn Write) -> io::Result<()> {
 }
 
 impl LockInputs {
+    fn unknown(&self, what: LockedItem<'_>, lock: &LockFile) -> ToolsFailure {
+        let (kind, name) = match what {
+            LockedItem::Tool(name) => ("tool", name),
+            LockedItem::Prompt(name) => ("prompt", name),
+            LockedItem::Instructions(server) => {
+                return ToolsFailure::NoInstructions {
+                    server: server.cloned(),
+                    servers: self.servers.clone(),
+                };
+            }
+        };
+        let same_kind =
+            lock.all()
+                .chain(self.offered.all())
+                .filter_map(|known| match (known, what) {
+                    (LockedItem::Tool(known), LockedItem::Tool(_))
+                    | (LockedItem::Prompt(known), LockedItem::Prompt(_)) => Some(known),
+                    _ => None,
+                });
+        let nearest = same_kind
+            .min_by_key(|known| (strsim::damerau_levenshtein(known, name), known.to_string()));
+        ToolsFailure::Unknown {
+            kind,
+            name: lines::shown(name),
+            nearest: nearest.map(lines::shown),
+        }
+    }
+
     /// How a command ends that found no difference: what is left out is one.
     fn end(&self) -> Exit {
         if self.left_out.is_empty() {
@@ -256,28 +304,5 @@ impl LockInputs {
         } else {
             Exit::Drift
         }
-    }
-}
-
-fn unknown(what: LockedItem<'_>, lock: &LockFile, offered: &LockFile) -> ToolsFailure {
-    let (kind, name) = match what {
-        LockedItem::Tool(name) => ("tool", name),
-        LockedItem::Prompt(name) => ("prompt", name),
-        LockedItem::Instructions => return ToolsFailure::NoInstructions,
-    };
-    let same_kind = lock
-        .all()
-        .chain(offered.all())
-        .filter_map(|known| match (known, what) {
-            (LockedItem::Tool(known), LockedItem::Tool(_))
-            | (LockedItem::Prompt(known), LockedItem::Prompt(_)) => Some(known),
-            _ => None,
-        });
-    let nearest =
-        same_kind.min_by_key(|known| (strsim::damerau_levenshtein(known, name), known.to_string()));
-    ToolsFailure::Unknown {
-        kind,
-        name: lines::shown(name),
-        nearest: nearest.map(lines::shown),
     }
 }

@@ -154,7 +154,7 @@ fn limited(config: &Config) -> impl Iterator<Item = (String, String)> + use<> {
     let tools = config.limits.rates.tools.clone().into_keys();
     tools.map(move |tool| match &key {
         Some(key) => (
-            format!("{key}/{tool}"),
+            key.id_of(&tool),
             format!("servers.{key}.limits.rates.tools"),
         ),
         None => (tool, "limits.rates.tools".to_owned()),

@@ -123,9 +123,7 @@ impl Config {
                 server_datasets: self.ratchet.server_datasets,
                 ..started.ratchet.clone()
             },
-            flow: if self.servers.is_empty() != started.servers.is_empty() {
-                started.flow.clone()
-            } else {
+            flow: if self.servers.is_empty() == started.servers.is_empty() {
                 Flow {
                     rules: FlowRules {
                         clearances: started.flow.rules.clearances.clone(),
@@ -133,6 +131,9 @@ impl Config {
                     },
                     ..self.flow
                 }
+            } else {
+                // Its defaults are those of other servers.
+                started.flow.clone()
             },
             guards: self.guards,
             truncation: self.truncation,

@@ -31,13 +31,8 @@ impl Config {
         Self::load_all(path)?.of_one_server()
     }
 
-    /// Reads and checks a file for what is done without its server: where nothing is decided by
-    /// what a variable holds (tokens, URLs, the server's environment), it need not be set.
-    pub fn load_offline(path: &Path) -> Result<Self, ConfigErrors> {
-        Self::load_with(path, UnsetVariable::StandIn)?.of_one_server()
-    }
-
-    /// The same of one server or of several.
+    /// Reads and checks a file for what is done without its servers: where nothing is decided by
+    /// what a variable holds (tokens, URLs, the environments of servers), it need not be set.
     pub fn load_all_offline(path: &Path) -> Result<Self, ConfigErrors> {
         Self::load_with(path, UnsetVariable::StandIn)
     }
@@ -47,7 +42,7 @@ impl Config {
             return Ok(self);
         }
         let reason = ConfigReason::Invalid("this command does not support `[servers]`");
-        let help = "use `[upstream]`; `explain`, `tools` and `policy suggest` are for one server";
+        let help = "use `[upstream]`; `policy suggest` is for one server";
         let several = ConfigError::without_place("servers", reason, help);
         let origin = self.file.as_ref().map_or(Path::new(""), ConfigFile::path);
         let unplaced = ConfigErrors {
@@ -92,7 +87,7 @@ impl Config {
         Self::parse_with(text, path, base, variables, UnsetVariable::Refused)
     }
 
-    /// Checks the text of a file as [`Config::load_offline`] does.
+    /// Checks the text of a file as [`Config::load_all_offline`] does.
     pub fn parse_offline(
         text: &str,
         path: &Path,

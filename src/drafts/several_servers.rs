@@ -411,7 +411,10 @@ fn test_of_pair(private: &Step, sends: &Step) -> String {
 mod tests {
     use super::*;
 
-    fn servers(servers: &[(&str, ServerPlace, &[(&str, &str)])]) -> SeveralServers {
+    /// A key, a place, and tools with more of their definitions.
+    type Listed<'a> = (&'a str, ServerPlace, &'a [(&'a str, &'a str)]);
+
+    fn servers(servers: &[Listed<'_>]) -> SeveralServers {
         let servers = servers.iter().map(|(key, place, tools)| {
             let mut listed = ListedTools::default();
             for (name, more) in *tools {

@@ -31,7 +31,8 @@ enum FactCompleteness {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct RecordKnowledge {
     definition: DefinitionApproval,
-    session: SessionKnowledge,
+    /// What is known of its session, as policies write it.
+    session: &'static [&'static str],
     arguments: ArgumentKnowledge,
     grants: TokenGrants,
 }
@@ -43,17 +44,11 @@ enum ArgumentKnowledge {
     Whole,
 }
 
-/// What a record tells of its session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum SessionKnowledge {
-    Nothing,
-    Level,
-    LevelAndDatasets,
-}
-
 /// As policies write it.
 const LEVEL: &str = "context.env.session.level";
 const DATASETS: &str = "context.env.session.datasets";
+const SOURCES: &str = "context.env.session.sources";
+const UNTRUSTED_FROM: &str = "context.env.session.untrustedFrom";
 const CAPABILITIES: &str = "principal.capabilities";
 
 impl FactCompleteness {
@@ -68,12 +63,7 @@ impl FactCompleteness {
 
 impl RecordKnowledge {
     fn lacks(self, asked: &QueryDescription, what: &str) -> bool {
-        let is_known = match self.session {
-            SessionKnowledge::Nothing => false,
-            SessionKnowledge::Level => what == LEVEL,
-            SessionKnowledge::LevelAndDatasets => [LEVEL, DATASETS].contains(&what),
-        };
-        if is_known {
+        if self.session.contains(&what) {
             return false;
         }
         let of_definition =
@@ -95,10 +85,14 @@ pub(super) fn explanation(
     let knowledge = match request {
         ExplainRequest::Message(_) => FactCompleteness::Whole,
         ExplainRequest::Recorded(recorded) => {
-            let told = match recorded.passed() {
-                None => SessionKnowledge::Nothing,
-                Some(passed) if passed.is_cut() => SessionKnowledge::Level,
-                Some(_) => SessionKnowledge::LevelAndDatasets,
+            let told: &[&str] = match recorded.passed() {
+                None => &[],
+                Some(passed) => match (passed.is_cut(), &passed.servers) {
+                    (true, None) => &[LEVEL],
+                    (true, Some(_)) => &[LEVEL, SOURCES, UNTRUSTED_FROM],
+                    (false, None) => &[LEVEL, DATASETS],
+                    (false, Some(_)) => &[LEVEL, DATASETS, SOURCES, UNTRUSTED_FROM],
+                },
             };
             let arguments = match recorded.arguments() {
                 Some(_) => ArgumentKnowledge::Whole,
@@ -170,6 +164,7 @@ pub(super) fn explanation(
         revision: Some(policies.revision().as_str().to_owned()),
         level: origin.level,
         datasets: origin.datasets,
+        sources: origin.sources,
         questions,
         changes,
         unknown: untraced_rules::note(policies, request)

@@ -75,6 +75,9 @@ impl Explanation {
         for datasets in &self.datasets {
             writeln!(out, "  {:<9} {}", "data sets", printable(datasets))?;
         }
+        for sources in &self.sources {
+            writeln!(out, "  {:<9} {}", "servers", printable(sources))?;
+        }
         for fault in self.questions.iter().filter_map(|it| it.fault.as_ref()) {
             writeln!(out, "  {:<9} {}", "fault", printable(fault))?;
         }

@@ -1,8 +1,10 @@
-//! Where the level and the data sets of a session come from: the messages before that raised it, as an
+//! Where the level, the data sets and the servers of a session come from: the messages before that raised it, as an
 //! audit log has them, or what was typed.
 
 use crate::audit::LIST_LIMIT;
-use crate::policy::{LEVELS, PolicySnapshot};
+use crate::gate::Stage;
+use crate::policy::{LEVELS, PolicySnapshot, ServerKey};
+use crate::session::Instance;
 use crate::wire::{Document, Limits, Value};
 
 /// What a record says of its session's level and data sets.
@@ -14,8 +16,17 @@ pub(super) struct LevelChange {
     pub(super) datasets: Vec<String>,
     added: Vec<String>,
     is_cut: bool,
+    /// The servers that it had read from before it, where that is certain.
+    pub(super) servers: Option<ReadServers>,
     session: String,
     instance: String,
+}
+
+/// The keys of servers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct ReadServers {
+    pub(super) sources: Vec<String>,
+    pub(super) untrusted_from: Vec<String>,
 }
 
 /// A message that raised the level of its session, or added data sets.
@@ -34,6 +45,7 @@ struct MessageSummary {
     kind: String,
     method: String,
     target: String,
+    upstream: String,
     obliged: bool,
 }
 
@@ -50,6 +62,7 @@ impl LevelChange {
             datasets,
             added,
             is_cut,
+            servers: ReadServers::before(record),
             session: text(record, "session_id"),
             instance: text(record, "instance"),
         })
@@ -77,6 +90,25 @@ impl LevelChange {
     }
 }
 
+impl ReadServers {
+    /// A record has those after its message. Where that has passed, its own server may be new among them.
+    fn before(record: Value<'_>) -> Option<Self> {
+        let servers = Self {
+            sources: names(record, "sources"),
+            untrusted_from: names(record, "untrusted_from"),
+        };
+        let lists = [&servers.sources, &servers.untrusted_from];
+        let upstream = text(record, "upstream");
+        let own = Instance::server_of(&upstream);
+        let is_denied =
+            text(record, "decision") == "BLOCK" && text(record, "stage") == Stage::Decide.name();
+        let is_certain = |list: &&Vec<String>| {
+            list.len() <= LIST_LIMIT && (is_denied || !list.iter().any(|key| key == own))
+        };
+        lists.iter().all(is_certain).then_some(servers)
+    }
+}
+
 impl LevelIncrease {
     fn read(record: Value<'_>, passed: &LevelChange) -> Option<Self> {
         let obligations = record.get("obligations").into_iter();
@@ -91,20 +123,25 @@ impl LevelIncrease {
                 kind: text(record, "kind"),
                 method: text(record, "method"),
                 target: text(record, "target"),
+                upstream: text(record, "upstream"),
                 obliged: obligations.any(|it| it.starts_with("raise: ")),
             },
         })
     }
 
     /// The label, as it is now, that says so.
-    fn because(&self, policies: &PolicySnapshot) -> String {
+    fn because(&self, policies: &PolicySnapshot, servers: &[ServerKey]) -> String {
         let labels = policies.labels();
         let MessageSummary {
             kind,
             method,
             target,
+            upstream,
             obliged,
         } = &self.what;
+        let own = Instance::server_of(upstream);
+        let server = servers.iter().find(|key| key.as_str() == own);
+        let target = &server.map_or_else(|| target.clone(), |key| key.id_of(target));
         let of_tool = labels.tools.get(target).unwrap_or(&labels.unlabelled);
         if kind.ends_with("_result") {
             "what came back".to_owned()
@@ -130,14 +167,14 @@ impl LevelIncrease {
         (!self.added.is_empty()).then_some((&*self.added, told))
     }
 
-    pub(super) fn told(&self, policies: &PolicySnapshot) -> String {
+    pub(super) fn told(&self, policies: &PolicySnapshot, servers: &[ServerKey]) -> String {
         let MessageSummary { method, target, .. } = &self.what;
         format!(
             "record {} raised it from {} to {}: {method} `{target}`, by {}",
             self.seq,
             word(self.before),
             word(self.after),
-            self.because(policies),
+            self.because(policies, servers),
         )
     }
 }

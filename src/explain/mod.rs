@@ -72,11 +72,13 @@ pub fn explain(
     // Twice: the rules that the witness hears belong to the gate.
     let judging = loading::load(&settings.policies)?.snapshot;
     let telling = loading::load(&settings.policies)?.snapshot;
-    let sent = request.sent(telling.lock());
-    let origin = SessionOrigin::of(request, &circumstances.start, &telling);
+    let server = &settings.server.server;
+    let sent = request.sent(telling.of_server(server.key.as_ref()).lock());
+    let servers = &settings.policies.servers;
+    let origin = SessionOrigin::of(request, &circumstances.start, &telling, servers);
     let rehearsal = DryRun {
         agent: circumstances.agent,
-        server: settings.server.server.clone(),
+        server: server.clone(),
         now: circumstances.now,
         start: circumstances.start,
         sent,

@@ -9,9 +9,10 @@ use crate::policy::{
     Agent, LOCK_DRIFT, Lock, Presence, RecordShape, RuleEffect, Scalar, ValueShape,
 };
 use crate::policy_tests::StartState;
+use crate::session::Instance;
 use crate::wire::{Document, Fragment, JsonError, Limits, Side, Value};
 
-use super::level::{LevelChange, LevelIncrease};
+use super::level::{LevelChange, LevelIncrease, ReadServers};
 use super::report::{ExplainedDecision, Explanation, PermittedMessage};
 use super::request_frame::request;
 
@@ -26,6 +27,8 @@ pub struct RecordedMessage {
     allowed: bool,
     method: String,
     target: String,
+    /// The name of its server, or the key.
+    upstream: String,
     /// The arguments as JSON text, if the record has them whole.
     arguments: Option<String>,
     policies: Vec<String>,
@@ -135,6 +138,7 @@ impl RecordedMessage {
             allowed: need("decision")? == ALLOW,
             method,
             target: need("target")?,
+            upstream: Instance::server_of(&text("upstream").unwrap_or_default()).to_owned(),
             arguments: record
                 .get("arguments")
                 .map(|arguments| arguments.text().to_owned())
@@ -165,10 +169,21 @@ impl RecordedMessage {
         (Side::Agent, frame)
     }
 
+    /// The server that it was about: of several, its key.
+    pub fn upstream(&self) -> &str {
+        &self.upstream
+    }
+
     /// What its session had been through, as far as the record tells.
     pub fn start(&self) -> StartState {
         match &self.passed {
-            Some(passed) => StartState::at(passed.before).having_read(passed.datasets.clone()),
+            Some(passed) => {
+                let start = StartState::at(passed.before).having_read(passed.datasets.clone());
+                match passed.servers.clone() {
+                    Some(read) => start.having_read_from(read.sources, read.untrusted_from),
+                    None => start,
+                }
+            }
             None => StartState::at(0),
         }
     }
@@ -268,6 +283,15 @@ impl RecordedMessage {
             );
         }
         explanation.unknown.push(match &self.passed {
+            Some(LevelChange { servers: None, .. }) => {
+                "of what the session had been through the record has the level and data sets only; it has the \
+                 servers that the session had read from after this message, this one among them"
+                    .to_owned()
+            }
+            Some(passed) if passed.servers != Some(ReadServers::default()) => {
+                "of what the session had been through the record has the level, data sets and servers only"
+                    .to_owned()
+            }
             Some(_) => {
                 "of what the session had been through the record has the level and data sets only"
                     .to_owned()

@@ -53,6 +53,9 @@ pub struct Explanation {
     /// Where its data sets come from, where it has any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub datasets: Vec<String>,
+    /// The servers that it has read from, where there are any, and who says so.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<String>,
     /// What the policies were asked about the message; all must be allowed.
     pub questions: Vec<QuestionReport>,
     /// What would have to be otherwise for the other answer, each by itself.
@@ -240,6 +243,7 @@ impl Explanation {
             revision: None,
             level: Vec::new(),
             datasets: Vec::new(),
+            sources: Vec::new(),
             questions: Vec::new(),
             changes: Vec::new(),
             unknown: Vec::new(),

@@ -1,6 +1,6 @@
 //! What is to be explained.
 
-use crate::policy::{Host, Lock, PolicySnapshot};
+use crate::policy::{Host, Lock, PolicySnapshot, ServerKey};
 use crate::policy_tests::{DryRunMessage, StartState};
 use crate::wire::Side;
 
@@ -69,6 +69,7 @@ impl HypotheticalMessage {
 pub(super) struct SessionOrigin {
     pub(super) level: Vec<String>,
     pub(super) datasets: Vec<String>,
+    pub(super) sources: Vec<String>,
 }
 
 impl SessionOrigin {
@@ -76,10 +77,12 @@ impl SessionOrigin {
         request: &ExplainRequest,
         start: &StartState,
         policies: &PolicySnapshot,
+        servers: &[ServerKey],
     ) -> Self {
         Self {
-            level: level_told(request, start, policies),
+            level: level_told(request, start, policies, servers),
             datasets: datasets_told(request, start),
+            sources: sources_told(request, start).into_iter().collect(),
         }
     }
 }
@@ -89,6 +92,7 @@ fn level_told(
     request: &ExplainRequest,
     start: &StartState,
     policies: &PolicySnapshot,
+    servers: &[ServerKey],
 ) -> Vec<String> {
     let recorded = match request {
         ExplainRequest::Message(_) if start.level() > 0 => {
@@ -117,7 +121,7 @@ fn level_told(
         if raise.before > reached {
             told.push(elsewhere(raise.before));
         }
-        told.push(raise.told(policies));
+        told.push(raise.told(policies, servers));
         reached = raise.after;
     }
     if reached < passed.before {
@@ -128,6 +132,21 @@ fn level_told(
 
 fn elsewhere(level: i64) -> String {
     format!("what raised it to {} {ELSEWHERE}", word(level))
+}
+
+/// The servers that the session has read from, and who says so.
+fn sources_told(request: &ExplainRequest, start: &StartState) -> Option<String> {
+    let all = start.sources();
+    let strangers = match start.untrusted_from() {
+        [] => String::new(),
+        some => format!(" (content of strangers from {})", some.join(", ")),
+    };
+    let by = match request {
+        ExplainRequest::Message(_) => "`--session`",
+        ExplainRequest::Recorded(_) => "the record",
+    };
+    let all = all.join(", ");
+    (!all.is_empty()).then(|| format!("{all}{strangers} before this message: {by} says so"))
 }
 
 /// The same of the data sets.

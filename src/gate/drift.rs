@@ -7,7 +7,8 @@ use tracing::warn;
 use crate::audit::{self, AuditFault, Record};
 use crate::guard::text::SuspiciousWords;
 use crate::policy::{
-    ChangeKinds, DefinitionFingerprint, LOCK_DRIFT, LOCK_PROMPT_DRIFT, Pin, Pinning, PolicySnapshot,
+    ChangeKinds, DefinitionFingerprint, LOCK_DRIFT, LOCK_PROMPT_DRIFT, Pin, Pinning,
+    PolicySnapshot, ServerKey,
 };
 use crate::session::{Page, PageItem};
 use crate::wire::{Document, KnownMethod, Limits, Side, Stream, Value};
@@ -328,10 +329,13 @@ impl<'m> Drift<'m> {
     }
 
     /// What an operator can do who wants it as it is now.
-    fn remedy(&self, snapshot: &PolicySnapshot) -> &'static str {
-        match (self.approved(snapshot), self.of) {
+    fn remedy(&self, snapshot: &PolicySnapshot) -> Cow<'static, str> {
+        Cow::Borrowed(match (self.approved(snapshot), self.of) {
             (Approved::As(_) | Approved::None, _) => {
-                "`mcp-protector tools diff` shows what, and `tools approve` accepts it"
+                let approve = self.approval(snapshot.lock().server());
+                return Cow::Owned(format!(
+                    "`mcp-protector tools diff` shows what, and `tools approve{approve}` accepts it"
+                ));
             }
             (Approved::FirstSeen, Of::Tool) => {
                 "a restart of the gate accepts it, and `policy.pinning_passes` lets changes of such kinds pass"
@@ -339,6 +343,21 @@ impl<'m> Drift<'m> {
             (Approved::FirstSeen, Of::Prompt | Of::Instructions) => {
                 "a restart of the gate accepts it"
             }
+        })
+    }
+
+    /// What the command names, behind a space. Nothing where the server has chosen a name that a shell
+    /// reads as more than a word.
+    fn approval(&self, server: Option<&ServerKey>) -> String {
+        let id = server.map_or_else(|| self.name.clone(), |key| key.id_of(&self.name));
+        let is_plain = |char: char| char.is_ascii_alphanumeric() || "_-./".contains(char);
+        let is_word = id.starts_with(|char: char| char.is_ascii_alphanumeric());
+        match (self.of, server) {
+            (Of::Instructions, None) => " --instructions".to_owned(),
+            (Of::Instructions, Some(key)) => format!(" --instructions={key}"),
+            (Of::Tool | Of::Prompt, _) if !is_word || !id.chars().all(is_plain) => String::new(),
+            (Of::Tool, _) => format!(" {id}"),
+            (Of::Prompt, _) => format!(" --prompt {id}"),
         }
     }
 
@@ -349,7 +368,7 @@ impl<'m> Drift<'m> {
             (Of::Prompt, words) => words
                 .and_then(|it| it.prompts.get(&self.name))
                 .map(|it| &it.definition),
-            (Of::Instructions, Some(words)) => match &words.instructions {
+            (Of::Instructions, Some(words)) => match words.instructions() {
                 Some(approved) => Some(approved),
                 None => return Approved::None,
             },
@@ -401,10 +420,13 @@ mod tests {
     fn what_to_do_about_a_change_depends_on_what_it_is_held_to() {
         let restart = "a restart of the gate accepts it";
         let passes = "`policy.pinning_passes`";
-        let approve = "`tools approve` accepts it";
+        let approve = "`tools approve --instructions` accepts it";
         let given = Document::decode(br#"{"name":"a"}"#, &Limits::default()).unwrap();
         let words = |instructions: Option<&str>| LockedTexts {
-            instructions: instructions.map(Into::into),
+            instructions: instructions
+                .map(|text| (None, text.into()))
+                .into_iter()
+                .collect(),
             prompts: std::collections::BTreeMap::new(),
         };
         for (of, words, says, is_silent_of) in [
@@ -428,6 +450,34 @@ mod tests {
             let remedy = drift.remedy(&snapshot);
             assert!(remedy.contains(says), "{of:?}: {remedy}");
             assert!(!remedy.contains(is_silent_of), "{of:?}: {remedy}");
+        }
+    }
+
+    #[test]
+    fn what_to_approve_is_named_where_a_shell_reads_it_as_one_word() {
+        let given = Document::decode(b"{}", &Limits::default()).unwrap();
+        let check = |of, name: &str, of_one: &str, of_several: &str| {
+            let drift = Drift {
+                of,
+                name: name.to_owned(),
+                ..Drift::of_instructions(given.root())
+            };
+            let crm = ServerKey::of("crm");
+            assert_eq!(drift.approval(None), of_one, "{name}");
+            assert_eq!(drift.approval(crm.as_ref()), of_several, "{name}");
+        };
+        check(Of::Tool, "read_file", " read_file", " crm/read_file");
+        check(Of::Prompt, "a.b", " --prompt a.b", " --prompt crm/a.b");
+        check(
+            Of::Instructions,
+            "",
+            " --instructions",
+            " --instructions=crm",
+        );
+        check(Of::Tool, "--all", "", " crm/--all");
+        for unsafe_name in ["a b", "a;b", "$(a)", "`a`", "a\nb", "a'b", "ä", ""] {
+            let of_several = if unsafe_name.is_empty() { " crm/" } else { "" };
+            check(Of::Tool, unsafe_name, "", of_several);
         }
     }
 }

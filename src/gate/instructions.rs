@@ -43,7 +43,7 @@ fn is_approved(given: Value<'_>, snapshot: &PolicySnapshot, pins: Pins<'_>) -> b
     match (lock.mode(), lock.words()) {
         (Pinning::Off, _) | (Pinning::Enforce | Pinning::Locked, None) => true,
         (Pinning::Enforce | Pinning::Locked | Pinning::TrustOnFirstUse, Some(words)) => {
-            text.is_some() && text.as_deref() == words.instructions.as_deref()
+            text.is_some() && text.as_deref() == words.instructions().map(|it| &**it)
         }
         (Pinning::TrustOnFirstUse, None) => {
             text.is_some_and(|text| pins.seen.has_same_instructions(&text))

@@ -57,7 +57,11 @@ pub fn survey(settings: &Settings) -> PolicySurvey {
         policies: found.sources.clone(),
         labels: found.labels.clone(),
         said: settings.labels(&found.labels, &mut Vec::new()).0,
-        lock: Arc::new(lock::read(&found.labels, &mut Vec::new())),
+        lock: Arc::new(lock::read(
+            &found.labels,
+            &settings.servers,
+            &mut Vec::new(),
+        )),
         loaded: compile(settings, found, None),
     }
 }
@@ -181,7 +185,7 @@ fn compile_one(
     let mut labelled = BTreeSet::new();
     if settings.dir.is_some() {
         let sound = found.problems.len();
-        lock = lock::read(&found.labels, &mut found.problems);
+        lock = lock::read(&found.labels, &settings.servers, &mut found.problems);
         if found.problems.len() > sound {
             lock_is = LockState::Broken;
         }
@@ -200,7 +204,7 @@ fn compile_one(
     }
     labels.allowed = settings.allow.iter().flatten().cloned().collect();
     labels.closed_from = settings.network.closed_from();
-    let unknown = unknown_names(settings, &sources, &labels, &lock);
+    let unknown = unknown_names(settings, &sources, &labels);
     found.problems.extend(unknown);
     let lock = Arc::new(lock.with_mode(settings.lock).with_passing(settings.passing));
     if lock.pins() {
@@ -258,11 +262,10 @@ fn unknown_names(
     settings: &Settings,
     sources: &[PolicySource],
     labels: &Labels,
-    lock: &Lock,
 ) -> Vec<PolicyProblem> {
     let claims = settings.claims.iter();
     let claims = claims.flat_map(|claims| claim_names::unconfigured(sources, claims));
-    let strays = several::of_no_server(&settings.servers, labels, lock);
+    let strays = several::of_no_server(&settings.servers, labels);
     claims.chain(strays).collect()
 }
 

@@ -1,13 +1,15 @@
 //! Names of tools and prompts where there are several servers: each begins with the key of one.
 
-use crate::policy::{Labels, Lock, PolicyProblem, ServerKey};
+use crate::policy::{Labels, PolicyProblem, ServerKey};
 
-/// Each name of a tool or prompt that begins with the key of no server: it would never apply.
-pub(super) fn of_no_server(
-    servers: &[ServerKey],
-    labels: &Labels,
-    lock: &Lock,
-) -> Vec<PolicyProblem> {
+/// The code of every such name.
+pub(super) const CODE: &str = "policy::no_server";
+
+/// What is wrong with it.
+pub(super) const NO_SERVER: &str = "does not begin with the key of a server and a slash";
+
+/// Each name of a tool or prompt in labels and the allowlist that begins with the key of no server: it would never apply.
+pub(super) fn of_no_server(servers: &[ServerKey], labels: &Labels) -> Vec<PolicyProblem> {
     let labelled = labels
         .tools
         .keys()
@@ -20,11 +22,7 @@ pub(super) fn of_no_server(
         .allowed
         .iter()
         .map(|name| ("policy.allow", name.as_str()));
-    let shown = lock.words().into_iter();
-    let shown = shown.flat_map(|words| words.prompts.keys().map(String::as_str));
-    let locked = lock.tools().map(|(name, _)| name).chain(shown);
-    let locked = locked.map(|name| ("tools.lock", name));
-    let all = labelled.chain(prompts).chain(allowed).chain(locked);
+    let all = labelled.chain(prompts).chain(allowed);
     let mut problems: Vec<_> = all
         .filter_map(|(place, name)| Some(problem(place, name, ServerKey::help_for(servers, name)?)))
         .collect();
@@ -34,11 +32,7 @@ pub(super) fn of_no_server(
 
 fn problem(place: &str, name: &str, help: String) -> PolicyProblem {
     let name = name.escape_debug();
-    PolicyProblem::error(
-        "policy::no_server",
-        format!("`{name}` in `{place}` does not begin with the key of a server and a slash"),
-    )
-    .with_help(help)
+    PolicyProblem::error(CODE, format!("`{name}` in `{place}` {NO_SERVER}")).with_help(help)
 }
 
 #[cfg(test)]
@@ -52,7 +46,7 @@ mod tests {
             let mut labels = Labels::default();
             labels.tools.insert(name.to_owned(), ToolLabels::default());
             let keys: Vec<_> = keys.iter().filter_map(|key| ServerKey::of(key)).collect();
-            let found = of_no_server(&keys, &labels, &Lock::default());
+            let found = of_no_server(&keys, &labels);
             let help = found.into_iter().next().and_then(|it| it.help);
             assert_eq!(help.as_deref(), expected, "{name}");
         };

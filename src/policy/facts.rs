@@ -50,7 +50,7 @@ impl Server {
     pub fn id_of<'n>(&self, name: &'n str) -> Cow<'n, str> {
         match &self.key {
             None => Cow::Borrowed(name),
-            Some(key) => Cow::Owned(format!("{key}/{name}")),
+            Some(key) => Cow::Owned(key.id_of(name)),
         }
     }
 }

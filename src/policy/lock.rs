@@ -9,6 +9,7 @@ use super::action::Action;
 use super::change_kinds::ChangeKinds;
 use super::decision::{PolicyId, PolicyOrigin, Reason};
 use super::facts::{Facts, Pin, Resource};
+use super::server_key::ServerKey;
 use super::shape::{MismatchKind, RecordShape, TypeMismatch};
 use super::source::PolicyEntry;
 
@@ -53,6 +54,8 @@ pub struct Lock {
     mode: Pinning,
     /// Changes of a definition that was seen first which pass.
     passing: ChangeKinds,
+    /// The one of several servers that it is of.
+    server: Option<ServerKey>,
     /// By exact name.
     tools: BTreeMap<String, LockedTool>,
     /// `None` where the lock says nothing of them.
@@ -73,8 +76,8 @@ pub struct LockedTool {
 /// What an agent reads of a server beside its tools, as it was approved.
 #[derive(Debug, Clone, Default)]
 pub struct LockedTexts {
-    /// `None` approves none.
-    pub instructions: Option<Arc<str>>,
+    /// By server, a single one without a key. What is not there is not approved.
+    pub instructions: BTreeMap<Option<ServerKey>, Arc<str>>,
     /// By exact name.
     pub prompts: BTreeMap<String, LockedPrompt>,
 }
@@ -130,6 +133,17 @@ impl Lock {
     pub fn with_words(mut self, words: Option<LockedTexts>) -> Self {
         self.words = words;
         self
+    }
+
+    #[must_use]
+    pub(super) fn at(mut self, server: &ServerKey) -> Self {
+        self.server = Some(server.clone());
+        self
+    }
+
+    /// The one of several servers that it is of.
+    pub fn server(&self) -> Option<&ServerKey> {
+        self.server.as_ref()
     }
 
     /// What is approved beside tools, if the lock speaks of that.
@@ -240,6 +254,11 @@ impl DefinitionFingerprint {
 }
 
 impl LockedTexts {
+    /// The instructions of a single server that are approved.
+    pub fn instructions(&self) -> Option<&Arc<str>> {
+        self.instructions.get(&None)
+    }
+
     /// Whether a prompt is what was approved. A prompt that no list has shown counts as approved.
     fn pin(&self, name: &str, defined: Option<DefinitionFingerprint>) -> Pin {
         match (self.prompts.get(name), defined) {

@@ -4,6 +4,7 @@
 //! what judges them looks it up so.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::labels::Labels;
 use super::lock::{Lock, LockedTexts};
@@ -38,11 +39,16 @@ impl Lock {
             Some((name, tool.clone()))
         });
         let words = self.words().map(|words| LockedTexts {
-            // One text for several servers is approved for none of them.
-            instructions: None,
+            instructions: words
+                .instructions
+                .iter()
+                .filter(|(of, _)| of.as_ref() == Some(key))
+                .map(|(_, text)| (None, Arc::clone(text)))
+                .collect(),
             prompts: of_this(key, &words.prompts),
         });
         Self::new(tools.collect())
+            .at(key)
             .with_mode(self.mode())
             .with_passing(self.passing())
             .with_words(words)
@@ -95,5 +101,25 @@ mod tests {
         }
         // What has no name is no other server's either.
         check("crm/", Some(""));
+    }
+
+    #[test]
+    fn instructions_are_those_of_their_server_alone() {
+        let key = |key: &str| ServerKey::of(key);
+        let words = LockedTexts {
+            instructions: [(key("crm"), "Read.".into()), (key("mail"), "Send.".into())].into(),
+            ..LockedTexts::default()
+        };
+        let lock = Lock::default().with_words(Some(words));
+        let check = |server: &str, approved: Option<&str>| {
+            let own = lock.of_server(&key(server).unwrap());
+            let words = own.words().unwrap();
+            assert_eq!(words.instructions().map(|it| &**it), approved, "{server}");
+            assert_eq!(words.instructions.len(), usize::from(approved.is_some()));
+            assert_eq!(own.server().map(ServerKey::as_str), Some(server));
+        };
+        check("crm", Some("Read."));
+        check("mail", Some("Send."));
+        check("web", None);
     }
 }

@@ -48,6 +48,22 @@ impl ServerKey {
         ))
     }
 
+    /// What to do about a name that is no key of several servers.
+    pub fn help_for_key(servers: &[Self], name: &str) -> Option<String> {
+        if servers.is_empty() || servers.iter().any(|key| key.as_str() == name) {
+            return None;
+        }
+        let keys = || servers.iter().map(Self::as_str);
+        let question = did_you_mean(name, keys()).map(|question| format!("{question} "));
+        let question = question.unwrap_or_default();
+        Some(format!("{question}the servers are {}", list(keys())))
+    }
+
+    /// The id of something that this server has, by its own name.
+    pub fn id_of(&self, name: &str) -> String {
+        format!("{self}/{name}")
+    }
+
     /// What such an id names at this server.
     pub fn name_in<'i>(&self, id: &'i str) -> Option<&'i str> {
         id.strip_prefix(&*self.0)?.strip_prefix('/')
@@ -63,6 +79,25 @@ impl fmt::Display for ServerKey {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_is_no_key_is_told_with_the_one_that_may_be_meant() {
+        let servers: Vec<_> = ["crm", "mail"]
+            .iter()
+            .filter_map(|key| ServerKey::of(key))
+            .collect();
+        let check = |name: &str, expected: Option<&str>| {
+            let help = ServerKey::help_for_key(&servers, name);
+            assert_eq!(help.as_deref(), expected, "{name}");
+            assert_eq!(ServerKey::help_for_key(&[], name), None);
+        };
+        check("crm", None);
+        check(
+            "crn",
+            Some("did you mean `crm`? the servers are `crm`, `mail`"),
+        );
+        check("storage", Some("the servers are `crm`, `mail`"));
+    }
 
     #[test]
     fn a_key_is_a_short_plain_name() {

@@ -108,8 +108,27 @@ impl StartState {
         Self { datasets, ..self }
     }
 
+    /// The same with the servers that it has read from.
+    #[must_use]
+    pub fn having_read_from(self, sources: Vec<String>, untrusted_from: Vec<String>) -> Self {
+        Self {
+            untrusted: self.untrusted || !untrusted_from.is_empty(),
+            sources,
+            untrusted_from,
+            ..self
+        }
+    }
+
     pub fn level(&self) -> i64 {
         self.level
+    }
+
+    pub fn sources(&self) -> &[String] {
+        &self.sources
+    }
+
+    pub fn untrusted_from(&self) -> &[String] {
+        &self.untrusted_from
     }
 
     pub fn datasets(&self) -> &[String] {

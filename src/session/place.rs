@@ -65,6 +65,15 @@ impl Instance {
         }
     }
 
+    /// The name of the server, without what records add to that of an isolated one.
+    pub fn server_of(name: &str) -> &str {
+        let isolated = Self::ISOLATED.map(|instance| instance.name_of(""));
+        let mut names = isolated
+            .iter()
+            .filter_map(|added| name.strip_suffix(added.as_str()));
+        names.next().unwrap_or(name)
+    }
+
     pub fn number(self) -> usize {
         usize::from(self.0)
     }

@@ -15,7 +15,13 @@ use crate::docs::pages::root;
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"reader","version":"1"}}}"#;
 
 /// Programs that [`SERVER`] replaces, so that the commands of a page run without a network.
-const STAND_INS: [&str; 3] = ["npx", "notes-server", "workspace-server"];
+const STAND_INS: [&str; 5] = [
+    "npx",
+    "notes-server",
+    "workspace-server",
+    "crm-server",
+    "mail-server",
+];
 
 /// A server that completes a handshake. A shell alone runs it, also in the sandbox of a page.
 const SERVER: &str = r#"#!/bin/sh

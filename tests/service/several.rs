@@ -1,6 +1,7 @@
 //! Several servers behind one gate: each under its own names, and one session over all.
 
 use std::fs;
+use std::process::Command;
 use std::thread;
 
 use serde_json::json;
@@ -13,7 +14,7 @@ use crate::support::http::Agent;
 use crate::support::json::json as parsed;
 use crate::support::processes::eventually;
 use crate::support::serving::Serving;
-use crate::support::setup::Setup;
+use crate::support::setup::{GATE, Setup};
 
 /// Has two tools, and says in each who it is.
 const SERVER: &str = r"
@@ -270,4 +271,92 @@ fn policies_that_are_read_again_hold_for_each_server() {
     });
     assert_eq!(tools(&crm), ["read"]);
     assert_eq!(call(&crm, "read", &json!({})), "crm read");
+}
+
+/// `tools` on the configuration of a gate: its exit code, and what it writes.
+fn locking(setup: &Setup, words: &[&str]) -> (Option<i32>, String) {
+    setup.arguments();
+    let mut command = Command::new(GATE);
+    let config = setup.path("gate.toml");
+    let output = command.arg("tools").args(words).arg("--config").arg(config);
+    let output = output.output().unwrap();
+    let texts = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(texts).unwrap())
+}
+
+#[test]
+fn a_lock_holds_each_server_to_its_own_definitions() {
+    let policies = "permit (principal, action, resource);";
+    let mut setup = over_http(Setup::of(server("crm")).policies(policies).labels(LABELS));
+    setup.key = Some("crm");
+    setup.reload = "pinning = \"enforce\"\n".to_owned();
+    setup.more = format!("[servers.mail]\ncommand = {:?}\n", server("mail"));
+    let (code, told) = locking(&setup, &["lock"]);
+    assert!(
+        code == Some(0) && told.contains("definitions of 4 tools"),
+        "{told}"
+    );
+    let lock = fs::read_to_string(setup.path("policies/tools.lock")).unwrap();
+    for id in ["crm/read", "crm/send", "mail/read", "mail/send"] {
+        assert!(lock.contains(&format!("{id:?}")), "{lock}");
+    }
+    assert_eq!(locking(&setup, &["diff"]).0, Some(0));
+
+    // One tool of one server changes. The other server has one of this name, too.
+    let changed = python(&SERVER.replace("NAME", "'mail'").replace(
+        "for line in",
+        "tools[0]['description'] = 'Reads.'\nfor line in",
+    ));
+    setup.more = format!("[servers.mail]\ncommand = {changed:?}\n");
+    let (code, told) = locking(&setup, &["diff"]);
+    assert_eq!(code, Some(1), "{told}");
+    assert!(
+        told.contains("changed: mail/read") && !told.contains("changed: crm"),
+        "{told}"
+    );
+    let gate = Serving::start(setup);
+    let (crm, mail) = (agent(&gate, "bob", "crm"), agent(&gate, "bob", "mail"));
+    assert_eq!(tools(&crm), ["read", "send"]);
+    assert_eq!(tools(&mail), ["send"]);
+    assert_eq!(call(&mail, "send", &json!({})), "mail send");
+    assert_eq!(call(&crm, "read", &json!({})), "crm read");
+    let denied = call(&mail, "read", &json!({}));
+    assert!(!denied.contains("mail read"), "{denied}");
+
+    // What is approved comes into force while the gate runs.
+    let (code, told) = locking(gate.setup(), &["approve", "mail/read"]);
+    assert_eq!(code, Some(0), "{told}");
+    eventually(|| match &*call(&mail, "read", &json!({})) {
+        "mail read" => Ok(()),
+        denied => Err(denied.to_owned()),
+    });
+}
+
+#[test]
+fn a_server_that_is_disabled_keeps_what_is_locked_of_it() {
+    let mut setup = over_http(Setup::of(server("crm")).policies(POLICIES).labels(LABELS));
+    setup.key = Some("crm");
+    let mail = format!("[servers.mail]\ncommand = {:?}\n", server("mail"));
+    setup.more = mail.clone();
+    assert_eq!(locking(&setup, &["lock"]).0, Some(0));
+    let lock = fs::read_to_string(setup.path("policies/tools.lock")).unwrap();
+    setup.more = format!("{mail}enabled = false\n");
+    for words in [&["diff"][..], &["lock", "--force"], &["approve", "--all"]] {
+        let (code, told) = locking(&setup, words);
+        assert_eq!(code, Some(0), "{words:?}: {told}");
+        let now = fs::read_to_string(setup.path("policies/tools.lock")).unwrap();
+        assert_eq!(now, lock, "{words:?}");
+    }
+    setup.more = "[servers.mail]\ncommand = ['/bin/false']\n".to_owned();
+    let (code, told) = locking(&setup, &["diff"]);
+    assert_eq!(code, Some(2), "{told}");
+    assert!(
+        told.contains("the server `mail` could not be asked"),
+        "{told}"
+    );
+    let list = setup.path("list.json");
+    fs::write(&list, "{\"tools\":[]}").unwrap();
+    let (code, told) = locking(&setup, &["diff", "--from", list.to_str().unwrap()]);
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains("the configuration has several"), "{told}");
 }

@@ -37,6 +37,16 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["policies", "allow"])]
     pub config: Option<PathBuf>,
 
+    /// The key of the server that the message goes to or comes from, with several servers. A record names its
+    /// own.
+    #[arg(
+        long,
+        value_name = "KEY",
+        requires = "config",
+        conflicts_with = "audit"
+    )]
+    pub server: Option<String>,
+
     /// Permit calls of these tools, as `proxy --allow` does.
     #[arg(long, value_name = "TOOLS", value_delimiter = ',')]
     pub allow: Option<Vec<String>>,

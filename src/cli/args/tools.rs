@@ -6,12 +6,12 @@ use clap::{Args, Subcommand};
 
 use super::Format;
 
-/// Lock, compare and approve the tool definitions of the server.
+/// Lock, compare and approve the tool definitions of the servers.
 ///
-/// A lock (`tools.lock`, beside the policies) contains the server's definitions of tools and prompts, and
-/// its instructions to models. It gives arguments in policies their types. The gate hides and denies
-/// tools and prompts that differ from it. Without `--from`, these commands start the server or connect
-/// to it.
+/// A lock (`tools.lock`, beside the policies) contains the servers' definitions of tools and prompts, and
+/// their instructions to models. It gives arguments in policies their types. The gate hides and denies
+/// tools and prompts that differ from it. Without `--from`, these commands start the servers or connect
+/// to them.
 ///
 /// Exit codes: 0 done, or no difference; 1 differences; 2 no comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
@@ -41,7 +41,7 @@ pub enum ToolsCommand {
         #[arg(long)]
         force: bool,
     },
-    /// Show the differences between the server's definitions and the lock.
+    /// Show the differences between the servers' definitions and the lock.
     #[command(after_help = "Examples:
   mcp-protector tools diff --config gate.toml
   mcp-protector tools diff --lock policies/tools.lock --from tools.json --format json")]
@@ -57,7 +57,7 @@ pub enum ToolsCommand {
         #[command(flatten)]
         source: ToolsSource,
 
-        /// Exact names of tools.
+        /// Exact names of tools, with several servers as in `crm/read_file`.
         #[arg(
             value_name = "TOOLS",
             required_unless_present_any = ["prompts", "instructions", "all"]
@@ -68,9 +68,10 @@ pub enum ToolsCommand {
         #[arg(long = "prompt", value_name = "NAME")]
         prompts: Vec<String>,
 
-        /// Approve the server's instructions.
-        #[arg(long)]
-        instructions: bool,
+        /// Approve the server's instructions; with several servers as in `--instructions=crm`, which may be
+        /// repeated.
+        #[arg(long, value_name = "KEY", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+        instructions: Vec<String>,
 
         /// Approve all differences.
         #[arg(long, conflicts_with_all = ["tools", "prompts", "instructions"])]
@@ -82,8 +83,8 @@ pub enum ToolsCommand {
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 #[group(skip)]
 pub struct ToolsSource {
-    /// The configuration that names the server. The command starts the server with its environment, or
-    /// connects over HTTP with its credentials.
+    /// The configuration that names the servers. The command starts each server that is enabled with its
+    /// environment, or connects over HTTP with its credentials.
     #[arg(long, value_name = "FILE", required_unless_present = "from")]
     pub config: Option<PathBuf>,
 
@@ -92,7 +93,8 @@ pub struct ToolsSource {
     #[arg(long, value_name = "FILE")]
     pub lock: Option<PathBuf>,
 
-    /// A file with a recorded reply to `tools/list`, or its result. The command contacts no server.
+    /// A file with a recorded reply to `tools/list`, or its result. The command contacts no server. Not with
+    /// several servers.
     #[arg(long, value_name = "FILE")]
     pub from: Option<PathBuf>,
 

@@ -105,7 +105,9 @@ fn ask(servers: &[Config]) -> Vec<(String, Result<ListedDefinitions, ToolsFailur
         });
         let asked: Vec<_> = asked.collect();
         let answers = asked.into_iter().map(|(key, thread)| {
-            let answer = thread.join().unwrap_or(Err(ToolsFailure::NoInstructions));
+            let answer = thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             (key, answer)
         });
         answers.collect()

@@ -137,7 +137,7 @@ async fn visit(local: Arc<Local>, mut stream: UnixStream) {
         }
         Err(_late) => return refused(&local, "it said too late which server it is for").await,
     };
-    if let Err(cause) = converse(&local, parts, stream).await {
+    if let Err(cause) = Box::pin(converse(&local, parts, stream)).await {
         error!("an agent could not attach: {cause}");
     }
 }
@@ -178,7 +178,7 @@ async fn converse(local: &Local, parts: &Parts, mut stream: UnixStream) -> std::
         inbox: Inbox::Stdio(lines.within(parts.memory.clone())),
         bridge: parts.bridge(),
     };
-    held.until_its_end(parts, &local.news, local.drain).await;
+    Box::pin(held.until_its_end(parts, &local.news, local.drain)).await;
     Ok(())
 }
 

@@ -236,7 +236,7 @@ async fn hold(service: Arc<Service>, arrival: Arrival) {
         },
         bridge,
     };
-    held.until_its_end(parts, news, *drain).await;
+    Box::pin(held.until_its_end(parts, news, *drain)).await;
 }
 
 fn told(refusals: &mpsc::Sender<HttpRefusal>, lost: &AtomicU64, refusal: HttpRefusal) {

@@ -73,7 +73,12 @@ pub(in crate::cli) struct ListedDefinitions {
 impl ListedDefinitions {
     /// As the server of this configuration lists them.
     pub(in crate::cli) fn ask(config: &Config) -> Result<Self, ToolsFailure> {
-        let (lock, unlockable) = tools::asked(config)?;
+        // Under the server's own names.
+        let config = Config {
+            key: None,
+            ..config.clone()
+        };
+        let (lock, unlockable) = tools::asked(&config)?;
         Ok(Self::of(
             lock,
             unlockable.iter().map(ToString::to_string).collect(),
@@ -105,7 +110,10 @@ impl ListedDefinitions {
                     format!("`{name}`: {flags}")
                 }
                 LockedItem::Prompt(name) => format!("prompt `{name}`: {flags}"),
-                LockedItem::Instructions => format!("the server's instructions: {flags}"),
+                LockedItem::Instructions(None) => format!("the server's instructions: {flags}"),
+                LockedItem::Instructions(Some(key)) => {
+                    format!("the instructions of `{key}`: {flags}")
+                }
             });
         }
         Self {

@@ -2,11 +2,12 @@
 
 use std::io::{self, Write};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::lines;
 use crate::guard::text::{self, Flags};
 use crate::loading::{LockFile, LockedItem};
+use crate::policy::ServerKey;
 
 /// What is not the same.
 #[derive(Debug, Serialize)]
@@ -25,6 +26,9 @@ struct Difference {
     name: String,
     #[serde(skip_serializing_if = "ItemKind::is_tool")]
     kind: ItemKind,
+    /// Whose instructions of several servers.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_text")]
+    server: Option<ServerKey>,
     /// The lines that went and came, `-` and `+` before them.
     lines: Vec<String>,
     /// What in the text that is offered instructs a model, or hides.
@@ -98,7 +102,11 @@ impl Differences {
                 match one.kind {
                     ItemKind::Tool => writeln!(out, "{word}: {name}")?,
                     ItemKind::Prompt => writeln!(out, "{word}: prompt {name}")?,
-                    ItemKind::Instructions => writeln!(out, "{word}: the server's instructions")?,
+                    ItemKind::Instructions => {
+                        let server = one.server.as_ref();
+                        let of = server.map_or_else(String::new, |key| format!(" of `{key}`"));
+                        writeln!(out, "{word}: the server's instructions{of}")?;
+                    }
                 }
                 for line in &one.lines {
                     writeln!(out, "  {line}")?;
@@ -115,14 +123,15 @@ impl Differences {
 
 impl Difference {
     fn new(what: LockedItem<'_>, before: Option<&str>, after: Option<&str>, flags: Flags) -> Self {
-        let (kind, name) = match what {
-            LockedItem::Tool(name) => (ItemKind::Tool, name),
-            LockedItem::Prompt(name) => (ItemKind::Prompt, name),
-            LockedItem::Instructions => (ItemKind::Instructions, "instructions"),
+        let (kind, name, server) = match what {
+            LockedItem::Tool(name) => (ItemKind::Tool, name, None),
+            LockedItem::Prompt(name) => (ItemKind::Prompt, name, None),
+            LockedItem::Instructions(server) => (ItemKind::Instructions, "instructions", server),
         };
         Self {
             name: name.to_owned(),
             kind,
+            server: server.cloned(),
             lines: lines::difference(before.unwrap_or_default(), after.unwrap_or_default()),
             flags: flags.names(),
         }
@@ -132,7 +141,7 @@ impl Difference {
         match self.kind {
             ItemKind::Tool => LockedItem::Tool(&self.name),
             ItemKind::Prompt => LockedItem::Prompt(&self.name),
-            ItemKind::Instructions => LockedItem::Instructions,
+            ItemKind::Instructions => LockedItem::Instructions(self.server.as_ref()),
         }
     }
 }
@@ -145,6 +154,11 @@ impl ItemKind {
     fn is_tool(&self) -> bool {
         *self == Self::Tool
     }
+}
+
+#[expect(clippy::ref_option, reason = "serde hands over a reference")]
+fn as_text<S: Serializer>(server: &Option<ServerKey>, to: S) -> Result<S::Ok, S::Error> {
+    server.as_ref().map(ServerKey::as_str).serialize(to)
 }
 
 /// What instructs a model in any text of a definition, or in instructions as they are.

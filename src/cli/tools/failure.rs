@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::super::report;
 use crate::audit::SecretTooShort;
 use crate::config::ConfigErrors;
-use crate::policy::PolicyErrors;
+use crate::policy::{PolicyErrors, ServerKey};
 use crate::upstream::StartError;
 use crate::upstream::http::HttpClientError;
 use crate::wire::JsonErrorKind;
@@ -37,10 +37,24 @@ pub(in crate::cli) enum ToolsFailure {
     Secret(String),
     #[error(transparent)]
     Unhidden(#[from] SecretTooShort),
-    #[error("the server could not be asked: {0}")]
-    Ask(#[from] ListError),
-    #[error("neither the lock nor the server has instructions")]
-    NoInstructions,
+    #[error("the server{} could not be asked: {error}", of(server.as_ref()))]
+    Ask {
+        server: Option<ServerKey>,
+        error: ListError,
+    },
+    #[error(
+        "`--from` has the tools of one server, and the configuration has several: without it, the command asks \
+         them"
+    )]
+    FromOfSeveral,
+    #[error("`{0}` is no key of a server")]
+    NoKey(String),
+    #[error("{}", no_instructions(server.as_ref(), servers))]
+    NoInstructions {
+        server: Option<ServerKey>,
+        /// Of several.
+        servers: Vec<ServerKey>,
+    },
     #[error("no {kind} is called `{name}`{}", nearest.as_ref().map(|it| format!("; did you mean `{it}`?")).unwrap_or_default())]
     Unknown {
         kind: &'static str,
@@ -85,6 +99,33 @@ pub(in crate::cli) enum ListError {
     TooSlow(Duration),
 }
 
+/// Which one of several servers.
+fn of(server: Option<&ServerKey>) -> String {
+    server.map_or_else(String::new, |key| format!(" `{key}`"))
+}
+
+fn no_instructions(server: Option<&ServerKey>, servers: &[ServerKey]) -> String {
+    let keys: Vec<String> = servers.iter().map(|key| format!("`{key}`")).collect();
+    let keys = keys.join(", ");
+    match server {
+        None if !servers.is_empty() => {
+            format!("say whose instructions, as in `--instructions=KEY`; the servers are {keys}")
+        }
+        Some(key) if servers.is_empty() => {
+            format!(
+                "the configuration has one server, without a key: write `--instructions`, without `={key}`"
+            )
+        }
+        Some(key) if !servers.contains(key) => {
+            format!("the configuration has no server `{key}`; the servers are {keys}")
+        }
+        _ => format!(
+            "neither the lock nor the server{} has instructions",
+            of(server)
+        ),
+    }
+}
+
 impl ToolsFailure {
     pub(super) fn file(file: &Path, error: &io::Error) -> Self {
         Self::File {
@@ -103,8 +144,10 @@ impl ToolsFailure {
             | Self::NoList(..)
             | Self::Secret(_)
             | Self::Unhidden(_)
-            | Self::Ask(_)
-            | Self::NoInstructions
+            | Self::Ask { .. }
+            | Self::FromOfSeveral
+            | Self::NoKey(_)
+            | Self::NoInstructions { .. }
             | Self::Unknown { .. }
             | Self::Report(_) => writeln!(out, "error: {self}"),
         }

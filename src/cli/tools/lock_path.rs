@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::super::atomic_write;
 use super::failure::ToolsFailure;
 use crate::loading::{LOCK_FILE, LockFile};
-use crate::policy::{PolicyErrors, PolicySource};
+use crate::policy::{PolicyErrors, PolicySource, ServerKey};
 
 /// The file of a lock, which may not be there yet.
 #[derive(Debug)]
@@ -26,8 +26,8 @@ impl LockPath {
         super::lines::shown(&self.0.to_string_lossy())
     }
 
-    /// `None` when there is none.
-    pub(super) fn read(&self) -> Result<Option<LockFile>, ToolsFailure> {
+    /// The lock of these servers; `None` when there is none.
+    pub(super) fn read(&self, servers: &[ServerKey]) -> Result<Option<LockFile>, ToolsFailure> {
         let text = match fs::read_to_string(&self.0) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -37,7 +37,7 @@ impl LockPath {
             name: self.0.to_string_lossy().as_ref().into(),
             text: text.into(),
         };
-        let read = LockFile::read(&source);
+        let read = LockFile::read(&source, servers);
         read.map(Some)
             .map_err(|problems| ToolsFailure::Lock(PolicyErrors { problems }))
     }

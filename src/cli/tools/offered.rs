@@ -10,6 +10,7 @@ use super::failure::{ToolsFailure, refused};
 use super::lock_path::LockPath;
 use crate::config::Config;
 use crate::loading::{self, LOCK_FILE, LockFile, LockedItem, UnlockableDefinition};
+use crate::policy::ServerKey;
 use crate::wire::{Document, Limits, Value};
 
 /// Everything that the commands start from.
@@ -18,14 +19,38 @@ pub(super) struct LockInputs {
     pub(super) place: LockPath,
     pub(super) offered: LockFile,
     /// What cannot be locked, and so stays unapproved.
-    pub(super) left_out: Vec<UnlockableDefinition>,
+    pub(super) left_out: Vec<LeftOut>,
+    /// The keys of several servers, those that are not asked included.
+    pub(super) servers: Vec<ServerKey>,
+    /// Those that are asked.
+    asked: Vec<ServerKey>,
     /// Tools whose permission no label of the policies names, in the order of their names.
     pub(super) unlabelled: Vec<String>,
 }
 
+/// What no lock holds, and at which of several servers.
+#[derive(Debug, thiserror::Error)]
+#[error("{}{why}", server.as_ref().map(|key| format!("at `{key}`: ")).unwrap_or_default())]
+pub(in crate::cli) struct LeftOut {
+    server: Option<ServerKey>,
+    why: UnlockableDefinition,
+}
+
 impl LockInputs {
+    /// The lock, if there is one.
+    pub(super) fn lock(&self) -> Result<Option<LockFile>, ToolsFailure> {
+        self.place.read(&self.servers)
+    }
+
+    /// Takes what is locked of servers that are not enabled as what they offer.
+    pub(super) fn keep_others(&mut self, found: &LockFile) {
+        if !self.servers.is_empty() {
+            self.offered.keep_others(found, &self.asked);
+        }
+    }
+
     pub(super) fn of(source: &ToolsSource) -> Result<Self, ToolsFailure> {
-        let config = source.config.as_deref().map(Config::load).transpose();
+        let config = source.config.as_deref().map(Config::load_all).transpose();
         let config = config.map_err(ToolsFailure::Config)?;
         let dir = config
             .as_ref()
@@ -37,6 +62,9 @@ impl LockInputs {
             (None, None) => LockPath::of(Path::new(LOCK_FILE)),
         };
         let (offered, left_out) = match (&source.from, &config) {
+            (Some(_), Some(config)) if !config.servers.is_empty() => {
+                return Err(ToolsFailure::FromOfSeveral);
+            }
             (Some(file), _) => recorded(file)?,
             (None, Some(config)) => asked(config)?,
             (None, None) => return Err(ToolsFailure::NoPlace),
@@ -46,21 +74,48 @@ impl LockInputs {
             let names = offered.names().map(ToString::to_string);
             names.filter(|name| !labelled.contains(name)).collect()
         });
+        let keys = |all: Vec<Config>| all.into_iter().filter_map(|config| config.key).collect();
         Ok(Self {
             place,
             offered,
+            servers: config
+                .iter()
+                .flat_map(|config| config.servers.keys().cloned())
+                .collect(),
+            asked: config
+                .as_ref()
+                .map(|config| keys(config.each()))
+                .unwrap_or_default(),
             unlabelled: unlabelled.unwrap_or_default(),
             left_out,
         })
     }
 }
 
-/// Asks the server, as a gate reaches it.
-pub(in crate::cli) fn asked(
-    config: &Config,
-) -> Result<(LockFile, Vec<UnlockableDefinition>), ToolsFailure> {
+/// Asks each server that is enabled, as a gate reaches it.
+pub(in crate::cli) fn asked(config: &Config) -> Result<(LockFile, Vec<LeftOut>), ToolsFailure> {
+    let mut all = LockFile::default();
+    let mut left_out = Vec::new();
+    for config in config.each() {
+        let (lock, unfit) = asked_one(&config)?;
+        all.join(match &config.key {
+            Some(key) => lock.of_server(key),
+            None => lock,
+        });
+        left_out.extend(unfit.into_iter().map(|why| LeftOut {
+            server: config.key.clone(),
+            why,
+        }));
+    }
+    Ok((all, left_out))
+}
+
+fn asked_one(config: &Config) -> Result<(LockFile, Vec<UnlockableDefinition>), ToolsFailure> {
     let secrets = proxy::upstream_secrets(config)?;
-    let told = ask::ask(config, &secrets)?;
+    let told = ask::ask(config, &secrets).map_err(|error| ToolsFailure::Ask {
+        server: config.key.clone(),
+        error,
+    })?;
     let tools = told
         .tools
         .iter()
@@ -87,7 +142,7 @@ pub(in crate::cli) fn asked(
         if secrets.redact(text) != text {
             return Err(ToolsFailure::Secret(match what {
                 LockedItem::Tool(name) | LockedItem::Prompt(name) => super::lines::shown(name),
-                LockedItem::Instructions => "instructions".to_owned(),
+                LockedItem::Instructions(_) => "instructions".to_owned(),
             }));
         }
     }
@@ -95,7 +150,7 @@ pub(in crate::cli) fn asked(
 }
 
 /// A recorded reply to `tools/list`, or its result.
-fn recorded(file: &Path) -> Result<(LockFile, Vec<UnlockableDefinition>), ToolsFailure> {
+fn recorded(file: &Path) -> Result<(LockFile, Vec<LeftOut>), ToolsFailure> {
     let limits = Limits {
         max_bytes: 16 << 20,
         max_nodes: 2_000_000,
@@ -112,7 +167,9 @@ fn recorded(file: &Path) -> Result<(LockFile, Vec<UnlockableDefinition>), ToolsF
     if result.get("nextCursor").is_some_and(|next| !next.is_null()) {
         return Err(no_list("it goes on at another page".to_owned()));
     }
-    Ok(locked([tools]))
+    let (lock, unfit) = locked([tools]);
+    let left_out = unfit.into_iter().map(|why| LeftOut { server: None, why });
+    Ok((lock, left_out.collect()))
 }
 
 /// What can be locked, and what cannot: of what is defined in two ways neither is approved.

@@ -537,7 +537,10 @@ pub(super) fn speaking(instructions: Option<&str>, mode: Pinning) -> Bench {
         definition: PROMPT.into(),
     };
     let words = policy::LockedTexts {
-        instructions: instructions.map(Into::into),
+        instructions: instructions
+            .map(|text| (None, text.into()))
+            .into_iter()
+            .collect(),
         prompts: [("greet".to_owned(), prompt)].into(),
     };
     held_by(ALL, Lock::default().with_words(Some(words)).with_mode(mode))

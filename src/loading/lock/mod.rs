@@ -19,7 +19,7 @@ use std::path::Path;
 
 use crate::policy::{
     DefinitionFingerprint, Lock, LockedPrompt, LockedTexts, LockedTool, PolicyOrigin,
-    PolicyProblem, PolicySource,
+    PolicyProblem, PolicySource, ServerKey,
 };
 use crate::wire::{Definition, Document, JsonError, Limits};
 
@@ -49,7 +49,7 @@ pub(super) const LIMITS: Limits = Limits {
 /// A lock as it is written down.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LockFile {
-    /// By name.
+    /// By id: of one of several servers `KEY/name`, of a single one its own name.
     tools: BTreeMap<String, LockEntry>,
     /// `None` where nothing is said of them.
     words: Option<ServerTexts>,
@@ -58,8 +58,9 @@ pub struct LockFile {
 /// What an agent reads beside tools.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct ServerTexts {
-    instructions: Option<String>,
-    /// By name.
+    /// By server, a single one without a key.
+    instructions: BTreeMap<Option<ServerKey>, String>,
+    /// By id.
     prompts: BTreeMap<String, LockEntry>,
 }
 
@@ -68,13 +69,23 @@ struct ServerTexts {
 pub enum LockedItem<'n> {
     Tool(&'n str),
     Prompt(&'n str),
-    Instructions,
+    /// Of this one of several servers.
+    Instructions(Option<&'n ServerKey>),
+}
+
+impl LockedItem<'_> {
+    fn is_of(&self, server: &ServerKey) -> bool {
+        match self {
+            Self::Tool(id) | Self::Prompt(id) => server.name_in(id).is_some(),
+            Self::Instructions(of) => *of == Some(server),
+        }
+    }
 }
 
 /// One tool or prompt of a lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct LockEntry {
-    /// The whole definition, its name included, as canonical JSON.
+    /// The whole definition as its server gives it, its own name included, as canonical JSON.
     definition: String,
     /// Where it stands, from 1; 0 where it was not read.
     line: u32,
@@ -99,11 +110,13 @@ impl LockFile {
     pub fn all(&self) -> impl Iterator<Item = LockedItem<'_>> {
         let words = self.words.as_ref();
         let prompts = words.into_iter().flat_map(|words| words.prompts.keys());
-        let instructions = words.and_then(|words| words.instructions.as_ref());
+        let instructions = words
+            .into_iter()
+            .flat_map(|words| words.instructions.keys());
         let tools = self.names().map(LockedItem::Tool);
         tools
             .chain(prompts.map(|name| LockedItem::Prompt(name)))
-            .chain(instructions.map(|_| LockedItem::Instructions))
+            .chain(instructions.map(|server| LockedItem::Instructions(server.as_ref())))
     }
 
     /// What it says of one thing: a definition as canonical JSON, or instructions as they are.
@@ -114,7 +127,10 @@ impl LockFile {
                 let entry = self.words.as_ref()?.prompts.get(name)?;
                 Some(&entry.definition)
             }
-            LockedItem::Instructions => self.words.as_ref()?.instructions.as_deref(),
+            LockedItem::Instructions(server) => {
+                let instructions = &self.words.as_ref()?.instructions;
+                instructions.get(&server.cloned()).map(String::as_str)
+            }
         }
     }
 
@@ -131,9 +147,13 @@ impl LockFile {
                     known.and_then(|words| words.prompts.get(name)),
                 );
             }
-            LockedItem::Instructions => {
-                let words = self.words.get_or_insert_default();
-                words.instructions = known.and_then(|words| words.instructions.clone());
+            LockedItem::Instructions(server) => {
+                let server = server.cloned();
+                let instructions = &mut self.words.get_or_insert_default().instructions;
+                match known.and_then(|words| words.instructions.get(&server)) {
+                    Some(text) => instructions.insert(server, text.clone()),
+                    None => instructions.remove(&server),
+                };
             }
         }
     }
@@ -142,6 +162,48 @@ impl LockFile {
     pub fn keep_words(&mut self, of: &Self) {
         if self.words.is_none() {
             self.words.clone_from(&of.words);
+        }
+    }
+
+    /// The same of one of several servers.
+    #[must_use]
+    pub fn of_server(self, server: &ServerKey) -> Self {
+        let with_key = |entries: BTreeMap<String, LockEntry>| {
+            let entries = entries.into_iter();
+            entries
+                .map(|(name, entry)| (server.id_of(&name), entry))
+                .collect()
+        };
+        Self {
+            tools: with_key(self.tools),
+            words: self.words.map(|words| ServerTexts {
+                instructions: words
+                    .instructions
+                    .into_values()
+                    .map(|text| (Some(server.clone()), text))
+                    .collect(),
+                prompts: with_key(words.prompts),
+            }),
+        }
+    }
+
+    /// Adds what is locked of another server.
+    pub fn join(&mut self, other: Self) {
+        self.tools.extend(other.tools);
+        if let Some(other) = other.words {
+            let words = self.words.get_or_insert_default();
+            words.instructions.extend(other.instructions);
+            words.prompts.extend(other.prompts);
+        }
+    }
+
+    /// Keeps what another lock says of servers beside these.
+    pub fn keep_others(&mut self, of: &Self, servers: &[ServerKey]) {
+        let others = of
+            .all()
+            .filter(|what| !servers.iter().any(|server| what.is_of(server)));
+        for what in others {
+            self.adopt(what, of);
         }
     }
 
@@ -186,7 +248,11 @@ impl ServerTexts {
             Ok((name.clone(), prompt))
         });
         Ok(LockedTexts {
-            instructions: self.instructions.as_deref().map(Into::into),
+            instructions: self
+                .instructions
+                .iter()
+                .map(|(server, text)| (server.clone(), text.as_str().into()))
+                .collect(),
             prompts: prompts.collect::<Result<_, _>>()?,
         })
     }
@@ -208,7 +274,11 @@ pub(super) fn claims(path: &Path) -> bool {
 }
 
 /// The lock among the files of a directory, or an empty one.
-pub(super) fn read(sources: &[PolicySource], problems: &mut Vec<PolicyProblem>) -> Lock {
+pub(super) fn read(
+    sources: &[PolicySource],
+    servers: &[ServerKey],
+    problems: &mut Vec<PolicyProblem>,
+) -> Lock {
     let mut locks = sources
         .iter()
         .filter(|source| claims(source.name.as_ref().as_ref()));
@@ -218,12 +288,12 @@ pub(super) fn read(sources: &[PolicySource], problems: &mut Vec<PolicyProblem>) 
     for second in locks {
         let message = format!("`{}`: there is a lock already", second.name);
         let help = format!(
-            "a gate has one server, and its tools one lock: `{}`",
+            "one lock holds the tools of all servers of a gate: `{}`",
             source.name
         );
         problems.push(PolicyProblem::error(CODE, message).with_help(help));
     }
-    let file = match LockFile::read(source) {
+    let file = match LockFile::read(source, servers) {
         Ok(file) => file,
         Err(mut found) => {
             problems.append(&mut found);

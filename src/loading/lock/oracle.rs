@@ -23,7 +23,7 @@ pub(super) fn laws(text: &str) {
         let _ = file.set_instructions(Some(instructions));
     }
     let written = file.text();
-    let again = LockFile::read(&source(&written)).expect("what was written is read");
+    let again = LockFile::read(&source(&written), &[]).expect("what was written is read");
     assert_eq!(again.text(), written);
     for one in file.all() {
         assert_eq!(again.said(one), file.said(one), "{one:?}");
@@ -36,12 +36,12 @@ pub(super) fn laws(text: &str) {
 #[track_caller]
 fn means_what_it_says(text: &str) {
     let mut problems = Vec::new();
-    let lock = read(&[source(text)], &mut problems);
-    match LockFile::read(&source(text)) {
+    let lock = read(&[source(text)], &[], &mut problems);
+    match LockFile::read(&source(text), &[]) {
         Ok(file) => {
             assert!(problems.is_empty(), "{problems:?}");
             let written = file.text();
-            let again = LockFile::read(&source(&written)).expect("what was written is read");
+            let again = LockFile::read(&source(&written), &[]).expect("what was written is read");
             assert_eq!(again.text(), written);
             assert!(file.names().eq(lock.tools().map(|(name, _)| name)));
             told(&notices(&lock, &[]));

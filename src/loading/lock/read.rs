@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::policy::{PolicyProblem, PolicySource};
+use crate::policy::{PolicyProblem, PolicySource, ServerKey};
 use crate::wire::{Document, Fragment, JsonKind, Value, input_offsets};
 
+use super::super::several;
 use super::write::{digest, quoted};
 use super::{CODE, LIMITS, LockEntry, LockFile, ServerTexts, TOOLS_ALONE, WITH_WORDS};
 
@@ -16,6 +17,7 @@ const HELP: &str = "locks are not written by hand: take the last good one from v
 
 /// One finding, at a place in the compact text.
 struct LockFinding {
+    code: &'static str,
     place: Range<usize>,
     message: String,
     help: Option<String>,
@@ -37,14 +39,18 @@ impl Defines {
     }
 }
 
-struct LockReader {
+struct LockReader<'s> {
     findings: Vec<LockFinding>,
+    /// The keys of several servers.
+    servers: &'s [ServerKey],
 }
 
 impl LockFile {
+    /// Reads the lock of these servers, or of a single one without a key.
+    ///
     /// # Errors
     /// Everything that is wrong: then nothing of it counts.
-    pub fn read(source: &PolicySource) -> Result<Self, Vec<PolicyProblem>> {
+    pub fn read(source: &PolicySource, servers: &[ServerKey]) -> Result<Self, Vec<PolicyProblem>> {
         let input = source.text.as_bytes();
         let document = Document::decode(input, &LIMITS).map_err(|error| {
             let problem = PolicyProblem::error(CODE, error.kind.to_string()).in_source(source);
@@ -53,6 +59,7 @@ impl LockFile {
         })?;
         let mut reading = LockReader {
             findings: Vec::new(),
+            servers,
         };
         let (mut file, mut places) = reading.file(document.root());
         if reading.findings.is_empty() {
@@ -70,7 +77,7 @@ impl LockFile {
     }
 }
 
-impl LockReader {
+impl LockReader<'_> {
     /// The lock, and where each tool stands in the compact text.
     fn file(&mut self, root: Value<'_>) -> (LockFile, Vec<(usize, String)>) {
         let mut file = LockFile::default();
@@ -95,18 +102,60 @@ impl LockReader {
         file.tools = self.entries(tools, Defines::Tools, &mut places);
         let mut elsewhere = Vec::new();
         file.words = Some(ServerTexts {
-            instructions: instructions.and_then(|given| self.instructions(given)),
+            instructions: instructions
+                .map(|given| self.instructions(given))
+                .unwrap_or_default(),
             prompts: self.entries(prompts, Defines::Prompts, &mut elsewhere),
         });
         (file, places)
     }
 
     /// What is approved, or that there are none: `null`.
-    fn instructions(&mut self, given: Value<'_>) -> Option<String> {
+    fn instructions(&mut self, given: Value<'_>) -> BTreeMap<Option<ServerKey>, String> {
         if given.is_null() {
-            return None;
+            return BTreeMap::new();
         }
-        let [sha256, text] = self.members(given, ["sha256", "text"]);
+        if self.servers.is_empty() {
+            let [sha256, text] = self.members(given, ["sha256", "text"]);
+            let text = self.approved_text(sha256, text);
+            return text.into_iter().map(|text| (None, text)).collect();
+        }
+        if !given.is_array() {
+            self.wrong(
+                given,
+                "`instructions` of several servers have to be an array, with one object for each",
+            );
+        }
+        let mut all = BTreeMap::new();
+        let mut last: Option<ServerKey> = None;
+        for one in given.items() {
+            let [server, sha256, text] = self.members(one, ["server", "sha256", "text"]);
+            let text = self.approved_text(sha256, text);
+            let (Some(server), Some(text)) = (server, text) else {
+                continue;
+            };
+            let name = server.as_str().unwrap_or_default();
+            let Some(key) = self.servers.iter().find(|key| key.as_str() == name) else {
+                let message = format!("`{}` is no server of the configuration", shown(&name));
+                self.wrong(server, &message);
+                continue;
+            };
+            if last.as_ref().is_some_and(|last| last >= key) {
+                let message =
+                    format!("`{key}` does not stand where its key belongs, or is there twice");
+                self.wrong(server, &message);
+            }
+            last = Some(key.clone());
+            all.insert(Some(key.clone()), text);
+        }
+        all
+    }
+
+    fn approved_text(
+        &mut self,
+        sha256: Option<Value<'_>>,
+        text: Option<Value<'_>>,
+    ) -> Option<String> {
         let (sha256, text) = (sha256?, text?);
         let text = self.lines("text", text)?;
         if sha256.as_str().as_deref() != Some(&*digest(&text)) {
@@ -174,7 +223,8 @@ impl LockReader {
             self.wrong(definition, "`inputSchema` has to be an object");
         }
         let text = text.into_owned();
-        let whole = self.whole(&text, definition)?;
+        let own = self.own_name(name, &text);
+        let whole = self.whole(own, definition)?;
         if self.findings.len() > before {
             return None;
         }
@@ -191,6 +241,22 @@ impl LockReader {
             line: 0,
         };
         Some((text, entry))
+    }
+
+    /// What its server calls what an id names.
+    fn own_name<'i>(&mut self, at: Value<'_>, id: &'i str) -> &'i str {
+        let own = self.servers.iter().find_map(|key| key.name_in(id));
+        if self.servers.is_empty() || own.is_some_and(|own| !own.is_empty()) {
+            return own.unwrap_or(id);
+        }
+        let help = ServerKey::help_for(self.servers, id);
+        self.findings.push(LockFinding {
+            code: several::CODE,
+            place: at.range(),
+            message: format!("`{}` {}", shown(id), several::NO_SERVER),
+            help: Some(help.unwrap_or_else(|| HELP.to_owned())),
+        });
+        id
     }
 
     /// The definition as a server gives it: with its name, and the lines of its description joined.
@@ -268,6 +334,7 @@ impl LockReader {
 
     fn find(&mut self, at: Value<'_>, message: String, help: Option<String>) {
         self.findings.push(LockFinding {
+            code: CODE,
             place: at.range(),
             message,
             help,
@@ -284,7 +351,7 @@ impl LockReader {
                 let end = start + finding.place.len().min(LABEL);
                 let line = source.text.get(start..).and_then(|rest| rest.find('\n'));
                 let end = line.map_or(end, |line| end.min(start + line));
-                let problem = PolicyProblem::error(CODE, finding.message)
+                let problem = PolicyProblem::error(finding.code, finding.message)
                     .in_source(source)
                     .at(start..end.min(source.text.len()), "here");
                 match finding.help {

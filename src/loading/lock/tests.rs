@@ -22,7 +22,7 @@ fn source(text: &str) -> PolicySource {
 }
 
 fn problems(text: &str) -> Vec<PolicyProblem> {
-    LockFile::read(&source(text)).err().unwrap_or_default()
+    LockFile::read(&source(text), &[]).err().unwrap_or_default()
 }
 
 /// The recorded `tools/list` of a real server.
@@ -80,7 +80,7 @@ fn what_is_written_is_read_again_and_written_the_same() {
         r#"{"name":"B","inputSchema":{},"description":""}"#,
     ]);
     let text = plain.text();
-    let mut again = LockFile::read(&source(&text)).unwrap();
+    let mut again = LockFile::read(&source(&text), &[]).unwrap();
     assert_eq!(again.text(), text);
     let lines: Vec<u32> = again.tools.values().map(|entry| entry.line).collect();
     assert_eq!(lines[0], 4);
@@ -106,9 +106,9 @@ proptest! {
             let end = text.ceil_char_boundary((at + other.len()).min(text.len()));
             text.replace_range(at..end, &other);
         }
-        if let Ok(read) = LockFile::read(&source(&text)) {
+        if let Ok(read) = LockFile::read(&source(&text), &[]) {
             let written = read.text();
-            let again = LockFile::read(&source(&written));
+            let again = LockFile::read(&source(&written), &[]);
             prop_assert_eq!(again.map(|it| it.text()).ok(), Some(written));
         }
     }
@@ -155,7 +155,7 @@ fn a_lock_that_lies_is_no_lock() {
                 .all(|problem| problem.labels.len() == 1 && problem.help.is_some())
         );
         let mut all = Vec::new();
-        let lock = read(&[source(text)], &mut all);
+        let lock = read(&[source(text)], &[], &mut all);
         assert!(lock.is_empty() && all.len() == found.len());
     };
     let with = |from: &str, to: &str| {
@@ -261,7 +261,7 @@ fn a_second_lock_is_one_too_many() {
         name: "p/sub/tools.lock".into(),
         ..source(&text)
     };
-    read(&[source(&text), other], &mut found);
+    read(&[source(&text), other], &[], &mut found);
     assert_eq!(found.len(), 1);
     assert!(found[0].message.contains("there is a lock already"));
 }
@@ -464,12 +464,12 @@ fn instructions_and_prompts_are_locked_in_a_version_of_their_own() {
     lock_file.add_prompt(told[1]).unwrap();
     let text = lock_file.text();
     insta::assert_snapshot!(text);
-    let again = LockFile::read(&source(&text)).unwrap();
+    let again = LockFile::read(&source(&text), &[]).unwrap();
     assert_eq!(again.text(), text);
     let read = lock(&again);
     let words = read.words().unwrap();
     assert_eq!(
-        words.instructions.as_deref(),
+        words.instructions().map(|it| &**it),
         Some("One line.\nAnother\u{202e}.")
     );
     let pin = |defined| read.prompt_pin("greet", defined);
@@ -480,7 +480,7 @@ fn instructions_and_prompts_are_locked_in_a_version_of_their_own() {
     let mut none = LockFile::default();
     none.set_instructions(None).unwrap();
     let empty = none.text();
-    assert!(LockFile::read(&source(&empty)).is_ok_and(|it| it.has_words()));
+    assert!(LockFile::read(&source(&empty), &[]).is_ok_and(|it| it.has_words()));
     for (wrong, says) in [
         (
             text.replace("One line", "One word"),
@@ -522,4 +522,115 @@ fn the_laws_hold_for_every_seed() {
         seeds += 1;
     }
     assert!(seeds >= 8, "seeds in {}", folder.display());
+}
+
+fn keys() -> Vec<ServerKey> {
+    ["crm", "mail"]
+        .iter()
+        .filter_map(|key| ServerKey::of(key))
+        .collect()
+}
+
+/// `echo` at both of two servers, of which one has instructions.
+fn of_several() -> LockFile {
+    let mut all = LockFile::default();
+    for (key, text) in keys().iter().zip([None, Some("\"Send less.\"")]) {
+        let mut one = file(&[ECHO]);
+        let text = text.map(|text| Document::decode(text.as_bytes(), &LIMITS).unwrap());
+        one.set_instructions(text.as_ref().map(Document::root))
+            .unwrap();
+        all.join(one.of_server(key));
+    }
+    all
+}
+
+#[test]
+fn a_lock_of_several_servers_has_the_definitions_that_each_gives_of_itself() {
+    let all = of_several();
+    let text = all.text();
+    let mut again = LockFile::read(&source(&text), &keys()).unwrap();
+    assert_eq!(again.text(), text);
+    again.tools.values_mut().for_each(|entry| entry.line = 0);
+    assert_eq!(again, all);
+    let names: Vec<&str> = all.names().collect();
+    assert_eq!(names, ["crm/echo", "mail/echo"]);
+    // The digest is that of the definition at a server of its own.
+    let alone = file(&[ECHO]).text();
+    let digest = alone.lines().find(|line| line.contains("sha256")).unwrap();
+    assert_eq!(text.matches(digest).count(), 2, "{text}");
+    let locked = lock(&again);
+    let single = lock(&file(&[ECHO])).tool("echo").unwrap().fingerprint;
+    assert_eq!(locked.tool("mail/echo").unwrap().fingerprint, single);
+    let instructions = &locked.words().unwrap().instructions;
+    let told: Vec<_> = instructions.iter().collect();
+    assert_eq!(told, [(&ServerKey::of("mail"), &"Send less.".into())]);
+}
+
+#[test]
+fn a_lock_of_several_servers_that_lies_is_no_lock() {
+    let good = of_several().text();
+    let check = |from: &str, to: &str, says: &str| {
+        assert!(good.contains(from), "{from}");
+        let text = good.replacen(from, to, 1);
+        let found = LockFile::read(&source(&text), &keys())
+            .err()
+            .unwrap_or_default();
+        assert!(!found.is_empty(), "{text}");
+        assert!(found[0].message.contains(says), "{says}: {found:?}");
+        assert!(found[0].help.is_some(), "{found:?}");
+        found[0].code.to_owned()
+    };
+    let no_server = "does not begin with the key of a server and a slash";
+    for name in ["echo", "crn/echo", "crm/", "crmecho"] {
+        let code = check("\"crm/echo\"", &format!("{name:?}"), no_server);
+        assert_eq!(code, "policy::no_server");
+    }
+    check(
+        "\"crm/echo\"",
+        "\"crm/crm/echo\"",
+        "the digest is not that of the definition",
+    );
+    check("Says it again.", "Says it twice.", "`crm/echo`: the digest");
+    check(
+        "\"server\": \"mail\"",
+        "\"server\": \"mai\"",
+        "`mai` is no server",
+    );
+    check("\"server\": \"mail\"", "\"server\": 7", "`` is no server");
+    check(
+        "Send less.",
+        "Send more.",
+        "the digest is not that of the instructions",
+    );
+    let (before, rest) = good.split_once("[\n    {\n      \"server\"").unwrap();
+    let (entry, after) = rest.split_once("\n    }\n  ],").unwrap();
+    let twice = format!(
+        "{before}[\n    {{\n      \"server\"{entry}\n    }}, {{\n      \"server\"{entry}\n    }}\n  ],{after}"
+    );
+    check(&good, &twice, "is there twice");
+    let single = format!("{before}{{\"sha256\":\"\",\"text\":\"\"}},{after}");
+    check(
+        &good,
+        &single,
+        "`instructions` of several servers have to be an array",
+    );
+    // What is of several servers is not of a single one.
+    assert!(!problems(&good).is_empty());
+}
+
+#[test]
+fn what_is_locked_of_a_server_that_is_not_asked_stays() {
+    let found = of_several();
+    let [crm, mail] = [&keys()[0], &keys()[1]];
+    let mut offered = file(&[&ECHO.replace("again", "twice")]);
+    offered.set_instructions(None).unwrap();
+    let mut offered = offered.of_server(crm);
+    offered.keep_others(&found, std::slice::from_ref(crm));
+    assert_eq!(
+        offered.definition("mail/echo"),
+        found.definition("mail/echo")
+    );
+    assert_ne!(offered.definition("crm/echo"), found.definition("crm/echo"));
+    let instructions = LockedItem::Instructions(Some(mail));
+    assert_eq!(offered.said(instructions), Some("Send less."));
 }

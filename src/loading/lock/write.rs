@@ -2,6 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
+use crate::policy::ServerKey;
 use crate::wire::{Document, Value};
 
 use super::text::{break_line, pretty, push_quoted};
@@ -99,15 +100,11 @@ impl LockFile {
         given: Option<Value<'_>>,
     ) -> Result<(), UnlockableDefinition> {
         let words = self.words.get_or_insert_default();
-        words.instructions = match given {
-            None => None,
-            Some(given) => Some(
-                given
-                    .as_str()
-                    .ok_or(UnlockableDefinition::Instructions)?
-                    .into_owned(),
-            ),
-        };
+        words.instructions.clear();
+        if let Some(given) = given {
+            let text = given.as_str().ok_or(UnlockableDefinition::Instructions)?;
+            words.instructions.insert(None, text.into_owned());
+        }
         Ok(())
     }
 
@@ -134,19 +131,44 @@ impl LockFile {
 impl ServerTexts {
     fn instructions_into(&self, out: &mut String) {
         out.push_str("  \"instructions\": ");
-        match &self.instructions {
-            None => out.push_str("null"),
-            Some(text) => {
-                let digest = digest(text);
-                out.push_str("{\n    \"sha256\": ");
-                push_quoted(&digest, out);
-                out.push_str(",\n    \"text\": ");
-                lines(text, 2, out);
-                out.push_str("\n  }");
+        match self.instructions.get(&None) {
+            Some(text) => approved_text(None, text, 1, out),
+            None if self.instructions.is_empty() => out.push_str("null"),
+            None => {
+                out.push('[');
+                for (index, (server, text)) in self.instructions.iter().enumerate() {
+                    if index > 0 {
+                        out.push(',');
+                    }
+                    break_line(2, out);
+                    approved_text(server.as_ref(), text, 2, out);
+                }
+                break_line(1, out);
+                out.push(']');
             }
         }
         out.push_str(",\n");
     }
+}
+
+/// The instructions of a server.
+fn approved_text(server: Option<&ServerKey>, text: &str, indent: usize, out: &mut String) {
+    out.push('{');
+    if let Some(server) = server {
+        break_line(indent + 1, out);
+        out.push_str("\"server\": ");
+        push_quoted(server.as_str(), out);
+        out.push(',');
+    }
+    break_line(indent + 1, out);
+    out.push_str("\"sha256\": ");
+    push_quoted(&digest(text), out);
+    out.push(',');
+    break_line(indent + 1, out);
+    out.push_str("\"text\": ");
+    lines(text, indent + 1, out);
+    break_line(indent, out);
+    out.push('}');
 }
 
 /// What the gate hides.
@@ -214,7 +236,7 @@ impl LockFile {
         let mut out = String::new();
         match what {
             LockedItem::Tool(_) | LockedItem::Prompt(_) => definition(said, 0, &mut out),
-            LockedItem::Instructions => lines(said, 0, &mut out),
+            LockedItem::Instructions(_) => lines(said, 0, &mut out),
         }
         Some(out)
     }

@@ -137,7 +137,7 @@ impl LogEntry {
                 user: at(&["agent", "user"]).map(Cow::into_owned),
             },
             transport: at(&["transports", "agent"]).map(Cow::into_owned),
-            upstream: configured(&text(&["upstream"])).to_owned(),
+            upstream: Instance::server_of(&text(&["upstream"])).to_owned(),
             now_ms: at(&["timestamp"])
                 .and_then(|time| time.parse::<Timestamp>().ok())
                 .map(Timestamp::as_millisecond),
@@ -206,13 +206,4 @@ impl RecordedDecision {
             RecordRole::Reply => format!("the answer to {asked}"),
         }
     }
-}
-
-/// The name of the server in the configuration, without what records add to that of an isolated one.
-fn configured(upstream: &str) -> &str {
-    let isolated = Instance::ISOLATED.map(|instance| instance.name_of(""));
-    let mut names = isolated
-        .iter()
-        .filter_map(|added| upstream.strip_suffix(added.as_str()));
-    names.next().unwrap_or(upstream)
 }

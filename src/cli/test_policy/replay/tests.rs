@@ -7,6 +7,7 @@ use super::tally::Example;
 use super::*;
 use crate::audit::read::Position;
 use crate::cli::args::{self, Command};
+use crate::policy_tests::ReplayedDecision;
 
 const POLICIES: &str = r#"
 @id("read")
@@ -234,4 +235,39 @@ fn groups_beyond_the_most_are_counted() {
         out.len()
     );
     assert!(out.ends_with("\n2 more, of too many groups to tell\n"));
+}
+
+#[test]
+fn what_depends_on_the_servers_that_a_session_has_read_from_is_never_certain() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("gate.toml");
+    let labels =
+        "[tools.\"crm/read\"]\npermission = 'read'\n[tools.\"mail/send\"]\npermission = 'read'\n";
+    fs::create_dir(dir.path().join("p")).unwrap();
+    fs::write(dir.path().join("p/tools.toml"), labels).unwrap();
+    let text = "policy.dir = 'p'\npolicy.allow = ['crm/read', 'mail/send']\nlisten.transport = 'http'\nlisten.port = 1\n\
+                [servers.crm]\ncommand = ['ls']\n[servers.mail]\ncommand = ['ls']\nclearance = 'public'\n\
+                [flow]\nflow_out = 'deny'\nflow_in = 'off'\n[flow.from.crm]\nto = []\n";
+    fs::write(&file, text).unwrap();
+    let configured = configured(&Config::load_all_offline(&file).unwrap(), &file);
+    let policies = loading::load(&configured.policies).unwrap().snapshot;
+    let judge = ReplayJudge::new(&policies, configured.servers);
+    let check = |server: &str, tool: &str, level: &str, sources: &str, is_certain: bool| {
+        let more = format!(
+            r#","sensitivity":{{"before":"{level}","after":"{level}","sources":[{sources}],"untrusted_from":[]}}"#
+        );
+        let upstream = format!("\"upstream\":\"{server}\"");
+        let line = call(7, tool, &more).replace("\"upstream\":\"files\"", &upstream);
+        let now = judge.judge(line.as_bytes()).unwrap().now;
+        let unknown = matches!(now, ReplayedDecision::Unknown(_));
+        assert_eq!(unknown, !is_certain, "{server} {level} {sources}: {now:?}");
+        assert!(unknown || now == ReplayedDecision::Same, "{now:?}");
+    };
+    // `builtin.flow_out` and `builtin.walls` may forbid these.
+    check("mail", "send", "SECRET", "\"crm\",\"mail\"", false);
+    check("mail", "send", "SECRET", "\"mail\"", false);
+    check("mail", "send", "SECRET", "", false);
+    check("mail", "send", "PUBLIC", "\"crm\"", false);
+    // Neither has anything to say of the server itself.
+    check("crm", "read", "SECRET", "\"crm\"", true);
 }

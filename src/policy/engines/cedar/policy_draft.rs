@@ -197,18 +197,33 @@ impl<'s> PolicyDraft<'s> {
             };
             let kind = uid.entity_type().name().basename().to_string();
             let id: &str = uid.eid().as_ref();
-            let id = match kind.as_str() {
-                "Tool" | "Prompt" | "Resource" | "Method" => Some(id.to_owned()),
-                "Action" => id.strip_prefix(CALL).map(str::to_owned),
-                "Server" if id != UNKNOWN_SERVER => Some(format!("{id}/")),
-                _ => None,
+            let (named, help) = match kind.as_str() {
+                "Tool" | "Prompt" | "Resource" | "Method" => {
+                    (Some(id), ServerKey::help_for(servers, id))
+                }
+                "Action" => {
+                    let tool = id.strip_prefix(CALL);
+                    (
+                        tool,
+                        tool.and_then(|tool| ServerKey::help_for(servers, tool)),
+                    )
+                }
+                "Server" if id != UNKNOWN_SERVER => {
+                    (Some(id), ServerKey::help_for_key(servers, id))
+                }
+                _ => continue,
             };
-            let unknown = id.and_then(|id| Some((ServerKey::help_for(servers, &id)?, id)));
-            let Some((help, id)) = unknown.filter(|(_, id)| told.insert(id.clone())) else {
+            let (Some(named), Some(help)) = (named, help) else {
                 continue;
             };
-            let id = id.escape_debug();
-            let message = format!("`{id}` does not begin with the key of a server and a slash");
+            if !told.insert((kind.clone(), named.to_owned())) {
+                continue;
+            }
+            let named = named.escape_debug();
+            let message = match kind.as_str() {
+                "Server" => format!("`{named}` is no server of the configuration"),
+                _ => format!("`{named}` does not begin with the key of a server and a slash"),
+            };
             let place = uid.loc().or_else(|| expr.source_loc()).or(tree.loc());
             let span = place.map_or(0..0, |loc| loc.start()..loc.end());
             let problem = PolicyProblem::error("policy::no_server", message).with_help(help);
