@@ -412,9 +412,9 @@ mod tests {
     use super::*;
 
     /// A key, a place, and tools with more of their definitions.
-    type Listed<'a> = (&'a str, ServerPlace, &'a [(&'a str, &'a str)]);
+    type ServerSketch<'a> = (&'a str, ServerPlace, &'a [(&'a str, &'a str)]);
 
-    fn servers(servers: &[Listed<'_>]) -> SeveralServers {
+    fn servers(servers: &[ServerSketch<'_>]) -> SeveralServers {
         let servers = servers.iter().map(|(key, place, tools)| {
             let mut listed = ListedTools::default();
             for (name, more) in *tools {
