@@ -47,7 +47,7 @@ pub fn over(
     Ok((AgentInput(input), AgentWriter { lines, reader }))
 }
 
-/// Takes stdin and stdout as [`open`] does, for whoever passes bytes on as they are.
+/// Takes stdin and stdout as [`open`] does, for a program that passes bytes on as they are.
 pub fn bytes() -> (AgentInput, impl AsyncWrite + Send + Unpin) {
     let (input, output, _) = streams();
     (AgentInput(input), output)

@@ -12,8 +12,8 @@ use super::errors::{ConfigErrors, ConfigReason};
 use super::file;
 use super::reader::UnsetVariable;
 
-/// Variables by their names, which come before those of the environment: whoever starts the gate does not
-/// choose other secrets for its servers.
+/// Variables by their names, which come before those of the environment: the process that starts the gate
+/// does not choose other secrets for its servers.
 #[derive(Default)]
 pub(super) struct EnvFile(BTreeMap<String, String>);
 

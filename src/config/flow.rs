@@ -2,11 +2,11 @@
 
 use super::errors::ConfigReason;
 use super::section::ConfigSection;
-use super::settings::{Flow, Servers};
+use super::settings::{Config, Flow, Servers};
 use crate::gate::QuestionsAgain;
-use crate::loading::{FlowRule, FlowRules};
-use crate::policy::ServerKey;
+use crate::loading::{EgressReach, FlowRule, FlowRules};
 use crate::policy::suggest::{did_you_mean, list};
+use crate::policy::{LEVELS, ServerKey};
 
 const RULES: [(&str, FlowRule); 3] = [
     ("off", FlowRule::Off),
@@ -67,6 +67,29 @@ pub(super) fn flow(mut section: ConfigSection<'_, '_>, servers: &Servers) -> Flo
     }
     section.finish();
     flow
+}
+
+/// Where a rule asks a person, people can be asked.
+pub(super) fn needs_consent(root: &mut ConfigSection<'_, '_>, config: &Config) {
+    if config.consent.is_some() {
+        return;
+    }
+    let reason = || ConfigReason::Suspicious("asks a person, and no section `[consent]` says how");
+    let help = "add `[consent]` with `channels`, or deny";
+    let rules = &config.flow.rules;
+    for (key, rule) in [("flow_out", rules.flow_out), ("flow_in", rules.flow_in)] {
+        let mut section = root.section("flow");
+        if rule == FlowRule::Ask && section.has(key) {
+            section.refuse(key, reason(), Some(help));
+        }
+    }
+    for ((level, _), reach) in LEVELS.into_iter().zip(config.policy.network.reach) {
+        let mut ratchet = root.section("ratchet");
+        let mut section = ratchet.section("network");
+        if reach == EgressReach::Ask && section.has(level) {
+            section.refuse(level, reason(), Some(help));
+        }
+    }
 }
 
 /// The server that a text names, which a wall needs: one of no server would never stand.

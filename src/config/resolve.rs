@@ -10,7 +10,7 @@ use super::audit::{audit, flight_recorder};
 use super::consent::consent;
 use super::errors::ConfigReason;
 use super::extensions::extensions;
-use super::flow::flow;
+use super::flow::{flow, needs_consent};
 use super::guards::guards;
 use super::limits::limits;
 use super::listen::listen;
@@ -103,6 +103,7 @@ pub(super) fn resolve(reading: &mut ConfigReader<'_>, base: &Path) -> Config {
     have_endpoints(&mut root, &config);
     have_names(&mut root, &config);
     who_answers(&mut root, &config);
+    needs_consent(&mut root, &config);
     user_identity::known_by(&mut root, &config);
     require_log_file(&mut root, &config);
     without_effect::tell(&mut root, &config);

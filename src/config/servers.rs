@@ -172,7 +172,7 @@ pub(super) fn have_endpoints(root: &mut ConfigSection<'_, '_>, config: &Config) 
     }
 }
 
-/// What is attached to has keys, and runs where nobody reads its standard streams.
+/// Agents attach to servers by their keys, and to a gate whose standard streams have no reader.
 fn is_attached_to(root: &mut ConfigSection<'_, '_>, config: &Config) {
     if !root.has("servers") && config.servers.is_empty() {
         let reason = ConfigReason::RequiredWhen("transport is 'local'");
@@ -182,7 +182,7 @@ fn is_attached_to(root: &mut ConfigSection<'_, '_>, config: &Config) {
     if !root.section("audit").has("file") {
         let reason = ConfigReason::RequiredWhen("transport is 'local'");
         let help =
-            "as in `file = \"audit.jsonl\"`: nobody reads the standard streams of such a gate";
+            "as in `file = \"audit.jsonl\"`: the standard streams of such a gate have no reader";
         root.section("audit").require("file", reason, help);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::policy::{MAX_LEVEL, PolicySource, ServerKey, UNKNOWN_SERVER};
+use crate::policy::{FLOW_FILE, MAX_LEVEL, PolicySource, ServerKey, UNKNOWN_SERVER};
 
 /// What may flow from where to where.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -29,15 +29,12 @@ pub enum FlowRule {
 }
 
 impl FlowRules {
-    /// The file of these rules.
-    const FILE: &str = "<flow.cedar>";
-
     /// The rules; none where nothing is limited.
     pub(super) fn compiled(&self) -> Option<PolicySource> {
         let rules = [self.out_rule(), self.in_rule(), self.walls_rule()];
         let rules: Vec<String> = rules.into_iter().flatten().collect();
         (!rules.is_empty()).then(|| PolicySource {
-            name: Self::FILE.into(),
+            name: FLOW_FILE.into(),
             text: format!(
                 "// What may flow from one server to another (`[flow]`).\n{}",
                 rules.concat()

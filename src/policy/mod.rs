@@ -97,3 +97,6 @@ pub use uris::{NonCanonicalUri, canonical_template, canonical_uri, with_plain_sl
 
 /// The file of the rules that `[ratchet.network]` comes to. What they close the gate hides itself.
 pub const RATCHET_FILE: &str = "<ratchet.cedar>";
+
+/// The file of the rules of `[flow]`.
+pub const FLOW_FILE: &str = "<flow.cedar>";

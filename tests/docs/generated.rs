@@ -9,6 +9,7 @@ use std::fs;
 
 use serde_json::Value;
 
+use crate::agentdojo;
 use crate::docs::pages::{self, root};
 use crate::docs::{codes, fields, help, keys, lints, metrics};
 
@@ -26,7 +27,7 @@ fn required() -> BTreeSet<String> {
     let help = help::commands().into_iter();
     let help = help.map(|command| format!("help {command}"));
     let all = codes.chain(keys).chain(help);
-    all.chain(["fields", "kinds", "lints", "metrics"].map(str::to_owned))
+    all.chain(["agentdojo", "fields", "kinds", "lints", "metrics"].map(str::to_owned))
         .collect()
 }
 
@@ -35,6 +36,7 @@ fn rendered(name: &str) -> Result<String, String> {
         ("keys", path) => keys::table(path),
         ("help", command) => Ok(help::section(command)),
         ("codes", group) => codes::table(group),
+        ("agentdojo", "") => Ok(agentdojo::table()),
         ("fields", "") => Ok(fields::table()),
         ("kinds", "") => Ok(fields::by_kind()),
         ("lints", "") => Ok(lints::table()),

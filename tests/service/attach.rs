@@ -270,7 +270,7 @@ fn a_gate_that_dies_ends_its_agents_and_the_next_one_replaces_it() {
     let Ended { code, stderr, .. } = crm.peer.end();
     assert_eq!(code, Some(2), "{stderr}");
     assert!(stderr.contains("the gate"), "{stderr}");
-    // The socket is there, and nobody behind it.
+    // The socket is there, and no gate behind it.
     let left = fs::symlink_metadata(shared.place("sock")).unwrap();
     assert!(left.file_type().is_socket());
     assert_eq!(shared.agent("mail").call("send"), "mail send");
@@ -278,7 +278,7 @@ fn a_gate_that_dies_ends_its_agents_and_the_next_one_replaces_it() {
 }
 
 #[test]
-fn a_socket_of_nobody_is_replaced_and_private() {
+fn a_stale_socket_is_replaced_and_private() {
     let shared = Shared::of("");
     let directory = shared.place("sock").parent().unwrap().to_owned();
     let _ = fs::DirBuilder::new().create(&directory);

@@ -153,7 +153,7 @@ fn a_yes_holds_for_no_more_than_the_question_said() {
     let approved = json!({"to": "ada@corp.example", "careful": true});
     asks(&operators, &mail, &approved);
     asks(&operators, &mail, &approved);
-    // So nobody has agreed to this destination.
+    // So no approval of this destination is kept.
     asks(&operators, &mail, &to(eve));
     assert_eq!(call(&mail, "send", &to(eve)), "mail send");
     asks(&operators, &mail, &json!({"to": eve, "careful": true}));

@@ -15,7 +15,7 @@ use crate::support::processes::eventually;
 use crate::support::serving::Serving;
 use crate::support::setup::Setup;
 
-/// Says who it is, and which process; dies, or says something for ever, when it is told to.
+/// Answers with its name and process; a call makes it die, or write without an end.
 const SERVER: &str = r"
 import json, os, sys, time
 name = NAME
@@ -112,7 +112,7 @@ fn until_sent(gate: &Serving, tool: &str) {
 }
 
 #[test]
-fn a_server_that_stands_still_keeps_nobody_from_another() {
+fn a_server_that_stands_still_keeps_no_agent_from_another() {
     let gate = alone(["crm", "mail", "web"]);
     let (crm, mail) = (agent(&gate, "bob", "crm"), agent(&gate, "bob", "mail"));
     let process = call(&mail, "pid", &json!({}));

@@ -55,7 +55,7 @@ impl Hello {
     /// From a line without its end.
     ///
     /// # Errors
-    /// What to tell whoever sent it.
+    /// For the sender.
     pub fn of(line: &[u8]) -> Result<Self, String> {
         let unreadable = || "the first line is not that of `mcp-protector attach`".to_owned();
         let document = Document::decode(line, &LIMITS).map_err(|_| unreadable())?;

@@ -9,7 +9,7 @@ use tokio::net::{UnixListener, UnixStream};
 
 use super::place::{Place, PlaceLock, own_uid};
 
-/// Listens for agents of one user. Nobody finds it any more once it is dropped.
+/// Listens for agents of one user. Dropping it removes the socket.
 #[derive(Debug)]
 pub struct Listener {
     socket: UnixListener,
@@ -18,7 +18,7 @@ pub struct Listener {
     uid: u32,
 }
 
-/// Whoever is not the gate's own user.
+/// A user other than the gate's own.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Stranger {
     #[error("a process of another user (uid {0}) connected")]
@@ -34,7 +34,7 @@ impl Listener {
     /// When the socket cannot be made.
     pub fn bind(place: &Place, _lock: &PlaceLock) -> io::Result<Self> {
         let path = place.socket();
-        // INVARIANT: whoever has the lock is the only gate, so what is there is nobody's.
+        // INVARIANT: the holder of the lock is the only gate, so no gate uses what is there.
         match fs::remove_file(&path) {
             Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(cause),
             Ok(()) | Err(_) => {}

@@ -2,7 +2,7 @@
 //!
 //! The place depends on the user and the configuration alone, never on the environment: agents give the
 //! processes that they start little of it (no `XDG_RUNTIME_DIR`, no `TMPDIR`), and two agents must not
-//! come to two gates.
+//! start two gates.
 
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -104,7 +104,7 @@ impl Place {
         timeout(patience, taken).await.unwrap_or(Ok(None))
     }
 
-    /// The lock of whoever starts the gate; `None` while another has it.
+    /// The lock for starting the gate; `None` while another process has it.
     ///
     /// # Errors
     /// When the file cannot be opened or locked.

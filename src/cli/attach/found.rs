@@ -121,7 +121,7 @@ enum SharedGate {
     Absent(PlaceLock),
 }
 
-/// `None` if nobody listens.
+/// `None` if no gate listens.
 async fn listening(place: &Place) -> Result<Option<UnixStream>, NotAttached> {
     loop {
         let cause = match UnixStream::connect(place.socket()).await {
@@ -163,7 +163,7 @@ async fn start(place: &Place, config: &Path) -> Result<UnixStream, NotAttached> 
     if let Some(stream) = started {
         return stream;
     }
-    // What is half started must not listen when nobody waits for it any more.
+    // A half-started gate must not listen when no agent waits for it any more.
     let _ = gate.kill().await;
     Err(NotAttached::Late(place.log()))
 }
@@ -183,7 +183,7 @@ fn log(place: &Place) -> io::Result<(File, u64)> {
     Ok((log, before))
 }
 
-/// A gate that outlives whoever starts it: in a process group of its own, so that what ends an agent with
+/// A gate that outlives the process that starts it: in a process group of its own, so that what ends an agent with
 /// all that it has started leaves the gate to the others. (A session of its own would need code between
 /// fork and exec, which is unsafe.) It begins in the directory of its configuration, since that of an agent
 /// may hold what servers must not find.

@@ -43,7 +43,7 @@ pub(super) enum Reserved {}
 #[cfg(unix)]
 /// What of the configuration agents of this user are served by.
 pub(super) struct LocalTerms {
-    /// The keys of servers that nobody reaches.
+    /// The keys of disabled servers.
     pub(super) disabled: Vec<String>,
     pub(super) ratchet: Ratchet,
 }
@@ -182,7 +182,7 @@ impl Reserved {
     }
 }
 
-/// The servers that nobody reaches.
+/// The disabled servers.
 fn tell_disabled(config: &Config) {
     for key in config.disabled() {
         info!(

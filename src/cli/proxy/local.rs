@@ -46,7 +46,7 @@ const STAGE: &str = "attach";
 /// What all conversations share.
 struct Local {
     servers: Vec<Parts>,
-    /// The keys of servers that nobody reaches.
+    /// The keys of disabled servers.
     disabled: Vec<String>,
     ratchet: config::Ratchet,
     audit: Audit,
@@ -54,7 +54,7 @@ struct Local {
     drain: Duration,
 }
 
-/// Serves agents until the gate is to stop, or nobody has been attached for a while.
+/// Serves agents until the gate is to stop, or no agent has been attached for a while.
 pub(super) async fn serve(inside: Inside, listener: Listener, terms: LocalTerms) -> End {
     let Inside {
         servers,
@@ -97,7 +97,7 @@ pub(super) async fn serve(inside: Inside, listener: Listener, terms: LocalTerms)
 async fn visits(local: &Arc<Local>, listener: Listener, shutdown: &Shutdown) {
     let mut visits = JoinSet::new();
     loop {
-        let nobody = visits.is_empty();
+        let is_empty = visits.is_empty();
         tokio::select! {
             biased;
             _ = shutdown.requested() => break,
@@ -112,12 +112,12 @@ async fn visits(local: &Arc<Local>, listener: Listener, shutdown: &Shutdown) {
                     sleep(PAUSE).await;
                 }
             },
-            () = sleep(LINGER), if nobody => {
+            () = sleep(LINGER), if is_empty => {
                 shutdown.request(ShutdownCause::AgentGone);
             }
         }
     }
-    // Whoever comes now starts another gate.
+    // The next agent starts another gate.
     drop(listener);
     while let Some(ended) = visits.join_next().await {
         broken(&ended);
@@ -131,7 +131,7 @@ async fn visit(local: Arc<Local>, mut stream: UnixStream) {
         Ok(Ok(parts)) => parts,
         Ok(Err(why)) => {
             let told = answer(&Answer::Refused(why.clone()));
-            // Whoever does not read it is refused all the same.
+            // An agent that does not read the answer is refused all the same.
             let _ = timeout(GREETING, stream.write_all(told.as_bytes())).await;
             return refused(&local, &why).await;
         }

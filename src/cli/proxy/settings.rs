@@ -56,7 +56,7 @@ pub(super) fn audit(
         stream: match config.listen {
             Listen::Stdio => audit::Stream::Stderr,
             Listen::Http(_) => audit::Stream::Stdout,
-            // It has a file, and its standard error goes into one that nobody shortens.
+            // It has a file, and its standard error goes into one that the gate does not shorten.
             Listen::Local => audit::Stream::None,
         },
         rotation: audit::Rotation {

@@ -1,4 +1,4 @@
-//! Laws of files that nobody has written.
+//! Laws of generated files.
 
 use proptest::prelude::*;
 

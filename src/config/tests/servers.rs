@@ -323,3 +323,23 @@ fn agents_attach_to_servers_with_keys_and_the_log_has_a_file() {
         );
     }
 }
+
+#[test]
+fn a_rule_that_asks_a_person_where_no_person_can_be_asked_gets_a_warning() {
+    let check = |text: &str, expected: &[&str]| {
+        let config = valid(&format!("{OVER_HTTP}servers.crm.command = ['a']\n{text}"));
+        let told = config.warnings.iter().map(|warning| warning.field.as_str());
+        let told: Vec<_> = told.filter(|path| !path.starts_with("listen")).collect();
+        assert_eq!(told, expected, "{text}");
+    };
+    check("", &[]);
+    check("flow.flow_in = 'ask'", &["flow.flow_in"]);
+    check(
+        "flow = { flow_out = 'ask', flow_in = 'deny' }\nratchet.network.confidential = 'ask'",
+        &["flow.flow_out", "ratchet.network.confidential"],
+    );
+    check(
+        "flow.flow_in = 'ask'\nconsent.channels = ['elicitation']",
+        &[],
+    );
+}

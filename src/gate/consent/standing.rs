@@ -2,7 +2,8 @@
 
 use crate::consent::Holds;
 use crate::policy::{
-    ConsentRule, Decision, PolicySnapshot, Reason, SessionSensitivity, UNREADABLE_DESTINATION,
+    ConsentRule, Decision, FLOW_FILE, PolicySnapshot, RATCHET_FILE, Reason, SessionSensitivity,
+    UNREADABLE_DESTINATION,
 };
 use crate::session::{Agreed, Session, Target};
 use crate::wire::KnownMethod;
@@ -18,8 +19,8 @@ const OF_THE_LABEL: (&str, &str) = ("<consent.cedar>", "consent");
 
 /// The gate's own policies on what flows where, which a person may lift for a destination.
 const OF_FLOW: [(&str, &str); 2] = [
-    ("<flow.cedar>", "builtin.flow_in"),
-    ("<ratchet.cedar>", "builtin.ask_egress"),
+    (FLOW_FILE, "builtin.flow_in"),
+    (RATCHET_FILE, "builtin.ask_egress"),
 ];
 
 /// What a person's yes to a call holds for beyond it, by what forbids the call.
@@ -68,7 +69,7 @@ impl StandingConsents {
         if destinations.is_empty() {
             return Self::default();
         }
-        // What the session reads later, nobody has agreed to send there.
+        // The person does not approve sending what the session reads later.
         let read = format!("{:?}", read_after(understood, snapshot, now));
         let kept = destinations.iter();
         Self {

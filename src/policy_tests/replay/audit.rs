@@ -89,7 +89,7 @@ impl RecordedDecision {
             .is_none_or(|key| key.as_str() == self.upstream)
     }
 
-    /// What a record of none of several servers comes to.
+    /// The answer for a record of none of several servers.
     pub(super) fn of_no_server(&self) -> CurrentDecision {
         let name = &self.upstream;
         CurrentDecision::Unknown(format!("no server of the configuration is called `{name}`"))
