@@ -248,10 +248,7 @@ impl Bench {
 }
 
 fn snapshot(rule: Rule) -> PolicySnapshot {
-    let source = PolicySource {
-        name: "test".into(),
-        text: "test".into(),
-    };
+    let source = PolicySource::new("test", "test");
     let snapshot = PolicySnapshot::new(vec![Box::new(Scripted(rule))], vec![source], vec![]);
     snapshot.without_sampling_terms()
 }

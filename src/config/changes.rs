@@ -4,13 +4,13 @@
 use std::collections::BTreeSet;
 
 use super::errors::{ConfigError, ConfigReason};
-use super::settings::{Audit, Config, ConfigText, Flow, Limits, Ratchet, ServerTerms};
+use super::settings::{Audit, Config, ConfigText, Flow, Limits, Policy, Ratchet, ServerTerms};
 use super::text_values::{ConfigPath, ConfigValue, ConfigValues, FEW, dotted, some};
 use crate::loading::FlowRules;
 
 /// What comes into force while the gate runs, with everything below it. All other keys need a restart, those
 /// included that are not made yet.
-const LIVE: [&str; 19] = [
+const LIVE: [&str; 20] = [
     "version",
     "policy",
     // It is compiled to policies.
@@ -28,6 +28,7 @@ const LIVE: [&str; 19] = [
     "limits.rates",
     "guards",
     "truncation",
+    "servers.*.policy",
     "servers.*.limits",
     "servers.*.guards",
     "servers.*.truncation",
@@ -107,8 +108,20 @@ impl Config {
             let limits = in_force(terms.limits);
             (key, ServerTerms { limits, ..terms })
         });
+        let own = started.servers.keys().filter_map(|key| {
+            // A server that goes at the next restart keeps what closes it until then.
+            let policy = if self.servers.contains_key(key) {
+                &self.policy
+            } else {
+                &started.policy
+            };
+            Some((key.clone(), policy.own.get(key)?.clone()))
+        });
         Self {
-            policy: self.policy,
+            policy: Policy {
+                own: own.collect(),
+                ..self.policy
+            },
             audit: Audit {
                 durability: match started.audit.file {
                     Some(_) => self.audit.durability,

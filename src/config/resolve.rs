@@ -1,7 +1,7 @@
 //! What it means: one function per section, in the order of `docs/config-schema.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use secrecy::SecretString;
 
@@ -18,7 +18,7 @@ use super::ratchet::ratchet;
 use super::reader::ConfigReader;
 use super::section::{ConfigField, ConfigSection};
 use super::server_section::at_server;
-use super::servers::{have_endpoints, have_names, servers};
+use super::servers::{ReadServers, have_endpoints, have_names, servers};
 use super::settings::{
     Bearer, Bridging, Config, DenyResponse, Listen, ListenAuth, OnRemoval, OtherMethods, Pinning,
     Policy, Protocol, Reload, RequiredLabels, ServerAuth, ServerTerms, Upstream, Warnings,
@@ -30,7 +30,7 @@ use super::upstream::upstream;
 use super::user_identity;
 use super::without_effect;
 use crate::consent::{Settings, Way};
-use crate::policy::{ChangeKind, ChangeKinds};
+use crate::policy::{ChangeKind, ChangeKinds, ServerKey};
 use crate::secret;
 
 /// Reads every section; problems and unknown keys end up in `reading`.
@@ -56,7 +56,11 @@ pub(super) fn resolve(reading: &mut ConfigReader<'_>, base: &Path) -> Config {
         guards: guards(root.section("guards")),
         truncation: truncation(root.section("truncation"), None),
     };
-    let (servers, server_terms) = servers(root.section("servers"), base, &terms);
+    let ReadServers {
+        servers,
+        terms: server_terms,
+        policies: own,
+    } = servers(root.section("servers"), base, &terms);
     let flow = flow(root.section("flow"), &servers);
     let first = servers.values().find(|server| server.is_enabled());
     let first = first.filter(|_| !root.has("upstream"));
@@ -76,7 +80,7 @@ pub(super) fn resolve(reading: &mut ConfigReader<'_>, base: &Path) -> Config {
         listen,
         policy: Policy {
             network,
-            ..policy(root.section("policy"), base)
+            ..policy(root.section("policy"), base, own)
         },
         audit: audit(root.section("audit"), base),
         flight_recorder: flight_recorder(root.section("flight_recorder"), base),
@@ -173,13 +177,19 @@ fn shares_a_token(config: &Config) -> bool {
     }
 }
 
-fn policy(mut section: ConfigSection<'_, '_>, base: &Path) -> Policy {
+fn policy(
+    mut section: ConfigSection<'_, '_>,
+    base: &Path,
+    own: BTreeMap<ServerKey, PathBuf>,
+) -> Policy {
+    let has_files = section.has("dir") || !own.is_empty();
     let default = Policy::default();
     let help = "list exact tool names, as in `[\"read_file\", \"list_directory\"]`";
     let allow = section.items("allow", help);
     let policy = Policy {
         allow: allow.map(|items| tool_names(&mut section, &items)),
         dir: section.path("dir", base),
+        own,
         shadow: section.path("shadow", base),
         other_methods: section
             .one_of(
@@ -229,11 +239,11 @@ fn policy(mut section: ConfigSection<'_, '_>, base: &Path) -> Policy {
             .unwrap_or(default.labels),
         network: default.network,
     };
-    if !section.has("dir") && policy.labels == RequiredLabels::Permission {
+    if !has_files && policy.labels == RequiredLabels::Permission {
         let reason = ConfigReason::RequiredWhen("require_labels is true");
         section.require("dir", reason, "name the directory that holds `tools.toml`");
     }
-    if !section.has("dir") {
+    if !has_files {
         let help = "list tools in `allow`, or name a directory of policies in `dir`";
         let nothing = ConfigReason::Suspicious("nothing is allowed: every call is denied");
         if !section.has("allow") {
@@ -242,7 +252,7 @@ fn policy(mut section: ConfigSection<'_, '_>, base: &Path) -> Policy {
             section.refuse("allow", nothing, Some(help));
         }
     } else if section.has("other_methods") {
-        let reason = ConfigReason::NoEffect("beside `dir`, where policies alone decide");
+        let reason = ConfigReason::NoEffect("beside files of policies, which alone decide");
         section.refuse("other_methods", reason, Some("remove it"));
     }
     if !section.has("dir") && policy.pinning == Pinning::Enforce {

@@ -1,12 +1,12 @@
 //! `[servers]`: several servers by their keys, each like `[upstream]`.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::errors::ConfigReason;
 use super::section::ConfigSection;
 use super::settings::{
-    Config, HttpListen, Listen, ServerFacts, ServerNeed, ServerState, ServerTerms, Servers,
+    Config, HttpListen, Listen, Policy, ServerFacts, ServerNeed, ServerState, ServerTerms, Servers,
     Upstream,
 };
 use super::truncation::truncation;
@@ -20,13 +20,22 @@ const MAX_SERVERS: usize = 32;
 /// What holds at each of several servers.
 type TermsOfServers = BTreeMap<ServerKey, ServerTerms>;
 
-/// The servers, and what holds at each: what is not said of one is as for all.
+/// What `[servers]` says.
+#[derive(Debug, Default)]
+pub(super) struct ReadServers {
+    pub(super) servers: Servers,
+    /// What holds at each: what is not said of one is as for all.
+    pub(super) terms: TermsOfServers,
+    /// The directories of their own policies.
+    pub(super) policies: BTreeMap<ServerKey, PathBuf>,
+}
+
 pub(super) fn servers(
     mut section: ConfigSection<'_, '_>,
     base: &Path,
     all: &ServerTerms,
-) -> (Servers, TermsOfServers) {
-    let (mut servers, mut terms) = (Servers::new(), TermsOfServers::new());
+) -> ReadServers {
+    let mut read = ReadServers::default();
     let entries = section.entries();
     if section.is_present() && !(1..=MAX_SERVERS).contains(&entries.len()) {
         let reason = ConfigReason::Invalid("expected 1 to 32 servers");
@@ -45,6 +54,7 @@ pub(super) fn servers(
             let (state, need) = (state(&mut table), need(&mut table));
             let facts = facts(&mut table);
             let own = terms_of(&mut table, all);
+            let policies = table.path("policy", base);
             let server = Upstream {
                 state,
                 need,
@@ -52,19 +62,21 @@ pub(super) fn servers(
                 ..open(table, base, name)
             };
             if let Some(key) = key {
-                terms.insert(key.clone(), own);
-                servers.insert(key, server);
+                read.terms.insert(key.clone(), own);
+                read.policies.extend(policies.map(|dir| (key.clone(), dir)));
+                read.servers.insert(key, server);
             }
         }
     }
-    if !servers.is_empty() && servers.values().all(|server| !server.is_enabled()) {
+    let mut all = read.servers.values();
+    if !read.servers.is_empty() && all.all(|server| !server.is_enabled()) {
         let reason = ConfigReason::Invalid("has no server that is enabled");
         section.refuse_section(
             reason,
             "the gate serves at least one: remove `enabled = false`",
         );
     }
-    (servers, terms)
+    read
 }
 
 fn terms_of(table: &mut ConfigSection<'_, '_>, all: &ServerTerms) -> ServerTerms {
@@ -184,6 +196,19 @@ fn is_attached_to(root: &mut ConfigSection<'_, '_>, config: &Config) {
         let help =
             "as in `file = \"audit.jsonl\"`: the standard streams of such a gate have no reader";
         root.section("audit").require("file", reason, help);
+    }
+}
+
+impl Policy {
+    /// Every directory of policies, by the key that names it.
+    pub fn directories(&self) -> Vec<(String, &Path)> {
+        let of_all = [("policy.dir", &self.dir), ("policy.shadow", &self.shadow)];
+        let of_all = of_all
+            .into_iter()
+            .filter_map(|(field, dir)| Some((field.to_owned(), dir.as_deref()?)));
+        let own = self.own.iter();
+        let own = own.map(|(key, dir)| (format!("servers.{key}.policy"), dir.as_path()));
+        of_all.chain(own).collect()
     }
 }
 

@@ -182,6 +182,8 @@ pub struct Policy {
     pub allow: Option<Vec<String>>,
     /// The policy directory.
     pub dir: Option<PathBuf>,
+    /// The directories of servers' own policies, of several servers.
+    pub own: BTreeMap<ServerKey, PathBuf>,
     /// The directory of the shadow policy.
     pub shadow: Option<PathBuf>,
     pub other_methods: OtherMethods,
@@ -407,6 +409,7 @@ impl Default for Policy {
         Self {
             allow: None,
             dir: None,
+            own: BTreeMap::new(),
             shadow: None,
             other_methods: OtherMethods::Allow,
             warnings: Warnings::Error,

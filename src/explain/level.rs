@@ -142,7 +142,7 @@ impl LevelIncrease {
         let own = Instance::server_of(upstream);
         let server = servers.iter().find(|key| key.as_str() == own);
         let target = &server.map_or_else(|| target.clone(), |key| key.id_of(target));
-        let of_tool = labels.tools.get(target).unwrap_or(&labels.unlabelled);
+        let of_tool = labels.of_tool(target);
         if kind.ends_with("_result") {
             "what came back".to_owned()
         } else if method == "tools/call" && of_tool.level == self.after {

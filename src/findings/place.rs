@@ -78,7 +78,6 @@ fn position(text: &str) -> (usize, usize) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
 
     use super::*;
     use crate::policy::{PolicyProblem, PolicySource};
@@ -86,10 +85,7 @@ mod tests {
     #[test]
     fn places_count_characters_from_one() {
         let check = |text: &str, span: std::ops::Range<usize>, expected: [usize; 4]| {
-            let source = PolicySource {
-                name: "p/a.cedar".into(),
-                text: Arc::from(text),
-            };
+            let source = PolicySource::new("p/a.cedar", text);
             let problem = PolicyProblem::error("policy::x", "x")
                 .in_source(&source)
                 .at(span, "here");

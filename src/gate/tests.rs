@@ -327,10 +327,7 @@ impl Bench {
 
 /// Policies that are one function; the text stands for their words.
 pub(super) fn snapshot(text: &str, rule: Rule) -> PolicySnapshot {
-    let source = PolicySource {
-        name: "test".into(),
-        text: text.into(),
-    };
+    let source = PolicySource::new("test", text);
     let snapshot = PolicySnapshot::new(vec![Box::new(Scripted(rule))], vec![source], vec![]);
     snapshot.without_sampling_terms()
 }

@@ -323,7 +323,7 @@ fn group(scope: &PrincipalOrResourceConstraint) -> Option<&EntityUID> {
 /// By its name, or by what `tools.toml` says of the tools in it.
 fn is_dangerous(world: &LintContext<'_>, capability: &str) -> bool {
     let said = &world.given.said;
-    let mut labels = said.tools.values().chain([&said.unlabelled]);
+    let mut labels = said.all_tools();
     let by_name = HOLD_DANGER.contains(&capability)
         || capability.split('.').any(|part| DANGEROUS.contains(&part));
     by_name

@@ -26,10 +26,7 @@ pub(super) fn call(effect: &str, resource: &str, rest: &str) -> String {
 }
 
 pub(super) fn source(name: &str, text: &str) -> PolicySource {
-    PolicySource {
-        name: name.into(),
-        text: text.into(),
-    }
+    PolicySource::new(name, text)
 }
 
 /// How many findings one lint has in valid policies.

@@ -144,7 +144,7 @@ fn capabilities(world: &LintContext<'_>) -> Option<EntityNames> {
         return None;
     }
     let said = &world.given.said;
-    let labels = said.tools.values().chain([&said.unlabelled]);
+    let labels = said.all_tools();
     let mut capabilities: BTreeSet<String> = said.roles.values().flatten().cloned().collect();
     capabilities.extend(
         said.agents
@@ -168,7 +168,7 @@ fn capabilities(world: &LintContext<'_>) -> Option<EntityNames> {
 /// What has no names but those of its file.
 fn groups(world: &LintContext<'_>) -> Vec<EntityNames> {
     let said = &world.given.said;
-    let labels = said.tools.values().chain([&said.unlabelled]);
+    let labels = said.all_tools();
     let mut tools: BTreeSet<String> = labels.flat_map(|it| &it.groups).cloned().collect();
     tools.insert(GROUP.to_owned());
     let names = |kind, file, known| EntityNames {

@@ -341,9 +341,9 @@ fn labels<'w>(world: &'w LintContext<'_>, policy: &PolicyTree<'_>) -> Vec<&'w To
     let scope = policy.template.resource_constraint().as_inner();
     if let PrincipalOrResourceConstraint::Eq(EntityReference::EUID(uid)) = scope {
         let name: &str = uid.eid().as_ref();
-        return vec![said.tools.get(name).unwrap_or(&said.unlabelled)];
+        return vec![said.of_tool(name)];
     }
-    said.tools.values().chain([&said.unlabelled]).collect()
+    said.all_tools().collect()
 }
 
 /// Whether the last name of a JSON pointer is one of a few.

@@ -76,10 +76,7 @@ mod tests {
                 types: [("tools".to_owned(), ClaimType::Strings)].into(),
                 ..ConfiguredClaims::default()
             };
-            let source = PolicySource {
-                name: name.into(),
-                text: text.into(),
-            };
+            let source = PolicySource::new(name, text);
             let found = unconfigured(&[source], &configured);
             let told = found.iter().map(|it| it.message.as_str());
             assert_eq!(told.collect::<Vec<_>>(), expected, "{text}");

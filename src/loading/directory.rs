@@ -8,7 +8,7 @@ use super::engines::{EXTENSIONS, EngineKinds};
 use super::labels;
 use super::manifest::{self, MAX_FILE};
 use super::unrecognized_files::{self, UnrecognizedFile};
-use crate::policy::{PolicyProblem, PolicySnapshot, PolicySource};
+use crate::policy::{PolicyProblem, PolicySnapshot, PolicySource, ServerKey};
 
 /// The code of what is said of a file that is not read.
 const UNREAD: &str = "policy::unrecognized_file";
@@ -22,15 +22,19 @@ const ASIDE: &str = "what is no policy belongs elsewhere, or begins with a dot";
 #[derive(Debug, Clone, Default)]
 pub(super) struct Directory {
     root: PathBuf,
+    /// The server whose own policies it holds.
+    server: Option<ServerKey>,
     pub(super) sources: Vec<PolicySource>,
     /// Files of labels: `agents.toml`, `tools.toml` and `tools.lock`.
     pub(super) labels: Vec<PolicySource>,
     /// What says which files there are.
-    pub(super) manifest: Option<PolicySource>,
+    manifest: Option<PolicySource>,
     pub(super) problems: Vec<PolicyProblem>,
     pub(super) notices: Vec<PolicyProblem>,
     /// What the directory of the shadow policy holds.
     pub(super) shadow: Option<Box<Self>>,
+    /// The manifests of all that is here, one for each directory.
+    manifests: Vec<Option<PolicySource>>,
 }
 
 impl Directory {
@@ -46,13 +50,34 @@ impl Directory {
         }
     }
 
-    /// Holds what was found against the manifest, if there is one.
-    pub(super) fn check_manifest(&mut self) {
-        if let Some(manifest) = &self.manifest {
-            let files: Vec<_> = self.files().collect();
-            let problems = manifest::check(&self.root, manifest, &files);
-            self.problems.extend(problems);
+    /// What the directory holds, which has to be what its manifest says, if there is one.
+    pub(super) fn checked(dir: &Path, server: Option<&ServerKey>, engines: &EngineKinds) -> Self {
+        let mut found = Self {
+            server: server.cloned(),
+            ..Self::default()
+        };
+        found.read(dir, engines);
+        if let Some(manifest) = &found.manifest {
+            let files: Vec<_> = found.files().collect();
+            let problems = manifest::check(&found.root, manifest, &files);
+            found.problems.extend(problems);
         }
+        found.manifests.push(found.manifest.take());
+        found
+    }
+
+    /// Adds what another directory holds.
+    pub(super) fn add(&mut self, other: Self) {
+        self.sources.extend(other.sources);
+        self.labels.extend(other.labels);
+        self.problems.extend(other.problems);
+        self.notices.extend(other.notices);
+        self.manifests.extend(other.manifests);
+    }
+
+    /// Whether manifests say of all files that they are what is meant.
+    pub(super) fn has_manifest(&self) -> bool {
+        !self.manifests.is_empty() && self.manifests.iter().all(Option::is_some)
     }
 
     /// What a manifest would have to say.
@@ -73,7 +98,7 @@ impl Directory {
         };
         self.sources == other.sources
             && self.labels == other.labels
-            && self.manifest == other.manifest
+            && self.manifests == other.manifests
             && problems(self) == problems(other)
             && match (&self.shadow, &other.shadow) {
                 (Some(one), Some(other)) => one.is_same_as(other),
@@ -83,7 +108,7 @@ impl Directory {
 
     /// Whether a snapshot was made of exactly this.
     pub(super) fn is_in_force(&self, snapshot: &PolicySnapshot) -> bool {
-        let same = self.manifest.is_some() == snapshot.has_manifest();
+        let same = self.has_manifest() == snapshot.has_manifest();
         let shadow = match (&self.shadow, snapshot.shadow()) {
             (Some(found), Some(shadow)) => found.is_in_force(shadow),
             (found, shadow) => found.is_none() && shadow.is_none(),
@@ -131,9 +156,12 @@ impl Directory {
         match String::from_utf8(bytes) {
             Ok(text) if text.starts_with('\u{feff}') => self.marked(path),
             Ok(text) => {
-                let name = path.to_string_lossy().as_ref().into();
-                let text = text.into();
-                let source = PolicySource { name, text };
+                let (name, text) = (path.to_string_lossy().as_ref().into(), text.into());
+                let source = PolicySource {
+                    name,
+                    text,
+                    server: self.server.clone(),
+                };
                 if is_manifest {
                     self.manifest = Some(source);
                 } else if is_labels {

@@ -18,10 +18,7 @@ permit (
 when {{ [{hosts}].contains(resource) }};
 "#
     );
-    (!hosts.is_empty()).then(|| PolicySource {
-        name: "<egress>".into(),
-        text: text.into(),
-    })
+    (!hosts.is_empty()).then(|| PolicySource::new("<egress>", text))
 }
 
 /// Cedar reads the escapes that Rust writes.

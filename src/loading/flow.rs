@@ -33,13 +33,14 @@ impl FlowRules {
     pub(super) fn compiled(&self) -> Option<PolicySource> {
         let rules = [self.out_rule(), self.in_rule(), self.walls_rule()];
         let rules: Vec<String> = rules.into_iter().flatten().collect();
-        (!rules.is_empty()).then(|| PolicySource {
-            name: FLOW_FILE.into(),
-            text: format!(
-                "// What may flow from one server to another (`[flow]`).\n{}",
-                rules.concat()
+        (!rules.is_empty()).then(|| {
+            PolicySource::new(
+                FLOW_FILE,
+                format!(
+                    "// What may flow from one server to another (`[flow]`).\n{}",
+                    rules.concat()
+                ),
             )
-            .into(),
         })
     }
 

@@ -16,7 +16,7 @@ mod standing;
 mod tests;
 mod tools;
 
-pub(super) use self::file_names::{claims, meant};
+pub(super) use self::file_names::{are_of_server, claims, meant};
 pub(super) use self::label_rules::LabelRules;
 pub(super) use self::removed_labels::lost;
 

@@ -8,8 +8,7 @@ use super::directory::Directory;
 use super::engines::EngineKinds;
 use super::load_report::{self, LockState};
 use super::settings::{OtherMethods, RequiredLabels, Settings};
-use super::{claim_names, several};
-use super::{egress, labels, lock};
+use super::{claim_names, egress, labels, lock, own_policies, several};
 use crate::policy::engines::allowlist::CompiledAllowlist;
 use crate::policy::engines::cedar::ToolGroups;
 use crate::policy::{
@@ -104,16 +103,20 @@ const LABELLED: &str = "tools.labelled";
 
 /// Everything that lies in the directory, read whole.
 pub(super) fn read(settings: &Settings) -> Directory {
-    let mut found = Directory::default();
-    if let Some(dir) = &settings.dir {
-        found.read(dir, &EngineKinds::default());
-        found.check_manifest();
-    }
+    let engines = EngineKinds::default();
+    let with_own = |dir: Option<&Path>| {
+        let mut found = Directory::default();
+        if let Some(dir) = dir {
+            found.add(Directory::checked(dir, None, &engines));
+        }
+        for (server, own) in &settings.own {
+            found.add(own_policies::read(server, own, settings, &engines));
+        }
+        found
+    };
+    let mut found = with_own(settings.dir.as_deref());
     if let Some(dir) = &settings.shadow {
-        let mut shadow = Directory::default();
-        shadow.read(dir, &EngineKinds::default());
-        shadow.check_manifest();
-        found.shadow = Some(Box::new(shadow));
+        found.shadow = Some(Box::new(with_own(Some(dir))));
     }
     found
 }
@@ -155,6 +158,7 @@ fn compile_one(
     mut found: Directory,
     checked: Vec<CheckedPolicies>,
 ) -> Result<LoadedPolicies, PolicyErrors> {
+    let is_listed = found.has_manifest();
     let mut labels = Labels::default();
     let mut sources = vec![builtin(
         "<core.cedar>",
@@ -173,7 +177,7 @@ fn compile_one(
         groups = allowlist.groups;
         sources.push(allowlist.policy);
         entities = Some(allowlist.entities);
-        if settings.dir.is_none() && settings.other_methods == OtherMethods::Allow {
+        if !settings.has_files() && settings.other_methods == OtherMethods::Allow {
             sources.push(builtin(
                 "<base.cedar>",
                 include_str!("../policy/builtin/base.cedar"),
@@ -183,7 +187,7 @@ fn compile_one(
     let mut lock = Lock::default();
     let mut lock_is = LockState::Whole;
     let mut labelled = BTreeSet::new();
-    if settings.dir.is_some() {
+    if settings.has_files() {
         let sound = found.problems.len();
         lock = lock::read(&found.labels, &settings.servers, &mut found.problems);
         if found.problems.len() > sound {
@@ -243,10 +247,8 @@ fn compile_one(
     sources.extend(entities.into_iter().chain(found.labels));
     let snapshot = PolicySnapshot::new(compiled.engines, sources, compiled.policies);
     let mut snapshot = snapshot.with_labels(labels).with_lock(lock);
-    if let Some(dir) = &settings.dir {
-        snapshot = snapshot.in_directory(&dir.to_string_lossy());
-    }
-    if found.manifest.is_some() {
+    snapshot = snapshot.in_directories(&settings.directories());
+    if is_listed {
         snapshot = snapshot.with_manifest();
     }
     Ok(LoadedPolicies {
@@ -265,7 +267,7 @@ fn unknown_names(
 ) -> Vec<PolicyProblem> {
     let claims = settings.claims.iter();
     let claims = claims.flat_map(|claims| claim_names::unconfigured(sources, claims));
-    let strays = several::of_no_server(&settings.servers, labels);
+    let strays = several::of_no_server(settings, labels);
     claims.chain(strays).collect()
 }
 
@@ -302,10 +304,7 @@ fn reads_typed_arguments(source: &PolicySource) -> bool {
 }
 
 fn builtin(name: &str, text: &str) -> PolicySource {
-    PolicySource {
-        name: name.into(),
-        text: text.into(),
-    }
+    PolicySource::new(name, text)
 }
 
 /// Policies that are called by their line, which moves with every edit: tests, records and reviewers can
@@ -366,10 +365,10 @@ fn empty_files(
 }
 
 fn no_tools(settings: &Settings) -> PolicyProblem {
-    let why = match (&settings.allow, &settings.dir) {
-        (None, None) => "there is neither an allowlist nor a policy directory",
-        (Some(_), None) => "the allowlist is empty and there is no policy directory",
-        (_, Some(_)) => "no policy permits it",
+    let why = match (&settings.allow, settings.has_files()) {
+        (None, false) => "there is neither an allowlist nor a policy directory",
+        (Some(_), false) => "the allowlist is empty and there is no policy directory",
+        (_, true) => "no policy permits it",
     };
     PolicyProblem::warning("policy::no_tools", format!("no tool can be called: {why}"))
 }

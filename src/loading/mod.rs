@@ -14,6 +14,7 @@ mod load_report;
 mod lock;
 mod manifest;
 mod network;
+mod own_policies;
 mod settings;
 mod several;
 #[cfg(test)]

@@ -62,10 +62,8 @@ impl EgressRules {
         let rules = [hosts, asking, closed.map(closed_rule)];
         let rules: Vec<String> = rules.into_iter().flatten().collect();
         let title = "// How far tools that connect may reach (`[ratchet.network]`).\n";
-        (!rules.is_empty()).then(|| PolicySource {
-            name: RATCHET_FILE.into(),
-            text: format!("{title}{}", rules.concat()).into(),
-        })
+        (!rules.is_empty())
+            .then(|| PolicySource::new(RATCHET_FILE, format!("{title}{}", rules.concat())))
     }
 
     fn hosts_rule(&self, level: usize, closed: Option<usize>) -> String {

@@ -1,6 +1,7 @@
 //! Where policies come from, and what happens when they change.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::flow::FlowRules;
@@ -14,6 +15,8 @@ pub struct Settings {
     pub allow: Option<Vec<String>>,
     /// Every file below it that some engine claims counts: `*.cedar`, `*.rego`, `*.cel.toml`.
     pub dir: Option<PathBuf>,
+    /// The directories of servers' own policies, of several servers.
+    pub own: BTreeMap<ServerKey, PathBuf>,
     /// A shadow policy for the next revision: its files count as those of `dir` do, and what they would
     /// decide is recorded.
     pub shadow: Option<PathBuf>,
@@ -41,6 +44,26 @@ pub struct Settings {
     pub egress: Vec<String>,
     /// The keys of several servers: names of their tools begin with them.
     pub servers: Vec<ServerKey>,
+}
+
+impl Settings {
+    /// Whether there are policies in files.
+    pub(super) fn has_files(&self) -> bool {
+        self.dir.is_some() || !self.own.is_empty()
+    }
+
+    /// Whether anything is read from files, the shadow policy included.
+    pub fn reads_files(&self) -> bool {
+        self.has_files() || self.shadow.is_some()
+    }
+
+    /// The directories of the policies, each with the server whose own they are.
+    pub fn directories(&self) -> Vec<(Option<&ServerKey>, &Path)> {
+        let all = self.dir.iter().map(|dir| (None, dir.as_path()));
+        let own = self.own.iter();
+        all.chain(own.map(|(key, dir)| (Some(key), dir.as_path())))
+            .collect()
+    }
 }
 
 /// Which labels tools need.

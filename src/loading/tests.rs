@@ -1,4 +1,5 @@
 mod manifest;
+mod own_policies;
 mod reload;
 
 use std::fs;

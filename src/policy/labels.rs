@@ -42,6 +42,7 @@ use super::facts::{
     ResourceFacts, SamplingTerms, StandingConsent, Tool,
 };
 use super::message_facts::Targets;
+use super::server_key::ServerKey;
 
 /// Everything that the host says.
 #[derive(Debug, Clone, Default)]
@@ -50,6 +51,8 @@ pub struct Labels {
     pub tools: HashMap<String, ToolLabels>,
     /// Of tools that have none.
     pub unlabelled: ToolLabels,
+    /// The same where it differs at one of several servers.
+    pub unlabelled_at: HashMap<ServerKey, ToolLabels>,
     /// By the gate's own id of the agent.
     pub agents: HashMap<String, AgentLabels>,
     /// The capabilities that each role brings, the narrower ones included.
@@ -148,6 +151,7 @@ impl Labels {
             && self.resources.is_empty()
             && self.prompts.is_empty()
             && self.unlabelled == ToolLabels::default()
+            && self.unlabelled_at.is_empty()
     }
 
     /// What a tool may do.
@@ -170,7 +174,7 @@ impl Labels {
 
     /// Whether anything that is read may raise the level of a session.
     pub fn raise_levels(&self) -> bool {
-        let mut tools = self.tools.values().chain([&self.unlabelled]);
+        let mut tools = self.all_tools();
         self.raised_elsewhere
             || !self.roots.is_empty()
             || !self.resources.is_empty()
@@ -191,8 +195,21 @@ impl Labels {
         all.chain(by).map(String::as_str)
     }
 
-    fn of_tool(&self, name: &str) -> &ToolLabels {
-        self.tools.get(name).unwrap_or(&self.unlabelled)
+    /// What is said of a tool by this name.
+    pub fn of_tool(&self, name: &str) -> &ToolLabels {
+        let of_server = || {
+            let mut all = self.unlabelled_at.iter();
+            all.find_map(|(key, labels)| key.name_in(name).map(|_| labels))
+        };
+        let own = self.tools.get(name).or_else(of_server);
+        own.unwrap_or(&self.unlabelled)
+    }
+
+    /// What is said of any tool, and of those without labels.
+    pub fn all_tools(&self) -> impl Iterator<Item = &ToolLabels> {
+        let unlabelled = [&self.unlabelled].into_iter();
+        let tools = self.tools.values().chain(unlabelled);
+        tools.chain(self.unlabelled_at.values())
     }
 
     /// The tool as the host describes it.

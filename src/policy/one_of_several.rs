@@ -17,6 +17,12 @@ impl Labels {
         let own = |id: &str| key.name_in(id).map(str::to_owned);
         let mut labels = self.clone();
         labels.raised_elsewhere = self.raise_levels();
+        labels.unlabelled = self
+            .unlabelled_at
+            .get(key)
+            .unwrap_or(&self.unlabelled)
+            .clone();
+        labels.unlabelled_at.clear();
         let tools = self.tools.iter();
         labels.tools = tools
             .filter_map(|(id, tool)| Some((own(id)?, tool.clone())))

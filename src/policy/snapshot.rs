@@ -5,6 +5,7 @@ mod views;
 use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
@@ -24,6 +25,7 @@ use super::mutant::Mutant;
 use super::observe::{ObservedEngine, Observer};
 use super::partial::{PartialDecision, PartialRequest};
 use super::sampling::{self, Samples};
+use super::server_key::ServerKey;
 use super::source::{PolicyEntry, PolicySource};
 use super::trace::{PolicyOutline, Trace};
 
@@ -68,7 +70,7 @@ impl PolicySnapshot {
         let looks = engines.iter().map(|engine| engine.looks_for());
         Self {
             looks_for: looks.fold(RequiredDetectors::NOTHING, RequiredDetectors::and),
-            revision: Revision::of(&sources, ""),
+            revision: Revision::of(&sources, &[]),
             engines: engines.into_iter().map(Arc::from).collect(),
             sources: sources.into(),
             policies: policies.into_iter().chain(sampling::entries()).collect(),
@@ -81,11 +83,11 @@ impl PolicySnapshot {
         }
     }
 
-    /// With a revision that does not tell where the directory of the policies lies: equal policies
+    /// With a revision that does not tell where the directories of the policies lie: equal policies
     /// have equal revisions, in whatever place.
     #[must_use]
-    pub fn in_directory(mut self, directory: &str) -> Self {
-        self.revision = Revision::of(&self.sources, directory);
+    pub fn in_directories(mut self, directories: &[(Option<&ServerKey>, &Path)]) -> Self {
+        self.revision = Revision::of(&self.sources, directories);
         self
     }
 
@@ -422,15 +424,22 @@ impl PolicySnapshot {
 impl Revision {
     /// Each name and text is preceded by its length, so that moving bytes from one file to another
     /// gives another revision.
-    fn of(sources: &[PolicySource], directory: &str) -> Self {
+    fn of(sources: &[PolicySource], directories: &[(Option<&ServerKey>, &Path)]) -> Self {
         let mut digest = Sha256::new();
         let mut add = |part: &str| {
             digest.update((part.len() as u64).to_be_bytes());
             digest.update(part.as_bytes());
         };
         for source in sources {
-            let name = source.name.strip_prefix(directory).unwrap_or(&source.name);
-            add(&name.trim_start_matches(['/', '\\']).replace('\\', "/"));
+            let server = source.server.as_ref();
+            let mut all = directories.iter();
+            let directory = all.find(|(of, _)| *of == server);
+            let directory = directory.map(|(_, path)| path.to_string_lossy());
+            let name = directory.and_then(|path| source.name.strip_prefix(&*path));
+            let name = name.unwrap_or(&source.name);
+            let name = name.trim_start_matches(['/', '\\']).replace('\\', "/");
+            // No other name begins with a slash.
+            add(&server.map_or_else(|| name.clone(), |server| format!("/{server}/{name}")));
             add(&source.text);
         }
         let mut hex = String::with_capacity(64);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::decision::{PolicyId, PolicyOrigin};
+use super::server_key::ServerKey;
 
 /// One text that rules were compiled from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,6 +11,19 @@ pub struct PolicySource {
     /// The path as the user would write it, or `<…>` for what is built in or compiled.
     pub name: Arc<str>,
     pub text: Arc<str>,
+    /// The server whose own policies these are, of several.
+    pub server: Option<ServerKey>,
+}
+
+impl PolicySource {
+    /// One that is of no single server.
+    pub fn new(name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Self {
+        Self {
+            name: name.into(),
+            text: text.into(),
+            server: None,
+        }
+    }
 }
 
 /// Where a policy's text stands.

@@ -41,10 +41,7 @@ mod tests {
     }
 
     fn snapshot(text: &str) -> PolicySnapshot {
-        let source = PolicySource {
-            name: "t".into(),
-            text: text.into(),
-        };
+        let source = PolicySource::new("t", text);
         PolicySnapshot::new(vec![], vec![source], vec![])
     }
 }

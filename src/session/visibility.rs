@@ -342,10 +342,7 @@ mod tests {
     }
 
     fn snapshot(text: &str, by: ListDependency) -> PolicySnapshot {
-        let source = PolicySource {
-            name: "t".into(),
-            text: text.into(),
-        };
+        let source = PolicySource::new("t", text);
         PolicySnapshot::new(vec![Box::new(Looking(by))], vec![source], vec![])
     }
 

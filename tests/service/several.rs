@@ -101,6 +101,41 @@ fn two_servers_with_the_same_tool_names_are_never_crossed() {
 }
 
 #[test]
+fn policies_of_one_server_hold_there_alone_and_change_while_the_gate_runs() {
+    let talk = r#"@id("talk") permit (principal, action, resource) unless { action == Mcp::Action::"call_tool" };"#;
+    let read = r#"@id("read") permit (principal, action in Mcp::Action::"call_tool", resource == Mcp::Tool::"read");"#;
+    let mut setup = over_http(Setup::of(server("crm")).policies(talk));
+    let own = setup.path("own");
+    fs::create_dir(&own).unwrap();
+    fs::write(own.join("read.cedar"), read).unwrap();
+    setup.key = Some("crm");
+    setup.more = format!(
+        "[flow]\nflow_in = 'off'\n[servers.mail]\ncommand = {:?}\npolicy = {own:?}\n",
+        server("mail")
+    );
+    let gate = Serving::start(setup);
+    let (crm, mail) = (agent(&gate, "bob", "crm"), agent(&gate, "bob", "mail"));
+    let calls = |agent: &Agent| ["read", "send"].map(|tool| call(agent, tool, &json!({})));
+    let [read_at_mail, sent] = calls(&mail);
+    assert_eq!(read_at_mail, "mail read");
+    assert!(sent.contains("Unknown tool"), "{sent}");
+    for denied in calls(&crm) {
+        assert!(denied.contains("Unknown tool"), "{denied}");
+    }
+    let send = read.replace("\"read\"", "\"send\"");
+    fs::write(own.join("send.cedar"), send).unwrap();
+    eventually(|| match calls(&mail) {
+        [_, sent] if sent == "mail send" => Ok(()),
+        others => Err(others.join("\n")),
+    });
+    for denied in calls(&crm) {
+        assert!(denied.contains("Unknown tool"), "{denied}");
+    }
+    let records = gate.setup().audit_text();
+    assert!(records.contains(r#""mail/send""#), "{records}");
+}
+
+#[test]
 fn what_is_read_at_one_server_closes_another_with_the_next_message() {
     let gate = two();
     let (crm, mail) = (agent(&gate, "bob", "crm"), agent(&gate, "bob", "mail"));

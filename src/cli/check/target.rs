@@ -62,11 +62,11 @@ impl CheckTarget {
     pub(super) fn of_configuration(file: &Path) -> Result<Vec<Self>, Vec<BoxedDiagnostic>> {
         let config = &Config::load_all_offline(file).map_err(one)?;
         let mut settings = proxy::policy_settings(config);
-        let source = PolicySource {
-            name: file.to_string_lossy().as_ref().into(),
+        let source = PolicySource::new(
+            &*file.to_string_lossy(),
             // It was read a moment ago; if it is gone now, its findings have no place.
-            text: fs::read_to_string(file).unwrap_or_default().into(),
-        };
+            fs::read_to_string(file).unwrap_or_default(),
+        );
         let configured = ConfiguredPolicies {
             policies: settings.clone(),
             ..test_policy::configured(config, file)

@@ -7,15 +7,11 @@ use crate::config::Config;
 
 /// Each of them, told with both settings.
 pub(super) fn files(config: &Config) -> Vec<String> {
-    let policy = &config.policy;
-    let directories = [
-        ("policy.dir", policy.dir.as_deref()),
-        ("policy.shadow", policy.shadow.as_deref()),
-    ];
+    let directories = config.policy.directories();
     let told = written(config).into_iter().filter_map(|(field, file)| {
         let file = file?;
         let mut directories = directories.iter();
-        let (directory, _) = directories.find(|(_, it)| it.is_some_and(|it| lies_in(&file, it)))?;
+        let (directory, _) = directories.find(|(_, it)| lies_in(&file, it))?;
         Some(format!(
             "`{field}`: `{}` lies in `{directory}`, where the gate reads every file as a policy and refuses \
              others; move it out of there",

@@ -117,7 +117,6 @@ fn named(config: &Config) -> Vec<(String, PathBuf)> {
     let mut named = vec![
         // The configuration itself.
         ("--config".to_owned(), read),
-        ("policy.dir".to_owned(), config.policy.dir.as_deref()),
         ("audit.file".to_owned(), config.audit.file.as_deref()),
         (
             "audit.signing_key_file".to_owned(),
@@ -142,6 +141,8 @@ fn named(config: &Config) -> Vec<(String, PathBuf)> {
         ("ratchet.file".to_owned(), journal),
         ("ratchet.key_file".to_owned(), key.as_deref()),
     ];
+    let policies = config.policy.directories().into_iter();
+    named.extend(policies.map(|(field, dir)| (field, Some(dir))));
     if let Some(Bearer::File(file)) = &config.admin.token {
         named.push(("admin.token_file".to_owned(), Some(file)));
     }

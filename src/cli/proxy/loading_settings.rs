@@ -13,6 +13,7 @@ pub(super) fn loading(config: &Config) -> loading::Settings {
     loading::Settings {
         allow: policy.allow.clone(),
         dir: policy.dir.clone(),
+        own: policy.own.clone(),
         shadow: policy.shadow.clone(),
         other_methods: match policy.other_methods {
             config::OtherMethods::Allow => loading::OtherMethods::Allow,

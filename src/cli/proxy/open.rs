@@ -404,7 +404,7 @@ fn renewal(config: &Config, loaded: &LoadedPolicies, common: &Common) -> std::io
     let whole = Arc::new(PolicyStore::new(loaded.snapshot.of_server(None)));
     let settings = policy_settings(config);
     let configured = Configured::by(config);
-    let reads = configured.is_some() || settings.dir.is_some() || settings.shadow.is_some();
+    let reads = configured.is_some() || settings.reads_files();
     let watch = reads
         .then(|| Watch::start(settings, configured, Arc::clone(&whole)))
         .transpose()?;

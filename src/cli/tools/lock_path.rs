@@ -33,10 +33,7 @@ impl LockPath {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(ToolsFailure::file(&self.0, &error)),
         };
-        let source = PolicySource {
-            name: self.0.to_string_lossy().as_ref().into(),
-            text: text.into(),
-        };
+        let source = PolicySource::new(self.0.to_string_lossy().as_ref(), text);
         let read = LockFile::read(&source, servers);
         read.map(Some)
             .map_err(|problems| ToolsFailure::Lock(PolicyErrors { problems }))

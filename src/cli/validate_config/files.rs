@@ -23,12 +23,8 @@ pub(super) fn problems(config: &Config, roots: &Roots, told: &[ConfigError]) -> 
 
 /// Directories of policies that are not there.
 pub(super) fn absent(policy: &Policy) -> Vec<ConfigError> {
-    let named = [
-        ("policy.dir", &policy.dir),
-        ("policy.shadow", &policy.shadow),
-    ];
-    let absent = named.into_iter().filter_map(|(field, directory)| {
-        let directory = directory.as_deref()?;
+    let named = policy.directories().into_iter();
+    let absent = named.filter_map(|(field, directory)| {
         let why = match std::fs::metadata(directory) {
             Ok(found) if found.is_dir() => return None,
             Ok(_) => "it is no directory".to_owned(),
@@ -37,7 +33,7 @@ pub(super) fn absent(policy: &Policy) -> Vec<ConfigError> {
         let why = format!("`{}` cannot be read: {why}", directory.display());
         let help = "relative paths start at the directory of this file: make it, or name the \
                     directory that holds the policies";
-        Some(ConfigError::of_a_file(field, why, help))
+        Some(ConfigError::of_a_file(&field, why, help))
     });
     absent.collect()
 }

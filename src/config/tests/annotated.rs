@@ -44,7 +44,7 @@ fn is_setting(line: &str) -> bool {
     line.len() > 1 && line.starts_with('#') && !line.starts_with("# ")
 }
 
-/// `NAME`, or `NAME (instead of KEY, KEY; with NAME)`.
+/// `NAME`, or `NAME (instead of KEY, KEY; with NAME; with NAME)`.
 fn titled(title: &str) -> (String, Alternative) {
     let mut alternative = Alternative::default();
     let (name, conditions) = title.split_once(" (").unwrap_or((title, ")"));
@@ -54,7 +54,8 @@ fn titled(title: &str) -> (String, Alternative) {
             alternative.instead = keys.split(", ").map(str::to_owned).collect();
         } else {
             let needed = condition.strip_prefix("with ");
-            alternative.with = vec![needed.expect("`instead of` or `with`").to_owned()];
+            let needed = needed.expect("`instead of` or `with`");
+            alternative.with.push(needed.to_owned());
         }
     }
     (name.to_owned(), alternative)

@@ -355,6 +355,41 @@ fn what_is_said_for_all_servers_holds_where_nothing_else_is_said() {
     assert_eq!(timeouts, [9, 9]);
 }
 
+#[test]
+fn policies_of_one_server_come_into_force_and_stay_while_it_runs() {
+    let file = |servers: &str| {
+        valid(&format!(
+            "listen = {{ transport = 'http', port = 0 }}\npolicy.dir = 'p'\n\
+             servers.crm.command = ['a']\n{servers}\n"
+        ))
+    };
+    let started = file("servers.mail = { command = ['a'], policy = 'mail' }");
+    let check = |servers: &str, expected: &[(&str, &str)]| {
+        let own = file(servers).in_place_of(&started).policy.own;
+        let own: Vec<_> = own
+            .iter()
+            .map(|(key, dir)| (key.as_str(), dir.to_str().unwrap()))
+            .collect();
+        assert_eq!(own, expected, "{servers}");
+    };
+    check(
+        "servers.mail = { command = ['a'], policy = 'more' }",
+        &[("mail", "/etc/gate/more")],
+    );
+    check("servers.mail.command = ['a']", &[]);
+    check(
+        "servers.mail.command = ['a']\nservers.crm.policy = 'crm'",
+        &[("crm", "/etc/gate/crm")],
+    );
+    // It runs until the restart, and a new one does not before.
+    check(
+        "servers.web = { command = ['a'], policy = 'web' }",
+        &[("mail", "/etc/gate/mail")],
+    );
+    let changes = between("servers.mail.policy = 'a'", "servers.mail.policy = 'b'");
+    assert_eq!(changes.restart, [""; 0]);
+}
+
 /// Files that differ in what needs a restart.
 const RESTART: &[(&str, &str, &str)] = &[
     (

@@ -414,7 +414,7 @@ fn what_is_valid_but_odd_is_a_warning() {
         ),
         (
             "policy = { dir = \"p\", other_methods = \"deny\" }",
-            &["policy.other_methods: has no effect beside `dir`, where policies alone decide"],
+            &["policy.other_methods: has no effect beside files of policies, which alone decide"],
         ),
         (
             "policy = { allow = [\"a\"], reload = \"watch\", on_policy_removal = \"reject\" }",

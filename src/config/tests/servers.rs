@@ -221,6 +221,26 @@ fn several_servers_need_agents_over_http() {
 }
 
 #[test]
+fn a_server_may_have_policies_of_its_own_beside_those_of_all() {
+    let config = valid(&format!(
+        "{OVER_HTTP}servers.crm = {{ command = ['a'], policy = 'crm' }}
+         servers.mail.command = ['a']"
+    ));
+    let directories = config.policy.directories();
+    let fields: Vec<_> = directories
+        .iter()
+        .map(|(field, _)| field.as_str())
+        .collect();
+    assert_eq!(fields, ["servers.crm.policy"]);
+    let crm = ServerKey::of("crm").unwrap();
+    assert_eq!(config.policy.own.keys().collect::<Vec<_>>(), [&crm]);
+    super::check(
+        "upstream.command = ['a']\nupstream.policy = 'p'\npolicy.allow = ['b']",
+        &["2 upstream.policy: unknown key"],
+    );
+}
+
+#[test]
 fn what_policies_know_of_a_server_is_its_own() {
     let config = valid(&format!(
         "{OVER_HTTP}[servers.crm]

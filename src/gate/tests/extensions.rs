@@ -249,10 +249,7 @@ fn unlabelled(toml: ToolLabels) -> Labels {
 }
 
 fn under(text: &str, labels: Labels) -> PolicySnapshot {
-    let source = PolicySource {
-        name: "p.cedar".into(),
-        text: text.into(),
-    };
+    let source = PolicySource::new("p.cedar", text);
     let sources = vec![source];
     let compiled = Cedar::default().compile(&sources).unwrap();
     PolicySnapshot::new(vec![compiled.engine], sources, compiled.policies).with_labels(labels)

@@ -67,10 +67,7 @@ pub(super) fn holding(policies: &str, lock: Lock) -> PolicySnapshot {
         warnings: WarningMode::Allow,
         ..Cedar::default()
     };
-    let source = |name: &str, text: &str| PolicySource {
-        name: name.into(),
-        text: text.into(),
-    };
+    let source = |name: &str, text: &str| PolicySource::new(name, text);
     let drift = include_str!("../../policy/builtin/lock.cedar");
     let core = include_str!("../../policy/builtin/core.cedar");
     let approved = include_str!("../../policy/builtin/approved.cedar");

@@ -47,10 +47,7 @@ fn labels() -> Labels {
 }
 
 pub(super) fn policies(text: &str) -> PolicySnapshot {
-    let source = PolicySource {
-        name: "p.cedar".into(),
-        text: text.into(),
-    };
+    let source = PolicySource::new("p.cedar", text);
     let sources = vec![source];
     let compiled = Cedar::default().compile(&sources).unwrap();
     PolicySnapshot::new(vec![compiled.engine], sources, compiled.policies)

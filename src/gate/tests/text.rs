@@ -260,10 +260,7 @@ fn quarantining(policies: &str) -> Bench {
 }
 
 fn compiled(policies: &str) -> PolicySnapshot {
-    let source = |name: &str, text: &str| PolicySource {
-        name: name.into(),
-        text: text.into(),
-    };
+    let source = |name: &str, text: &str| PolicySource::new(name, text);
     let core = include_str!("../../policy/builtin/core.cedar");
     let sources = [source("p.cedar", policies), source("<core.cedar>", core)];
     let compiled = Cedar::default().compile(&sources).unwrap();

@@ -80,7 +80,7 @@ impl Agents {
 
     /// After the tools, whose capabilities it needs. In the order of the agents' names.
     pub(super) fn finish(self, labels: &mut Labels) -> Vec<Override> {
-        let tools = labels.tools.values().chain([&labels.unlabelled]);
+        let tools = labels.all_tools();
         let needed = tools.flat_map(|tool| tool.capabilities.iter().cloned());
         labels.needed = needed.collect();
         let mut overrides = Vec::new();

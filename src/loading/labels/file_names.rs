@@ -21,6 +21,11 @@ pub(in crate::loading) fn claims(path: &Path) -> bool {
         .is_some_and(|name| ALL.iter().any(|file| name == *file) || name == lock::FILE)
 }
 
+/// Whether a file says nothing but of what one server has.
+pub(in crate::loading) fn are_of_server(source: &PolicySource) -> bool {
+    [TOOLS, PROMPTS].contains(&file_name(source))
+}
+
 /// The file of labels that an author may have had in mind with a name in lower case.
 pub(in crate::loading) fn meant(name: &str) -> Option<&'static str> {
     let near = |file: &&str| strsim::osa_distance(name, file) <= 1;

@@ -29,7 +29,7 @@ impl LabelRules {
         if granted || by_tokens || labels.roles.values().any(|granted| !granted.is_empty()) {
             compiled.add("<capabilities.cedar>", CAPABILITIES);
         }
-        let mut tools = labels.tools.values().chain([&labels.unlabelled]);
+        let mut tools = labels.all_tools();
         if tools.any(|tool| tool.consent != ConsentRule::Never) {
             compiled.add("<consent.cedar>", CONSENT);
         }
@@ -68,9 +68,6 @@ impl LabelRules {
     }
 
     fn add(&mut self, name: &str, text: &str) {
-        self.sources.push(PolicySource {
-            name: name.into(),
-            text: text.into(),
-        });
+        self.sources.push(PolicySource::new(name, text));
     }
 }

@@ -108,7 +108,9 @@ fn is_giving(path: &KeyPath) -> bool {
 fn said(source: &PolicySource) -> Vec<(KeyPath, KeyContent)> {
     let mut found = Vec::new();
     if let Ok(root) = DeTable::parse(&source.text) {
-        let path = vec![file_name(source).to_owned()];
+        let file = file_name(source);
+        let server = source.server.as_ref();
+        let path = vec![server.map_or_else(|| file.to_owned(), |key| key.id_of(file))];
         walk(source, root.get_ref(), &path, &mut found);
     }
     found

@@ -123,8 +123,10 @@ impl ParsedResources {
 
 impl ParsedPrompts {
     pub(super) fn read(&mut self, mut file: TomlTable<'_, '_>) {
+        let server = file.source().server.as_ref();
         if let Some(mut prompts) = file.table("prompts") {
             for (name, place, field) in prompts.entries() {
+                let name = server.map_or_else(|| name.clone(), |key| key.id_of(&name));
                 let Some(mut table) = prompts.inside(field) else {
                     continue;
                 };

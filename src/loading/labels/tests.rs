@@ -233,10 +233,7 @@ fn told(problems: &[PolicyProblem]) -> Vec<String> {
 }
 
 fn source(name: &str, text: &str) -> PolicySource {
-    PolicySource {
-        name: name.into(),
-        text: text.into(),
-    }
+    PolicySource::new(name, text)
 }
 
 #[test]
@@ -413,10 +410,7 @@ fn places_are_described_once_and_so_that_all_find_them() {
 fn what_is_one_of_few_words_is_told_with_them() {
     let check = |text: &str, says: &str| {
         let mut problems = Vec::new();
-        let source = PolicySource {
-            name: "p/tools.toml".into(),
-            text: text.into(),
-        };
+        let source = PolicySource::new("p/tools.toml", text);
         read(&[source], TokenGrants::Nothing, &mut problems);
         let told: Vec<&str> = problems.iter().map(|it| it.message.as_str()).collect();
         assert_eq!(told, [says], "{text}");

@@ -1,12 +1,13 @@
 //! `tools.toml`.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use super::pointers::pointers;
 use super::{datasets, destinations};
 use crate::policy::table::TomlTable;
-use crate::policy::{Base, ConsentRule, LEVELS, Labels, Permissions, ToolLabels};
+use crate::policy::{Base, ConsentRule, LEVELS, Labels, Permissions, ServerKey, ToolLabels};
 
 /// The deepest capability, `a.b.c…`.
 const MAX_PARTS: usize = 8;
@@ -21,7 +22,7 @@ const CONSENT: &[(&str, ConsentRule)] = &[
 #[derive(Debug, Default)]
 pub(super) struct Tools {
     labels: HashMap<String, (ToolLabels, String)>,
-    unlabelled: Option<(ToolLabels, String)>,
+    unlabelled: HashMap<Option<ServerKey>, (ToolLabels, String)>,
     /// Those whose permission a label names.
     permitted: BTreeSet<String>,
 }
@@ -37,6 +38,7 @@ enum Permission {
 impl Tools {
     pub(super) fn read(&mut self, mut root: TomlTable<'_, '_>) {
         let file = root.source().name.to_string();
+        let server = root.source().server.as_ref();
         if let Some(field) = root.take("default") {
             let place = field.place.clone();
             if let Some(table) = root.inside(field) {
@@ -46,14 +48,15 @@ impl Tools {
                     let help = "write it at each tool: other tools may use the same argument for something else";
                     root.report(place.clone(), message, Some(help.to_owned()));
                 }
-                match &self.unlabelled {
-                    None => self.unlabelled = Some((labels, file.clone())),
-                    Some((_, first)) => twice(&mut root, place, "default", first),
+                match self.unlabelled.entry(server.cloned()) {
+                    Entry::Vacant(entry) => drop(entry.insert((labels, file.clone()))),
+                    Entry::Occupied(entry) => twice(&mut root, place, "default", &entry.get().1),
                 }
             }
         }
         if let Some(mut tools) = root.table("tools") {
             for (name, place, field) in tools.entries() {
+                let name = server.map_or_else(|| name.clone(), |key| key.id_of(&name));
                 if let Some((_, first)) = self.labels.get(&name) {
                     twice(&mut tools, place, &name, first);
                 } else if let Some(table) = tools.inside(field) {
@@ -71,10 +74,12 @@ impl Tools {
     pub(super) fn finish(self, labels: &mut Labels) -> BTreeSet<String> {
         let tools = self.labels.into_iter();
         labels.tools = tools.map(|(name, (labels, _))| (name, labels)).collect();
-        labels.unlabelled = self
-            .unlabelled
-            .map(|(labels, _)| labels)
-            .unwrap_or_default();
+        for (server, (unlabelled, _)) in self.unlabelled {
+            match server {
+                Some(server) => drop(labels.unlabelled_at.insert(server, unlabelled)),
+                None => labels.unlabelled = unlabelled,
+            }
+        }
         self.permitted
     }
 }

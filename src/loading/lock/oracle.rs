@@ -56,10 +56,7 @@ fn means_what_it_says(text: &str) {
 }
 
 fn source(text: &str) -> PolicySource {
-    PolicySource {
-        name: "tools.lock".into(),
-        text: text.into(),
-    }
+    PolicySource::new("tools.lock", text)
 }
 
 /// As people read it, with the lines that are meant.

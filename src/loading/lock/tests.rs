@@ -15,10 +15,7 @@ fn file(tools: &[&str]) -> LockFile {
 }
 
 fn source(text: &str) -> PolicySource {
-    PolicySource {
-        name: "p/tools.lock".into(),
-        text: text.into(),
-    }
+    PolicySource::new("p/tools.lock", text)
 }
 
 fn problems(text: &str) -> Vec<PolicyProblem> {
@@ -257,10 +254,7 @@ fn everything_that_is_wrong_with_a_lock_is_told_at_once_in_the_order_of_the_text
 fn a_second_lock_is_one_too_many() {
     let text = file(&[ECHO]).text();
     let mut found = Vec::new();
-    let other = PolicySource {
-        name: "p/sub/tools.lock".into(),
-        ..source(&text)
-    };
+    let other = PolicySource::new("p/sub/tools.lock", text.as_str());
     read(&[source(&text), other], &[], &mut found);
     assert_eq!(found.len(), 1);
     assert!(found[0].message.contains("there is a lock already"));
@@ -432,10 +426,10 @@ fn every_tool_of_real_servers_has_types() {
             lock: std::sync::Arc::new(lock),
             ..crate::policy::engines::cedar::Cedar::default()
         };
-        let policies = PolicySource {
-            name: "t.cedar".into(),
-            text: r#"permit(principal, action in Mcp::Action::"call_tool", resource);"#.into(),
-        };
+        let policies = PolicySource::new(
+            "t.cedar",
+            r#"permit(principal, action in Mcp::Action::"call_tool", resource);"#,
+        );
         crate::policy::EngineKind::compile(&cedar, &[policies]).unwrap();
     }
 }

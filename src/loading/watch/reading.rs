@@ -70,8 +70,8 @@ impl ReadingFingerprints {
     }
 }
 
-/// The policies', and the shadow policy's if there is one.
+/// The policies', those of single servers included, and the shadow policy's if there is one.
 pub(super) fn directories(settings: &Settings) -> Vec<PathBuf> {
-    let all = [&settings.dir, &settings.shadow];
-    all.into_iter().flatten().cloned().collect()
+    let of_all = settings.dir.iter().chain(&settings.shadow);
+    of_all.chain(settings.own.values()).cloned().collect()
 }

@@ -51,14 +51,8 @@ impl CompiledAllowlist {
         let lines: Vec<String> = sorted.into_iter().map(entity).collect();
         let entities = format!("[\n{}\n]\n", lines.join(",\n"));
         Self {
-            policy: PolicySource {
-                name: "<allowlist>".into(),
-                text: POLICY.into(),
-            },
-            entities: PolicySource {
-                name: "<allowlist entities>".into(),
-                text: entities.into(),
-            },
+            policy: PolicySource::new("<allowlist>", POLICY),
+            entities: PolicySource::new("<allowlist entities>", entities),
             groups,
         }
     }

@@ -50,10 +50,7 @@ mod tests {
         };
         assert!(absent.claims(Path::new("policies/a.rego")));
         assert!(!absent.claims(Path::new("policies/a.cedar")));
-        let source = |name: &str| PolicySource {
-            name: name.into(),
-            text: "package mcp".into(),
-        };
+        let source = |name: &str| PolicySource::new(name, "package mcp");
         let refused = absent.compile(&[source("a.rego"), source("b.rego")]);
         let problems = refused.unwrap_err().problems;
         let said: Vec<String> = problems.iter().map(ToString::to_string).collect();

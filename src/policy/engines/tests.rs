@@ -251,10 +251,7 @@ fn all(cedar: &str, rego: &str, cel: &str) -> [SharedEngine; 3] {
 }
 
 fn compiled(kind: &dyn EngineKind, name: &str, text: &str) -> SharedEngine {
-    let source = PolicySource {
-        name: name.into(),
-        text: text.into(),
-    };
+    let source = PolicySource::new(name, text);
     SharedEngine(kind.compile(&[source]).unwrap().engine.into())
 }
 
@@ -339,10 +336,7 @@ fn each_engine_has_the_name_of_its_kind() {
             "rego" => "package mcp\n\ndecision := {\"allow\": true}\n",
             _ => "",
         };
-        let source = PolicySource {
-            name: "t".into(),
-            text: rules.into(),
-        };
+        let source = PolicySource::new("t", rules);
         let compiled = kind.compile(&[source]).unwrap();
         assert_eq!(compiled.engine.name(), EngineName(name));
     }

@@ -45,7 +45,9 @@ impl Base {
 impl Labels {
     /// For the tools whose labels name paths and no directory.
     pub fn resolve_by_default_from(&mut self, base: &Base) {
-        let tools = self.tools.values_mut().chain([&mut self.unlabelled]);
+        let tools = self.tools.values_mut();
+        let tools = tools.chain([&mut self.unlabelled]);
+        let tools = tools.chain(self.unlabelled_at.values_mut());
         for tool in tools.filter(|tool| tool.paths.is_some()) {
             tool.base.get_or_insert_with(|| base.clone());
         }

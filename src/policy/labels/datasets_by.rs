@@ -38,7 +38,7 @@ impl DatasetsBy {
 impl Labels {
     /// Every data set that the host names.
     pub fn datasets(&self) -> BTreeSet<&str> {
-        let tools = || self.tools.values().chain([&self.unlabelled]);
+        let tools = || self.all_tools();
         let by = tools().flat_map(|tool| &tool.datasets_by);
         let selected = by.flat_map(|by| by.values.values());
         let said = tools().map(|tool| &tool.datasets);

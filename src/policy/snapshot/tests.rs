@@ -17,27 +17,42 @@ use super::*;
 #[test]
 fn an_empty_snapshot_has_the_digest_of_nothing() {
     let expected = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-    assert_eq!(Revision::of(&[], "").as_str(), expected);
+    assert_eq!(Revision::of(&[], &[]).as_str(), expected);
 }
 
 #[test]
 fn bytes_that_move_between_files_change_the_revision() {
-    let split = |a: &str, b: &str| Revision::of(&[source("a", a), source("b", b)], "");
+    let split = |a: &str, b: &str| Revision::of(&[source("a", a), source("b", b)], &[]);
     assert_ne!(split("permit", "forbid"), split("permitf", "orbid"));
     assert_ne!(
-        Revision::of(&[source("ab", "c")], ""),
-        Revision::of(&[source("a", "bc")], "")
+        Revision::of(&[source("ab", "c")], &[]),
+        Revision::of(&[source("a", "bc")], &[])
     );
     assert_eq!(split("x", "y"), split("x", "y"));
 }
 
 #[test]
 fn equal_policies_have_one_revision_wherever_they_lie() {
-    let of = |directory: &str, name: &str| Revision::of(&[source(name, "x")], directory);
+    let of = |directory: &str, name: &str| {
+        Revision::of(&[source(name, "x")], &[(None, Path::new(directory))])
+    };
     let one = of("policies", "policies/a.cedar");
     assert_eq!(one, of("./policies/", "./policies/a.cedar"));
     assert_eq!(one, of("/etc/gate", "/etc/gate/a.cedar"));
     assert_ne!(one, of("policies", "policies/b.cedar"));
+    // The same policies of a server of its own are others.
+    let own = |key: &str, directory: &str, name: &str| {
+        let key = ServerKey::of(key);
+        let source = PolicySource {
+            server: key.clone(),
+            ..source(name, "x")
+        };
+        Revision::of(&[source], &[(key.as_ref(), Path::new(directory))])
+    };
+    let crm = own("crm", "policies", "policies/a.cedar");
+    assert_ne!(one, crm);
+    assert_eq!(crm, own("crm", "/etc/crm", "/etc/crm/a.cedar"));
+    assert_ne!(crm, own("mail", "policies", "policies/a.cedar"));
 }
 
 #[test]
@@ -121,10 +136,7 @@ impl RuleEngine for Scripted {
 }
 
 fn source(name: &str, text: &str) -> PolicySource {
-    PolicySource {
-        name: name.into(),
-        text: text.into(),
-    }
+    PolicySource::new(name, text)
 }
 
 const CEDAR: &str = r#"@id("p") permit(principal in Mcp::Role::"r", action == Mcp::Action::"call_tool", resource in Mcp::Capability::"net") when { resource.level < 2 };"#;

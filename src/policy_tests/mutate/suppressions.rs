@@ -243,10 +243,7 @@ mod tests {
     /// The excuses of a text: the line of each, the line that it is about, its steps or what is
     /// wrong with it.
     fn check(text: &str, expected: &[(usize, usize, &str)]) {
-        let source = PolicySource {
-            name: "p.cedar".into(),
-            text: text.into(),
-        };
+        let source = PolicySource::new("p.cedar", text);
         let found = excuses(&[source]);
         let told = |excuse: &Suppression| {
             let kinds = excuse.kinds.iter().map(|kind| kind.word());

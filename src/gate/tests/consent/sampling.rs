@@ -29,10 +29,7 @@ async fn under(rule: Rule, ways: &[Way], sampling: SamplingTerms) -> Asked {
         agents: HashMap::from([("stdio".to_owned(), agent)]),
         ..Labels::default()
     };
-    let source = PolicySource {
-        name: "test".into(),
-        text: "on terms".into(),
-    };
+    let source = PolicySource::new("test", "on terms");
     let policies = PolicySnapshot::new(vec![Box::new(Scripted(rule))], vec![source], vec![]);
     let policies = policies.with_labels(labels);
     asked.bench.gate.policy.publish(policies);

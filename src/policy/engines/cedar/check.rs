@@ -36,7 +36,9 @@ pub(super) fn check_types(
         } else {
             CheckBasis::Base
         };
-        before.iter().any(|known| known(&draft.entry.text, against))
+        before
+            .iter()
+            .any(|known| known(&draft.checked_as(), against))
     };
     let unknown = drafts.iter().filter(|draft| !is_known(draft));
     let (typed, untyped): (Vec<&&PolicyDraft<'_>>, Vec<_>) =
@@ -114,7 +116,7 @@ pub(super) fn check_types(
     is_whole &= !faulty.contains(&usize::MAX);
     let sound = drafts.iter().enumerate();
     let sound = sound.filter(|(place, _)| is_whole && !faulty.contains(place));
-    let sound = sound.map(|(_, draft)| Arc::clone(&draft.entry.text));
+    let sound = sound.map(|(_, draft)| draft.checked_as());
     let sound = sound.collect();
     // The checker reports in the order of a hash map.
     let order = |(place, problem): &(usize, PolicyProblem)| {

@@ -36,7 +36,7 @@ pub(super) fn compile(
     before: &[CheckedPolicies],
     sources: &[PolicySource],
 ) -> CompileOutput {
-    let (drafts, mut problems) = parse(sources);
+    let (drafts, mut problems) = parse(words, sources);
     let mut checked = distinct(&drafts, &mut problems);
     // The deep would exhaust the checker.
     checked.retain(|draft| draft.is_sound());
@@ -53,6 +53,7 @@ pub(super) fn compile(
     if !servers.is_empty() {
         for draft in &drafts {
             draft.report_ids_of_no_server(servers, &mut problems);
+            draft.report_foreign(servers, &mut problems);
         }
     }
     let sound = check_types(words, lock, &checked, before, &mut problems);
@@ -63,11 +64,14 @@ pub(super) fn compile(
 }
 
 /// Each text by itself.
-pub(super) fn parse(sources: &[PolicySource]) -> (Vec<PolicyDraft<'_>>, Vec<PolicyProblem>) {
+pub(super) fn parse<'s>(
+    words: &Vocabulary,
+    sources: &'s [PolicySource],
+) -> (Vec<PolicyDraft<'s>>, Vec<PolicyProblem>) {
     let mut problems = Vec::new();
     let mut drafts = Vec::new();
     for source in sources {
-        read(source, &mut drafts, &mut problems);
+        read(words, source, &mut drafts, &mut problems);
     }
     (drafts, problems)
 }
@@ -95,6 +99,7 @@ pub(super) fn index(
 }
 
 fn read<'s>(
+    words: &Vocabulary,
     source: &'s PolicySource,
     drafts: &mut Vec<PolicyDraft<'s>>,
     problems: &mut Vec<PolicyProblem>,
@@ -131,7 +136,7 @@ fn read<'s>(
     let lines: Vec<usize> = std::iter::once(0).chain(starts).collect();
     let mut found: Vec<PolicyDraft<'s>> = set
         .policies()
-        .map(|policy| PolicyDraft::new(policy, source, &lines))
+        .map(|policy| PolicyDraft::new(words, policy, source, &lines))
         .collect();
     found.sort_by_key(PolicyDraft::start);
     for draft in &found {

@@ -141,10 +141,7 @@ mod tests {
     /// Places and messages, before and after.
     #[track_caller]
     fn check(given: &[(usize, &str)], expected: &[(usize, &str)]) {
-        let source = PolicySource {
-            name: "p".into(),
-            text: "0123456789".into(),
-        };
+        let source = PolicySource::new("p", "0123456789");
         let problem = |(at, message): &(usize, &str)| {
             PolicyProblem::error("policy::type", *message)
                 .in_source(&source)

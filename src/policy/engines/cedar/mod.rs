@@ -26,14 +26,17 @@ mod judge;
 mod mutants;
 mod nesting;
 mod outline;
+mod own_policies;
 mod partial;
 mod placeholder;
 mod policy_draft;
 mod possible_values;
 mod rebalance;
+mod rebuild;
 mod rules;
 mod schema_action;
 mod scope_actions;
+mod server_ids;
 mod subjects;
 #[cfg(test)]
 mod tests;

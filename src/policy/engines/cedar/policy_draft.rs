@@ -13,13 +13,14 @@ use super::annotations::Annotations;
 use super::fast_path::FastPath;
 use super::hints;
 use super::inspect::{self, ClaimUse, ConditionFaultKind, FactNeeds, Inspection};
+use super::own_policies;
 use super::rebalance::{balanced, without_places};
 use super::rules::{CompiledRule, ScopeKey};
-use super::schema_action::{CALL, SchemaAction};
-use super::vocabulary::Vocabulary;
+use super::schema_action::SchemaAction;
+use super::vocabulary::{Vocabulary, uid};
 use crate::policy::{
     ClaimMismatch, ConfiguredClaims, PolicyEntry, PolicyId, PolicyOrigin, PolicyProblem,
-    PolicySource, Reason, ServerKey, UNKNOWN_SERVER,
+    PolicySource, Reason,
 };
 
 /// A policy on its way to become a rule.
@@ -34,7 +35,15 @@ pub(super) struct PolicyDraft<'s> {
 
 impl<'s> PolicyDraft<'s> {
     /// `lines` are the offsets at which the lines of the source begin.
-    pub(super) fn new(policy: &Policy, source: &'s PolicySource, lines: &[usize]) -> Self {
+    pub(super) fn new(
+        words: &Vocabulary,
+        policy: &Policy,
+        source: &'s PolicySource,
+        lines: &[usize],
+    ) -> Self {
+        let server = source.server.as_ref();
+        let policy =
+            server.map_or_else(|| policy.clone(), |key| own_policies::with_key(policy, key));
         let tree: &ast::Policy = policy.as_ref();
         let range = tree.loc().map_or(0..0, |loc| loc.start()..loc.end());
         let line = lines.partition_point(|start| *start <= range.start);
@@ -45,10 +54,17 @@ impl<'s> PolicyDraft<'s> {
         };
         let annotations = Annotations::read(policy.annotations(), policy.effect());
         let id = match &annotations.id {
-            Some(id) => PolicyId::new(id),
-            None => PolicyId::new(&origin.to_string()),
+            Some(id) => id.clone(),
+            None => origin.to_string(),
         };
-        let condition = balanced(&tree.condition());
+        // Servers may have the same policies of their own.
+        let id = server.map_or_else(|| id.clone(), |key| key.id_of(&id));
+        let id = PolicyId::new(&id);
+        let condition = match server {
+            Some(key) => ast::Expr::and(own_policies::is_of(words, key), tree.condition()),
+            None => tree.condition(),
+        };
+        let condition = balanced(&condition);
         let text = source.text.get(range).unwrap_or_default().into();
         Self {
             policy: policy.new_id(cedar_policy::PolicyId::new(id.as_str())),
@@ -183,54 +199,6 @@ impl<'s> PolicyDraft<'s> {
         }
     }
 
-    /// Ids that name something of no server: the policy would never apply.
-    pub(super) fn report_ids_of_no_server(
-        &self,
-        servers: &[ServerKey],
-        problems: &mut Vec<PolicyProblem>,
-    ) {
-        let tree: &ast::Policy = self.policy.as_ref();
-        let mut told = HashSet::new();
-        for expr in tree.condition().subexpressions() {
-            let ast::ExprKind::Lit(ast::Literal::EntityUID(uid)) = expr.expr_kind() else {
-                continue;
-            };
-            let kind = uid.entity_type().name().basename().to_string();
-            let id: &str = uid.eid().as_ref();
-            let (named, help) = match kind.as_str() {
-                "Tool" | "Prompt" | "Resource" | "Method" => {
-                    (Some(id), ServerKey::help_for(servers, id))
-                }
-                "Action" => {
-                    let tool = id.strip_prefix(CALL);
-                    (
-                        tool,
-                        tool.and_then(|tool| ServerKey::help_for(servers, tool)),
-                    )
-                }
-                "Server" if id != UNKNOWN_SERVER => {
-                    (Some(id), ServerKey::help_for_key(servers, id))
-                }
-                _ => continue,
-            };
-            let (Some(named), Some(help)) = (named, help) else {
-                continue;
-            };
-            if !told.insert((kind.clone(), named.to_owned())) {
-                continue;
-            }
-            let named = named.escape_debug();
-            let message = match kind.as_str() {
-                "Server" => format!("`{named}` is no server of the configuration"),
-                _ => format!("`{named}` does not begin with the key of a server and a slash"),
-            };
-            let place = uid.loc().or_else(|| expr.source_loc()).or(tree.loc());
-            let span = place.map_or(0..0, |loc| loc.start()..loc.end());
-            let problem = PolicyProblem::error("policy::no_server", message).with_help(help);
-            problems.push(problem.in_source(self.source).at(span, "here"));
-        }
-    }
-
     pub(super) fn rule(
         &self,
         words: &Vocabulary,
@@ -238,10 +206,21 @@ impl<'s> PolicyDraft<'s> {
         let tree: &ast::Policy = self.policy.as_ref();
         let principal = self.policy.principal_constraint();
         let resource = self.policy.resource_constraint();
-        let unconditional = !self.policy.has_non_scope_constraint()
+        let server = self.source.server.as_ref();
+        let unconditional = server.is_none()
+            && !self.policy.has_non_scope_constraint()
             && principal == PrincipalConstraint::Any
             && resource == ResourceConstraint::Any;
-        let key = key(&principal, &resource);
+        let keys = match (key(&principal, &resource), server) {
+            (ScopeKey::Any, Some(server)) => {
+                let server = uid(&words.server, server.as_str());
+                vec![
+                    ScopeKey::Resource(server.clone()),
+                    ScopeKey::Principal(server),
+                ]
+            }
+            (key, _) => vec![key],
+        };
         let rule = CompiledRule {
             effect: tree.effect(),
             condition: without_places(&self.condition),
@@ -261,10 +240,19 @@ impl<'s> PolicyDraft<'s> {
             unconditional,
         };
         let verbs = self.verbs(words);
-        (
-            Arc::new(rule),
-            verbs.each().map(|verb| (verb, key.clone())).collect(),
-        )
+        let places = verbs
+            .each()
+            .flat_map(|verb| keys.iter().map(move |key| (verb, key.clone())));
+        (Arc::new(rule), places.collect())
+    }
+
+    /// What checking knows it by. With the key of a server the same text names other things.
+    pub(super) fn checked_as(&self) -> Arc<str> {
+        let text = &self.entry.text;
+        match &self.source.server {
+            Some(key) => format!("{key}/{text}").into(),
+            None => Arc::clone(text),
+        }
     }
 
     /// The actions that the policy is about.

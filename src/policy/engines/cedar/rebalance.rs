@@ -6,6 +6,8 @@
 
 use cedar_policy_core::ast::{Expr, ExprKind, Literal, UnaryOp};
 
+use super::rebuild::rebuilt;
+
 /// The same condition with its chains balanced, wherever they stand under `&&`, `||`, `!` and `if`.
 pub(super) fn balanced(expr: &Expr) -> Expr {
     let kind = expr.expr_kind();
@@ -45,35 +47,7 @@ enum Chain {
 /// The same condition without its places in the text, which Cedar's evaluator copies at every node:
 /// a sixth of an evaluation. Our own diagnostics point at whole policies.
 pub(super) fn without_places(expr: &Expr) -> Expr {
-    let same = without_places;
-    match expr.expr_kind() {
-        ExprKind::Lit(_) | ExprKind::Var(_) | ExprKind::Slot(_) | ExprKind::Unknown(_) => {
-            expr.clone().with_maybe_source_loc(None)
-        }
-        ExprKind::If {
-            test_expr,
-            then_expr,
-            else_expr,
-        } => Expr::ite(same(test_expr), same(then_expr), same(else_expr)),
-        ExprKind::And { left, right } => Expr::and(same(left), same(right)),
-        ExprKind::Or { left, right } => Expr::or(same(left), same(right)),
-        ExprKind::UnaryApp { op, arg } => Expr::unary_app(*op, same(arg)),
-        ExprKind::BinaryApp { op, arg1, arg2 } => Expr::binary_app(*op, same(arg1), same(arg2)),
-        ExprKind::GetAttr { expr, attr } => Expr::get_attr(same(expr), attr.clone()),
-        ExprKind::HasAttr { expr, attr } => Expr::has_attr(same(expr), attr.clone()),
-        ExprKind::ExtHasAttr { expr, attrs } => Expr::extended_has_attr(same(expr), attrs.clone()),
-        ExprKind::Like { expr, pattern } => Expr::like(same(expr), pattern.clone()),
-        ExprKind::Is { expr, entity_type } => Expr::is_entity_type(same(expr), entity_type.clone()),
-        ExprKind::ExtensionFunctionApp { fn_name, args } => {
-            Expr::call_extension_fn(fn_name.clone(), args.iter().map(same).collect())
-        }
-        ExprKind::Set(items) => Expr::set(items.iter().map(same)),
-        ExprKind::Record(fields) => {
-            let bare = fields.iter().map(|(key, value)| (key.clone(), same(value)));
-            // Keys that were distinct stay so; the original says the same at a higher price.
-            Expr::record(bare).unwrap_or_else(|_| expr.clone())
-        }
-    }
+    rebuilt(expr, &|_, bare| bare)
 }
 
 /// In the order of evaluation, each balanced. Chains can be thousands long: no recursion along them.

@@ -44,7 +44,9 @@ impl CedarEngine {
             ));
         }
         let policies = self.tracer().policies.iter();
-        let about: Vec<&TracedPolicy> = policies.filter(|it| it.verbs.has(verb)).collect();
+        let about: Vec<&TracedPolicy> = policies
+            .filter(|it| it.verbs.has(verb) && it.is_of(&principal, &resource))
+            .collect();
         if about.is_empty() {
             return Ok(Trace::default());
         }

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use cedar_policy_core::ast::{self, Expr, Literal, SlotEnv, ValueKind};
+use cedar_policy_core::ast::{self, EntityUID, Expr, Literal, SlotEnv, ValueKind};
 use cedar_policy_core::entities::Entities;
 use cedar_policy_core::evaluator::Evaluator;
 
@@ -12,8 +12,10 @@ use super::attribute_reads::sights;
 use super::compile;
 use super::inspect::FactNeeds;
 use super::outline::outlines;
+use super::own_policies::names_with_key;
 use super::schema_action::SchemaAction;
-use super::vocabulary::Vocabulary;
+use super::subjects::Subject;
+use super::vocabulary::{Vocabulary, uid};
 use crate::policy::engines::stack::on_big_stack;
 use crate::policy::{
     ActionName, ConditionPart, PartKind, PartValue, PolicyOutline, PolicySource, PolicyTrace,
@@ -33,6 +35,8 @@ pub(super) struct TracedPolicy {
     asks: Vec<Option<Expr>>,
     pub(super) needs: FactNeeds,
     pub(super) verbs: ActionSet,
+    /// Where it is about the messages of one of several servers.
+    server: Option<EntityUID>,
 }
 
 impl Tracer {
@@ -52,6 +56,15 @@ impl Tracer {
 }
 
 impl TracedPolicy {
+    /// Whether a message is of the server whose own policy this is, if it is one's.
+    pub(super) fn is_of(&self, principal: &Subject, resource: &Subject) -> bool {
+        self.server.as_ref().is_none_or(|server| {
+            principal.uid == *server
+                || resource.uid == *server
+                || resource.ancestors.contains(server)
+        })
+    }
+
     pub(super) fn trace(&self, evaluator: &Evaluator<'_>, entities: &Entities) -> PolicyTrace {
         let found = self.asks.iter().map(|asks| match asks {
             Some(expr) => (value(evaluator, expr), sights(evaluator, entities, expr)),
@@ -74,7 +87,7 @@ fn value(evaluator: &Evaluator<'_>, expr: &Expr) -> PartValue {
 
 fn traced(words: &Vocabulary, source: &PolicySource) -> Vec<TracedPolicy> {
     let sources = std::slice::from_ref(source);
-    let (drafts, _) = compile::parse(sources);
+    let (drafts, _) = compile::parse(words, sources);
     let outlines = outlines(source);
     // Both read the same text in its order.
     drafts
@@ -93,7 +106,11 @@ fn traced(words: &Vocabulary, source: &PolicySource) -> Vec<TracedPolicy> {
                 PartKind::Condition => source
                     .text
                     .get(part.span.clone())
-                    .and_then(|text| Expr::from_str(text).ok()),
+                    .and_then(|text| Expr::from_str(text).ok())
+                    .map(|expr| match &source.server {
+                        Some(key) => names_with_key(&expr, key),
+                        None => expr,
+                    }),
                 PartKind::When
                 | PartKind::Unless
                 | PartKind::All
@@ -105,6 +122,10 @@ fn traced(words: &Vocabulary, source: &PolicySource) -> Vec<TracedPolicy> {
                 asks: outline.parts.iter().map(&mut ask).collect(),
                 needs: draft.needs(),
                 verbs: draft.verbs(words),
+                server: source
+                    .server
+                    .as_ref()
+                    .map(|key| uid(&words.server, key.as_str())),
                 outline: Arc::new(PolicyOutline {
                     id: draft.entry.id.clone(),
                     origin: draft.entry.origin.clone(),

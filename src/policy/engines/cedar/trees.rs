@@ -42,7 +42,7 @@ pub fn read_trees<T: Send>(
 ) -> Result<T, PolicyErrors> {
     let words = on_big_stack(|| Vocabulary::with(lock))?.map_err(fault)?;
     on_big_stack(|| {
-        let (drafts, _) = compile::parse(sources);
+        let (drafts, _) = compile::parse(&words, sources);
         let sound = drafts.iter().filter(|draft| draft.is_sound());
         let trees: Vec<_> = sound.map(|draft| PolicyTree::of(&words, draft)).collect();
         visit(&trees)

@@ -446,10 +446,7 @@ fn judged(rules: &str, world: &World) -> String {
 }
 
 fn source(rules: &str) -> PolicySource {
-    PolicySource {
-        name: "t.cel.toml".into(),
-        text: rules.into(),
-    }
+    PolicySource::new("t.cel.toml", rules)
 }
 
 fn snapshot(rules: &str) -> Result<PolicySnapshot, PolicyErrors> {
@@ -468,10 +465,7 @@ fn a_name_that_no_document_has_is_refused_however_it_is_looked_up() {
             "[[rule]]\nid = \"r\"\neffect = \"permit\"\nwhen = '{}'\n",
             when.replace('\'', "\"")
         );
-        let compiled = Cel::default().compile(&[PolicySource {
-            name: "r.cel.toml".into(),
-            text: text.clone().into(),
-        }]);
+        let compiled = Cel::default().compile(&[PolicySource::new("r.cel.toml", text.clone())]);
         let help = compiled.err().map(|errors| {
             let help = errors
                 .problems

@@ -522,10 +522,7 @@ fn judged(text: &str, world: &World) -> String {
 }
 
 fn source(name: &str, text: &str) -> PolicySource {
-    PolicySource {
-        name: name.into(),
-        text: text.into(),
-    }
+    PolicySource::new(name, text)
 }
 
 fn snapshot(text: &str) -> Result<PolicySnapshot, PolicyErrors> {

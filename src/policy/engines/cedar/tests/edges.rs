@@ -23,7 +23,7 @@ use crate::policy::{
 fn with_condition(text: &str, condition: &Expr) -> CedarEngine {
     let words = Vocabulary::get().unwrap();
     let sources = [source(text)];
-    let (drafts, _) = compile::parse(&sources);
+    let (drafts, _) = compile::parse(&words, &sources);
     let mut rules = RuleSet::new();
     for draft in drafts {
         let (rule, keys) = draft.rule(&words);

@@ -33,7 +33,7 @@ fn unchecked(text: &str) -> PolicySnapshot {
     let words = Vocabulary::get().unwrap();
     let source = source(text);
     let sources = [source.clone()];
-    let (drafts, _) = compile::parse(&sources);
+    let (drafts, _) = compile::parse(&words, &sources);
     let output = compile::index(&words, drafts, vec![]);
     let engine = CedarEngine::new(
         words,
@@ -60,18 +60,15 @@ fn problems(texts: &[&str]) -> Vec<String> {
 }
 
 fn numbered(texts: &[&str]) -> Vec<PolicySource> {
-    let named = texts.iter().enumerate().map(|(number, text)| PolicySource {
-        name: format!("{number}.cedar").into(),
-        text: (*text).into(),
-    });
+    let named = texts
+        .iter()
+        .enumerate()
+        .map(|(number, text)| PolicySource::new(format!("{number}.cedar"), *text));
     named.collect()
 }
 
 fn source(text: &str) -> PolicySource {
-    PolicySource {
-        name: "t.cedar".into(),
-        text: text.into(),
-    }
+    PolicySource::new("t.cedar", text)
 }
 
 fn judged(text: &str, facts: &Facts<'_>) -> String {

@@ -1,0 +1,283 @@
+//! Policies that are one server's own, in front of several.
+
+use super::*;
+use crate::policy::ServerKey;
+
+const READS: &str = r#"
+@id("reads")
+permit (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"read");
+"#;
+
+/// Two servers: what lies in `all` is of both, the rest of one.
+fn several(all: &[(&str, &str)], crm: &[(&str, &str)], mail: &[(&str, &str)]) -> Several {
+    let dirs = [all, crm, mail].map(files);
+    let key = |key: &str| ServerKey::of(key).unwrap();
+    let settings = Settings {
+        dir: Some(dirs[0].path().to_owned()),
+        own: [
+            (key("crm"), dirs[1].path().to_owned()),
+            (key("mail"), dirs[2].path().to_owned()),
+        ]
+        .into(),
+        servers: vec![key("crm"), key("mail")],
+        warnings: WarningMode::Allow,
+        ..Settings::default()
+    };
+    Several {
+        settings,
+        _dirs: dirs,
+    }
+}
+
+struct Several {
+    settings: Settings,
+    _dirs: [TempDir; 3],
+}
+
+impl Several {
+    fn load(&self) -> LoadedPolicies {
+        load(&self.settings).unwrap_or_else(|errors| panic!("{errors:?}"))
+    }
+
+    /// What is wrong, with what helps.
+    fn problems(&self) -> Vec<String> {
+        let errors = load(&self.settings).map(drop).unwrap_err();
+        let told = errors.problems.iter();
+        told.map(|it| {
+            let help = it.help.as_deref().unwrap_or_default();
+            format!("{}: {} [{help}]", it.code, it.message)
+        })
+        .collect()
+    }
+}
+
+fn world(key: &str) -> World {
+    let mut world = World::new();
+    world.server.name = key.to_owned();
+    world.server.key = ServerKey::of(key);
+    world
+}
+
+/// What a call of a tool at a server comes to.
+fn call(loaded: &LoadedPolicies, key: &str, name: &str) -> String {
+    let world = world(key);
+    let own = loaded.snapshot.of_server(ServerKey::of(key).as_ref());
+    told(&own.judge(&world.call(&tool(name))))
+}
+
+#[test]
+fn a_servers_own_policies_have_its_own_names_and_hold_at_no_other() {
+    let open = r#"@id("open") permit (principal, action, resource);"#;
+    let group = r#"@id("group") permit (principal, action, resource in Mcp::ServerGroup::"g");"#;
+    let role = r#"@id("role") permit (principal == Mcp::Agent::"a1", action, resource);"#;
+    let typed = r#"@id("typed") permit (principal, action, resource is Mcp::Tool);"#;
+    let asked = r#"
+        @id("asked") permit (principal, action, resource)
+        when { resource is Mcp::Tool && resource == Mcp::Tool::"read" };"#;
+    for (text, reads, writes) in [
+        (READS, "allow crm/reads", "nothing"),
+        (open, "allow crm/open", "allow crm/open"),
+        (group, "allow crm/group", "allow crm/group"),
+        (role, "allow crm/role", "allow crm/role"),
+        (typed, "allow crm/typed", "allow crm/typed"),
+        (asked, "allow crm/asked", "nothing"),
+    ] {
+        let several = several(&[], &[("a.cedar", text)], &[]);
+        let loaded = several.load();
+        let at = |key: &str, name: &str| {
+            let mut world = world(key);
+            world.server.groups = vec!["g".to_owned()];
+            told(&loaded.snapshot.judge(&world.call(&tool(name))))
+        };
+        assert_eq!(at("crm", "read"), reads, "{text}");
+        assert_eq!(at("crm", "write"), writes, "{text}");
+        for name in ["read", "write", "crm/read"] {
+            assert_eq!(at("mail", name), "nothing", "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_servers_own_policy_permits_nothing_else_whatever_the_message_is() {
+    let open = r#"@id("open") permit (principal, action, resource);"#;
+    let several = several(&[], &[("a.cedar", open)], &[]);
+    let loaded = several.load();
+    let (prompt, resource) = (Prompt::default(), ResourceFacts::default());
+    let method = ExtensionMethod::default();
+    let tool = tool("t");
+    let check = |key: &str, expected: bool| {
+        let world = world(key);
+        let is = |facts: &Facts<'_>| {
+            let decision = loaded.snapshot.judge(facts);
+            decision
+                .reasons()
+                .iter()
+                .any(|it| it.policy.as_str() == "crm/open")
+        };
+        let nothing = crate::policy::Nothing::default();
+        for (action, resource) in [
+            (ActionName::Initialize, Resource::Server(&world.server)),
+            (ActionName::ListTool, Resource::Tool(&tool)),
+            (ActionName::CallTool, Resource::Tool(&tool)),
+            (ActionName::ReadResource, Resource::Resource(&resource)),
+            (ActionName::GetPrompt, Resource::Prompt(&prompt)),
+            (ActionName::Extension, Resource::Method(&method)),
+            (ActionName::ReceiveResult, Resource::Tool(&tool)),
+        ] {
+            let facts = world.facts(Action::bare(action, &nothing), resource);
+            assert_eq!(is(&facts), expected, "{key} {action:?}");
+        }
+        for action in [ActionName::Elicit, ActionName::ListRoots, ActionName::Ping] {
+            let facts = world.server_facts(Action::bare(action, &nothing));
+            assert_eq!(is(&facts), expected, "{key} {action:?}");
+        }
+    };
+    check("crm", true);
+    check("mail", false);
+}
+
+#[test]
+fn servers_may_have_the_same_policies_of_their_own() {
+    let same = [
+        ("a.cedar", READS),
+        ("tools.toml", "[tools.read]\npermission = \"read\"\n"),
+    ];
+    let loaded = several(&[], &same, &same).load();
+    assert_eq!(call(&loaded, "crm", "read"), "allow crm/reads");
+    assert_eq!(call(&loaded, "mail", "read"), "allow mail/reads");
+}
+
+#[test]
+fn what_is_forbidden_for_all_servers_stays_forbidden() {
+    let never = r#"@id("never") forbid (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"crm/read");"#;
+    let own = r#"@id("no") forbid (principal, action == Mcp::Action::"call_tool", resource);"#;
+    let open = r#"@id("open") permit (principal, action == Mcp::Action::"call_tool", resource);"#;
+    let loaded = several(&[("n.cedar", never)], &[("a.cedar", READS)], &[]).load();
+    assert_eq!(call(&loaded, "crm", "read"), "deny never");
+    let loaded = several(&[("o.cedar", open)], &[("a.cedar", own)], &[]).load();
+    assert_eq!(call(&loaded, "crm", "read"), "deny crm/no");
+    assert_eq!(call(&loaded, "mail", "read"), "allow open");
+}
+
+#[test]
+fn labels_of_a_server_are_of_what_it_has() {
+    let reads = r#"
+        @id("reads") permit (
+          principal, action == Mcp::Action::"call_tool", resource in Mcp::Permission::"read"
+        );"#;
+    let labels = "[tools.look]\npermission = \"read\"\n[default]\npermission = \"read\"\n";
+    let loaded = several(
+        &[
+            ("r.cedar", reads),
+            (
+                "tools.toml",
+                "[tools.\"mail/look\"]\npermission = \"write\"\n",
+            ),
+        ],
+        &[("tools.toml", labels)],
+        &[],
+    )
+    .load();
+    assert_eq!(call(&loaded, "crm", "look"), "allow reads");
+    assert_eq!(call(&loaded, "crm", "other"), "allow reads");
+    assert_eq!(call(&loaded, "mail", "look"), "nothing");
+    assert_eq!(call(&loaded, "mail", "other"), "nothing");
+}
+
+#[test]
+fn what_a_servers_own_files_say_of_others_is_an_error() {
+    let check = |name: &str, text: &str, expected: &str| {
+        let problems = several(&[], &[(name, text)], &[]).problems();
+        let told = problems.first().cloned().unwrap_or_default();
+        let dir = problems.first().and_then(|it| {
+            let (_, rest) = it.split_once('`')?;
+            rest.split_once(&format!("/{name}"))
+                .map(|(dir, _)| dir.to_owned())
+        });
+        let told = dir.map_or(told.clone(), |dir| told.replace(&dir, "DIR"));
+        assert_eq!(told, expected, "{name}: {text}");
+    };
+    let permit = |resource: &str| {
+        format!(
+            "@id(\"x\") permit (principal, action == Mcp::Action::\"call_tool\", resource {resource});"
+        )
+    };
+    check(
+        "a.cedar",
+        &permit("== Mcp::Tool::\"mail/send\""),
+        "policy::foreign: `mail/send` begins with the key of a server: the policies of `crm` have the names \
+         that it has itself [write it into a policy of `policy.dir`, which is of all servers]",
+    );
+    check(
+        "a.cedar",
+        &permit("== Mcp::Tool::\"crm/read\""),
+        "policy::foreign: `crm/read` begins with the key of a server: the policies of `crm` have the names \
+         that it has itself [write `read`]",
+    );
+    check(
+        "a.cedar",
+        &permit("in Mcp::Server::\"mail\""),
+        "policy::foreign: a policy of `crm` says nothing of the server `mail` [write it into a policy of \
+         `policy.dir`, which is of all servers]",
+    );
+    check(
+        "tools.toml",
+        "[tools.\"mail/send\"]\npermission = \"write\"\n",
+        "policy::no_server: `mail/send` in the `tools.toml` of `crm` begins with the key of a server [write \
+         the name that the server has itself; labels of other servers belong into `policy.dir`]",
+    );
+    check(
+        "agents.toml",
+        "[agents.bot]\nroles = [\"r\"]\n",
+        "policy::foreign: `DIR/agents.toml` is of all servers, and lies among the policies of one [move it \
+         into `policy.dir`]",
+    );
+    check(
+        "a.rego",
+        "package mcp\n",
+        "policy::foreign: `DIR/a.rego` is not Cedar: only Cedar's policies can be held to one server [write \
+         it in Cedar, or move it into `policy.dir`]",
+    );
+}
+
+#[test]
+fn a_condition_may_ask_what_was_read_at_other_servers() {
+    let text = r#"
+        @id("own") permit (principal, action == Mcp::Action::"call_tool", resource)
+        unless { context.env.session.sources.contains(Mcp::Server::"mail") };"#;
+    let loaded = several(&[], &[("a.cedar", text)], &[]).load();
+    assert_eq!(call(&loaded, "crm", "read"), "allow crm/own");
+}
+
+#[test]
+fn directories_that_lie_in_one_another_are_an_error() {
+    let mut several = several(&[("x/a.cedar", READS)], &[], &[]);
+    let all = several.settings.dir.clone().unwrap();
+    for own in [all.join("x"), all.clone()] {
+        several
+            .settings
+            .own
+            .insert(ServerKey::of("crm").unwrap(), own);
+        let problems = several.problems();
+        assert!(
+            problems.iter().any(|it| it.starts_with("policy::overlap")),
+            "{problems:?}"
+        );
+    }
+}
+
+#[test]
+fn a_trace_has_the_policies_of_the_server_alone() {
+    let same = [("a.cedar", READS)];
+    let loaded = several(&[], &same, &same).load();
+    let world = world("crm");
+    let tool = tool("read");
+    let traces = loaded.snapshot.trace(&world.call(&tool));
+    let ids: Vec<_> = traces
+        .iter()
+        .flat_map(|trace| &trace.policies)
+        .map(|it| (it.outline.id.as_str(), it.value.clone()))
+        .filter(|(id, _)| id.ends_with("/reads"))
+        .collect();
+    assert_eq!(ids, [("crm/reads", crate::policy::PartValue::True)]);
+}
