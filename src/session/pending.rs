@@ -25,7 +25,7 @@ use super::trial::Opening;
 #[derive(Debug, Default)]
 pub struct PendingTable {
     last: u64,
-    by_minted: HashMap<u64, Exchange>,
+    by_minted: HashMap<u64, Box<Exchange>>,
     by_asker: HashMap<Asker, u64>,
     /// Those that wait for another instance of the peer than the one that is spoken to, with that one.
     ///
@@ -210,7 +210,7 @@ impl PendingTable {
             self.by_asker.insert(asker.clone(), minted);
         }
         self.last = minted;
-        self.by_minted.insert(minted, exchange);
+        self.by_minted.insert(minted, Box::new(exchange));
         Ok(Admitted(minted))
     }
 
@@ -253,10 +253,10 @@ impl PendingTable {
         let deadline = None;
         self.by_minted.insert(
             minted,
-            Exchange {
+            Box::new(Exchange {
                 deadline,
                 ..exchange
-            },
+            }),
         );
         self.replied.insert(minted);
         Ok(())
@@ -338,7 +338,7 @@ impl PendingTable {
     pub fn in_flight(&self) -> impl Iterator<Item = (u64, &Exchange)> {
         self.by_minted
             .iter()
-            .map(|(minted, exchange)| (*minted, exchange))
+            .map(|(minted, exchange)| (*minted, &**exchange))
     }
 
     /// The requests that the peer works on, which a cancellation is for: it knows them and has not answered
@@ -428,7 +428,7 @@ impl PendingTable {
             .map_or(Waits::Here, Waits::Elsewhere);
         Some(Taken {
             minted,
-            exchange,
+            exchange: *exchange,
             waits,
             has_replied,
             has_progressed,

@@ -25,7 +25,7 @@ pub(super) struct Conversation {
     pub(super) identity: Identity,
     pub(super) kind: ConversationKind,
     /// None once the conversation has ended: the gate then sees its inbox closed.
-    inbox: Mutex<Option<mpsc::Sender<Inbound>>>,
+    inbox: Mutex<Option<mpsc::Sender<Box<Inbound>>>>,
     /// Streams that can still be written or read, by their numbers. The main one is always there.
     streams: Mutex<BTreeMap<Stream, Open>>,
     latest: AtomicU64,
@@ -85,7 +85,7 @@ impl Conversation {
     pub(super) fn new(
         caller: Caller<'_>,
         kind: ConversationKind,
-        inbox: mpsc::Sender<Inbound>,
+        inbox: mpsc::Sender<Box<Inbound>>,
         place: Place,
         settings: &Settings,
     ) -> Self {
@@ -300,7 +300,10 @@ impl Conversation {
         self.touch();
         let inbox = self.inbox().clone();
         match inbox {
-            Some(inbox) => inbox.send(inbound).await.map_err(|_| Refused::Ended),
+            Some(inbox) => inbox
+                .send(Box::new(inbound))
+                .await
+                .map_err(|_| Refused::Ended),
             None => Err(Refused::Ended),
         }
     }
@@ -310,7 +313,7 @@ impl Conversation {
         let Some(inbox) = self.inbox().clone() else {
             return;
         };
-        let told = inbox.try_send(inbound);
+        let told = inbox.try_send(Box::new(inbound));
         if let Err(mpsc::error::TrySendError::Full(inbound)) = told
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
@@ -322,7 +325,7 @@ impl Conversation {
         Stream::numbered(self.latest.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    fn inbox(&self) -> MutexGuard<'_, Option<mpsc::Sender<Inbound>>> {
+    fn inbox(&self) -> MutexGuard<'_, Option<mpsc::Sender<Box<Inbound>>>> {
         self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

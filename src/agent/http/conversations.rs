@@ -30,7 +30,7 @@ pub struct Arrival {
     pub kind: ConversationKind,
     /// Closed when the conversation has ended: by a DELETE, after a while without anything, or
     /// because the listener has ended.
-    pub inbox: mpsc::Receiver<Inbound>,
+    pub inbox: mpsc::Receiver<Box<Inbound>>,
     /// What is permitted goes here. When the last clone is dropped the conversation has ended: a
     /// session is unknown from then on, and the next stateless request begins another one.
     pub streams: Streams,

@@ -21,7 +21,7 @@ pub(super) enum Outbox {
 pub(super) enum Inbox {
     Stdio(LineReader<AgentInput>),
     Http {
-        inbox: mpsc::Receiver<Inbound>,
+        inbox: mpsc::Receiver<Box<Inbound>>,
         /// The frame that was told last.
         frame: Bytes,
     },
@@ -92,7 +92,7 @@ impl Inbox {
                 }
                 None => Arrived::Closed,
             }),
-            Self::Http { inbox, frame } => Ok(match inbox.recv().await {
+            Self::Http { inbox, frame } => Ok(match told(inbox, frame).await {
                 Some(Inbound::Frame {
                     stream,
                     bytes,
@@ -118,4 +118,10 @@ impl Inbox {
             }),
         }
     }
+}
+
+/// What comes next. The frame before is released first: it may be part of a large buffer.
+async fn told(inbox: &mut mpsc::Receiver<Box<Inbound>>, frame: &mut Bytes) -> Option<Inbound> {
+    *frame = Bytes::new();
+    inbox.recv().await.map(|inbound| *inbound)
 }

@@ -53,15 +53,15 @@ pub(super) enum End {
 pub(super) async fn converse<U: Upstream, A: Agent>(
     gate: &Gate,
     talk: &Talk<U, Bridged<A>>,
-    inbox: Inbox,
-    mut events: PlacedEvents,
+    inbox: &mut Inbox,
+    events: &mut PlacedEvents,
     news: News,
     shutdown: &Shutdown,
     audit: &Audit,
 ) -> End {
     let hands = Semaphore::new(HANDS);
     let agent = listen(gate, talk, inbox, shutdown, &hands);
-    let upstream = attend(gate, talk, &mut events, audit);
+    let upstream = attend(gate, talk, events, audit);
     let sending = send_on(gate, talk);
     let waiting = resume(gate, talk);
     let answers = go_on(gate, talk);
@@ -132,7 +132,7 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
     }
     // INVARIANT: `events` are still held, which keeps a session over HTTP alive.
     if server_lives {
-        let _ = timeout(LAST_WORDS, talk.upstream.flushed()).await;
+        let _ = timeout(LAST_WORDS, Box::pin(talk.upstream.flushed())).await;
     }
     end
 }
@@ -140,7 +140,7 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
 async fn listen<U: Upstream, A: Agent>(
     gate: &Gate,
     talk: &Talk<U, Bridged<A>>,
-    mut inbox: Inbox,
+    inbox: &mut Inbox,
     shutdown: &Shutdown,
     hands: &Semaphore,
 ) -> End {
@@ -149,13 +149,13 @@ async fn listen<U: Upstream, A: Agent>(
         let next = tokio::select! {
             biased;
             _ = shutdown.requested() => return pending().await,
-            next = next(&mut inbox, bridge) => next,
+            next = next(inbox, bridge) => next,
         };
         let _in_hand = hands.try_acquire();
         let handled = match next {
             Ok(Arrived::Frame(source, frame)) => {
                 match bridge.map_or(Taken::Not, |bridge| bridge.take(&source, frame)) {
-                    Taken::Not => gate.handle_from(talk, source, frame).await,
+                    Taken::Not => Box::pin(gate.handle_from(talk, source, frame)).await,
                     Taken::Yes => Ok(()),
                 }
             }
@@ -206,6 +206,8 @@ async fn cross<U: Upstream, A: Agent>(
     }
 }
 
+/// What happens at the servers, in order. Each is attended to in a future of its own, whose room is not held while
+/// nothing happens.
 async fn attend<U: Upstream, A: Agent>(
     gate: &Gate,
     talk: &Talk<U, A>,
@@ -218,98 +220,112 @@ async fn attend<U: Upstream, A: Agent>(
         let Some(absence) = absences.get_mut(speaker.number()) else {
             continue;
         };
-        let record = |event| gate.upstream_state_of(talk, speaker, event);
-        if let Occurrence::Started = occurrence {
-            note(audit, record(audit::Event::Started)).await;
-            continue;
-        }
-        if let Occurrence::Connects(attempt) = occurrence {
-            // Wherever the session is by now: this server's process has not ended.
-            connections::settle(gate, talk, speaker, attempt).await;
-            continue;
-        }
-        if speaker != talk.session.run().instance {
-            let (heard, told) = Box::pin(elsewhere(gate, talk, speaker, occurrence)).await;
-            if heard == Heard::Out {
-                events.close(speaker);
-            }
-            if told == Err(AgentGone) {
-                return End::Stopped(ShutdownCause::AgentGone);
-            }
-            continue;
-        }
-        let handled = match occurrence {
-            Occurrence::Frame(stream, form, frame) => {
-                let handled = gate.handle_upstreams(talk, stream, form, frame).await;
-                // It has answered, and if that was a handshake, so that it is of use.
-                let serves = talk.session.state().connection.upstream == Readiness::Up;
-                if serves && absence.ends(gate.elapsed()) {
-                    note(audit, record(audit::Event::Restarted)).await;
-                }
-                handled
-            }
-            Occurrence::Unread(stream, why) => {
-                Box::pin(gate.handle_unread(talk, Side::Upstream, stream, why)).await
-            }
-            Occurrence::Failed(stream, fault) => {
-                Box::pin(gate.upstream_failed(talk, stream.number(), fault)).await
-            }
-            // Done above, wherever the session is by now.
-            Occurrence::Started | Occurrence::Connects(_) => Ok(()),
-            Occurrence::Died {
-                how,
-                will_restart_in,
-            } => {
-                let session_id = talk.session.id.as_str();
-                if let Some(delay) = will_restart_in {
-                    warn!(
-                        session_id,
-                        "the server ended ({how}); it is started again in {delay:.1?}"
-                    );
-                } else {
-                    warn!(
-                        session_id,
-                        "the server ended ({how}), and is not started again"
-                    );
-                }
-                let died = record(audit::Event::Down);
-                note(audit, died.reason(audit::Reason::text(how))).await;
-                Box::pin(gate.lost(talk, speaker, UpstreamFault::Died)).await
-            }
-            Occurrence::Restarted => {
-                let session_id = talk.session.id.as_str();
-                info!(session_id, "the server runs again");
-                note(audit, record(audit::Event::Restarted)).await;
-                Box::pin(gate.upstream_restarted(talk)).await;
-                Ok(())
-            }
-            Occurrence::Lost {
-                how,
-                fault,
-                tried_again_in,
-            } => {
-                if absence.begins(&how, &fault, tried_again_in, gate.elapsed()) {
-                    let died = record(audit::Event::Down);
-                    note(audit, died.reason(audit::Reason::text(how))).await;
-                }
-                Box::pin(gate.lost(talk, speaker, fault)).await
-            }
-            Occurrence::TriedAgain => {
-                Box::pin(gate.upstream_restarted(talk)).await;
-                Ok(())
-            }
-            Occurrence::GaveUp(reason) if speaker.is_open() => return End::UpstreamGone(reason),
-            // Each message of the agent gets this answer: there is no way back.
-            Occurrence::GaveUp(reason) => {
-                error!("the isolated server cannot be brought back: {reason}");
-                events.close(speaker);
-                Box::pin(gate.upstream_died(talk)).await
-            }
-        };
-        if handled == Err(AgentGone) {
-            return End::Stopped(ShutdownCause::AgentGone);
+        let heard = Box::pin(attend_to(gate, talk, audit, absence, speaker, occurrence)).await;
+        match heard {
+            Ok(Heard::More) => {}
+            Ok(Heard::Out) => events.close(speaker),
+            Err(end) => return end,
         }
     }
+}
+
+/// What one of them says, or what becomes of it.
+async fn attend_to<U: Upstream, A: Agent>(
+    gate: &Gate,
+    talk: &Talk<U, A>,
+    audit: &Audit,
+    absence: &mut Absence,
+    speaker: Instance,
+    occurrence: Occurrence<'_>,
+) -> Result<Heard, End> {
+    let record = |event| gate.upstream_state_of(talk, speaker, event);
+    if let Occurrence::Started = occurrence {
+        note(audit, record(audit::Event::Started)).await;
+        return Ok(Heard::More);
+    }
+    if let Occurrence::Connects(attempt) = occurrence {
+        // Wherever the session is by now: this server's process has not ended.
+        connections::settle(gate, talk, speaker, attempt).await;
+        return Ok(Heard::More);
+    }
+    if speaker != talk.session.run().instance {
+        return elsewhere(gate, talk, speaker, occurrence).await;
+    }
+    let mut heard = Heard::More;
+    let handled = match occurrence {
+        Occurrence::Frame(stream, form, frame) => {
+            let handled = gate.handle_upstreams(talk, stream, form, frame);
+            let handled = handled.await;
+            // It has answered, and if that was a handshake, so that it is of use.
+            let serves = talk.session.state().connection.upstream == Readiness::Up;
+            if serves && absence.ends(gate.elapsed()) {
+                note(audit, record(audit::Event::Restarted)).await;
+            }
+            handled
+        }
+        Occurrence::Unread(stream, why) => {
+            Box::pin(gate.handle_unread(talk, Side::Upstream, stream, why)).await
+        }
+        Occurrence::Failed(stream, fault) => {
+            Box::pin(gate.upstream_failed(talk, stream.number(), fault)).await
+        }
+        // Done above, wherever the session is by now.
+        Occurrence::Started | Occurrence::Connects(_) => Ok(()),
+        Occurrence::Died {
+            how,
+            will_restart_in,
+        } => {
+            let session_id = talk.session.id.as_str();
+            if let Some(delay) = will_restart_in {
+                warn!(
+                    session_id,
+                    "the server ended ({how}); it is started again in {delay:.1?}"
+                );
+            } else {
+                warn!(
+                    session_id,
+                    "the server ended ({how}), and is not started again"
+                );
+            }
+            let died = record(audit::Event::Down);
+            note(audit, died.reason(audit::Reason::text(how))).await;
+            Box::pin(gate.lost(talk, speaker, UpstreamFault::Died)).await
+        }
+        Occurrence::Restarted => {
+            let session_id = talk.session.id.as_str();
+            info!(session_id, "the server runs again");
+            note(audit, record(audit::Event::Restarted)).await;
+            Box::pin(gate.upstream_restarted(talk)).await;
+            Ok(())
+        }
+        Occurrence::Lost {
+            how,
+            fault,
+            tried_again_in,
+        } => {
+            if absence.begins(&how, &fault, tried_again_in, gate.elapsed()) {
+                let died = record(audit::Event::Down);
+                note(audit, died.reason(audit::Reason::text(how))).await;
+            }
+            Box::pin(gate.lost(talk, speaker, fault)).await
+        }
+        Occurrence::TriedAgain => {
+            Box::pin(gate.upstream_restarted(talk)).await;
+            Ok(())
+        }
+        Occurrence::GaveUp(reason) if speaker.is_open() => return Err(End::UpstreamGone(reason)),
+        // Each message of the agent gets this answer: there is no way back.
+        Occurrence::GaveUp(reason) => {
+            error!("the isolated server cannot be brought back: {reason}");
+            heard = Heard::Out;
+            Box::pin(gate.upstream_died(talk)).await
+        }
+    };
+    handled.map(|()| heard).map_err(gone)
+}
+
+fn gone(_: AgentGone) -> End {
+    End::Stopped(ShutdownCause::AgentGone)
 }
 
 /// Whether more is to be heard of a server that is not spoken to.
@@ -325,36 +341,37 @@ async fn elsewhere<U: Upstream, A: Agent>(
     talk: &Talk<U, A>,
     instance: Instance,
     occurrence: Occurrence<'_>,
-) -> (Heard, Result<(), AgentGone>) {
-    match occurrence {
+) -> Result<Heard, End> {
+    let mut heard = Heard::More;
+    let told = match occurrence {
         Occurrence::Frame(stream, form, frame) => {
-            let told = gate
-                .handle_elsewhere(talk, instance, (stream, form), frame)
-                .await;
-            (Heard::More, told)
+            gate.handle_elsewhere(talk, instance, (stream, form), frame)
+                .await
         }
         Occurrence::Unread(_, why) => {
             warn!("a message of a server that is not spoken to is thrown away: {why:?}");
-            (Heard::More, Ok(()))
+            Ok(())
         }
         Occurrence::Failed(stream, fault) => {
-            let told = gate
-                .failed_elsewhere(talk, instance, stream.number(), fault)
-                .await;
-            (Heard::More, told)
+            gate.failed_elsewhere(talk, instance, stream.number(), fault)
+                .await
         }
         Occurrence::Died { how, .. } | Occurrence::Lost { how, .. } => {
             info!("a server that is not spoken to has ended ({how})");
-            (Heard::More, gate.died_elsewhere(talk, instance).await)
+            gate.died_elsewhere(talk, instance).await
         }
         Occurrence::Restarted | Occurrence::TriedAgain => {
             gate.greet(talk, instance).await;
-            (Heard::More, Ok(()))
+            Ok(())
         }
         // These are settled before.
-        Occurrence::Started | Occurrence::Connects(_) => (Heard::More, Ok(())),
-        Occurrence::GaveUp(_) => (Heard::Out, gate.died_elsewhere(talk, instance).await),
-    }
+        Occurrence::Started | Occurrence::Connects(_) => Ok(()),
+        Occurrence::GaveUp(_) => {
+            heard = Heard::Out;
+            gate.died_elsewhere(talk, instance).await
+        }
+    };
+    told.map(|()| heard).map_err(gone)
 }
 
 /// Sends what waits for room at a server; what it does not take is answered.
@@ -391,7 +408,7 @@ async fn resume<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, A>) -> End {
 async fn go_on<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, A>) -> End {
     loop {
         talk.session.until_the_bell_rings().await;
-        if gate.answered(talk).await == Err(AgentGone) {
+        if Box::pin(gate.answered(talk)).await == Err(AgentGone) {
             return End::Stopped(ShutdownCause::AgentGone);
         }
     }

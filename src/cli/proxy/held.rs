@@ -11,9 +11,10 @@ use crate::session::Session;
 
 use super::agents::{Inbox, Outbox};
 use super::converse::{self, FLUSH};
+use super::isolated::{self, Placed, PlacedEvents};
+use super::lines;
 use super::parts::Parts;
 use super::renew::News;
-use super::{isolated, lines};
 
 /// A conversation that is about to begin.
 pub(super) struct Held {
@@ -23,17 +24,28 @@ pub(super) struct Held {
     pub(super) bridge: Option<Bridge>,
 }
 
+/// A conversation with its server, before its first record.
+///
+/// It is not made in the future that carries it out, in which every value that is moved takes its place twice, for as
+/// long as the session lives.
+pub(super) struct Begun {
+    talk: Talk<Placed, Bridged<Outbox>>,
+    server: Placed,
+    inbox: Inbox,
+    events: PlacedEvents,
+}
+
 impl Held {
-    /// From its first record to its last. What is under way when it ends may take as long as `drain`.
-    pub(super) async fn until_its_end(self, parts: &Parts, news: &News, drain: Duration) {
+    /// With a server that is started or reached when the agent needs it; `None` where the session has no roots of its
+    /// own.
+    pub(super) fn begin(self, parts: &Parts) -> Option<Begun> {
         let Self {
             session,
             outbox,
             inbox,
             bridge,
         } = self;
-        let gate = &*parts.gate;
-        session.described_by(gate.policies().labels());
+        session.described_by(parts.gate.policies().labels());
         let holder = holder(&session);
         let open = parts.open.upstreams.of_holder(&holder);
         let isolated = parts.isolated.iter();
@@ -43,43 +55,68 @@ impl Held {
             (Ok(open), Ok(isolated)) => (open, isolated),
             (Err(problem), _) | (_, Err(problem)) => {
                 error!("a session has no roots of its own: the path of one {problem}");
-                return;
+                return None;
             }
         };
         let (server, events) = isolated::connect_later(&open, &isolated, &parts.memory);
-        let last = outbox.clone();
         let talk = Talk::new(session, server.clone(), Bridged::new(outbox, bridge));
         parts.conversations.enrol(&talk.session);
+        Some(Begun {
+            talk,
+            server,
+            inbox,
+            events,
+        })
+    }
+}
+
+impl Begun {
+    /// From its first record to its last. What is under way when it ends may take as long as `drain`.
+    pub(super) async fn until_its_end(&mut self, parts: &Parts, news: &News, drain: Duration) {
+        let Self {
+            talk,
+            server,
+            inbox,
+            events,
+        } = self;
+        let (talk, gate) = (&*talk, &*parts.gate);
         lines::begins(
             talk.session.transport,
             talk.session.id.as_str(),
             &parts.server.name,
         );
-        if let Err(fault) = gate.session_started(&talk).await {
+        if let Err(fault) = Box::pin(gate.session_started(talk)).await {
             error!("the start of a session could not be recorded: {fault}");
-            server.kill().await;
+            Box::pin(server.kill()).await;
             return;
         }
         if parts.open.upstreams.is_there_already() {
-            let started = gate.upstream_state(&talk, audit::Event::Started);
-            converse::note(&parts.audit, started).await;
+            let note = || {
+                converse::note(
+                    &parts.audit,
+                    gate.upstream_state(talk, audit::Event::Started),
+                )
+            };
+            Box::pin(note()).await;
         }
         let stop = parts.shutdown.branch(drain);
-        let news = news.clone();
-        let conversation =
-            converse::converse(gate, &talk, inbox, events, news, &stop, &parts.audit);
-        let end = Box::pin(conversation).await;
-        let writer = match last {
-            Outbox::Http(_) => None,
-            Outbox::Stdio(writer) => Some(writer),
-        };
-        server.end(&stop).await;
-        if let Some(writer) = writer
-            && writer.close(FLUSH).await.is_err()
+        let end = Box::pin(converse::converse(
+            gate,
+            talk,
+            inbox,
+            events,
+            news.clone(),
+            &stop,
+            &parts.audit,
+        ))
+        .await;
+        Box::pin(server.end(&stop)).await;
+        if let Outbox::Stdio(writer) = talk.agent.inner()
+            && Box::pin(writer.clone().close(FLUSH)).await.is_err()
         {
             warn!("the agent did not take everything that was for it");
         }
-        if let Err(fault) = gate.session_ended(&talk).await {
+        if let Err(fault) = Box::pin(gate.session_ended(talk)).await {
             error!("the end of a session could not be recorded: {fault}");
         }
         lines::ended(talk.session.id.as_str(), &end);

@@ -332,12 +332,16 @@ impl PlacedEvents {
         if spots.all.len() == 1 {
             return spots.next_of(at_open, open).await;
         }
-        tokio::select! {
-            said = spots.next_of(at_open, open) => said,
-            said = spots.next_of(at_first, first) => said,
-            said = spots.next_of(at_second, second) => said,
-            said = spots.next_of(at_third, third) => said,
-        }
+        // Most sessions have one server, and wait without room for four.
+        Box::pin(async {
+            tokio::select! {
+                said = spots.next_of(at_open, open) => said,
+                said = spots.next_of(at_first, first) => said,
+                said = spots.next_of(at_second, second) => said,
+                said = spots.next_of(at_third, third) => said,
+            }
+        })
+        .await
     }
 
     /// Nothing more is to be heard of this one.

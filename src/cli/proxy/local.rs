@@ -178,7 +178,9 @@ async fn converse(local: &Local, parts: &Parts, mut stream: UnixStream) -> std::
         inbox: Inbox::Stdio(lines.within(parts.memory.clone())),
         bridge: parts.bridge(),
     };
-    Box::pin(held.until_its_end(parts, &local.news, local.drain)).await;
+    if let Some(mut begun) = held.begin(parts) {
+        begun.until_its_end(parts, &local.news, local.drain).await;
+    }
     Ok(())
 }
 

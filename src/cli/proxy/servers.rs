@@ -434,7 +434,7 @@ impl ServerEvents {
                 attempt = attempts.next() => Occurrence::Connects(attempt),
                 event = events.next() => of_child(event, started),
             },
-            Self::Http { events, frame } => match events.next().await {
+            Self::Http { events, frame } => match heard(events, frame).await {
                 HttpEvent::Frame {
                     stream,
                     form,
@@ -459,6 +459,12 @@ impl ServerEvents {
             Self::Later(_) | Self::Absent => pending().await,
         }
     }
+}
+
+/// What comes next. The frame before is released first: it may be large.
+async fn heard(events: &mut HttpEvents, frame: &mut Vec<u8>) -> HttpEvent {
+    *frame = Vec::new();
+    events.next().await
 }
 
 fn of_child<'e>(event: upstream::Event<'e>, started: &Started) -> Occurrence<'e> {

@@ -236,7 +236,9 @@ async fn hold(service: Arc<Service>, arrival: Arrival) {
         },
         bridge,
     };
-    Box::pin(held.until_its_end(parts, news, *drain)).await;
+    if let Some(mut begun) = held.begin(parts) {
+        begun.until_its_end(parts, news, *drain).await;
+    }
 }
 
 fn told(refusals: &mpsc::Sender<HttpRefusal>, lost: &AtomicU64, refusal: HttpRefusal) {

@@ -28,7 +28,7 @@ pub(super) async fn serve(
     parts: &Parts,
     session: Session,
     server: Placed,
-    events: PlacedEvents,
+    mut events: PlacedEvents,
     renewal: Renewal,
 ) -> End {
     let Parts {
@@ -40,7 +40,7 @@ pub(super) async fn serve(
     } = parts;
     let (input, writer) = stdio::open(AGENT_QUEUE_BYTES);
     let lines = LineReader::new(input, gate.limits(Side::Agent).max_bytes);
-    let inbox = Inbox::Stdio(lines.within(parts.memory.clone()));
+    let mut inbox = Inbox::Stdio(lines.within(parts.memory.clone()));
     let agent = Bridged::new(Outbox::Stdio(writer.clone()), parts.bridge());
     let talk = Talk::new(session, server.clone(), agent);
     parts.conversations.enrol(&talk.session);
@@ -53,7 +53,8 @@ pub(super) async fn serve(
     }
     converse::note(audit, gate.upstream_state(&talk, audit::Event::Started)).await;
     let news = renewal.news();
-    let conversation = converse::converse(gate, &talk, inbox, events, news, shutdown, audit);
+    let conversation =
+        converse::converse(gate, &talk, &mut inbox, &mut events, news, shutdown, audit);
     let end = tokio::select! {
         end = Box::pin(conversation) => end,
         never = stop_asking(gate, shutdown) => match never {},

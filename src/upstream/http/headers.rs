@@ -40,7 +40,9 @@ impl Known {
         if !visible || id.is_empty() || id.len() > MAX_SESSION_ID || ids.next().is_some() {
             return Err(Failure::bad("its session id is malformed"));
         }
-        let mut id = id.clone();
+        // A clone would keep the buffer of the whole answer.
+        let copy = HeaderValue::from_bytes(id.as_bytes());
+        let mut id = copy.map_err(|_| Failure::bad("its session id is malformed"))?;
         id.set_sensitive(true);
         Ok(Some(id))
     }

@@ -21,6 +21,9 @@ const QUEUED: usize = 8;
 /// Events that wait to be read. Each may be a whole message.
 const EVENTS: usize = 4;
 
+/// What waits to be sent. Boxed: a queue has room for 32 at once.
+type Queue = mpsc::Sender<Box<Queued>>;
+
 /// The half that sends; clones speak in the same conversation.
 #[derive(Debug, Clone)]
 pub struct HttpSender {
@@ -39,7 +42,7 @@ pub(super) struct Conversation {
 #[derive(Debug, Clone)]
 struct Present {
     life: Arc<Life>,
-    queue: mpsc::Sender<Queued>,
+    queue: Queue,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,7 +95,7 @@ impl HttpSender {
         &self,
         passage: Passage,
         line: String,
-    ) -> Result<(mpsc::Sender<Queued>, Option<Queued>), UpstreamFault> {
+    ) -> Result<(Queue, Option<Box<Queued>>), UpstreamFault> {
         let Some(Present { life, queue }) = self.conversation.present().clone() else {
             return Err(UpstreamFault::Down);
         };

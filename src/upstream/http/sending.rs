@@ -45,7 +45,7 @@ struct InQueue(Arc<Life>);
 
 impl Life {
     /// Sends the queue in order, until the life is over or the queue is closed.
-    pub(super) async fn run(self: Arc<Self>, mut queue: mpsc::Receiver<Queued>) {
+    pub(super) async fn run(self: Arc<Self>, mut queue: mpsc::Receiver<Box<Queued>>) {
         let _last = Last(Arc::clone(&self));
         let mut tasks = JoinSet::new();
         loop {
@@ -64,7 +64,7 @@ impl Life {
                 },
             };
             // It counts as queued until it is dropped.
-            let Queued { parcel, place } = queued;
+            let Queued { parcel, place } = *queued;
             let Ok(Some(Parcel {
                 carried,
                 line,
@@ -114,14 +114,17 @@ impl Life {
 
     /// Takes one message to be sent: a request at once where nothing is to arrive before it, without
     /// the detour over the task that keeps the order. What is returned must be queued.
-    pub(super) fn take(self: &Arc<Self>, parcel: Parcel) -> Result<Option<Queued>, UpstreamFault> {
+    pub(super) fn take(
+        self: &Arc<Self>,
+        parcel: Parcel,
+    ) -> Result<Option<Box<Queued>>, UpstreamFault> {
         let first = self.queued.fetch_add(1, Ordering::AcqRel) == 0;
         let place = InQueue(Arc::clone(self));
         if !first {
-            return Ok(Some(Queued { parcel, place }));
+            return Ok(Some(Box::new(Queued { parcel, place })));
         }
         let left = self.set_out(parcel)?;
-        Ok(left.map(|parcel| Queued { parcel, place }))
+        Ok(left.map(|parcel| Box::new(Queued { parcel, place })))
     }
 
     /// Sends a request in a task of its own; returns what is none.

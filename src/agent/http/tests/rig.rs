@@ -49,7 +49,7 @@ pub(super) struct Rig {
 pub(super) struct Played {
     pub(super) kind: ConversationKind,
     pub(super) identity: Identity,
-    pub(super) inbox: mpsc::Receiver<Inbound>,
+    pub(super) inbox: mpsc::Receiver<Box<Inbound>>,
     pub(super) streams: Streams,
 }
 
@@ -205,7 +205,7 @@ pub(super) fn refusal(code: i64) -> Piece {
 impl Played {
     /// The next frame, with the number of its POST.
     pub(super) async fn frame(&mut self) -> (Stream, String) {
-        match self.inbox.recv().await.unwrap() {
+        match *self.inbox.recv().await.unwrap() {
             Inbound::Frame { stream, bytes, .. } => {
                 (stream, String::from_utf8(bytes.to_vec()).unwrap())
             }
@@ -215,14 +215,14 @@ impl Played {
 
     /// What comes with the next frame.
     pub(super) async fn brought(&mut self) -> Brought {
-        match self.inbox.recv().await.unwrap() {
+        match *self.inbox.recv().await.unwrap() {
             Inbound::Frame { brought, .. } => brought,
             other @ (Inbound::HungUp { .. } | Inbound::Unheard { .. }) => panic!("{other:?}"),
         }
     }
 
     pub(super) async fn hung_up(&mut self) -> Stream {
-        match self.inbox.recv().await.unwrap() {
+        match *self.inbox.recv().await.unwrap() {
             Inbound::HungUp { stream } => stream,
             other @ (Inbound::Frame { .. } | Inbound::Unheard { .. }) => panic!("{other:?}"),
         }
@@ -259,7 +259,7 @@ fn id(text: &str) -> Id {
 
 async fn echo(mut arrival: Arrival) {
     while let Some(inbound) = arrival.inbox.recv().await {
-        let Inbound::Frame { stream, bytes, .. } = inbound else {
+        let Inbound::Frame { stream, bytes, .. } = *inbound else {
             continue;
         };
         let limits = crate::wire::Limits::default();
