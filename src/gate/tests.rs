@@ -195,6 +195,7 @@ impl Bench {
                 guards: Guards::default(),
                 server_datasets: ServerDatasets::default(),
                 asked_again: QuestionsAgain::default(),
+                evidence: Evidence::Off,
             },
             secrets: Redactor::default(),
             arguments: RecordedArguments::Digest(audit::DigestKey::of_bytes(b"a key of tests")),
