@@ -11,12 +11,12 @@
 
 use std::collections::BTreeSet;
 use std::hint::black_box;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mcp_protector::policy::ServerKey;
 use mcp_protector::session::{EvidenceStore, SessionKey};
 
-const KIB: usize = 4;
+const SIZE: usize = 4096;
 
 const PROSE: &str = "It is a truth universally acknowledged, that a text in possession of a good \
     length must be in want of a reader. Before it is read, it should be known what it says.\n";
@@ -37,11 +37,11 @@ fn filled(with: &str) -> String {
     for number in 0.. {
         text.push_str(with);
         text.push_str(&(number * 7919 % 100_000).to_string());
-        if text.len() >= KIB * 1024 {
+        if text.len() >= SIZE {
             break;
         }
     }
-    text.truncate(text.floor_char_boundary(KIB * 1024));
+    text.truncate(text.floor_char_boundary(SIZE));
     text
 }
 
@@ -55,12 +55,15 @@ fn median(mut once: impl FnMut()) -> f64 {
         })
         .collect();
     took.sort_unstable();
-    took[ROUNDS / 2].as_secs_f64() * 1e6 / KIB as f64
+    let middle = took.get(ROUNDS / 2).map_or(0.0, Duration::as_secs_f64);
+    middle * 1e6 / 4.0
 }
 
 fn main() {
-    let key = |text: &str| ServerKey::of(text).expect("a key");
-    let (crm, mail, session) = (key("crm"), key("mail"), SessionKey::of("ada", Some("run")));
+    let (Some(crm), Some(mail)) = (ServerKey::of("crm"), ServerKey::of("mail")) else {
+        return;
+    };
+    let session = SessionKey::of("ada", Some("run"));
     for (name, with) in [
         ("prose", PROSE),
         ("rows", ROWS),

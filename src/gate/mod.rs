@@ -18,6 +18,7 @@ mod charges;
 mod classified;
 mod consent;
 mod context;
+mod copied;
 mod cursors;
 mod digest;
 mod discovery;
