@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::audit::{Finding, Guard};
 use crate::guard::{MessagePart, StringRole, message_strings};
 use crate::policy::{Arguments, Leaf, SessionSensitivity};
-use crate::session::{EvidenceStore, Session, SessionKey, Whose};
+use crate::session::{Copies, EvidenceStore, Session, SessionKey, Whose};
 use crate::wire::{Message, Side};
 
 use super::Gate;
@@ -73,7 +73,7 @@ impl EvidenceFilter {
     /// Adds what is found to what policies are asked. Returns it for the record.
     fn look(&self, understood: &mut Understood<'_>, session: &Session) -> Vec<Finding> {
         let scene = &understood.identified.scene;
-        let (Some(server), Some(whose)) = (&scene.server.key, named(session)) else {
+        let Some(server) = &scene.server.key else {
             return Vec::new();
         };
         let mut calls = understood.questions.iter().filter_map(arguments);
@@ -81,7 +81,10 @@ impl EvidenceFilter {
             return Vec::new();
         };
         let sources = &scene.held.sources;
-        let copies = self.0.look(whose, server, sources, said(arguments));
+        let copies = match named(session) {
+            Some(whose) => self.0.look(whose, server, sources, said(arguments)),
+            None => Copies::unknown(),
+        };
         for question in &mut understood.questions {
             if let Doing::CallTool(_, targets) | Doing::Extend(_, targets) = &mut question.doing {
                 targets.copied_from = copies.from.iter().cloned().collect();

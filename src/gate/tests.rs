@@ -43,6 +43,7 @@ mod durable;
 mod edit_counts;
 mod egress;
 mod eras;
+mod evidence;
 mod excerpts;
 mod extensions;
 mod failures;

@@ -21,6 +21,16 @@ pub struct Copies {
     pub incomplete: bool,
 }
 
+impl Copies {
+    /// Of a session that may be any.
+    pub fn unknown() -> Self {
+        Self {
+            incomplete: true,
+            ..Self::default()
+        }
+    }
+}
+
 /// What sessions have got, by session.
 #[derive(Debug)]
 pub(super) struct Sessions {
