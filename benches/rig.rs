@@ -34,6 +34,7 @@ pub(crate) fn settings(rates: Rates) -> Settings {
             },
             server_datasets: mcp_protector::gate::ServerDatasets::default(),
             asked_again: mcp_protector::gate::QuestionsAgain::default(),
+            evidence: mcp_protector::gate::Evidence::Off,
         },
         secrets: Redactor::default(),
         arguments: mcp_protector::gate::RecordedArguments::Digest(

@@ -32,6 +32,7 @@ pub enum Guard {
     Audit,
     Consent,
     Elicitation,
+    Evidence,
     Results,
     Secrets,
     Shadow,

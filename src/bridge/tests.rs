@@ -81,6 +81,7 @@ fn terms(max_in_flight: usize) -> gate::Terms {
         guards: Guards::default(),
         server_datasets: gate::ServerDatasets::default(),
         asked_again: gate::QuestionsAgain::default(),
+        evidence: gate::Evidence::Off,
     }
 }
 

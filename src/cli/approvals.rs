@@ -281,6 +281,10 @@ fn one(item: Value<'_>, out: &mut dyn Write) -> Result<(), ApprovalsFailure> {
             theirs(&["question", "found", "untrusted_from"]),
         ),
         (
+            "repeats results of",
+            theirs(&["question", "found", "copied_from"]),
+        ),
+        (
             "destinations",
             theirs(&["question", "found", "destinations"]),
         ),

@@ -3,7 +3,7 @@
 use super::errors::ConfigReason;
 use super::section::ConfigSection;
 use super::settings::{Config, Flow, Servers};
-use crate::gate::QuestionsAgain;
+use crate::gate::{Evidence, QuestionsAgain};
 use crate::loading::{EgressReach, FlowRule, FlowRules};
 use crate::policy::suggest::{did_you_mean, list};
 use crate::policy::{LEVELS, ServerKey};
@@ -19,6 +19,13 @@ const AGAIN: [(&str, QuestionsAgain); 2] = [
     ("once_per_destination", QuestionsAgain::OncePerDestination),
 ];
 
+const EVIDENCE: [(&str, (Evidence, FlowRule)); 4] = [
+    ("off", (Evidence::Off, FlowRule::Off)),
+    ("record", (Evidence::Kept, FlowRule::Off)),
+    ("ask", (Evidence::Kept, FlowRule::Ask)),
+    ("deny", (Evidence::Kept, FlowRule::Deny)),
+];
+
 const NO_SERVER: ConfigReason = ConfigReason::Invalid("names no server");
 
 pub(super) fn flow(mut section: ConfigSection<'_, '_>, servers: &Servers) -> Flow {
@@ -27,16 +34,24 @@ pub(super) fn flow(mut section: ConfigSection<'_, '_>, servers: &Servers) -> Flo
     } else {
         FlowRule::Ask
     };
+    let (evidence, copied) = section.one_of("evidence", &EVIDENCE).unwrap_or_default();
+    if servers.is_empty() && evidence != Evidence::Off {
+        let reason = ConfigReason::Invalid("needs several servers");
+        let help = "remove it: there is one server, and results come back to that alone";
+        section.refuse("evidence", reason, Some(help));
+    }
     let clearances = servers.iter();
     let clearances = clearances.map(|(key, server)| (key.clone(), server.facts.clearance));
     let mut flow = Flow {
         rules: FlowRules {
             flow_out: section.one_of("flow_out", &RULES).unwrap_or(FlowRule::Deny),
             flow_in: section.one_of("flow_in", &RULES).unwrap_or(default),
+            copied,
             clearances: clearances.collect(),
             ..FlowRules::default()
         },
         ask: section.one_of("ask", &AGAIN).unwrap_or_default(),
+        evidence,
     };
     let mut from = section.section("from");
     for field in from.entries() {
@@ -77,7 +92,12 @@ pub(super) fn needs_consent(root: &mut ConfigSection<'_, '_>, config: &Config) {
     let reason = || ConfigReason::Suspicious("asks a person, and no section `[consent]` says how");
     let help = "add `[consent]` with `channels`, or deny";
     let rules = &config.flow.rules;
-    for (key, rule) in [("flow_out", rules.flow_out), ("flow_in", rules.flow_in)] {
+    let rules = [
+        ("flow_out", rules.flow_out),
+        ("flow_in", rules.flow_in),
+        ("evidence", rules.copied),
+    ];
+    for (key, rule) in rules {
         let mut section = root.section("flow");
         if rule == FlowRule::Ask && section.has(key) {
             section.refuse(key, reason(), Some(help));

@@ -59,6 +59,8 @@ pub struct Found {
     pub sources: Vec<String>,
     /// Those of them whose content strangers may have written.
     pub untrusted_from: Vec<String>,
+    /// Other servers whose results the arguments repeat.
+    pub copied_from: Vec<String>,
     /// Where the call sends something.
     pub destinations: Vec<String>,
     /// Where a server asks for the agent's roots: the URIs that it was told last, if it was.
@@ -97,6 +99,7 @@ impl Question {
             &self.found.datasets,
             &self.found.sources,
             &self.found.untrusted_from,
+            &self.found.copied_from,
             &self.found.destinations,
             &self.found.told_roots,
         ];
@@ -180,6 +183,7 @@ impl Question {
         );
         list("The session has read from", &found.sources);
         list("Untrusted content came from", &found.untrusted_from);
+        list("The arguments repeat results of", &found.copied_from);
         list("Destinations", &theirs(&found.destinations));
         list("Roots that it was told last", &theirs(&found.told_roots));
         list("Asked for by", policies);

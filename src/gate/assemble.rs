@@ -9,6 +9,7 @@ use super::caching::CacheHints;
 use super::consent::{ConsentFilter, at_the_gate};
 use super::cursors::Cursors;
 use super::eras::EraFilter;
+use super::evidence::EvidenceFilter;
 use super::exchange::Progress;
 use super::failures::FatalErrors;
 use super::filter::{Chain, Filter};
@@ -70,6 +71,8 @@ impl Gate {
             Arc::new(NamedDatasets(Arc::clone(&self.stores.ratchet))),
             Arc::new(Subscriptions),
             Arc::new(RealPaths),
+            // After the filters that add questions, which get its facts.
+            Arc::new(EvidenceFilter(Arc::clone(&self.stores.evidence))),
             // Rejects by the questions, so it runs after the filters that add them.
             Arc::new(KeptResults),
             // Before rounds and budgets: a call with other headers than its body takes nothing.

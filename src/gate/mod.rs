@@ -18,6 +18,7 @@ mod charges;
 mod classified;
 mod consent;
 mod context;
+mod copied;
 mod cursors;
 mod digest;
 mod discovery;
@@ -27,6 +28,7 @@ mod edit_counts;
 mod edits;
 mod egress;
 mod eras;
+mod evidence;
 mod excerpts;
 mod exchange;
 mod extensions;
@@ -127,7 +129,7 @@ use crate::clock::Clock;
 use crate::consent::Desk;
 use crate::memory::Memory;
 use crate::policy::PolicyStore;
-use crate::session::Awaits;
+use crate::session::{Awaits, EvidenceStore};
 use crate::wire::{ArrivalForm, Side, Stream};
 
 use arrival::Arrival;
@@ -163,9 +165,9 @@ pub use rejection::{DENIED, HIDDEN, OUTSIDE, RATE_LIMITED, Rejection, UNCONSENTE
 pub use reload::{Besides, Published};
 pub use sampling::{Others, Share, Tracing};
 pub use settings::{
-    Asking, Cleaning, DenialForm, Disk, Eras, Excerpts, Guards, Level, OnFatal, OwnDirectories,
-    Pages, QuestionsAgain, Rates, RecordedArguments, RecordedResults, Save, Secrets,
-    ServerDatasets, Settings, Symlinks, Terms, Texts, ToolNames, Treatment, Unconfined,
+    Asking, Cleaning, DenialForm, Disk, Eras, Evidence, Excerpts, Guards, Level, OnFatal,
+    OwnDirectories, Pages, QuestionsAgain, Rates, RecordedArguments, RecordedResults, Save,
+    Secrets, ServerDatasets, Settings, Symlinks, Terms, Texts, ToolNames, Treatment, Unconfined,
 };
 pub use stage::Stage;
 pub use talk::Talk;
@@ -205,6 +207,7 @@ struct Stores {
     kept: Arc<Kept>,
     pace: Arc<Pace>,
     ratchet: Arc<Ratchet>,
+    evidence: Arc<EvidenceStore>,
     eras: Arc<Known>,
 }
 
@@ -246,6 +249,7 @@ impl Gate {
                 kept,
                 pace,
                 ratchet: Arc::default(),
+                evidence: Arc::default(),
                 eras,
             },
             people: People::default(),

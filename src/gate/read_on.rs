@@ -65,6 +65,7 @@ impl Gate {
         let answer = OwnMessage::contents(id, &asked.uri, &text, stateless);
         // The agent may be slow to take it.
         trail.holds.room = None;
+        self.keep_evidence(cx, &text);
         let told = self.tell(talk, Side::Agent, stream, answer).await;
         told.map_err(|AgentGone| Stop::AgentGone)
     }

@@ -64,6 +64,15 @@ pub struct Terms {
     pub guards: Guards,
     pub server_datasets: ServerDatasets,
     pub asked_again: QuestionsAgain,
+    pub evidence: Evidence,
+}
+
+/// Whether the gate looks for what calls repeat of other servers' results.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Evidence {
+    #[default]
+    Off,
+    Kept,
 }
 
 /// When a person is asked again who has consented to a call of a tool.

@@ -43,6 +43,7 @@ mod durable;
 mod edit_counts;
 mod egress;
 mod eras;
+mod evidence;
 mod excerpts;
 mod extensions;
 mod failures;
@@ -195,6 +196,7 @@ impl Bench {
                 guards: Guards::default(),
                 server_datasets: ServerDatasets::default(),
                 asked_again: QuestionsAgain::default(),
+                evidence: Evidence::Off,
             },
             secrets: Redactor::default(),
             arguments: RecordedArguments::Digest(audit::DigestKey::of_bytes(b"a key of tests")),

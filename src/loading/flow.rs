@@ -12,6 +12,8 @@ pub struct FlowRules {
     pub flow_out: FlowRule,
     /// After untrusted content, nothing writes or connects by itself.
     pub flow_in: FlowRule,
+    /// Calls that repeat another server's results do not write or connect by themselves.
+    pub copied: FlowRule,
     /// The highest level of a session that may use each server.
     pub clearances: BTreeMap<ServerKey, i64>,
     /// After reading from this server, a session uses only these servers, and this one.
@@ -31,7 +33,12 @@ pub enum FlowRule {
 impl FlowRules {
     /// The rules; none where nothing is limited.
     pub(super) fn compiled(&self) -> Option<PolicySource> {
-        let rules = [self.out_rule(), self.in_rule(), self.walls_rule()];
+        let rules = [
+            self.out_rule(),
+            self.in_rule(),
+            self.copied_rule(),
+            self.walls_rule(),
+        ];
         let rules: Vec<String> = rules.into_iter().flatten().collect();
         (!rules.is_empty()).then(|| {
             PolicySource::new(
@@ -99,6 +106,30 @@ when {{
 )
 when {{
   context.env.session.untrusted &&
+  (resource in Mcp::Permission::"write" || resource in Mcp::Permission::"connect")
+}}
+unless {{ context.targets.approved{or_granted} }};
+"#
+        ))
+    }
+
+    fn copied_rule(&self) -> Option<String> {
+        let (annotation, or_granted) = match self.copied {
+            FlowRule::Off => return None,
+            FlowRule::Ask => (CONSENT, " || context.env.consent.granted"),
+            FlowRule::Deny => ("", ""),
+        };
+        Some(format!(
+            r#"@id("builtin.evidence")
+@code("copied_data")
+@advice("The arguments repeat what another server has said. A call that writes or connects needs a person's approval for that, or other arguments.")
+{annotation}forbid (
+  principal is Mcp::Agent,
+  action in [Mcp::Action::"call_tool", Mcp::Action::"extension"],
+  resource
+)
+when {{
+  !context.targets.copiedFrom.isEmpty() &&
   (resource in Mcp::Permission::"write" || resource in Mcp::Permission::"connect")
 }}
 unless {{ context.targets.approved{or_granted} }};
@@ -189,6 +220,11 @@ mod tests {
             ..limited.clone()
         };
         check(off, &["builtin.flow_in"]);
+        let copied = FlowRules {
+            copied: FlowRule::Deny,
+            ..FlowRules::default()
+        };
+        check(copied, &["builtin.evidence"]);
         let walls = FlowRules {
             walls: [(key("crm"), vec![])].into(),
             ..limited

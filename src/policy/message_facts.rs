@@ -27,6 +27,9 @@ pub struct Targets {
     pub destinations: Vec<String>,
     /// There are some, and the host approves all of them.
     pub approved: bool,
+    /// Of several servers, the other ones whose labelled results the arguments repeat. Sorted; empty unless the
+    /// gate looks for that.
+    pub copied_from: Vec<String>,
     /// Size of the arguments' JSON text.
     pub bytes: i64,
     /// The kinds of credentials that the message shows. Sorted; empty unless some rule

@@ -62,6 +62,11 @@ impl SessionSensitivity {
         *self == Self::at(self.level.min(0))
     }
 
+    /// Whether labels say more of it than where it was read.
+    pub fn is_labelled(&self) -> bool {
+        self.level > 0 || self.untrusted || !self.labels.is_empty() || !self.datasets.is_empty()
+    }
+
     /// Whether what the other holds is held here already.
     pub fn covers(&self, other: &Self) -> bool {
         self.level >= other.level

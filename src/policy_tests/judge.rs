@@ -71,6 +71,7 @@ impl<'s> TestSession<'s> {
         settings.extensions = settings.extensions.with(bench.extensions);
         let gate = Gate::new(policies, audit, Arc::<MovedClock>::clone(clock), settings);
         let gate = gate.remembering(Arc::<InMemory>::clone(&shared.store));
+        let gate = gate.sharing_evidence(Arc::clone(&shared.evidence));
         let gate = match &shared.desk {
             Some(desk) => gate.asking(Arc::clone(desk)),
             None => gate,

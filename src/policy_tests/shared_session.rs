@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::consent::{self, Desk, Way};
 use crate::policy::SessionSensitivity;
-use crate::session::{Calls, InMemory, Kept, SessionKey, SessionStore as _};
+use crate::session::{Calls, EvidenceStore, InMemory, Kept, SessionKey, SessionStore as _};
 
 use super::clock::MovedClock;
 use super::fixture::{ConsentSource, Test};
@@ -18,6 +18,7 @@ const SESSION: &str = "test";
 /// What the session of a test is at all servers.
 pub(super) struct SharedSession {
     pub(super) store: Arc<InMemory>,
+    pub(super) evidence: Arc<EvidenceStore>,
     pub(super) key: SessionKey,
     pub(super) clock: Arc<MovedClock>,
     /// The channel of questions, if the test has answers.
@@ -57,6 +58,7 @@ impl SharedSession {
         }
         Arc::new(Self {
             store: Arc::new(store),
+            evidence: Arc::default(),
             key,
             clock,
             desk,

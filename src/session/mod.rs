@@ -12,6 +12,7 @@ mod company;
 mod cursors;
 mod departure;
 mod drifts;
+mod evidence;
 mod followed;
 mod forsaken;
 mod kept;
@@ -40,6 +41,7 @@ pub use company::Company;
 pub use cursors::Cursors;
 pub use departure::LeftBehind;
 pub use drifts::Drifts;
+pub use evidence::{Copies, EvidenceStore};
 pub use followed::Followed;
 pub use forsaken::Forsaken;
 pub use kept::{

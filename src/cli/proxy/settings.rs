@@ -269,6 +269,7 @@ pub(super) fn terms(config: &Config) -> gate::Terms {
         config::ServerDatasets::Trust => gate::ServerDatasets::Trusted,
     };
     terms.asked_again = config.flow.ask;
+    terms.evidence = config.flow.evidence;
     terms.guards.excerpts = config.truncation.as_ref().map(excerpts);
     terms
 }
@@ -323,6 +324,7 @@ pub(super) fn terms_of(
         },
         server_datasets: gate::ServerDatasets::Ignored,
         asked_again: gate::QuestionsAgain::Always,
+        evidence: gate::Evidence::Off,
     }
 }
 

@@ -1,6 +1,6 @@
 //! What may flow from one of several servers to another.
 
-use crate::gate::QuestionsAgain;
+use crate::gate::{Evidence, QuestionsAgain};
 use crate::loading::FlowRules;
 
 /// What may flow from one of several servers to another, and when a person is asked.
@@ -8,4 +8,5 @@ use crate::loading::FlowRules;
 pub struct Flow {
     pub rules: FlowRules,
     pub ask: QuestionsAgain,
+    pub evidence: Evidence,
 }

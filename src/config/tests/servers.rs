@@ -4,6 +4,7 @@ use super::{check, valid};
 use crate::config::changes::ConfigChanges;
 use crate::config::settings::ConfigText;
 use crate::config::{Listen, ServerNeed};
+use crate::gate::Evidence;
 use crate::loading::FlowRule;
 use crate::policy::ServerKey;
 
@@ -305,15 +306,31 @@ fn walls_stand_between_known_servers_and_come_into_force_while_the_gate_runs() {
             "12 flow.flowin: unknown key",
         ],
     );
+    for (word, evidence, copied) in [
+        ("off", Evidence::Off, FlowRule::Off),
+        ("record", Evidence::Kept, FlowRule::Off),
+        ("ask", Evidence::Kept, FlowRule::Ask),
+        ("deny", Evidence::Kept, FlowRule::Deny),
+    ] {
+        let flow = valid(&text(&format!("evidence = '{word}'"))).flow;
+        assert_eq!((flow.evidence, flow.rules.copied), (evidence, copied));
+    }
     let config = |to: &str| ConfigText::new(text(&format!("from.crm = {{ to = [{to}] }}")));
     let (before, after) = (config(""), config("'mail'"));
-    let changes = ConfigChanges::between(&before, &before, &after);
-    assert!(changes.restart.is_empty(), "{changes:?}");
-    assert!(
-        changes
-            .told()
-            .is_some_and(|told| told.contains("flow.from.crm.to"))
-    );
+    let told = |after: &ConfigText| {
+        let changes = ConfigChanges::between(&before, &before, after);
+        assert!(changes.restart.is_empty(), "{changes:?}");
+        changes.told().unwrap_or_default()
+    };
+    assert!(told(&after).contains("flow.from.crm.to"));
+    let after = ConfigText::new(text("from.crm = { to = [] }\nevidence = 'record'"));
+    assert!(told(&after).contains("flow.evidence"));
+    for word in ["record", "ask", "deny"] {
+        super::check(
+            &format!("upstream.command = ['a']\npolicy.allow = ['b']\nflow.evidence = '{word}'"),
+            &["3 flow.evidence: needs several servers"],
+        );
+    }
 }
 
 #[test]
@@ -357,6 +374,10 @@ fn a_rule_that_asks_a_person_where_no_person_can_be_asked_gets_a_warning() {
     check(
         "flow = { flow_out = 'ask', flow_in = 'deny' }\nratchet.network.confidential = 'ask'",
         &["flow.flow_out", "ratchet.network.confidential"],
+    );
+    check(
+        "flow = { flow_in = 'deny', evidence = 'ask' }",
+        &["flow.evidence"],
     );
     check(
         "flow.flow_in = 'ask'\nconsent.channels = ['elicitation']",

@@ -62,6 +62,7 @@ fn a_form_shows_all_that_there_is_to_agree_to() {
             datasets: vec!["payroll".to_owned(), "?".to_owned()],
             sources: vec!["crm".to_owned(), "web".to_owned()],
             untrusted_from: vec!["web".to_owned()],
+            copied_from: vec!["crm".to_owned()],
             destinations: vec!["eve@evil.example".to_owned()],
             told_roots: Vec::new(),
         },
@@ -84,6 +85,7 @@ fn a_form_shows_all_that_there_is_to_agree_to() {
     Data sets that the session has read: "payroll", "?"
     The session has read from: crm, web
     Untrusted content came from: web
+    The arguments repeat results of: crm
     Destinations: "eve@evil.example"
     Asked for by: consent
     Paths lie outside of every known directory.

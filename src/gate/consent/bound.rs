@@ -242,6 +242,7 @@ fn found(
         outside: targets.outside && !snapshot.labels().roots.is_empty(),
         hosts: shown(&targets.hosts),
         secrets: shown(&targets.secrets),
+        copied_from: shown(&targets.copied_from),
         destinations: shown(&targets.destinations),
         ..Found::default()
     }

@@ -7,6 +7,7 @@ use crate::session::{Offer, Session};
 use crate::wire::Side;
 
 use crate::gate::classified::Role;
+use crate::gate::copied::explained;
 use crate::gate::faults::UpstreamFault;
 use crate::gate::names::Readers;
 use crate::gate::outside::Outside;
@@ -123,7 +124,7 @@ fn denied(
             let denied = Rejection::denied(denial);
             match outside {
                 Some(outside) => outside.explains(denied),
-                None => denied,
+                None => explained(denied, question),
             }
             .into()
         }

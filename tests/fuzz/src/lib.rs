@@ -151,6 +151,22 @@ pub fn journal(input: &[u8]) {
     ratchet::laws(&String::from_utf8_lossy(input));
 }
 
+/// What calls repeat of results, from its source. INVARIANT: these parts import nothing else of the gate.
+#[path = "../../../src/session/evidence"]
+mod evidence {
+    mod oracle;
+    mod readings;
+    mod windows;
+    pub(super) fn laws(text: &str) {
+        oracle::laws(text);
+    }
+}
+
+/// A passage of a result is found in arguments, whatever surrounds it, in each encoding.
+pub fn evidence(input: &[u8]) {
+    evidence::laws(&String::from_utf8_lossy(input));
+}
+
 /// Recorded conversations, from their source. INVARIANT: these parts import nothing else of the gate but
 /// the decoder, and the code of a denial.
 #[path = "../../../src/policy_tests/replay"]

@@ -163,6 +163,7 @@ fn targets_value(words: &Vocabulary, targets: &Targets) -> Value {
         ("hosts", strings(&targets.hosts)),
         ("destinations", strings(&targets.destinations)),
         ("approved", literal(targets.approved)),
+        ("copiedFrom", servers(words, &targets.copied_from)),
         ("bytes", literal(targets.bytes)),
         ("secrets", strings(&targets.secrets)),
         ("options", strings(&targets.options)),

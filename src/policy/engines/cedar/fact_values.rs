@@ -405,6 +405,7 @@ fn in_context(path: &[&str]) -> Option<Accessor> {
             |view| Some(FactValue::Texts(StringSet::Owned(&view.targets()?.hosts)))
         }
         ["targets", "approved"] => |view| Some(FactValue::Bool(view.targets()?.approved)),
+        ["targets", "copiedFrom"] => |view| Some(FactValue::servers(&view.targets()?.copied_from)),
         ["targets", "destinations"] => |view| {
             let destinations = StringSet::Owned(&view.targets()?.destinations);
             Some(FactValue::Texts(destinations))

@@ -185,9 +185,25 @@ fn open_context(
     };
     let mut fields = BTreeMap::from([("env".into(), env)]);
     for name in beside_env(question.action, verb) {
-        fields.insert((*name).into(), known(message.get(*name).cloned(), name));
+        let value = known(message.get(*name).cloned(), name);
+        fields.insert((*name).into(), without_copies(value));
     }
     Context::RestrictedResidual(Arc::new(fields))
+}
+
+/// The same, where it is unknown what arguments repeat: only the gate that got the results knew.
+fn without_copies(value: Expr) -> Expr {
+    const COPIED: &str = "copiedFrom";
+    let ExprKind::Record(fields) = value.expr_kind() else {
+        return value;
+    };
+    if !fields.contains_key(COPIED) {
+        return value;
+    }
+    let mut fields = BTreeMap::clone(fields);
+    let unknown = Expr::unknown(Unknown::new_untyped(COPIED));
+    fields.insert(COPIED.into(), unknown);
+    Expr::record_arc(Arc::new(fields))
 }
 
 /// What is in a context beside `env`.

@@ -303,6 +303,7 @@ fn targets_node(targets: &Targets) -> DocumentNode<'_> {
         ("writable", DocumentNode::Bool(targets.writable)),
         ("destinations", texts(&targets.destinations)),
         ("approved", DocumentNode::Bool(targets.approved)),
+        ("copiedFrom", texts(&targets.copied_from)),
         ("secrets", texts(&targets.secrets)),
         ("options", texts(&targets.options)),
     ]))

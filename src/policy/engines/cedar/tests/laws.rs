@@ -351,7 +351,7 @@ fn any_world() -> impl Strategy<Value = World> {
                 datasets: targets.2.clone(),
                 untrusted: session.2,
                 sources: targets.2.clone(),
-                untrusted_from: session.1,
+                untrusted_from: session.1.clone(),
                 calls: session.3,
                 started_ms: session.4,
             };
@@ -368,6 +368,7 @@ fn any_world() -> impl Strategy<Value = World> {
                 writable: !targets.1,
                 destinations: targets.0.clone(),
                 approved: targets.1,
+                copied_from: session.1,
                 hosts: targets.2,
                 bytes: targets.3,
                 secrets: world.session.labels.clone(),

@@ -989,6 +989,11 @@ fn known_arguments_settle_what_open_ones_leave_open() {
     let tag = r#"context.raw_arguments.hasTag("/path")"#;
     check("open", tag, &[("/path", text("/srv/x"))], Some(true));
     check("open", tag, &[("/other", text("/srv/x"))], Some(false));
+    // Only the gate that got the results knew what the arguments repeat.
+    let copied = "context.targets.copiedFrom.isEmpty()";
+    check("open", copied, &[("/path", text("/srv/x"))], None);
+    let size = "context.targets.bytes >= 0";
+    check("open", size, &[("/path", text("/srv/x"))], Some(true));
     check(
         "open",
         tag,

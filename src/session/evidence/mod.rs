@@ -1,0 +1,129 @@
+//! Which servers' results the arguments of a call repeat.
+//!
+//! Of what a session gets of a server, the gate keeps keyed hashes of some windows of 16 letters and digits. It
+//! looks for all windows of later arguments among them, as they are written and decoded. What it finds proves
+//! that the text was in a result; what it does not find proves nothing. So policies may only forbid by it.
+
+mod marks;
+#[cfg(test)]
+mod oracle;
+mod readings;
+mod sessions;
+#[cfg(test)]
+mod tests;
+mod windows;
+
+use std::collections::BTreeSet;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher as _;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use siphasher::sip::SipHasher13;
+
+use super::SessionKey;
+use crate::policy::ServerKey;
+use readings::{Budget, read};
+use sessions::Sessions;
+use windows::Windows;
+
+pub use sessions::Copies;
+
+/// Bytes of one result that are read, in all readings.
+const MOST_KEPT: usize = 256 << 10;
+
+/// The same of the arguments of one call.
+const MOST_LOOKED_AT: usize = 1 << 20;
+
+/// Hashes that are kept, or looked for, before another message has its turn.
+const MOST_AT_ONCE: usize = 8192;
+
+/// What sessions have got of several servers, as keyed hashes.
+#[derive(Debug)]
+pub struct EvidenceStore {
+    /// Of this process alone.
+    key: SipHasher13,
+    sessions: Mutex<Sessions>,
+}
+
+impl Default for EvidenceStore {
+    fn default() -> Self {
+        let random = RandomState::new();
+        let key = SipHasher13::new_with_keys(random.hash_one(0), random.hash_one(1));
+        Self {
+            key,
+            sessions: Mutex::default(),
+        }
+    }
+}
+
+impl EvidenceStore {
+    /// A session reads from a server; `sources` are those that it has read from before.
+    pub fn begin(&self, session: &SessionKey, server: &ServerKey, sources: &BTreeSet<String>) {
+        self.sessions().begin(session, server, sources);
+    }
+
+    /// Keeps what a session gets of a server.
+    pub fn keep<T: AsRef<str>>(
+        &self,
+        session: &SessionKey,
+        server: &ServerKey,
+        texts: impl IntoIterator<Item = T>,
+    ) {
+        let mut marks = Vec::new();
+        let mut budget = Budget::of(MOST_KEPT);
+        let mut plain = Windows::sampled();
+        for text in texts {
+            let keep = &mut |window| {
+                marks.extend(windows::is_distinctive(window).then(|| self.mark(window)));
+            };
+            read(
+                text.as_ref(),
+                &mut plain,
+                Windows::sampled,
+                &mut budget,
+                keep,
+            );
+        }
+        if budget.is_spent() {
+            self.sessions().forget(session, server);
+        }
+        for marks in marks.chunks(MOST_AT_ONCE) {
+            self.sessions().keep(session, server, marks);
+        }
+    }
+
+    /// What a call of a server repeats of what its session has got of others.
+    pub fn look<T: AsRef<str>>(
+        &self,
+        session: &SessionKey,
+        server: &ServerKey,
+        sources: &BTreeSet<String>,
+        texts: impl IntoIterator<Item = T>,
+    ) -> Copies {
+        let (mut copies, are_others) = self.sessions().others(session, server, sources);
+        if !are_others {
+            return copies;
+        }
+        let mut marks = Vec::new();
+        let mut budget = Budget::of(MOST_LOOKED_AT);
+        let mut plain = Windows::all();
+        for text in texts {
+            let look = &mut |window| marks.push(self.mark(window));
+            read(text.as_ref(), &mut plain, Windows::all, &mut budget, look);
+        }
+        copies.incomplete |= budget.is_spent();
+        for marks in marks.chunks(MOST_AT_ONCE) {
+            let found = self.sessions().look(session, server, marks);
+            copies.from.extend(found);
+        }
+        copies
+    }
+
+    fn mark(&self, window: u128) -> u64 {
+        self.key.hash(&window.to_ne_bytes())
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, Sessions> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
