@@ -395,3 +395,47 @@ fn a_server_that_is_disabled_keeps_what_is_locked_of_it() {
     assert_eq!(code, Some(2), "{told}");
     assert!(told.contains("the configuration has several"), "{told}");
 }
+
+#[test]
+fn the_tools_of_several_servers_are_drafted_under_their_keys() {
+    let check = |mail: &[String], code: i32, told: &str| {
+        let mut setup = over_http(Setup::of(server("crm")).policies(POLICIES).labels(LABELS));
+        setup.key = Some("crm");
+        setup.more = format!("[servers.mail]\ncommand = {mail:?}\n");
+        let (arguments, pack) = (setup.arguments(), setup.path("pack"));
+        let (config, pack) = (arguments.last().unwrap(), pack.to_str().unwrap());
+        let gate = |words: &[&str]| Command::new(GATE).args(words).output().unwrap();
+        let done = gate(&["policy", "suggest", "--live", config, "--output", pack]);
+        assert_eq!(done.status.code(), Some(code), "{done:?}");
+        let said = [done.stdout, done.stderr].concat();
+        let said = String::from_utf8(said).unwrap();
+        assert!(said.contains(told), "{said}");
+        if code != 0 {
+            assert!(!setup.path("pack").exists());
+            return;
+        }
+        let labels = fs::read_to_string(setup.path("pack/tools.toml")).unwrap();
+        let labelled: Vec<&str> = labels.lines().filter(|it| it.starts_with('[')).collect();
+        let expected = ["crm/read", "crm/send", "mail/read", "mail/send"];
+        assert_eq!(labelled, expected.map(|id| format!("[tools.\"{id}\"]")));
+        let lock = setup.path("pack/tools.lock");
+        let lock = lock.to_str().unwrap();
+        for words in [
+            &["test-policy", pack][..],
+            &["tools", "diff", "--config", config, "--lock", lock],
+        ] {
+            let done = gate(words);
+            assert!(done.status.success(), "{done:?}");
+        }
+    };
+    check(
+        &server("mail"),
+        0,
+        "mail: 1 permitted, 0 ask a person, 1 denied",
+    );
+    check(
+        &["false".to_owned()],
+        2,
+        "the server `mail` could not be asked",
+    );
+}

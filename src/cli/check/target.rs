@@ -60,7 +60,7 @@ impl CheckTarget {
 
     /// The policies that a configuration names, and its shadow policies.
     pub(super) fn of_configuration(file: &Path) -> Result<Vec<Self>, Vec<BoxedDiagnostic>> {
-        let config = &Config::load_all_offline(file).map_err(one)?;
+        let config = &Config::load_offline(file).map_err(one)?;
         let mut settings = proxy::policy_settings(config);
         let source = PolicySource::new(
             &*file.to_string_lossy(),
