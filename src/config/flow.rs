@@ -22,17 +22,25 @@ const AGAIN: [(&str, QuestionsAgain); 2] = [
 const NO_SERVER: ConfigReason = ConfigReason::Invalid("names no server");
 
 pub(super) fn flow(mut section: ConfigSection<'_, '_>, servers: &Servers) -> Flow {
-    let default = if servers.is_empty() {
-        FlowRule::Off
-    } else {
-        FlowRule::Ask
+    // Of one server, nothing flows to another.
+    let by_default = |rule| {
+        if servers.is_empty() {
+            FlowRule::Off
+        } else {
+            rule
+        }
     };
     let clearances = servers.iter();
     let clearances = clearances.map(|(key, server)| (key.clone(), server.facts.clearance));
     let mut flow = Flow {
         rules: FlowRules {
             flow_out: section.one_of("flow_out", &RULES).unwrap_or(FlowRule::Deny),
-            flow_in: section.one_of("flow_in", &RULES).unwrap_or(default),
+            flow_in: section
+                .one_of("flow_in", &RULES)
+                .unwrap_or(by_default(FlowRule::Ask)),
+            flow_context: section
+                .one_of("flow_context", &RULES)
+                .unwrap_or(by_default(FlowRule::Deny)),
             clearances: clearances.collect(),
             ..FlowRules::default()
         },
@@ -77,7 +85,11 @@ pub(super) fn needs_consent(root: &mut ConfigSection<'_, '_>, config: &Config) {
     let reason = || ConfigReason::Suspicious("asks a person, and no section `[consent]` says how");
     let help = "add `[consent]` with `channels`, or deny";
     let rules = &config.flow.rules;
-    for (key, rule) in [("flow_out", rules.flow_out), ("flow_in", rules.flow_in)] {
+    for (key, rule) in [
+        ("flow_out", rules.flow_out),
+        ("flow_in", rules.flow_in),
+        ("flow_context", rules.flow_context),
+    ] {
         let mut section = root.section("flow");
         if rule == FlowRule::Ask && section.has(key) {
             section.refuse(key, reason(), Some(help));
