@@ -79,6 +79,7 @@ fn write_manifest(dir: &Path) -> Result<CheckFindings, Vec<BoxedDiagnostic>> {
                     .map(|problem| Box::new(problem) as BoxedDiagnostic)
                     .collect(),
                 checked: vec![target.name.clone()],
+                builtin: Vec::new(),
                 wrote: None,
                 warnings: target.warnings(),
             });
@@ -93,6 +94,7 @@ fn write_manifest(dir: &Path) -> Result<CheckFindings, Vec<BoxedDiagnostic>> {
     Ok(CheckFindings {
         told: Vec::new(),
         checked: vec![target.name.clone()],
+        builtin: Vec::new(),
         wrote: Some(shown),
         warnings: target.warnings(),
     })
