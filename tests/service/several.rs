@@ -126,8 +126,8 @@ fn policies_of_one_server_hold_there_alone_and_change_while_the_gate_runs() {
     for denied in calls(&crm) {
         assert!(denied.contains("Unknown tool"), "{denied}");
     }
-    let send = read.replace("\"read\"", "\"send\"");
-    fs::write(own.join("send.cedar"), send).unwrap();
+    let also = read.replace("\"read\"", "\"send\"");
+    fs::write(own.join("send.cedar"), also).unwrap();
     eventually(|| match calls(&mail) {
         [_, sent] if sent == "mail send" => Ok(()),
         others => Err(others.join("\n")),
