@@ -95,9 +95,8 @@ async fn run(calls: u64) {
         {
             let found = turn.found.expect("both directories are valid");
             let start = Instant::now();
-            gate.publish("fixture", found.loaded.snapshot, Besides::default())
-                .await
-                .expect("an audit");
+            let recorded = gate.record_new("fixture", found.loaded.snapshot, Besides::default());
+            gate.put_in_force(recorded.await.expect("an audit"));
             paused.push(start.elapsed());
             let _ = turn.done.send(ReloadOutcome::InForce);
             in_force.push(changed_at.elapsed());

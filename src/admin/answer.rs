@@ -1,5 +1,6 @@
 //! The path of one request of an operator's.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use hyper::header::{
 };
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, StatusCode, Version};
+use serde::Serialize;
 
 use crate::agent::http::{AskHealth, Health};
 use crate::identity::{Authenticate, Challenge};
@@ -20,12 +22,16 @@ use crate::inward::{self, Misframed, named_host};
 
 use super::approvals::{self, Approvals};
 use super::expose::{CONTENT_TYPE as OPENMETRICS, expose};
-use super::metrics::{Gauges, Listening, Metrics};
+use super::metrics::{Gauges, Listening, Metrics, ServerLabel};
 use super::settings::Settings;
+
+/// The keys of those among several servers that are not ready, with the status of each.
+pub type NotReady = Box<dyn Fn() -> BTreeMap<String, Health> + Send + Sync>;
 
 /// Where answers come from.
 pub struct Sources {
     pub health: AskHealth,
+    pub not_ready: NotReady,
     /// Keys of the configuration that need a restart, for `GET /health` here.
     pub restart: Box<dyn Fn() -> Vec<String> + Send + Sync>,
     pub metrics: Arc<Metrics>,
@@ -55,6 +61,7 @@ pub(super) struct AdminContext {
     pub(super) settings: Settings,
     pub(super) metrics: Arc<Metrics>,
     health: AskHealth,
+    not_ready: NotReady,
     restart: Box<dyn Fn() -> Vec<String> + Send + Sync>,
     figures: Box<dyn Fn() -> Gauges + Send + Sync>,
     approvals: Option<Approvals>,
@@ -100,6 +107,7 @@ impl AdminContext {
             settings,
             metrics: sources.metrics,
             health: sources.health,
+            not_ready: sources.not_ready,
             restart: sources.restart,
             figures: sources.figures,
             approvals: sources.approvals,
@@ -165,7 +173,7 @@ impl AdminContext {
         }
         if path == "/health" {
             let health = (self.health)();
-            let document = document(health, &(self.restart)());
+            let document = document(health, &(self.not_ready)(), &(self.restart)());
             return Ok(response(health.status(), "application/json", document));
         }
         self.check_token(&parts.headers, peer.ip()).await?;
@@ -230,7 +238,9 @@ impl AdminContext {
     pub(super) fn refuse(&self, refused: &AdminRejection, peer: SocketAddr) -> Response {
         let (status, code) = (refused.status(), refused.code());
         tracing::debug!(%peer, status, code, "an operator is refused: {refused}");
-        self.metrics.refused(Listening::Operators, status, code);
+        let all = ServerLabel(None);
+        self.metrics
+            .refused(Listening::Operators, all, status, code);
         let mut response = response(status, "text/plain; charset=utf-8", format!("{refused}\n"));
         let headers = response.headers_mut();
         match refused {
@@ -301,16 +311,27 @@ impl AdminRejection {
 }
 
 /// Health as operators see it: the public word, and the keys that need a restart.
-fn document(health: Health, restart: &[String]) -> String {
-    if restart.is_empty() {
-        return health.document();
-    }
+/// The word, and what operators alone learn.
+#[derive(Serialize)]
+struct HealthDocument<'d> {
+    status: &'static str,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    not_ready: BTreeMap<&'d str, &'static str>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    restart_needed: &'d [String],
+}
+
+fn document(health: Health, not_ready: &BTreeMap<String, Health>, restart: &[String]) -> String {
+    let not_ready = not_ready.iter();
+    let document = HealthDocument {
+        status: health.word(),
+        not_ready: not_ready
+            .map(|(key, health)| (key.as_str(), health.word()))
+            .collect(),
+        restart_needed: restart,
+    };
     // INVARIANT: strings, which serde_json always writes.
-    let keys = serde_json::to_string(restart).unwrap_or_default();
-    format!(
-        r#"{{"status":"{}","restart_needed":{keys}}}"#,
-        health.word()
-    )
+    serde_json::to_string(&document).unwrap_or_default()
 }
 
 fn response(status: u16, media_type: &'static str, text: String) -> Response {

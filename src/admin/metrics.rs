@@ -93,7 +93,7 @@ pub struct Metrics {
     pub(super) frames: Family<ServerLabels<2>, Counter>,
     /// Time series of `frames`.
     frame_words: AtomicUsize,
-    pub(super) refusals: Family<MetricLabels<3>, Counter>,
+    pub(super) refusals: Family<ServerLabels<3>, Counter>,
 }
 
 /// Whose listener refused a request.
@@ -211,8 +211,9 @@ impl Metrics {
         ServerLabel(self.keys.iter().find(|key| is_of(key)).cloned())
     }
 
-    /// A request got no further than HTTP. The code is a word of ours.
-    pub fn refused(&self, by: Listening, status: u16, code: &'static str) {
+    /// A request got no further than HTTP, at the endpoint of one of several servers or at none. The code is a word of
+    /// ours.
+    pub fn refused(&self, by: Listening, server: ServerLabel, status: u16, code: &'static str) {
         let listener = match by {
             Listening::Agents => "agents",
             Listening::Operators => "admin",
@@ -222,7 +223,7 @@ impl Metrics {
             ("status", status.to_string().into()),
             ("code", code.into()),
         ];
-        self.refusals.get_or_create(&labels).inc();
+        self.refusals.get_or_create(&(labels, server)).inc();
     }
 
     fn count_event(&self, event: Event, server: &ServerLabel) {

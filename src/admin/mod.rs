@@ -17,7 +17,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-pub use answer::Sources;
+pub use answer::{NotReady, Sources};
 pub use approvals::Approvals;
 pub use metrics::{Gauges, Listening, Metrics, Occupancy, ServerLabel, Sessions, TraceCounts};
 pub use serve::{Listener, Serving};

@@ -52,11 +52,15 @@ fn figures() -> Gauges {
 }
 
 fn rig(metrics: Arc<Metrics>) -> AdminRig {
-    rig_beside(metrics, &[])
+    rig_beside(metrics, &[], &[])
 }
 
 /// Where these keys need a restart.
-fn rig_beside(metrics: Arc<Metrics>, restart: &'static [&str]) -> AdminRig {
+fn rig_beside(
+    metrics: Arc<Metrics>,
+    restart: &'static [&str],
+    not_ready: &'static [(&str, Health)],
+) -> AdminRig {
     let tokens = StaticTokens::new(vec![StaticToken {
         token: TOKEN.to_owned().into(),
         identity: Identity::named("operator"),
@@ -74,6 +78,12 @@ fn rig_beside(metrics: Arc<Metrics>, restart: &'static [&str]) -> AdminRig {
     let serving = listener.start(Sources {
         key_set: Some(KEYS.into()),
         health: Arc::new(|| Health::Starting),
+        not_ready: Box::new(|| {
+            not_ready
+                .iter()
+                .map(|(key, it)| ((*key).to_owned(), *it))
+                .collect()
+        }),
         restart: Box::new(|| restart.iter().map(ToString::to_string).collect()),
         metrics,
         figures: Box::new(figures),
@@ -315,19 +325,34 @@ async fn of_all_kinds() -> Arc<Metrics> {
     for record in [frame, call] {
         audit.record(record).await.unwrap();
     }
-    metrics.refused(Listening::Agents, 403, "host");
+    metrics.refused(Listening::Agents, ServerLabel(None), 403, "host");
     metrics
 }
 
 #[tokio::test]
 async fn health_names_what_needs_a_restart_beside_its_word() {
-    let rig = rig_beside(of_one(), &["listen.port", "audit.file"]);
+    let rig = rig_beside(of_one(), &["listen.port", "audit.file"], &[]);
     let answer = rig
         .ask("GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         .await;
     assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
     let document = r#"{"status":"starting","restart_needed":["listen.port","audit.file"]}"#;
     assert!(answer.ends_with(document), "{answer}");
+}
+
+#[tokio::test]
+async fn health_names_each_of_several_servers_that_is_not_ready() {
+    let check = async |rig: AdminRig, document: &str| {
+        let asked = "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+        let answer = rig.ask(asked).await;
+        assert!(answer.ends_with(document), "{answer}");
+    };
+    let two = &[("crm", Health::Starting), ("mail", Health::UpstreamDown)];
+    let all = r#"{"status":"starting","not_ready":{"crm":"starting","mail":"upstream_down"}"#;
+    let beside = format!("{all},\"restart_needed\":[\"listen.port\"]}}");
+    check(rig_beside(of_one(), &[], two), &format!("{all}}}")).await;
+    check(rig_beside(of_one(), &["listen.port"], two), &beside).await;
+    check(rig_beside(of_one(), &[], &[]), r#"{"status":"starting"}"#).await;
 }
 
 /// What is exposed, metric by metric. Their samples are sorted by labels, since they come in no order.

@@ -28,9 +28,9 @@ pub fn run(args: &CheckArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> 
 fn check(args: &CheckArgs) -> Result<CheckFindings, Vec<BoxedDiagnostic>> {
     let without = without(&args.ignore)?;
     let targets = targets(args)?;
-    let mut told = Vec::new();
+    let (mut told, mut builtin) = (Vec::new(), Vec::new());
     for target in &targets {
-        told.extend(target.look(&without)?);
+        told.extend(target.look(&without, &mut builtin)?);
     }
     let warnings = targets
         .first()
@@ -39,6 +39,7 @@ fn check(args: &CheckArgs) -> Result<CheckFindings, Vec<BoxedDiagnostic>> {
     Ok(CheckFindings {
         told,
         checked,
+        builtin,
         wrote: None,
         warnings,
     })

@@ -127,7 +127,7 @@ fn explanation(args: &ExplainArgs, stdin: &mut dyn Read) -> Result<Explanation, 
     let config = args
         .config
         .as_deref()
-        .map(Config::load_all_offline)
+        .map(Config::load_offline)
         .transpose()?;
     let request = request(args, stdin)?;
     let settings = settings(args, config.as_ref(), &request)?;

@@ -1,4 +1,4 @@
-//! `policy suggest`: drafts a policy directory from audit logs, or from the tools of a server.
+//! `policy suggest`: drafts a policy directory from audit logs, or from the tools of the servers.
 
 mod draft_directory;
 mod failure;
@@ -18,10 +18,12 @@ use super::audit::sources;
 use super::exit::{Exit, heard};
 use super::test_policy;
 use super::test_policy::{ReplayReport, replay_logs};
-use super::tools;
+use super::tools::{self, ToolsFailure};
 use crate::audit::query::{LineError, LogRecord};
 use crate::audit::read::{Piece, read};
+use crate::config::Config;
 use crate::drafts::{Draft, Observations};
+use crate::policy::ServerKey;
 use crate::policy_tests::ReplayJudge;
 
 /// The most tools whose failed calls are listed.
@@ -37,11 +39,12 @@ struct AuditDraft {
 /// Writes the draft, and tells how it decides about the logs.
 pub(super) fn run(
     logs: &[PathBuf],
+    config: Option<&Path>,
     output: &Path,
     stdout: &mut dyn Write,
     stderr: &mut dyn Write,
 ) -> Exit {
-    match suggest(logs, output) {
+    match suggest(logs, config, output) {
         Ok(drafted) => {
             let told = drafted.tell(output, stdout);
             match heard(told.and_then(|()| stdout.flush())) {
@@ -54,8 +57,21 @@ pub(super) fn run(
     }
 }
 
-fn suggest(logs: &[PathBuf], output: &Path) -> Result<AuditDraft, SuggestFailure> {
+fn suggest(
+    logs: &[PathBuf],
+    config: Option<&Path>,
+    output: &Path,
+) -> Result<AuditDraft, SuggestFailure> {
     let place = OutputPlace::of(output)?;
+    let judging = match config {
+        Some(file) => {
+            let config = Config::load_offline(file).map_err(ToolsFailure::Config)?;
+            test_policy::configured(&config, file).servers
+        }
+        None => vec![test_policy::any_server()],
+    };
+    let servers = judging.iter().filter_map(|it| it.server.key.clone());
+    let servers: Vec<ServerKey> = servers.collect();
     for log in logs {
         if log.as_os_str() == "-" {
             return Err(SuggestFailure::StandardInput);
@@ -65,13 +81,20 @@ fn suggest(logs: &[PathBuf], output: &Path) -> Result<AuditDraft, SuggestFailure
             return Err(SuggestFailure::Stream(log.clone()));
         }
     }
-    let seen = observe(logs)?;
+    let seen = observe(logs, &servers)?;
+    if config.is_none() && seen.servers().nth(1).is_some() {
+        let names = seen
+            .servers()
+            .map(tools::shown)
+            .map(|name| format!("`{name}`"));
+        return Err(SuggestFailure::SeveralServers(names.collect()));
+    }
     if seen.is_empty() {
         return Err(SuggestFailure::NothingPassed);
     }
-    let draft = Draft::of(&seen);
-    let (written, policies) = write(&draft, place)?;
-    let judge = ReplayJudge::new(&policies, vec![test_policy::any_server()]);
+    let draft = Draft::of(&seen, &servers);
+    let (written, policies) = write(&draft, place, &servers)?;
+    let judge = ReplayJudge::new(&policies, judging);
     let replayed = replay_logs(logs, &judge)?;
     written.keep()?;
     Ok(AuditDraft {
@@ -81,12 +104,12 @@ fn suggest(logs: &[PathBuf], output: &Path) -> Result<AuditDraft, SuggestFailure
     })
 }
 
-fn observe(logs: &[PathBuf]) -> Result<Observations, SuggestFailure> {
+fn observe(logs: &[PathBuf], servers: &[ServerKey]) -> Result<Observations, SuggestFailure> {
     let map = |piece: &Piece| {
         let mut seen = Observations::default();
         for (number, line) in piece.lines() {
             match LogRecord::parse(line) {
-                Ok(_) => seen.add(line),
+                Ok(_) => seen.add(line, servers),
                 Err(LineError::Half) => {}
                 Err(error) => return Err((number, error)),
             }
@@ -117,8 +140,15 @@ impl AuditDraft {
                 "{left_out} message(s) with cut names, or of too many names, are not in the draft"
             )?;
         }
+        let elsewhere = self.seen.elsewhere();
+        if elsewhere > 0 {
+            writeln!(
+                out,
+                "{elsewhere} message(s) of servers that are not enabled in the configuration are not in the draft"
+            )?;
+        }
         for (tool, failed, calls) in self.seen.failed().take(MAX_FAILED) {
-            let tool = tools::shown(tool);
+            let tool = tools::shown(&tool);
             writeln!(
                 out,
                 "`{tool}`: the server answered {failed} of {calls} call(s) with an error, and the draft permits them"

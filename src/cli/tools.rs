@@ -26,7 +26,7 @@ use self::offered::LockInputs;
 pub(super) use self::compare::flagged;
 pub(super) use self::failure::ToolsFailure;
 pub(super) use self::lines::shown;
-pub(super) use self::offered::asked;
+pub(super) use self::offered::asked_one;
 
 /// Does what was asked for. What people and programs read goes to `stdout`, what went wrong to
 /// `stderr`.

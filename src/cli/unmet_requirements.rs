@@ -263,7 +263,7 @@ mod tests {
         }
         let file = dir.path().join("gate.toml");
         std::fs::write(&file, text).unwrap();
-        let config = Config::load_all(&file).unwrap();
+        let config = Config::load(&file).unwrap();
         let loaded = loading::load(&proxy::policy_settings(&config)).unwrap();
         let told = PolicyRequirements::by(&config).missing_in(&loaded.snapshot);
         let codes: Vec<&str> = told.iter().map(|it| it.code).collect();

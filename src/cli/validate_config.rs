@@ -86,7 +86,7 @@ pub fn run<E: Diagnostic>(
     stdout: &mut dyn Write,
     stderr: &mut dyn Write,
 ) -> Exit {
-    let findings = match Config::load_all(&args.config) {
+    let findings = match Config::load(&args.config) {
         Err(errors) => ValidationResult::WrongConfig(errors),
         Ok(config) => look(config, args, load_policies),
     };

@@ -112,7 +112,7 @@ mod tests {
     const CONFIG: &str = "env_file = 'env.toml'\nupstream.url = 'https://a.example'\n\
                           upstream.auth = { type = 'bearer', token = '${ENV_FILE_TOKEN}' }\n";
 
-    /// What `load_all` and what `load_all_offline` say.
+    /// What `load` and what `load_offline` say.
     fn loaded(env: Option<(&str, u32)>) -> [Result<(), String>; 2] {
         let dir = tempfile::tempdir().unwrap();
         let (config, file) = (dir.path().join("gate.toml"), dir.path().join("env.toml"));
@@ -125,7 +125,7 @@ mod tests {
             let problems = errors.problems().iter().map(ToString::to_string);
             problems.collect::<Vec<_>>().concat()
         };
-        [Config::load_all(&config), Config::load_all_offline(&config)]
+        [Config::load(&config), Config::load_offline(&config)]
             .map(|config| config.map(drop).map_err(told))
     }
 

@@ -29,10 +29,13 @@ const EVIDENCE: [(&str, (Evidence, FlowRule)); 4] = [
 const NO_SERVER: ConfigReason = ConfigReason::Invalid("names no server");
 
 pub(super) fn flow(mut section: ConfigSection<'_, '_>, servers: &Servers) -> Flow {
-    let default = if servers.is_empty() {
-        FlowRule::Off
-    } else {
-        FlowRule::Ask
+    // Of one server, nothing flows to another.
+    let by_default = |rule| {
+        if servers.is_empty() {
+            FlowRule::Off
+        } else {
+            rule
+        }
     };
     let (evidence, copied) = section.one_of("evidence", &EVIDENCE).unwrap_or_default();
     if servers.is_empty() && evidence != Evidence::Off {
@@ -45,7 +48,12 @@ pub(super) fn flow(mut section: ConfigSection<'_, '_>, servers: &Servers) -> Flo
     let mut flow = Flow {
         rules: FlowRules {
             flow_out: section.one_of("flow_out", &RULES).unwrap_or(FlowRule::Deny),
-            flow_in: section.one_of("flow_in", &RULES).unwrap_or(default),
+            flow_in: section
+                .one_of("flow_in", &RULES)
+                .unwrap_or(by_default(FlowRule::Ask)),
+            flow_context: section
+                .one_of("flow_context", &RULES)
+                .unwrap_or(by_default(FlowRule::Deny)),
             copied,
             clearances: clearances.collect(),
             ..FlowRules::default()
@@ -95,6 +103,7 @@ pub(super) fn needs_consent(root: &mut ConfigSection<'_, '_>, config: &Config) {
     let rules = [
         ("flow_out", rules.flow_out),
         ("flow_in", rules.flow_in),
+        ("flow_context", rules.flow_context),
         ("evidence", rules.copied),
     ];
     for (key, rule) in rules {

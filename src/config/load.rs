@@ -22,38 +22,14 @@ use super::variables::Variables;
 impl Config {
     /// Reads and checks a file, of one server or of several; variables come from `env_file` and
     /// from the environment of this process. No other file is opened.
-    pub fn load_all(path: &Path) -> Result<Self, ConfigErrors> {
-        Self::load_with(path, UnsetVariable::Refused)
-    }
-
-    /// The same for what knows one server.
     pub fn load(path: &Path) -> Result<Self, ConfigErrors> {
-        Self::load_all(path)?.of_one_server()
+        Self::load_with(path, UnsetVariable::Refused)
     }
 
     /// Reads and checks a file for what is done without its servers: where nothing is decided by
     /// what a variable holds (tokens, URLs, the environments of servers), it need not be set.
-    pub fn load_all_offline(path: &Path) -> Result<Self, ConfigErrors> {
+    pub fn load_offline(path: &Path) -> Result<Self, ConfigErrors> {
         Self::load_with(path, UnsetVariable::StandIn)
-    }
-
-    fn of_one_server(self) -> Result<Self, ConfigErrors> {
-        if self.servers.is_empty() {
-            return Ok(self);
-        }
-        let reason = ConfigReason::Invalid("this command does not support `[servers]`");
-        let help = "use `[upstream]`; `policy suggest` is for one server";
-        let several = ConfigError::without_place("servers", reason, help);
-        let origin = self.file.as_ref().map_or(Path::new(""), ConfigFile::path);
-        let unplaced = ConfigErrors {
-            origin: origin.display().to_string(),
-            problems: vec![several.clone()],
-        };
-        let placed = self
-            .file
-            .as_ref()
-            .and_then(|file| file.errors(vec![several]));
-        Err(placed.unwrap_or(unplaced))
     }
 
     fn load_with(path: &Path, unset: UnsetVariable) -> Result<Self, ConfigErrors> {
@@ -87,7 +63,7 @@ impl Config {
         Self::parse_with(text, path, base, variables, UnsetVariable::Refused)
     }
 
-    /// Checks the text of a file as [`Config::load_all_offline`] does.
+    /// Checks the text of a file as [`Config::load_offline`] does.
     pub fn parse_offline(
         text: &str,
         path: &Path,

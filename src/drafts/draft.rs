@@ -3,6 +3,7 @@
 use super::observation::Observations;
 use super::tool_draft::ToolDraft;
 use super::{labels, policies, tests_file};
+use crate::policy::ServerKey;
 
 /// The files of a policy directory, by their paths in it.
 #[derive(Debug)]
@@ -11,10 +12,11 @@ pub struct Draft {
 }
 
 impl Draft {
-    pub fn of(seen: &Observations) -> Self {
+    /// Of what passed at these several servers, or at one without a key.
+    pub fn of(seen: &Observations, servers: &[ServerKey]) -> Self {
         let tools = seen.tools.iter();
         let drafts: Vec<ToolDraft<'_>> = tools
-            .map(|(name, used)| ToolDraft::new(name, used, seen.failed_of(name)))
+            .map(|(item, used)| ToolDraft::new(item, used, seen.failed_of(item)))
             .collect();
         let directories = drafts.iter().flat_map(|draft| &draft.directories);
         let roots = labels::root_names(directories.cloned().collect());
@@ -25,7 +27,8 @@ impl Draft {
         if let Some(text) = labels::roots(&drafts, &roots) {
             files.push(("roots.toml", text));
         }
-        files.push(("tests/draft.toml", tests_file::tests(seen, &drafts)));
+        let tests = tests_file::tests(seen, &drafts, servers);
+        files.push(("tests/draft.toml", tests));
         Self { files }
     }
 }

@@ -19,7 +19,7 @@ pub(super) fn tools(drafts: &[ToolDraft<'_>]) -> String {
         let list = |texts: &mut dyn Iterator<Item = &str>| {
             texts.map(quote::toml).collect::<Vec<_>>().join(", ")
         };
-        out.extend([format!("\n[tools.{}]\n", quote::toml(draft.name))]);
+        out.extend([format!("\n[tools.{}]\n", quote::toml(&draft.item.id()))]);
         let permissions = list(&mut permissions.into_iter());
         out.extend([format!("permission = [{permissions}]\n")]);
         let paths = list(&mut draft.paths().map(|(pointer, _)| pointer));
@@ -55,7 +55,9 @@ pub(super) fn roots(drafts: &[ToolDraft<'_>], roots: &RootNames) -> Option<Strin
             .any(|draft| !draft.reads && draft.own_roots(roots).contains(&name.as_str()));
         let uses = |draft: &&ToolDraft<'_>| draft.own_roots(roots).contains(&name.as_str());
         let failing = drafts.iter().filter(|draft| draft.failed > 0);
-        let failing = failing.filter(uses).map(|draft| quote::plain(draft.name));
+        let failing = failing
+            .filter(uses)
+            .map(|draft| quote::plain(&draft.item.id()));
         let failing = failing.collect::<Vec<_>>().join(", ");
         out.push('\n');
         if !failing.is_empty() {

@@ -3,7 +3,10 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::server_item::ServerItem;
 use crate::audit::Body;
+use crate::policy::ServerKey;
+use crate::session::Instance;
 use crate::wire::pointer_step;
 use crate::wire::{Document, JsonKind, Limits, Value};
 
@@ -19,29 +22,39 @@ pub(super) const MOST_VALUES: usize = 256;
 /// The most items of a list that are looked at. Labels of paths take 256 places in all.
 const MOST_ITEMS: usize = 64;
 
+/// The most names of servers that are kept, where records are not held against known ones.
+const MAX_SERVERS: usize = 8;
+
 /// Bytes of all values, places and examples that are kept.
 const MOST_BYTES: usize = 32 << 20;
 
 /// Messages that passed, of any number of records in bounded memory.
 #[derive(Debug, Default)]
 pub struct Observations {
-    pub(super) tools: BTreeMap<String, ToolUse>,
+    pub(super) tools: BTreeMap<ServerItem, ToolUse>,
     /// By their URIs.
-    pub(super) resources: BTreeSet<String>,
+    pub(super) resources: BTreeSet<ServerItem>,
     /// The same of subscriptions.
-    pub(super) subscriptions: BTreeSet<String>,
-    pub(super) prompts: BTreeSet<String>,
+    pub(super) subscriptions: BTreeSet<ServerItem>,
+    pub(super) prompts: BTreeSet<ServerItem>,
     /// Methods of agents and of servers that have no name of a tool, a resource or a prompt.
-    pub(super) methods: BTreeSet<String>,
-    pub(super) server_methods: BTreeSet<String>,
+    pub(super) methods: BTreeSet<ServerItem>,
+    pub(super) server_methods: BTreeSet<ServerItem>,
+    /// What records call the servers, where these are not known beforehand.
+    servers: BTreeSet<String>,
+    /// Messages that passed at other servers than the known ones.
+    elsewhere: u64,
     /// Messages that passed, in all.
     pub(super) passed: u64,
     /// Those whose names are cut or redacted, or are beyond the limit of names.
     pub(super) left_out: u64,
     /// Calls that the server answered with an error, by the names of tools.
-    failed: BTreeMap<String, u64>,
+    failed: BTreeMap<ServerItem, u64>,
     kept: KeptBytes,
 }
+
+/// A server beside the known ones.
+struct OtherServer;
 
 /// Counts what is kept.
 #[derive(Debug, Default)]
@@ -95,28 +108,38 @@ impl Observations {
         self.left_out
     }
 
-    /// Tools in the draft of which calls failed: the number of these calls, and of all.
-    pub fn failed(&self) -> impl Iterator<Item = (&str, u64, u64)> {
-        self.failed.iter().filter_map(|(name, failed)| {
-            let calls = self.tools.get(name)?.calls;
+    /// Messages of other servers than the known ones.
+    pub fn elsewhere(&self) -> u64 {
+        self.elsewhere
+    }
+
+    /// What records call the servers, where these are not known beforehand; the first few.
+    pub fn servers(&self) -> impl Iterator<Item = &str> {
+        self.servers.iter().map(String::as_str)
+    }
+
+    /// Ids of tools in the draft of which calls failed: the number of these calls, and of all.
+    pub fn failed(&self) -> impl Iterator<Item = (String, u64, u64)> {
+        self.failed.iter().filter_map(|(item, failed)| {
+            let calls = self.tools.get(item)?.calls;
             // A log that is cut has results without their calls.
-            Some((name.as_str(), (*failed).min(calls), calls))
+            Some((item.id(), (*failed).min(calls), calls))
         })
     }
 
     /// The number of calls of one tool that failed.
-    pub(super) fn failed_of(&self, tool: &str) -> u64 {
+    pub(super) fn failed_of(&self, tool: &ServerItem) -> u64 {
         self.failed.get(tool).copied().unwrap_or(0)
     }
 
-    fn add_failed(&mut self, tool: &str, calls: u64) {
-        if self.failed.contains_key(tool) || self.failed.len() < MOST_NAMES {
-            *self.failed.entry(tool.to_owned()).or_default() += calls;
+    fn add_failed(&mut self, tool: ServerItem, calls: u64) {
+        if self.failed.contains_key(&tool) || self.failed.len() < MOST_NAMES {
+            *self.failed.entry(tool).or_default() += calls;
         }
     }
 
-    /// One line of a log. What did not pass is nothing.
-    pub fn add(&mut self, line: &[u8]) {
+    /// One line of a log of these several servers, or of one without a key. What did not pass is nothing.
+    pub fn add(&mut self, line: &[u8], servers: &[ServerKey]) {
         let Ok(document) = Document::decode(line, &Limits::default()) else {
             self.left_out += 1;
             return;
@@ -128,27 +151,62 @@ impl Observations {
         if !is("decision", "ALLOW") {
             return;
         }
-        let (method, target) = (text("method").unwrap_or_default(), text("target"));
-        let target = target.map(Cow::into_owned);
+        let is_result = is("kind", "tool_result");
+        if !is_result
+            && !["server_request", "tool_call", "request"]
+                .iter()
+                .any(|kind| is("kind", kind))
+        {
+            return;
+        }
+        let upstream = text("upstream").unwrap_or_default();
+        let Ok(server) = self.server(Instance::server_of(&upstream), servers) else {
+            self.elsewhere += u64::from(!is_result);
+            return;
+        };
+        let item = |name: Cow<'_, str>| ServerItem {
+            server: server.clone(),
+            name: name.into_owned(),
+        };
+        let method = text("method").unwrap_or_default();
+        let target = text("target").map(item);
+        let target_or_none = || target.clone().unwrap_or_else(|| item(Cow::default()));
         if is("kind", "server_request") {
-            self.count(|all| note(&mut all.server_methods, &method));
+            self.count(|all| note(&mut all.server_methods, item(method)));
         } else if is("kind", "tool_call") {
-            self.count(|all| all.call(&target.unwrap_or_default(), record));
-        } else if is("kind", "tool_result") {
+            self.count(|all| all.call(target_or_none(), record));
+        } else if is_result {
             let has = |key| record.get(key).is_some_and(|it| !it.is_null());
             if has("error_class") || has("error_code") {
-                self.add_failed(&target.unwrap_or_default(), 1);
+                self.add_failed(target_or_none(), 1);
             }
-        } else if is("kind", "request") {
+        } else {
             self.count(|all| match (&*method, target) {
-                ("resources/read", Some(uri)) => note(&mut all.resources, &uri),
+                ("resources/read", Some(uri)) => note(&mut all.resources, uri),
                 ("resources/subscribe" | "resources/unsubscribe", Some(uri)) => {
-                    note(&mut all.subscriptions, &uri)
+                    note(&mut all.subscriptions, uri)
                 }
-                ("prompts/get", Some(name)) => note(&mut all.prompts, &name),
-                _ => note(&mut all.methods, &method),
+                ("prompts/get", Some(name)) => note(&mut all.prompts, name),
+                _ => note(&mut all.methods, item(method)),
             });
         }
+    }
+
+    /// The key of the server that a record names; none where there is one server.
+    fn server(
+        &mut self,
+        name: &str,
+        servers: &[ServerKey],
+    ) -> Result<Option<ServerKey>, OtherServer> {
+        if servers.is_empty() {
+            if self.servers.len() < MAX_SERVERS && !self.servers.contains(name) {
+                self.servers.insert(name.to_owned());
+            }
+            return Ok(None);
+        }
+        let mut servers = servers.iter();
+        let found = servers.find(|key| key.as_str() == name);
+        found.cloned().map(Some).ok_or(OtherServer)
     }
 
     fn count(&mut self, add: impl FnOnce(&mut Self) -> Noted) {
@@ -158,12 +216,12 @@ impl Observations {
         }
     }
 
-    fn call(&mut self, tool: &str, record: Value<'_>) -> Noted {
-        let is_known = self.tools.contains_key(tool);
-        if !Body::is_whole(tool) || (!is_known && self.tools.len() == MOST_NAMES) {
+    fn call(&mut self, tool: ServerItem, record: Value<'_>) -> Noted {
+        let is_known = self.tools.contains_key(&tool);
+        if !Body::is_whole(&tool.name) || (!is_known && self.tools.len() == MOST_NAMES) {
             return Noted::LeftOut;
         }
-        let used = self.tools.entry(tool.to_owned()).or_default();
+        let used = self.tools.entry(tool).or_default();
         used.calls += 1;
         let level = record.at(&["sensitivity", "before"]);
         let level = level
@@ -193,8 +251,10 @@ impl Observations {
     pub fn merge(&mut self, later: Self) {
         self.passed += later.passed;
         self.left_out += later.left_out;
-        for (name, calls) in &later.failed {
-            self.add_failed(name, *calls);
+        self.elsewhere += later.elsewhere;
+        self.servers.extend(later.servers);
+        for (tool, calls) in later.failed {
+            self.add_failed(tool, calls);
         }
         for (name, used) in later.tools {
             if self.tools.contains_key(&name) || self.tools.len() < MOST_NAMES {
@@ -212,7 +272,7 @@ impl Observations {
             (&mut self.server_methods, later.server_methods),
         ] {
             for name in others {
-                if note(mine, &name) == Noted::LeftOut {
+                if note(mine, name) == Noted::LeftOut {
                     self.left_out += 1;
                 }
             }
@@ -227,12 +287,12 @@ enum Noted {
     LeftOut,
 }
 
-fn note(names: &mut BTreeSet<String>, name: &str) -> Noted {
-    let has_room = names.len() < MOST_NAMES || names.contains(name);
-    if !has_room || !Body::is_whole(name) {
+fn note(names: &mut BTreeSet<ServerItem>, item: ServerItem) -> Noted {
+    let has_room = names.len() < MOST_NAMES || names.contains(&item);
+    if !has_room || !Body::is_whole(&item.name) {
         return Noted::LeftOut;
     }
-    names.insert(name.to_owned());
+    names.insert(item);
     Noted::Kept
 }
 

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use super::observation::Observations;
 use super::quote;
+use super::server_item::ServerItem;
 use super::tool_draft::{RootNames, ToolDraft};
+use crate::policy::ServerKey;
 use crate::wire::KnownMethod;
 
 /// The action of a method of agents about the server, and of servers about the client. What is not here needs no
@@ -44,10 +46,8 @@ pub(super) fn policies(seen: &Observations, drafts: &[ToolDraft<'_>], roots: &Ro
         &seen.subscriptions,
         r#"== Mcp::Action::"subscribe""#,
     ));
-    let prompts = seen
-        .prompts
-        .iter()
-        .map(|name| format!("Mcp::Prompt::{}", quote::cedar(name)));
+    let prompts = seen.prompts.iter();
+    let prompts = prompts.map(|item| format!("Mcp::Prompt::{}", quote::cedar(&item.id())));
     let prompts = prompts.collect::<Vec<_>>().join(", ");
     if !prompts.is_empty() {
         out.push_str(&permit(
@@ -58,29 +58,49 @@ pub(super) fn policies(seen: &Observations, drafts: &[ToolDraft<'_>], roots: &Ro
             &[format!("[{prompts}].contains(resource)")],
         ));
     }
-    let agents = seen.methods.iter().map(|method| ("Agent", method));
-    let servers = seen.server_methods.iter().map(|method| ("Server", method));
-    let mut drafted = BTreeSet::new();
-    for (principal, method) in agents.chain(servers) {
-        let known = METHODS.iter().find(|(known, _, _)| known == method);
-        if let Some((_, action, resource)) = known
+    out + &methods("Agent", &seen.methods) + &methods("Server", &seen.server_methods)
+}
+
+/// Permits for methods of agents to servers, or of servers to agents.
+fn methods(principal: &str, seen: &BTreeSet<ServerItem>) -> String {
+    let mut out = String::new();
+    let known = |item: &ServerItem| METHODS.iter().find(|(known, ..)| *known == item.name);
+    let (mut drafted, mut noted) = (BTreeSet::new(), BTreeSet::new());
+    for item in seen {
+        if let Some((_, action, resource)) = known(item)
             && drafted.insert(action)
         {
+            let same = seen
+                .iter()
+                .filter(|other| known(other).is_some_and(|(_, other, _)| other == action));
+            let condition = servers(same).map(|servers| match principal {
+                "Server" => format!("[{servers}].contains(principal)"),
+                _ => format!("resource in [{servers}]"),
+            });
             let resource = match *resource {
                 "" => String::new(),
                 kind => format!(" is Mcp::{kind}"),
             };
             let action_is = format!("== Mcp::Action::\"{action}\"");
             let id = format!("draft.{action}");
-            out.push_str(&permit(&id, principal, &action_is, &resource, &[]));
-        } else if KnownMethod::from_name(method).is_none() {
-            let method = quote::plain(method);
+            let conditions = Vec::from_iter(condition);
+            out.push_str(&permit(&id, principal, &action_is, &resource, &conditions));
+        } else if KnownMethod::from_name(&item.name).is_none() && noted.insert(&item.name) {
+            let method = quote::plain(&item.name);
             out.extend([format!(
                 "\n// No permit is drafted for {method}, of an extension.\n"
             )]);
         }
     }
     out
+}
+
+/// Those of several servers that have these, as entities.
+fn servers<'i>(items: impl Iterator<Item = &'i ServerItem>) -> Option<String> {
+    let keys: BTreeSet<&ServerKey> = items.filter_map(|item| item.server.as_ref()).collect();
+    let keys = keys.iter().map(|key| format!("Mcp::Server::\"{key}\""));
+    let keys = keys.collect::<Vec<_>>().join(", ");
+    (!keys.is_empty()).then_some(keys)
 }
 
 fn tool(draft: &ToolDraft<'_>, number: usize, roots: &RootNames) -> String {
@@ -102,7 +122,7 @@ fn tool(draft: &ToolDraft<'_>, number: usize, roots: &RootNames) -> String {
         ));
     }
     let comment = comment(draft);
-    let resource = format!(" == Mcp::Tool::{}", quote::cedar(draft.name));
+    let resource = format!(" == Mcp::Tool::{}", quote::cedar(&draft.item.id()));
     let action = r#"in Mcp::Action::"call_tool""#;
     let id = format!("draft.tool-{number}");
     comment + &permit(&id, "Agent", action, &resource, &conditions)
@@ -138,7 +158,10 @@ fn paths(draft: &ToolDraft<'_>, roots: &RootNames) -> Option<String> {
 /// What was seen, and what is wider than that.
 fn comment(draft: &ToolDraft<'_>) -> String {
     let calls = draft.used.calls;
-    let mut comment = format!("\n// {calls} call(s) of {}.", quote::plain(draft.name));
+    let mut comment = format!(
+        "\n// {calls} call(s) of {}.",
+        quote::plain(&draft.item.id())
+    );
     if draft.used.whole < calls {
         comment.push_str(" Not all have recorded arguments, so that none is narrowed.");
     } else if draft.used.is_overfull {
@@ -166,31 +189,33 @@ fn list<'t>(texts: impl Iterator<Item = &'t String>) -> String {
         .join(", ")
 }
 
-fn resources(id: &str, uris: &BTreeSet<String>, action: &str) -> String {
+fn resources(id: &str, uris: &BTreeSet<ServerItem>, action: &str) -> String {
     if uris.is_empty() {
         return String::new();
     }
     let number = uris.len();
     let mut comment = String::new();
-    let condition = if number <= MOST_RESOURCES {
-        let uris = uris
-            .iter()
-            .map(|uri| format!("Mcp::Resource::{}", quote::cedar(uri)));
-        format!(
-            "[{}].contains(resource)",
-            uris.collect::<Vec<_>>().join(", ")
-        )
+    let mut conditions = Vec::new();
+    if number <= MOST_RESOURCES {
+        let uris = uris.iter();
+        let uris = uris.map(|uri| format!("Mcp::Resource::{}", quote::cedar(&uri.id())));
+        let uris = uris.collect::<Vec<_>>().join(", ");
+        conditions.push(format!("[{uris}].contains(resource)"));
     } else {
         comment = format!(
             "\n// {number} resources were used. This permits all of their schemes: narrow it."
         );
-        let schemes = uris.iter().filter_map(|uri| uri.split_once(':'));
+        let schemes = uris.iter().filter_map(|uri| uri.name.split_once(':'));
         let schemes: BTreeSet<String> = schemes
             .map(|(scheme, _)| scheme.to_ascii_lowercase())
             .collect();
-        format!("[{}].contains(resource.scheme)", list(schemes.iter()))
-    };
-    comment + &permit(id, "Agent", action, " is Mcp::Resource", &[condition])
+        conditions.push(format!(
+            "[{}].contains(resource.scheme)",
+            list(schemes.iter())
+        ));
+        conditions.extend(servers(uris.iter()).map(|servers| format!("resource in [{servers}]")));
+    }
+    comment + &permit(id, "Agent", action, " is Mcp::Resource", &conditions)
 }
 
 fn permit(

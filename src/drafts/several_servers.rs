@@ -3,9 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::draft::Draft;
+use super::effects::Effects;
 use super::listed_tools::{Definition, ListedTool, ListedTools};
+use super::permits::permits;
+use super::quote;
+use super::tests_file::{self, TestCall, Treatment};
 use super::words::Words;
-use super::{quote, tests_file};
+use crate::policy::ServerKey;
 
 /// The most tools of one server that have tests of calls.
 const MAX_CALLED: usize = 64;
@@ -19,42 +23,20 @@ const STRANGERS: [&str; 14] = [
     "review", "search", "thread", "ticket",
 ];
 
-const POLICIES: &str = r#"// Labels in tools.toml decide. Tools that only read are permitted, those that write ask a person.
+const HEAD: &str = "\
+// Labels in tools.toml decide. Tools that only read are permitted, those that write ask a person.
 // After private data nothing is sent out: to no server, until a new session begins.
+";
 
-@id("init.read")
-permit (
-  principal is Mcp::Agent,
-  action in Mcp::Action::"call_tool",
-  resource in Mcp::Permission::"read"
-)
-unless { resource in Mcp::Permission::"write" };
-
-@id("init.write")
-permit (
-  principal is Mcp::Agent,
-  action in Mcp::Action::"call_tool",
-  resource in Mcp::Permission::"write"
-)
-unless { resource in Mcp::Permission::"connect" };
-
+/// Beside what each draft from lists permits.
+const SENDING: &str = r#"
 @id("init.send")
 permit (
   principal is Mcp::Agent,
   action in Mcp::Action::"call_tool",
-  resource in Mcp::Permission::"write"
+  resource in Mcp::Permission::"connect"
 )
 when { context.env.session.level == 0 };
-
-@id("init.ask")
-@advice("A person must approve each call of a tool that writes.")
-@requires_consent
-forbid (
-  principal is Mcp::Agent,
-  action in Mcp::Action::"call_tool",
-  resource in Mcp::Permission::"write"
-)
-unless { context.env.consent.granted };
 
 @id("init.private")
 @advice("This session has read private data, so no tool can send anything out. Begin a new session to connect.")
@@ -95,7 +77,7 @@ pub enum ServerPlace {
 /// The tools of one server.
 #[derive(Debug)]
 pub struct ListedServer {
-    pub key: String,
+    pub key: ServerKey,
     pub place: ServerPlace,
     pub tools: ListedTools,
 }
@@ -106,7 +88,7 @@ pub struct SeveralServers(Vec<LabelledServer>);
 
 #[derive(Debug)]
 struct LabelledServer {
-    key: String,
+    key: ServerKey,
     tools: BTreeMap<String, LabelledTool>,
 }
 
@@ -118,15 +100,15 @@ struct LabelledTool {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Label {
-    Effects(Effects),
+    Effects(Flow),
     /// Its definition instructs a model, or hides something: it is denied.
     Flagged,
 }
 
+/// What a tool does, and what it means for a session over several servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Effects {
-    reads: bool,
-    connects: bool,
+struct Flow {
+    effects: Effects,
     is_untrusted: bool,
 }
 
@@ -139,7 +121,7 @@ pub struct ToxicFlow {
     pub sends: (String, Vec<String>),
 }
 
-impl Effects {
+impl Flow {
     /// A hint of reading counts where nothing contradicts it. What writes reaches others unless the server denies
     /// that, or it takes a path of this machine.
     fn of(name: &str, tool: &ListedTool, place: ServerPlace) -> Self {
@@ -152,20 +134,32 @@ impl Effects {
         };
         let connects = tool.effects.connects || !reads && !stays;
         Self {
-            reads,
-            connects,
+            effects: Effects { reads, connects },
             is_untrusted: connects && reads || words.have_one_of(&STRANGERS),
         }
     }
 
-    const fn is_private(self) -> bool {
-        !self.connects
+    const fn reads(self) -> bool {
+        self.effects.reads
     }
 
-    fn permissions(self) -> String {
-        let first = if self.reads { "read" } else { "write" };
-        let second = if self.connects { ", \"connect\"" } else { "" };
-        format!("[\"{first}\"{second}]")
+    const fn connects(self) -> bool {
+        self.effects.connects
+    }
+
+    const fn is_private(self) -> bool {
+        !self.effects.connects
+    }
+}
+
+impl Label {
+    /// Of calls before private data.
+    const fn treatment(self) -> Treatment {
+        match self {
+            Self::Flagged => Treatment::Denied,
+            Self::Effects(flow) if flow.reads() => Treatment::Permitted,
+            Self::Effects(_) => Treatment::Asks,
+        }
     }
 }
 
@@ -175,7 +169,7 @@ impl SeveralServers {
             let tools = server.tools.0.into_iter().map(|(name, tool)| {
                 let label = match tool.definition {
                     Definition::Flagged => Label::Flagged,
-                    Definition::Plain => Label::Effects(Effects::of(&name, &tool, server.place)),
+                    Definition::Plain => Label::Effects(Flow::of(&name, &tool, server.place)),
                 };
                 let tool = LabelledTool {
                     label,
@@ -194,36 +188,36 @@ impl SeveralServers {
     /// How many tools of a server only read, write, connect and are denied.
     pub fn counts(&self, key: &str) -> [usize; 4] {
         let of = |is: &dyn Fn(Label) -> bool| {
-            let server = self.0.iter().find(|server| server.key == key);
+            let server = self.0.iter().find(|server| server.key.as_str() == key);
             let tools = server.into_iter().flat_map(|server| server.tools.values());
             tools.filter(|tool| is(tool.label)).count()
         };
-        let with = |is: fn(Effects) -> bool| {
+        let with = |is: fn(Flow) -> bool| {
             of(&move |label| match label {
-                Label::Effects(effects) => is(effects),
+                Label::Effects(flow) => is(flow),
                 Label::Flagged => false,
             })
         };
         [
-            with(|effects| effects.reads),
-            with(|effects| !effects.reads),
-            with(|effects| effects.connects),
+            with(Flow::reads),
+            with(|flow| !flow.reads()),
+            with(Flow::connects),
             of(&|label| label == Label::Flagged),
         ]
     }
 
     /// Every three of servers, two or all of which may be the same.
     pub fn toxic_flows(&self) -> Vec<ToxicFlow> {
-        let with = |is: fn(Effects) -> bool| {
+        let with = |is: fn(Flow) -> bool| {
             let servers = self.0.iter();
-            let named = servers.map(move |server| (server.key.clone(), server.with(is)));
+            let named = servers.map(move |server| (server.key.to_string(), server.with(is)));
             named
                 .filter(|(_, tools)| !tools.is_empty())
                 .collect::<Vec<_>>()
         };
-        let private = with(Effects::is_private);
-        let untrusted = with(|effects| effects.is_untrusted);
-        let sends = with(|effects| effects.connects);
+        let private = with(Flow::is_private);
+        let untrusted = with(|flow| flow.is_untrusted);
+        let sends = with(Flow::connects);
         let mut flows = Vec::new();
         for private in &private {
             for untrusted in &untrusted {
@@ -252,26 +246,26 @@ impl SeveralServers {
         let mut tools = self.0.iter().flat_map(|server| server.tools.values());
         let flagged = tools.any(|tool| tool.label == Label::Flagged);
         let more = if flagged { FLAGGED } else { "" };
-        format!("{POLICIES}{more}")
+        format!("{HEAD}{}{SENDING}{more}", permits("init"))
     }
 
     fn labels(&self) -> String {
         let mut out = String::from(LABELS);
         for server in &self.0 {
             for (name, tool) in &server.tools {
-                let id = quote::toml(&format!("{}/{name}", server.key));
+                let id = quote::toml(&server.key.id_of(name));
                 match tool.label {
                     Label::Flagged => out.extend([format!(
                         "\n[tools.{id}]\n# DENIED: its definition instructs a model, or hides something.\n\
                          permission = [\"write\", \"connect\"]\ncapabilities = [\"flagged\"]\n"
                     )]),
-                    Label::Effects(effects) => {
+                    Label::Effects(flow) => {
                         out.extend([format!("\n[tools.{id}]\n")]);
-                        out.extend([format!("permission = {}\n", effects.permissions())]);
-                        if effects.is_private() {
+                        out.push_str(&flow.effects.permission());
+                        if flow.is_private() {
                             out.push_str("sensitivity = \"internal\"\n");
                         }
-                        if effects.is_untrusted {
+                        if flow.is_untrusted {
                             out.push_str("untrusted = true\n");
                         }
                     }
@@ -286,117 +280,72 @@ impl SeveralServers {
             "# What reads is permitted, what writes asks a person, and after private data nothing is sent out.\n\n\
              suite = \"init\"\n",
         );
-        let keys: Vec<String> = self.0.iter().map(|it| quote::toml(&it.key)).collect();
-        out.extend([format!("servers = [{}]\n", keys.join(", "))]);
+        out.push_str(&tests_file::servers(self.0.iter().map(|it| &it.key)));
         for server in &self.0 {
-            let examples = server.tools.iter().map(|(name, tool)| {
-                let frame = tests_file::call(name, tool.example.as_deref());
-                (name, tool.label, frame)
+            let calls = server.tools.iter().map(|(name, tool)| {
+                let call = server.call(name, tool.example.as_deref());
+                call.tests(tool.label.treatment())
             });
-            for (name, label, frame) in examples.take(MAX_CALLED) {
-                out.push_str(&tests_of_call(&server.key, name, label, &frame));
-            }
-            let mut unseen = String::from("unseen");
-            while server.tools.contains_key(&unseen) {
-                unseen.push('_');
-            }
-            let name = format!("an unseen tool at {} is denied", server.key);
-            let frame = tests_file::call(&unseen, None);
-            out.push_str(&test_at(&server.key, &name, &frame, "deny", None));
+            out.extend(calls.take(MAX_CALLED));
+            let is_known = |name: &str| server.tools.contains_key(name);
+            out.push_str(&tests_file::unseen(Some(&server.key), is_known));
         }
         for (private, sends) in self.pairs().into_iter().take(MAX_PAIRS) {
-            out.push_str(&test_of_pair(&private, &sends));
+            out.push_str(&test_of_pair(private, sends));
         }
         out
     }
 
     /// The first tool that returns private data, and the first that sends out, of each two servers.
-    fn pairs(&self) -> Vec<(Step, Step)> {
-        let first = |server: &LabelledServer, is: fn(Effects) -> bool| {
-            server.tools.iter().find_map(|(name, tool)| {
-                let Label::Effects(effects) = tool.label else {
-                    return None;
-                };
-                let frame = tests_file::call(name, Some(tool.example.as_deref()?));
-                is(effects).then(|| Step {
-                    key: server.key.clone(),
-                    name: name.clone(),
-                    frame,
-                })
-            })
+    fn pairs(&self) -> Vec<(TestCall<'_>, TestCall<'_>)> {
+        let with = |is: fn(Flow) -> bool| {
+            let calls = self.0.iter().filter_map(|server| server.first(is));
+            calls.collect::<Vec<_>>()
         };
-        let with = |is: fn(Effects) -> bool| {
-            let steps = self.0.iter().filter_map(|server| first(server, is));
-            steps.collect::<Vec<_>>()
-        };
-        let private = with(Effects::is_private);
-        let sends = with(|effects| effects.connects);
+        let (private, sends) = (with(Flow::is_private), with(Flow::connects));
         let pairs = private.iter().flat_map(|private| {
             let sends = sends.iter();
-            sends.map(|sends| (private.clone(), sends.clone()))
+            sends.map(|sends| (*private, *sends))
         });
         pairs.collect()
     }
 }
 
-/// A call of a test.
-#[derive(Debug, Clone)]
-struct Step {
-    key: String,
-    name: String,
-    frame: String,
-}
-
 impl LabelledServer {
-    fn with(&self, is: fn(Effects) -> bool) -> Vec<String> {
+    fn with(&self, is: fn(Flow) -> bool) -> Vec<String> {
         let tools = self.tools.iter().filter(|(_, tool)| match tool.label {
-            Label::Effects(effects) => is(effects),
+            Label::Effects(flow) => is(flow),
             Label::Flagged => false,
         });
         tools.map(|(name, _)| name.clone()).collect()
     }
-}
 
-fn test_at(key: &str, name: &str, frame: &str, expect: &str, consent: Option<&str>) -> String {
-    let test = tests_file::test(name, frame, expect, consent);
-    format!("{test}server = {}\n", quote::toml(key))
-}
+    /// A call of the first tool of which this is so, and arguments are known.
+    fn first(&self, is: fn(Flow) -> bool) -> Option<TestCall<'_>> {
+        self.tools.iter().find_map(|(name, tool)| {
+            let arguments = tool.example.as_deref()?;
+            match tool.label {
+                Label::Effects(flow) => is(flow).then(|| self.call(name, Some(arguments))),
+                Label::Flagged => None,
+            }
+        })
+    }
 
-fn tests_of_call(key: &str, name: &str, label: Label, frame: &str) -> String {
-    let shown = format!("{} at {key}", name.escape_debug());
-    let test = |name: &str, expect: &str, consent: Option<&str>| {
-        test_at(key, name, frame, expect, consent)
-    };
-    match label {
-        Label::Flagged => test(
-            &format!("a call of {shown} is denied, whatever a person says"),
-            "deny",
-            Some("approve"),
-        ),
-        Label::Effects(effects) if effects.reads => {
-            test(&format!("a call of {shown} passes"), "allow", None)
-        }
-        Label::Effects(_) => {
-            let agreed = format!("a person may agree to a call of {shown}");
-            let alone = format!("a call of {shown} is denied without a person");
-            test(&agreed, "allow", Some("approve")) + &test(&alone, "deny", None)
+    fn call<'t>(&'t self, tool: &'t str, arguments: Option<&'t str>) -> TestCall<'t> {
+        TestCall {
+            server: Some(&self.key),
+            tool,
+            arguments,
         }
     }
 }
 
-fn test_of_pair(private: &Step, sends: &Step) -> String {
-    let name = format!(
-        "after {} at {}, {} at {} is denied",
-        private.name.escape_debug(),
-        private.key,
-        sends.name.escape_debug(),
-        sends.key,
-    );
-    let step = |step: &Step, expect: &str| {
-        let (key, frame) = (quote::toml(&step.key), quote::toml(&step.frame));
-        format!(
-            "  {{ server = {key}, raw = {frame}, consent = \"approve\", expect = {expect} }},\n"
-        )
+fn test_of_pair(private: TestCall<'_>, sends: TestCall<'_>) -> String {
+    let name = format!("after {}, {} is denied", private.shown(), sends.shown());
+    let step = |call: TestCall<'_>, expect: &str| {
+        let key = call.server.map(ToString::to_string).unwrap_or_default();
+        let (key, raw) = (quote::toml(&key), quote::toml(&call.message()));
+        format!("  {{ server = {key}, raw = {raw}, consent = \"approve\", expect = {expect} }},\n")
     };
     let denied = "{ decision = \"deny\", policies = [\"init.private\"] }";
     format!(
@@ -421,7 +370,7 @@ mod tests {
                 listed.add(name, &format!("{{{more}}}"));
             }
             ListedServer {
-                key: (*key).to_owned(),
+                key: ServerKey::of(key).unwrap(),
                 place: *place,
                 tools: listed,
             }

@@ -1,6 +1,7 @@
 //! Drafts of whole logs.
 
 use super::*;
+use crate::policy::ServerKey;
 
 fn line(kind: &str, method: &str, target: &str, more: &str) -> String {
     format!(
@@ -9,18 +10,23 @@ fn line(kind: &str, method: &str, target: &str, more: &str) -> String {
 }
 
 fn drafted(lines: &[String]) -> String {
+    drafted_for(&[], lines)
+}
+
+/// The same for several servers.
+fn drafted_for(servers: &[ServerKey], lines: &[String]) -> String {
     let mut seen = Observations::default();
     for (number, line) in lines.iter().enumerate() {
         // In pieces, as logs are read.
         let mut piece = Observations::default();
-        piece.add(line.as_bytes());
+        piece.add(line.as_bytes(), servers);
         if number % 2 == 0 {
             seen.merge(piece);
         } else {
-            seen.add(line.as_bytes());
+            seen.add(line.as_bytes(), servers);
         }
     }
-    let files = Draft::of(&seen).files;
+    let files = Draft::of(&seen, servers).files;
     let files = files
         .iter()
         .map(|(name, text)| format!("==> {name}\n{text}"));
@@ -98,4 +104,41 @@ fn names_of_peers_are_quoted() {
             .unwrap()
             .contains_key("a\"b\\c\n]\u{202e}")
     );
+}
+
+#[test]
+fn a_draft_for_several_servers_names_each_at_its_own() {
+    let servers = ["crm", "mail"].map(|key| ServerKey::of(key).unwrap());
+    let at = |server: &str, line: String| {
+        line.replacen(
+            r#""method""#,
+            &format!(r#""upstream":"{server}","method""#),
+            1,
+        )
+    };
+    let call = |tool: &str, path: &str| {
+        let arguments = format!(r#","arguments":{{"path":"{path}"}}"#);
+        line("tool_call", "tools/call", tool, &arguments)
+    };
+    let lines = [
+        at("crm", call("read_file", "/srv/crm/x.txt")),
+        at("mail (isolated)", call("read_file", "/srv/mail/y.txt")),
+        at("mail", line("tool_call", "tools/call", "crm/read_file", "")),
+        at(
+            "crm",
+            line("request", "resources/read", "guide://intro", ""),
+        ),
+        at("mail", line("request", "prompts/get", "review", "")),
+        at("mail", line("request", "resources/list", "", "")),
+        at("crm", line("request", "resources/templates/list", "", "")),
+        at("crm", line("request", "logging/setLevel", "", "")),
+        at(
+            "mail",
+            line("server_request", "sampling/createMessage", "", ""),
+        ),
+        // None of these is a server of the configuration.
+        at("web", call("fetch", "/etc")),
+        at("-", line("request", "prompts/get", "other", "")),
+    ];
+    insta::assert_snapshot!(drafted_for(&servers, &lines));
 }

@@ -6,6 +6,7 @@ use super::argument_effects::ArgumentEffects;
 use super::effects::Effects;
 use super::narrowing::{Narrowing, directories, lies_in};
 use super::observation::ToolUse;
+use super::server_item::ServerItem;
 
 /// The sensitivity from which on the gate keeps sessions from tools that connect.
 const CLOSED_FROM: i64 = 2;
@@ -16,7 +17,7 @@ pub(super) type RootNames = BTreeMap<String, String>;
 /// A tool that is to be permitted.
 #[derive(Debug)]
 pub(super) struct ToolDraft<'o> {
-    pub(super) name: &'o str,
+    pub(super) item: &'o ServerItem,
     pub(super) used: &'o ToolUse,
     /// Calls that the server answered with an error.
     pub(super) failed: u64,
@@ -31,7 +32,7 @@ pub(super) struct ToolDraft<'o> {
 }
 
 impl<'o> ToolDraft<'o> {
-    pub(super) fn new(name: &'o str, used: &'o ToolUse, failed: u64) -> Self {
+    pub(super) fn new(item: &'o ServerItem, used: &'o ToolUse, failed: u64) -> Self {
         // A path that a call may lack has to be the only one, for a missing one counts as outside.
         let optional = |pointer: &str| {
             used.arguments
@@ -79,7 +80,7 @@ impl<'o> ToolDraft<'o> {
         if directories.is_none() {
             narrowed.retain(|_, narrowing| !matches!(narrowing, Narrowing::Paths(_)));
         }
-        let effects = Effects::of_name(name).with_arguments(of_arguments(used));
+        let effects = Effects::of_name(&item.name).with_arguments(of_arguments(used));
         let has_hosts = narrowed
             .values()
             .any(|it| matches!(it, Narrowing::Hosts(_)));
@@ -87,7 +88,7 @@ impl<'o> ToolDraft<'o> {
         // Or what was allowed would be denied.
         let is_closed = used.level >= CLOSED_FROM;
         Self {
-            name,
+            item,
             used,
             failed: failed.min(used.calls),
             reads: effects.reads,

@@ -45,6 +45,15 @@ pub struct Besides {
     pub terms: Option<String>,
 }
 
+/// New policies for a gate that are recorded, and not in force yet.
+#[derive(Debug)]
+pub struct RecordedPolicies {
+    snapshot: PolicySnapshot,
+    published: Published,
+    /// What of their terms is new, in words.
+    terms: Option<String>,
+}
+
 impl Published {
     fn of(old: &PolicySnapshot, new: &PolicySnapshot, terms: Option<&str>) -> Self {
         let candidate = |of: &PolicySnapshot| of.shadow().map(|it| it.revision().clone());
@@ -95,18 +104,17 @@ impl Published {
 }
 
 impl Gate {
-    /// Puts new policies in force, in every session, for every message that begins from now on, with
-    /// the [`Terms`] that they bring or those of the ones that they replace. Each session
-    /// then needs [`Self::renewed`]. Policies and terms like those in force are not recorded.
+    /// Records new policies, with the [`Terms`] that they bring or those of the ones that they replace. Policies and
+    /// terms like those in force are not recorded. They are in force after [`Self::put_in_force`].
     ///
     /// # Errors
     /// [`AuditFault`] when it cannot be recorded: then the old ones stay.
-    pub async fn publish(
+    pub async fn record_new(
         &self,
         upstream: &str,
         snapshot: PolicySnapshot,
         besides: Besides,
-    ) -> Result<Published, AuditFault> {
+    ) -> Result<RecordedPolicies, AuditFault> {
         let Besides { refused, terms } = besides;
         let old = self.policy.current();
         let snapshot = match snapshot.terms::<Terms>() {
@@ -129,6 +137,22 @@ impl Gate {
                 .reason(reason);
             self.recorder.record(record).await?;
         }
+        Ok(RecordedPolicies {
+            snapshot,
+            published,
+            terms,
+        })
+    }
+
+    /// Puts policies in force, in every session, for every message that begins from now on. Each session
+    /// then needs [`Self::renewed`].
+    pub fn put_in_force(&self, recorded: RecordedPolicies) -> Published {
+        let RecordedPolicies {
+            snapshot,
+            published,
+            terms,
+        } = recorded;
+        let old = self.policy.current();
         self.stores
             .kept
             .hold(self.terms(&snapshot).guards.excerpts.as_ref());
@@ -140,7 +164,7 @@ impl Gate {
         if let (Published::Policies(_), Some(desk)) = (&published, &self.people.desk) {
             desk.retire(old.revision().as_str());
         }
-        Ok(published)
+        published
     }
 
     /// The policies in force.

@@ -566,3 +566,16 @@ pub(super) fn result(id: &str) -> String {
         r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"x"}}]}}}}"#
     )
 }
+
+impl Gate {
+    /// Records policies, and puts them in force.
+    pub(crate) async fn publish(
+        &self,
+        upstream: &str,
+        snapshot: PolicySnapshot,
+        besides: Besides,
+    ) -> Result<Published, audit::AuditFault> {
+        let recorded = self.record_new(upstream, snapshot, besides).await?;
+        Ok(self.put_in_force(recorded))
+    }
+}

@@ -14,6 +14,8 @@ pub struct FlowRules {
     pub flow_in: FlowRule,
     /// Calls that repeat another server's results do not write or connect by themselves.
     pub copied: FlowRule,
+    /// No server gets what other servers have told the agent, in a message that the agent's model answers.
+    pub flow_context: FlowRule,
     /// The highest level of a session that may use each server.
     pub clearances: BTreeMap<ServerKey, i64>,
     /// After reading from this server, a session uses only these servers, and this one.
@@ -37,6 +39,7 @@ impl FlowRules {
             self.out_rule(),
             self.in_rule(),
             self.copied_rule(),
+            self.context_rule(),
             self.walls_rule(),
         ];
         let rules: Vec<String> = rules.into_iter().flatten().collect();
@@ -65,11 +68,7 @@ impl FlowRules {
             )
         });
         let told: Vec<String> = told.collect();
-        let (annotation, unless) = match self.flow_out {
-            FlowRule::Off => return None,
-            FlowRule::Ask => (CONSENT, "\nunless { context.env.consent.granted }"),
-            FlowRule::Deny => ("", ""),
-        };
+        let (annotation, unless) = self.flow_out.lifted()?;
         (!told.is_empty()).then(|| {
             format!(
                 r#"@id("builtin.flow_out")
@@ -137,6 +136,22 @@ unless {{ context.targets.approved{or_granted} }};
         ))
     }
 
+    fn context_rule(&self) -> Option<String> {
+        let (annotation, unless) = self.flow_context.lifted()?;
+        Some(format!(
+            r#"@id("builtin.flow_context")
+@code("context_of_all_servers")
+@advice("A server does not get the context of other servers. Ask without `includeContext`, or with `thisServer`.")
+{annotation}forbid (
+  principal is Mcp::Server,
+  action == Mcp::Action::"sample",
+  resource
+)
+when {{ context.includeContext == "allServers" }}{unless};
+"#
+        ))
+    }
+
     fn walls_rule(&self) -> Option<String> {
         let walls = self.walls.iter().map(|(from, to)| {
             let mut text = format!(
@@ -169,6 +184,17 @@ when {{
                 walls.join(" ||\n  ")
             )
         })
+    }
+}
+
+impl FlowRule {
+    /// The annotation and the end of a rule that consent lifts, or nothing does; `None` if there is no rule.
+    fn lifted(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::Off => None,
+            Self::Ask => Some((CONSENT, "\nunless { context.env.consent.granted }")),
+            Self::Deny => Some(("", "")),
+        }
     }
 }
 
@@ -219,12 +245,17 @@ mod tests {
             flow_in: FlowRule::Ask,
             ..limited.clone()
         };
-        check(off, &["builtin.flow_in"]);
         let copied = FlowRules {
             copied: FlowRule::Deny,
             ..FlowRules::default()
         };
         check(copied, &["builtin.evidence"]);
+        check(off.clone(), &["builtin.flow_in"]);
+        let context = FlowRules {
+            flow_context: FlowRule::Deny,
+            ..off
+        };
+        check(context, &["builtin.flow_in", "builtin.flow_context"]);
         let walls = FlowRules {
             walls: [(key("crm"), vec![])].into(),
             ..limited

@@ -3,6 +3,7 @@
 //! Everything is read whole before anything is compiled, and all problems of all files are reported
 //! at once. What cannot be read is an error; what is empty permits nothing, and says so.
 
+mod builtin_policies;
 mod claim_names;
 mod directory;
 mod egress;
@@ -33,6 +34,7 @@ pub use self::manifest::FILE as MANIFEST_FILE;
 pub use self::network::{EgressReach, EgressRules};
 pub use self::settings::{OnRemoval, OtherMethods, Reload, RequiredLabels, Settings};
 pub use crate::policy::{Pinning, WarningMode};
+pub use builtin_policies::{BUILTIN_POLICIES, BuiltinPolicy, builtin_policies};
 pub use watch::{
     LoadedSource, NoSource, PathChanges, ReloadAttempt, ReloadCause, ReloadError, ReloadOutcome,
     Source, SourceSettings, WakeReason, Waker, Watch,

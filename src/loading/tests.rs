@@ -1065,3 +1065,43 @@ fn a_directory_of_other_things_is_told_in_few_words() {
     check(21, 21, Some("and 1 more files"));
     check(150, 21, Some("and 130 more files"));
 }
+
+#[test]
+fn a_server_gets_the_context_of_all_servers_only_where_the_configuration_lets_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let policies = "@id(\"all\") permit (principal, action, resource);";
+    std::fs::write(dir.path().join("all.cedar"), policies).unwrap();
+    let agents = "[agents.a1]\nagentic = true\n\
+                  consent = { standing = true, by = \"ben\", until = \"9000-01-01\" }\n";
+    std::fs::write(dir.path().join("agents.toml"), agents).unwrap();
+    let world = World::new();
+    let check = |flow_context: FlowRule, include_context: &str, expected: &str| {
+        let settings = Settings {
+            dir: Some(dir.path().to_owned()),
+            flow: FlowRules {
+                flow_context,
+                ..FlowRules::default()
+            },
+            ..Settings::default()
+        };
+        let loaded = load(&settings).unwrap();
+        let sample = Action::Sample {
+            max_tokens: 1,
+            include_context,
+            tools: false,
+            messages: 1,
+            bytes: 40,
+            system: false,
+            agent: &world.agent,
+        };
+        let judged = told(&loaded.snapshot.judge(&world.server_facts(sample)));
+        assert_eq!(judged, expected, "{flow_context:?} {include_context}");
+    };
+    let denied = "deny builtin.flow_context";
+    check(FlowRule::Deny, "allServers", denied);
+    check(FlowRule::Ask, "allServers", denied);
+    check(FlowRule::Off, "allServers", "allow all");
+    for narrow in ["thisServer", "none"] {
+        check(FlowRule::Deny, narrow, "allow all");
+    }
+}

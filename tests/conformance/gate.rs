@@ -7,6 +7,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use crate::conformance::peers::Listening;
+use crate::support::fixtures::fixture;
 
 pub(crate) const GATE: &str = env!("CARGO_BIN_EXE_mcp-protector");
 
@@ -16,13 +17,20 @@ const ALLOW_ALL: &str = "@id(\"all\") permit (principal, action, resource);\n";
 /// The methods of the extension for skills (SEP-2640). Those of tasks the gate knows by itself.
 const METHODS: [&str; 3] = ["skills/list", "skills/get", "resources/directory/read"];
 
+/// The servers that a gate protects. What is compared is the only one, or the first.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Servers {
+    One,
+    Two,
+}
+
 /// What a gate is told: a file in a directory of its own.
 #[derive(Debug)]
 pub(crate) struct Configuration(TempDir);
 
 impl Configuration {
-    /// `upstream` is the lines of that table.
-    pub(crate) fn new(upstream: &str) -> Self {
+    /// `upstream` is the lines of the server's table.
+    pub(crate) fn new(servers: Servers, upstream: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = |name| directory.path().join(name);
         let (policies, audit) = (path("policies"), path("audit.jsonl"));
@@ -33,8 +41,19 @@ impl Configuration {
                       consent = { standing = true, by = \"tests\", until = \"9000-01-01\" }\n";
         fs::write(policies.join("agents.toml"), agents).unwrap();
         // The suite and its servers are to judge arguments themselves.
+        let servers = match servers {
+            Servers::One => format!("[upstream]\n{upstream}\n"),
+            Servers::Two => {
+                let other = fixture("everything-server");
+                // Nothing is labelled here, and rules between servers would take it for the worst.
+                format!(
+                    "[servers.everything]\n{upstream}\n[servers.other]\ncommand = [{other:?}]\n\
+                     [flow]\nflow_in = \"off\"\nflow_context = \"off\"\n"
+                )
+            }
+        };
         let text = format!(
-            "[upstream]\n{upstream}\n[listen]\ntransport = \"http\"\nport = 0\n\
+            "{servers}[listen]\ntransport = \"http\"\nport = 0\n\
              [limits]\nmax_sessions = 1000\n[guards]\narguments = \"report\"\n\
              [policy]\ndir = {policies:?}\n[audit]\nfile = {audit:?}\n\
              [extensions]\nmethods = {METHODS:?}\n"
@@ -56,21 +75,22 @@ pub(crate) struct Gate {
 
 impl Gate {
     /// In front of a server that listens itself.
-    pub(crate) fn before(url: &str) -> Self {
-        Self::start(&format!("url = {url:?}"))
+    pub(crate) fn before(servers: Servers, url: &str) -> Self {
+        Self::start(servers, &format!("url = {url:?}"))
     }
 
     /// In front of a server that it starts.
-    pub(crate) fn starting(command: &[&str]) -> Self {
-        Self::start(&format!("command = {command:?}"))
+    pub(crate) fn starting(servers: Servers, command: &[&str]) -> Self {
+        Self::start(servers, &format!("command = {command:?}"))
     }
 
+    /// Of the server that is compared.
     pub(crate) fn url(&self) -> &str {
         &self.listening.url
     }
 
-    fn start(upstream: &str) -> Self {
-        let configuration = Configuration::new(upstream);
+    fn start(servers: Servers, upstream: &str) -> Self {
+        let configuration = Configuration::new(servers, upstream);
         let mut gate = Command::new(GATE);
         gate.args(["proxy", "--config"]).arg(configuration.file());
         Self {

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::conformance::checks::Checks;
 use crate::conformance::compare::{Comparison, compare};
-use crate::conformance::gate::Gate;
+use crate::conformance::gate::{Gate, Servers};
 use crate::conformance::peers::Listening;
 use crate::conformance::relay::relay;
 use crate::conformance::suite::{
@@ -47,22 +47,25 @@ const OF_STREAMS: &[(&str, &str)] = &[(
     "server-sse-streams-functional",
 )];
 
-fn check_before_http(version: &str) {
+fn check_before_http(servers: Servers, version: &str) {
     let (direct, behind) = (server(), server());
-    let gate = Gate::before(&behind.url);
+    let gate = Gate::before(servers, &behind.url);
     check(&direct.url, gate.url(), version, &[]);
 }
 
-fn check_before_stdio(version: &str) {
+fn check_before_stdio(servers: Servers, version: &str) {
     let direct = server();
-    let gate = Gate::starting(&[&fixture("everything-server"), "--suite"]);
+    let gate = Gate::starting(servers, &[&fixture("everything-server"), "--suite"]);
     check(&direct.url, gate.url(), version, OF_STREAMS);
 }
 
 /// A server that has sessions against one that has none, behind a bridge.
 fn check_bridged(version: &str) {
     let direct = server();
-    let gate = Gate::starting(&[&fixture("everything-server"), "--suite", "--stateless"]);
+    let gate = Gate::starting(
+        Servers::One,
+        &[&fixture("everything-server"), "--suite", "--stateless"],
+    );
     check(&direct.url, gate.url(), version, OF_STREAMS);
 }
 
@@ -99,16 +102,18 @@ fn check_extensions(direct: &str, through: &str) {
 #[test]
 #[ignore = "needs the suite: see fixtures/real/README.md"]
 fn a_gate_before_a_server_over_http_makes_no_difference_to_extensions() {
-    let (direct, behind) = (server(), server());
-    let gate = Gate::before(&behind.url);
-    check_extensions(&direct.url, gate.url());
+    for servers in [Servers::One, Servers::Two] {
+        let (direct, behind) = (server(), server());
+        let gate = Gate::before(servers, &behind.url);
+        check_extensions(&direct.url, gate.url());
+    }
 }
 
 #[test]
 #[ignore = "needs the suite: see fixtures/real/README.md"]
 fn a_gate_that_starts_its_server_makes_no_difference_to_extensions() {
     let direct = server();
-    let gate = Gate::starting(&[&fixture("everything-server"), "--suite"]);
+    let gate = Gate::starting(Servers::One, &[&fixture("everything-server"), "--suite"]);
     check_extensions(&direct.url, gate.url());
 }
 
@@ -125,35 +130,56 @@ fn a_relay_of_bytes_makes_no_difference() {
 #[test]
 #[ignore = "needs the suite: see fixtures/real/README.md"]
 fn a_gate_before_a_server_over_http_makes_no_difference_at_2025_06_18() {
-    check_before_http("2025-06-18");
+    check_before_http(Servers::One, "2025-06-18");
 }
 
 #[test]
 #[ignore = "needs the suite: see fixtures/real/README.md"]
 fn a_gate_before_a_server_over_http_makes_no_difference_at_2025_11_25() {
-    check_before_http("2025-11-25");
+    check_before_http(Servers::One, "2025-11-25");
 }
 
 #[test]
 #[ignore = "needs the suite: see fixtures/real/README.md"]
 fn a_gate_before_a_server_over_http_makes_no_difference_at_2026_07_28() {
-    check_before_http("2026-07-28");
+    check_before_http(Servers::One, "2026-07-28");
 }
 
 #[test]
 #[ignore = "needs the suite: see fixtures/real/README.md"]
 fn a_gate_that_starts_its_server_makes_no_difference_at_2025_06_18() {
-    check_before_stdio("2025-06-18");
+    check_before_stdio(Servers::One, "2025-06-18");
 }
 
 #[test]
 #[ignore = "needs the suite: see fixtures/real/README.md"]
 fn a_gate_that_starts_its_server_makes_no_difference_at_2025_11_25() {
-    check_before_stdio("2025-11-25");
+    check_before_stdio(Servers::One, "2025-11-25");
 }
 
 #[test]
 #[ignore = "needs the suite: see fixtures/real/README.md"]
 fn a_gate_that_starts_its_server_makes_no_difference_at_2026_07_28() {
-    check_before_stdio("2026-07-28");
+    check_before_stdio(Servers::One, "2026-07-28");
+}
+
+#[test]
+#[ignore = "needs the suite: see fixtures/real/README.md"]
+fn an_endpoint_of_several_servers_makes_no_difference_at_2025_06_18() {
+    check_before_http(Servers::Two, "2025-06-18");
+    check_before_stdio(Servers::Two, "2025-06-18");
+}
+
+#[test]
+#[ignore = "needs the suite: see fixtures/real/README.md"]
+fn an_endpoint_of_several_servers_makes_no_difference_at_2025_11_25() {
+    check_before_http(Servers::Two, "2025-11-25");
+    check_before_stdio(Servers::Two, "2025-11-25");
+}
+
+#[test]
+#[ignore = "needs the suite: see fixtures/real/README.md"]
+fn an_endpoint_of_several_servers_makes_no_difference_at_2026_07_28() {
+    check_before_http(Servers::Two, "2026-07-28");
+    check_before_stdio(Servers::Two, "2026-07-28");
 }

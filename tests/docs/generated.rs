@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 
+use mcp_protector::loading::{BUILTIN_POLICIES, BuiltinPolicy};
 use serde_json::Value;
 
 use crate::agentdojo;
@@ -27,8 +28,18 @@ fn required() -> BTreeSet<String> {
     let help = help::commands().into_iter();
     let help = help.map(|command| format!("help {command}"));
     let all = codes.chain(keys).chain(help);
-    all.chain(["agentdojo", "fields", "kinds", "lints", "metrics"].map(str::to_owned))
-        .collect()
+    all.chain(
+        [
+            "agentdojo",
+            "builtin",
+            "fields",
+            "kinds",
+            "lints",
+            "metrics",
+        ]
+        .map(str::to_owned),
+    )
+    .collect()
 }
 
 fn rendered(name: &str) -> Result<String, String> {
@@ -37,12 +48,23 @@ fn rendered(name: &str) -> Result<String, String> {
         ("help", command) => Ok(help::section(command)),
         ("codes", group) => codes::table(group),
         ("agentdojo", "") => Ok(agentdojo::table()),
+        ("builtin", "") => Ok(builtin_policies()),
         ("fields", "") => Ok(fields::table()),
         ("kinds", "") => Ok(fields::by_kind()),
         ("lints", "") => Ok(lints::table()),
         ("metrics", "") => Ok(metrics::table()),
         _ => Err(format!("nothing renders the region `{name}`")),
     }
+}
+
+/// The gate's own policies.
+fn builtin_policies() -> String {
+    let row = |it: &BuiltinPolicy| {
+        let key = it.key.map_or_else(String::new, |key| format!("`{key}`"));
+        vec![format!("`{}`", it.id), key, it.about.to_owned()]
+    };
+    let all: Vec<_> = BUILTIN_POLICIES.iter().map(row).collect();
+    rows(&["policy", "key", "what it does"], &all)
 }
 
 /// A page with each region as it should be, and the names of its regions.

@@ -86,7 +86,7 @@ const TABLE: [(&str, May); 35] = [
     ),
     (
         "drafts",
-        May::Only(&["audit", "policy", "guard", "wire", "unseen"]),
+        May::Only(&["audit", "policy", "guard", "session", "wire", "unseen"]),
     ),
     ("findings", May::Only(&["unseen"])),
     ("lint", May::Only(&["policy", "unseen", "mcp"])),

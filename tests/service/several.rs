@@ -14,7 +14,7 @@ use crate::support::http::Agent;
 use crate::support::json::json as parsed;
 use crate::support::processes::eventually;
 use crate::support::serving::Serving;
-use crate::support::setup::{GATE, Setup};
+use crate::support::setup::{GATE, MARK, Setup};
 
 /// Has two tools, and says in each who it is.
 const SERVER: &str = r"
@@ -55,11 +55,15 @@ pub(super) fn server(name: &str) -> Vec<String> {
     python(&SERVER.replace("NAME", &format!("{name:?}")))
 }
 
-fn two() -> Serving {
+fn before_two() -> Setup {
     let mut setup = over_http(Setup::of(server("crm")).policies(POLICIES).labels(LABELS));
     setup.key = Some("crm");
     setup.more = format!("[servers.mail]\ncommand = {:?}\n", server("mail"));
-    Serving::start(setup)
+    setup
+}
+
+fn two() -> Serving {
+    Serving::start(before_two())
 }
 
 fn url(gate: &Serving, key: &str) -> String {
@@ -394,4 +398,111 @@ fn a_server_that_is_disabled_keeps_what_is_locked_of_it() {
     let (code, told) = locking(&setup, &["diff", "--from", list.to_str().unwrap()]);
     assert_eq!(code, Some(2), "{told}");
     assert!(told.contains("the configuration has several"), "{told}");
+}
+
+#[test]
+fn the_tools_of_several_servers_are_drafted_under_their_keys() {
+    let check = |mail: &[String], code: i32, told: &str| {
+        let mut setup = over_http(Setup::of(server("crm")).policies(POLICIES).labels(LABELS));
+        setup.key = Some("crm");
+        setup.more = format!("[servers.mail]\ncommand = {mail:?}\n");
+        let (arguments, pack) = (setup.arguments(), setup.path("pack"));
+        let (config, pack) = (arguments.last().unwrap(), pack.to_str().unwrap());
+        let gate = |words: &[&str]| Command::new(GATE).args(words).output().unwrap();
+        let done = gate(&["policy", "suggest", "--live", config, "--output", pack]);
+        assert_eq!(done.status.code(), Some(code), "{done:?}");
+        let said = [done.stdout, done.stderr].concat();
+        let said = String::from_utf8(said).unwrap();
+        assert!(said.contains(told), "{said}");
+        if code != 0 {
+            assert!(!setup.path("pack").exists());
+            return;
+        }
+        let labels = fs::read_to_string(setup.path("pack/tools.toml")).unwrap();
+        let labelled: Vec<&str> = labels.lines().filter(|it| it.starts_with('[')).collect();
+        let expected = ["crm/read", "crm/send", "mail/read", "mail/send"];
+        assert_eq!(labelled, expected.map(|id| format!("[tools.\"{id}\"]")));
+        let lock = setup.path("pack/tools.lock");
+        let lock = lock.to_str().unwrap();
+        for words in [
+            &["test-policy", pack][..],
+            &["tools", "diff", "--config", config, "--lock", lock],
+        ] {
+            let done = gate(words);
+            assert!(done.status.success(), "{done:?}");
+        }
+    };
+    check(
+        &server("mail"),
+        0,
+        "mail: 1 permitted, 0 ask a person, 1 denied",
+    );
+    check(
+        &["false".to_owned()],
+        2,
+        "the server `mail` could not be asked",
+    );
+}
+
+/// The log may not become larger than this; `None` lifts that.
+#[cfg(target_os = "linux")]
+fn limit_log(gate: &Serving, bytes: Option<u64>) {
+    use rustix::process::{Pid, Resource, Rlimit, prlimit};
+    let pid = Pid::from_child(&gate.child);
+    let limit = Rlimit {
+        current: bytes,
+        maximum: None,
+    };
+    prlimit(Some(pid), Resource::Fsize, limit).unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn policies_that_cannot_be_recorded_for_each_server_come_into_force_at_none() {
+    let mut setup = before_two();
+    // Others learn later what could not be written.
+    "durability = \"strict\"\n".clone_into(&mut setup.audit);
+    let mut command = Command::new("sh");
+    // Without the signal, a write beyond the limit fails.
+    command.args(["-c", r#"trap '' XFSZ; exec "$0" "$@""#, GATE]);
+    command.args(setup.arguments()).env(MARK, setup.mark());
+    let gate = Serving::of(setup, command);
+    let (crm, mail) = (agent(&gate, "bob", "crm"), agent(&gate, "alice", "mail"));
+    let put = |policies: &str| {
+        let file = gate.setup().path("policies/test.cedar");
+        fs::write(file, policies).unwrap();
+    };
+    let published = || -> Vec<String> {
+        let records = gate.setup().audit_text();
+        let lines = records.lines();
+        let published = lines.filter(|it| it.contains(r#""event":"published""#));
+        published.map(str::to_owned).collect()
+    };
+    let first = format!("{POLICIES}// The first.\n");
+    put(&first);
+    let first_two = eventually(|| match published() {
+        all if all.len() == 2 => Ok(all),
+        all => Err(all.concat()),
+    });
+    // Room for the next record of `crm`, and half of that of `mail`.
+    let room = first_two[0].len() + first_two[1].len() / 2;
+    let log = fs::metadata(gate.setup().audit_file()).unwrap().len();
+    limit_log(&gate, Some(log + u64::try_from(room).unwrap()));
+    let closed = "forbid (principal, action in Mcp::Action::\"call_tool\", resource);";
+    put(&format!("{first}@id(\"closed\") {closed}\n"));
+    eventually(|| {
+        let said = gate.said.lock().unwrap().clone();
+        let is_told =
+            said.contains("could not be recorded for `mail`; all servers keep the old ones");
+        is_told.then_some(()).ok_or(said)
+    });
+    // What is in force needs no record.
+    put(&first);
+    limit_log(&gate, None);
+    for (agent, server) in [(&crm, "crm"), (&mail, "mail")] {
+        eventually(|| match call(agent, "read", &json!({})) {
+            text if text == format!("{server} read") => Ok(()),
+            text => Err(text),
+        });
+    }
 }

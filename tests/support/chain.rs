@@ -14,6 +14,8 @@ pub(crate) enum Way {
     Stdio,
     /// stdio, gate, HTTP, gate, HTTP, gate, stdio.
     Http,
+    /// The same, and the last gate protects several servers.
+    Routed,
 }
 
 impl Way {
@@ -21,7 +23,7 @@ impl Way {
     pub(crate) fn gates(self) -> usize {
         match self {
             Self::Stdio => 1,
-            Self::Http => 3,
+            Self::Http | Self::Routed => 3,
         }
     }
 
@@ -30,8 +32,11 @@ impl Way {
     pub(crate) fn to(self, setup: Setup) -> (Command, Vec<Serving>, Vec<Setup>) {
         match self {
             Self::Stdio => (setup.gate(), Vec::new(), vec![setup]),
-            Self::Http => {
-                let mut setup = setup;
+            Self::Http | Self::Routed => {
+                let mut setup = match self {
+                    Self::Routed => setup.among_others(),
+                    Self::Stdio | Self::Http => setup,
+                };
                 // What gates ask for themselves is no part of what is compared.
                 setup.trial = Some(false);
                 let last = Serving::start(setup.over_http());

@@ -141,6 +141,17 @@ impl Setup {
         self
     }
 
+    /// The server is the first of two, which have the same policies and no built-in rules between them.
+    pub(crate) fn among_others(mut self) -> Self {
+        self.key = Some("everything");
+        let other = format!(
+            "[servers.other]\ncommand = {:?}\n[flow]\nflow_in = \"off\"\nflow_context = \"off\"\n",
+            self.command
+        );
+        self.more.push_str(&other);
+        self
+    }
+
     /// The same, and servers may use the models of agents without an identity, which somebody approved.
     pub(crate) fn agentic(self) -> Self {
         fs::write(self.path("policies/agents.toml"), AGENTIC).unwrap();

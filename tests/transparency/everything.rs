@@ -12,7 +12,7 @@ use crate::support::transcript::Step::{self, Ask, Hear, Tell};
 use crate::support::transcript::play;
 
 fn check(steps: &[Step<'_>]) {
-    check_on(&[Way::Stdio, Way::Http], steps);
+    check_on(&[Way::Stdio, Way::Http, Way::Routed], steps);
 }
 
 fn check_on(ways: &[Way], steps: &[Step<'_>]) {

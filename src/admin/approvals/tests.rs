@@ -58,6 +58,7 @@ fn rig() -> ApprovalRig {
     let serving = listener.start(Sources {
         key_set: None,
         health: Arc::new(|| Health::Ready),
+        not_ready: Box::new(std::collections::BTreeMap::new),
         restart: Box::new(Vec::new),
         metrics: Arc::new(super::super::Metrics::of_servers(Vec::new())),
         figures: Box::new(figures),

@@ -45,25 +45,30 @@ pub enum PolicyCommand {
         #[arg(long, value_name = "FILE")]
         config: PathBuf,
     },
-    /// Draft a policy directory with tests, for review, from audit logs or the server's tools.
+    /// Draft a policy directory with tests, for review, from audit logs or the servers' tools.
     ///
     /// From logs: tools whose names tell that they read are permitted, others ask a person. Paths, hosts and
-    /// values are narrowed to those seen if `audit.arguments` is "redacted". From the server: tools that only
+    /// values are narrowed to those seen if `audit.arguments` is "redacted". From servers: tools that only
     /// read are permitted with any arguments, those that write ask a person, those that connect are denied, and
-    /// `tools.lock` holds their definitions.
+    /// `tools.lock` holds their definitions. With several servers, the draft names tools as `KEY/name`.
     ///
     /// Exit codes: 0 done; 1 the draft would deny what the log allowed, leaves out tools, or has definitions that
-    /// instruct a model; 2 a file cannot be read or written, or the server gives no list.
+    /// instruct a model; 2 a file cannot be read or written, or a server gives no list.
     #[command(group = ArgGroup::new("source").args(["audit", "live"]).required(true))]
     #[command(after_help = "Examples:
   mcp-protector policy suggest --audit audit.jsonl --output policies
+  mcp-protector policy suggest --audit audit.jsonl --config gate.toml --output policies
   mcp-protector policy suggest --live gate.toml --output policies")]
     Suggest {
         /// An audit log, read twice.
         #[arg(long, value_name = "FILE")]
         audit: Vec<PathBuf>,
 
-        /// The configuration of the server, which the command starts or connects to.
+        /// The configuration of the servers in the log. A log of several servers needs it.
+        #[arg(long, value_name = "FILE", conflicts_with = "live")]
+        config: Option<PathBuf>,
+
+        /// The configuration of the servers, which the command starts or connects to.
         #[arg(long, value_name = "FILE")]
         live: Option<PathBuf>,
 

@@ -86,7 +86,7 @@ impl ProxyArgs {
             command,
         } = self;
         match config {
-            Some(file) => Config::load_all(&file),
+            Some(file) => Config::load(&file),
             None => Config::from_command_line(CommandLine {
                 // `--allow ""` and `--allow a,` leave empty items behind, which name nothing.
                 allow: allow.map(non_empty),

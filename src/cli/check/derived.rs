@@ -23,12 +23,13 @@ pub fn run(args: &PolicyArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) ->
         PolicyCommand::Allowlist { config } => allowlist(config),
         PolicyCommand::Suggest {
             audit,
+            config,
             live,
             output,
         } => {
             return match live {
-                Some(config) => suggest::run_live(config, output, stdout, stderr),
-                None => suggest::run(audit, output, stdout, stderr),
+                Some(live) => suggest::run_live(live, output, stdout, stderr),
+                None => suggest::run(audit, config.as_deref(), output, stdout, stderr),
             };
         }
         PolicyCommand::Manifest { dir, format } => {
@@ -56,7 +57,7 @@ fn schema(dir: Option<&Path>, config: Option<&Path>) -> Result<String, Vec<Boxed
 
 /// The allowlist of a configuration, as the engine gets it.
 fn allowlist(file: &Path) -> Result<String, Vec<BoxedDiagnostic>> {
-    let config = Config::load_all_offline(file).map_err(one)?;
+    let config = Config::load_offline(file).map_err(one)?;
     match &config.policy.allow {
         Some(names) => Ok(CompiledAllowlist::of(names).to_string()),
         None => Err(one(PolicyProblem::error(
@@ -78,6 +79,7 @@ fn write_manifest(dir: &Path) -> Result<CheckFindings, Vec<BoxedDiagnostic>> {
                     .map(|problem| Box::new(problem) as BoxedDiagnostic)
                     .collect(),
                 checked: vec![target.name.clone()],
+                builtin: Vec::new(),
                 wrote: None,
                 warnings: target.warnings(),
             });
@@ -92,6 +94,7 @@ fn write_manifest(dir: &Path) -> Result<CheckFindings, Vec<BoxedDiagnostic>> {
     Ok(CheckFindings {
         told: Vec::new(),
         checked: vec![target.name.clone()],
+        builtin: Vec::new(),
         wrote: Some(shown),
         warnings: target.warnings(),
     })

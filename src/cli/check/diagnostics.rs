@@ -3,7 +3,7 @@
 use miette::Diagnostic;
 
 use crate::lint::Lint;
-use crate::loading::WarningMode;
+use crate::loading::{BuiltinPolicy, WarningMode};
 
 /// Anything that can be told.
 pub(super) type BoxedDiagnostic = Box<dyn Diagnostic + Send + Sync>;
@@ -12,6 +12,8 @@ pub(super) type BoxedDiagnostic = Box<dyn Diagnostic + Send + Sync>;
 pub(super) struct CheckFindings {
     pub(super) told: Vec<BoxedDiagnostic>,
     pub(super) checked: Vec<String>,
+    /// The gate's own policies that a configuration puts in force.
+    pub(super) builtin: Vec<BuiltinPolicy>,
     /// A file that was written.
     pub(super) wrote: Option<String>,
     /// Whether warnings count as findings.

@@ -10,7 +10,7 @@ use crate::cli::exit::{Exit, heard};
 use crate::cli::report as terminal;
 use crate::findings::{self, Finding, FindingLevel, Rule, Tool};
 use crate::lint::ALL;
-use crate::loading::WarningMode;
+use crate::loading::{BuiltinPolicy, WarningMode};
 
 /// The version of the JSON format.
 const SCHEMA: u32 = 1;
@@ -21,6 +21,7 @@ struct CheckReport {
     told: Vec<BoxedDiagnostic>,
     findings: Vec<Finding>,
     checked: Vec<String>,
+    builtin: Vec<BuiltinPolicy>,
     wrote: Option<String>,
 }
 
@@ -40,6 +41,9 @@ struct JsonReport<'r> {
     outcome: CheckOutcome,
     /// The packs, or the configuration.
     checked: &'r [String],
+    /// Those that a configuration puts in force.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    builtin_policies: &'r [BuiltinPolicy],
     summary: CheckSummary,
     findings: &'r [Finding],
 }
@@ -79,6 +83,7 @@ impl CheckReport {
     fn of(found: CheckFindings) -> Self {
         let mut report = Self::with(CheckOutcome::Clean, found.told, found.checked);
         report.wrote = found.wrote;
+        report.builtin = found.builtin;
         let CheckSummary { errors, warnings } = report.summary();
         if errors > 0 || warnings > 0 && found.warnings == WarningMode::Error {
             report.outcome = CheckOutcome::Findings;
@@ -97,6 +102,7 @@ impl CheckReport {
             told,
             findings,
             checked,
+            builtin: Vec::new(),
             wrote: None,
         }
     }
@@ -109,6 +115,7 @@ impl CheckReport {
         if self.outcome == CheckOutcome::NotChecked {
             return Ok(());
         }
+        self.builtin(out)?;
         if let Some(file) = &self.wrote {
             return writeln!(out, "{file}: written");
         }
@@ -124,11 +131,24 @@ impl CheckReport {
         writeln!(out, "{checked}: {errors}, {}", count(warnings, "warning"))
     }
 
+    fn builtin(&self, out: &mut dyn Write) -> io::Result<()> {
+        if self.builtin.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "built-in policies in force:")?;
+        for BuiltinPolicy { id, about, key } in &self.builtin {
+            let key = key.map_or_else(String::new, |key| format!(" (`{key}`)"));
+            writeln!(out, "  {id}{key}: {about}")?;
+        }
+        Ok(())
+    }
+
     fn json(&self, out: &mut dyn Write) -> io::Result<()> {
         let written = JsonReport {
             schema: SCHEMA,
             outcome: self.outcome,
             checked: &self.checked,
+            builtin_policies: &self.builtin,
             summary: self.summary(),
             findings: &self.findings,
         };

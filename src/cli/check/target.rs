@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::guard::secrets::SecretRules;
 use crate::guard::text::Flag;
 use crate::lint::{self, KnownWords, Material};
-use crate::loading::{self, RequiredLabels, WarningMode};
+use crate::loading::{self, BuiltinPolicy, RequiredLabels, WarningMode};
 use crate::policy::engines::cedar::schema_text;
 use crate::policy::{PolicyProblem, PolicySource};
 use crate::policy_tests::{self, ConfiguredPolicies};
@@ -60,7 +60,7 @@ impl CheckTarget {
 
     /// The policies that a configuration names, and its shadow policies.
     pub(super) fn of_configuration(file: &Path) -> Result<Vec<Self>, Vec<BoxedDiagnostic>> {
-        let config = &Config::load_all_offline(file).map_err(one)?;
+        let config = &Config::load_offline(file).map_err(one)?;
         let mut settings = proxy::policy_settings(config);
         let source = PolicySource::new(
             &*file.to_string_lossy(),
@@ -94,10 +94,12 @@ impl CheckTarget {
     }
 
     /// Everything that is wrong or looks wrong: first what keeps the policies from loading, then
-    /// what lints find, then what keeps the tests from running.
+    /// what lints find, then what keeps the tests from running. Adds the gate's own policies that a configuration
+    /// puts in force.
     pub(super) fn look(
         &self,
         without: &IgnoredFindings,
+        builtin: &mut Vec<BuiltinPolicy>,
     ) -> Result<Vec<BoxedDiagnostic>, Vec<BoxedDiagnostic>> {
         let loading::PolicySurvey {
             policies,
@@ -111,6 +113,9 @@ impl CheckTarget {
                 let expected = self.expected.iter();
                 let missing = expected.flat_map(|it| it.missing_in(&loaded.snapshot));
                 loaded.notices.extend(missing);
+                if self.configuration.is_some() {
+                    builtin.extend(loading::builtin_policies(&loaded.snapshot));
+                }
                 loaded.notices
             }
             Err(errors) => errors.problems,

@@ -859,3 +859,64 @@ fn several_servers_are_checked_together_and_what_concerns_one_names_it() {
         "{found:#?}"
     );
 }
+
+#[test]
+fn a_configuration_is_told_which_policies_the_gate_adds_to_its_own() {
+    let check = |more: &str, expected: &[(&str, Option<&str>)]| {
+        let text =
+            format!("listen.transport = \"http\"\nlisten.port = 3000\npolicy.allow = []\n{more}");
+        let dir = directory(&[("gate.toml", &text)]);
+        let mut args = CheckArgs {
+            config: Some(dir.path().join("gate.toml")),
+            ..args(&[])
+        };
+        let (_, out, _) = run_with(&args);
+        let report: Value = out.parse().unwrap();
+        let told = report["builtin_policies"].as_array().unwrap().iter();
+        let told: Vec<_> = told
+            .map(|it| (it["id"].as_str().unwrap(), it["key"].as_str()))
+            .filter(|(id, _)| {
+                !["core.", "base.", "sampling."]
+                    .iter()
+                    .any(|it| id.starts_with(it))
+            })
+            .collect();
+        assert_eq!(told, expected, "{more}");
+        args.format = CheckFormat::Human;
+        let (_, _, err) = run_with(&args);
+        for (id, key) in expected {
+            let line = format!("\n  {id} (`{}`): ", key.unwrap());
+            assert!(err.contains(&line), "{err}");
+        }
+        assert!(
+            err.contains("built-in policies in force:\n  core.lifecycle: "),
+            "{err}"
+        );
+    };
+    let egress = ("builtin.no_egress", Some("ratchet.network"));
+    let flow_in = ("builtin.flow_in", Some("flow.flow_in"));
+    let context = ("builtin.flow_context", Some("flow.flow_context"));
+    check("upstream.command = [\"a\"]\n", &[egress]);
+    let several = "servers.crm.command = [\"a\"]\nservers.mail.command = [\"b\"]\n";
+    check(several, &[egress, flow_in, context]);
+    let off = "flow = { flow_in = \"off\", flow_context = \"off\" }\nratchet.network = { confidential = \"full\", secret = \"full\" }\n";
+    check(&format!("{several}{off}"), &[]);
+    let walls = "servers.mail.clearance = \"public\"\nflow.from.crm.to = []\n";
+    let out = ("builtin.flow_out", Some("flow.flow_out"));
+    let wall = ("builtin.walls", Some("flow.from"));
+    check(
+        &format!("{several}{walls}"),
+        &[egress, out, flow_in, context, wall],
+    );
+}
+
+#[test]
+fn packs_without_a_configuration_have_no_list_of_the_gates_policies() {
+    let dir = directory(&[("p.cedar", "permit (principal, action, resource);")]);
+    let (_, out, _) = run_with(&args(&[dir.path()]));
+    let report: Value = out.parse().unwrap();
+    assert!(
+        report["findings"].is_array() && report["builtin_policies"].is_null(),
+        "{report}"
+    );
+}

@@ -43,7 +43,7 @@ impl<'p, 'o> DemoScene<'p, 'o> {
             DemoSetting::Sandboxed => Some(DemoNetwork::open()?),
         };
         write_files(story, directory, network.as_ref().map_or(0, |it| it.port))?;
-        let config = Config::load_all_offline(&directory.join(story.pack).join("gate.toml"))
+        let config = Config::load_offline(&directory.join(story.pack).join("gate.toml"))
             .map_err(|errors| DemoFailure::Config(errors.to_string()))?;
         let policies = loading::load(&policy_settings(&config)).map_err(|errors| {
             let problems = errors.problems.iter().map(ToString::to_string);

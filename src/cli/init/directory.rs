@@ -39,7 +39,7 @@ impl GateDirectory {
                 owners_alone(&file)?;
             }
         }
-        let config = Config::load_all(&written.0.files().join(GATE_FILE))?;
+        let config = Config::load(&written.0.files().join(GATE_FILE))?;
         loading::load(&proxy::policy_settings(&config))?;
         Ok(written)
     }
@@ -64,7 +64,7 @@ fn owners_alone(file: &Path) -> Result<(), InitFailure> {
 
 /// Whether a configuration that exists has these servers.
 pub(super) fn has_servers(file: &Path, servers: &GateServers) -> Result<(), InitFailure> {
-    let config = Config::load_all(file)?;
+    let config = Config::load(file)?;
     let known = |key: &str| config.servers.keys().any(|known| known.as_str() == key);
     match servers.keys().find(|key| !known(key)) {
         Some(key) => Err(InitFailure::Missing(file.to_owned(), key.to_owned())),

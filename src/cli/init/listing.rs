@@ -10,6 +10,7 @@ use crate::cli::suggest::ListedDefinitions;
 use crate::cli::tools::{self, ToolsFailure};
 use crate::config::Config;
 use crate::drafts::{ListedServer, ServerPlace, SeveralServers};
+use crate::policy::ServerKey;
 
 /// Servers that run at once.
 const AT_ONCE: usize = 8;
@@ -47,7 +48,8 @@ impl Listing {
         };
         let mut listed = Vec::new();
         let each = config.each();
-        for (key, answer) in each.chunks(AT_ONCE).flat_map(ask) {
+        for (server, answer) in each.chunks(AT_ONCE).flat_map(ask) {
+            let key = server.to_string();
             match answer {
                 Ok(definitions) if !definitions.listed.is_empty() => {
                     let remarks = [
@@ -65,7 +67,7 @@ impl Listing {
                         ServerPlace::Local
                     };
                     listed.push(ListedServer {
-                        key,
+                        key: server,
                         place,
                         tools: definitions.listed,
                     });
@@ -96,12 +98,12 @@ impl Listing {
     }
 }
 
-fn ask(servers: &[Config]) -> Vec<(String, Result<ListedDefinitions, ToolsFailure>)> {
-    let key = |config: &Config| config.key.as_ref().map(ToString::to_string);
+fn ask(servers: &[Config]) -> Vec<(ServerKey, Result<ListedDefinitions, ToolsFailure>)> {
     thread::scope(|scope| {
-        let asked = servers.iter().map(|config| {
+        let asked = servers.iter().filter_map(|config| {
+            let key = config.key.clone()?;
             let thread = scope.spawn(|| ListedDefinitions::ask(config));
-            (key(config).unwrap_or_default(), thread)
+            Some((key, thread))
         });
         let asked: Vec<_> = asked.collect();
         let answers = asked.into_iter().map(|(key, thread)| {

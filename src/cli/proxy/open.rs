@@ -29,7 +29,7 @@ use super::entrance::{Entrance, Reserved, enter, reserve};
 use super::flight::Flight;
 use super::own_roots::OwnRootsNeed;
 use super::parts::{ForOperators, Parts, server};
-use super::pulse::{self, Serves};
+use super::pulse::{Pulse, Serves};
 use super::renew::Renewal;
 use super::restart::Restart;
 use super::servers::Upstreams;
@@ -132,7 +132,7 @@ pub(super) async fn open(
     let (serves, authenticate, connections) = entrance.serves();
     let all = prepared.into_iter();
     let all: Vec<Parts> = all.map(|it| it.parts(serves, &common)).collect();
-    let health = pulse::health_of_all(all.iter().zip(&each), serves, authenticate.as_ref());
+    let pulse = Pulse::of(all.iter().zip(&each), serves, authenticate.as_ref());
     let operators = admin
         .zip(common.for_operators.metrics.clone())
         .zip(all.first())
@@ -141,7 +141,7 @@ pub(super) async fn open(
                 listener,
                 parts,
                 metrics,
-                Arc::clone(&health),
+                &pulse,
                 connections,
                 spans,
                 approvals,
@@ -157,7 +157,7 @@ pub(super) async fn open(
         conversations: common.conversations,
         entrance,
         renewal,
-        health,
+        health: pulse.health(),
         operators,
         exporter,
         flight,

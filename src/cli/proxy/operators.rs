@@ -10,7 +10,7 @@ use tracing::info;
 use crate::admin::{
     Approvals, Gauges, Listener, Metrics, Occupancy, Serving, Settings, Sources, TraceCounts,
 };
-use crate::agent::http::{AskHealth, Connections};
+use crate::agent::http::Connections;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::consent::{self, Desk, Way};
@@ -19,6 +19,7 @@ use crate::telemetry::{self, Spans};
 
 use super::super::exit::Exit;
 use super::parts::Parts;
+use super::pulse::Pulse;
 use super::start_failures::{broken, invalid};
 
 /// The listener, opened; none unless it is configured.
@@ -110,7 +111,7 @@ pub(super) fn serve(
     listener: Listener,
     parts: &Parts,
     metrics: Arc<Metrics>,
-    health: AskHealth,
+    pulse: &Pulse,
     connections: Option<Connections>,
     traces: Option<Arc<Spans>>,
     approvals: Option<Approvals>,
@@ -122,6 +123,7 @@ pub(super) fn serve(
     }
     let (gate, audit) = (Arc::clone(&parts.gate), parts.audit.clone());
     let conversations = parts.conversations.clone();
+    let health = pulse.health();
     let asked = Arc::clone(&health);
     let restart = parts.for_operators.restart.clone();
     let needed = restart.clone();
@@ -147,6 +149,7 @@ pub(super) fn serve(
     };
     listener.start(Sources {
         health,
+        not_ready: pulse.not_ready(),
         restart: Box::new(move || restart.keys()),
         metrics,
         figures: Box::new(figures),

@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
+use crate::admin::NotReady;
 use crate::agent::http::{AskHealth, Health};
 use crate::audit::LogState;
 use crate::config::{Config, ServerNeed};
 use crate::identity::Authenticate;
+use crate::policy::ServerKey;
 use crate::session::Readiness;
 use crate::upstream::ChildProcess;
 use crate::upstream::http::{HttpClient, Reach};
@@ -31,23 +33,61 @@ const QUIET: u32 = 3;
 /// away because of it would else never see a better one.
 const HELD_AGAINST: Duration = Duration::from_secs(30);
 
-/// What `GET /health` says from now on. All servers that are required have to be able to serve, and one at
-/// least: others must not keep agents away from it.
-pub(super) fn health_of_all<'p>(
-    all: impl Iterator<Item = (&'p Parts, &'p Config)>,
-    serves: Serves,
-    authenticate: Option<&Arc<dyn Authenticate>>,
-) -> AskHealth {
-    let of_each: Vec<(AskHealth, ServerNeed)> = all
-        .map(|(parts, config)| {
-            let health = health(parts, serves, authenticate.cloned());
-            (health, config.upstream.need)
+/// What `GET /health` says from now on.
+#[derive(Clone)]
+pub(super) struct Pulse(Arc<[ServerPulse]>);
+
+struct ServerPulse {
+    /// Which one of several servers.
+    key: Option<ServerKey>,
+    ask: AskHealth,
+    need: ServerNeed,
+}
+
+impl Pulse {
+    /// Of all servers, each with its configuration.
+    pub(super) fn of<'p>(
+        all: impl Iterator<Item = (&'p Parts, &'p Config)>,
+        serves: Serves,
+        authenticate: Option<&Arc<dyn Authenticate>>,
+    ) -> Self {
+        let all = all.map(|(parts, config)| ServerPulse {
+            key: parts.key(),
+            ask: health(parts, serves, authenticate.cloned()),
+            need: config.upstream.need,
+        });
+        Self(all.collect())
+    }
+
+    /// All servers that are required have to be able to serve, and one at least: others must not keep agents away
+    /// from it.
+    pub(super) fn health(&self) -> AskHealth {
+        let all = Arc::clone(&self.0);
+        Arc::new(move || {
+            let all = all.iter().map(|it| ((it.ask)(), it.need));
+            of_several(&all.collect::<Vec<_>>())
         })
-        .collect();
-    Arc::new(move || {
-        let all = of_each.iter().map(|(ask, need)| (ask(), *need));
-        of_several(&all.collect::<Vec<_>>())
-    })
+    }
+
+    /// The keys of those among several servers that cannot serve, each with the reason.
+    pub(super) fn not_ready(&self) -> NotReady {
+        let all = Arc::clone(&self.0);
+        Box::new(move || {
+            let all = all.iter();
+            let asked = all.filter_map(|it| Some((it.key.as_ref()?.to_string(), (it.ask)())));
+            asked
+                .filter(|(_, health)| is_of_a_server(*health))
+                .collect()
+        })
+    }
+}
+
+/// Whether it is about one server, and not about the whole gate.
+fn is_of_a_server(health: Health) -> bool {
+    match health {
+        Health::Starting | Health::NoHandshake | Health::UpstreamDown => true,
+        Health::Ready | Health::KeysUnavailable | Health::AuditFault | Health::Stopping => false,
+    }
 }
 
 /// The first that is required and cannot serve, or else the first that can.

@@ -11,11 +11,11 @@ use tracing::{info, warn};
 
 use crate::audit::{Audit, Reason};
 use crate::config::{Config, ConfigErrors, ConfigFile};
-use crate::gate::{Besides, Published};
+use crate::gate::{Besides, Published, RecordedPolicies};
 use crate::loading::{
     LoadedPolicies, LoadedSource, ReloadAttempt, ReloadCause, ReloadError, ReloadOutcome, Watch,
 };
-use crate::policy::{PolicyErrors, PolicyProblem, PolicyStore};
+use crate::policy::{PolicyErrors, PolicyProblem, PolicySnapshot, PolicyStore};
 
 use super::super::report;
 use super::super::unmet_requirements::PolicyRequirements;
@@ -167,24 +167,15 @@ impl Renewal {
             refused,
             terms: told.clone(),
         };
+        let Some(recorded) = record(servers, &loaded.snapshot, more.as_ref(), &besides).await
+        else {
+            return ReloadOutcome::No;
+        };
         let mut published = Published::Nothing;
-        for parts in servers {
-            let mut snapshot = loaded.snapshot.of_server(parts.key().as_ref());
-            if let Some(terms) = more.as_ref().and_then(|fresh| fresh.terms_of(parts)) {
-                snapshot = snapshot.with_terms(Arc::new(terms));
-            }
-            let name = &parts.server.name;
-            match parts.gate.publish(name, snapshot, besides.clone()).await {
-                // After an attempt that failed, the first servers have them already.
-                Ok(it) if published == Published::Nothing => published = it,
-                Ok(_) => {}
-                Err(fault) => {
-                    warn!(
-                        "the new policies could not be recorded for `{name}`; it and later servers keep the \
-                         old ones until the next attempt: {fault}"
-                    );
-                    return ReloadOutcome::No;
-                }
+        for (parts, policies) in recorded {
+            let it = parts.gate.put_in_force(policies);
+            if published == Published::Nothing {
+                published = it;
             }
         }
         self.whole.publish(loaded.snapshot);
@@ -270,6 +261,55 @@ fn rejected_shadow(loaded: &mut LoadedPolicies) -> Option<Reason> {
     );
     let code = errors.problems.first().map_or("", |first| first.code);
     Some(Reason::code(SHADOW_REJECTED).with_text(format!("{code}: {}", first(&errors))))
+}
+
+/// The code of records that say that recorded policies did not come into force.
+const NOT_RECORDED: &str = "not_recorded";
+
+/// Records what comes into force at each server. `None` if a record could not be written: then nothing may come into
+/// force, or the servers would decide by different policies.
+async fn record<'p>(
+    servers: &'p [Parts],
+    whole: &PolicySnapshot,
+    fresh: Option<&Fresh>,
+    besides: &Besides,
+) -> Option<Vec<(&'p Parts, RecordedPolicies)>> {
+    let mut recorded = Vec::new();
+    for parts in servers {
+        let mut snapshot = whole.of_server(parts.key().as_ref());
+        if let Some(terms) = fresh.and_then(|fresh| fresh.terms_of(parts)) {
+            snapshot = snapshot.with_terms(Arc::new(terms));
+        }
+        let name = &parts.server.name;
+        match parts.gate.record_new(name, snapshot, besides.clone()).await {
+            Ok(policies) => recorded.push((parts, policies)),
+            Err(fault) => {
+                warn!(
+                    "the new policies could not be recorded for `{name}`; all servers keep the old ones until the \
+                     next attempt: {fault}"
+                );
+                for (parts, _) in &recorded {
+                    take_back(parts, name).await;
+                }
+                return None;
+            }
+        }
+    }
+    Some(recorded)
+}
+
+/// Records that the policies of the record before did not come into force.
+async fn take_back(parts: &Parts, unrecorded: &str) {
+    let name = &parts.server.name;
+    let text = format!(
+        "the record for `{unrecorded}` could not be written; all servers keep the old policies"
+    );
+    let reason = Reason::code(NOT_RECORDED).with_text(text);
+    if let Err(fault) = parts.gate.keep(name, reason).await {
+        warn!(
+            "the log says that new policies are in force for `{name}`, and they are not: {fault}"
+        );
+    }
 }
 
 async fn next(watch: &mut Option<Watch<Configured>>) -> Option<ReloadAttempt<Configured>> {

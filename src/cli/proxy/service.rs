@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tracing::{error, info, warn};
 
-use crate::admin::{Listening, Metrics};
+use crate::admin::{Listening, Metrics, ServerLabel};
 use crate::agent::http::{
     Arrival, AskHealth, ConversationKind, Endpoint, HttpRefusal, Listener, Outside,
 };
@@ -93,6 +93,11 @@ pub(super) async fn serve(
             );
         }
     }
+    // Of each endpoint.
+    let labels: Vec<ServerLabel> = servers
+        .iter()
+        .map(|parts| ServerLabel(parts.key().map(|key| key.as_str().into())))
+        .collect();
     let service = Arc::new(Service {
         servers,
         audit,
@@ -108,7 +113,10 @@ pub(super) async fn serve(
         authenticate,
         refusals: Box::new(move |refusal| {
             if let Some(metrics) = &metrics {
-                metrics.refused(Listening::Agents, refusal.status, refusal.code);
+                let endpoint = refusal.from.endpoint;
+                let label = endpoint.and_then(|endpoint| labels.get(endpoint.0).cloned());
+                let label = label.unwrap_or(ServerLabel(None));
+                metrics.refused(Listening::Agents, label, refusal.status, refusal.code);
             }
             told(&refusals, &uncounted, refusal);
         }),

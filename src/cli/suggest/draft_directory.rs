@@ -9,7 +9,7 @@ use super::failure::SuggestFailure;
 use crate::drafts::Draft;
 use crate::findings::printable;
 use crate::loading;
-use crate::policy::PolicySnapshot;
+use crate::policy::{PolicySnapshot, ServerKey};
 
 /// The mode of the directory that the files are written in: no other user enters it.
 #[cfg(unix)]
@@ -191,14 +191,16 @@ impl Drop for DraftDirectory {
     }
 }
 
-/// Writes and loads a draft. It goes again unless it is kept.
+/// Writes a draft, and loads it as one of several servers or of one without a key. It goes again unless it is kept.
 pub(super) fn write(
     draft: &Draft,
     place: OutputPlace,
+    servers: &[ServerKey],
 ) -> Result<(DraftDirectory, PolicySnapshot), SuggestFailure> {
     let written = DraftDirectory::write(draft, place)?;
     let settings = loading::Settings {
         dir: Some(written.files()),
+        servers: servers.to_vec(),
         ..loading::Settings::default()
     };
     let policies = loading::load(&settings)?.snapshot;

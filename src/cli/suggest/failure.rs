@@ -32,10 +32,13 @@ pub(in crate::cli) enum SuggestFailure {
     Replay(#[from] ReplayFailure),
     #[error("the log has no message of an agent that passed")]
     NothingPassed,
+    /// A log of a gate of several servers, or of several gates.
+    #[error("the log has messages of several servers ({}): name their configuration with `--config`", .0.join(", "))]
+    SeveralServers(Vec<String>),
     /// Of the configuration or the server.
     #[error(transparent)]
     Server(#[from] ToolsFailure),
-    #[error("the server has no tool that a draft can hold")]
+    #[error("no server has a tool that a draft can hold")]
     NoTools,
     #[error("`{}` cannot be written: {cause}", file.display())]
     Write { file: PathBuf, cause: io::Error },
@@ -63,6 +66,7 @@ impl SuggestFailure {
             | Self::Line { .. }
             | Self::Replay(_)
             | Self::NothingPassed
+            | Self::SeveralServers(_)
             | Self::NoTools
             | Self::Write { .. } => {
                 let _ = writeln!(stderr, "error: {}", printable(&self.to_string()));

@@ -1,4 +1,4 @@
-//! The draft from the tools that the configured server lists.
+//! The draft from the tools that the configured servers list.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -9,9 +9,10 @@ use super::failure::SuggestFailure;
 use crate::cli::exit::{Exit, heard};
 use crate::cli::tools::{self, ToolsFailure};
 use crate::config::Config;
-use crate::drafts::{Draft, ListedTools, ToolCounts};
+use crate::drafts::{Draft, ListedServers, ListedTools, ToolCounts};
 use crate::guard::{NameSkeleton, NameSkeletons};
 use crate::loading::{LOCK_FILE, LockFile, LockedItem};
+use crate::policy::ServerKey;
 
 /// The longest name of a tool that a draft holds. MCP has this limit too.
 const MAX_NAME_BYTES: usize = 128;
@@ -22,7 +23,7 @@ const MAX_TOOLS: usize = 2_000;
 /// Lines of one kind that are written, of names that the server chooses.
 const MAX_LINES: usize = 20;
 
-/// Drafts from the tools of the server, and says what the draft makes of them.
+/// Drafts from the tools of the servers, and says what the draft makes of them.
 pub(in crate::cli) fn run_live(
     config: &Path,
     output: &Path,
@@ -44,7 +45,8 @@ pub(in crate::cli) fn run_live(
 /// A draft that is written.
 struct LiveDraft {
     draft: Draft,
-    counts: ToolCounts,
+    /// Of each server, by its key if there are several.
+    counts: Vec<(Option<ServerKey>, ToolCounts)>,
     /// What the lock does not hold, and why.
     left_out: Vec<String>,
     /// Texts that instruct a model, or hide something.
@@ -54,8 +56,16 @@ struct LiveDraft {
 fn suggest(config: &Path, output: &Path) -> Result<LiveDraft, SuggestFailure> {
     let place = OutputPlace::of(output)?;
     let config = Config::load(config).map_err(ToolsFailure::Config)?;
-    let drafted = draft(ListedDefinitions::ask(&config)?)?;
-    let (written, _) = write(&drafted.draft, place)?;
+    let each = config.each();
+    let listed = each
+        .iter()
+        .map(|config| Ok((config.key.clone(), ListedDefinitions::ask(config)?)));
+    let drafted = draft(listed.collect::<Result<_, ToolsFailure>>()?)?;
+    let keys: Vec<ServerKey> = each
+        .iter()
+        .filter_map(|config| config.key.clone())
+        .collect();
+    let (written, _) = write(&drafted.draft, place, &keys)?;
     written.keep()?;
     Ok(drafted)
 }
@@ -71,14 +81,9 @@ pub(in crate::cli) struct ListedDefinitions {
 }
 
 impl ListedDefinitions {
-    /// As the server of this configuration lists them.
+    /// As the server of this configuration lists them, under its own names.
     pub(in crate::cli) fn ask(config: &Config) -> Result<Self, ToolsFailure> {
-        // Under the server's own names.
-        let config = Config {
-            key: None,
-            ..config.clone()
-        };
-        let (lock, unlockable) = tools::asked(&config)?;
+        let (lock, unlockable) = tools::asked_one(config)?;
         Ok(Self::of(
             lock,
             unlockable.iter().map(ToString::to_string).collect(),
@@ -110,10 +115,7 @@ impl ListedDefinitions {
                     format!("`{name}`: {flags}")
                 }
                 LockedItem::Prompt(name) => format!("prompt `{name}`: {flags}"),
-                LockedItem::Instructions(None) => format!("the server's instructions: {flags}"),
-                LockedItem::Instructions(Some(key)) => {
-                    format!("the instructions of `{key}`: {flags}")
-                }
+                LockedItem::Instructions(_) => format!("the server's instructions: {flags}"),
             });
         }
         Self {
@@ -125,22 +127,35 @@ impl ListedDefinitions {
     }
 }
 
-/// The draft of these definitions.
-fn draft(definitions: ListedDefinitions) -> Result<LiveDraft, SuggestFailure> {
-    let ListedDefinitions {
-        listed,
-        lock,
-        left_out,
-        flagged,
-    } = definitions;
-    if listed.is_empty() {
+/// The draft of the definitions of these servers.
+fn draft(
+    servers: Vec<(Option<ServerKey>, ListedDefinitions)>,
+) -> Result<LiveDraft, SuggestFailure> {
+    let (mut lock, mut listed) = (LockFile::default(), Vec::new());
+    let (mut left_out, mut flagged) = (Vec::new(), Vec::new());
+    for (key, definitions) in servers {
+        let at = |line: String| match &key {
+            Some(key) => format!("at `{key}`: {line}"),
+            None => line,
+        };
+        left_out.extend(definitions.left_out.into_iter().map(at));
+        flagged.extend(definitions.flagged.into_iter().map(at));
+        lock.join(match &key {
+            Some(key) => definitions.lock.of_server(key),
+            None => definitions.lock,
+        });
+        listed.push((key, definitions.listed));
+    }
+    if listed.iter().all(|(_, tools)| tools.is_empty()) {
         return Err(SuggestFailure::NoTools);
     }
+    let listed = ListedServers(listed);
     let mut draft = listed.draft();
     draft.files.push((LOCK_FILE, lock.text()));
+    let counts = listed.0.into_iter();
     Ok(LiveDraft {
         draft,
-        counts: listed.counts(),
+        counts: counts.map(|(key, tools)| (key, tools.counts())).collect(),
         left_out,
         flagged,
     })
@@ -192,16 +207,20 @@ impl LiveDraft {
 
     fn tell(&self, output: &Path, out: &mut dyn Write) -> io::Result<()> {
         tell_files(&self.draft, output, out)?;
-        let ToolCounts {
-            permitted,
-            with_any_path,
-            asking,
-            denied,
-        } = self.counts;
+        writeln!(out)?;
+        let mut with_any_path = 0;
+        for (key, counts) in &self.counts {
+            let name = key.as_ref().map_or("tools", ServerKey::as_str);
+            let (permitted, asking, denied) = (counts.permitted, counts.asking, counts.denied);
+            writeln!(
+                out,
+                "{name}: {permitted} permitted, {asking} ask a person, {denied} denied"
+            )?;
+            with_any_path += counts.with_any_path;
+        }
         writeln!(
             out,
-            "\ntools: {permitted} permitted, {asking} ask a person, {denied} denied\n\
-             They are labelled by names, arguments and the server's hints: check each label in tools.toml.\n\
+            "They are labelled by names, arguments and the server's hints: check each label in tools.toml.\n\
              Arguments are not narrowed: {with_any_path} of the permitted tools take a path, which may be any path."
         )?;
         let lists = [

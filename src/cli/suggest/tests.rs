@@ -20,10 +20,20 @@ fn call(tool: &str, arguments: &Value, level: &str) -> String {
 
 /// The exit code, and what was printed and told.
 fn suggested(dir: &Path, lines: &[String], output: &str) -> (Exit, String, String) {
+    suggested_for(dir, lines, None, output)
+}
+
+/// The same for the servers of a configuration.
+fn suggested_for(
+    dir: &Path,
+    lines: &[String],
+    config: Option<&Path>,
+    output: &str,
+) -> (Exit, String, String) {
     let log = dir.join("log");
     fs::write(&log, lines.join("\n") + "\n").unwrap();
     let (mut out, mut told) = (Vec::new(), Vec::new());
-    let exit = run(&[log], &dir.join(output), &mut out, &mut told);
+    let exit = run(&[log], config, &dir.join(output), &mut out, &mut told);
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (exit, text(out), text(told))
 }
@@ -218,7 +228,7 @@ fn nothing_is_drafted_from_nothing_or_over_something() {
     let (mut out, mut told) = (Vec::new(), Vec::new());
     let logs = [PathBuf::from("-")];
     assert_eq!(
-        run(&logs, &dir.path().join("none"), &mut out, &mut told),
+        run(&logs, None, &dir.path().join("none"), &mut out, &mut told),
         Exit::NotChecked
     );
     assert!(String::from_utf8(told).unwrap().contains("give files"));
@@ -226,7 +236,7 @@ fn nothing_is_drafted_from_nothing_or_over_something() {
     let (mut out, mut told) = (Vec::new(), Vec::new());
     let logs = [PathBuf::from("/dev/null")];
     assert_eq!(
-        run(&logs, &dir.path().join("none"), &mut out, &mut told),
+        run(&logs, None, &dir.path().join("none"), &mut out, &mut told),
         Exit::NotChecked
     );
     let told = String::from_utf8(told).unwrap();
@@ -250,6 +260,7 @@ fn nothing_is_drafted_from_nothing_or_over_something() {
     };
     let PolicyCommand::Suggest {
         audit,
+        config: None,
         live: None,
         output,
     } = args.command
@@ -349,4 +360,105 @@ fn arguments_that_were_seen_tell_what_a_tool_does() {
         let label = format!("[tools.\"{tool}\"]\npermission = {permission}\n");
         assert!(labels.contains(&label), "{labels}");
     }
+}
+
+/// A call at one of several servers.
+fn call_at(server: &str, tool: &str, arguments: &Value) -> String {
+    let mut record: Value = call(tool, arguments, "PUBLIC").parse().unwrap();
+    record["upstream"] = json!(server);
+    record.to_string()
+}
+
+fn configuration(dir: &Path, more: &str) -> PathBuf {
+    let file = dir.join("gate.toml");
+    let text = format!(
+        "listen.transport = \"http\"\nlisten.port = 3000\npolicy.dir = \"draft\"\n\
+         consent.channels = [\"elicitation\"]\n{more}"
+    );
+    fs::write(&file, text).unwrap();
+    file
+}
+
+const SEVERAL: &str = "[servers.crm]\ncommand = [\"crm\"]\n[servers.mail]\nurl = \"https://${NONE}/\"\n\
+                       [servers.off]\ncommand = [\"off\"]\nenabled = false\n";
+
+#[test]
+fn a_log_of_several_servers_is_drafted_with_their_configuration() {
+    let dir = tempfile::tempdir().unwrap();
+    let lines = [
+        call_at("crm", "read_file", &json!({ "path": "/srv/crm/x" })),
+        call_at("mail", "read_file", &json!({ "path": "/srv/mail/x" })),
+        call_at(
+            "mail (isolated)",
+            "write_file",
+            &json!({ "path": "/srv/mail/y" }),
+        ),
+        call_at("off", "read_file", &json!({ "path": "/srv/off/x" })),
+    ];
+    let (exit, _, told) = suggested(dir.path(), &lines, "draft");
+    assert_eq!(exit, Exit::NotChecked);
+    assert!(
+        told.contains("several servers (`crm`, `mail`, `off`)"),
+        "{told}"
+    );
+    assert!(
+        told.contains("name their configuration with `--config`"),
+        "{told}"
+    );
+    let config = configuration(dir.path(), SEVERAL);
+    let (exit, out, told) = suggested_for(dir.path(), &lines, Some(&config), "draft");
+    assert_eq!(exit, Exit::Success, "{out}{told}");
+    assert!(
+        out.contains("1 message(s) of servers that are not enabled"),
+        "{out}"
+    );
+    let pack = dir.path().join("draft");
+    assert!(passes_its_tests(&pack));
+    let labels = fs::read_to_string(pack.join("tools.toml")).unwrap();
+    let named: Vec<&str> = labels.lines().filter(|it| it.starts_with('[')).collect();
+    let expected = ["crm/read_file", "mail/read_file", "mail/write_file"];
+    assert_eq!(named, expected.map(|id| format!("[tools.\"{id}\"]")));
+    let config = config.to_str().unwrap();
+    let parsed = |command| {
+        let line = ["mcp-protector", command, "--config", config];
+        args::parse(line).unwrap().command
+    };
+    let (Command::Check(check), Command::TestPolicy(tests)) =
+        (parsed("check"), parsed("test-policy"))
+    else {
+        panic!()
+    };
+    let mut out = Vec::new();
+    let exits = [
+        crate::cli::check::run(&check, &mut io::sink(), &mut out),
+        test_policy::run(&tests, &mut out),
+    ];
+    assert_eq!(
+        exits,
+        [Exit::Success; 2],
+        "{}",
+        String::from_utf8_lossy(&out)
+    );
+}
+
+#[test]
+fn the_servers_of_a_draft_are_those_of_the_configuration() {
+    let dir = tempfile::tempdir().unwrap();
+    let lines = ["old", "new"].map(|name| call_at(name, "read_file", &json!({})));
+    // Of one server all records are, whatever its name was then.
+    let one = configuration(dir.path(), "upstream.command = [\"files\"]\n");
+    let (exit, out, told) = suggested_for(dir.path(), &lines, Some(&one), "draft");
+    assert_eq!(exit, Exit::Success, "{out}{told}");
+    let labels = fs::read_to_string(dir.path().join("draft/tools.toml")).unwrap();
+    assert!(labels.contains("[tools.\"read_file\"]"), "{labels}");
+    let check = |more: &str, expected: &str| {
+        let config = configuration(dir.path(), more);
+        let (exit, _, told) = suggested_for(dir.path(), &lines, Some(&config), "other");
+        assert_eq!(exit, Exit::NotChecked, "{told}");
+        assert!(told.contains(expected), "{told}");
+        assert!(!dir.path().join("other").exists());
+    };
+    check(SEVERAL, "no message of an agent that passed");
+    // The report of a configuration goes to the process's own standard error.
+    check("[servers.Crm]\n", "");
 }

@@ -101,7 +101,7 @@ pub(in crate::cli) fn replay_logs(
 /// The policies of the configuration, or of the one directory that is named.
 fn judge(args: &TestPolicyArgs) -> Result<ReplayJudge, ReplayFailure> {
     let configured = match (&args.config, args.paths.as_slice()) {
-        (Some(file), []) => configured(&Config::load_all_offline(file)?, file),
+        (Some(file), []) => configured(&Config::load_offline(file)?, file),
         (None, [dir]) => ConfiguredPolicies {
             file: dir.clone(),
             policies: loading::Settings {

@@ -16,11 +16,7 @@ use crate::policy_tests::{
 
 /// Runs the tests once.
 pub(super) fn run_once(args: &TestPolicyArgs, stdout: &mut dyn Write) -> Exit {
-    let config = args
-        .config
-        .as_deref()
-        .map(Config::load_all_offline)
-        .transpose();
+    let config = args.config.as_deref().map(Config::load_offline).transpose();
     let done = match config {
         Ok(config) => {
             let settings = settings(args, config.as_ref());

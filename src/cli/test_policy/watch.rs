@@ -39,7 +39,7 @@ pub(super) fn watch(args: &TestPolicyArgs, stdout: &mut dyn Write) -> Exit {
 
 /// Everything that a result depends on.
 fn watched(args: &TestPolicyArgs) -> Vec<PathBuf> {
-    let config = args.config.as_deref().map(Config::load_all_offline);
+    let config = args.config.as_deref().map(Config::load_offline);
     // What a configuration names that cannot be read is not known; it is watched itself.
     let config = config.and_then(Result::ok);
     let mut paths = policy_tests::watched(&settings(args, config.as_ref()));

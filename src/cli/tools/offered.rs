@@ -31,7 +31,7 @@ pub(super) struct LockInputs {
 /// What no lock holds, and at which of several servers.
 #[derive(Debug, thiserror::Error)]
 #[error("{}{why}", server.as_ref().map(|key| format!("at `{key}`: ")).unwrap_or_default())]
-pub(in crate::cli) struct LeftOut {
+pub(super) struct LeftOut {
     server: Option<ServerKey>,
     why: UnlockableDefinition,
 }
@@ -50,7 +50,7 @@ impl LockInputs {
     }
 
     pub(super) fn of(source: &ToolsSource) -> Result<Self, ToolsFailure> {
-        let config = source.config.as_deref().map(Config::load_all).transpose();
+        let config = source.config.as_deref().map(Config::load).transpose();
         let config = config.map_err(ToolsFailure::Config)?;
         let dir = config
             .as_ref()
@@ -93,7 +93,7 @@ impl LockInputs {
 }
 
 /// Asks each server that is enabled, as a gate reaches it.
-pub(in crate::cli) fn asked(config: &Config) -> Result<(LockFile, Vec<LeftOut>), ToolsFailure> {
+fn asked(config: &Config) -> Result<(LockFile, Vec<LeftOut>), ToolsFailure> {
     let mut all = LockFile::default();
     let mut left_out = Vec::new();
     for config in config.each() {
@@ -110,7 +110,10 @@ pub(in crate::cli) fn asked(config: &Config) -> Result<(LockFile, Vec<LeftOut>),
     Ok((all, left_out))
 }
 
-fn asked_one(config: &Config) -> Result<(LockFile, Vec<UnlockableDefinition>), ToolsFailure> {
+/// Asks the server of a view of one server. The names are the server's own.
+pub(in crate::cli) fn asked_one(
+    config: &Config,
+) -> Result<(LockFile, Vec<UnlockableDefinition>), ToolsFailure> {
     let secrets = proxy::upstream_secrets(config)?;
     let told = ask::ask(config, &secrets).map_err(|error| ToolsFailure::Ask {
         server: config.key.clone(),

@@ -195,6 +195,7 @@ const LIVE: &[(&str, &str, &str, &str)] = &[
     ("ratchet.server_datasets", "'ignore'", "'trust'", ""),
     ("flow.flow_out", "'deny'", "'ask'", ""),
     ("flow.flow_in", "'ask'", "'deny'", ""),
+    ("flow.flow_context", "'deny'", "'ask'", ""),
     ("flow.ask", "'always'", "'once_per_destination'", ""),
     ("ratchet.network.public", "'full'", "'none'", ""),
     ("ratchet.network.internal", "'full'", "'none'", ""),

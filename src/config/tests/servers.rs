@@ -288,13 +288,16 @@ fn walls_stand_between_known_servers_and_come_into_force_while_the_gate_runs() {
         .collect();
     assert_eq!(walls, [("crm", vec!["mail", "crm"])]);
     assert_eq!(
-        (walled.flow_out, walled.flow_in),
-        (FlowRule::Deny, FlowRule::Ask)
+        (walled.flow_out, walled.flow_in, walled.flow_context),
+        (FlowRule::Deny, FlowRule::Ask, FlowRule::Deny)
     );
     let one = valid("upstream.command = ['a']\npolicy.allow = ['b']")
         .flow
         .rules;
-    assert_eq!(one.flow_in, FlowRule::Off);
+    assert_eq!(
+        (one.flow_in, one.flow_context),
+        (FlowRule::Off, FlowRule::Off)
+    );
     let check = |flow: &str, expected: &[&str]| check(&text(flow), expected);
     check(
         "from.crn = { to = ['male'] }\nfrom.mail = {}\nflow_out = 'never'\nflowin = 'ask'",
@@ -375,6 +378,7 @@ fn a_rule_that_asks_a_person_where_no_person_can_be_asked_gets_a_warning() {
         "flow = { flow_out = 'ask', flow_in = 'deny' }\nratchet.network.confidential = 'ask'",
         &["flow.flow_out", "ratchet.network.confidential"],
     );
+    check("flow.flow_context = 'ask'", &["flow.flow_context"]);
     check(
         "flow = { flow_in = 'deny', evidence = 'ask' }",
         &["flow.evidence"],

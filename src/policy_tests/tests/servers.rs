@@ -72,7 +72,7 @@ fn check(tests: &str, problems: &[&str]) {
 
 fn configured(pack: &Pack) -> Settings {
     let file = pack.path().join("gate.toml");
-    let config = crate::config::Config::load_all_offline(&file).unwrap();
+    let config = crate::config::Config::load_offline(&file).unwrap();
     Settings {
         configured: Some(crate::cli::test_policy::configured(&config, &file)),
         ..settings(&[])

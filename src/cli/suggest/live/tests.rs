@@ -24,7 +24,11 @@ fn locked(tools: &[Value]) -> (LockFile, Vec<String>) {
 
 fn drafted(tools: &[Value]) -> Result<LiveDraft, SuggestFailure> {
     let (lock, left_out) = locked(tools);
-    draft(ListedDefinitions::of(lock, left_out))
+    draft(vec![(None, ListedDefinitions::of(lock, left_out))])
+}
+
+fn keys() -> [ServerKey; 2] {
+    ["files", "web"].map(|key| ServerKey::of(key).unwrap())
 }
 
 fn tool(name: &str, hints: &Value) -> Value {
@@ -33,7 +37,28 @@ fn tool(name: &str, hints: &Value) -> Value {
 
 /// Whether `check` finds nothing in a draft.
 fn passes_check(pack: &Path) -> bool {
-    let line = ["mcp-protector", "check", pack.to_str().unwrap()];
+    finds_nothing(["mcp-protector", "check", pack.to_str().unwrap()])
+}
+
+/// The same of a draft for several servers: a lock does not tell them.
+fn passes_check_for_two(pack: &Path) -> bool {
+    let dir = tempfile::tempdir().unwrap();
+    let config = dir.path().join("gate.toml");
+    let text = format!(
+        "listen.transport = \"http\"\nlisten.port = 3000\npolicy.dir = {pack:?}\n\
+         consent.channels = [\"elicitation\"]\n\
+         servers.files.command = [\"files\"]\nservers.web.command = [\"web\"]\n"
+    );
+    std::fs::write(&config, text).unwrap();
+    finds_nothing([
+        "mcp-protector",
+        "check",
+        "--config",
+        config.to_str().unwrap(),
+    ])
+}
+
+fn finds_nothing<const N: usize>(line: [&str; N]) -> bool {
     let Command::Check(args) = args::parse(line).unwrap().command else {
         panic!()
     };
@@ -127,7 +152,7 @@ proptest! {
 
     #[test]
     fn the_draft_of_any_two_servers_passes_check_and_its_tests(lists in prop::array::uniform2(listed())) {
-        let keys = ["files".to_owned(), "web".to_owned()];
+        let keys = keys();
         let servers = keys.into_iter().zip(&lists).map(|(key, tools)| {
             let (lock, left_out) = locked(tools);
             let tools = ListedDefinitions::of(lock, left_out).listed;
@@ -143,18 +168,37 @@ proptest! {
     }
 
     #[test]
+    fn the_suggestion_for_any_two_servers_passes_check_and_its_tests(lists in prop::array::uniform2(listed())) {
+        let servers = keys().into_iter().zip(&lists).map(|(key, tools)| {
+            let (lock, left_out) = locked(tools);
+            (Some(key), ListedDefinitions::of(lock, left_out))
+        });
+        let dir = tempfile::tempdir().unwrap();
+        let place = OutputPlace::of(&dir.path().join("pack")).unwrap();
+        match draft(servers.collect()) {
+            Ok(drafted) => {
+                prop_assert_eq!(drafted.counts.len(), 2);
+                let (written, _) = write(&drafted.draft, place, &keys()).unwrap();
+                prop_assert!(passes_check_for_two(&written.files()));
+                prop_assert!(passes_its_tests(&written.files()));
+            }
+            Err(failure) => prop_assert!(matches!(failure, SuggestFailure::NoTools)),
+        }
+    }
+
+    #[test]
     fn the_draft_of_any_list_passes_check_and_its_tests(tools in listed()) {
         let (lock, left_out) = locked(&tools);
         let all = lock.names().count();
         let dir = tempfile::tempdir().unwrap();
         let pack = dir.path().join("pack");
-        match draft(ListedDefinitions::of(lock, left_out.clone())) {
+        match draft(vec![(None, ListedDefinitions::of(lock, left_out.clone()))]) {
             Ok(drafted) => {
-                let ToolCounts { permitted, with_any_path, asking, denied } = drafted.counts;
+                let ToolCounts { permitted, with_any_path, asking, denied } = drafted.counts[0].1;
                 prop_assert!(with_any_path <= permitted);
                 let aside = drafted.left_out.len() - left_out.len();
                 prop_assert_eq!(permitted + asking + denied + aside, all);
-                let (written, _) = write(&drafted.draft, OutputPlace::of(&pack).unwrap()).unwrap();
+                let (written, _) = write(&drafted.draft, OutputPlace::of(&pack).unwrap(), &[]).unwrap();
                 prop_assert!(passes_check(&written.files()));
                 prop_assert!(passes_its_tests(&written.files()));
                 drop(written);
@@ -175,7 +219,7 @@ fn a_tool_that_reads_is_permitted_one_that_writes_asks_and_one_that_connects_is_
             asking,
             denied,
             with_any_path: _,
-        } = drafted.counts;
+        } = drafted.counts[0].1;
         assert_eq!([permitted, asking, denied], expected, "{name} {hints}");
     };
     let harmless =
@@ -204,7 +248,7 @@ fn arguments_of_a_tool_add_effects_and_take_none_away() {
             with_any_path,
             asking,
             denied,
-        } = drafted.counts;
+        } = drafted.counts[0].1;
         assert_eq!(
             [permitted, with_any_path, asking, denied],
             expected,
@@ -318,7 +362,7 @@ fn a_draft_holds_so_many_tools_and_no_more() {
         .collect();
     let drafted = drafted(&tools).unwrap();
     assert_eq!(
-        drafted.counts.permitted + drafted.left_out.len(),
+        drafted.counts[0].1.permitted + drafted.left_out.len(),
         MAX_TOOLS + 1
     );
     assert!(
@@ -338,7 +382,7 @@ fn a_tool_that_instructs_a_model_is_denied_and_its_label_says_so() {
     let drafted = drafted(&[evil, hiding, tool("get_time", &Value::Null)]).unwrap();
     assert_eq!(drafted.flagged.len(), 2);
     assert_eq!(drafted.exit(), Exit::Findings);
-    let counts = drafted.counts;
+    let counts = drafted.counts[0].1;
     assert_eq!((counts.permitted, counts.asking, counts.denied), (1, 0, 2));
     let labels = &drafted.draft.files[1].1;
     for name in ["read_file", "get_note"] {
@@ -367,7 +411,7 @@ fn a_draft_that_does_not_load_leaves_nothing() {
         big
     });
     let drafted = drafted(&big).unwrap();
-    let written = |output: &Path| write(&drafted.draft, OutputPlace::of(output).unwrap());
+    let written = |output: &Path| write(&drafted.draft, OutputPlace::of(output).unwrap(), &[]);
     let written_below = written(&dir.path().join("a/b"));
     assert!(
         matches!(written_below, Err(SuggestFailure::Draft(_))),

@@ -249,7 +249,7 @@ fn what_depends_on_the_servers_that_a_session_has_read_from_is_never_certain() {
                 [servers.crm]\ncommand = ['ls']\n[servers.mail]\ncommand = ['ls']\nclearance = 'public'\n\
                 [flow]\nflow_out = 'deny'\nflow_in = 'off'\n[flow.from.crm]\nto = []\n";
     fs::write(&file, text).unwrap();
-    let configured = configured(&Config::load_all_offline(&file).unwrap(), &file);
+    let configured = configured(&Config::load_offline(&file).unwrap(), &file);
     let policies = loading::load(&configured.policies).unwrap().snapshot;
     let judge = ReplayJudge::new(&policies, configured.servers);
     let check = |server: &str, tool: &str, level: &str, sources: &str, is_certain: bool| {
