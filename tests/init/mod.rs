@@ -274,13 +274,9 @@ fn a_configuration_in_yaml_is_protected_without_being_rewritten() {
     home.well(&["check", "--config", "gate/gate.toml"]);
 }
 
-/// As the client starts it.
-#[test]
-fn a_wrapped_entry_leads_to_the_server_of_that_name() {
-    let (home, file) = Home::with("claude_desktop_config.json", DESKTOP);
-    let from = file.to_str().unwrap();
-    home.well(&["init", "--from", from, "--dir", "gate", "--wrap", "--yes"]);
-    let wrapped: Value = fs::read_to_string(&file).unwrap().parse().unwrap();
+/// What the first of the wrapped servers lists to its client.
+fn listed(home: &Home, file: &Path) -> Vec<String> {
+    let wrapped: Value = fs::read_to_string(file).unwrap().parse().unwrap();
     let entry = wrapped["mcpServers"].as_object().unwrap().values().next();
     let entry = entry.expect("an entry");
     let words = entry["args"].as_array().unwrap().iter();
@@ -308,13 +304,42 @@ fn a_wrapped_entry_leads_to_the_server_of_that_name() {
     }
     drop(input);
     let tools = &listed.unwrap()["result"]["tools"];
-    let has = |name: &str| {
-        tools
-            .as_array()
-            .unwrap()
-            .iter()
-            .any(|it| it["name"] == name)
-    };
-    assert!(has("echo"), "{tools}");
+    let tools = tools.as_array().unwrap().iter();
+    let tools = tools.map(|tool| tool["name"].as_str().unwrap().to_owned());
+    let tools = tools.collect();
     assert!(client.wait().unwrap().success());
+    tools
+}
+
+/// As the client starts it.
+#[test]
+fn a_wrapped_entry_leads_to_the_server_of_that_name() {
+    let (home, file) = Home::with("claude_desktop_config.json", DESKTOP);
+    let from = file.to_str().unwrap();
+    home.well(&["init", "--from", from, "--dir", "gate", "--wrap", "--yes"]);
+    let tools = listed(&home, &file);
+    assert!(tools.contains(&"echo".to_owned()), "{tools:?}");
+}
+
+#[test]
+fn the_first_start_compares_with_what_the_servers_listed() {
+    let text = r#"{ "mcpServers": { "every-thing": { "command": "sh", "args": ["server.sh"] } } }"#;
+    let (home, file) = Home::with("mcp.json", text);
+    let server = home.path("server.sh");
+    let runs = fixture("everything-server");
+    fs::write(&server, format!("exec '{runs}'\n")).unwrap();
+    let from = ["init", "--from", "mcp.json", "--dir", "gate"];
+    home.well(&[&from[..], &["--wrap", "--yes"]].concat());
+    let diff = ["tools", "diff", "--config", "gate/gate.toml"];
+    home.well(&diff);
+
+    let changed = format!("'{runs}' | sed -u 's/\"name\":\"echo\",/&\"title\":\"x\",/'\n");
+    fs::write(&server, changed).unwrap();
+    let told = home.run(&diff);
+    assert_eq!(told.status.code(), Some(1), "{told:?}");
+    let told = String::from_utf8(told.stdout).unwrap();
+    assert!(told.contains("every-thing/echo"), "{told}");
+    let tools = listed(&home, &file);
+    assert!(tools.contains(&"add".to_owned()), "{tools:?}");
+    assert!(!tools.contains(&"echo".to_owned()), "{tools:?}");
 }

@@ -11,6 +11,9 @@ use crate::cli::suggest::{DraftDirectory, OutputPlace, SuggestFailure};
 use crate::config::Config;
 use crate::loading;
 
+/// Among the policies, where the gate and `tools` look for it.
+const LOCK: &str = "policies/tools.lock";
+
 /// One that is written, and in its place only if it is kept.
 pub(super) struct GateDirectory(DraftDirectory);
 
@@ -29,6 +32,7 @@ impl GateDirectory {
         let mut draft = listing.servers.draft();
         let text = servers.text(&|key| listing.is_answered(key), "");
         draft.files.push((GATE_FILE, text));
+        draft.files.push((LOCK, listing.lock.text()));
         draft
             .files
             .extend(servers.env_text().map(|text| (ENV_FILE, text)));

@@ -10,6 +10,8 @@ use crate::cli::suggest::ListedDefinitions;
 use crate::cli::tools::{self, ToolsFailure};
 use crate::config::Config;
 use crate::drafts::{ListedServer, ServerPlace, SeveralServers};
+use crate::loading::LockFile;
+use crate::policy::ServerKey;
 
 /// Servers that run at once.
 const AT_ONCE: usize = 8;
@@ -20,6 +22,8 @@ const LIMITS: &str = "\n[limits]\nrequest_timeout = \"30s\"\n";
 /// What the servers list.
 pub(super) struct Listing {
     pub(super) servers: SeveralServers,
+    /// Their definitions.
+    pub(super) lock: LockFile,
     /// Servers that gave no list, with the reasons.
     pub(super) failed: Vec<(String, String)>,
     /// Texts of servers that a person should read.
@@ -42,6 +46,7 @@ impl Listing {
         );
         let mut listing = Self {
             servers: SeveralServers::of(Vec::new()),
+            lock: LockFile::default(),
             failed: Vec::new(),
             remarks: Vec::new(),
         };
@@ -59,22 +64,23 @@ impl Listing {
                         let lines = lines.map(|line| format!("{key}: {about}: {line}"));
                         listing.remarks.extend(lines);
                     }
-                    let place = if servers.is_remote(&key) {
+                    listing.lock.join(definitions.lock.of_server(&key));
+                    let place = if servers.is_remote(key.as_str()) {
                         ServerPlace::Remote
                     } else {
                         ServerPlace::Local
                     };
                     listed.push(ListedServer {
-                        key,
+                        key: key.to_string(),
                         place,
                         tools: definitions.listed,
                     });
                 }
                 Ok(_) => {
                     let why = "it has no tool that a draft can hold";
-                    listing.failed.push((key, why.to_owned()));
+                    listing.failed.push((key.to_string(), why.to_owned()));
                 }
-                Err(failure) => listing.failed.push((key, failure.to_string())),
+                Err(failure) => listing.failed.push((key.to_string(), failure.to_string())),
             }
         }
         if listed.is_empty() {
@@ -96,12 +102,11 @@ impl Listing {
     }
 }
 
-fn ask(servers: &[Config]) -> Vec<(String, Result<ListedDefinitions, ToolsFailure>)> {
-    let key = |config: &Config| config.key.as_ref().map(ToString::to_string);
+fn ask(servers: &[Config]) -> Vec<(ServerKey, Result<ListedDefinitions, ToolsFailure>)> {
     thread::scope(|scope| {
-        let asked = servers.iter().map(|config| {
-            let thread = scope.spawn(|| ListedDefinitions::ask(config));
-            (key(config).unwrap_or_default(), thread)
+        let asked = servers.iter().filter_map(|config| {
+            let key = config.key.clone()?;
+            Some((key, scope.spawn(|| ListedDefinitions::ask(config))))
         });
         let asked: Vec<_> = asked.collect();
         let answers = asked.into_iter().map(|(key, thread)| {
