@@ -266,8 +266,9 @@ fn calls(treatment: Treatment, name: &str, frame: &str) -> String {
 }
 
 /// A list of TOML, one name a line.
-fn names<'n>(names: impl Iterator<Item = &'n String>) -> String {
-    let lines = names.map(|name| format!("  {},\n", quote::toml(name)));
+/// A list of names, each on a line.
+pub(super) fn names<N: AsRef<str>>(names: impl Iterator<Item = N>) -> String {
+    let lines = names.map(|name| format!("  {},\n", quote::toml(name.as_ref())));
     match lines.collect::<String>() {
         none if none.is_empty() => "[]".to_owned(),
         lines => format!("[\n{lines}]"),

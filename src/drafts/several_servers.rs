@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::draft::Draft;
-use super::listed_tools::{Definition, ListedTool, ListedTools};
+use super::listed_tools::{Definition, ListedTool, ListedTools, names};
 use super::words::Words;
 use super::{quote, tests_file};
 
@@ -46,6 +46,14 @@ permit (
 )
 when { context.env.session.level == 0 };
 
+// Clients set the log level, and listen for changed lists, before they call anything.
+@id("init.listen")
+permit (
+  principal is Mcp::Agent,
+  action in [Mcp::Action::"set_level", Mcp::Action::"listen"],
+  resource is Mcp::Server
+);
+
 @id("init.ask")
 @advice("A person must approve each call of a tool that writes.")
 @requires_consent
@@ -72,6 +80,10 @@ const LABELS: &str = "\
 # sensitivity  \"internal\": its results are private.
 # untrusted    its results are written by strangers, who may instruct the model.
 ";
+
+/// What some clients send first.
+const LOG_LEVEL: &str =
+    r#"{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"info"}}"#;
 
 /// Only where there is such a tool.
 const FLAGGED: &str = r#"
@@ -288,10 +300,19 @@ impl SeveralServers {
         );
         let keys: Vec<String> = self.0.iter().map(|it| quote::toml(&it.key)).collect();
         out.extend([format!("servers = [{}]\n", keys.join(", "))]);
+        let ids = self.0.iter().flat_map(|server| {
+            let tools = server.tools.keys();
+            tools.map(|name| format!("{}/{name}", server.key))
+        });
+        out.extend([format!("tools = {}\n", names(ids))]);
         for server in &self.0 {
-            let examples = server.tools.iter().map(|(name, tool)| {
-                let frame = tests_file::call(name, tool.example.as_deref());
-                (name, tool.label, frame)
+            let name = format!("the log level of {} may be set", server.key);
+            out.push_str(&test_at(&server.key, &name, LOG_LEVEL, "allow", None));
+            out.push_str(&server.test_of_list());
+            // Where no arguments are certain, the lock would deny what a policy permits.
+            let examples = server.tools.iter().filter_map(|(name, tool)| {
+                let frame = tests_file::call(name, Some(tool.example.as_deref()?));
+                Some((name, tool.label, frame))
             });
             for (name, label, frame) in examples.take(MAX_CALLED) {
                 out.push_str(&tests_of_call(&server.key, name, label, &frame));
@@ -348,6 +369,21 @@ struct Step {
 }
 
 impl LabelledServer {
+    fn test_of_list(&self) -> String {
+        let (hidden, listed): (Vec<_>, Vec<_>) = self
+            .tools
+            .iter()
+            .partition(|(_, tool)| tool.label == Label::Flagged);
+        let names_of = |tools: Vec<(&String, _)>| names(tools.into_iter().map(|(name, _)| name));
+        format!(
+            "\n[[test]]\nname = \"each tool of {key} that can be called is listed\"\nlist = \"tools\"\n\
+             listed = {}\nhidden = {}\nserver = \"{key}\"\n",
+            names_of(listed),
+            names_of(hidden),
+            key = self.key,
+        )
+    }
+
     fn with(&self, is: fn(Effects) -> bool) -> Vec<String> {
         let tools = self.tools.iter().filter(|(_, tool)| match tool.label {
             Label::Effects(effects) => is(effects),
@@ -471,6 +507,23 @@ mod tests {
         check(ServerPlace::Local, "write_file", &takes("path"), writes);
         check(ServerPlace::Remote, "frobnicate", closed, sends);
         check(ServerPlace::Remote, "write_file", &takes("path"), sends);
+    }
+
+    #[test]
+    fn a_tool_has_a_test_of_a_call_if_some_arguments_are_certain() {
+        let check = |schema: &str, expected: &str| {
+            let definition = format!(r#""inputSchema":{schema}"#);
+            let tools = [("read_file", definition.as_str())];
+            let tests = servers(&[("files", ServerPlace::Local, &tools)]).tests();
+            let frames = tests.lines().filter(|line| line.contains(" read_file at "));
+            assert_eq!(frames.collect::<Vec<_>>().join(""), expected, "{schema}");
+        };
+        let tested = "name = \"a call of read_file at files passes\"";
+        check(r#"{"type":"object"}"#, tested);
+        let of_argument =
+            |of: &str| format!(r#"{{"type":"object","properties":{{"p":{of}}},"required":["p"]}}"#);
+        check(&of_argument(r#"{"type":"string"}"#), tested);
+        check(&of_argument(r#"{"type":"string","pattern":"^a$"}"#), "");
     }
 
     #[test]
