@@ -5,7 +5,7 @@ use std::path::Path;
 use std::thread;
 
 use super::failure::InitFailure;
-use super::gate_text::{GATE_FILE, GateServers};
+use super::gate_text::GateServers;
 use crate::cli::suggest::ListedDefinitions;
 use crate::cli::tools::{self, ToolsFailure};
 use crate::config::Config;
@@ -36,9 +36,7 @@ impl Listing {
         dir: &Path,
         stderr: &mut dyn Write,
     ) -> Result<Self, InitFailure> {
-        let text = servers.text(&|_| true, LIMITS);
-        let file = dir.join(GATE_FILE);
-        let config = Config::parse(&text, &file, dir, &|name| servers.variable(name))?;
+        let config = servers.config(dir, LIMITS)?;
         let count = servers.keys().count();
         let _ = writeln!(
             stderr,
