@@ -25,7 +25,7 @@ use self::sources::Sources;
 /// Does what was asked for. Nothing is changed if anything fails.
 pub(super) fn run(args: &InitArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> Exit {
     let done = if args.unwrap {
-        unwrap(args, stdout)
+        unwrap(args, stdout, stderr)
     } else {
         init(args, stdout, stderr)
     };
@@ -35,14 +35,25 @@ pub(super) fn run(args: &InitArgs, stdout: &mut dyn Write, stderr: &mut dyn Writ
     })
 }
 
-fn unwrap(args: &InitArgs, out: &mut dyn Write) -> Result<Exit, InitFailure> {
-    let sources = Sources::of(&args.from)?;
-    let restored = wrapping::unwrap(&sources)?;
-    for (path, change) in &restored {
-        report::restored(path, *change, out)?;
+/// Each file by itself: one that was edited keeps no other from being restored.
+fn unwrap(
+    args: &InitArgs,
+    out: &mut dyn Write,
+    stderr: &mut dyn Write,
+) -> Result<Exit, InitFailure> {
+    let mut exit = Exit::Success;
+    for source in Sources::each(&args.from)? {
+        let restored = source.and_then(|source| Ok((source.file.unwrap()?, source.path)));
+        match restored {
+            Ok((change, path)) => report::restored(&path, change, out)?,
+            Err(failure) => {
+                failure.tell(stderr);
+                exit = Exit::NotProtected;
+            }
+        }
     }
     heard(out.flush())?;
-    Ok(Exit::Success)
+    Ok(exit)
 }
 
 fn init(args: &InitArgs, out: &mut dyn Write, stderr: &mut dyn Write) -> Result<Exit, InitFailure> {

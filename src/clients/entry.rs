@@ -30,7 +30,7 @@ pub struct Entry {
     /// Or why the gate cannot start or reach the server.
     pub launch: Result<Launch, ClientProblem>,
     /// File, line and column.
-    pub(super) place: String,
+    pub place: String,
 }
 
 /// How the client starts or reaches a server.

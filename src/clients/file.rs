@@ -1,6 +1,6 @@
 //! A client's file on disk, and the backup beside it.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -79,6 +79,23 @@ impl<'c> ClientFile<'c> {
         self.replace(&wrapped)
     }
 
+    /// As it was before [`Self::wrap`] with these, which may have been wrapped too; its backup as well.
+    pub fn undo(&self, attachments: &[Attachment]) -> Result<(), ClientErrors> {
+        let now = Self::open(&self.path, self.client)?;
+        let (mark, plain) = split_bom(&self.original);
+        let wrapped = wrap(&self.name(), plain, self.client, attachments)?;
+        if now.text != format!("{mark}{wrapped}") {
+            return Err(changed(&self.path).into());
+        }
+        now.replace(&self.text)?;
+        let beside = beside(&self.path);
+        let done = match &self.backup {
+            Some(backup) => write(&beside, backup, None),
+            None => fs::remove_file(&beside),
+        };
+        done.map_err(|error| cannot(&beside, "restored", &error).into())
+    }
+
     /// The text before it was wrapped; then the backup goes.
     pub fn unwrap(&self) -> Result<FileChange, ClientErrors> {
         if self.backup.is_none() {
@@ -126,8 +143,7 @@ impl<'c> ClientFile<'c> {
             return Err(problem(&self.path, "is read-only", help));
         }
         if content(&self.path)? != self.text {
-            let help = "close the client, and try again";
-            return Err(problem(&self.path, "changed meanwhile", help));
+            return Err(changed(&self.path));
         }
         Ok(metadata)
     }
@@ -165,10 +181,17 @@ fn write(path: &Path, text: &str, former: Option<&Metadata>) -> io::Result<()> {
 }
 
 fn content(path: &Path) -> Result<String, ClientProblem> {
-    regular(path)?;
+    let found = regular(path)?;
+    let file = open(path).map_err(|error| cannot(path, "read", &error))?;
+    let opened = file
+        .metadata()
+        .map_err(|error| cannot(path, "read", &error))?;
+    if !is_same(&found, &opened) {
+        return Err(changed(path));
+    }
     let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut bytes))
+    file.take(MAX_FILE + 1)
+        .read_to_end(&mut bytes)
         .map_err(|error| cannot(path, "read", &error))?;
     if bytes.len() as u64 > MAX_FILE {
         let help = "name the file in which the client keeps its servers";
@@ -182,6 +205,32 @@ fn content(path: &Path) -> Result<String, ClientProblem> {
         let help = "save the file as UTF-8".to_owned();
         ClientProblem::new(ProblemKind::Syntax, what, help)
     })
+}
+
+/// What has become a link or a pipe since it was looked at is neither followed nor waited for.
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+
+        use rustix::fs::OFlags;
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        options.custom_flags(flags.bits().cast_signed());
+    }
+    options.open(path)
+}
+
+#[cfg(unix)]
+fn is_same(found: &Metadata, opened: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    (found.dev(), found.ino()) == (opened.dev(), opened.ino())
+}
+
+#[cfg(not(unix))]
+fn is_same(_: &Metadata, opened: &Metadata) -> bool {
+    opened.is_file()
 }
 
 /// A link is not followed: what looks like a project's file could be another of this user. Nor is a file
@@ -206,6 +255,10 @@ fn regular(path: &Path) -> Result<Metadata, ClientProblem> {
         }
     }
     Ok(metadata)
+}
+
+fn changed(path: &Path) -> ClientProblem {
+    problem(path, "changed meanwhile", "close the client, and try again")
 }
 
 fn cannot(path: &Path, done: &str, error: &io::Error) -> ClientProblem {

@@ -8,14 +8,14 @@ use super::errors::{ClientErrors, ClientProblem, ProblemKind};
 use super::variable_names::VariableNames;
 
 /// One of `[servers]`. In its strings, `${NAME}` is an environment variable of the gate.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct GateServer {
     pub launch: GateLaunch,
     /// The variables in those strings.
     pub variables: Vec<ServerVariable>,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GateLaunch {
     Command {
         command: Vec<String>,
@@ -29,7 +29,7 @@ pub enum GateLaunch {
 }
 
 /// An environment variable that the gate needs.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum ServerVariable {
     /// The client's file has the value.
     Moved { name: String, value: SecretString },

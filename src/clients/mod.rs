@@ -12,6 +12,8 @@ mod errors;
 mod file;
 mod gate_server;
 mod json;
+#[cfg(test)]
+mod oracle;
 mod parsing;
 mod references;
 mod server_names;

@@ -63,7 +63,7 @@ impl ListedServers {
             .0
             .iter()
             .flat_map(|(server, tools)| tools.0.keys().map(|name| id_at(server.as_ref(), name)));
-        out.extend([format!("tools = {}\n", names(ids))]);
+        out.extend([format!("tools = {}\n", quote::toml_list(ids))]);
         for (server, tools) in &self.0 {
             out.push_str(&tests_of(server.as_ref(), tools));
         }
@@ -74,8 +74,8 @@ impl ListedServers {
 fn tests_of(server: Option<&ServerKey>, tools: &ListedTools) -> String {
     let shown = tools.0.iter();
     let shown = shown.filter(|(_, tool)| tool.effects.treatment() != Treatment::Denied);
-    let shown = names(shown.map(|(name, _)| name.clone()));
-    let hidden = names(tools.of(Treatment::Denied).map(|(name, _)| name.clone()));
+    let shown = quote::toml_list(shown.map(|(name, _)| name.clone()));
+    let hidden = quote::toml_list(tools.of(Treatment::Denied).map(|(name, _)| name.clone()));
     let place = server.map_or_else(String::new, |key| format!(" at {key}"));
     let mut out = format!(
         "\n[[test]]\nname = \"tools{place} that connect are not listed, and all others are\"\n{}\
@@ -103,13 +103,4 @@ fn call<'t>(
         tool: name,
         arguments: Some(tool.example.as_deref()?),
     })
-}
-
-/// A list of TOML, one name a line.
-fn names(names: impl Iterator<Item = String>) -> String {
-    let lines = names.map(|name| format!("  {},\n", quote::toml(&name)));
-    match lines.collect::<String>() {
-        none if none.is_empty() => "[]".to_owned(),
-        lines => format!("[\n{lines}]"),
-    }
 }

@@ -24,6 +24,15 @@ pub(super) fn toml(text: &str) -> String {
     out
 }
 
+/// A list of TOML, one text a line.
+pub(super) fn toml_list<T: AsRef<str>>(texts: impl Iterator<Item = T>) -> String {
+    let lines = texts.map(|text| format!("  {},\n", toml(text.as_ref())));
+    match lines.collect::<String>() {
+        none if none.is_empty() => "[]".to_owned(),
+        lines => format!("[\n{lines}]"),
+    }
+}
+
 /// A text in a comment or in an id: what could end a line or mislead stands as `?`.
 pub(super) fn plain(text: &str) -> String {
     let plain = |character: char| {

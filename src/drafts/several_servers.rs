@@ -38,6 +38,14 @@ permit (
 )
 when { context.env.session.level == 0 };
 
+// Clients set the log level, and listen for changed lists, before they call anything.
+@id("init.listen")
+permit (
+  principal is Mcp::Agent,
+  action in [Mcp::Action::"set_level", Mcp::Action::"listen"],
+  resource is Mcp::Server
+);
+
 @id("init.private")
 @advice("This session has read private data, so no tool can send anything out. Begin a new session to connect.")
 forbid (
@@ -54,6 +62,10 @@ const LABELS: &str = "\
 # sensitivity  \"internal\": its results are private.
 # untrusted    its results are written by strangers, who may instruct the model.
 ";
+
+/// What some clients send first.
+const LOG_LEVEL: &str =
+    r#"{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"info"}}"#;
 
 /// Only where there is such a tool.
 const FLAGGED: &str = r#"
@@ -281,10 +293,18 @@ impl SeveralServers {
              suite = \"init\"\n",
         );
         out.push_str(&tests_file::servers(self.0.iter().map(|it| &it.key)));
+        let ids = self.0.iter().flat_map(|server| {
+            let tools = server.tools.keys();
+            tools.map(|name| server.key.id_of(name))
+        });
+        out.extend([format!("tools = {}\n", quote::toml_list(ids))]);
         for server in &self.0 {
-            let calls = server.tools.iter().map(|(name, tool)| {
-                let call = server.call(name, tool.example.as_deref());
-                call.tests(tool.label.treatment())
+            out.push_str(&server.test_of_log_level());
+            out.push_str(&server.test_of_list());
+            // Where no arguments are certain, the lock would deny what a policy permits.
+            let calls = server.tools.iter().filter_map(|(name, tool)| {
+                let call = server.call(name, Some(tool.example.as_deref()?));
+                Some(call.tests(tool.label.treatment()))
             });
             out.extend(calls.take(MAX_CALLED));
             let is_known = |name: &str| server.tools.contains_key(name);
@@ -312,6 +332,30 @@ impl SeveralServers {
 }
 
 impl LabelledServer {
+    fn test_of_log_level(&self) -> String {
+        let key = &self.key;
+        format!(
+            "\n[[test]]\nname = \"the log level of {key} may be set\"\nserver = \"{key}\"\nraw = {}\nexpect = \"allow\"\n",
+            quote::toml(LOG_LEVEL)
+        )
+    }
+
+    fn test_of_list(&self) -> String {
+        let (hidden, listed): (Vec<_>, Vec<_>) = self
+            .tools
+            .iter()
+            .partition(|(_, tool)| tool.label == Label::Flagged);
+        let list =
+            |tools: Vec<(&String, _)>| quote::toml_list(tools.into_iter().map(|(name, _)| name));
+        format!(
+            "\n[[test]]\nname = \"each tool of {key} that can be called is listed\"\nlist = \"tools\"\n\
+             listed = {}\nhidden = {}\nserver = \"{key}\"\n",
+            list(listed),
+            list(hidden),
+            key = self.key,
+        )
+    }
+
     fn with(&self, is: fn(Flow) -> bool) -> Vec<String> {
         let tools = self.tools.iter().filter(|(_, tool)| match tool.label {
             Label::Effects(flow) => is(flow),
@@ -420,6 +464,23 @@ mod tests {
         check(ServerPlace::Local, "write_file", &takes("path"), writes);
         check(ServerPlace::Remote, "frobnicate", closed, sends);
         check(ServerPlace::Remote, "write_file", &takes("path"), sends);
+    }
+
+    #[test]
+    fn a_tool_has_a_test_of_a_call_if_some_arguments_are_certain() {
+        let check = |schema: &str, expected: &str| {
+            let definition = format!(r#""inputSchema":{schema}"#);
+            let tools = [("read_file", definition.as_str())];
+            let tests = servers(&[("files", ServerPlace::Local, &tools)]).tests();
+            let frames = tests.lines().filter(|line| line.contains(" read_file at "));
+            assert_eq!(frames.collect::<Vec<_>>().join(""), expected, "{schema}");
+        };
+        let tested = "name = \"a call of read_file at files passes\"";
+        check(r#"{"type":"object"}"#, tested);
+        let of_argument =
+            |of: &str| format!(r#"{{"type":"object","properties":{{"p":{of}}},"required":["p"]}}"#);
+        check(&of_argument(r#"{"type":"string"}"#), tested);
+        check(&of_argument(r#"{"type":"string","pattern":"^a$"}"#), "");
     }
 
     #[test]

@@ -274,13 +274,9 @@ fn a_configuration_in_yaml_is_protected_without_being_rewritten() {
     home.well(&["check", "--config", "gate/gate.toml"]);
 }
 
-/// As the client starts it.
-#[test]
-fn a_wrapped_entry_leads_to_the_server_of_that_name() {
-    let (home, file) = Home::with("claude_desktop_config.json", DESKTOP);
-    let from = file.to_str().unwrap();
-    home.well(&["init", "--from", from, "--dir", "gate", "--wrap", "--yes"]);
-    let wrapped: Value = fs::read_to_string(&file).unwrap().parse().unwrap();
+/// What the first of the wrapped servers lists to its client.
+fn listed(home: &Home, file: &Path) -> Vec<String> {
+    let wrapped: Value = fs::read_to_string(file).unwrap().parse().unwrap();
     let entry = wrapped["mcpServers"].as_object().unwrap().values().next();
     let entry = entry.expect("an entry");
     let words = entry["args"].as_array().unwrap().iter();
@@ -308,13 +304,140 @@ fn a_wrapped_entry_leads_to_the_server_of_that_name() {
     }
     drop(input);
     let tools = &listed.unwrap()["result"]["tools"];
-    let has = |name: &str| {
-        tools
-            .as_array()
-            .unwrap()
-            .iter()
-            .any(|it| it["name"] == name)
-    };
-    assert!(has("echo"), "{tools}");
+    let tools = tools.as_array().unwrap().iter();
+    let tools = tools.map(|tool| tool["name"].as_str().unwrap().to_owned());
+    let tools = tools.collect();
     assert!(client.wait().unwrap().success());
+    tools
+}
+
+/// As the client starts it.
+#[test]
+fn a_wrapped_entry_leads_to_the_server_of_that_name() {
+    let (home, file) = Home::with("claude_desktop_config.json", DESKTOP);
+    let from = file.to_str().unwrap();
+    home.well(&["init", "--from", from, "--dir", "gate", "--wrap", "--yes"]);
+    let tools = listed(&home, &file);
+    assert!(tools.contains(&"echo".to_owned()), "{tools:?}");
+}
+
+#[test]
+fn the_first_start_compares_with_what_the_servers_listed() {
+    let text = r#"{ "mcpServers": { "every-thing": { "command": "sh", "args": ["server.sh"] } } }"#;
+    let (home, file) = Home::with("mcp.json", text);
+    let server = home.path("server.sh");
+    let runs = fixture("everything-server");
+    fs::write(&server, format!("exec '{runs}'\n")).unwrap();
+    let from = ["init", "--from", "mcp.json", "--dir", "gate"];
+    home.well(&[&from[..], &["--wrap", "--yes"]].concat());
+    let diff = ["tools", "diff", "--config", "gate/gate.toml"];
+    home.well(&diff);
+
+    let changed = format!("'{runs}' | sed -u 's/\"name\":\"echo\",/&\"title\":\"x\",/'\n");
+    fs::write(&server, changed).unwrap();
+    let told = home.run(&diff);
+    assert_eq!(told.status.code(), Some(1), "{told:?}");
+    let told = String::from_utf8(told.stdout).unwrap();
+    assert!(told.contains("every-thing/echo"), "{told}");
+    let tools = listed(&home, &file);
+    assert!(tools.contains(&"add".to_owned()), "{tools:?}");
+    assert!(!tools.contains(&"echo".to_owned()), "{tools:?}");
+}
+
+#[test]
+fn a_directory_that_exists_is_used_only_if_it_starts_the_same_servers() {
+    let check = |was: &str, is: &str, why: &str| {
+        let (home, file) = Home::with("mcp.json", DESKTOP);
+        let from = ["init", "--from", "mcp.json", "--dir", "gate"];
+        home.well(&from);
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(text.contains(was), "{text}");
+        fs::write(&file, text.replacen(was, is, 1)).unwrap();
+        let told = home.badly(&[&from[..], &["--wrap", "--yes"]].concat());
+        assert!(told.contains(why), "{was} {is}: {told}");
+        assert!(!told.contains(SECRET), "{told}");
+    };
+    let differs = |key: &str, what: &str| format!("`[servers.{key}]` has another `{what}`");
+    let args = r#""args": ["--other"]"#;
+    check(r#""args": []"#, args, &differs("every-thing", "command"));
+    check(SECRET, "other", &differs("every-thing", "env"));
+    check("API_KEY", "API_TOKEN", &differs("every-thing", "env"));
+    check("\"other\"", "\"third\"", "has no `[servers.third]`");
+    let url = r#""other": { "url": "https://a.example/mcp" }, "third""#;
+    check("\"other\"", url, &differs("other", "command"));
+}
+
+#[test]
+fn an_entry_that_no_configuration_can_have_is_told_by_its_place_in_the_clients_file() {
+    let check = |entry: &str, why: &str, remedy: &str| {
+        let text = format!(
+            "{{ \"mcpServers\": {{\n\"odd\": {entry},\n\"live\": {{ \"command\": \"SERVER\" }} }} }}"
+        );
+        let (home, file) = Home::with("mcp.json", &text);
+        let before = fs::read_to_string(&file).unwrap();
+        let init = ["init", "--from", "mcp.json", "--dir", "gate"];
+        let done = home.run(&[&init[..], &["--wrap", "--yes"]].concat());
+        assert_eq!(done.status.code(), Some(1), "{done:?}");
+        let told = String::from_utf8(done.stderr).unwrap();
+        for expected in ["not protected:\nmcp.json:2:1: ", "`odd`", why, remedy] {
+            assert!(told.contains(expected), "{entry}: {told}");
+        }
+        let gate = fs::read_to_string(home.path("gate/gate.toml")).unwrap();
+        assert!(!gate.contains("[servers.odd]"), "{gate}");
+        // Its line is as it was.
+        let wrapped = fs::read_to_string(&file).unwrap();
+        let line = before.lines().nth(1).unwrap();
+        assert!(wrapped.contains(line), "{wrapped}");
+        assert_eq!(wrapped.matches("attach").count(), 1, "{wrapped}");
+    };
+    let https = "an `https` URL such as";
+    check(
+        r#"{ "url": "http://mcp.example.com/mcp" }"#,
+        "url: is not `https`",
+        "write `https`",
+    );
+    check(
+        r#"{ "url": "unix:///tmp/server.sock" }"#,
+        "url: expected",
+        https,
+    );
+    check(
+        r#"{ "url": "https://ada:pass@mcp.example.com/mcp" }"#,
+        "url: holds a user name or a password",
+        https,
+    );
+    check(
+        r#"{ "command": "" }"#,
+        "command[0]: expected a program",
+        "write the program",
+    );
+    check(
+        r#"{ "url": "https://mcp.example.com/mcp", "headers": { "Authorization": "Bearer abc" } }"#,
+        "auth.token: below minimum",
+        "at least 4 bytes",
+    );
+    check(
+        r#"{ "command": "server", "args": ["a\u0000b"] }"#,
+        "contains a NUL character",
+        "",
+    );
+}
+
+#[test]
+fn a_file_that_was_edited_keeps_no_other_from_being_restored() {
+    let (home, codex) = Home::with(".codex/config.toml", CODEX);
+    let other = home.path("mcp.json");
+    let text = DESKTOP.replace("SERVER", &fixture("everything-server"));
+    fs::write(&other, &text).unwrap();
+    let from = ["--from", ".codex/config.toml", "--from", "mcp.json"];
+    let wrap = ["--dir", "gate", "--wrap", "--yes"];
+    home.well(&[&["init"][..], &from, &wrap].concat());
+    let edited = fs::read_to_string(&codex).unwrap() + "[tui]\nnotifications = true\n";
+    fs::write(&codex, &edited).unwrap();
+    let done = home.run(&[&["init"][..], &from, &["--unwrap"]].concat());
+    assert_eq!(done.status.code(), Some(1), "{done:?}");
+    assert_eq!(fs::read_to_string(&other).unwrap(), text);
+    assert_eq!(fs::read_to_string(&codex).unwrap(), edited);
+    let told = String::from_utf8(done.stderr).unwrap();
+    assert!(told.contains("edited since it was wrapped"), "{told}");
 }

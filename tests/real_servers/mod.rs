@@ -12,6 +12,8 @@ mod inspector;
 mod isolated;
 mod kit;
 mod over_http;
+mod printed;
 mod real;
 mod sandboxed;
 mod transparency;
+mod wrapped;

@@ -255,6 +255,16 @@ impl Real {
         env.fold(setup, |setup, (name, value)| setup.env(name, value))
     }
 
+    /// The server in a client's file.
+    pub(crate) fn entry(&self) -> Value {
+        let (program, arguments) = self.command.split_first().unwrap();
+        let env = self.env.iter();
+        let env: Value = env
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        json!({"command": program, "args": arguments, "env": env})
+    }
+
     /// A place for the clients' files.
     pub(crate) fn home(&self) -> &Path {
         self.files.path()

@@ -3,13 +3,19 @@
 use std::fs;
 use std::path::Path;
 
+use secrecy::SecretString;
+
 use super::failure::InitFailure;
 use super::gate_text::{ENV_FILE, GATE_FILE, GateServers};
 use super::listing::Listing;
 use crate::cli::proxy;
 use crate::cli::suggest::{DraftDirectory, OutputPlace, SuggestFailure};
-use crate::config::Config;
+use crate::config::{Bearer, Config, ServerAuth, Upstream};
 use crate::loading;
+use crate::secret;
+
+/// Among the policies, where the gate and `tools` look for it.
+const LOCK: &str = "policies/tools.lock";
 
 /// One that is written, and in its place only if it is kept.
 pub(super) struct GateDirectory(DraftDirectory);
@@ -29,6 +35,7 @@ impl GateDirectory {
         let mut draft = listing.servers.draft();
         let text = servers.text(&|key| listing.is_answered(key), "");
         draft.files.push((GATE_FILE, text));
+        draft.files.push((LOCK, listing.lock.text()));
         draft
             .files
             .extend(servers.env_text().map(|text| (ENV_FILE, text)));
@@ -62,12 +69,48 @@ fn owners_alone(file: &Path) -> Result<(), InitFailure> {
     Ok(())
 }
 
-/// Whether a configuration that exists has these servers.
+/// Fails unless a configuration that exists starts and reaches these servers in the same way, under the same keys: a
+/// client's entry must not lead to another server of that name.
 pub(super) fn has_servers(file: &Path, servers: &GateServers) -> Result<(), InitFailure> {
+    let dir = file.parent().unwrap_or(file);
+    let wanted = servers.config(dir, "")?;
     let config = Config::load(file)?;
-    let known = |key: &str| config.servers.keys().any(|known| known.as_str() == key);
-    match servers.keys().find(|key| !known(key)) {
-        Some(key) => Err(InitFailure::Missing(file.to_owned(), key.to_owned())),
-        None => Ok(()),
+    for (key, wanted) in &wanted.servers {
+        let known = config.servers.get(key);
+        let known = known.ok_or_else(|| InitFailure::Missing(file.to_owned(), key.to_string()))?;
+        if let Some(what) = difference(known, wanted) {
+            return Err(InitFailure::Differs(file.to_owned(), key.to_string(), what));
+        }
+    }
+    Ok(())
+}
+
+/// The first key that says something else. The gate may have more variables, a token from elsewhere, and a directory
+/// of its own.
+fn difference(known: &Upstream, wanted: &Upstream) -> Option<&'static str> {
+    if known.command != wanted.command {
+        return Some("command");
+    }
+    let url = |of: &Upstream| of.http.as_ref().map(|http| http.url.clone());
+    if url(known) != url(wanted) {
+        return Some("url");
+    }
+    let is_there = |(name, value): (&String, &SecretString)| {
+        let known = known.env.get(name);
+        known.is_some_and(|known| secret::are_same(known, value))
+    };
+    if !wanted.env.iter().all(is_there) {
+        return Some("env");
+    }
+    match (token(known), token(wanted)) {
+        (Some(known), Some(wanted)) if !secret::are_same(known, wanted) => Some("auth"),
+        (_, _) => None,
+    }
+}
+
+fn token(of: &Upstream) -> Option<&SecretString> {
+    match of.http.as_ref()?.auth.as_ref()? {
+        ServerAuth::Bearer(Bearer::Value(token)) => Some(token),
+        ServerAuth::Bearer(Bearer::File(_)) | ServerAuth::Client(_) => None,
     }
 }

@@ -37,6 +37,11 @@ pub(super) enum InitFailure {
     Refused,
     #[error("`{}` has no `[servers.{}]`: write a new configuration with `--dir DIR`", .0.display(), .1)]
     Missing(PathBuf, String),
+    #[error(
+        "`{}`: `[servers.{}]` has another `{}` than the client's configuration: make the two alike, or write a new \
+         configuration with `--dir DIR`", .0.display(), .1, .2
+    )]
+    Differs(PathBuf, String, &'static str),
     #[error("more than 32 servers: name fewer files with `--from FILE`")]
     TooMany,
     #[error(transparent)]
@@ -73,6 +78,7 @@ impl InitFailure {
             | Self::WrapsUnasked
             | Self::Refused
             | Self::Missing(..)
+            | Self::Differs(..)
             | Self::TooMany
             | Self::Report(_) => format!("error: {}", printable(&self.to_string())),
         };

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
 
+use miette::Diagnostic as _;
 use secrecy::SecretString;
 
 use super::failure::InitFailure;
@@ -15,6 +16,7 @@ use crate::clients::{
     Entry, GateLaunch, GateServer, Launch, Piece, ServerNames, ServerVariable, Template,
     VariableNames, gate_server,
 };
+use crate::config::{Config, ConfigErrors};
 use crate::findings::printable;
 use crate::secret;
 
@@ -73,6 +75,7 @@ pub(super) struct GateServers {
     switched_off: Vec<String>,
 }
 
+#[derive(Clone)]
 struct NewServer {
     key: String,
     gate: GateServer,
@@ -126,17 +129,27 @@ impl GateServers {
             }
         };
         if let Some(missing) = missing(&gate) {
-            let file = source.path.display();
-            let text = format!(
-                "{file}: `{}` needs {missing}, write its value into this file",
-                entry.name()
-            );
+            let (place, name) = (&entry.place, entry.name());
+            let text = format!("{place}: `{name}` needs {missing}, write its value into this file");
             self.left_out.push(printable(&text));
             return;
         }
         stay_in_place(&mut gate, &source.path);
+        let server = NewServer { key, gate, was };
+        if let Err(errors) = Self::alone(&server).config(Path::new("."), "") {
+            self.left_out.push(not_taken(entry, &server.key, &errors));
+            return;
+        }
         self.uses.push((at, number, self.servers.len()));
-        self.servers.push(NewServer { key, gate, was });
+        self.servers.push(server);
+    }
+
+    /// For what the configuration does not take of one server, such as a URL without TLS.
+    fn alone(server: &NewServer) -> Self {
+        Self {
+            servers: vec![server.clone()],
+            ..Self::default()
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -170,12 +183,12 @@ impl GateServers {
         })
     }
 
-    /// Each key with its program or URL, without arguments, which may be secret.
+    /// Each key with its program or the beginning of its URL, without arguments, paths and queries, which may be secret.
     pub(super) fn programs(&self) -> impl Iterator<Item = (&str, String)> {
         self.servers.iter().map(|server| {
             let program = match &server.gate.launch {
                 GateLaunch::Command { command, .. } => command.first().cloned(),
-                GateLaunch::Url { url, .. } => Some(url.clone()),
+                GateLaunch::Url { url, .. } => Some(origin(url)),
             };
             (server.key.as_str(), program.unwrap_or_default())
         })
@@ -196,7 +209,7 @@ impl GateServers {
     }
 
     /// What the variables hold in those strings.
-    pub(super) fn variable(&self, name: &str) -> Option<OsString> {
+    fn variable(&self, name: &str) -> Option<OsString> {
         let moved = self.moved();
         let moved = moved.get(name).map(|value| secret::variable(value));
         moved.or_else(|| env::var_os(name))
@@ -212,6 +225,13 @@ impl GateServers {
             out.extend([format!("{name} = {}\n", secret::written(value, quoted))]);
         }
         (!moved.is_empty()).then_some(out)
+    }
+
+    /// As it is read, with all servers enabled.
+    pub(super) fn config(&self, dir: &Path, limits: &str) -> Result<Config, ConfigErrors> {
+        let text = self.text(&|_| true, limits);
+        let file = dir.join(GATE_FILE);
+        Config::parse(&text, &file, dir, &|name| self.variable(name))
     }
 
     /// The configuration, for a gate that asks as long as `limits` say.
@@ -275,6 +295,28 @@ fn quoted(text: &str) -> String {
     }
     out.push('"');
     out
+}
+
+/// Of the client's file, in words of the gate's configuration.
+fn not_taken(entry: &Entry, key: &str, errors: &ConfigErrors) -> String {
+    let (place, name) = (&entry.place, entry.name());
+    let mut text = format!("{place}: the gate cannot have `{name}`");
+    for problem in errors.problems() {
+        let told = problem.to_string();
+        let told = told
+            .strip_prefix(&format!("servers.{key}."))
+            .unwrap_or(&told);
+        text.extend([format!("; {told}")]);
+        let help = problem.help().map(|help| format!(" ({help})"));
+        text.extend(help);
+    }
+    printable(&text)
+}
+
+/// `https://mcp.example.com`
+fn origin(url: &str) -> String {
+    let parts: Vec<&str> = url.split('/').take(3).collect();
+    parts.join("/")
 }
 
 /// A variable that has no value here.

@@ -5,11 +5,12 @@ use std::path::Path;
 use std::thread;
 
 use super::failure::InitFailure;
-use super::gate_text::{GATE_FILE, GateServers};
+use super::gate_text::GateServers;
 use crate::cli::suggest::ListedDefinitions;
 use crate::cli::tools::{self, ToolsFailure};
 use crate::config::Config;
 use crate::drafts::{ListedServer, ServerPlace, SeveralServers};
+use crate::loading::LockFile;
 use crate::policy::ServerKey;
 
 /// Servers that run at once.
@@ -21,6 +22,8 @@ const LIMITS: &str = "\n[limits]\nrequest_timeout = \"30s\"\n";
 /// What the servers list.
 pub(super) struct Listing {
     pub(super) servers: SeveralServers,
+    /// Their definitions.
+    pub(super) lock: LockFile,
     /// Servers that gave no list, with the reasons.
     pub(super) failed: Vec<(String, String)>,
     /// Texts of servers that a person should read.
@@ -33,9 +36,7 @@ impl Listing {
         dir: &Path,
         stderr: &mut dyn Write,
     ) -> Result<Self, InitFailure> {
-        let text = servers.text(&|_| true, LIMITS);
-        let file = dir.join(GATE_FILE);
-        let config = Config::parse(&text, &file, dir, &|name| servers.variable(name))?;
+        let config = servers.config(dir, LIMITS)?;
         let count = servers.keys().count();
         let _ = writeln!(
             stderr,
@@ -43,13 +44,13 @@ impl Listing {
         );
         let mut listing = Self {
             servers: SeveralServers::of(Vec::new()),
+            lock: LockFile::default(),
             failed: Vec::new(),
             remarks: Vec::new(),
         };
         let mut listed = Vec::new();
         let each = config.each();
-        for (server, answer) in each.chunks(AT_ONCE).flat_map(ask) {
-            let key = server.to_string();
+        for (key, answer) in each.chunks(AT_ONCE).flat_map(ask) {
             match answer {
                 Ok(definitions) if !definitions.listed.is_empty() => {
                     let remarks = [
@@ -61,22 +62,23 @@ impl Listing {
                         let lines = lines.map(|line| format!("{key}: {about}: {line}"));
                         listing.remarks.extend(lines);
                     }
-                    let place = if servers.is_remote(&key) {
+                    listing.lock.join(definitions.lock.of_server(&key));
+                    let place = if servers.is_remote(key.as_str()) {
                         ServerPlace::Remote
                     } else {
                         ServerPlace::Local
                     };
                     listed.push(ListedServer {
-                        key: server,
+                        key,
                         place,
                         tools: definitions.listed,
                     });
                 }
                 Ok(_) => {
                     let why = "it has no tool that a draft can hold";
-                    listing.failed.push((key, why.to_owned()));
+                    listing.failed.push((key.to_string(), why.to_owned()));
                 }
-                Err(failure) => listing.failed.push((key, failure.to_string())),
+                Err(failure) => listing.failed.push((key.to_string(), failure.to_string())),
             }
         }
         if listed.is_empty() {

@@ -115,9 +115,9 @@ fn more(count: usize, shown: usize, out: &mut dyn Write) -> io::Result<()> {
 }
 
 pub(super) fn wrapped(wrapped: &WrappedFiles<'_>, out: &mut dyn Write) -> io::Result<()> {
-    for (source, change) in &wrapped.0 {
-        let file = printable(&source.path.display().to_string());
-        match change {
+    for wrapped in &wrapped.0 {
+        let file = printable(&wrapped.source.path.display().to_string());
+        match wrapped.change {
             FileChange::Written => writeln!(out, "{file} leads through the gate")?,
             FileChange::None => writeln!(out, "{file} is as it was")?,
         }

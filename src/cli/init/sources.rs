@@ -10,7 +10,6 @@ use crate::clients::{Client, ClientFile, Entry, Os};
 pub(super) struct Source {
     pub(super) path: PathBuf,
     pub(super) file: ClientFile<'static>,
-    pub(super) client: &'static Client,
     pub(super) entries: Vec<Entry>,
 }
 
@@ -20,20 +19,26 @@ pub(super) struct Sources(pub(super) Vec<Source>);
 impl Sources {
     /// Those that are named, or else all that are found.
     pub(super) fn of(named: &[PathBuf]) -> Result<Self, InitFailure> {
-        let sources: Vec<Source> = if named.is_empty() {
+        let sources = Self::each(named)?;
+        let sources = sources.into_iter().collect::<Result<_, _>>()?;
+        Ok(Self(sources))
+    }
+
+    /// The same, each by itself: one that is no good keeps no other from being read.
+    pub(super) fn each(named: &[PathBuf]) -> Result<Vec<Result<Source, InitFailure>>, InitFailure> {
+        let sources: Vec<_> = if named.is_empty() {
             let project =
                 env::current_dir().map_err(|cause| InitFailure::Path(PathBuf::from("."), cause))?;
             let found = Client::find(Os::this(), &project, &|name| env::var_os(name));
             let opened = found.into_iter().map(|(client, path)| open(path, client));
-            opened.collect::<Result<_, _>>()?
+            opened.collect()
         } else {
-            let opened = named.iter().map(|path| recognized(path));
-            opened.collect::<Result<_, _>>()?
+            named.iter().map(|path| recognized(path)).collect()
         };
         if sources.is_empty() {
             return Err(InitFailure::NoFiles);
         }
-        Ok(Self(sources))
+        Ok(sources)
     }
 
     pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
@@ -47,7 +52,6 @@ fn open(path: PathBuf, client: &'static Client) -> Result<Source, InitFailure> {
     Ok(Source {
         path,
         file,
-        client,
         entries,
     })
 }

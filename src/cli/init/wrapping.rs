@@ -1,23 +1,28 @@
 //! The clients' files, rewritten all or none.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::failure::InitFailure;
 use super::gate_text::{GATE_FILE, GateServers};
 use super::sources::{Source, Sources};
-use crate::clients::{Attachment, ClientErrors, ClientFile, FileChange};
+use crate::clients::{Attachment, FileChange};
 
 /// Files that lead through the gate now.
-pub(super) struct WrappedFiles<'s>(pub(super) Vec<(&'s Source, FileChange)>);
+pub(super) struct WrappedFiles<'s>(pub(super) Vec<WrappedFile<'s>>);
+
+pub(super) struct WrappedFile<'s> {
+    pub(super) source: &'s Source,
+    pub(super) change: FileChange,
+    attachments: Vec<Attachment>,
+}
 
 impl WrappedFiles<'_> {
     /// As far as that is possible: the backup remains where it is not.
     pub(super) fn undo(&self) {
-        for (source, change) in &self.0 {
-            if *change == FileChange::Written {
-                let file = ClientFile::open(&source.path, source.client);
-                let _ = file.and_then(|file| file.unwrap());
+        for wrapped in &self.0 {
+            if wrapped.change == FileChange::Written {
+                let _ = wrapped.source.file.undo(&wrapped.attachments);
             }
         }
     }
@@ -46,7 +51,11 @@ pub(super) fn wrap<'s>(
             })
             .collect();
         match source.file.wrap(&attachments) {
-            Ok(change) => wrapped.0.push((source, change)),
+            Ok(change) => wrapped.0.push(WrappedFile {
+                source,
+                change,
+                attachments,
+            }),
             Err(errors) => {
                 wrapped.undo();
                 return Err(errors.into());
@@ -54,17 +63,4 @@ pub(super) fn wrap<'s>(
         }
     }
     Ok(wrapped)
-}
-
-/// Each file by itself: one that was edited keeps no other from being restored.
-pub(super) fn unwrap(sources: &Sources) -> Result<Vec<(PathBuf, FileChange)>, ClientErrors> {
-    let mut restored = Vec::new();
-    let mut failed = None;
-    for source in &sources.0 {
-        match source.file.unwrap() {
-            Ok(change) => restored.push((source.path.clone(), change)),
-            Err(errors) => failed = failed.or(Some(errors)),
-        }
-    }
-    failed.map_or(Ok(restored), Err)
 }

@@ -73,7 +73,7 @@ fn suggest(config: &Path, output: &Path) -> Result<LiveDraft, SuggestFailure> {
 /// The definitions of a server that a draft can hold.
 pub(in crate::cli) struct ListedDefinitions {
     pub(in crate::cli) listed: ListedTools,
-    lock: LockFile,
+    pub(in crate::cli) lock: LockFile,
     /// What the lock does not hold, and why.
     pub(in crate::cli) left_out: Vec<String>,
     /// Texts that instruct a model, or hide something.

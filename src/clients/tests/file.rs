@@ -87,6 +87,35 @@ fn a_server_that_was_added_later_is_wrapped_too() {
 }
 
 #[test]
+fn what_is_undone_is_as_it_was_whether_it_was_wrapped_before_or_not() {
+    let (directory, path) = Directory::with(file_of("Cursor"));
+    let change = || {
+        let file = ClientFile::open(&path, client("Cursor")).unwrap();
+        let mut attachments = attachments(&file.entries().unwrap());
+        attachments.truncate(1);
+        assert_eq!(file.wrap(&attachments).unwrap(), FileChange::Written);
+        file.undo(&attachments).unwrap();
+        (file, attachments)
+    };
+    change();
+    assert_eq!(fs::read_to_string(&path).unwrap(), file_of("Cursor"));
+    assert_eq!(directory.names(), ["mcp.json"]);
+    wrap(&path).unwrap();
+    let wrapped = fs::read_to_string(&path).unwrap();
+    let (file, attachments) = change();
+    assert_eq!(fs::read_to_string(&path).unwrap(), wrapped);
+    assert_eq!(
+        fs::read_to_string(beside(&path)).unwrap(),
+        file_of("Cursor")
+    );
+    // What the client has written since is not lost.
+    fs::write(&path, "{}").unwrap();
+    let errors = file.undo(&attachments).unwrap_err();
+    assert!(directory.told(&errors).contains("changed meanwhile"));
+    assert_eq!(fs::read_to_string(&path).unwrap(), "{}");
+}
+
+#[test]
 fn a_backup_without_wrapped_entries_goes() {
     let (directory, path) = Directory::with("{}");
     fs::write(beside(&path), file_of("Cursor")).unwrap();

@@ -1,33 +1,11 @@
 //! Laws of generated files.
 
+use std::fs;
+use std::path::Path;
+
 use proptest::prelude::*;
 
-use super::{attachments, client};
-use crate::clients::{Launch, read, unwrap, wrap};
-
-/// Whatever the file, wrapping loses and adds no server, and unwrapping gives the same bytes.
-fn check(name: &str, text: &str) -> Result<(), TestCaseError> {
-    let client = client(name);
-    let Ok(before) = read("f", text, client) else {
-        return Ok(());
-    };
-    let wrapped = wrap("f", text, client, &attachments(&before)).unwrap();
-    let after = read("f", &wrapped, client).map_err(|error| {
-        TestCaseError::fail(format!("{wrapped:?}: {}", super::problems(&error)))
-    })?;
-    prop_assert_eq!(before.len(), after.len());
-    for (before, after) in before.iter().zip(&after) {
-        prop_assert_eq!(&before.path, &after.path);
-        prop_assert_eq!(before.enabled, after.enabled);
-        let is_attached = matches!(after.launch, Ok(Launch::Attached { .. }));
-        prop_assert_eq!(is_attached, before.launch.is_ok());
-    }
-    prop_assert_eq!(unwrap("f", &wrapped, text, client).unwrap(), text);
-    if before.iter().all(|entry| entry.launch.is_err()) {
-        prop_assert_eq!(wrapped, text);
-    }
-    Ok(())
-}
+use crate::clients::oracle::laws;
 
 fn space() -> impl Strategy<Value = String> {
     prop::sample::select(vec![
@@ -205,18 +183,28 @@ fn toml_file() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn any_json_is_the_same_after_wrapping_and_unwrapping(text in json_file()) {
-        check("Cursor", &text)?;
+        laws(&text);
     }
 
     #[test]
     fn any_toml_is_the_same_after_wrapping_and_unwrapping(text in toml_file()) {
-        check("Codex", &text)?;
+        laws(&text);
     }
 
     #[test]
     fn any_text_is_read_or_rejected(text in "[\\[\\]{}\":,/*#\n a-c0-9=.&*!|>-]{0,40}") {
-        for name in ["Cursor", "Codex", "Hermes"] {
-            let _ = read("f", &text, client(name));
-        }
+        laws(&text);
     }
+}
+
+#[test]
+fn every_seed_of_clients_holds() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/seeds/clients");
+    let mut seeds = 0;
+    for entry in fs::read_dir(&folder).unwrap() {
+        let bytes = fs::read(entry.unwrap().path()).unwrap();
+        laws(&String::from_utf8_lossy(&bytes));
+        seeds += 1;
+    }
+    assert!(seeds >= 12, "seeds in {}", folder.display());
 }
