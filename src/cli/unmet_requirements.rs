@@ -127,7 +127,8 @@ impl PolicyRequirements {
         let roots = roots.filter(|root| root.level >= CONFIDENTIAL);
         let raising = snapshot.policies().iter();
         let raising = raising.filter(|policy| raises(&policy.text));
-        let default = labels.unlabelled.level >= CONFIDENTIAL;
+        let own = server.and_then(|key| labels.unlabelled_at.get(key));
+        let default = own.unwrap_or(&labels.unlabelled).level >= CONFIDENTIAL;
         let resources = labels.resources.highest_level() >= CONFIDENTIAL;
         let by_server = self.of_server == ServerDatasets::Trust;
         // A credential that is not taken out makes it secret.

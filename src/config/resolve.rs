@@ -18,7 +18,7 @@ use super::ratchet::ratchet;
 use super::reader::ConfigReader;
 use super::section::{ConfigField, ConfigSection};
 use super::server_section::at_server;
-use super::servers::{ReadServers, have_endpoints, have_names, servers};
+use super::servers::{ReadServers, have_endpoints, have_names, have_policies, servers};
 use super::settings::{
     Bearer, Bridging, Config, DenyResponse, Listen, ListenAuth, OnRemoval, OtherMethods, Pinning,
     Policy, Protocol, Reload, RequiredLabels, ServerAuth, ServerTerms, Upstream, Warnings,
@@ -106,6 +106,7 @@ pub(super) fn resolve(reading: &mut ConfigReader<'_>, base: &Path) -> Config {
     }
     have_endpoints(&mut root, &config);
     have_names(&mut root, &config);
+    have_policies(&mut root, &config);
     who_answers(&mut root, &config);
     needs_consent(&mut root, &config);
     user_identity::known_by(&mut root, &config);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::errors::ConfigReason;
 use super::section::ConfigSection;
+use super::server_section::at_server;
 use super::settings::{
     Config, HttpListen, Listen, Policy, ServerFacts, ServerNeed, ServerState, ServerTerms, Servers,
     Upstream,
@@ -123,6 +124,24 @@ pub(super) fn have_names(root: &mut ConfigSection<'_, '_>, config: &Config) {
     tell(root.section("guards"), "content_tools", "guards");
     tell(root.section("truncation"), "tools", "truncation");
     tell(root.section("truncation"), "prompts", "truncation");
+}
+
+/// Where single servers have policies of their own, and there are none of all, the others have none.
+pub(super) fn have_policies(root: &mut ConfigSection<'_, '_>, config: &Config) {
+    let policy = &config.policy;
+    if policy.own.is_empty() || policy.dir.is_some() {
+        return;
+    }
+    for config in config.each() {
+        let has_own = |key: &ServerKey| policy.own.contains_key(key);
+        if !config.key.as_ref().is_some_and(has_own) {
+            let reason = ConfigReason::Suspicious(
+                "has no policies: all but the life of its sessions, and calls of tools in `policy.allow`, is denied",
+            );
+            let help = "give it a directory in `policy`, or all servers one in `policy.dir`";
+            at_server(root, &config, |server| server.refuse_section(reason, help));
+        }
+    }
 }
 
 /// What policies know of a server.

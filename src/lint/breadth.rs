@@ -117,7 +117,11 @@ fn shadowed(world: &LintContext<'_>, found: &mut LintFindings) {
     for policy in of(Effect::Permit) {
         let same = only(policy).and_then(|uid| narrow.get(uid));
         let mut forbids = wide.iter().chain(same.into_iter().flatten());
-        let Some(forbid) = forbids.find(|forbid| covers(world, forbid, policy)) else {
+        let server = |of: &PolicyTree<'_>| of.source.server.clone();
+        let applies =
+            |forbid: &PolicyTree<'_>| server(forbid).is_none() || server(forbid) == server(policy);
+        let covering = |forbid: &&&PolicyTree<'_>| applies(forbid) && covers(world, forbid, policy);
+        let Some(forbid) = forbids.find(covering) else {
             continue;
         };
         let say = LintMessage {

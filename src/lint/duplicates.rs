@@ -79,8 +79,11 @@ fn policies(world: &LintContext<'_>, found: &mut LintFindings) {
 
 fn scope(policy: &PolicyTree<'_>) -> String {
     let template = policy.template;
+    // The same words at another server are another policy.
+    let server = policy.source.server.as_ref().map(ToString::to_string);
     format!(
-        "{} {} {} {}",
+        "{} {} {} {} {}",
+        server.unwrap_or_default(),
         policy.effect,
         template.principal_constraint(),
         template.action_constraint(),

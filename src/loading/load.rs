@@ -75,13 +75,11 @@ pub fn load_changed(
     compile(settings, found, None)
 }
 
-/// The tools whose permission a label in this directory names. Errors in the files are left to loading.
-pub fn labelled_tools(dir: &Path) -> BTreeSet<String> {
-    let mut found = Directory::default();
-    found.read(dir, &EngineKinds::default());
-    labels::read(&found.labels, TokenGrants::Nothing, &mut found.problems)
-        .1
-        .labelled
+/// The tools whose permission a label names. Errors in the files are left to loading.
+pub fn labelled_tools(settings: &Settings) -> BTreeSet<String> {
+    let found = read(settings);
+    let rules = labels::read(&found.labels, TokenGrants::Nothing, &mut Vec::new()).1;
+    rules.labelled
 }
 
 /// What `MANIFEST` has to say of the directory, which has to hold policies that are in order, and
@@ -267,7 +265,7 @@ fn unknown_names(
 ) -> Vec<PolicyProblem> {
     let claims = settings.claims.iter();
     let claims = claims.flat_map(|claims| claim_names::unconfigured(sources, claims));
-    let strays = several::of_no_server(settings, labels);
+    let strays = several::of_no_server(&settings.servers, labels);
     claims.chain(strays).collect()
 }
 

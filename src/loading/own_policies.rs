@@ -24,7 +24,11 @@ pub(super) fn read(
 ) -> Directory {
     let mut found = Directory::checked(dir, Some(server), engines);
     let of_all = settings.dir.iter().chain(&settings.shadow);
-    let within = of_all.filter_map(|all| overlap(dir, all));
+    let within = of_all.filter_map(|all| overlap(dir, all, Same::Refused));
+    found.problems.extend(within);
+    // Two servers may have the same policies; one's must not be among another's.
+    let others = settings.own.iter().filter(|(key, _)| *key != server);
+    let within = others.filter_map(|(_, other)| overlap(dir, other, Same::Accepted));
     found.problems.extend(within);
     let files = found.sources.iter().chain(&found.labels);
     let foreign: Vec<_> = files.filter_map(foreign).collect();
@@ -32,18 +36,28 @@ pub(super) fn read(
     found
 }
 
-/// The same files would be read for all servers, too.
-fn overlap(own: &Path, all: &Path) -> Option<PolicyProblem> {
+/// What to say where two directories are the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Same {
+    Accepted,
+    Refused,
+}
+
+/// The same files would be read for other servers, too.
+fn overlap(own: &Path, other: &Path, same: Same) -> Option<PolicyProblem> {
     // A directory that is not there has its own problem.
-    let (real, of_all) = (fs::canonicalize(own).ok()?, fs::canonicalize(all).ok()?);
-    let overlaps = real.starts_with(&of_all) || of_all.starts_with(&real);
+    let (real, of_others) = (fs::canonicalize(own).ok()?, fs::canonicalize(other).ok()?);
+    if same == Same::Accepted && real == of_others {
+        return None;
+    }
+    let overlaps = real.starts_with(&of_others) || of_others.starts_with(&real);
     overlaps.then(|| {
         let message = format!(
-            "the policies of all servers in `{}` and those of one server in `{}` lie in one another",
-            all.display(),
+            "the policies in `{}` and those of one server in `{}` lie in one another",
+            other.display(),
             own.display()
         );
-        let help = "give the server's own policies a directory beside that of all servers";
+        let help = "give the server's own policies a directory beside the others";
         PolicyProblem::error("policy::overlap", message).with_help(help)
     })
 }

@@ -1,6 +1,5 @@
 //! Names of tools and prompts where there are several servers: each begins with the key of one.
 
-use super::settings::Settings;
 use crate::policy::{Labels, PolicyProblem, ServerKey};
 
 /// The code of every such name.
@@ -9,10 +8,8 @@ pub(super) const CODE: &str = "policy::no_server";
 /// What is wrong with it.
 pub(super) const NO_SERVER: &str = "does not begin with the key of a server and a slash";
 
-/// Each name of a tool or prompt that would never apply: in labels and the allowlist what begins with the key of no
-/// server, and among a server's own labels what begins with such a key.
-pub(super) fn of_no_server(settings: &Settings, labels: &Labels) -> Vec<PolicyProblem> {
-    let servers = &settings.servers;
+/// Each name of a tool or prompt in labels and the allowlist that begins with the key of no server: it would never apply.
+pub(super) fn of_no_server(servers: &[ServerKey], labels: &Labels) -> Vec<PolicyProblem> {
     let labelled = labels
         .tools
         .keys()
@@ -29,30 +26,8 @@ pub(super) fn of_no_server(settings: &Settings, labels: &Labels) -> Vec<PolicyPr
     let mut problems: Vec<_> = all
         .filter_map(|(place, name)| Some(problem(place, name, ServerKey::help_for(servers, name)?)))
         .collect();
-    problems.extend(foreign(settings, labels));
     problems.sort_by(|one, other| one.message.cmp(&other.message));
     problems
-}
-
-fn foreign<'s>(
-    settings: &'s Settings,
-    labels: &'s Labels,
-) -> impl Iterator<Item = PolicyProblem> + 's {
-    let tools = labels.tools.keys().map(|id| ("tools.toml", id));
-    let prompts = labels.prompts.keys().map(|id| ("prompts.toml", id));
-    let all = tools.chain(prompts);
-    all.filter_map(|(place, id)| {
-        let mut own = settings.own.keys();
-        let (server, name) = own.find_map(|key| Some((key, key.name_in(id)?)))?;
-        let mut keys = settings.servers.iter();
-        keys.find(|key| key.name_in(name).is_some())?;
-        let name = name.escape_debug();
-        let message =
-            format!("`{name}` in the `{place}` of `{server}` begins with the key of a server");
-        let help = "write the name that the server has itself; labels of other servers belong into \
-                    `policy.dir`";
-        Some(PolicyProblem::error(CODE, message).with_help(help))
-    })
 }
 
 fn problem(place: &str, name: &str, help: String) -> PolicyProblem {
@@ -70,11 +45,8 @@ mod tests {
         let check = |name: &str, keys: &[&str], expected: Option<&str>| {
             let mut labels = Labels::default();
             labels.tools.insert(name.to_owned(), ToolLabels::default());
-            let settings = Settings {
-                servers: keys.iter().filter_map(|key| ServerKey::of(key)).collect(),
-                ..Settings::default()
-            };
-            let found = of_no_server(&settings, &labels);
+            let keys: Vec<_> = keys.iter().filter_map(|key| ServerKey::of(key)).collect();
+            let found = of_no_server(&keys, &labels);
             let help = found.into_iter().next().and_then(|it| it.help);
             assert_eq!(help.as_deref(), expected, "{name}");
         };

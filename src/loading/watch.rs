@@ -262,7 +262,14 @@ impl<S: Source> Watcher<S> {
     ) -> Result<LoadedPolicies, PolicyErrors> {
         let settings = found.settings().unwrap_or(&self.settings);
         let mut loaded = load::compile(settings, found.directory.clone(), Some(current))?;
-        match removals::problems(current, &loaded.snapshot, self.on_policy_removal(cause)) {
+        let directories = settings.directories();
+        let missed = removals::problems(
+            current,
+            &loaded.snapshot,
+            &directories,
+            self.on_policy_removal(cause),
+        );
+        match missed {
             problems if problems.is_empty() => {
                 let meant = removals::meant(current, &loaded.snapshot);
                 loaded.notices.extend(meant);

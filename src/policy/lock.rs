@@ -45,6 +45,7 @@ pub(super) fn entry() -> PolicyEntry {
             line: 0,
         },
         text: "// A call must have the arguments that `tools.lock` says its tool takes.".into(),
+        server: None,
     }
 }
 

@@ -69,13 +69,13 @@ fn lacking_words<'s>(
     of: &'s PolicySnapshot,
     others: &PolicySnapshot,
 ) -> BTreeMap<&'s str, Vec<String>> {
-    let mut found: HashMap<&str, usize> = HashMap::new();
+    let mut found: HashMap<_, usize> = HashMap::new();
     for other in unnamed(others) {
-        *found.entry(&other.text).or_default() += 1;
+        *found.entry((&other.server, &*other.text)).or_default() += 1;
     }
     let mut lacking: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for policy in unnamed(of) {
-        if let Some(left @ 1..) = found.get_mut(&*policy.text) {
+        if let Some(left @ 1..) = found.get_mut(&(&policy.server, &*policy.text)) {
             *left -= 1;
         } else {
             let name = policy.id.as_str().to_owned();
@@ -136,6 +136,7 @@ mod tests {
                     line: line.parse().unwrap(),
                 },
                 text: (*text).into(),
+                server: None,
             }
         };
         PolicySnapshot::new(Vec::new(), Vec::new(), policies.iter().map(entry).collect())

@@ -63,6 +63,7 @@ pub(super) fn entries() -> [PolicyEntry; 2] {
         id: PolicyId::new(id),
         origin: origin(),
         text: text.into(),
+        server: None,
     })
 }
 

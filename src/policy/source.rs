@@ -33,11 +33,15 @@ pub struct PolicyEntry {
     pub origin: PolicyOrigin,
     /// The policy's own text, annotations included.
     pub text: Arc<str>,
+    /// The server whose own policy it is, of several.
+    pub server: Option<ServerKey>,
 }
 
 impl PolicyEntry {
     /// One without a name of its own is called by its line, which any edit above it moves.
     pub fn is_named(&self) -> bool {
-        self.id.as_str() != self.origin.to_string()
+        let id = self.id.as_str();
+        let own = self.server.as_ref().and_then(|key| key.name_in(id));
+        own.unwrap_or(id) != self.origin.to_string()
     }
 }

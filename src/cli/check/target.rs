@@ -170,9 +170,8 @@ impl CheckTarget {
 
     /// The tools that required labels leave open.
     fn labelled(&self) -> Option<BTreeSet<String>> {
-        let dir = self.settings.dir.as_deref();
         match self.settings.labels {
-            RequiredLabels::Permission => dir.map(loading::labelled_tools),
+            RequiredLabels::Permission => Some(loading::labelled_tools(&self.settings)),
             RequiredLabels::None => None,
         }
     }

@@ -85,6 +85,10 @@ impl Source for Configured {
     }
 
     fn takes(&mut self, text: ConfigText) {
+        // Which a server that goes at the next restart keeps until then.
+        if let Ok(config) = self.file.parse(&text) {
+            self.started.policy.own = config.in_place_of(&self.started).policy.own;
+        }
         self.in_force = text;
     }
 }

@@ -69,7 +69,9 @@ impl LockInputs {
             (None, Some(config)) => asked(config)?,
             (None, None) => return Err(ToolsFailure::NoPlace),
         };
-        let labelled = dir.map(loading::labelled_tools);
+        let policies = config.as_ref().map(proxy::policy_settings);
+        let labelled = policies.filter(|it| !it.directories().is_empty());
+        let labelled = labelled.map(|policies| loading::labelled_tools(&policies));
         let unlabelled = labelled.map(|labelled| {
             let names = offered.names().map(ToString::to_string);
             names.filter(|name| !labelled.contains(name)).collect()

@@ -3,7 +3,7 @@
 use super::{check, valid};
 use crate::config::changes::ConfigChanges;
 use crate::config::settings::ConfigText;
-use crate::config::{Listen, ServerNeed};
+use crate::config::{ConfigError, Listen, ServerNeed};
 use crate::gate::Evidence;
 use crate::loading::FlowRule;
 use crate::policy::ServerKey;
@@ -235,6 +235,8 @@ fn a_server_may_have_policies_of_its_own_beside_those_of_all() {
     assert_eq!(fields, ["servers.crm.policy"]);
     let crm = ServerKey::of("crm").unwrap();
     assert_eq!(config.policy.own.keys().collect::<Vec<_>>(), [&crm]);
+    let warned: Vec<_> = config.warnings.iter().map(ConfigError::field).collect();
+    assert_eq!(warned, ["servers.mail"]);
     super::check(
         "upstream.command = ['a']\nupstream.policy = 'p'\npolicy.allow = ['b']",
         &["2 upstream.policy: unknown key"],

@@ -1,9 +1,11 @@
 //! The files of labels, by their names.
 
+use std::ops::Range;
 use std::path::Path;
 
 use super::super::lock;
-use crate::policy::PolicySource;
+use crate::policy::table::TomlTable;
+use crate::policy::{PolicySource, ServerKey};
 
 pub(super) const AGENTS: &str = "agents.toml";
 pub(super) const TOOLS: &str = "tools.toml";
@@ -30,6 +32,25 @@ pub(in crate::loading) fn are_of_server(source: &PolicySource) -> bool {
 pub(in crate::loading) fn meant(name: &str) -> Option<&'static str> {
     let near = |file: &&str| strsim::osa_distance(name, file) <= 1;
     ALL.into_iter().chain([lock::FILE]).find(near)
+}
+
+/// The id of what a file labels. Among the labels of one server, names are its own.
+pub(super) fn id_of(
+    table: &mut TomlTable<'_, '_>,
+    server: Option<&ServerKey>,
+    place: Range<usize>,
+    name: &str,
+) -> String {
+    let Some(key) = server else {
+        return name.to_owned();
+    };
+    if let Some(own) = key.name_in(name) {
+        let (name, own) = (name.escape_debug(), own.escape_debug());
+        let message =
+            format!("`{name}` begins with `{key}/`: labels of one server have its own names");
+        table.report(place, &message, Some(format!("write `{own}`")));
+    }
+    key.id_of(name)
 }
 
 pub(super) fn file_name(source: &PolicySource) -> &str {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::datasets;
-use super::file_names::CODE;
+use super::file_names::{CODE, id_of};
 use super::tools::level;
 use crate::policy::table::TomlTable;
 use crate::policy::{self, Labels, PolicyProblem, ResourceLabels, Root};
@@ -126,7 +126,7 @@ impl ParsedPrompts {
         let server = file.source().server.as_ref();
         if let Some(mut prompts) = file.table("prompts") {
             for (name, place, field) in prompts.entries() {
-                let name = server.map_or_else(|| name.clone(), |key| key.id_of(&name));
+                let name = id_of(&mut prompts, server, place.clone(), &name);
                 let Some(mut table) = prompts.inside(field) else {
                     continue;
                 };

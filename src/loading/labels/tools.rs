@@ -4,6 +4,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
+use super::file_names::id_of;
 use super::pointers::pointers;
 use super::{datasets, destinations};
 use crate::policy::table::TomlTable;
@@ -56,7 +57,7 @@ impl Tools {
         }
         if let Some(mut tools) = root.table("tools") {
             for (name, place, field) in tools.entries() {
-                let name = server.map_or_else(|| name.clone(), |key| key.id_of(&name));
+                let name = id_of(&mut tools, server, place.clone(), &name);
                 if let Some((_, first)) = self.labels.get(&name) {
                     twice(&mut tools, place, &name, first);
                 } else if let Some(table) = tools.inside(field) {

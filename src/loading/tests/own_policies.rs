@@ -9,9 +9,12 @@ permit (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"r
 "#;
 
 /// Two servers: what lies in `all` is of both, the rest of one.
+fn key(key: &str) -> ServerKey {
+    ServerKey::of(key).unwrap()
+}
+
 fn several(all: &[(&str, &str)], crm: &[(&str, &str)], mail: &[(&str, &str)]) -> Several {
     let dirs = [all, crm, mail].map(files);
-    let key = |key: &str| ServerKey::of(key).unwrap();
     let settings = Settings {
         dir: Some(dirs[0].path().to_owned()),
         own: [
@@ -222,9 +225,8 @@ fn what_a_servers_own_files_say_of_others_is_an_error() {
     );
     check(
         "tools.toml",
-        "[tools.\"mail/send\"]\npermission = \"write\"\n",
-        "policy::no_server: `mail/send` in the `tools.toml` of `crm` begins with the key of a server [write \
-         the name that the server has itself; labels of other servers belong into `policy.dir`]",
+        "[tools.\"crm/read\"]\npermission = \"write\"\n",
+        "policy::labels: `crm/read` begins with `crm/`: labels of one server have its own names [write `read`]",
     );
     check(
         "agents.toml",
@@ -251,9 +253,10 @@ fn a_condition_may_ask_what_was_read_at_other_servers() {
 
 #[test]
 fn directories_that_lie_in_one_another_are_an_error() {
-    let mut several = several(&[("x/a.cedar", READS)], &[], &[]);
+    let mut several = several(&[("x/a.cedar", READS)], &[], &[("x/a.cedar", READS)]);
     let all = several.settings.dir.clone().unwrap();
-    for own in [all.join("x"), all.clone()] {
+    let mail = several.settings.own.values().next_back().unwrap().clone();
+    for own in [all.join("x"), all.clone(), mail.join("x")] {
         several
             .settings
             .own

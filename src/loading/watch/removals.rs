@@ -4,30 +4,43 @@
 //! of a rule, it lacks those that follow, and a `forbid` may be among them; cut in a rule of CEL or
 //! Rego, or in labels, it lacks what narrows or closes. So all that is in force has to be there.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
 use super::super::directory::of_files;
 use super::super::engines::EngineKinds;
 use super::super::labels::claims;
 use super::super::lock;
 use super::super::settings::OnRemoval;
-use crate::policy::{PolicyEntry, PolicyProblem, PolicySnapshot, PolicySource};
+use crate::policy::{PolicyEntry, PolicyProblem, PolicySnapshot, PolicySource, ServerKey};
 
 const CODE: &str = "policy::removed";
 
 const HELP: &str = "if that is meant, send SIGHUP to the gate, set `on_policy_removal = \"apply\"` in `[policy]`, or \
      write a `MANIFEST` with the policies: `mcp-protector policy manifest DIR`";
 
-/// Why `new` must not replace `old`.
+/// Why `new` must not replace `old`. `directories` are those that hold the new ones, each by the server whose own they
+/// are.
 pub(super) fn problems(
     old: &PolicySnapshot,
     new: &PolicySnapshot,
+    directories: &[(Option<&ServerKey>, &Path)],
     on_policy_removal: OnRemoval,
 ) -> Vec<PolicyProblem> {
+    let help = "policies may go one by one, but the last one not while the gate runs";
+    let none_left = |message: String| PolicyProblem::error(CODE, message).with_help(help);
     if has_policies(old) && !has_policies(new) {
-        let message = "no policy is left in the directory";
-        let help = "policies may go one by one, but the last one not while the gate runs";
-        return vec![PolicyProblem::error(CODE, message).with_help(help)];
+        return vec![none_left("no policy is left in the directory".to_owned())];
+    }
+    let has_some = |of, server| from_files(of).any(|policy| policy.server.as_ref() == server);
+    let emptied = directories
+        .iter()
+        .filter(|(server, _)| has_some(old, *server) && !has_some(new, *server));
+    let emptied: Vec<_> = emptied
+        .map(|(_, dir)| none_left(format!("no policy is left in `{}`", dir.display())))
+        .collect();
+    if !emptied.is_empty() {
+        return emptied;
     }
     match on_policy_removal {
         OnRemoval::Reject if !new.has_manifest() => {
@@ -68,19 +81,28 @@ fn policies<'s>(
     old: &'s PolicySnapshot,
     new: &'s PolicySnapshot,
 ) -> impl Iterator<Item = PolicyProblem> + 's {
-    let ids: HashSet<_> = from_files(new).map(|policy| &policy.id).collect();
-    let texts: HashSet<_> = from_files(new).map(|policy| &policy.text).collect();
-    let unnamed = |of| from_files(of).filter(|policy| !policy.is_named()).count();
-    let fewer = unnamed(new) < unnamed(old);
-    let is_gone = move |policy: &PolicyEntry| {
+    // The same words are another policy at another server.
+    let id = |policy: &'s PolicyEntry| (&policy.server, &policy.id);
+    let words = |policy: &'s PolicyEntry| (&policy.server, &policy.text);
+    let ids: HashSet<_> = from_files(new).map(id).collect();
+    let texts: HashSet<_> = from_files(new).map(words).collect();
+    let unnamed = |of| -> HashMap<&Option<ServerKey>, usize> {
+        let mut counts = HashMap::new();
+        for policy in from_files(of).filter(|policy| !policy.is_named()) {
+            *counts.entry(&policy.server).or_default() += 1;
+        }
+        counts
+    };
+    let (then, now) = (unnamed(old), unnamed(new));
+    let is_gone = move |policy: &'s PolicyEntry| {
         if policy.is_named() {
-            !ids.contains(&policy.id)
+            !ids.contains(&id(policy))
         } else {
-            fewer
+            now.get(&policy.server) < then.get(&policy.server)
         }
     };
     from_files(old)
-        .filter(move |policy| !texts.contains(&policy.text) && is_gone(policy))
+        .filter(move |policy| !texts.contains(&words(policy)) && is_gone(policy))
         .map(|policy| {
             let message = if policy.is_named() {
                 let (file, id) = (&policy.origin.file, policy.id.as_str());

@@ -4,6 +4,7 @@ use std::fs;
 
 use super::super::{WarningMode, load};
 use super::*;
+use crate::policy::ServerKey;
 
 const TWO: &str = "permit(principal, action, resource);\nforbid(principal, action == Mcp::Action::\"ping\", resource);\n";
 const RENAMED: &str = "@id(\"b\") permit(principal, action, resource) when { true };\n";
@@ -36,7 +37,7 @@ fn check(old: Files, new: Files, missed: &[&str]) {
     let (old, new) = (snapshot(old, &at), snapshot(new, &at));
     let prefix = format!("`{}/", at.display());
     let problems = |on_policy_removal| -> Vec<String> {
-        let problems = removals::problems(&old, &new, on_policy_removal);
+        let problems = removals::problems(&old, &new, &[], on_policy_removal);
         let shown = problems
             .iter()
             .map(|problem| problem.message.replace(&prefix, "`"));
@@ -297,7 +298,7 @@ fn what_a_manifest_does_not_list_is_told_and_not_missed() {
             .map(|it| it.message.replace(&*at.to_string_lossy(), "p"))
             .collect()
     };
-    assert!(removals::problems(&old, &new, OnRemoval::Reject).is_empty());
+    assert!(removals::problems(&old, &new, &[], OnRemoval::Reject).is_empty());
     assert_eq!(
         told(removals::meant(&old, &new)),
         [
@@ -307,7 +308,7 @@ fn what_a_manifest_does_not_list_is_told_and_not_missed() {
     );
     let none = listed(&[], &at);
     assert_eq!(
-        told(removals::problems(&old, &none, OnRemoval::Reject)),
+        told(removals::problems(&old, &none, &[], OnRemoval::Reject)),
         [NOTHING_LEFT]
     );
 }
@@ -318,9 +319,57 @@ fn a_manifest_that_is_gone_is_missed() {
     let dir = tempfile::tempdir().unwrap();
     let at = dir.path().join("p");
     let (old, new) = (listed(files, &at), snapshot(files, &at));
-    let missed = removals::problems(&old, &new, OnRemoval::Reject);
+    let missed = removals::problems(&old, &new, &[], OnRemoval::Reject);
     let missed: Vec<_> = missed.iter().map(|it| it.message.as_str()).collect();
     assert_eq!(missed, ["`MANIFEST` was there, and is not there any more"]);
-    assert!(removals::problems(&old, &new, OnRemoval::Apply).is_empty());
-    assert!(removals::problems(&new, &old, OnRemoval::Reject).is_empty());
+    assert!(removals::problems(&old, &new, &[], OnRemoval::Apply).is_empty());
+    assert!(removals::problems(&new, &old, &[], OnRemoval::Reject).is_empty());
+}
+
+#[test]
+fn what_one_server_loses_is_missed_though_another_has_the_same() {
+    let reads = "@id(\"reads\") permit (principal, action, resource is Mcp::Tool);";
+    let no = "@id(\"no\") forbid (principal, action, resource is Mcp::Tool);";
+    let nameless = "forbid (principal, action, resource is Mcp::Tool);";
+    let check = |then: &[(&str, &str)], now: &[(&str, &str)], on: OnRemoval, missed: &str| {
+        let dir = tempfile::tempdir().unwrap();
+        let key = |key: &str| ServerKey::of(key).unwrap();
+        let own = ["crm", "mail"].map(|name| (key(name), dir.path().join(name)));
+        let settings = Settings {
+            own: own.into(),
+            servers: vec![key("crm"), key("mail")],
+            warnings: WarningMode::Allow,
+            ..Settings::default()
+        };
+        let load = |crm: &[(&str, &str)]| {
+            for (key, files) in [("crm", crm), ("mail", then)] {
+                let own = dir.path().join(key);
+                let _ = fs::remove_dir_all(&own);
+                fs::create_dir_all(&own).unwrap();
+                for (name, text) in files {
+                    fs::write(own.join(name), text).unwrap();
+                }
+            }
+            load::load(&settings).unwrap().snapshot
+        };
+        let (old, new) = (load(then), load(now));
+        let problems = removals::problems(&old, &new, &settings.directories(), on);
+        let told = problems.iter().map(|it| it.message.clone());
+        let told = told.collect::<Vec<_>>().join("\n");
+        assert_eq!(told.replace(&*dir.path().to_string_lossy(), "DIR"), missed);
+    };
+    let named = [("a.cedar", reads), ("no.cedar", no)];
+    let gone = "`DIR/crm/no.cedar`: the policy `crm/no` is in force and is not there";
+    check(&named, &named[..1], OnRemoval::Reject, gone);
+    let unnamed = [("a.cedar", reads), ("no.cedar", nameless)];
+    let gone = "`DIR/crm/no.cedar:1`: this policy is in force and is not there";
+    check(&unnamed, &unnamed[..1], OnRemoval::Reject, gone);
+    check(&named, &named, OnRemoval::Reject, "");
+    // Not even an operator's request leaves a server without its own.
+    check(
+        &named,
+        &[],
+        OnRemoval::Apply,
+        "no policy is left in `DIR/crm`",
+    );
 }

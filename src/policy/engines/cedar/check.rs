@@ -51,7 +51,9 @@ pub(super) fn check_types(
         }
     };
     let untyped = untyped.iter().map(|draft| draft.policy.clone());
-    let typed = typed.iter().map(|draft| narrowed(words, &draft.policy));
+    let typed = typed
+        .iter()
+        .map(|draft| narrowed(words, &draft.policy, draft.source.server.as_ref()));
     let sets = [
         (&base.validator, PolicySet::from_policies(untyped)),
         (&words.validator, PolicySet::from_policies(typed)),

@@ -69,7 +69,12 @@ impl<'s> PolicyDraft<'s> {
         Self {
             policy: policy.new_id(cedar_policy::PolicyId::new(id.as_str())),
             source,
-            entry: PolicyEntry { id, origin, text },
+            entry: PolicyEntry {
+                id,
+                origin,
+                text,
+                server: source.server.clone(),
+            },
             annotations,
             findings: inspect::inspect(&condition),
             condition,

@@ -8,29 +8,39 @@
 use cedar_policy::{ActionConstraint, EntityUid, Policy, ResourceConstraint};
 use cedar_policy_core::ast::{self, EntityUID, Expr, Policy as Tree, StaticPolicy, Var};
 
+use super::rebalance::balanced;
 use super::schema_action::SchemaAction;
 use super::vocabulary::Vocabulary;
-use crate::policy::ActionName;
+use crate::policy::{ActionName, ServerKey};
 
-/// The same policy, with `action` being no call of another tool than the one that its scope names,
-/// if it is about calls and nothing else; otherwise as it is.
+/// The same policy, with `action` being no call of another tool than the one that its scope names, or than those of
+/// the server whose own policy it is, if it is about calls and nothing else; otherwise as it is.
 ///
 /// INVARIANT: sound because `SchemaAction::on` asks for the call of a tool with that very tool.
-pub(super) fn narrowed(words: &Vocabulary, policy: &Policy) -> Policy {
+pub(super) fn narrowed(words: &Vocabulary, policy: &Policy, server: Option<&ServerKey>) -> Policy {
     let whole = || policy.clone();
-    let ResourceConstraint::Eq(uid) = policy.resource_constraint() else {
+    let uid_of = |verb| words.action(verb).map(|action| action.uid().clone());
+    let Some(any) = uid_of(SchemaAction::Named(ActionName::CallTool)) else {
         return whole();
     };
-    let uid: &EntityUID = AsRef::as_ref(&uid as &EntityUid);
-    let own = words.call(uid.eid().as_ref()).map(SchemaAction::Call);
-    let actions = [own, Some(SchemaAction::Named(ActionName::CallTool))].map(|verb| {
-        let action = verb.and_then(|verb| words.action(verb));
-        action.map(|action| action.uid().clone())
-    });
-    let [Some(own), Some(any)] = actions else {
-        return whole();
+    let scope = policy.resource_constraint();
+    let own: Vec<EntityUID> = match (&scope, server) {
+        (ResourceConstraint::Eq(uid), _) => {
+            let uid: &EntityUID = AsRef::as_ref(uid as &EntityUid);
+            if uid.entity_type() != &words.tool {
+                return whole();
+            }
+            let call = words.call(uid.eid().as_ref()).map(SchemaAction::Call);
+            call.and_then(uid_of).into_iter().collect()
+        }
+        (_, Some(server)) => {
+            let calls = words.calls().filter(|(id, _)| server.name_in(id).is_some());
+            let calls = calls.map(|(_, call)| SchemaAction::Call(call));
+            calls.filter_map(uid_of).collect()
+        }
+        (_, None) => return whole(),
     };
-    if uid.entity_type() != &words.tool {
+    if own.is_empty() && server.is_none() {
         return whole();
     }
     let about_calls = match policy.action_constraint() {
@@ -43,7 +53,8 @@ pub(super) fn narrowed(words: &Vocabulary, policy: &Policy) -> Policy {
         return whole();
     }
     let is = |uid: EntityUID| Expr::is_eq(Expr::var(Var::Action), Expr::val(uid));
-    let is_possible = Expr::or(is(own), is(any));
+    // Of a thousand tools a chain would be a thousand deep.
+    let is_possible = balanced(&own.into_iter().map(is).fold(is(any), Expr::or));
     let tree: &Tree = policy.as_ref();
     let template = tree.template();
     let condition = match template.non_scope_constraints() {

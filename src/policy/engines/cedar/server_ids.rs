@@ -33,7 +33,7 @@ impl PolicyDraft<'_> {
         let condition = tree.condition();
         for uid in literals(&condition) {
             let id: &str = uid.eid().as_ref();
-            if !["Tool", "Prompt", "Resource", "Method", "Action"].contains(&kind(uid).as_str()) {
+            if !["Tool", "Prompt", "Resource", "Action"].contains(&kind(uid).as_str()) {
                 continue;
             }
             let Some(name) = own.name_in(id.strip_prefix(CALL).unwrap_or(id)) else {

@@ -167,6 +167,7 @@ impl FileParser {
             id: policy.clone(),
             origin: origin.clone(),
             text: text.into(),
+            server: None,
         });
         self.read.rules.push(CelRule {
             outline: Arc::new(PolicyOutline {

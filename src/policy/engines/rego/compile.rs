@@ -252,6 +252,7 @@ fn policies(files: &[RegoFile<'_>]) -> (Vec<PolicyEntry>, ReasonIds) {
             id: PolicyId::new(&id),
             origin,
             text: Arc::clone(&file.source.text),
+            server: None,
         });
         for segment in functions::segments(&file.tokens) {
             for id in named(&segment) {
@@ -265,6 +266,7 @@ fn policies(files: &[RegoFile<'_>]) -> (Vec<PolicyEntry>, ReasonIds) {
                     id: PolicyId::new(id),
                     origin,
                     text: file.source.text.get(start..end).unwrap_or_default().into(),
+                    server: None,
                 });
             }
         }

@@ -1112,7 +1112,7 @@ fn a_policy_without_a_condition_is_checked_for_the_calls_of_its_tool_alone() {
     let text =
         r#"permit(principal, action in [Mcp::Action::"call_tool"], resource == Mcp::Tool::"a");"#;
     let policy: cedar_policy::Policy = text.parse().unwrap();
-    let narrowed = narrowed(&words, &policy).to_string();
+    let narrowed = narrowed(&words, &policy, None).to_string();
     assert!(
         narrowed.contains(r#"Mcp::Action::"call_tool/a""#),
         "{narrowed}"
