@@ -10,6 +10,7 @@ mod connections;
 mod conversations;
 mod converse;
 mod decisions;
+mod end;
 mod entrance;
 mod exposed;
 mod files;
@@ -74,7 +75,8 @@ pub(super) use command_settings::{
 pub(super) use files::unusable as unusable_files;
 pub(super) use parts::server;
 
-use converse::{End, FLUSH};
+use converse::FLUSH;
+use end::End;
 use entrance::Entrance;
 use open::{Opened, open};
 use parts::Parts;

@@ -11,7 +11,7 @@ use crate::policy_tests::{
 
 use super::change;
 use super::consent_channels::ConsentChannels;
-use super::origin::{Origins, is_of_arguments, is_open_in_records};
+use super::origin::{Origins, is_of_arguments, is_of_earlier_results, is_open_in_records};
 use super::record::DefinitionApproval;
 use super::report::{
     ExplainOutcome, ExplainedDecision, Explanation, ExplanationDepth, PartReport, PolicyReport,
@@ -70,7 +70,9 @@ impl RecordKnowledge {
             self.definition == DefinitionApproval::NotApproved && what.starts_with("resource.pin");
         let of_token = what.starts_with("principal.claims")
             || (what == CAPABILITIES && self.grants != TokenGrants::Nothing);
-        let has_arguments = self.arguments == ArgumentKnowledge::Whole && is_of_arguments(what);
+        let has_arguments = self.arguments == ArgumentKnowledge::Whole
+            && is_of_arguments(what)
+            && !is_of_earlier_results(what);
         of_definition || of_token || (is_open_in_records(asked, what) && !has_arguments)
     }
 }

@@ -28,6 +28,9 @@ impl Origins<'_> {
             ["context", "targets", "hosts", ..] => {
                 format!("the message, where {} looks", self.label_file("tools.toml"))
             }
+            ["context", "targets", "copiedFrom", ..] => {
+                "earlier results: `explain` has none".to_owned()
+            }
             ["context", "result", ..] => "the server".to_owned(),
             ["context", ..] if self.asked.principal.is_server() => "the server".to_owned(),
             _ => MESSAGE.to_owned(),
@@ -97,6 +100,11 @@ pub(super) fn is_open_in_records(asked: &QueryDescription, what: &str) -> bool {
     let of_session = said("env.session") || said("env.consent");
     let of_definition = what.starts_with("resource.flags");
     of_definition || is_of_arguments(what) || of_server || of_result || of_session
+}
+
+/// Whether it says what arguments repeat of earlier results, which only the gate that got them knew.
+pub(super) fn is_of_earlier_results(what: &str) -> bool {
+    what == "context.targets" || what.starts_with("context.targets.copiedFrom")
 }
 
 /// Arguments, and what they reach for.

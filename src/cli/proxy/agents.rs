@@ -78,6 +78,14 @@ impl Agent for Outbox {
 }
 
 impl Inbox {
+    /// Takes nothing more: what the agent sends now is refused.
+    pub(super) fn close(&mut self) {
+        match self {
+            Self::Stdio(_) => {}
+            Self::Http { inbox, .. } => inbox.close(),
+        }
+    }
+
     /// What comes next. Cancel-safe.
     ///
     /// # Errors

@@ -1,8 +1,7 @@
 //! Keeps a conversation going: what the agent sends, what the server sends, and time.
 //!
-//! Steps that seldom happen are boxed: each session holds the room of every other step all the time.
+//! Steps are boxed: each session holds the room of every other step all the time.
 
-use std::fmt;
 use std::future::pending;
 use std::io;
 use std::time::Duration;
@@ -18,10 +17,10 @@ use crate::session::{Instance, Readiness};
 use crate::shutdown::{Shutdown, ShutdownCause};
 use crate::wire::Side;
 
-use super::super::exit::Exit;
 use super::absence::Absence;
 use super::agents::{Arrived, Inbox};
 use super::connections;
+use super::end::End;
 use super::isolated::{LAST_WORDS, PlacedEvents};
 use super::renew::News;
 use super::servers::Occurrence;
@@ -35,19 +34,6 @@ pub(super) const FLUSH: Duration = Duration::from_secs(5);
 
 /// How long what is in hand may take when the server was given up.
 const IN_HAND: Duration = Duration::from_secs(5);
-
-/// Why a conversation ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum End {
-    /// The agent closed its end, and everything it asked was answered.
-    AgentClosed,
-    /// A signal, or the agent went away before it was answered.
-    Stopped(ShutdownCause),
-    /// The server cannot be brought back.
-    UpstreamGone(String),
-    /// Nothing could be recorded, so nothing may happen.
-    AuditFault,
-}
 
 /// Runs until one side has gone or the gate is to stop; what is under way may then finish.
 pub(super) async fn converse<U: Upstream, A: Agent>(
@@ -321,11 +307,7 @@ async fn attend_to<U: Upstream, A: Agent>(
             Box::pin(gate.upstream_died(talk)).await
         }
     };
-    handled.map(|()| heard).map_err(gone)
-}
-
-fn gone(_: AgentGone) -> End {
-    End::Stopped(ShutdownCause::AgentGone)
+    handled.map(|()| heard).map_err(End::from)
 }
 
 /// Whether more is to be heard of a server that is not spoken to.
@@ -371,7 +353,7 @@ async fn elsewhere<U: Upstream, A: Agent>(
             gate.died_elsewhere(talk, instance).await
         }
     };
-    told.map(|()| heard).map_err(gone)
+    told.map(|()| heard).map_err(End::from)
 }
 
 /// Sends what waits for room at a server; what it does not take is answered.
@@ -388,8 +370,8 @@ async fn send_on<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, A>) -> End {
         } else {
             Box::pin(gate.upstream_failed(talk, request, fault)).await
         };
-        if told == Err(AgentGone) {
-            return End::Stopped(ShutdownCause::AgentGone);
+        if let Err(gone) = told {
+            return gone.into();
         }
     }
 }
@@ -470,35 +452,5 @@ async fn drained<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, Bridged<A>>)
 pub(super) async fn note(audit: &Audit, record: Record) {
     if let Err(fault) = audit.record(record).await {
         warn!("an event of the server could not be recorded: {fault}");
-    }
-}
-
-impl End {
-    /// What whoever still waits is told.
-    fn why(&self) -> UpstreamFault {
-        match self {
-            Self::AgentClosed | Self::Stopped(_) => UpstreamFault::SessionOver,
-            Self::UpstreamGone(_) | Self::AuditFault => UpstreamFault::Died,
-        }
-    }
-
-    pub(super) fn exit(&self) -> Exit {
-        match self {
-            Self::AgentClosed | Self::Stopped(_) => Exit::Success,
-            Self::UpstreamGone(_) | Self::AuditFault => Exit::Unrecoverable,
-        }
-    }
-}
-
-impl fmt::Display for End {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::AgentClosed => f.write_str("the agent closed its end"),
-            Self::Stopped(ShutdownCause::Signal) => f.write_str("a signal"),
-            Self::Stopped(ShutdownCause::AgentGone) => f.write_str("the agent has gone"),
-            Self::Stopped(ShutdownCause::UpstreamGone) => f.write_str("the server has gone"),
-            Self::UpstreamGone(reason) => f.write_str(reason),
-            Self::AuditFault => f.write_str("the audit cannot be written"),
-        }
     }
 }

@@ -26,8 +26,8 @@ pub(super) struct Held {
 
 /// A conversation with its server, before its first record.
 ///
-/// It is not made in the future that carries it out, in which every value that is moved takes its place twice, for as
-/// long as the session lives.
+/// It is made outside of the future that carries it out: an async function keeps room for an argument that it moves
+/// twice, for as long as the session lives.
 pub(super) struct Begun {
     talk: Talk<Placed, Bridged<Outbox>>,
     server: Placed,
@@ -110,6 +110,8 @@ impl Begun {
             &parts.audit,
         ))
         .await;
+        inbox.close();
+        events.close_all();
         Box::pin(server.end(&stop)).await;
         if let Outbox::Stdio(writer) = talk.agent.inner()
             && Box::pin(writer.clone().close(FLUSH)).await.is_err()

@@ -344,6 +344,13 @@ impl PlacedEvents {
         .await
     }
 
+    /// Nothing more is to be heard of any.
+    pub(super) fn close_all(&mut self) {
+        Instance::ALL
+            .into_iter()
+            .for_each(|instance| self.close(instance));
+    }
+
     /// Nothing more is to be heard of this one.
     pub(super) fn close(&mut self, instance: Instance) {
         if let Some(events) = self.events.get_mut(instance.number()) {

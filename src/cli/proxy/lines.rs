@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::policy::PolicySnapshot;
 use crate::upstream::StartError;
 
-use super::converse::End;
+use super::end::End;
 use super::entrance::Entrance;
 use super::exposed;
 use super::servers::Upstreams;

@@ -18,7 +18,7 @@ use crate::shutdown::{Shutdown, ShutdownCause};
 use crate::wire::{LineReader, Side};
 
 use super::agents::{Inbox, Outbox};
-use super::converse::End;
+use super::end::End;
 use super::entrance::LocalTerms;
 use super::held::Held;
 use super::parts::{Parts, session};

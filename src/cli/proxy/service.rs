@@ -22,7 +22,7 @@ use crate::session::Ids;
 use crate::shutdown::Shutdown;
 
 use super::agents::{Inbox, Outbox};
-use super::converse::End;
+use super::end::End;
 use super::held::Held;
 use super::parts::{Parts, session};
 use super::reading::of_agent;

@@ -14,7 +14,8 @@ use crate::shutdown::{Shutdown, ShutdownCause};
 use crate::wire::{LineReader, Side};
 
 use super::agents::{Inbox, Outbox};
-use super::converse::{self, End, FLUSH};
+use super::converse::{self, FLUSH};
+use super::end::End;
 use super::isolated::{Placed, PlacedEvents};
 use super::lines;
 use super::parts::Parts;
@@ -60,6 +61,7 @@ pub(super) async fn serve(
         never = stop_asking(gate, shutdown) => match never {},
         never = renewal.run(std::slice::from_ref(parts)) => match never {},
     };
+    events.close_all();
     server.end(shutdown).await;
     if writer.close(FLUSH).await.is_err() {
         warn!("the agent did not take everything that was for it");

@@ -34,6 +34,32 @@ fn a_record_with_arguments_is_explained_by_them() {
     assert!(!whole.contains(missing), "{whole}");
 }
 
+#[test]
+fn what_arguments_repeat_of_earlier_results_is_in_no_record_and_in_no_typed_message() {
+    let pack = pack();
+    let policies = r#"@id("read")
+permit (principal, action == Mcp::Action::"call_tool", resource);
+
+@id("no-copies")
+forbid (principal, action == Mcp::Action::"call_tool", resource)
+when { context.targets.bytes > 0 && !context.targets.copiedFrom.isEmpty() };
+"#;
+    fs::write(pack.path().join("policies.cedar"), policies).unwrap();
+    let members = r#""stage":"decide","arguments":{"path":"/a"}"#;
+    let record = line(7, "tool_call", "BLOCK", members);
+    let recorded = RecordedMessage::read(&record).unwrap();
+    let told = [
+        call("read_file", r#"{"path":"/a"}"#),
+        ExplainRequest::Recorded(Box::new(recorded)),
+    ]
+    .map(|request| {
+        let explanation = explained(&pack, &request, "nightly", NOW);
+        follows_the_schema(&explanation);
+        human(&pack, &explanation, PolicyScope::Nearest)
+    });
+    insta::assert_snapshot!(told.join("\n=====\n"));
+}
+
 /// The policies of a token's tools, by the same names as in a gate whose tokens grant capabilities.
 const OF_TOKENS: &str = r#"@id("tools")
 permit (principal is Mcp::Agent, action == Mcp::Action::"call_tool", resource)

@@ -347,6 +347,34 @@ when {{ {condition} }};"
 }
 
 #[test]
+fn what_arguments_repeat_of_earlier_results_is_not_known_in_any_language() {
+    let check = |file: &str, rules: &str| {
+        let tests = "[[test]]\nname = 'x'\nreplay = 'log.jsonl'\n";
+        let pack = Pack::new(POLICIES, tests);
+        pack.write(file, rules);
+        let sent = json!({ "target": "write", "arguments": { "path": "/a" } });
+        let report = replay_in(&pack, &record("tool_call", &sent));
+        let expected = "unknown: what decides it now stands in contents or the session, which are not recorded";
+        assert_eq!(verdict_of(&report), expected, "{file}");
+    };
+    check(
+        "copies.cedar",
+        "@id(\"copies\") forbid (principal, action == Mcp::Action::\"call_tool\", resource)
+when { !context.targets.copiedFrom.isEmpty() };",
+    );
+    check(
+        "copies.rego",
+        "package mcp
+decision := {\"deny\": true, \"reasons\": [{\"id\": \"copies\"}]} if count(input.context.targets.copiedFrom) > 0",
+    );
+    check(
+        "copies.cel.toml",
+        "[[rule]]\nid = 'copies'\neffect = 'forbid'\nactions = ['call_tool']
+when = 'size(context.targets.copiedFrom) > 0'",
+    );
+}
+
+#[test]
 fn what_a_person_would_be_asked_is_not_denied() {
     let asks = r#"@id("ask") @requires_consent
 forbid (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"read");"#;

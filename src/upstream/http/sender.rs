@@ -21,7 +21,7 @@ const QUEUED: usize = 8;
 /// Events that wait to be read. Each may be a whole message.
 const EVENTS: usize = 4;
 
-/// What waits to be sent. Boxed: a queue has room for 32 at once.
+/// What waits to be sent. Boxed: a channel allocates room for 32 at a time.
 type Queue = mpsc::Sender<Box<Queued>>;
 
 /// The half that sends; clones speak in the same conversation.

@@ -27,6 +27,9 @@ pub(super) fn laws(rules: &SecretRules, text: &str) {
     assert_eq!(kept, redacted, "the rest is unchanged");
     assert_eq!(findings.is_empty(), matches!(redacted, Cow::Borrowed(_)));
     assert!(redacted.len() <= text.len() + LONGEST * findings.len());
-    assert_eq!(rules.find(&redacted), [], "{redacted:?} of {text:?}");
-    assert_eq!(rules.redact(&redacted).text, redacted);
+    // A shorter text has less effort, which may be too little: so with as much as before.
+    let shorter = text.len().saturating_sub(redacted.len());
+    let padded = [&*redacted, &*"\n".repeat(shorter)].concat();
+    assert_eq!(rules.find(&padded), [], "{redacted:?} of {text:?}");
+    assert_eq!(rules.redact(&padded).text, padded);
 }
