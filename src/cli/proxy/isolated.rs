@@ -346,9 +346,9 @@ impl PlacedEvents {
 
     /// Nothing more is to be heard of any.
     pub(super) fn close_all(&mut self) {
-        Instance::ALL
-            .into_iter()
-            .for_each(|instance| self.close(instance));
+        for instance in Instance::ALL {
+            self.close(instance);
+        }
     }
 
     /// Nothing more is to be heard of this one.
