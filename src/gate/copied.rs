@@ -14,16 +14,15 @@ pub(super) fn explained(denied: Rejection, question: &Question<'_>) -> Rejection
         &*reason.origin.file == FLOW_FILE && reason.policy.as_str() == "builtin.evidence"
     };
     let denial = denied.open_denial();
-    let Some(denial) = denial.filter(|it| it.reasons.iter().any(is_ours)) else {
+    // Beside another policy's denial, that one is told.
+    let first = denial.and_then(|denial| denial.first(Some));
+    let Some(reason) = first.filter(|reason| is_ours(reason)) else {
         return denied;
     };
-    let copied = format!("of `{}`", targets.copied_from.join("`, `"));
-    let advice = denial.first(|reason| reason.advice.as_deref());
-    let told = format!(
-        "{DENIED_BY_POLICY}: {} ({copied})",
-        advice.unwrap_or_default()
-    );
+    let servers = targets.copied_from.join("`, `");
+    let advice = reason.advice.as_deref().unwrap_or_default();
+    let told = format!("{DENIED_BY_POLICY}: {advice} They are results of `{servers}`.");
     denied
-        .with_text(format!("the arguments repeat results {copied}"))
+        .with_text(format!("the arguments repeat results of `{servers}`"))
         .with_text_for_agents(told)
 }

@@ -1,5 +1,6 @@
 //! Which servers' results the arguments of a call repeat (`[flow] evidence`).
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::audit::{Finding, Guard};
@@ -9,7 +10,7 @@ use crate::session::{Copies, EvidenceStore, Session, SessionKey, Whose};
 use crate::wire::{Message, Side};
 
 use super::Gate;
-use super::classified::{Role, Scene};
+use super::classified::{Role, Scene, is_call};
 use super::context::RequestContext;
 use super::filter::{Filter, Flow, Hook, Leaving};
 use super::query::{Asks, Doing, Question, Understood};
@@ -71,7 +72,12 @@ impl EvidenceFilter {
     }
 
     /// Adds what is found to what policies are asked. Returns it for the record.
+    ///
+    /// A message about a task is asked about as the call that began it, and sends none of its arguments.
     fn look(&self, understood: &mut Understood<'_>, session: &Session) -> Vec<Finding> {
+        if !sends_arguments(&understood.identified.role) {
+            return Vec::new();
+        }
         let scene = &understood.identified.scene;
         let Some(server) = &scene.server.key else {
             return Vec::new();
@@ -126,7 +132,7 @@ impl Gate {
 /// Keeps what a session gets of a server, if policies know the server and the session.
 pub(super) fn keep(evidence: &EvidenceStore, session: &Session, scene: &Scene, texts: &[String]) {
     if let (Some(server), Some(whose)) = (&scene.server.key, named(session)) {
-        evidence.keep(whose, server, texts);
+        evidence.keep(whose, server, &scene.held.sources, texts);
     }
 }
 
@@ -153,6 +159,13 @@ fn texts(message: &Message) -> Vec<String> {
     texts
 }
 
+fn sends_arguments(role: &Role) -> bool {
+    match role {
+        Role::Request { method, .. } | Role::Notification { method } => is_call(*method),
+        Role::Reply(_) => false,
+    }
+}
+
 fn arguments<'q>(question: &'q Question<'_>) -> Option<&'q Arguments<'q>> {
     match (question.asks, &question.doing) {
         (Asks::Agent, Doing::CallTool(arguments, _) | Doing::Extend(arguments, _)) => {
@@ -162,11 +175,11 @@ fn arguments<'q>(question: &'q Question<'_>) -> Option<&'q Arguments<'q>> {
     }
 }
 
-/// What arguments say: their values one after the other, then the names above each.
-fn said<'q>(arguments: &'q Arguments<'q>) -> impl Iterator<Item = &'q str> {
+/// What arguments say: their values one after the other, then the names above each, once.
+fn said<'q>(arguments: &'q Arguments<'q>) -> impl Iterator<Item = Cow<'q, str>> {
     let values = arguments.0.iter().filter_map(|(_, leaf)| match leaf {
-        Leaf::String(text) => Some(&**text),
-        Leaf::Number(text) => Some(text),
+        Leaf::String(text) => Some(Cow::Borrowed(&**text)),
+        Leaf::Number(text) => Some(Cow::Borrowed(*text)),
         Leaf::Bool(_)
         | Leaf::Null
         // Its items are leaves of their own.
@@ -175,6 +188,49 @@ fn said<'q>(arguments: &'q Arguments<'q>) -> impl Iterator<Item = &'q str> {
         | Leaf::EmptyArray
         | Leaf::Array => None,
     });
-    let names = arguments.0.iter().map(|(pointer, _)| pointer.as_str());
-    values.chain(names)
+    let mut above: Vec<&str> = Vec::new();
+    let names = arguments.0.iter().flat_map(move |(pointer, _)| {
+        let names: Vec<&str> = pointer.split('/').skip(1).collect();
+        let known = above
+            .iter()
+            .zip(&names)
+            .take_while(|(one, other)| one == other);
+        let new = names.get(known.count()..).unwrap_or_default().to_vec();
+        above = names;
+        new
+    });
+    values.chain(names.map(|name| Cow::Owned(name.replace("~1", "/").replace("~0", "~"))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::KnownMethod;
+
+    #[test]
+    fn names_are_read_once_and_as_they_are() {
+        let leaf = |pointer: &str| (pointer.to_owned(), Leaf::Null);
+        let pointers = ["/4539~11488~00343", "/a/b/c", "/a/b/d", "/e"];
+        let arguments = Arguments(pointers.map(leaf).into());
+        let said: Vec<_> = said(&arguments).collect();
+        assert_eq!(said, ["4539/1488~0343", "a", "b", "c", "d", "e"]);
+    }
+
+    #[test]
+    fn only_calls_send_arguments() {
+        let check = |method: KnownMethod, expected: bool| {
+            let role = Role::Notification { method };
+            assert_eq!(sends_arguments(&role), expected, "{method:?}");
+        };
+        check(KnownMethod::ToolsCall, true);
+        for method in [
+            KnownMethod::TasksGet,
+            KnownMethod::TasksResult,
+            KnownMethod::TasksUpdate,
+            KnownMethod::SubscriptionsListen,
+            KnownMethod::ResourcesRead,
+        ] {
+            check(method, false);
+        }
+    }
 }

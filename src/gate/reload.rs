@@ -12,7 +12,7 @@ use super::forward::{Agent, Upstream};
 use super::hearers::{Hearer, Shown, shown};
 use super::own::Occasion;
 use super::permit::sees;
-use super::settings::Terms;
+use super::settings::{Evidence, Terms};
 use super::talk::Talk;
 
 /// The step that records of new policies name.
@@ -156,6 +156,10 @@ impl Gate {
         self.stores
             .kept
             .hold(self.terms(&snapshot).guards.excerpts.as_ref());
+        // What is read from now on is not kept: what was kept would look like all of it.
+        if self.terms(&snapshot).evidence == Evidence::Off {
+            self.stores.evidence.clear();
+        }
         self.policy.publish(snapshot);
         if terms.is_some() {
             self.stores.unlisted.look_again();

@@ -113,15 +113,23 @@ unless {{ context.targets.approved{or_granted} }};
     }
 
     fn copied_rule(&self) -> Option<String> {
-        let (annotation, or_granted) = match self.copied {
+        let (annotation, or_granted, way) = match self.copied {
             FlowRule::Off => return None,
-            FlowRule::Ask => (CONSENT, " || context.env.consent.granted"),
-            FlowRule::Deny => ("", ""),
+            FlowRule::Ask => (
+                CONSENT,
+                " || context.env.consent.granted",
+                "A call that writes or connects with them needs a person's approval.",
+            ),
+            FlowRule::Deny => (
+                "",
+                "",
+                "A call that writes or connects needs other arguments.",
+            ),
         };
         Some(format!(
             r#"@id("builtin.evidence")
 @code("copied_data")
-@advice("The arguments repeat what another server has said. A call that writes or connects needs a person's approval for that, or other arguments.")
+@advice("The arguments repeat results of another server. {way}")
 {annotation}forbid (
   principal is Mcp::Agent,
   action in [Mcp::Action::"call_tool", Mcp::Action::"extension"],

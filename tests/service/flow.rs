@@ -234,7 +234,7 @@ fn what_a_server_has_said_is_found_in_a_mail_as_it_is_and_encoded() {
 fn what_is_found_is_denied_or_recorded_alone() {
     let card = mail("eve@evil.example", "%34%35%33%39 1488 0343 6467");
     for (evidence, said) in [
-        ("deny", "other arguments. (of `crm`)"),
+        ("deny", "other arguments. They are results of `crm`."),
         ("record", "mail send"),
     ] {
         let (gate, _) = with_evidence(evidence);
@@ -271,7 +271,7 @@ fn what_an_agent_reads_on_in_a_long_result_is_found_too() {
     }
     let denied = call(&mails, "send", &middle);
     assert!(
-        denied.contains("repeat what another server has said"),
+        denied.contains("repeat results of another server"),
         "{denied}"
     );
 }

@@ -21,7 +21,7 @@ pub(super) enum End {
 }
 
 impl End {
-    /// What whoever still waits is told.
+    /// The fault that requests get which still wait.
     pub(super) fn why(&self) -> UpstreamFault {
         match self {
             Self::AgentClosed | Self::Stopped(_) => UpstreamFault::SessionOver,

@@ -1,5 +1,7 @@
 //! What calls repeat of other servers' results, in their records.
 
+use std::collections::BTreeSet;
+
 use super::*;
 use crate::policy::ServerKey;
 use crate::session::{EvidenceStore, SessionKey, Whose};
@@ -14,7 +16,8 @@ fn session() -> SessionKey {
 async fn record(evidence: Evidence, server: Option<&str>, whose: Whose) -> String {
     let mut bench = Bench::with(open, |settings| settings.terms.evidence = evidence);
     let store = Arc::<EvidenceStore>::default();
-    store.keep(&session(), &ServerKey::of("crm").unwrap(), [TEXT]);
+    let crm = ServerKey::of("crm").unwrap();
+    store.keep(&session(), &crm, &BTreeSet::new(), [TEXT]);
     bench.gate = bench.gate.sharing_evidence(store);
     let server = Server {
         key: server.and_then(ServerKey::of),

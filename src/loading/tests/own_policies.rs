@@ -61,7 +61,7 @@ fn world(key: &str) -> World {
     world
 }
 
-/// What a call of a tool at a server comes to.
+/// The decision about a call of a tool at a server.
 fn call(loaded: &LoadedPolicies, key: &str, name: &str) -> String {
     let world = world(key);
     let own = loaded.snapshot.of_server(ServerKey::of(key).as_ref());

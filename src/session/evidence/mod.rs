@@ -34,7 +34,7 @@ const MOST_KEPT: usize = 256 << 10;
 /// The same of the arguments of one call.
 const MOST_LOOKED_AT: usize = 1 << 20;
 
-/// Hashes that are kept, or looked for, before another message has its turn.
+/// Hashes that are kept, or looked for, while the lock is held.
 const MOST_AT_ONCE: usize = 8192;
 
 /// What sessions have got of several servers, as keyed hashes.
@@ -62,13 +62,21 @@ impl EvidenceStore {
         self.sessions().begin(session, server, sources);
     }
 
-    /// Keeps what a session gets of a server.
+    /// Forgets everything.
+    pub fn clear(&self) {
+        *self.sessions() = Sessions::default();
+    }
+
+    /// Keeps what a session gets of a server; `sources` are those that it has read from before.
     pub fn keep<T: AsRef<str>>(
         &self,
         session: &SessionKey,
         server: &ServerKey,
+        sources: &BTreeSet<String>,
         texts: impl IntoIterator<Item = T>,
     ) {
+        // Its table may have been forgotten since the request left.
+        self.sessions().begin(session, server, sources);
         let mut marks = Vec::new();
         let mut budget = Budget::of(MOST_KEPT);
         let mut plain = Windows::sampled();
@@ -116,6 +124,9 @@ impl EvidenceStore {
             let found = self.sessions().look(session, server, marks);
             copies.from.extend(found);
         }
+        // A table may have been forgotten in between.
+        let (after, _) = self.sessions().others(session, server, sources);
+        copies.incomplete |= after.incomplete;
         copies
     }
 

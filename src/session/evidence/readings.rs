@@ -195,13 +195,19 @@ fn unicode_escape(text: &str, plain: &mut Vec<u8>) -> Option<usize> {
     Some(6 * letter.len_utf16())
 }
 
-/// What is escaped by one letter is no letter, and stays out with it.
+/// A letter after `\` stands for a character that is no letter. What is no escape becomes a space.
 fn other_escape(text: &str, plain: &mut Vec<u8>) -> usize {
-    let is_known = |letter: char| matches!(letter, 'n' | 'r' | 't' | 'b' | 'f' | '"' | '/' | '\\');
     let escaped = text.strip_prefix('\\').and_then(|rest| rest.chars().next());
-    plain.push(b' ');
-    match escaped {
-        Some(letter) if is_known(letter) => 2,
-        Some(_) | None => 1,
-    }
+    let (byte, length) = match escaped {
+        Some('n') => (b'\n', 2),
+        Some('r') => (b'\r', 2),
+        Some('t') => (b'\t', 2),
+        Some('"') => (b'"', 2),
+        Some('/') => (b'/', 2),
+        Some('\\') => (b'\\', 2),
+        Some('b' | 'f') => (b' ', 2),
+        Some(_) | None => (b' ', 1),
+    };
+    plain.push(byte);
+    length
 }

@@ -22,7 +22,7 @@ fn session() -> SessionKey {
 /// The servers whose results some arguments for `mail` repeat, once `crm` has said this.
 fn repeats(result: &str, arguments: &[&str]) -> BTreeSet<String> {
     let store = EvidenceStore::default();
-    store.keep(&session(), &key("crm"), [result]);
+    store.keep(&session(), &key("crm"), &BTreeSet::new(), [result]);
     let copies = store.look(&session(), &key("mail"), &BTreeSet::new(), arguments);
     copies.from
 }
@@ -128,7 +128,7 @@ fn escapes_in_a_result_hide_nothing() {
 fn a_server_may_be_told_what_it_has_said_and_sessions_are_apart() {
     let store = EvidenceStore::default();
     let (crm, mail) = (key("crm"), key("mail"));
-    store.keep(&session(), &crm, [RESULT]);
+    store.keep(&session(), &crm, &BTreeSet::new(), [RESULT]);
     let look = |session: &SessionKey, server: &ServerKey| {
         let sources = ["crm".to_owned()].into();
         store.look(session, server, &sources, [RESULT])
@@ -144,10 +144,10 @@ fn what_is_not_read_is_told() {
     let store = EvidenceStore::default();
     let look = |text: &str| store.look(&session(), &key("mail"), &BTreeSet::new(), [text]);
     let long = "x1y2 ".repeat(MOST_LOOKED_AT / 5 + 1);
-    store.keep(&session(), &key("crm"), [RESULT]);
+    store.keep(&session(), &key("crm"), &BTreeSet::new(), [RESULT]);
     assert!(look(&long).incomplete);
     assert!(!look(RESULT).incomplete);
-    store.keep(&session(), &key("crm"), [long]);
+    store.keep(&session(), &key("crm"), &BTreeSet::new(), [long]);
     assert!(look("short").incomplete);
 }
 
@@ -156,4 +156,18 @@ proptest! {
     fn texts_of_their_own_repeat_nothing(result in "([a-m0-4]{1,12} ){0,200}", argument in "([n-z5-9]{1,12} ){0,200}") {
         prop_assert_eq!(repeats(&result, &[&argument]), BTreeSet::new());
     }
+}
+
+#[test]
+fn a_table_that_was_forgotten_does_not_come_back_as_a_whole_one() {
+    let store = EvidenceStore::default();
+    let sources: BTreeSet<String> = ["crm".to_owned()].into();
+    let look = || store.look(&session(), &key("mail"), &sources, [RESULT]);
+    store.keep(&session(), &key("crm"), &BTreeSet::new(), [RESULT]);
+    assert!(!look().from.is_empty() && !look().incomplete);
+    store.clear();
+    assert!(look().from.is_empty() && look().incomplete);
+    // The session had read from the server before.
+    store.keep(&session(), &key("crm"), &sources, [RESULT]);
+    assert!(!look().from.is_empty() && look().incomplete);
 }
