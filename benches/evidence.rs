@@ -74,7 +74,7 @@ fn main() {
     ] {
         let store = EvidenceStore::default();
         let text = filled(with);
-        let keep = median(|| store.keep(&session, &crm, [black_box(&text)]));
+        let keep = median(|| store.keep(&session, &crm, &BTreeSet::new(), [black_box(&text)]));
         let other = text.to_uppercase().replace('E', "XX");
         let look = median(|| {
             let found = store.look(&session, &mail, &BTreeSet::new(), [black_box(&other)]);
