@@ -284,3 +284,35 @@ fn a_trace_has_the_policies_of_the_server_alone() {
         .collect();
     assert_eq!(ids, [("crm/reads", crate::policy::PartValue::True)]);
 }
+
+#[test]
+fn a_servers_own_policies_are_checked_with_the_arguments_of_its_own_tools() {
+    let of = |key_text: &str, kind: &str| {
+        let tool = format!(
+            r#"{{"name":"find","inputSchema":{{"type":"object","properties":{{"id":{{"type":"{kind}"}}}},"required":["id"],"additionalProperties":false}}}}"#
+        );
+        let document =
+            crate::wire::Document::decode(tool.as_bytes(), &crate::wire::Limits::default());
+        let mut file = LockFile::default();
+        file.add(document.unwrap().root()).unwrap();
+        file.of_server(&key(key_text))
+    };
+    let mut lock = of("crm", "string");
+    lock.join(of("mail", "integer"));
+    let lock = lock.text();
+    let text = |condition: &str| {
+        format!(
+            r#"@id("own") permit (principal, action in [Mcp::Action::"call_tool"], resource)
+            when {{ context has arguments && {condition} }};"#
+        )
+    };
+    let own = text(r#"context.arguments.id == "a""#);
+    let several_with = |crm: &[(&str, &str)], all: &[(&str, &str)]| several(all, crm, &[]);
+    several_with(&[("a.cedar", &own)], &[("tools.lock", &lock)]).load();
+    // The type is that of its own tool, and in a policy of all servers there are two.
+    let wrong = text("context.arguments.id == 1");
+    let problems = several_with(&[("a.cedar", &wrong)], &[("tools.lock", &lock)]).problems();
+    assert!(problems[0].starts_with("policy::type"), "{problems:?}");
+    let problems = several_with(&[], &[("tools.lock", &lock), ("a.cedar", &own)]).problems();
+    assert!(problems[0].starts_with("policy::type"), "{problems:?}");
+}

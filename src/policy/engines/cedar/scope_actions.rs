@@ -9,7 +9,7 @@ use cedar_policy::{ActionConstraint, EntityUid, Policy, ResourceConstraint};
 use cedar_policy_core::ast::{self, EntityUID, Expr, Policy as Tree, StaticPolicy, Var};
 
 use super::rebalance::balanced;
-use super::schema_action::SchemaAction;
+use super::schema_action::{CallIndex, SchemaAction};
 use super::vocabulary::Vocabulary;
 use crate::policy::{ActionName, ServerKey};
 
@@ -19,30 +19,11 @@ use crate::policy::{ActionName, ServerKey};
 /// INVARIANT: sound because `SchemaAction::on` asks for the call of a tool with that very tool.
 pub(super) fn narrowed(words: &Vocabulary, policy: &Policy, server: Option<&ServerKey>) -> Policy {
     let whole = || policy.clone();
-    let uid_of = |verb| words.action(verb).map(|action| action.uid().clone());
-    let Some(any) = uid_of(SchemaAction::Named(ActionName::CallTool)) else {
+    let own = own_calls(words, policy, server);
+    let any = words.action(SchemaAction::Named(ActionName::CallTool));
+    let (Some(own), Some(any)) = (own, any.map(|action| action.uid().clone())) else {
         return whole();
     };
-    let scope = policy.resource_constraint();
-    let own: Vec<EntityUID> = match (&scope, server) {
-        (ResourceConstraint::Eq(uid), _) => {
-            let uid: &EntityUID = AsRef::as_ref(uid as &EntityUid);
-            if uid.entity_type() != &words.tool {
-                return whole();
-            }
-            let call = words.call(uid.eid().as_ref()).map(SchemaAction::Call);
-            call.and_then(uid_of).into_iter().collect()
-        }
-        (_, Some(server)) => {
-            let calls = words.calls().filter(|(id, _)| server.name_in(id).is_some());
-            let calls = calls.map(|(_, call)| SchemaAction::Call(call));
-            calls.filter_map(uid_of).collect()
-        }
-        (_, None) => return whole(),
-    };
-    if own.is_empty() && server.is_none() {
-        return whole();
-    }
     let about_calls = match policy.action_constraint() {
         ActionConstraint::In(uids) => {
             matches!(uids.as_slice(), [uid] if *AsRef::<EntityUID>::as_ref(uid) == any)
@@ -73,4 +54,29 @@ pub(super) fn narrowed(words: &Vocabulary, policy: &Policy, server: Option<&Serv
         Some(condition),
     );
     narrowed.map_or(policy.clone(), Into::into)
+}
+
+/// The calls that a policy can be about: of the tool that its scope names, or of those of its server; `None` if they may
+/// be any.
+fn own_calls(
+    words: &Vocabulary,
+    policy: &Policy,
+    server: Option<&ServerKey>,
+) -> Option<Vec<EntityUID>> {
+    let calls: Vec<CallIndex> = match (policy.resource_constraint(), server) {
+        (ResourceConstraint::Eq(uid), _) => {
+            let uid: &EntityUID = AsRef::as_ref(&uid as &EntityUid);
+            let call = words.call(uid.eid().as_ref());
+            vec![call.filter(|_| *uid.entity_type() == words.tool)?]
+        }
+        (_, Some(server)) => {
+            let own = words.calls().filter(|(id, _)| server.name_in(id).is_some());
+            own.map(|(_, call)| call).collect()
+        }
+        (_, None) => return None,
+    };
+    let actions = calls.into_iter().map(SchemaAction::Call);
+    actions
+        .map(|call| Some(words.action(call)?.uid().clone()))
+        .collect()
 }
