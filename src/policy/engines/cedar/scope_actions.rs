@@ -76,7 +76,6 @@ fn own_calls(
         (_, None) => return None,
     };
     let actions = calls.into_iter().map(SchemaAction::Call);
-    actions
-        .map(|call| Some(words.action(call)?.uid().clone()))
-        .collect()
+    let actions = actions.filter_map(|call| words.action(call));
+    Some(actions.map(|action| action.uid().clone()).collect())
 }

@@ -12,8 +12,8 @@ use crate::policy::fixture::{World, tool};
 use crate::policy::leaves::Leaves;
 use crate::policy::{
     AgentFacts, Arguments, DefinitionFingerprint, Leaf, ListFacts, Lock, LockedTool, Member,
-    MismatchKind, PolicyOrigin, Presence, Principal, RecordShape, Resource, Scalar, Tristate,
-    UseTime, ValueShape,
+    MismatchKind, PolicyOrigin, Presence, Principal, RecordShape, Resource, Scalar, ServerKey,
+    Tristate, UseTime, ValueShape,
 };
 
 fn member(pointer: &str, presence: Presence, shape: ValueShape) -> Member {
@@ -1118,6 +1118,25 @@ fn a_policy_without_a_condition_is_checked_for_the_calls_of_its_tool_alone() {
         "{narrowed}"
     );
     assert!(!narrowed.contains("call_tool/b"), "{narrowed}");
+}
+
+#[test]
+fn a_servers_own_policy_is_checked_for_the_calls_of_its_tools_alone() {
+    let lock = lock();
+    let tools = lock.tools().filter(|(name, _)| ["a", "b"].contains(name));
+    let at = [("a", "crm/a"), ("b", "mail/b")];
+    let tools = tools.map(|(name, tool)| {
+        let (_, id) = at.iter().find(|(own, _)| *own == name).unwrap();
+        ((*id).to_owned(), tool.clone())
+    });
+    let words = Vocabulary::with(&Lock::new(tools.collect())).unwrap();
+    let text = r#"permit(principal, action in [Mcp::Action::"call_tool"], resource);"#;
+    let policy: cedar_policy::Policy = text.parse().unwrap();
+    let crm = ServerKey::of("crm");
+    let of_crm = narrowed(&words, &policy, crm.as_ref()).to_string();
+    assert!(of_crm.contains("call_tool/crm/a"), "{of_crm}");
+    assert!(!of_crm.contains("call_tool/mail/b"), "{of_crm}");
+    assert_eq!(narrowed(&words, &policy, None), policy);
 }
 
 /// Another server may have a tool of any name.
