@@ -1,7 +1,7 @@
 //! What evidence costs: keeping that of one result, and looking for it in the arguments of one call.
 //!
-//! Texts of 4 KiB: prose, a JSON text of records, prose in another script, and some that are made to cost. The bar
-//! is 5 us for each KiB of a result of prose or records.
+//! Texts of 4 KiB: prose, a JSON text of records, prose in another script, and some that are made to cost. The goal
+//! is 5 us for each KiB of a result.
 
 #![expect(
     clippy::disallowed_methods,
