@@ -9,6 +9,8 @@
 pub mod agent;
 // Agents of one era before servers of the other.
 pub mod bridge;
+// One endpoint for several servers.
+pub mod unified;
 // What comes to a listener, before any of it is a request.
 pub mod inward;
 // Who sends a request over HTTP.

@@ -34,6 +34,7 @@ mod reading;
 mod renew;
 mod restart;
 mod saved_results;
+mod served;
 mod servers;
 mod service;
 mod settings;
@@ -41,10 +42,12 @@ mod shortage;
 mod single;
 mod start_failures;
 mod starts;
+mod streams;
 mod switched_off;
 mod traces;
 mod trial;
 mod trials;
+mod unified;
 mod user_identity;
 
 use std::convert::Infallible;
@@ -215,6 +218,7 @@ async fn start(config: &Config, loaded: LoadedPolicies, memory: Memory) -> Exit 
         renewal,
         health,
         drain: config.limits.shutdown_grace_period,
+        unified: unified::settings(config),
     };
     let serving = serve(entrance, inside);
     let over = Notify::new();
@@ -270,6 +274,7 @@ async fn serve(entrance: Entrance, inside: service::Inside) -> End {
             ))
             .await
         }
+        Entrance::StdioToAll(ratchet) => Box::pin(streams::serve(inside, &ratchet)).await,
         Entrance::Http {
             listener,
             paths,

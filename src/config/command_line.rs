@@ -117,6 +117,7 @@ impl Config {
             consent: None,
             ratchet: Ratchet::default(),
             flow: Flow::default(),
+            unified: None,
             // The shell replaced them, if there were any.
             variables: BTreeMap::new(),
             file: None,

@@ -43,6 +43,7 @@ mod texts;
 mod tokens;
 mod tool_names;
 mod truncation;
+mod unified;
 mod units;
 mod upstream;
 mod user_identity;
@@ -61,8 +62,8 @@ pub use settings::{
     Pinning, PlainHttp, Policy, Protocol, Ratchet, RecordedArguments, RecordedResults, Redaction,
     Reload, RequiredLabels, Restart, Sanitizing, ServerAuth, ServerDatasets, ServerFacts,
     ServerNeed, ServerState, ServerTerms, Servers, StartupProbe, Strictness, Symlinks, Syslog,
-    Telemetry, TelemetryLogs, ToolNames, Truncation, TruncationPreset, Upstream, UserIdentity,
-    Warnings,
+    Telemetry, TelemetryLogs, ToolNames, Truncation, TruncationPreset, Unified, Upstream,
+    UserIdentity, Warnings,
 };
 pub use upstream::INHERITED;
 pub use variables::Variables;

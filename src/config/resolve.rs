@@ -26,6 +26,7 @@ use super::settings::{
 use super::telemetry::telemetry;
 use super::tool_names::tool_name;
 use super::truncation::truncation;
+use super::unified::unified;
 use super::upstream::upstream;
 use super::user_identity;
 use super::without_effect;
@@ -62,6 +63,7 @@ pub(super) fn resolve(reading: &mut ConfigReader<'_>, base: &Path) -> Config {
         policies: own,
     } = servers(root.section("servers"), base, &terms);
     let flow = flow(root.section("flow"), &servers);
+    let unified = unified(root.section("unified"), &servers);
     let first = servers.values().find(|server| server.is_enabled());
     let first = first.filter(|_| !root.has("upstream"));
     let upstream = match first {
@@ -92,6 +94,7 @@ pub(super) fn resolve(reading: &mut ConfigReader<'_>, base: &Path) -> Config {
         extensions: extensions(root.section("extensions")),
         ratchet,
         flow,
+        unified,
         variables: BTreeMap::new(),
         file: None,
         warnings: Vec::new(),

@@ -189,19 +189,29 @@ pub(super) fn have_endpoints(root: &mut ConfigSection<'_, '_>, config: &Config) 
         let help = "remove one of the two sections";
         root.section("upstream").refuse_section(reason, help);
     }
-    if matches!(config.listen, Listen::Stdio) && !root.section("listen").has("transport") {
-        let reason = ConfigReason::RequiredWhen("there are several servers");
-        let help = "agents reach each server at its own path with `transport = \"http\"`, and those of \
-                    this user by its key with `transport = \"local\"`";
-        root.section("listen").require("transport", reason, help);
-    } else if matches!(config.listen, Listen::Stdio) {
-        let reason = ConfigReason::Invalid("standard streams lead to one server");
-        let help = "agents reach each of several at its own path with `transport = \"http\"`, and those of \
-                    this user by its key with `transport = \"local\"`";
-        root.section("listen")
-            .refuse("transport", reason, Some(help));
+    match config.listen {
+        Listen::Stdio if config.unified.is_some() => {}
+        Listen::Stdio if root.section("listen").has("transport") => {
+            let reason = ConfigReason::Invalid("standard streams lead to one server");
+            root.section("listen")
+                .refuse("transport", reason, Some(WAYS));
+        }
+        Listen::Stdio => {
+            let reason = ConfigReason::RequiredWhen("there are several servers");
+            root.section("listen").require("transport", reason, WAYS);
+        }
+        Listen::Local if config.unified.is_some() => {
+            let reason = ConfigReason::Invalid("agents attach to one server by its key");
+            let help = "remove it, or use `transport = \"http\"`";
+            root.section("unified").refuse_section(reason, help);
+        }
+        Listen::Http(_) | Listen::Local => {}
     }
 }
+
+/// How agents reach several servers.
+const WAYS: &str = "agents reach each server at its own path with `transport = \"http\"`, those of this user by \
+                    its key with `transport = \"local\"`, and all in one with `[unified]`";
 
 /// Agents attach to servers by their keys, and to a gate whose standard streams have no reader.
 fn is_attached_to(root: &mut ConfigSection<'_, '_>, config: &Config) {

@@ -24,6 +24,7 @@ mod ratchet;
 mod server;
 mod telemetry;
 mod truncation;
+mod unified;
 
 pub use audit::{
     Audit, Durability, EventKinds, FlightRecorder, OnFault, RecordedArguments, RecordedResults,
@@ -39,6 +40,7 @@ pub use ratchet::{Ratchet, ServerDatasets};
 pub use server::{Keep, Restart, ServerFacts, ServerNeed, ServerState, StartupProbe, UserIdentity};
 pub use telemetry::{Parents, Telemetry, TelemetryLogs};
 pub use truncation::{Truncation, TruncationPreset};
+pub use unified::Unified;
 
 /// Everything the gate was told: by `gate.toml`, or by the command line.
 #[derive(Debug, Clone)]
@@ -69,6 +71,8 @@ pub struct Config {
     pub ratchet: Ratchet,
     /// What may flow from one of several servers to another.
     pub flow: Flow,
+    /// The endpoint of all servers, if there is one.
+    pub unified: Option<Unified>,
     /// Environment variables of the gate that took part in some value, by name.
     pub variables: BTreeMap<String, SecretString>,
     /// Where all this was read, if it was read.

@@ -10,7 +10,6 @@ use super::filter::{Filter, Flow, Hook};
 use super::page::Shape;
 use super::query::Understood;
 use super::rejection::Rejection;
-use super::stage::Stage;
 
 /// Whether a method returns a list in pages.
 pub(super) fn is_paged(method: KnownMethod) -> bool {
@@ -43,14 +42,7 @@ fn check(understood: &Understood<'_>, session: &Session) -> Result<(), Rejection
     let was_given = |cursor: &str| session.state().lists.cursors.was_given(*method, cursor);
     match cursor.as_str() {
         Some(cursor) if was_given(&cursor) => Ok(()),
-        Some(_) | None => {
-            let problem = "`cursor` was not given for this list; begin it anew";
-            Err(Rejection::invalid_params(
-                Stage::Understand,
-                "unknown_cursor",
-                problem,
-            ))
-        }
+        Some(_) | None => Err(Rejection::unknown_cursor()),
     }
 }
 

@@ -9,7 +9,7 @@ enum May {
 }
 
 /// `config` fills each component's `Settings` and so reaches most of them.
-const TABLE: [(&str, May); 35] = [
+const TABLE: [(&str, May); 36] = [
     ("unseen", May::Only(&[])),
     ("secret", May::Only(&[])),
     ("wire", May::Only(&["unseen", "memory"])),
@@ -84,6 +84,7 @@ const TABLE: [(&str, May); 35] = [
         "bridge",
         May::Only(&["gate", "session", "wire", "clock", "mcp"]),
     ),
+    ("unified", May::Only(&["gate", "wire", "mcp", "policy"])),
     (
         "drafts",
         May::Only(&["audit", "policy", "guard", "session", "wire", "unseen"]),

@@ -29,3 +29,4 @@ mod shipping;
 mod tools;
 mod traces;
 mod trials;
+mod unified;

@@ -72,9 +72,13 @@ fn url(gate: &Serving, key: &str) -> String {
 }
 
 pub(super) fn agent(gate: &Serving, who: &str, key: &str) -> Agent {
+    agent_at(&url(gate, key), who)
+}
+
+pub(super) fn agent_at(url: &str, who: &str) -> Agent {
     let ending = if who == "bob" { "-" } else { "" };
     let token = format!("Authorization: Bearer {who}-0123456789-0123456789{ending}");
-    Agent::at(&url(gate, key)).with(token).in_session()
+    Agent::at(url).with(token).in_session()
 }
 
 pub(super) fn tools(agent: &Agent) -> Vec<String> {

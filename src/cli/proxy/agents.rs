@@ -1,6 +1,7 @@
 //! The agent, however it reaches the gate, as the gate and a conversation see it.
 
 use std::io;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
@@ -8,13 +9,22 @@ use tokio::sync::mpsc;
 use crate::agent::http::{Brought, Inbound, Streams};
 use crate::agent::stdio::{AgentInput, AgentWriter};
 use crate::gate::{Agent, AgentGone, Permit, Source};
+use crate::unified::{Inward, Unified};
 use crate::wire::{DiscardReason, LineFrame, LineReader, Stream};
 
-/// The agent of one conversation: what delivers.
+/// What delivers to an agent.
 #[derive(Debug, Clone)]
 pub(super) enum Outbox {
     Stdio(AgentWriter),
     Http(Streams),
+}
+
+/// The agent of one conversation: what delivers.
+#[derive(Debug, Clone)]
+pub(super) enum AgentOf {
+    OneServer(Outbox),
+    /// It has conversations with several servers, of which this is the one of this number.
+    AllServers(Arc<Unified<Outbox>>, usize),
 }
 
 /// The same: what it sends.
@@ -25,6 +35,20 @@ pub(super) enum Inbox {
         /// The frame that was told last.
         frame: Bytes,
     },
+    /// What of such an agent is for one server.
+    AllServers {
+        inbox: mpsc::Receiver<Box<Inward>>,
+        frame: Bytes,
+        end: AgentEnd,
+    },
+}
+
+/// What it means when an agent sends no more.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum AgentEnd {
+    /// It still takes what was under way.
+    Closed,
+    Gone,
 }
 
 /// What came of an agent.
@@ -77,12 +101,44 @@ impl Agent for Outbox {
     }
 }
 
+impl Agent for AgentOf {
+    async fn deliver(&self, permit: Permit) -> Result<(), AgentGone> {
+        match self {
+            Self::OneServer(agent) => agent.deliver(permit).await,
+            Self::AllServers(unified, server) => Box::pin(unified.deliver(*server, permit)).await,
+        }
+    }
+
+    fn release(&self, stream: Stream) {
+        match self {
+            Self::OneServer(agent) => agent.release(stream),
+            Self::AllServers(unified, _) => unified.agent().release(stream),
+        }
+    }
+
+    fn end(&self) {
+        match self {
+            Self::OneServer(agent) => agent.end(),
+            // The agent has others.
+            Self::AllServers(unified, server) => unified.close(*server),
+        }
+    }
+
+    fn has_gone(&self) -> bool {
+        match self {
+            Self::OneServer(agent) => agent.has_gone(),
+            Self::AllServers(unified, _) => unified.agent().has_gone(),
+        }
+    }
+}
+
 impl Inbox {
     /// Takes nothing more: what the agent sends now is refused.
     pub(super) fn close(&mut self) {
         match self {
             Self::Stdio(_) => {}
             Self::Http { inbox, .. } => inbox.close(),
+            Self::AllServers { inbox, .. } => inbox.close(),
         }
     }
 
@@ -124,6 +180,22 @@ impl Inbox {
                 Some(Inbound::Unheard { minted }) => Arrived::Unheard(minted),
                 None => Arrived::Gone,
             }),
+            Self::AllServers { inbox, frame, end } => {
+                // As below.
+                *frame = Bytes::new();
+                Ok(match inbox.recv().await.map(|inward| *inward) {
+                    Some(Inward::Frame(source, bytes)) => {
+                        *frame = bytes;
+                        Arrived::Frame(source, frame)
+                    }
+                    Some(Inward::HungUp(stream)) => Arrived::HungUp(stream),
+                    Some(Inward::Unheard(minted)) => Arrived::Unheard(minted),
+                    None => match end {
+                        AgentEnd::Closed => Arrived::Closed,
+                        AgentEnd::Gone => Arrived::Gone,
+                    },
+                })
+            }
         }
     }
 }

@@ -10,9 +10,10 @@ use tracing::{error, info};
 use crate::agent::http::{self, Connections};
 #[cfg(unix)]
 use crate::agent::local::{Listener, Place, PlaceLock};
-use crate::config::{Config, Listen};
 #[cfg(unix)]
-use crate::config::{ConfigFile, Ratchet};
+use crate::config::ConfigFile;
+use crate::config::Ratchet;
+use crate::config::{Config, Listen};
 use crate::gate::{Gate, holder};
 use crate::identity::Authenticate;
 use crate::memory::Memory;
@@ -51,6 +52,8 @@ pub(super) struct LocalTerms {
 /// Where agents come from, opened.
 pub(super) enum Entrance {
     Stdio(Box<(Session, Placed, PlacedEvents)>),
+    /// Before several servers.
+    StdioToAll(Ratchet),
     Http {
         listener: Box<http::Listener>,
         /// One for each server, in their order.
@@ -66,6 +69,8 @@ impl Entrance {
     pub(super) fn serves(&self) -> (Serves, Option<Arc<dyn Authenticate>>, Option<Connections>) {
         match self {
             Self::Stdio(_) => (Serves::One, None, None),
+            // Each server is started for the agent.
+            Self::StdioToAll(_) => (Serves::Many, None, None),
             Self::Http {
                 listener,
                 authenticate,
@@ -115,6 +120,10 @@ pub(super) async fn enter(
     reserved: Option<&Reserved>,
 ) -> Result<Entrance, Exit> {
     match &config.listen {
+        Listen::Stdio if !config.servers.is_empty() => {
+            tell_disabled(config);
+            Ok(Entrance::StdioToAll(config.ratchet.clone()))
+        }
         Listen::Stdio => {
             let session = session(&server(config), "stdio", gate).ok_or(Exit::Unrecoverable)?;
             let session = reading::of_process(session, &config.ratchet);

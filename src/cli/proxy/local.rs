@@ -17,14 +17,15 @@ use crate::config;
 use crate::shutdown::{Shutdown, ShutdownCause};
 use crate::wire::{LineReader, Side};
 
-use super::agents::{Inbox, Outbox};
+use super::agents::{AgentOf, Inbox, Outbox};
 use super::end::End;
 use super::entrance::LocalTerms;
 use super::held::Held;
 use super::parts::{Parts, session};
 use super::reading;
 use super::renew::News;
-use super::service::{Inside, LAST_RECORDS, blocked, broken};
+use super::served::{LAST_RECORDS, broken};
+use super::service::{Inside, blocked};
 use super::single::AGENT_QUEUE_BYTES;
 
 /// How long the gate waits for somebody to attach. Its sessions end with it: shorter, and a client that
@@ -174,7 +175,7 @@ async fn converse(local: &Local, parts: &Parts, mut stream: UnixStream) -> std::
     let lines = LineReader::new(input, gate.limits(Side::Agent).max_bytes);
     let held = Held {
         session,
-        outbox: Outbox::Stdio(writer),
+        agent: AgentOf::OneServer(Outbox::Stdio(writer)),
         inbox: Inbox::Stdio(lines.within(parts.memory.clone())),
         bridge: parts.bridge(),
     };

@@ -176,13 +176,14 @@ pub(super) fn listener(config: &Config, listen: &HttpListen, memory: &Memory) ->
     }
 }
 
-/// The path of each server: that of the only one, or each below it.
+/// The path of each server: that of the only one, or each below it. That of all follows, if there is one.
 fn endpoints(config: &Config, listen: &HttpListen) -> Vec<String> {
     let each = config.each();
     let paths = each
         .iter()
         .map(|config| endpoint(listen, config.key.as_ref()));
-    paths.collect()
+    let of_all = config.unified.iter().map(|_| endpoint(listen, None));
+    paths.chain(of_all).collect()
 }
 
 fn endpoint(listen: &HttpListen, key: Option<&ServerKey>) -> String {

@@ -16,17 +16,21 @@ use crate::agent::http::{
     Arrival, AskHealth, ConversationKind, Endpoint, HttpRefusal, Listener, Outside,
 };
 use crate::audit::{self, Audit, Kind, Record};
-use crate::identity::Authenticate;
+use crate::bridge::Bridge;
+use crate::identity::{Authenticate, Identity};
 use crate::policy::Agent;
-use crate::session::Ids;
+use crate::session::{Ids, Session};
 use crate::shutdown::Shutdown;
+use crate::unified;
 
-use super::agents::{Inbox, Outbox};
+use super::agents::{AgentEnd, AgentOf, Inbox, Outbox};
 use super::end::End;
 use super::held::Held;
 use super::parts::{Parts, session};
 use super::reading::of_agent;
-use super::renew::{News, Renewal};
+use super::renew::Renewal;
+use super::served::{LAST_RECORDS, NO_SERVER, Served, broken};
+use super::unified::{AgentEnds, AllServers};
 
 /// Conversations that wait to be begun.
 const ARRIVALS: usize = 64;
@@ -38,20 +42,16 @@ const REFUSALS: usize = 1024;
 /// over.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
-/// How long the conversations that are cut off may take to kill their servers and to record their
-/// ends.
-pub(super) const LAST_RECORDS: Duration = Duration::from_secs(10);
-
 /// The step that records of refused HTTP requests name.
 const STAGE: &str = "http";
 
 /// What all conversations share.
 struct Service {
-    /// For each endpoint.
-    servers: Vec<Parts>,
+    /// For each endpoint of one.
+    served: Arc<Served>,
+    /// The endpoint of all, if there is one.
+    unified: Option<unified::Settings>,
     audit: Audit,
-    news: News,
-    drain: Duration,
 }
 
 /// What serves agents.
@@ -65,6 +65,8 @@ pub(super) struct Inside {
     pub(super) health: AskHealth,
     /// How long what is under way may take when the gate stops.
     pub(super) drain: Duration,
+    /// The endpoint of all servers, if there is one.
+    pub(super) unified: Option<unified::Settings>,
 }
 
 /// Serves agents until the gate is to stop, and every conversation has ended.
@@ -82,6 +84,7 @@ pub(super) async fn serve(
         renewal,
         health,
         drain,
+        unified,
     } = inside;
     for path in paths {
         info!("listening on http://{}{path}", listener.address());
@@ -99,10 +102,13 @@ pub(super) async fn serve(
         .map(|parts| ServerLabel(parts.key().map(|key| key.as_str().into())))
         .collect();
     let service = Arc::new(Service {
-        servers,
+        served: Arc::new(Served {
+            servers,
+            news: renewal.news(),
+            drain,
+        }),
+        unified,
         audit,
-        news: renewal.news(),
-        drain,
     });
     let (arrivals, arriving) = mpsc::channel(ARRIVALS);
     let (refusals, refused) = mpsc::channel(REFUSALS);
@@ -159,7 +165,7 @@ pub(super) async fn serve(
             error!("conversations that have not ended are broken off, and have no last record");
             return End::AuditFault;
         }
-        never = renewal.run(&service.servers) => match never {},
+        never = renewal.run(&service.served.servers) => match never {},
         never = identity.keep_ready() => match never {},
     }
     End::Stopped(shutdown.requested().await)
@@ -189,63 +195,103 @@ async fn conversations(
     }
 }
 
-pub(super) fn broken(ended: &Result<(), tokio::task::JoinError>) {
-    if let Err(cause) = ended {
-        error!("a conversation broke off: {cause}");
-    }
-}
-
 /// One conversation from its first record to its last.
 async fn hold(service: Arc<Service>, arrival: Arrival) {
-    let Service {
+    let Served {
         servers,
         news,
         drain,
-        ..
-    } = &*service;
+    } = &*service.served;
     let Some(parts) = servers.get(arrival.endpoint.0) else {
-        error!("an endpoint has no server");
+        // The endpoint after those of the servers is that of all.
+        if let Some(settings) = &service.unified {
+            unify(&service.served, settings, arrival).await;
+        } else {
+            error!("an endpoint has no server");
+        }
         return;
     };
-    let gate = &*parts.gate;
-    let Some(session) = session(&parts.server, "http", gate) else {
-        error!("the operating system gives no random numbers");
+    let session = session_of(parts, &arrival.identity, arrival.kind);
+    let Some(session) = session else {
         return;
-    };
-    let identity = arrival.identity;
-    let ids = match arrival.kind {
-        ConversationKind::Session => Ids::OfSession,
-        ConversationKind::Stateless => Ids::OfStream,
-    };
-    let session = session.reading_as(of_agent(&identity, ids, parts.names));
-    let mut roles = identity.roles;
-    roles.extend(identity.groups);
-    let session = session.of(Agent {
-        id: identity.subject,
-        user: identity.user,
-        roles,
-        capabilities: identity.capabilities,
-        claims: identity.claims,
-        ..Agent::default()
-    });
-    let session = session
-        .with_ids(ids)
-        .numbered(parts.conversations.next_number());
-    let bridge = match arrival.kind {
-        ConversationKind::Session => parts.bridge(),
-        ConversationKind::Stateless => None,
     };
     let held = Held {
         session,
-        outbox: Outbox::Http(arrival.streams),
+        agent: AgentOf::OneServer(Outbox::Http(arrival.streams)),
         inbox: Inbox::Http {
             inbox: arrival.inbox,
             frame: Bytes::new(),
         },
-        bridge,
+        bridge: bridge_of(parts, arrival.kind),
     };
     if let Some(mut begun) = held.begin(parts) {
         begun.until_its_end(parts, news, *drain).await;
+    }
+}
+
+/// One conversation with all servers.
+async fn unify(served: &Arc<Served>, settings: &unified::Settings, arrival: Arrival) {
+    let Arrival {
+        identity,
+        kind,
+        inbox,
+        streams,
+        ..
+    } = arrival;
+    let before = |parts: &Parts| {
+        let session = session_of(parts, &identity, kind)?;
+        Some((session, bridge_of(parts, kind)))
+    };
+    let settings = unified::Settings {
+        is_stateless: kind == ConversationKind::Stateless,
+        ..settings.clone()
+    };
+    let agent = AgentEnds {
+        outbox: Outbox::Http(streams),
+        inbox: Inbox::Http {
+            inbox,
+            frame: Bytes::new(),
+        },
+        end: AgentEnd::Gone,
+    };
+    if let Some(mut conversation) = AllServers::begin(served, settings, agent, before) {
+        Box::pin(conversation.until_its_end()).await;
+    }
+}
+
+/// The session of an agent before a server.
+fn session_of(parts: &Parts, identity: &Identity, kind: ConversationKind) -> Option<Session> {
+    let session = session(&parts.server, "http", &parts.gate)?;
+    let ids = match kind {
+        ConversationKind::Session => Ids::OfSession,
+        ConversationKind::Stateless => Ids::OfStream,
+    };
+    let session = session.reading_as(of_agent(identity, ids, parts.names));
+    let Identity {
+        subject,
+        user,
+        roles,
+        groups,
+        capabilities,
+        claims,
+        ..
+    } = identity.clone();
+    let agent = Agent {
+        id: subject,
+        user,
+        roles: roles.into_iter().chain(groups).collect(),
+        capabilities,
+        claims,
+        ..Agent::default()
+    };
+    let number = parts.conversations.next_number();
+    Some(session.of(agent).with_ids(ids).numbered(number))
+}
+
+fn bridge_of(parts: &Parts, kind: ConversationKind) -> Option<Bridge> {
+    match kind {
+        ConversationKind::Session => parts.bridge(),
+        ConversationKind::Stateless => None,
     }
 }
 
@@ -272,7 +318,7 @@ async fn record_refusals(
         } = &refusal;
         let text = format!("HTTP {status} to {peer}: {why}");
         let reason = audit::Reason::code(refusal.code).with_text(text);
-        let mut record = blocked(&service.servers, from.endpoint, STAGE, reason);
+        let mut record = blocked(&service.served.servers, from.endpoint, STAGE, reason);
         record.agent = from.subject.as_ref().map(audit::Agent::new);
         if let Err(fault) = audit.record(record).await {
             error!("a refused request could not be recorded: {fault}");
@@ -281,7 +327,7 @@ async fn record_refusals(
         if more > 0 {
             let text = "so many were refused faster than each could be recorded";
             let reason = audit::Reason::code("refusals").with_text(text);
-            let mut record = blocked(&service.servers, None, STAGE, reason);
+            let mut record = blocked(&service.served.servers, None, STAGE, reason);
             record.kind = Kind::AuditGap;
             record.lost = Some(more);
             if let Err(fault) = audit.record(record).await {
@@ -292,9 +338,6 @@ async fn record_refusals(
         }
     }
 }
-
-/// What records name where it is of none of several servers. It is no key.
-const NO_SERVER: &str = "-";
 
 /// The record of what never was a message.
 pub(super) fn blocked(

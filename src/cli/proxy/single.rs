@@ -74,7 +74,7 @@ pub(super) async fn serve(
 }
 
 /// Nobody is asked for an agent that says nothing more: the gate stops.
-async fn stop_asking(gate: &Gate, shutdown: &Shutdown) -> Infallible {
+pub(super) async fn stop_asking(gate: &Gate, shutdown: &Shutdown) -> Infallible {
     if shutdown.requested().await == ShutdownCause::AgentGone {
         gate.stop_asking();
     }

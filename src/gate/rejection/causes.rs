@@ -216,6 +216,25 @@ impl Rejection {
         Self::new(Stage::Identify, "stray", INVALID_REQUEST, text)
     }
 
+    /// What several servers are behind one endpoint for: this is of none of them.
+    pub fn unrouted(method: &str, name: &str) -> Self {
+        let problem =
+            format!("`{method}` of {name:?}, which belongs to no server of this endpoint");
+        Self::invalid_params(Stage::Identify, "unrouted", problem)
+            .with_text_for_agents("Invalid params: there is nothing of this name")
+    }
+
+    /// The same of a tool, which is answered like every unknown one.
+    pub fn unrouted_tool(name: &str) -> Self {
+        Self::unknown_tool(name, "unrouted")
+    }
+
+    /// A cursor that this list was not given.
+    pub fn unknown_cursor() -> Self {
+        let problem = "`cursor` was not given for this list; begin it anew";
+        Self::invalid_params(Stage::Understand, "unknown_cursor", problem)
+    }
+
     /// A `requestState` that its agent was not given for this request.
     pub(in crate::gate) fn foreign_state() -> Self {
         let problem = "`requestState` was not given for this request";

@@ -85,23 +85,37 @@ impl<'d> Edits<'d> {
 
     /// The compact text with all changes made.
     pub fn finish(self) -> String {
-        let splices = self.splices();
-        let text = self.document.text();
+        self.spliced(0..self.document.text().len(), self.splices().into_iter())
+    }
+
+    /// A part of the text with these replacements, which lie in it.
+    fn spliced<'s>(&self, part: Range<usize>, splices: impl Iterator<Item = Splice<'s>>) -> String {
+        let splices: Vec<_> = splices.collect();
         let added: usize = splices.iter().map(|splice| splice.text.len()).sum();
-        let mut out = String::with_capacity(text.len() + added);
-        let mut copied = 0;
+        let mut out = String::with_capacity(part.len() + added);
+        let mut copied = part.start;
         for Splice { range, text } in splices {
             out.push_str(self.document.slice(copied..range.start));
             out.push_str(&text);
             copied = range.end;
         }
-        out.push_str(self.document.slice(copied..text.len()));
+        out.push_str(self.document.slice(copied..part.end));
         out
     }
 
     /// The same, as a part of another text.
     pub fn into_fragment(self) -> Fragment {
         Fragment::trusted(self.finish())
+    }
+
+    /// One value of the text with the changes in it made. Nothing around it may be replaced or removed.
+    pub fn fragment_of(&self, value: Value<'d>) -> Fragment {
+        self.assert_own(value);
+        let within = value.range();
+        let splices = self.splices().into_iter();
+        let splices =
+            splices.filter(|it| within.start <= it.range.start && it.range.end <= within.end);
+        Fragment::trusted(self.spliced(within.clone(), splices))
     }
 
     /// The changes as replacements of text, in order and apart from each other.

@@ -1,0 +1,75 @@
+//! A gate that its one agent starts on standard streams, before several servers.
+
+use std::sync::Arc;
+
+use tokio::time::sleep;
+use tracing::{error, warn};
+
+use crate::agent::stdio;
+use crate::config::Ratchet;
+use crate::shutdown::ShutdownCause;
+use crate::wire::{LineReader, Side};
+
+use super::agents::{AgentEnd, Inbox, Outbox};
+use super::converse::FLUSH;
+use super::end::End;
+use super::parts::{Parts, session};
+use super::reading;
+use super::served::{LAST_RECORDS, Served};
+use super::service::Inside;
+use super::single::{AGENT_QUEUE_BYTES, stop_asking};
+use super::unified::{AgentEnds, AllServers};
+
+/// The conversations with all servers from their first record to their last.
+pub(super) async fn serve(inside: Inside, ratchet: &Ratchet) -> End {
+    let Inside {
+        servers,
+        shutdown,
+        renewal,
+        drain,
+        unified,
+        ..
+    } = inside;
+    let (Some(settings), Some(first)) = (unified, servers.first().cloned()) else {
+        return End::UpstreamGone("there is none".to_owned());
+    };
+    let served = Arc::new(Served {
+        servers,
+        news: renewal.news(),
+        drain,
+    });
+    let (input, writer) = stdio::open(AGENT_QUEUE_BYTES);
+    let lines = LineReader::new(input, first.gate.limits(Side::Agent).max_bytes);
+    let agent = AgentEnds {
+        outbox: Outbox::Stdio(writer.clone()),
+        inbox: Inbox::Stdio(lines.within(first.memory.clone())),
+        end: AgentEnd::Closed,
+    };
+    let before = |parts: &Parts| {
+        let session = session(&parts.server, "stdio", &parts.gate)?;
+        let session = reading::of_user(session, ratchet);
+        let number = parts.conversations.next_number();
+        Some((session.numbered(number), parts.bridge()))
+    };
+    let Some(mut conversation) = AllServers::begin(&served, settings, agent, before) else {
+        return End::AuditFault;
+    };
+    let overdue = async {
+        shutdown.forced().await;
+        sleep(LAST_RECORDS).await;
+    };
+    tokio::select! {
+        () = Box::pin(conversation.until_its_end()) => {}
+        () = overdue => {
+            error!("conversations that have not ended are broken off, and have no last record");
+            return End::AuditFault;
+        }
+        never = stop_asking(&first.gate, &shutdown) => match never {},
+        never = renewal.run(&served.servers) => match never {},
+    }
+    shutdown.request(ShutdownCause::AgentGone);
+    if writer.close(FLUSH).await.is_err() {
+        warn!("the agent did not take everything that was for it");
+    }
+    End::Stopped(shutdown.requested().await)
+}

@@ -1,0 +1,192 @@
+//! An agent before all servers: it has a conversation with each of them, and a session of its own for what is for none.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+use tokio::task::{Id, JoinSet};
+use tracing::{error, warn};
+
+use crate::bridge::Bridge;
+use crate::config::Config;
+use crate::gate::{AgentGone, Gate, Talk};
+use crate::policy;
+use crate::session::Session;
+use crate::unified::{Naming, Settings, Unified};
+use crate::wire::Side;
+
+use super::agents::{AgentEnd, AgentOf, Arrived, Inbox, Outbox};
+use super::held::Held;
+use super::parts::Parts;
+use super::served::{NO_SERVER, Served, broken};
+use super::servers::Server;
+use super::settings;
+
+/// Messages that may wait for one server.
+const INBOX: usize = 64;
+
+/// How the endpoint of all servers works, if there is one.
+pub(super) fn settings(config: &Config) -> Option<Settings> {
+    let unified = config.unified.as_ref()?;
+    let each = config.each();
+    let keys = each.iter().filter_map(|config| config.key.clone());
+    let aliases = unified.aliases.iter();
+    let aliases = aliases.map(|(alias, name)| (alias.clone(), name.clone()));
+    Some(Settings {
+        naming: Arc::new(Naming::new(keys.collect(), aliases)),
+        limits: settings::from_agent(&config.limits),
+        patience: unified.wait,
+        is_stateless: false,
+    })
+}
+
+/// The two ends of an agent.
+pub(super) struct AgentEnds {
+    pub(super) outbox: Outbox,
+    pub(super) inbox: Inbox,
+    /// What it means when the agent sends no more.
+    pub(super) end: AgentEnd,
+}
+
+/// The conversations of one agent with all servers.
+pub(super) struct AllServers {
+    gate: Arc<Gate>,
+    unified: Arc<Unified<Outbox>>,
+    inbox: Inbox,
+    /// For what is for no server.
+    talk: Talk<Server, Outbox>,
+    conversations: JoinSet<()>,
+    /// Which of them is which server's.
+    servers: Vec<Id>,
+}
+
+impl AllServers {
+    /// Each with a session and a bridge of its own. `None` where there is none for one.
+    pub(super) fn begin(
+        served: &Arc<Served>,
+        settings: Settings,
+        agent: AgentEnds,
+        before: impl Fn(&Parts) -> Option<(Session, Option<Bridge>)>,
+    ) -> Option<Self> {
+        let first = served.servers.first()?;
+        let no_server = Parts {
+            server: policy::Server {
+                name: NO_SERVER.to_owned(),
+                ..policy::Server::default()
+            },
+            ..first.clone()
+        };
+        let (own, _) = before(&no_server)?;
+        let sessions = served.servers.iter().map(&before);
+        let sessions = sessions.collect::<Option<Vec<_>>>()?;
+        let (inboxes, taken): (Vec<_>, Vec<_>) =
+            sessions.iter().map(|_| mpsc::channel(INBOX)).unzip();
+        let unified = Unified::new(settings, agent.outbox.clone(), inboxes);
+        let unified = Arc::new(unified);
+        let mut conversations = JoinSet::new();
+        let mut servers = Vec::new();
+        for (number, ((session, bridge), inbox)) in sessions.into_iter().zip(taken).enumerate() {
+            let held = Held {
+                session,
+                agent: AgentOf::AllServers(Arc::clone(&unified), number),
+                inbox: Inbox::AllServers {
+                    inbox,
+                    frame: Bytes::new(),
+                    end: agent.end,
+                },
+                bridge,
+            };
+            let served = Arc::clone(served);
+            let begun = held.begin(served.servers.get(number)?);
+            let conversation = conversations.spawn(async move {
+                if let (Some(mut begun), Some(parts)) = (begun, served.servers.get(number)) {
+                    begun.until_its_end(parts, &served.news, served.drain).await;
+                }
+            });
+            servers.push(conversation.id());
+        }
+        Some(Self {
+            gate: Arc::clone(&first.gate),
+            unified,
+            inbox: agent.inbox,
+            talk: Talk::new(own, Server::Absent, agent.outbox),
+            conversations,
+            servers,
+        })
+    }
+
+    /// Until the agent sends no more, and each server has done with it.
+    pub(super) async fn until_its_end(&mut self) {
+        let Self {
+            gate,
+            unified,
+            inbox,
+            talk,
+            conversations,
+            servers,
+            ..
+        } = self;
+        if let Err(fault) = gate.session_started(talk).await {
+            error!("the start of a session could not be recorded: {fault}");
+        } else {
+            tokio::select! {
+                _ = listen(gate, unified, inbox, talk) => {}
+                _gone = unified.keep_time() => {}
+                () = all_ended(conversations, unified, servers) => {}
+            }
+        }
+        inbox.close();
+        for number in 0..servers.len() {
+            unified.close(number);
+        }
+        while let Some(ended) = conversations.join_next().await {
+            broken(&ended);
+        }
+        if let Err(fault) = gate.session_ended(talk).await {
+            error!("the end of a session could not be recorded: {fault}");
+        }
+    }
+}
+
+/// Resolves when no server is left.
+async fn all_ended(conversations: &mut JoinSet<()>, unified: &Unified<Outbox>, servers: &[Id]) {
+    while let Some(ended) = conversations.join_next_with_id().await {
+        let id = match &ended {
+            Ok((id, ())) => *id,
+            Err(cause) => cause.id(),
+        };
+        broken(&ended.map(|_| ()));
+        if let Some(number) = servers.iter().position(|it| *it == id) {
+            unified.ended(number);
+        }
+    }
+}
+
+/// What the agent sends, until it sends no more.
+async fn listen(
+    gate: &Gate,
+    unified: &Unified<Outbox>,
+    inbox: &mut Inbox,
+    talk: &Talk<Server, Outbox>,
+) -> Result<(), AgentGone> {
+    loop {
+        match inbox.next().await {
+            Ok(Arrived::Frame(source, frame)) => {
+                let taken = unified.take(source.clone(), frame);
+                if let Err(refusal) = taken {
+                    Box::pin(gate.turn_back(talk, source, frame, refusal)).await?;
+                }
+            }
+            Ok(Arrived::Unread(stream, why)) => {
+                Box::pin(gate.handle_unread(talk, Side::Agent, stream, why)).await?;
+            }
+            Ok(Arrived::HungUp(stream)) => unified.hung_up(stream),
+            Ok(Arrived::Unheard(minted)) => unified.unheard(minted),
+            Ok(Arrived::Closed | Arrived::Gone) => return Ok(()),
+            Err(cause) => {
+                warn!("cannot read from the agent: {cause}");
+                return Ok(());
+            }
+        }
+    }
+}

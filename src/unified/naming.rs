@@ -1,0 +1,195 @@
+//! What agents call the tools, prompts, resources and tasks of several servers, and what each server calls its own.
+//!
+//! The agent's name is made of the server's key and the server's name alone, and can be taken apart again: keys have
+//! neither `_` nor `+` ([`ServerKey`]).
+
+use std::collections::HashMap;
+
+use crate::policy::ServerKey;
+
+/// Between the key and the name of a tool or prompt.
+const SEPARATOR: &str = "__";
+
+/// Between the key and a URI, or another text that is the server's own.
+const PREFIX_END: char = '+';
+
+/// URIs of user interfaces keep their scheme, by which agents know them (MCP Apps, SEP-1865).
+const UI: &str = "ui://";
+
+/// The servers of an endpoint, in the order of the configuration.
+#[derive(Debug, Clone)]
+pub struct Naming {
+    keys: Vec<ServerKey>,
+    by_alias: HashMap<String, ToolOf>,
+    by_tool: HashMap<ToolOf, String>,
+}
+
+/// A tool, by its server's number and the server's name for it.
+type ToolOf = (usize, String);
+
+/// What belongs to one of the servers: its number, and the server's own name.
+pub(super) type Own<'t> = (usize, &'t str);
+
+impl Naming {
+    /// Aliases are pairs of a name and the name that the tool has without it. Of other names there is no alias.
+    pub fn new(keys: Vec<ServerKey>, aliases: impl IntoIterator<Item = (String, String)>) -> Self {
+        let mut naming = Self {
+            keys,
+            by_alias: HashMap::new(),
+            by_tool: HashMap::new(),
+        };
+        for (alias, name) in aliases {
+            if let Some((server, own)) = naming.split(&name) {
+                let tool = (server, own.to_owned());
+                naming.by_tool.insert(tool.clone(), alias.clone());
+                naming.by_alias.insert(alias, tool);
+            }
+        }
+        naming
+    }
+
+    pub(super) fn keys(&self) -> &[ServerKey] {
+        &self.keys
+    }
+
+    pub(super) fn key(&self, server: usize) -> &str {
+        self.keys.get(server).map_or("", ServerKey::as_str)
+    }
+
+    pub(super) fn tool(&self, server: usize, name: &str) -> String {
+        let alias = self.by_tool.get(&(server, name.to_owned()));
+        alias.cloned().unwrap_or_else(|| self.prompt(server, name))
+    }
+
+    /// A tool with an alias has no other name.
+    pub(super) fn of_tool<'t>(&'t self, shown: &'t str) -> Option<Own<'t>> {
+        if let Some((server, name)) = self.by_alias.get(shown) {
+            return Some((*server, name));
+        }
+        let (server, name) = self.split(shown)?;
+        let has_alias =
+            !self.by_tool.is_empty() && self.by_tool.contains_key(&(server, name.to_owned()));
+        (!has_alias).then_some((server, name))
+    }
+
+    pub(super) fn prompt(&self, server: usize, name: &str) -> String {
+        format!("{}{SEPARATOR}{name}", self.key(server))
+    }
+
+    pub(super) fn of_prompt<'t>(&self, shown: &'t str) -> Option<Own<'t>> {
+        self.split(shown)
+    }
+
+    pub(super) fn uri(&self, server: usize, uri: &str) -> String {
+        let key = self.key(server);
+        match uri.strip_prefix(UI) {
+            Some(rest) => format!("{UI}{key}/{rest}"),
+            None => self.text(server, uri),
+        }
+    }
+
+    /// The server's URI for what an agent calls so.
+    pub(super) fn of_uri(&self, shown: &str) -> Option<(usize, String)> {
+        if let Some(rest) = shown.strip_prefix(UI) {
+            let (key, rest) = rest.split_once('/')?;
+            return Some((self.number(key)?, format!("{UI}{rest}")));
+        }
+        let (server, uri) = self.of_text(shown)?;
+        Some((server, uri.to_owned()))
+    }
+
+    /// Of a server's task, logger or token.
+    pub(super) fn text(&self, server: usize, own: &str) -> String {
+        format!("{}{PREFIX_END}{own}", self.key(server))
+    }
+
+    pub(super) fn of_text<'t>(&self, shown: &'t str) -> Option<Own<'t>> {
+        let (key, own) = shown.split_once(PREFIX_END)?;
+        Some((self.number(key)?, own))
+    }
+
+    fn split<'t>(&self, shown: &'t str) -> Option<Own<'t>> {
+        let (key, name) = shown.split_once(SEPARATOR)?;
+        Some((self.number(key)?, name))
+    }
+
+    pub(super) fn number(&self, key: &str) -> Option<usize> {
+        self.keys.iter().position(|it| it.as_str() == key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn naming(aliases: &[(&str, &str)]) -> Naming {
+        let keys = ["crm", "crm-2", "web"].map(|key| ServerKey::of(key).unwrap());
+        let aliases = aliases
+            .iter()
+            .map(|(alias, name)| ((*alias).to_owned(), (*name).to_owned()));
+        Naming::new(keys.to_vec(), aliases)
+    }
+
+    #[test]
+    fn what_begins_with_no_known_key_is_of_no_server() {
+        let naming = naming(&[]);
+        for shown in [
+            "",
+            "read",
+            "crm",
+            "crm_read",
+            "CRM__read",
+            "crm3__read",
+            "__read",
+            "crm-__x",
+        ] {
+            assert_eq!(naming.of_tool(shown), None, "{shown}");
+            assert_eq!(naming.of_prompt(shown), None, "{shown}");
+        }
+        for shown in [
+            "",
+            "file:///a",
+            "crm",
+            "crm-3+file:///a",
+            "+a",
+            "ui://crm",
+            "ui://web3/a",
+        ] {
+            assert_eq!(naming.of_uri(shown), None, "{shown}");
+        }
+    }
+
+    #[test]
+    fn an_alias_stands_for_one_tool_and_is_its_only_name() {
+        let naming = naming(&[("search", "web__find")]);
+        assert_eq!(naming.tool(2, "find"), "search");
+        assert_eq!(naming.of_tool("search"), Some((2, "find")));
+        assert_eq!(naming.of_tool("web__find"), None);
+        assert_eq!(naming.tool(0, "find"), "crm__find");
+        assert_eq!(naming.of_tool("crm__find"), Some((0, "find")));
+        // A prompt has none.
+        assert_eq!(naming.of_prompt("web__find"), Some((2, "find")));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(100_000))]
+
+        #[test]
+        fn every_name_comes_back_with_its_server(
+            server in 0_usize..3,
+            name in "([a-z+/_:-]|__|\\PC){0,12}",
+            uri in "(ui://|UI://|file:///|crm\\+)?([a-z+/_:-]|__|\\PC){0,12}",
+        ) {
+            let naming = naming(&[("search", "web__find")]);
+            let own = Some((server, &*name));
+            let (tool, prompt) = (naming.tool(server, &name), naming.prompt(server, &name));
+            prop_assert_eq!(naming.of_tool(&tool), own);
+            prop_assert_eq!(naming.of_prompt(&prompt), own);
+            let text = naming.text(server, &name);
+            prop_assert_eq!(naming.of_text(&text), own);
+            prop_assert_eq!(naming.of_uri(&naming.uri(server, &uri)), Some((server, uri)));
+        }
+    }
+}

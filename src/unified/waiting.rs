@@ -1,0 +1,222 @@
+//! What is under way between an agent and several servers.
+
+use std::collections::{BTreeSet, HashMap};
+
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use super::merge::{self, ServerAnswer};
+use super::naming::Naming;
+use crate::gate::{Carried, Permit, Source};
+use crate::wire::{Id, KnownMethod, Message, Stream};
+
+/// "Method not found" (JSON-RPC 2.0 §5.1).
+const NO_METHOD: i64 = -32_601;
+
+#[derive(Default)]
+pub(super) struct Waiting {
+    /// The agent's requests.
+    pub(super) asked: HashMap<Id, WaitingRequest>,
+    /// Requests of servers to the agent, by their ids here.
+    questions: HashMap<u64, Question>,
+    latest_question: u64,
+    /// How far each server is.
+    pub(super) progress: Vec<Progress>,
+    /// What the agent has said once it was greeted.
+    pub(super) initialized: Option<(Source, Bytes)>,
+}
+
+/// A request to the agent: its server's number, and the id that its gate minted. Two gates mint the same ids.
+pub(super) type Question = (usize, u64);
+
+/// How far the conversation with one server is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// It has not answered `initialize`.
+    Begun,
+    /// Messages may go to it.
+    Ready,
+    Ended,
+}
+
+/// A request of the agent's that waits.
+pub(super) struct WaitingRequest {
+    pub(super) method: KnownMethod,
+    pub(super) stream: Stream,
+    pub(super) of: Of,
+}
+
+/// Who answers it.
+pub(super) enum Of {
+    One(usize),
+    All(Box<Gathering>),
+}
+
+/// The answers of several servers to one request.
+pub(super) struct Gathering {
+    /// Servers that have not answered.
+    pub(super) open: BTreeSet<usize>,
+    /// Those that could not be asked, or have no answer that is a result.
+    pub(super) missing: BTreeSet<usize>,
+    results: Vec<(ServerAnswer, Permit)>,
+    /// What servers say of a subscription before anything else (since 2026-07-28).
+    acknowledged: Vec<(ServerAnswer, Permit)>,
+    is_acknowledged: bool,
+    /// The first answer that is none.
+    error: Option<Permit>,
+    /// When those who have answered wait for others no more.
+    deadline: Instant,
+    is_late: bool,
+    /// The agent has its answer.
+    pub(super) is_answered: bool,
+}
+
+impl Waiting {
+    pub(super) fn of(progress: Vec<Progress>) -> Self {
+        Self {
+            progress,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn is_ready(&self, server: usize) -> bool {
+        self.progress.get(server) == Some(&Progress::Ready)
+    }
+
+    /// When the first request waits for no server any more.
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        let asked = self.asked.values();
+        let deadlines = asked.filter_map(|it| match &it.of {
+            Of::All(gathering) if !gathering.is_late => Some(gathering.deadline),
+            Of::All(_) | Of::One(_) => None,
+        });
+        deadlines.min()
+    }
+
+    /// The id that the agent is asked under.
+    pub(super) fn ask(&mut self, question: Question) -> u64 {
+        self.latest_question = self.latest_question.saturating_add(1);
+        self.questions.insert(self.latest_question, question);
+        self.latest_question
+    }
+
+    /// A question that the agent answers, by its id here.
+    pub(super) fn answered(&mut self, id: u64) -> Option<Question> {
+        self.questions.remove(&id)
+    }
+
+    /// A question that its server needs no answer to any more; yields its id here.
+    pub(super) fn withdrawn(&mut self, question: Question) -> Option<u64> {
+        let mut asked = self.questions.iter();
+        let (id, _) = asked.find(|(_, it)| **it == question)?;
+        let id = *id;
+        self.questions.remove(&id);
+        Some(id)
+    }
+
+    pub(super) fn ended(&mut self, server: usize) {
+        self.now(server, Progress::Ended);
+        self.questions.retain(|_, (of, _)| *of != server);
+    }
+
+    pub(super) fn now(&mut self, server: usize, progress: Progress) {
+        if let Some(known) = self.progress.get_mut(server) {
+            *known = progress;
+        }
+    }
+}
+
+impl Gathering {
+    pub(super) fn until(deadline: Instant) -> Self {
+        Self {
+            open: BTreeSet::new(),
+            missing: BTreeSet::new(),
+            results: Vec::new(),
+            acknowledged: Vec::new(),
+            is_acknowledged: false,
+            error: None,
+            deadline,
+            is_late: false,
+            is_answered: false,
+        }
+    }
+
+    pub(super) fn is_due(&mut self, now: Instant) -> bool {
+        self.is_late |= self.deadline <= now;
+        self.is_late
+    }
+
+    pub(super) fn add(&mut self, server: usize, message: Message, permit: Permit) {
+        if message.result().is_some() {
+            self.results
+                .push((ServerAnswer { server, message }, permit));
+            return;
+        }
+        // A server without such lists lacks nothing.
+        if !matches!(
+            permit.passage().carried,
+            Carried::Reply {
+                error: Some(NO_METHOD),
+                ..
+            }
+        ) {
+            self.missing.insert(server);
+        }
+        self.error.get_or_insert(permit);
+    }
+
+    /// The answer, once there is one.
+    pub(super) fn answer(&mut self, method: KnownMethod, naming: &Naming) -> Option<Permit> {
+        let lasts = method == KnownMethod::SubscriptionsListen;
+        let is_enough = method == KnownMethod::Ping || self.is_late && !lasts;
+        if self.is_answered || !(self.open.is_empty() || is_enough && !self.results.is_empty()) {
+            return None;
+        }
+        self.is_answered = true;
+        self.results.sort_by_key(|(part, _)| part.server);
+        let (parts, permits): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.results).into_iter().unzip();
+        let Some(first) = permits.into_iter().next() else {
+            return self.error.take();
+        };
+        let missing: Vec<usize> = self.missing.union(&self.open).copied().collect();
+        let greets = matches!(method, KnownMethod::Initialize | KnownMethod::Discover);
+        let merged = if greets {
+            merge::greeting(&parts, &missing, naming)
+        } else {
+            merge::list(method, &parts, &missing, naming)
+        };
+        Some(match merged {
+            Some(line) => first.answering(line, None),
+            // What says only that it is done.
+            None => first,
+        })
+    }
+
+    /// A server has taken its part of a subscription.
+    pub(super) fn acknowledge(&mut self, server: usize, message: Message, permit: Permit) {
+        if !self.is_acknowledged {
+            self.acknowledged
+                .push((ServerAnswer { server, message }, permit));
+        }
+    }
+
+    /// What all of them have taken, once it is known.
+    pub(super) fn acknowledgement(&mut self, naming: &Naming) -> Option<Permit> {
+        let is_whole = self.acknowledged.len() >= self.open.len();
+        if self.is_acknowledged || !(is_whole || self.is_late) {
+            return None;
+        }
+        let (parts, permits): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.acknowledged).into_iter().unzip();
+        let first = permits.into_iter().next()?;
+        self.is_acknowledged = true;
+        let line = merge::acknowledgement(&parts, naming)?;
+        Some(first.translated(line, first.passage().carried.clone()))
+    }
+
+    /// Whether no answer matters any more. One to `initialize` always does: the server is there from then on.
+    pub(super) fn is_over(&self, method: KnownMethod) -> bool {
+        self.open.is_empty() || self.is_answered && method != KnownMethod::Initialize
+    }
+}
