@@ -28,7 +28,8 @@ pub struct Binding {
     /// A digest of how the server defines the tool, if its list has told.
     pub definition: Option<[u8; 32]>,
     /// SHA-256 of the canonical text of what the request says: the order of members and the
-    /// spelling of strings make no difference, everything else does.
+    /// spelling of strings make no difference, everything else does. Also of the servers whose results it is
+    /// known to repeat.
     pub arguments: [u8; 32],
     /// The same of the answers and the state with which it goes on at the server, if it brings any.
     pub round: Option<[u8; 32]>,

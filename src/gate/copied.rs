@@ -1,15 +1,21 @@
-//! Why a call is denied: because of what its arguments repeat.
+//! What the arguments of a call repeat: why it is denied.
 
 use crate::policy::{FLOW_FILE, Reason};
 
 use super::query::{Doing, Question};
 use super::rejection::{DENIED_BY_POLICY, Rejection};
 
+/// The servers whose results a question's arguments repeat.
+pub(super) fn copied_from<'q>(question: &'q Question<'_>) -> &'q [String] {
+    if let Doing::CallTool(_, targets) | Doing::Extend(_, targets) = &question.doing {
+        &targets.copied_from
+    } else {
+        &[]
+    }
+}
+
 /// Adds to a denial by `builtin.evidence` what the arguments repeat, for the agent and for operators.
 pub(super) fn explained(denied: Rejection, question: &Question<'_>) -> Rejection {
-    let (Doing::CallTool(_, targets) | Doing::Extend(_, targets)) = &question.doing else {
-        return denied;
-    };
     let is_ours = |reason: &Reason| {
         &*reason.origin.file == FLOW_FILE && reason.policy.as_str() == "builtin.evidence"
     };
@@ -19,7 +25,7 @@ pub(super) fn explained(denied: Rejection, question: &Question<'_>) -> Rejection
     let Some(reason) = first.filter(|reason| is_ours(reason)) else {
         return denied;
     };
-    let servers = targets.copied_from.join("`, `");
+    let servers = copied_from(question).join("`, `");
     let advice = reason.advice.as_deref().unwrap_or_default();
     let told = format!("{DENIED_BY_POLICY}: {advice} They are results of `{servers}`.");
     denied

@@ -1,6 +1,7 @@
 //! What a request is bound to, and what a person is shown of it.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::audit::Redactor;
@@ -10,6 +11,7 @@ use crate::session::{Session, Target};
 use crate::wire::{Document, KnownMethod, Limits, Side, Value};
 
 use crate::gate::classified::Role;
+use crate::gate::copied::copied_from;
 use crate::gate::query::{Circumstances, Understood, method_of};
 
 use super::in_result;
@@ -63,6 +65,10 @@ pub(super) fn binding(
         _ if is_reply => Some(in_result::asked(understood)),
         params => params.map(|it| it.canonical_with(|key| key != META && !is_of_the_round(key))),
     };
+    // Who agrees to send a text does not agree to send another server's result.
+    let copied = understood.questions.iter().flat_map(copied_from);
+    let copied: BTreeSet<&String> = copied.collect();
+    let said = format!("{}{copied:?}", said.unwrap_or_default());
     let round = params.filter(|_| !is_reply && goes_on_at_the_server(understood));
     Some(Binding {
         principal: scene.agent.id.as_str().into(),
@@ -72,7 +78,7 @@ pub(super) fn binding(
         method,
         name: (*name(understood)?).into(),
         definition: definition.map(|it| it.print.digest()),
-        arguments: Binding::digest(&said.unwrap_or_default()),
+        arguments: Binding::digest(&said),
         round: round.map(|it| Binding::digest(&it.canonical_with(is_of_the_round))),
         revision: snapshot.revision().as_str().into(),
     })

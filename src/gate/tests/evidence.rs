@@ -1,10 +1,12 @@
-//! What calls repeat of other servers' results, in their records.
+//! What calls repeat of other servers' results.
 
 use std::collections::BTreeSet;
 
+use super::consent::{Asked, with_consent};
 use super::*;
+use crate::consent::{Answer, Way};
 use crate::policy::ServerKey;
-use crate::session::{EvidenceStore, SessionKey, Whose};
+use crate::session::{SessionKey, Whose};
 
 const TEXT: &str = "the card of the customer is 4539 1488 0343 6467";
 
@@ -12,26 +14,42 @@ fn session() -> SessionKey {
     SessionKey::of("ada", Some("run"))
 }
 
-/// The record of a call that repeats what `crm` has said, to the server of this key.
-async fn record(evidence: Evidence, server: Option<&str>, whose: Whose) -> String {
-    let mut bench = Bench::with(open, |settings| settings.terms.evidence = evidence);
-    let store = Arc::<EvidenceStore>::default();
-    let crm = ServerKey::of("crm").unwrap();
-    store.keep(&session(), &crm, &BTreeSet::new(), [TEXT]);
-    bench.gate = bench.gate.sharing_evidence(store);
+/// A gate before the server of this key, with what `crm` has said.
+fn bench(rule: Rule, evidence: Evidence, server: Option<&str>, whose: Whose) -> Bench {
+    let mut bench = Bench::with(rule, |settings| settings.terms.evidence = evidence);
+    bench.gate = bench.gate.sharing_evidence(Arc::default());
     let server = Server {
         key: server.and_then(ServerKey::of),
         ..Server::default()
     };
     let talk = Session::new(SessionId::from_random(7), "stdio", server, 0).reading_as(whose);
     bench.talk = Talk::new(talk, Recorder::default(), Recorder::default());
-    bench.shake_hands().await;
-    bench.list(&["send"]).await;
+    bench
+}
+
+/// `crm` says the text.
+fn say(bench: &Bench) {
+    let crm = ServerKey::of("crm").unwrap();
+    let evidence = &bench.gate.stores.evidence;
+    evidence.keep(&session(), &crm, &BTreeSet::new(), [TEXT]);
+}
+
+/// A call that repeats it.
+fn call(tool: &str) -> String {
     let call = serde_json::json!({
         "jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": {"name": "send", "arguments": {"text": [TEXT]}},
+        "params": {"name": tool, "arguments": {"text": [TEXT]}},
     });
-    bench.agent(&call.to_string()).await;
+    call.to_string()
+}
+
+/// The record of such a call.
+async fn record(evidence: Evidence, server: Option<&str>, whose: Whose) -> String {
+    let bench = bench(open, evidence, server, whose);
+    say(&bench);
+    bench.shake_hands().await;
+    bench.list(&["send"]).await;
+    bench.agent(&call("send")).await;
     assert_eq!(bench.to_upstream().len(), 1);
     bench.records_of("tool_call").await[0].text().to_owned()
 }
@@ -56,5 +74,39 @@ async fn a_call_of_several_servers_has_findings_and_any_other_has_none() {
         let has = [copied, incomplete].map(|finding| record.contains(finding));
         let should = [copied, incomplete].map(|finding| expected == Some(finding));
         assert_eq!(has, should, "{evidence:?} {server:?} {whose:?}: {record}");
+    }
+}
+
+#[tokio::test]
+async fn without_evidence_the_gate_forgets_what_it_has_kept() {
+    for (next, is_kept) in [(Evidence::Kept, true), (Evidence::Off, false)] {
+        let named = Whose::Common(session());
+        let bench = bench(open, Evidence::Kept, Some("mail"), named);
+        say(&bench);
+        terms::publish(&bench, |terms| terms.evidence = next).await;
+        let (evidence, mail) = (&bench.gate.stores.evidence, ServerKey::of("mail").unwrap());
+        let copies = evidence.look(&session(), &mail, &["crm".to_owned()].into(), [TEXT]);
+        let told = (!copies.from.is_empty(), !copies.incomplete);
+        assert_eq!(told, (is_kept, is_kept));
+    }
+}
+
+#[tokio::test]
+async fn who_agrees_to_a_call_does_not_agree_to_send_what_another_server_has_said_since() {
+    let named = || Whose::Common(session());
+    for is_said in [false, true] {
+        let bench = bench(with_consent, Evidence::Kept, Some("mail"), named());
+        let asked = Asked::before(bench, &[Way::Page], |_| {});
+        asked.shake_hands().await;
+        asked.bench.agent(&call("ask")).await;
+        let ticket = asked.latest();
+        if is_said {
+            say(&asked.bench);
+        }
+        asked.answer(&ticket, Answer::Approve).await;
+        let passes = usize::from(!is_said);
+        assert_eq!(asked.bench.to_upstream().len(), passes);
+        let refused = asked.bench.to_agent().concat();
+        assert_eq!(refused.contains("consent"), is_said, "{refused}");
     }
 }

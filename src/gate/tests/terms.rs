@@ -16,7 +16,7 @@ fn changed(bench: &Bench, change: impl FnOnce(&mut Terms)) -> Arc<Terms> {
 }
 
 /// The same policies under other terms.
-async fn publish(bench: &Bench, change: impl FnOnce(&mut Terms)) -> Published {
+pub(super) async fn publish(bench: &Bench, change: impl FnOnce(&mut Terms)) -> Published {
     let terms = changed(bench, change);
     let besides = Besides {
         terms: Some("others".to_owned()),

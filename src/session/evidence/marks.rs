@@ -1,14 +1,39 @@
 //! The hashes of one server's results, as many as there is room for.
 
 /// Hashes among which a new one takes the place of the oldest.
-const WAYS: usize = 16;
+const WAYS: usize = 15;
 
 /// Sets of a table that is new, and of one that does not grow any more. Both are powers of two.
 const FEWEST_SETS: usize = 8;
 const MOST_SETS: usize = 4096;
 
-/// Hashes with the same lowest bits, the newest first, then zeros.
-type Set = [u64; WAYS];
+/// Hashes with the same lowest bits.
+#[derive(Debug, Clone, Copy, Default)]
+struct Set {
+    /// A ring, then zeros.
+    marks: [u64; WAYS],
+    /// How many it got.
+    got: usize,
+}
+
+impl Set {
+    /// Without branches, as nobody can foretell at which of them they would end.
+    fn has(&self, mark: u64) -> bool {
+        let all = self.marks.iter();
+        all.fold(0, |has, it| has | u8::from(*it == mark)) != 0
+    }
+
+    fn is_full(&self) -> bool {
+        self.got >= WAYS
+    }
+
+    fn put(&mut self, mark: u64) {
+        if let Some(oldest) = self.marks.get_mut(self.got % WAYS) {
+            *oldest = mark;
+        }
+        self.got += 1;
+    }
+}
 
 /// A table that doubles while there is room. Then each set forgets its oldest hash for a new one.
 #[derive(Debug, Default)]
@@ -24,7 +49,7 @@ impl Marks {
 
     pub(super) fn has(&self, mark: u64) -> bool {
         let set = self.sets.get(self.place(mark));
-        set.is_some_and(|set| set.contains(&not_zero(mark)))
+        set.is_some_and(|set| set.has(not_zero(mark)))
     }
 
     pub(super) fn add(&mut self, mark: u64) {
@@ -33,13 +58,13 @@ impl Marks {
             let place = self.place(mark);
             let may_grow = self.sets.len() < MOST_SETS;
             if let Some(set) = self.sets.get_mut(place) {
-                if set.contains(&mark) {
+                if set.has(mark) {
                     return;
                 }
-                let is_full = set.last() != Some(&0);
+                let is_full = set.is_full();
                 if !(is_full && may_grow) {
                     self.has_forgotten |= is_full;
-                    put(set, mark);
+                    set.put(mark);
                     return;
                 }
             }
@@ -57,21 +82,13 @@ impl Marks {
         let sets = (self.sets.len() * 2).max(FEWEST_SETS);
         let before = std::mem::replace(&mut self.sets, vec![Set::default(); sets]);
         for set in before {
-            for mark in set.into_iter().rev().filter(|mark| *mark != 0) {
+            for mark in set.marks.into_iter().take(set.got) {
                 let place = self.place(mark);
                 if let Some(set) = self.sets.get_mut(place) {
-                    put(set, mark);
+                    set.put(mark);
                 }
             }
         }
-    }
-}
-
-/// Puts a mark before the others, the last of which goes.
-fn put(set: &mut Set, mark: u64) {
-    set.rotate_right(1);
-    if let Some(first) = set.first_mut() {
-        *first = mark;
     }
 }
 
@@ -100,7 +117,7 @@ mod tests {
             marks.add(hash(number));
             assert!(marks.has(hash(number)));
         }
-        assert_eq!(marks.bytes(), MOST_SETS * WAYS * 8);
+        assert_eq!(marks.bytes(), 512 << 10);
         assert!(marks.has_forgotten);
         let kept =
             |numbers: std::ops::Range<u64>| numbers.filter(|it| marks.has(hash(*it))).count();

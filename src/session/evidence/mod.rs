@@ -4,6 +4,8 @@
 //! looks for all windows of later arguments among them, as they are written and decoded. What it finds proves
 //! that the text was in a result; what it does not find proves nothing. So policies may only forbid by it.
 
+mod key;
+mod letters;
 mod marks;
 #[cfg(test)]
 mod oracle;
@@ -14,17 +16,14 @@ mod tests;
 mod windows;
 
 use std::collections::BTreeSet;
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use siphasher::sip::SipHasher13;
 
 use super::SessionKey;
 use crate::policy::ServerKey;
+use key::Key;
 use readings::{Budget, read};
 use sessions::Sessions;
-use windows::Windows;
+use windows::{Windows, is_distinctive};
 
 pub use sessions::Copies;
 
@@ -40,17 +39,14 @@ const MOST_AT_ONCE: usize = 8192;
 /// What sessions have got of several servers, as keyed hashes.
 #[derive(Debug)]
 pub struct EvidenceStore {
-    /// Of this process alone.
-    key: SipHasher13,
+    key: Key,
     sessions: Mutex<Sessions>,
 }
 
 impl Default for EvidenceStore {
     fn default() -> Self {
-        let random = RandomState::new();
-        let key = SipHasher13::new_with_keys(random.hash_one(0), random.hash_one(1));
         Self {
-            key,
+            key: Key::random(),
             sessions: Mutex::default(),
         }
     }
@@ -79,19 +75,9 @@ impl EvidenceStore {
         self.sessions().begin(session, server, sources);
         let mut marks = Vec::new();
         let mut budget = Budget::of(MOST_KEPT);
-        let mut plain = Windows::sampled();
-        for text in texts {
-            let keep = &mut |window| {
-                marks.extend(windows::is_distinctive(window).then(|| self.mark(window)));
-            };
-            read(
-                text.as_ref(),
-                &mut plain,
-                Windows::sampled,
-                &mut budget,
-                keep,
-            );
-        }
+        read(texts, Windows::sampled(), &mut budget, &mut |window| {
+            marks.extend(is_distinctive(window).then(|| self.key.mark(window)));
+        });
         if budget.is_spent() {
             self.sessions().forget(session, server);
         }
@@ -114,11 +100,9 @@ impl EvidenceStore {
         }
         let mut marks = Vec::new();
         let mut budget = Budget::of(MOST_LOOKED_AT);
-        let mut plain = Windows::all();
-        for text in texts {
-            let look = &mut |window| marks.push(self.mark(window));
-            read(text.as_ref(), &mut plain, Windows::all, &mut budget, look);
-        }
+        read(texts, Windows::all(), &mut budget, &mut |window| {
+            marks.push(self.key.mark(window));
+        });
         copies.incomplete |= budget.is_spent();
         for marks in marks.chunks(MOST_AT_ONCE) {
             let found = self.sessions().look(session, server, marks);
@@ -128,10 +112,6 @@ impl EvidenceStore {
         let (after, _) = self.sessions().others(session, server, sources);
         copies.incomplete |= after.incomplete;
         copies
-    }
-
-    fn mark(&self, window: u128) -> u64 {
-        self.key.hash(&window.to_ne_bytes())
     }
 
     fn sessions(&self) -> MutexGuard<'_, Sessions> {

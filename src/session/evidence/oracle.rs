@@ -49,7 +49,7 @@ pub(super) fn laws(text: &str) {
 fn windows(text: &str, of: fn() -> Windows) -> HashSet<u128> {
     let mut found = HashSet::new();
     let mut budget = Budget::of(LONGEST * 64 * LENGTH);
-    read(text, &mut of(), of, &mut budget, &mut |window| {
+    read([text], of(), &mut budget, &mut |window| {
         found.insert(window);
     });
     assert!(!budget.is_spent());

@@ -1,13 +1,17 @@
 //! The tables of all sessions, within one bound.
 
-use std::collections::{BTreeSet, HashMap};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::marks::Marks;
 use crate::policy::ServerKey;
 use crate::session::SessionKey;
 
-/// Bytes of all tables. Beyond it, those go that were not in use for longest.
+/// Bytes of all tables.
 const MOST_BYTES: usize = 64 << 20;
+
+/// The part of them that a principal's sessions have, whatever others do: one in so many.
+const SHARES: usize = 8;
 
 /// Beside its marks, a table takes about so many bytes.
 const OF_EACH: usize = 512;
@@ -37,7 +41,7 @@ pub(super) struct Sessions {
     by_key: HashMap<SessionKey, Vec<OfServer>>,
     bytes: usize,
     most: usize,
-    /// Counts the uses.
+    /// Counts the uses of tables.
     uses: u64,
 }
 
@@ -46,6 +50,7 @@ pub(super) struct Sessions {
 struct OfServer {
     server: ServerKey,
     marks: Marks,
+    /// No other table has the same.
     last_use: u64,
 }
 
@@ -147,10 +152,10 @@ impl Sessions {
         server: &ServerKey,
         marks: &[u64],
     ) -> Vec<String> {
-        self.uses += 1;
         let all = self.by_key.get_mut(session).into_iter().flatten();
         let mut found = Vec::new();
         for other in all.filter(|it| it.server != *server) {
+            self.uses += 1;
             other.last_use = self.uses;
             if marks.iter().any(|mark| other.marks.has(*mark)) {
                 found.push(other.server.as_str().to_owned());
@@ -159,25 +164,32 @@ impl Sessions {
         found
     }
 
-    /// Forgets the tables that were not in use for longest: down to three quarters, as finding them takes time.
+    /// Forgets tables: down to three quarters, as finding them takes time. First those go with which a principal has
+    /// more than its share, so that nobody's many sessions make the gate forget what others have got. Of these, and
+    /// then of the others, those go that were not in use for longest.
     fn bound(&mut self) {
         if self.bytes <= self.most {
             return;
         }
-        let tables = self.by_key.values().flatten();
-        let mut uses: Vec<(u64, usize)> = tables.map(|it| (it.last_use, it.bytes())).collect();
-        uses.sort_unstable();
-        let mut left = self.bytes;
-        let mut oldest = 0;
-        for (last_use, bytes) in uses {
-            if left <= self.most / 4 * 3 {
-                break;
-            }
-            left -= bytes;
-            oldest = last_use;
+        let mut tables: Vec<(&str, &OfServer)> = Vec::new();
+        for (key, all) in &self.by_key {
+            tables.extend(all.iter().map(|table| (key.principal(), table)));
         }
+        tables.sort_unstable_by_key(|(_, table)| Reverse(table.last_use));
+        let mut held: HashMap<&str, usize> = HashMap::new();
+        tables.sort_by_cached_key(|(principal, table)| {
+            let held = held.entry(principal).or_default();
+            *held += table.bytes();
+            *held > self.most / SHARES
+        });
+        let mut bytes = 0;
+        let gone = tables.into_iter().filter(|(_, table)| {
+            bytes += table.bytes();
+            bytes > self.most / 4 * 3
+        });
+        let gone: HashSet<u64> = gone.map(|(_, table)| table.last_use).collect();
         self.by_key.retain(|_, all| {
-            all.retain(|it| it.last_use > oldest);
+            all.retain(|it| !gone.contains(&it.last_use));
             !all.is_empty()
         });
         let tables = self.by_key.values().flatten();
@@ -219,6 +231,42 @@ mod tests {
         assert_eq!(counted, all.bytes);
         assert_eq!(from(&mut all, 1, &["crm"]), (false, true));
         assert!(all.by_key.len() < 100);
+    }
+
+    #[test]
+    fn a_greedy_principal_makes_the_gate_forget_its_own_results_before_those_of_others() {
+        let check = |table: fn(usize) -> (SessionKey, ServerKey)| {
+            let mut all = Sessions::within(100 << 10);
+            let others = 0..10;
+            for number in others.clone() {
+                all.keep(&session(number), &key("crm"), &[1]);
+            }
+            for number in 0..1000 {
+                let (session, server) = table(number);
+                all.keep(&session, &server, &[1]);
+            }
+            for number in others {
+                assert_eq!(from(&mut all, number, &["crm"]), (true, false));
+            }
+            let mut has = |number| {
+                let (session, server) = table(number);
+                let found = all.look(&session, &key("mail"), &[1]);
+                found.contains(&server.as_str().to_owned())
+            };
+            assert_eq!((has(0), has(999)), (false, true));
+        };
+        check(|number| {
+            (
+                SessionKey::of("greedy", Some(&number.to_string())),
+                key("crm"),
+            )
+        });
+        check(|number| {
+            (
+                SessionKey::of("greedy", None),
+                key(&format!("crm-{number}")),
+            )
+        });
     }
 
     #[test]

@@ -125,6 +125,17 @@ fn escapes_in_a_result_hide_nothing() {
 }
 
 #[test]
+fn slashes_of_base64_may_be_escaped() {
+    let text = "Why??? Who??? Yes??? And??? Him??? Her???";
+    let encoded = BASE64_STANDARD.encode(text);
+    assert!(
+        encoded.split('/').all(|piece| piece.len() < 20),
+        "{encoded}"
+    );
+    assert_eq!(repeats(text, &[&encoded.replace('/', r"\/")]), of_crm());
+}
+
+#[test]
 fn a_server_may_be_told_what_it_has_said_and_sessions_are_apart() {
     let store = EvidenceStore::default();
     let (crm, mail) = (key("crm"), key("mail"));
@@ -149,6 +160,38 @@ fn what_is_not_read_is_told() {
     assert!(!look(RESULT).incomplete);
     store.keep(&session(), &key("crm"), &BTreeSet::new(), [long]);
     assert!(look("short").incomplete);
+}
+
+/// Words without an end, encoded so many times.
+fn padding(bytes: usize, times: usize) -> String {
+    let words = (0..).map(|number: usize| format!("{} ", hex(&number.to_string())));
+    let mut text = words.take(bytes / 4).collect::<String>();
+    for _ in 0..times {
+        text = BASE64_STANDARD.encode(text);
+    }
+    text.truncate(bytes);
+    text
+}
+
+#[test]
+fn what_is_encoded_in_one_text_hides_no_other_text() {
+    let (store, of_crm) = (EvidenceStore::default(), of_crm());
+    let (crm, mail, disk) = (key("crm"), key("mail"), key("disk"));
+    let none = BTreeSet::new();
+    let encoded = BASE64_STANDARD.encode(RESULT);
+    // Both are read before what is encoded in the padding, and in that.
+    for (parts, times, hidden) in [(8, 1, RESULT), (5, 2, &*encoded)] {
+        let padding_of = |most: usize| padding(most / 10 * parts, times);
+        store.clear();
+        store.keep(&session(), &crm, &none, [&*padding_of(MOST_KEPT), hidden]);
+        let copies = store.look(&session(), &mail, &none, [RESULT]);
+        assert_eq!((copies.from, copies.incomplete), (of_crm.clone(), true));
+        store.clear();
+        store.keep(&session(), &crm, &none, [RESULT]);
+        let texts = [&*padding_of(MOST_LOOKED_AT), hidden];
+        let copies = store.look(&session(), &disk, &none, texts);
+        assert_eq!((copies.from, copies.incomplete), (of_crm.clone(), true));
+    }
 }
 
 proptest! {

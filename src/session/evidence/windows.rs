@@ -1,6 +1,8 @@
 //! Windows of a text: 16 bytes of letters and digits in a row, whatever stands between them. Those of ASCII are taken
 //! in lower case.
 
+use super::letters::LETTERS;
+
 /// Bytes of a window.
 pub(super) const LENGTH: usize = 16;
 
@@ -9,23 +11,18 @@ pub(super) const LENGTH: usize = 16;
 pub(super) const STRIDE: usize = 8;
 
 /// Fewer bytes that are not as one of the two before them are a number of zeros or a pattern.
-const LEAST_DIFFERENT: u32 = 7;
+const LEAST_DIFFERENT: u128 = 7;
 
-/// The place of the first byte of a window in [`Windows::starts`].
-const FIRST: u16 = 1 << (LENGTH - 1);
-
-/// The bytes before the next one in which no window begins yet.
-const NEAR: u16 = (1 << (STRIDE - 1)) - 1;
+/// Bytes of a text that are read at once. What they become stays in the cache.
+const BLOCK: usize = 2048;
 
 /// The letters and digits of a text, as they come.
 #[derive(Debug)]
 pub(super) struct Windows {
-    /// The last ones.
-    last: u128,
-    /// At which of them a window begins, the last one in the lowest bit.
-    starts: u16,
-    /// The next one begins a word.
-    is_between: bool,
+    /// Those in windows that were not told, as more may follow.
+    letters: Vec<u8>,
+    /// Where in them such windows begin.
+    starts: Vec<usize>,
     sampled: Sampled,
 }
 
@@ -33,7 +30,7 @@ pub(super) struct Windows {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sampled {
     All,
-    /// Those that begin where a word does, and one in each [`STRIDE`] bytes.
+    /// Those that begin where a word does, and in each word one in [`STRIDE`] bytes.
     Some,
 }
 
@@ -48,68 +45,128 @@ impl Windows {
 
     fn of(sampled: Sampled) -> Self {
         Self {
-            last: 0,
-            starts: 0,
-            is_between: true,
+            letters: Vec::new(),
+            starts: Vec::new(),
             sampled,
         }
     }
 
-    /// Reads on.
+    /// What is read next goes on from nothing.
+    pub(super) fn restart(&mut self) {
+        self.letters.clear();
+        self.starts.clear();
+    }
+
+    /// Reads on. A text begins a word.
     pub(super) fn read(&mut self, text: &str, found: &mut impl FnMut(u128)) {
-        self.is_between = true;
         let mut rest = text;
+        let mut word = self.letters.len();
         while !rest.is_empty() {
-            let ascii = rest.bytes().position(|byte| !byte.is_ascii());
-            let (ascii, others) = rest.split_at(ascii.unwrap_or(rest.len()));
-            for byte in ascii.bytes() {
-                if byte.is_ascii_alphanumeric() {
-                    self.push(byte.to_ascii_lowercase(), found);
-                } else {
-                    self.is_between = true;
-                }
-            }
-            let end = others.find(|letter: char| letter.is_ascii());
-            let (others, next) = others.split_at(end.unwrap_or(others.len()));
-            for letter in others.chars() {
-                self.push_letter(letter, found);
-            }
+            let (block, next) = rest.split_at(rest.floor_char_boundary(BLOCK));
+            word = self.take(block, word);
+            let told = self.tell(found);
+            word = word.wrapping_sub(told);
             rest = next;
         }
     }
 
-    fn push_letter(&mut self, letter: char, found: &mut impl FnMut(u128)) {
-        if !letter.is_alphanumeric() {
-            self.is_between = true;
-            return;
+    /// Takes the letters of a text. Returns where among them the last word begins.
+    fn take(&mut self, text: &str, word: usize) -> usize {
+        let (letters, starts) = (self.letters.len(), self.starts.len());
+        self.letters.resize(letters + text.len(), 0);
+        self.starts.resize(starts + text.len(), 0);
+        let mut taken = Taken {
+            letters: &mut self.letters,
+            starts: &mut self.starts,
+            ends: (letters, starts),
+            word,
+        };
+        let known = &*LETTERS;
+        for letter in text.chars() {
+            if letter.is_ascii() {
+                taken.push(known.lower(letter));
+            } else if known.has(letter) {
+                for byte in letter.encode_utf8(&mut [0; 4]).bytes() {
+                    taken.push(byte);
+                }
+            } else {
+                taken.push(0);
+            }
         }
-        for byte in letter.encode_utf8(&mut [0; 4]).bytes() {
-            self.push(byte, found);
-        }
+        let word = taken.word;
+        let (letters, starts) = taken.ends;
+        self.letters.truncate(letters);
+        self.starts.truncate(starts);
+        word
     }
 
-    fn push(&mut self, byte: u8, found: &mut impl FnMut(u128)) {
-        let begins = match self.sampled {
-            Sampled::All => true,
-            Sampled::Some => self.is_between || self.starts & NEAR == 0,
+    /// Tells of the windows that are whole. Returns how many letters are not needed any more.
+    fn tell(&mut self, found: &mut impl FnMut(u128)) -> usize {
+        let mut tell = |letters: &[u8]| {
+            if let Some(window) = letters.first_chunk() {
+                found(u128::from_le_bytes(*window));
+            }
         };
-        self.last = self.last << 8 | u128::from(byte);
-        self.starts = self.starts << 1 | u16::from(begins);
-        self.is_between = false;
-        if self.starts & FIRST != 0 {
-            found(self.last);
+        match self.sampled {
+            Sampled::All => self.letters.windows(LENGTH).for_each(tell),
+            Sampled::Some => {
+                for start in &self.starts {
+                    tell(self.letters.get(*start..).unwrap_or_default());
+                }
+            }
         }
+        let told = (self.letters.len() + 1).saturating_sub(LENGTH);
+        self.letters.drain(..told);
+        let first = self.starts.partition_point(|start| *start < told);
+        self.starts.drain(..first);
+        for start in &mut self.starts {
+            *start -= told;
+        }
+        told
+    }
+}
+
+/// The buffers of [`Windows`], with room for more.
+struct Taken<'w> {
+    letters: &'w mut [u8],
+    starts: &'w mut [usize],
+    /// How much of each is in use.
+    ends: (usize, usize),
+    /// Where the last word begins. It may be before the first letter.
+    word: usize,
+}
+
+impl Taken<'_> {
+    /// A byte of a letter, or zero between words. Without branches: nobody can foretell where words end.
+    #[inline]
+    fn push(&mut self, byte: u8) {
+        let (letters, starts) = self.ends;
+        if let (Some(letter), Some(start)) =
+            (self.letters.get_mut(letters), self.starts.get_mut(starts))
+        {
+            *letter = byte;
+            *start = letters;
+        }
+        let is_letter = byte != 0;
+        let begins = is_letter & (letters.wrapping_sub(self.word) % STRIDE == 0);
+        self.ends = (
+            letters + usize::from(is_letter),
+            starts + usize::from(begins),
+        );
+        self.word = if is_letter { self.word } else { letters };
     }
 }
 
 /// Whether a window says more than a number of zeros, which are in many texts: whether enough of its bytes are not
 /// as one of the two before them.
 pub(super) fn is_distinctive(window: u128) -> bool {
-    let different = different(window, window >> 8) & different(window, window >> 16);
-    different.count_ones() >= LEAST_DIFFERENT
+    const LOWEST: u128 = u128::from_ne_bytes([1; LENGTH]);
+    let different = different(window, window << 8) & different(window, window << 16);
+    // A bit for each byte. Their sum comes to stand in the highest one.
+    (different >> 7).wrapping_mul(LOWEST) >> (8 * (LENGTH - 1)) >= LEAST_DIFFERENT
 }
 
-/// A bit for each byte in which two windows are different.
+/// The highest bit of each byte in which two windows are different.
 fn different(one: u128, other: u128) -> u128 {
     const LOW: u128 = u128::from_ne_bytes([0x7f; LENGTH]);
     let different = one ^ other;

@@ -161,6 +161,7 @@ pub fn journal(input: &[u8]) {
 /// What calls repeat of results, from its source.
 #[path = "../../../src/session/evidence"]
 mod evidence {
+    mod letters;
     mod oracle;
     mod readings;
     mod windows;
