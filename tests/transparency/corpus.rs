@@ -188,7 +188,7 @@ fn what_a_session_says_passes_byte_for_byte() {
     check("legacy.jsonl", Through::Policy, Way::Stdio);
     check("legacy.jsonl", Through::Allowlist, Way::Stdio);
     check("legacy.jsonl", Through::Policy, Way::Http);
-    // Not `Way::Routed`: results of several servers bring their source, so that lists of tasks show states alone.
+    check("legacy.jsonl", Through::Policy, Way::Routed);
 }
 
 #[test]
