@@ -77,7 +77,7 @@ impl LintFindings {
         self.all.push(LintFinding {
             lint,
             policy: Some(policy.id.clone()),
-            problem,
+            problem: problem.as_written(policy.source),
         });
     }
 

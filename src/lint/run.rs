@@ -52,5 +52,5 @@ fn look(given: &Material, policies: &[PolicyTree<'_>], without: &[&Lint]) -> Vec
             problems.push(PolicyProblem::warning(lint.code, message));
         }
     }
-    problems
+    PolicyProblem::once(problems)
 }

@@ -251,7 +251,7 @@ fn compile_one(
     }
     Ok(LoadedPolicies {
         snapshot,
-        notices,
+        notices: PolicyProblem::once(notices),
         shadow: Vec::new(),
         surfaces: compiled.surfaces,
     })
@@ -324,7 +324,7 @@ fn nameless(
             "`{}` has {} without an `@id`, known by the line (`{}`)",
             source.name,
             counted(nameless.len()),
-            first.id
+            first.origin
         );
         let problem = PolicyProblem::warning("policy::no_id", message).with_help(
             "write `@id(\"what-it-does\")` above each: a line moves with every edit, and tests, records \

@@ -1,5 +1,6 @@
 //! What is wrong with policies, for their author: all problems of all files at once.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -32,7 +33,8 @@ const MOST: usize = 200;
 
 impl PolicyErrors {
     /// The first problems, and how many more there are.
-    pub fn of(mut problems: Vec<PolicyProblem>) -> Self {
+    pub fn of(problems: Vec<PolicyProblem>) -> Self {
+        let mut problems = PolicyProblem::once(problems);
         let left_out = problems.len().saturating_sub(MOST);
         if left_out > 0 {
             problems.truncate(MOST);
@@ -52,6 +54,18 @@ impl From<PolicyProblem> for PolicyErrors {
 }
 
 impl PolicyProblem {
+    /// Each problem once: two servers may have one directory of policies.
+    pub fn once(mut problems: Vec<Self>) -> Vec<Self> {
+        let mut told = HashSet::new();
+        problems.retain(|problem| {
+            let file = problem.source.as_ref().map(|it| it.name().to_owned());
+            let places = problem.labels.iter().map(|at| (at.offset(), at.len()));
+            let places: Vec<_> = places.collect();
+            told.insert((problem.code, problem.message.clone(), file, places))
+        });
+        problems
+    }
+
     pub fn error(code: &'static str, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -73,6 +87,16 @@ impl PolicyProblem {
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
+        self
+    }
+
+    /// With the names as their author writes them: those of one server's own policies have no key.
+    #[must_use]
+    pub fn as_written(mut self, source: &PolicySource) -> Self {
+        if let Some(key) = &source.server {
+            self.message = key.names_in(&self.message);
+            self.help = self.help.map(|help| key.names_in(&help));
+        }
         self
     }
 

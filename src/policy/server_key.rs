@@ -64,6 +64,14 @@ impl ServerKey {
         format!("{self}/{name}")
     }
 
+    /// A text in which each id that stands in quotes is the name at this server.
+    pub fn names_in(&self, text: &str) -> String {
+        let before = ["\"", "`", "\"call_tool/"].into_iter();
+        before.fold(text.to_owned(), |text, before| {
+            text.replace(&format!("{before}{self}/"), before)
+        })
+    }
+
     /// What such an id names at this server.
     pub fn name_in<'i>(&self, id: &'i str) -> Option<&'i str> {
         id.strip_prefix(&*self.0)?.strip_prefix('/')
@@ -97,6 +105,19 @@ mod tests {
             Some("did you mean `crm`? the servers are `crm`, `mail`"),
         );
         check("storage", Some("the servers are `crm`, `mail`"));
+    }
+
+    #[test]
+    fn a_text_about_a_servers_own_names_has_no_key() {
+        let key = ServerKey::of("crm").unwrap();
+        let check = |text: &str, expected: &str| assert_eq!(key.names_in(text), expected);
+        check("`crm/a` is `crm/crm/a`", "`a` is `crm/a`");
+        check(
+            "Mcp::Action::\"call_tool/crm/a\" of Mcp::Tool::\"crm/a\"",
+            "Mcp::Action::\"call_tool/a\" of Mcp::Tool::\"a\"",
+        );
+        let other = "`mail/a` in `policies/crm/a.cedar` of Mcp::Server::\"crm\"";
+        check(other, other);
     }
 
     #[test]

@@ -2,39 +2,29 @@
 
 use std::fs;
 use std::io::Write as _;
+use std::ops::Deref;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use crate::service::several::{LABELS, POLICIES, server};
+use crate::support::attached::{Attached, kill};
 use crate::support::json::json as parsed;
 use crate::support::peer::{Ended, Peer};
-use crate::support::processes::{all_end, eventually, marked};
-use crate::support::setup::{GATE, MARK, Setup};
+use crate::support::processes::{all_end, eventually};
+use crate::support::setup::Setup;
 
 /// A configuration of two servers whose agents attach. Whatever runs for it ends with it.
-struct Shared(Setup);
+struct Shared(Attached);
 
 impl Shared {
     fn of(more: &str) -> Self {
         let mut setup = Setup::of(server("crm")).policies(POLICIES).labels(LABELS);
         setup.key = Some("crm");
-        "transport = \"local\"".clone_into(&mut setup.listen);
         setup.more = format!("[servers.mail]\ncommand = {:?}\n{more}", server("mail"));
-        setup.arguments();
-        Self(setup)
-    }
-
-    fn command(&self, key: &str) -> Command {
-        let mut attach = Command::new(GATE);
-        attach.args(["attach", key, "--config"]);
-        attach.arg(self.0.path("gate.toml"));
-        attach.env(MARK, self.0.mark());
-        attach
+        Self(Attached::to(setup))
     }
 
     fn attach(&self, key: &str) -> Agent {
@@ -50,48 +40,13 @@ impl Shared {
         agent.begin();
         agent
     }
-
-    fn place(&self, ending: &str) -> PathBuf {
-        let config = fs::canonicalize(self.0.path("gate.toml")).unwrap();
-        let digest = Sha256::digest(config.to_str().unwrap());
-        let name = u128::from_be_bytes(digest[..16].try_into().unwrap());
-        let uid = fs::metadata("/proc/self").unwrap().uid();
-        let of_user = PathBuf::from(format!("/run/user/{uid}"));
-        let directory = match fs::metadata(&of_user) {
-            Ok(found) if found.mode() & 0o777 == 0o700 => of_user.join("mcp-protector"),
-            _ => PathBuf::from(format!("/tmp/mcp-protector-{uid}")),
-        };
-        directory.join(format!("{name:032x}.{ending}"))
-    }
-
-    /// The processes of gates.
-    fn gates(&self) -> Vec<u32> {
-        let is_gate = |pid: u32| {
-            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            line.split(|byte| *byte == 0).nth(1) == Some(b"proxy")
-        };
-        let all = marked(self.0.mark()).into_iter().map(|(pid, _)| pid);
-        all.filter(|pid| is_gate(*pid)).collect()
-    }
-
-    fn kill(pid: u32) {
-        let killed = Command::new("kill").args(["-9", &pid.to_string()]).status();
-        assert!(killed.unwrap().success());
-    }
 }
 
-impl Drop for Shared {
-    fn drop(&mut self) {
-        for pid in self.gates() {
-            let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
-        }
-        if std::thread::panicking() {
-            let log = fs::read_to_string(self.place("log")).unwrap_or_default();
-            let _ = std::io::stderr().write_all(log.as_bytes());
-        }
-        for ending in ["sock", "log", "gate.lock", "start.lock"] {
-            let _ = fs::remove_file(self.place(ending));
-        }
+impl Deref for Shared {
+    type Target = Attached;
+
+    fn deref(&self) -> &Attached {
+        &self.0
     }
 }
 
@@ -185,7 +140,7 @@ fn of_many_agents_that_start_at_once_one_starts_the_gate() {
         agent.begin();
     }
     assert_eq!(shared.gates().len(), 1);
-    let records = shared.0.audit_text();
+    let records = shared.setup.audit_text();
     let starts = records.matches(r#""kind":"startup""#).count();
     assert_eq!(starts, 2, "one for each server: {records}");
     assert_eq!(agents[0].call("read"), "crm read");
@@ -236,7 +191,7 @@ fn an_agent_that_asks_for_no_server_is_told_which_there_are() {
     );
     assert_eq!(shared.agent("crm").call("read"), "crm read");
     eventually(|| {
-        let records = shared.0.audit_text();
+        let records = shared.setup.audit_text();
         let told = records.contains("attach_refused") && records.contains("no server `crmm`");
         told.then_some(()).ok_or(records)
     });
@@ -245,7 +200,7 @@ fn an_agent_that_asks_for_no_server_is_told_which_there_are() {
 #[test]
 fn a_gate_that_cannot_start_tells_each_agent_why() {
     let shared = Shared::of("");
-    fs::write(shared.0.path("policies/test.cedar"), "permit (").unwrap();
+    fs::write(shared.setup.path("policies/test.cedar"), "permit (").unwrap();
     let agents = [(); 3].map(|()| shared.attach("crm"));
     for agent in agents {
         let Ended { code, stderr, .. } = agent.peer.end();
@@ -255,7 +210,7 @@ fn a_gate_that_cannot_start_tells_each_agent_why() {
             "{stderr}"
         );
     }
-    fs::write(shared.0.path("policies/test.cedar"), POLICIES).unwrap();
+    fs::write(shared.setup.path("policies/test.cedar"), POLICIES).unwrap();
     assert_eq!(shared.agent("crm").call("read"), "crm read");
 }
 
@@ -264,7 +219,7 @@ fn a_gate_that_dies_ends_its_agents_and_the_next_one_replaces_it() {
     let shared = Shared::of("");
     let mut crm = shared.agent("crm");
     assert_eq!(crm.call("read"), "crm read");
-    Shared::kill(shared.gates()[0]);
+    kill(shared.gates()[0]);
     // Its input is open still.
     while crm.peer.receive().is_some() {}
     let Ended { code, stderr, .. } = crm.peer.end();
@@ -298,9 +253,9 @@ fn the_gate_ends_after_the_last_agent_and_the_next_one_starts_another() {
     assert_eq!(crm.call("read"), "crm read");
     let gate = shared.gates();
     assert_eq!(crm.peer.end().code, Some(0));
-    all_end(shared.0.mark());
+    all_end(shared.setup.mark());
     assert!(!shared.place("sock").exists());
-    let records = shared.0.audit_text();
+    let records = shared.setup.audit_text();
     assert!(records.contains(r#""kind":"shutdown""#), "{records}");
     assert_eq!(shared.agent("mail").call("send"), "mail send");
     assert_ne!(shared.gates(), gate);
@@ -331,7 +286,7 @@ fn what_does_not_greet_is_refused_and_recorded() {
             "{answer}"
         );
         eventually(|| {
-            let records = shared.0.audit_text();
+            let records = shared.setup.audit_text();
             records.contains(told).then_some(()).ok_or(records)
         });
     };
@@ -357,7 +312,7 @@ fn policies_that_are_read_again_hold_for_attached_agents() {
     assert_eq!(mail.tools(), ["read", "send"]);
     let closed =
         format!("{POLICIES}forbid (principal, action, resource == Mcp::Tool::\"mail/read\");");
-    fs::write(shared.0.path("policies/test.cedar"), closed).unwrap();
+    fs::write(shared.setup.path("policies/test.cedar"), closed).unwrap();
     eventually(|| match mail.tools() {
         tools if tools == ["send"] => Ok(()),
         tools => Err(format!("{tools:?}")),

@@ -4,6 +4,7 @@
 
 use std::process::Command;
 
+use crate::support::attached::Attached;
 use crate::support::serving::Serving;
 use crate::support::setup::{ALLOW_ALL, READING, Setup};
 
@@ -16,33 +17,73 @@ pub(crate) enum Way {
     Http,
     /// The same, and the last gate protects several servers.
     Routed,
+    /// stdio, `attach`, a local socket, one gate for several servers, stdio.
+    Attached,
+}
+
+/// What stands between an agent and the server.
+#[derive(Debug)]
+pub(crate) struct Chain {
+    /// What the agent starts.
+    pub(crate) first: Command,
+    /// The gates that serve over HTTP.
+    pub(crate) behind: Vec<Serving>,
+    /// What has to last as long: the directory of the first gate.
+    _setup: Option<Setup>,
+    /// The gate that `attach` starts.
+    _attached: Option<Attached>,
 }
 
 impl Way {
     /// How many gates a conversation goes through.
     pub(crate) fn gates(self) -> usize {
         match self {
-            Self::Stdio => 1,
+            Self::Stdio | Self::Attached => 1,
             Self::Http | Self::Routed => 3,
         }
     }
 
-    /// The command of the gate that the agent starts, and the gates behind it. The last one is as
-    /// `setup` says, the others permit everything.
-    pub(crate) fn to(self, setup: Setup) -> (Command, Vec<Serving>, Vec<Setup>) {
+    /// Whether what belongs to no request may come in another order, and cancellations have no message of their own.
+    pub(crate) fn is_over_http(self) -> bool {
+        matches!(self, Self::Http | Self::Routed)
+    }
+
+    /// What the agent starts, and the gates behind it. The last one is as `setup` says, the others permit everything.
+    pub(crate) fn to(self, mut setup: Setup) -> Chain {
+        if matches!(self, Self::Routed | Self::Attached) {
+            setup = setup.among_others();
+        }
+        if self != Self::Stdio {
+            // What gates ask for themselves is no part of what is compared.
+            setup.trial = Some(false);
+        }
         match self {
-            Self::Stdio => (setup.gate(), Vec::new(), vec![setup]),
+            Self::Stdio => Chain {
+                first: setup.gate(),
+                behind: Vec::new(),
+                _setup: Some(setup),
+                _attached: None,
+            },
             Self::Http | Self::Routed => {
-                let mut setup = match self {
-                    Self::Routed => setup.among_others(),
-                    Self::Stdio | Self::Http => setup,
-                };
-                // What gates ask for themselves is no part of what is compared.
-                setup.trial = Some(false);
                 let last = Serving::start(setup.over_http());
                 let middle = Serving::start(open(&last.url).over_http());
                 let first = open(&middle.url);
-                (first.gate(), vec![last, middle], vec![first])
+                Chain {
+                    first: first.gate(),
+                    behind: vec![last, middle],
+                    _setup: Some(first),
+                    _attached: None,
+                }
+            }
+            Self::Attached => {
+                let key = setup.key.unwrap_or_default();
+                let attached = Attached::to(setup);
+                Chain {
+                    first: attached.command(key),
+                    behind: Vec::new(),
+                    _setup: None,
+                    _attached: Some(attached),
+                }
             }
         }
     }

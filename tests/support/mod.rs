@@ -1,5 +1,6 @@
 //! Gates, servers, agents and processes, as all these tests start them.
 
+pub(crate) mod attached;
 pub(crate) mod chain;
 pub(crate) mod fixtures;
 pub(crate) mod http;

@@ -88,9 +88,10 @@ fn play_row(server: &mut Peer, log: &Path, number: usize, row: &Row, way: Way) {
             let line = server.receive().unwrap_or("nothing");
             // Over HTTP what belongs to no request has a stream of its own, and no order with
             // what is on others.
-            let candidates = match way {
-                Way::Stdio => 1,
-                Way::Http | Way::Routed => expected.len(),
+            let candidates = if way.is_over_http() {
+                expected.len()
+            } else {
+                1
             };
             let mut candidates = expected.iter().take(candidates);
             let found = candidates.position(|text| bindings.matches(text, line));
@@ -141,8 +142,8 @@ fn check(name: &str, gate: Through, way: Way) {
 
     let log = setup.path("through");
     let setup = setup.env("FIXTURE_LOG", log.to_str().unwrap());
-    let (gate, behind, _setups) = way.to(setup);
-    let through = play(gate, &log, &script, way);
+    let chain = way.to(setup);
+    let through = play(chain.first, &log, &script, way);
 
     // What has no answer is compared here: notifications, and answers to the server.
     let mut received = through.iter();
@@ -152,13 +153,12 @@ fn check(name: &str, gate: Through, way: Way) {
             let Step::Agent(text) = step else { continue };
             // MCP 2026-07-28 over HTTP has no such message: a closed connection cancels, and what
             // was said with it is lost.
-            let text = match way {
-                Way::Http | Way::Routed
-                    if is_modern(name) && text.contains("notifications/cancelled") =>
-                {
-                    r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"$ID","reason":"$REASON"}}"#
-                }
-                Way::Http | Way::Routed | Way::Stdio => text,
+            let is_closed =
+                way.is_over_http() && is_modern(name) && text.contains("notifications/cancelled");
+            let text = if is_closed {
+                r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"$ID","reason":"$REASON"}}"#
+            } else {
+                text
             };
             let found = received.by_ref().find(|line| bindings.matches(text, line));
             assert!(
@@ -172,7 +172,7 @@ fn check(name: &str, gate: Through, way: Way) {
         let (_, after) = line.split_once(r#""id":"#).unwrap_or(("", "0"));
         assert!(after.starts_with(|c: char| c.is_ascii_digit()), "{line}");
     }
-    for gate in &behind {
+    for gate in &chain.behind {
         let audit = gate.setup().audit_text();
         assert!(!audit.is_empty(), "a gate has recorded nothing");
     }
@@ -188,7 +188,8 @@ fn what_a_session_says_passes_byte_for_byte() {
     check("legacy.jsonl", Through::Policy, Way::Stdio);
     check("legacy.jsonl", Through::Allowlist, Way::Stdio);
     check("legacy.jsonl", Through::Policy, Way::Http);
-    // Not `Way::Routed`: results of several servers bring their source, so that lists of tasks show states alone.
+    check("legacy.jsonl", Through::Policy, Way::Routed);
+    check("legacy.jsonl", Through::Policy, Way::Attached);
 }
 
 #[test]
@@ -196,6 +197,7 @@ fn what_a_session_is_asked_passes_byte_for_byte() {
     check("legacy-asks.jsonl", Through::Policy, Way::Stdio);
     check("legacy-asks.jsonl", Through::Policy, Way::Http);
     check("legacy-asks.jsonl", Through::Policy, Way::Routed);
+    check("legacy-asks.jsonl", Through::Policy, Way::Attached);
 }
 
 #[test]
@@ -204,6 +206,7 @@ fn what_stateless_requests_say_passes_byte_for_byte() {
     check("modern.jsonl", Through::Allowlist, Way::Stdio);
     check("modern.jsonl", Through::Policy, Way::Http);
     check("modern.jsonl", Through::Policy, Way::Routed);
+    check("modern.jsonl", Through::Policy, Way::Attached);
 }
 
 #[test]
@@ -211,4 +214,5 @@ fn what_unfinished_results_ask_passes_byte_for_byte() {
     check("modern-asks.jsonl", Through::Policy, Way::Stdio);
     check("modern-asks.jsonl", Through::Policy, Way::Http);
     check("modern-asks.jsonl", Through::Policy, Way::Routed);
+    check("modern-asks.jsonl", Through::Policy, Way::Attached);
 }

@@ -12,7 +12,7 @@ use crate::support::transcript::Step::{self, Ask, Hear, Tell};
 use crate::support::transcript::play;
 
 fn check(steps: &[Step<'_>]) {
-    check_on(&[Way::Stdio, Way::Http, Way::Routed], steps);
+    check_on(&[Way::Stdio, Way::Http, Way::Routed, Way::Attached], steps);
 }
 
 fn check_on(ways: &[Way], steps: &[Step<'_>]) {
@@ -31,8 +31,8 @@ fn compare(steps: &[Step<'_>], way: Way) {
 
     let log = setup.path("through");
     let setup = setup.env("FIXTURE_LOG", log.to_str().unwrap());
-    let (gate, _behind, _setups) = way.to(setup);
-    let through = play(gate, &log, steps);
+    let chain = way.to(setup);
+    let through = play(chain.first, &log, steps);
     through.is_same_as(&direct);
 }
 
@@ -229,5 +229,5 @@ fn stateless_requests_with_every_feature_are_the_same_through_the_gate() {
         ),
         Ask(&prompts),
     ]);
-    check_on(&[Way::Stdio], &steps);
+    check_on(&[Way::Stdio, Way::Attached], &steps);
 }

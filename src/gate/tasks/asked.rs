@@ -90,7 +90,8 @@ pub(in crate::gate) fn may_ask(
 }
 
 /// Whether what is told of a task is no more than anybody may be told who may ask about it: what came of
-/// the call raises nothing, and policy permits it as its result, as it is.
+/// the call is not labelled, so that nothing is looked for in it later, the session has read all that it
+/// brings, and policy permits it as its result, as it is.
 pub(in crate::gate) fn may_be_told(
     works: &[Work],
     told: Value<'_>,
@@ -109,8 +110,10 @@ pub(in crate::gate) fn may_be_told(
             matches!(decision, Decision::Allow(allowance) if allowance.obligations.is_empty())
         })
     };
+    let raises_nothing =
+        |work: &Work| !work.brings.is_labelled() && scene.held.covers(&work.brings);
     let mut works = works.iter();
-    works.len() > 0 && works.all(|work| work.brings.is_nothing() && is_permitted(work))
+    works.len() > 0 && works.all(|work| raises_nothing(work) && is_permitted(work))
 }
 
 /// What news of tasks bring into the session of whoever is told.

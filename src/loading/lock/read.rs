@@ -15,6 +15,9 @@ const HELP: &str = "locks are not written by hand: take the last good one from v
      `mcp-protector tools diff` tells of it; `mcp-protector tools lock --force` takes over whatever the \
      server says now, unseen";
 
+const SEVERAL: &str =
+    "name the configuration that has `[servers]`, as in `mcp-protector check --config gate.toml`";
+
 /// One finding, at a place in the compact text.
 struct LockFinding {
     code: &'static str,
@@ -113,6 +116,10 @@ impl LockReader<'_> {
     /// What is approved, or that there are none: `null`.
     fn instructions(&mut self, given: Value<'_>) -> BTreeMap<Option<ServerKey>, String> {
         if given.is_null() {
+            return BTreeMap::new();
+        }
+        if self.servers.is_empty() && given.is_array() {
+            self.of_several(given, "instructions");
             return BTreeMap::new();
         }
         if self.servers.is_empty() {
@@ -229,6 +236,12 @@ impl LockReader<'_> {
             return None;
         }
         if sha256.as_str().as_deref() != Some(&*digest(&whole)) {
+            if let Some(own) = self.name_at_one_of_several(&text)
+                && sha256.as_str().as_deref() == Some(&*digest(&self.whole(own, definition)?))
+            {
+                self.of_several(name, &text);
+                return None;
+            }
             let message = format!(
                 "`{}`: the digest is not that of the definition",
                 shown(&text)
@@ -241,6 +254,25 @@ impl LockReader<'_> {
             line: 0,
         };
         Some((text, entry))
+    }
+
+    /// What an id names, if it is of one of several servers that are not known here.
+    fn name_at_one_of_several<'i>(&self, id: &'i str) -> Option<&'i str> {
+        let (key, name) = id.split_once('/').filter(|_| self.servers.is_empty())?;
+        ServerKey::of(key).map(|_| name)
+    }
+
+    /// Its digest cannot be compared, for it is of the name without the key.
+    fn of_several(&mut self, at: Value<'_>, what: &str) {
+        self.findings.push(LockFinding {
+            code: CODE,
+            place: at.range(),
+            message: format!(
+                "`{}`: the lock is one of several servers, whose keys only their configuration has",
+                shown(what)
+            ),
+            help: Some(SEVERAL.to_owned()),
+        });
     }
 
     /// What its server calls what an id names.

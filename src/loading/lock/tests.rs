@@ -561,6 +561,33 @@ fn a_lock_of_several_servers_has_the_definitions_that_each_gives_of_itself() {
 }
 
 #[test]
+fn a_lock_of_several_servers_says_so_where_their_keys_are_not_known() {
+    let good = of_several().text();
+    let check = |text: &str, expected: &[&str]| {
+        let found = LockFile::read(&source(text), &[]).unwrap_err();
+        let said: Vec<&str> = found.iter().map(|it| it.message.as_str()).collect();
+        let is_each = said.iter().zip(expected).all(|(a, b)| a.starts_with(b));
+        assert!(is_each && said.len() == expected.len(), "{said:?}");
+        found.into_iter().next().unwrap().help.unwrap()
+    };
+    let of = "the lock is one of several servers, whose keys only their configuration has";
+    let of = ["instructions", "crm/echo", "mail/echo"].map(|it| format!("`{it}`: {of}"));
+    let help = check(&good, &[&of[0], &of[1], &of[2]]);
+    assert!(help.contains("--config gate.toml"), "{help}");
+    // What lies is not excused.
+    let lies = good.replacen("Says it again.", "Says it twice.", 1);
+    check(
+        &lies,
+        &[&of[0], "`crm/echo`: the digest is not that", &of[2]],
+    );
+    let strange = good.replacen("\"crm/echo\"", "\"CRM/echo\"", 1);
+    check(
+        &strange,
+        &[&of[0], "`CRM/echo`: the digest is not that", &of[2]],
+    );
+}
+
+#[test]
 fn a_lock_of_several_servers_that_lies_is_no_lock() {
     let good = of_several().text();
     let check = |from: &str, to: &str, says: &str| {

@@ -285,20 +285,21 @@ fn a_trace_has_the_policies_of_the_server_alone() {
     assert_eq!(ids, [("crm/reads", crate::policy::PartValue::True)]);
 }
 
+/// The lock of a server whose tool `find` has an argument of this type.
+fn locked(of: &str, kind: &str) -> LockFile {
+    let tool = format!(
+        r#"{{"name":"find","inputSchema":{{"type":"object","properties":{{"id":{{"type":"{kind}"}}}},"required":["id"],"additionalProperties":false}}}}"#
+    );
+    let document = crate::wire::Document::decode(tool.as_bytes(), &crate::wire::Limits::default());
+    let mut file = LockFile::default();
+    file.add(document.unwrap().root()).unwrap();
+    file.of_server(&key(of))
+}
+
 #[test]
 fn a_servers_own_policies_are_checked_with_the_arguments_of_its_own_tools() {
-    let of = |key_text: &str, kind: &str| {
-        let tool = format!(
-            r#"{{"name":"find","inputSchema":{{"type":"object","properties":{{"id":{{"type":"{kind}"}}}},"required":["id"],"additionalProperties":false}}}}"#
-        );
-        let document =
-            crate::wire::Document::decode(tool.as_bytes(), &crate::wire::Limits::default());
-        let mut file = LockFile::default();
-        file.add(document.unwrap().root()).unwrap();
-        file.of_server(&key(key_text))
-    };
-    let mut lock = of("crm", "string");
-    lock.join(of("mail", "integer"));
+    let mut lock = locked("crm", "string");
+    lock.join(locked("mail", "integer"));
     let lock = lock.text();
     let text = |condition: &str| {
         format!(
@@ -315,4 +316,94 @@ fn a_servers_own_policies_are_checked_with_the_arguments_of_its_own_tools() {
     assert!(problems[0].starts_with("policy::type"), "{problems:?}");
     let problems = several_with(&[], &[("tools.lock", &lock), ("a.cedar", &own)]).problems();
     assert!(problems[0].starts_with("policy::type"), "{problems:?}");
+}
+
+#[test]
+fn a_servers_own_call_tool_is_each_of_its_calls_unless_a_lock_types_one() {
+    let at = |of: &str| {
+        let lock = locked(of, "string").text();
+        several(&[("tools.lock", &lock)], &[("a.cedar", READS)], &[])
+    };
+    assert_eq!(call(&at("mail").load(), "crm", "read"), "allow crm/reads");
+    let problems = at("crm").problems();
+    assert!(
+        problems[0].starts_with("policy::exact_call"),
+        "{problems:?}"
+    );
+}
+
+#[test]
+fn what_is_wrong_with_a_servers_own_policies_is_told_in_its_names() {
+    let mut lock = locked("crm", "string");
+    lock.join(locked("mail", "string"));
+    let lock = lock.text();
+    let check = |text: &str, expected: &str| {
+        let several = several(&[("tools.lock", &lock)], &[("a.cedar", text)], &[]);
+        let problems = several.problems();
+        assert!(problems[0].contains(expected), "{problems:?}");
+        let told = problems.join("\n");
+        assert!(!told.contains("crm/") && !told.contains("mail/"), "{told}");
+    };
+    let permit = |action: &str, condition: &str| {
+        format!("@id(\"x\") permit (principal, action {action}, resource) when {{ {condition} }};")
+    };
+    check(
+        &permit("== Mcp::Action::\"call_tool/fin\"", "true"),
+        "did you mean `Mcp::Action::\"call_tool/find\"`?",
+    );
+    check(
+        &permit(
+            "== Mcp::Action::\"call_tool/find\"",
+            "context.arguments.name == \"a\"",
+        ),
+        "policy::type",
+    );
+    check(
+        &format!("{READS}{READS}"),
+        "two policies are called `reads`",
+    );
+}
+
+/// Two servers with one directory of policies of their own.
+fn sharing(files: &[(&str, &str)]) -> Several {
+    let mut several = several(&[], files, &[]);
+    let crm = several.settings.own.get(&key("crm")).unwrap().clone();
+    several.settings.own.insert(key("mail"), crm);
+    several
+}
+
+#[test]
+fn what_is_wrong_in_a_directory_of_two_servers_is_told_once() {
+    let wrong = r#"@id("x") permit (principal, action, resource) when { context.nope };"#;
+    for files in [
+        [("a.cedar", wrong)],
+        [("a.cedar", "permit (")],
+        [("agents.toml", "")],
+        [("a.cedra", "")],
+    ] {
+        let problems = sharing(&files).problems();
+        assert_eq!(problems.len(), 1, "{problems:?}");
+    }
+    let nameless = "permit (principal, action, resource);";
+    let loaded = sharing(&[("a.cedar", nameless)]).load();
+    let told = loaded
+        .notices
+        .iter()
+        .filter(|it| it.code == "policy::no_id");
+    let told: Vec<_> = told.map(|it| it.message.as_str()).collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(!told[0].contains("crm//"), "{told:?}");
+}
+
+#[test]
+fn a_change_in_a_directory_of_two_servers_is_one_change() {
+    let mutants = |several: &Several| {
+        let all = several.load().snapshot.mutants();
+        let own = all.iter().filter(|it| !it.rule.file.starts_with('<'));
+        own.map(|it| format!("{:?} {:?} {}", it.kind, it.span, it.rule.policy))
+            .collect::<Vec<_>>()
+    };
+    let alone = mutants(&several(&[], &[("a.cedar", READS)], &[]));
+    assert!(!alone.is_empty());
+    assert_eq!(mutants(&sharing(&[("a.cedar", READS)])), alone);
 }

@@ -4,6 +4,7 @@
 //! They stand where the reason holds, name the step that they are about, and cover that step at one
 //! place. One that covers nothing is told, so that none outlives its reason.
 
+use std::collections::HashSet;
 use std::ops::{Range, RangeInclusive};
 use std::path::Path;
 use std::sync::Arc;
@@ -44,8 +45,11 @@ pub(super) struct SortedMutants {
 
 /// All excuses of some files: those of the author's own policies.
 pub(super) fn excuses(sources: &[PolicySource]) -> Vec<Suppression> {
-    let own = sources.iter().filter(|source| is_own(source));
-    own.flat_map(of_source).collect()
+    // Two servers may have the same files.
+    let mut read = HashSet::new();
+    let mut own: Vec<_> = sources.iter().filter(|source| is_own(source)).collect();
+    own.retain(|source| read.insert(&source.name));
+    own.into_iter().flat_map(of_source).collect()
 }
 
 /// Whether it holds policies in Cedar that an author wrote.
@@ -244,7 +248,7 @@ mod tests {
     /// wrong with it.
     fn check(text: &str, expected: &[(usize, usize, &str)]) {
         let source = PolicySource::new("p.cedar", text);
-        let found = excuses(&[source]);
+        let found = excuses(&[source.clone(), source]);
         let told = |excuse: &Suppression| {
             let kinds = excuse.kinds.iter().map(|kind| kind.word());
             kinds

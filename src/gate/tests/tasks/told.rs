@@ -166,6 +166,65 @@ async fn of_a_task_whose_call_raises_nothing_all_is_listed() {
     assert_eq!(told, reply("1", &list));
 }
 
+/// Of several servers `crm`, with a session that has read this from it.
+fn at_one_of_several(held: SessionSensitivity) -> Talk<Recorder, Recorder> {
+    let server = Server {
+        key: crate::policy::ServerKey::of("crm"),
+        ..Server::default()
+    };
+    let session = Session::new(SessionId::from_random(8), "stdio", server, 0);
+    session.state().security.held = held.into();
+    Talk::new(session, Recorder::default(), Recorder::default())
+}
+
+#[tokio::test]
+async fn of_a_task_at_one_of_several_servers_all_is_listed_to_who_has_read_from_it() {
+    let read = |level| SessionSensitivity {
+        sources: ["crm".to_owned()].into(),
+        ..SessionSensitivity::at(level)
+    };
+    let unread = SessionSensitivity::default;
+    let labelled = |name: &str, level| {
+        let labels = crate::policy::ToolLabels {
+            level,
+            permissions: crate::policy::Permissions {
+                read: true,
+                write: false,
+                connect: false,
+            },
+            ..crate::policy::ToolLabels::default()
+        };
+        (name.to_owned(), labels)
+    };
+    let labels = crate::policy::Labels {
+        tools: [labelled("note", 0), labelled("read", 2)].into(),
+        ..crate::policy::Labels::default()
+    };
+    for (tool, held, is_all) in [
+        ("note", unread(), false),
+        ("note", read(0), true),
+        // What its text is will be looked for in later calls, but a list is no result.
+        ("read", read(2), false),
+    ] {
+        let mut bench = Bench::new(open);
+        let policies = policies(CLOSED).with_labels(labels.clone());
+        bench.gate.policy.publish(policies);
+        bench.talk = at_one_of_several(unread());
+        bench.shake_hands().await;
+        bench.list(&TOOLS).await;
+        let call = format!(r#""name":"{tool}","arguments":{{}},"task":{{"ttl":60000}}"#);
+        exchange(&bench, &legacy(1, "tools/call", &call), LEGACY_TASK).await;
+        bench.talk = at_one_of_several(held.clone());
+        bench.shake_hands().await;
+        let list = format!(r#""tasks":[{{{PLAIN},{MORE}}}]"#);
+        let told = exchange(&bench, &legacy(1, "tasks/list", ""), &list).await;
+        let states = format!(r#""tasks":[{{{PLAIN}}}]"#);
+        let shown = if is_all { &list } else { &states };
+        assert_eq!(told, reply("1", shown), "{tool} {held:?}");
+        assert_eq!(*bench.talk.session.state().security.held, held);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

@@ -3,7 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use cedar_policy::{PolicyId, PolicySet, ValidationError, ValidationMode, ValidationWarning};
+use cedar_policy::{
+    EntityUid, PolicyId, PolicySet, ValidationError, ValidationMode, ValidationWarning,
+};
 use miette::{Diagnostic, LabeledSpan, Severity};
 
 use super::dedupe_diagnostics::folded;
@@ -85,7 +87,7 @@ pub(super) fn check_types(
             let draft = places.get(AsRef::<str>::as_ref(error.policy_id()));
             let draft = draft.map(|(_, draft)| *draft);
             problem.1.help = if let ValidationError::UnrecognizedActionId(_) = error {
-                nearest_action(words, lock, &problem.1)
+                nearest_action(words, lock, draft, &problem.1)
             } else {
                 help(error, draft, &names, &problem.1).or(problem.1.help)
             };
@@ -120,15 +122,24 @@ pub(super) fn check_types(
     let sound = sound.filter(|(place, _)| is_whole && !faulty.contains(place));
     let sound = sound.map(|(_, draft)| draft.checked_as());
     let sound = sound.collect();
-    // The checker reports in the order of a hash map.
-    let order = |(place, problem): &(usize, PolicyProblem)| {
+    problems.extend(folded(in_order(drafts, found)));
+    sound
+}
+
+/// The checker reports in the order of a hash map, and in the names that servers' own policies are compiled to.
+fn in_order(
+    drafts: &[&PolicyDraft<'_>],
+    mut found: Vec<(usize, PolicyProblem)>,
+) -> Vec<PolicyProblem> {
+    found.sort_by_key(|(place, problem)| {
         let offset = problem.labels.first().map(LabeledSpan::offset);
         (*place, offset, problem.message.clone())
+    });
+    let written = |(place, problem): (usize, PolicyProblem)| match drafts.get(place) {
+        Some(draft) => problem.as_written(draft.source),
+        None => problem,
     };
-    found.sort_by_key(order);
-    let found = found.into_iter().map(|(_, problem)| problem);
-    problems.extend(folded(found.collect()));
-    sound
+    found.into_iter().map(written).collect()
 }
 
 /// What helps about an error in this policy, besides what Cedar says.
@@ -186,7 +197,12 @@ fn placed(
 }
 
 /// Cedar's own suggestion compares other parts of the name, and suggests `any`.
-fn nearest_action(words: &Vocabulary, lock: &Lock, problem: &PolicyProblem) -> Option<String> {
+fn nearest_action(
+    words: &Vocabulary,
+    lock: &Lock,
+    draft: Option<&PolicyDraft<'_>>,
+    problem: &PolicyProblem,
+) -> Option<String> {
     let written = problem.message.split('`').nth(1)?;
     if let Some(tool) = written
         .strip_prefix("Mcp::Action::\"")
@@ -213,6 +229,13 @@ fn nearest_action(words: &Vocabulary, lock: &Lock, problem: &PolicyProblem) -> O
         .schema()
         .actions()
         .chain(words.schema().action_groups());
+    let server = draft.and_then(|draft| draft.source.server.as_ref());
+    let is_of_server = |uid: &&EntityUid| {
+        let call = uid.id().unescaped().strip_prefix(CALL);
+        let other = call.zip(server);
+        other.is_none_or(|(tool, server)| server.name_in(tool).is_some())
+    };
+    let known = known.filter(is_of_server);
     let known: HashSet<String> = known.map(ToString::to_string).collect();
     let nearest = known
         .into_iter()

@@ -40,8 +40,8 @@ pub(super) fn compile(
     let mut checked = distinct(&drafts, &mut problems);
     // The deep would exhaust the checker.
     checked.retain(|draft| draft.is_sound());
-    if words.has_calls() {
-        for draft in &drafts {
+    for draft in &drafts {
+        if words.has_calls_of(draft.source.server.as_ref()) {
             draft.report_exact_calls(&mut problems);
         }
     }
@@ -165,6 +165,7 @@ fn distinct<'d, 's>(
             first.entry.origin
         );
         let problem = PolicyProblem::error("policy::duplicate_id", message).with_help(help);
+        let problem = problem.as_written(draft.source);
         problems.push(draft.locate(problem, "the second"));
     }
     distinct

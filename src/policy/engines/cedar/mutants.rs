@@ -4,6 +4,7 @@
 //! cannot be told apart from the original is left out where the schema says so; what the checker
 //! rejects is for the compiler to count.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -21,7 +22,12 @@ use crate::policy::{
 impl CedarEngine {
     pub(super) fn all_mutants(&self) -> Vec<Mutant> {
         let mut found = Vec::new();
+        let mut read = HashSet::new();
         for source in &self.sources {
+            // Two servers may have the same files, and a change of one is a change for both.
+            if !read.insert(&source.name) {
+                continue;
+            }
             let outlines = self.tracer().outlines();
             let outlines = outlines.filter(|outline| outline.origin.file == source.name);
             for ((policy, _), outline) in policies(&source.text).iter().zip(outlines) {

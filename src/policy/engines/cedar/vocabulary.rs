@@ -10,7 +10,7 @@ use cedar_policy_core::validator::ValidatorSchema;
 
 use super::argument_schema;
 use super::schema_action::{CALL, CallIndex, SchemaAction};
-use crate::policy::{ActionName, Lock, RecordShape};
+use crate::policy::{ActionName, Lock, RecordShape, ServerKey};
 
 /// The text of the schema, for people and editors.
 pub const BASE_SCHEMA: &str = include_str!("base.cedarschema");
@@ -98,9 +98,10 @@ impl Vocabulary {
         same && own.next().is_none()
     }
 
-    /// Whether any tool has an action of its own.
-    pub(super) fn has_calls(&self) -> bool {
-        !self.calls.is_empty()
+    /// Whether any tool has an action of its own, of one server where the policies are its own.
+    pub(super) fn has_calls_of(&self, server: Option<&ServerKey>) -> bool {
+        self.calls()
+            .any(|(id, _)| server.is_none_or(|server| server.name_in(id).is_some()))
     }
 
     pub(super) fn call(&self, tool: &str) -> Option<CallIndex> {
