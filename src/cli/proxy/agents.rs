@@ -3,11 +3,11 @@
 use std::io;
 
 use bytes::Bytes;
-use tokio::sync::mpsc;
 
 use crate::agent::http::{Brought, Inbound, Streams};
 use crate::agent::stdio::{AgentInput, AgentWriter};
 use crate::gate::{Agent, AgentGone, Permit, Source};
+use crate::mailbox;
 use crate::wire::{DiscardReason, LineFrame, LineReader, Stream};
 
 /// The agent of one conversation: what delivers.
@@ -21,7 +21,7 @@ pub(super) enum Outbox {
 pub(super) enum Inbox {
     Stdio(LineReader<AgentInput>),
     Http {
-        inbox: mpsc::Receiver<Box<Inbound>>,
+        inbox: mailbox::Receiver<Box<Inbound>>,
         /// The frame that was told last.
         frame: Bytes,
     },
@@ -92,7 +92,8 @@ impl Inbox {
     /// When the agent cannot be read.
     pub(super) async fn next(&mut self) -> io::Result<Arrived<'_>> {
         match self {
-            Self::Stdio(lines) => Ok(match lines.next().await? {
+            // Boxed: a session over HTTP holds no room for it.
+            Self::Stdio(lines) => Ok(match Box::pin(lines.next()).await? {
                 Some(LineFrame::Line(frame)) => Arrived::Frame(Source::on(Stream::MAIN), frame),
                 // Of an agent's lines the second is not told.
                 Some(LineFrame::Unread(why) | LineFrame::Answered(_, why)) => {
@@ -129,7 +130,7 @@ impl Inbox {
 }
 
 /// What comes next. The frame before is released first: it may be part of a large buffer.
-async fn told(inbox: &mut mpsc::Receiver<Box<Inbound>>, frame: &mut Bytes) -> Option<Inbound> {
+async fn told(inbox: &mut mailbox::Receiver<Box<Inbound>>, frame: &mut Bytes) -> Option<Inbound> {
     *frame = Bytes::new();
     inbox.recv().await.map(|inbound| *inbound)
 }
