@@ -23,7 +23,7 @@ use crate::shutdown::Shutdown;
 
 use super::agents::{Inbox, Outbox};
 use super::end::End;
-use super::held::Held;
+use super::held::{Begun, Held};
 use super::parts::{Parts, session};
 use super::reading::of_agent;
 use super::renew::{News, Renewal};
@@ -177,7 +177,8 @@ async fn conversations(
         tokio::select! {
             arrived = arriving.recv() => match arrived {
                 Some(arrival) => {
-                    running.spawn(hold(Arc::clone(service), arrival));
+                    // Boxed: a task keeps room for what it was begun with.
+                    running.spawn(hold(Arc::clone(service), Box::new(arrival)));
                 }
                 None => break,
             },
@@ -196,21 +197,21 @@ pub(super) fn broken(ended: &Result<(), tokio::task::JoinError>) {
 }
 
 /// One conversation from its first record to its last.
-async fn hold(service: Arc<Service>, arrival: Arrival) {
-    let Service {
-        servers,
-        news,
-        drain,
-        ..
-    } = &*service;
-    let Some(parts) = servers.get(arrival.endpoint.0) else {
+async fn hold(service: Arc<Service>, arrival: Box<Arrival>) {
+    let Some(parts) = service.servers.get(arrival.endpoint.0) else {
         error!("an endpoint has no server");
         return;
     };
-    let gate = &*parts.gate;
-    let Some(session) = session(&parts.server, "http", gate) else {
+    if let Some(mut begun) = begin(parts, *arrival) {
+        let Service { news, drain, .. } = &*service;
+        begun.until_its_end(parts, news, *drain).await;
+    }
+}
+
+fn begin(parts: &Parts, arrival: Arrival) -> Option<Box<Begun>> {
+    let Some(session) = session(&parts.server, "http", &parts.gate) else {
         error!("the operating system gives no random numbers");
-        return;
+        return None;
     };
     let identity = arrival.identity;
     let ids = match arrival.kind {
@@ -244,9 +245,7 @@ async fn hold(service: Arc<Service>, arrival: Arrival) {
         },
         bridge,
     };
-    if let Some(mut begun) = held.begin(parts) {
-        begun.until_its_end(parts, news, *drain).await;
-    }
+    held.begin(parts)
 }
 
 fn told(refusals: &mpsc::Sender<HttpRefusal>, lost: &AtomicU64, refusal: HttpRefusal) {
