@@ -53,6 +53,10 @@ pub mod drafts;
 pub mod clients;
 // The only caller of the system clock.
 pub mod clock;
+// A bounded queue that takes no room while it is empty.
+pub mod mailbox;
+// Something that happens at most once.
+pub mod once;
 // How much memory the process may take.
 pub mod memory;
 // What was written in `gate.toml`, and what it means.

@@ -1,9 +1,10 @@
 //! One signal, one deadline, everything drains.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
+use crate::once::Once;
 
 /// Why the gate stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,16 +19,13 @@ pub enum ShutdownCause {
 
 /// Tells every task that the gate stops, and when patience is over. Clones share one state.
 #[derive(Debug, Clone)]
-pub struct Shutdown {
-    state: watch::Sender<ShutdownState>,
-}
+pub struct Shutdown(Arc<State>);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ShutdownState {
-    Running,
-    Draining(ShutdownCause),
+#[derive(Debug, Default)]
+struct State {
+    requested: Once<ShutdownCause>,
     /// The deadline passed, or a second signal came.
-    Forced(ShutdownCause),
+    forced: Once<()>,
 }
 
 impl Shutdown {
@@ -35,9 +33,7 @@ impl Shutdown {
     /// the first request. Must be called inside a tokio runtime.
     pub fn listen(deadline: Duration) -> io::Result<Self> {
         let signals = Signals::new()?;
-        let shutdown = Self {
-            state: watch::Sender::new(ShutdownState::Running),
-        };
+        let shutdown = Self(Arc::default());
         tokio::spawn(shutdown.clone().run(signals, deadline));
         Ok(shutdown)
     }
@@ -46,48 +42,28 @@ impl Shutdown {
     /// `deadline` to finish, counted from the first request. Must be called inside a tokio runtime.
     #[must_use]
     pub fn branch(&self, deadline: Duration) -> Self {
-        let branch = Self {
-            state: watch::Sender::new(ShutdownState::Running),
-        };
+        let branch = Self(Arc::default());
         tokio::spawn(branch.clone().follow(self.clone(), deadline));
         branch
     }
 
     /// Asks everything to stop. Only the first cause counts.
     pub fn request(&self, cause: ShutdownCause) {
-        self.state.send_if_modified(|state| {
-            let first = *state == ShutdownState::Running;
-            if first {
-                *state = ShutdownState::Draining(cause);
-            }
-            first
-        });
+        self.0.requested.set(cause);
     }
 
     /// Resolves once the gate is to stop: take nothing new, finish what is under way.
     pub async fn requested(&self) -> ShutdownCause {
-        let mut state = self.state.subscribe();
-        let reached = state
-            .wait_for(|state| *state != ShutdownState::Running)
-            .await;
-        match reached.as_deref() {
-            Ok(ShutdownState::Draining(cause) | ShutdownState::Forced(cause)) => *cause,
-            // Not reached: the sender is `self`, and the condition excludes `Running`.
-            Ok(ShutdownState::Running) | Err(_) => ShutdownCause::Signal,
-        }
+        *self.0.requested.wait().await
     }
 
     /// Resolves once patience is over: drop what is still under way.
     pub async fn forced(&self) {
-        let mut state = self.state.subscribe();
-        // An error is impossible: the sender is `self`.
-        let _ = state
-            .wait_for(|state| matches!(state, ShutdownState::Forced(_)))
-            .await;
+        self.0.forced.wait().await;
     }
 
     pub fn is_requested(&self) -> bool {
-        *self.state.borrow() != ShutdownState::Running
+        self.0.requested.get().is_some()
     }
 
     async fn follow(self, trunk: Self, deadline: Duration) {
@@ -95,13 +71,13 @@ impl Shutdown {
             cause = trunk.requested() => self.request(cause),
             _ = self.requested() => {}
         }
-        let cause = self.requested().await;
+        self.requested().await;
         tokio::select! {
             biased;
             () = trunk.forced() => {}
             () = tokio::time::sleep(deadline) => {}
         }
-        self.state.send_replace(ShutdownState::Forced(cause));
+        self.0.forced.set(());
     }
 
     async fn run(self, mut signals: Signals, deadline: Duration) {
@@ -115,7 +91,7 @@ impl Shutdown {
             () = signals.next() => tracing::warn!("a second signal: stopping at once"),
             () = tokio::time::sleep(deadline) => tracing::warn!(?deadline, "the deadline passed"),
         }
-        self.state.send_replace(ShutdownState::Forced(cause));
+        self.0.forced.set(());
     }
 }
 

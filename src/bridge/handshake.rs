@@ -95,11 +95,11 @@ pub(super) fn answered(
                 frame: discover,
                 cancels: None,
             });
-            *phase = Phase::Probing(asked, permit);
+            *phase = Phase::Probing(asked, Box::new(permit));
             Outward::Instead(Vec::new())
         }
         Phase::Probing(asked, refusal) if reply.id() == Some(&asked.id) => {
-            discovered(phase, steps, asked, (refusal, permit), &reply, settings)
+            discovered(phase, steps, *asked, (*refusal, permit), &reply, settings)
         }
         other @ (Phase::Apart
         | Phase::Asked(_)

@@ -169,7 +169,7 @@ impl State {
             Phase::Sessions => Taken::Not,
             Phase::Apart => {
                 if let Some(asked) = handshake::asked(source, frame, settings, now) {
-                    self.phase = Phase::Asked(asked);
+                    self.phase = Phase::Asked(Box::new(asked));
                 }
                 Taken::Not
             }
@@ -177,7 +177,7 @@ impl State {
                 if handshake::may_overtake(frame, settings) {
                     return Taken::Not;
                 }
-                self.held = Some((source.clone(), frame.to_vec()));
+                self.held = Some(Box::new((source.clone(), frame.to_vec())));
                 Taken::Yes
             }
             Phase::Bridged(session) => {
@@ -211,7 +211,7 @@ impl State {
         }
         let outward = handshake::answered(&mut self.phase, &mut self.steps, permit, settings, now);
         if !matches!(self.phase, Phase::Asked(_) | Phase::Probing(..))
-            && let Some((source, frame)) = self.held.take()
+            && let Some((source, frame)) = self.held.take().map(|held| *held)
             && self.take(&source, &frame, settings, now) == Taken::Not
         {
             self.steps.push_back(Step::Pass {

@@ -18,7 +18,7 @@ pub(super) struct State {
     /// The step that was told last is being carried out.
     pub(super) in_hand: Doing,
     /// The one frame that came while the handshake was under way.
-    pub(super) held: Option<(Source, Vec<u8>)>,
+    pub(super) held: Option<Box<(Source, Vec<u8>)>>,
     pub(super) agent: Presence,
     /// A request with an id in use is being refused.
     pub(super) aside: Option<Aside>,
@@ -50,10 +50,10 @@ pub(super) enum Phase {
     #[default]
     Apart,
     /// `initialize` was passed on.
-    Asked(Asked),
+    Asked(Box<Asked>),
     /// It was refused, and the server is asked what it speaks instead. With the refusal, which
     /// stands if the server does not say.
-    Probing(Asked, Permit),
+    Probing(Box<Asked>, Box<Permit>),
     /// The server has sessions of its own.
     Sessions,
     /// It has none.

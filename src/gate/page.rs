@@ -187,6 +187,8 @@ impl Shape {
             let each: HashSet<NameSkeleton> = offered.looks.each().collect();
             each.into_iter().any(|look| !looks.insert(look))
         });
+        // It is kept.
+        page.items.shrink_to_fit();
         page
     }
 

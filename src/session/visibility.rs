@@ -13,7 +13,7 @@ use crate::policy::{
 /// Answers that stand as long as nothing changes that policies can look at.
 #[derive(Debug, Default)]
 pub struct Visibilities {
-    asked: Option<Asked>,
+    asked: Option<Box<Asked>>,
     shown: HashMap<Item, bool>,
     /// Of whole pages, all items in order. What an item is shown by is in the text of its page.
     pages: Vec<(PageDigest, Arc<[bool]>)>,
@@ -141,13 +141,13 @@ impl Visibilities {
             session,
             held,
         };
-        if self.asked.as_ref() != Some(&asked) || self.shown.len() > MOST {
-            self.begin(Some(asked));
+        if self.asked.as_deref() != Some(&asked) || self.shown.len() > MOST {
+            self.begin(Some(Box::new(asked)));
         }
         Stands::Yes
     }
 
-    fn begin(&mut self, asked: Option<Asked>) {
+    fn begin(&mut self, asked: Option<Box<Asked>>) {
         self.asked = asked;
         self.shown.clear();
         self.pages.clear();

@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 
 use super::naming::Naming;
 use super::waiting::{Progress, Waiting};
 use crate::gate::{Agent, Rejection, Source, UpstreamFault};
+use crate::mailbox::{self, Unsent};
 use crate::wire::{Limits, Stream};
 
 /// What of the agent reaches the conversation with one server.
@@ -38,7 +39,7 @@ pub struct Settings {
 pub struct Unified<A> {
     pub(super) settings: Settings,
     pub(super) agent: A,
-    inboxes: Mutex<Vec<Option<mpsc::Sender<Box<Inward>>>>>,
+    inboxes: Mutex<Vec<Option<mailbox::Sender<Box<Inward>>>>>,
     state: Mutex<Waiting>,
     /// There is a request that several servers answer.
     pub(super) waits: Notify,
@@ -46,7 +47,7 @@ pub struct Unified<A> {
 
 impl<A: Agent> Unified<A> {
     /// The agent, before servers that take what is for them from these inboxes, in the order of the names.
-    pub fn new(settings: Settings, agent: A, inboxes: Vec<mpsc::Sender<Box<Inward>>>) -> Self {
+    pub fn new(settings: Settings, agent: A, inboxes: Vec<mailbox::Sender<Box<Inward>>>) -> Self {
         let begun = if settings.is_stateless {
             Progress::Ready
         } else {
@@ -86,8 +87,8 @@ impl<A: Agent> Unified<A> {
         let inbox = inbox.ok_or(UpstreamFault::Down)?;
         let sent = inbox.try_send(Box::new(inward));
         sent.map_err(|unsent| match unsent {
-            mpsc::error::TrySendError::Full(_) => UpstreamFault::Stalled.into(),
-            mpsc::error::TrySendError::Closed(_) => UpstreamFault::Down.into(),
+            Unsent::Full(_) => UpstreamFault::Stalled.into(),
+            Unsent::Closed(_) => UpstreamFault::Down.into(),
         })
     }
 
@@ -95,7 +96,7 @@ impl<A: Agent> Unified<A> {
         0..self.settings.naming.keys().len()
     }
 
-    fn inboxes(&self) -> MutexGuard<'_, Vec<Option<mpsc::Sender<Box<Inward>>>>> {
+    fn inboxes(&self) -> MutexGuard<'_, Vec<Option<mailbox::Sender<Box<Inward>>>>> {
         self.inboxes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

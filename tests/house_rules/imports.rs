@@ -9,14 +9,16 @@ enum May {
 }
 
 /// `config` fills each component's `Settings` and so reaches most of them.
-const TABLE: [(&str, May); 36] = [
+const TABLE: [(&str, May); 38] = [
     ("unseen", May::Only(&[])),
     ("secret", May::Only(&[])),
     ("wire", May::Only(&["unseen", "memory"])),
     ("clients", May::Only(&[])),
     ("clock", May::Only(&[])),
     ("directories", May::Only(&[])),
+    ("mailbox", May::Only(&[])),
     ("memory", May::Only(&[])),
+    ("once", May::Only(&[])),
     ("mcp", May::Only(&[])),
     ("assertion", May::Only(&["clock"])),
     ("policy", May::Only(&["unseen"])),
@@ -57,7 +59,8 @@ const TABLE: [(&str, May); 36] = [
     (
         "upstream",
         May::Only(&[
-            "gate", "wire", "clock", "outward", "egress", "secret", "unseen", "memory",
+            "gate", "wire", "clock", "outward", "egress", "secret", "unseen", "mailbox", "memory",
+            "once",
         ]),
     ),
     (
@@ -67,7 +70,7 @@ const TABLE: [(&str, May); 36] = [
     (
         "agent",
         May::Only(&[
-            "gate", "session", "wire", "identity", "inward", "memory", "mcp",
+            "gate", "session", "wire", "identity", "inward", "mailbox", "memory", "mcp",
         ]),
     ),
     (
@@ -84,7 +87,10 @@ const TABLE: [(&str, May); 36] = [
         "bridge",
         May::Only(&["gate", "session", "wire", "clock", "mcp"]),
     ),
-    ("unified", May::Only(&["gate", "wire", "mcp", "policy"])),
+    (
+        "unified",
+        May::Only(&["gate", "mailbox", "wire", "mcp", "policy"]),
+    ),
     (
         "drafts",
         May::Only(&["audit", "policy", "guard", "session", "wire", "unseen"]),
@@ -94,7 +100,7 @@ const TABLE: [(&str, May); 36] = [
     ("policy_tests", May::AllBut(&["agent", "upstream", "cli"])),
     ("explain", May::AllBut(&["agent", "upstream", "cli"])),
     ("config", May::AllBut(&["cli", "policy_tests", "explain"])),
-    ("shutdown", May::Only(&["clock"])),
+    ("shutdown", May::Only(&["clock", "once"])),
     ("cli", May::AllBut(&[])),
     ("main", May::AllBut(&[])),
     ("lib", May::Only(&[])),

@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::gate::AgentGone;
 use crate::identity::Identity;
+use crate::mailbox;
 use crate::wire::Stream;
 
 use super::caller::{Caller, Endpoint};
@@ -25,7 +26,7 @@ pub(super) struct Conversation {
     pub(super) identity: Identity,
     pub(super) kind: ConversationKind,
     /// None once the conversation has ended: the gate then sees its inbox closed.
-    inbox: Mutex<Option<mpsc::Sender<Box<Inbound>>>>,
+    inbox: Mutex<Option<mailbox::Sender<Box<Inbound>>>>,
     /// Streams that can still be written or read, by their numbers. The main one is always there.
     streams: Mutex<BTreeMap<Stream, Open>>,
     latest: AtomicU64,
@@ -85,7 +86,7 @@ impl Conversation {
     pub(super) fn new(
         caller: Caller<'_>,
         kind: ConversationKind,
-        inbox: mpsc::Sender<Box<Inbound>>,
+        inbox: mailbox::Sender<Box<Inbound>>,
         place: Place,
         settings: &Settings,
     ) -> Self {
@@ -236,7 +237,7 @@ impl Conversation {
     }
 
     pub(super) fn has_ended(&self) -> bool {
-        self.inbox().as_ref().is_none_or(mpsc::Sender::is_closed)
+        self.inbox().as_ref().is_none_or(mailbox::Sender::is_closed)
     }
 
     /// Something happened that shows that somebody is there.
@@ -314,7 +315,7 @@ impl Conversation {
             return;
         };
         let told = inbox.try_send(Box::new(inbound));
-        if let Err(mpsc::error::TrySendError::Full(inbound)) = told
+        if let Err(mailbox::Unsent::Full(inbound)) = told
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
             runtime.spawn(async move { inbox.send(inbound).await });
@@ -325,7 +326,7 @@ impl Conversation {
         Stream::numbered(self.latest.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    fn inbox(&self) -> MutexGuard<'_, Option<mpsc::Sender<Box<Inbound>>>> {
+    fn inbox(&self) -> MutexGuard<'_, Option<mailbox::Sender<Box<Inbound>>>> {
         self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -10,6 +10,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
 
 use crate::identity::Identity;
+use crate::mailbox::{self, mailbox};
 
 use super::caller::{Caller, Endpoint};
 use super::conversation::{Conversation, Place};
@@ -30,7 +31,7 @@ pub struct Arrival {
     pub kind: ConversationKind,
     /// Closed when the conversation has ended: by a DELETE, after a while without anything, or
     /// because the listener has ended.
-    pub inbox: mpsc::Receiver<Box<Inbound>>,
+    pub inbox: mailbox::Receiver<Box<Inbound>>,
     /// What is permitted goes here. When the last clone is dropped the conversation has ended: a
     /// session is unknown from then on, and the next stateless request begins another one.
     pub streams: Streams,
@@ -263,7 +264,7 @@ impl Conversations {
             _own: own,
             _common: common,
         };
-        let (sender, inbox) = mpsc::channel(INBOX);
+        let (sender, inbox) = mailbox(INBOX);
         let conversation = Conversation::new(caller, kind, sender, place, &self.settings);
         let conversation = Arc::new(conversation);
         let arrival = Arrival {

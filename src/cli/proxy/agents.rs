@@ -4,11 +4,11 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tokio::sync::mpsc;
 
 use crate::agent::http::{Brought, Inbound, Streams};
 use crate::agent::stdio::{AgentInput, AgentWriter};
 use crate::gate::{Agent, AgentGone, Permit, Source};
+use crate::mailbox;
 use crate::unified::{Inward, Unified};
 use crate::wire::{DiscardReason, LineFrame, LineReader, Stream};
 
@@ -31,13 +31,13 @@ pub(super) enum AgentOf {
 pub(super) enum Inbox {
     Stdio(LineReader<AgentInput>),
     Http {
-        inbox: mpsc::Receiver<Box<Inbound>>,
+        inbox: mailbox::Receiver<Box<Inbound>>,
         /// The frame that was told last.
         frame: Bytes,
     },
     /// What of such an agent is for one server.
     AllServers {
-        inbox: mpsc::Receiver<Box<Inward>>,
+        inbox: mailbox::Receiver<Box<Inward>>,
         frame: Bytes,
         end: AgentEnd,
     },
@@ -148,7 +148,8 @@ impl Inbox {
     /// When the agent cannot be read.
     pub(super) async fn next(&mut self) -> io::Result<Arrived<'_>> {
         match self {
-            Self::Stdio(lines) => Ok(match lines.next().await? {
+            // Boxed: a session over HTTP holds no room for it.
+            Self::Stdio(lines) => Ok(match Box::pin(lines.next()).await? {
                 Some(LineFrame::Line(frame)) => Arrived::Frame(Source::on(Stream::MAIN), frame),
                 // Of an agent's lines the second is not told.
                 Some(LineFrame::Unread(why) | LineFrame::Answered(_, why)) => {
@@ -201,7 +202,7 @@ impl Inbox {
 }
 
 /// What comes next. The frame before is released first: it may be part of a large buffer.
-async fn told(inbox: &mut mpsc::Receiver<Box<Inbound>>, frame: &mut Bytes) -> Option<Inbound> {
+async fn told(inbox: &mut mailbox::Receiver<Box<Inbound>>, frame: &mut Bytes) -> Option<Inbound> {
     *frame = Bytes::new();
     inbox.recv().await.map(|inbound| *inbound)
 }

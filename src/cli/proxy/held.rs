@@ -38,7 +38,7 @@ pub(super) struct Begun {
 impl Held {
     /// With a server that is started or reached when the agent needs it; `None` where the session has no roots of its
     /// own.
-    pub(super) fn begin(self, parts: &Parts) -> Option<Begun> {
+    pub(super) fn begin(self, parts: &Parts) -> Option<Box<Begun>> {
         let Self {
             session,
             agent,
@@ -61,12 +61,12 @@ impl Held {
         let (server, events) = isolated::connect_later(&open, &isolated, &parts.memory);
         let talk = Talk::new(session, server.clone(), Bridged::new(agent, bridge));
         parts.conversations.enrol(&talk.session);
-        Some(Begun {
+        Some(Box::new(Begun {
             talk,
             server,
             inbox,
             events,
-        })
+        }))
     }
 }
 

@@ -33,7 +33,9 @@ pub(super) struct Placed(Arc<Spots>);
 #[derive(Debug)]
 pub(super) struct PlacedEvents {
     spots: Arc<Spots>,
-    events: [ServerEvents; Instance::MOST],
+    open: ServerEvents,
+    /// Of the isolated instances, if there is any.
+    isolated: Option<Box<[ServerEvents; Instance::ISOLATED.len()]>>,
 }
 
 #[derive(Debug)]
@@ -85,6 +87,7 @@ fn placed(
 ) -> (Placed, PlacedEvents) {
     let open = Spot::new(None, memory);
     open.connected(server, events);
+    let has_isolated = !isolated.is_empty();
     let isolated = isolated
         .iter()
         .map(|it| Spot::new(Some(it.clone()), memory));
@@ -94,7 +97,8 @@ fn placed(
     });
     let events = PlacedEvents {
         spots: Arc::clone(&spots),
-        events: std::array::from_fn(|_| ServerEvents::Absent),
+        open: ServerEvents::Absent,
+        isolated: has_isolated.then(|| Box::new(std::array::from_fn(|_| ServerEvents::Absent))),
     };
     (Placed(spots), events)
 }
@@ -223,12 +227,19 @@ impl Upstream for Placed {
 
     async fn unsent(&self) -> Unsent {
         let [open, first, second, third] = Instance::ALL;
-        tokio::select! {
-            unsent = self.0.unsent_of(open) => unsent,
-            unsent = self.0.unsent_of(first) => unsent,
-            unsent = self.0.unsent_of(second) => unsent,
-            unsent = self.0.unsent_of(third) => unsent,
+        if self.0.all.len() == 1 {
+            return self.0.unsent_of(open).await;
         }
+        // Most sessions have one server, and wait without room for four.
+        Box::pin(async {
+            tokio::select! {
+                unsent = self.0.unsent_of(open) => unsent,
+                unsent = self.0.unsent_of(first) => unsent,
+                unsent = self.0.unsent_of(second) => unsent,
+                unsent = self.0.unsent_of(third) => unsent,
+            }
+        })
+        .await
     }
 
     async fn flushed(&self) {
@@ -326,12 +337,15 @@ impl Upstream for Placed {
 impl PlacedEvents {
     /// The next event of any. Cancel-safe: nothing is lost when the future is dropped.
     pub(super) async fn next(&mut self) -> (Instance, Occurrence<'_>) {
-        let Self { spots, events } = self;
-        let [open, first, second, third] = events;
+        let Self {
+            spots,
+            open,
+            isolated,
+        } = self;
         let [at_open, at_first, at_second, at_third] = Instance::ALL;
-        if spots.all.len() == 1 {
+        let Some([first, second, third]) = isolated.as_deref_mut() else {
             return spots.next_of(at_open, open).await;
-        }
+        };
         // Most sessions have one server, and wait without room for four.
         Box::pin(async {
             tokio::select! {
@@ -353,7 +367,9 @@ impl PlacedEvents {
 
     /// Nothing more is to be heard of this one.
     pub(super) fn close(&mut self, instance: Instance) {
-        if let Some(events) = self.events.get_mut(instance.number()) {
+        let mut all = std::iter::once(&mut self.open)
+            .chain(self.isolated.iter_mut().flat_map(|it| &mut **it));
+        if let Some(events) = all.nth(instance.number()) {
             *events = ServerEvents::Absent;
         }
     }

@@ -430,10 +430,16 @@ impl ServerEvents {
                 events,
                 started,
                 attempts,
-            } => tokio::select! {
-                attempt = attempts.next() => Occurrence::Connects(attempt),
-                event = events.next() => of_child(event, started),
-            },
+            } => {
+                // Boxed: a session over HTTP holds no room for it.
+                Box::pin(async {
+                    tokio::select! {
+                        attempt = attempts.next() => Occurrence::Connects(attempt),
+                        event = events.next() => of_child(event, started),
+                    }
+                })
+                .await
+            }
             Self::Http { events, frame } => match heard(events, frame).await {
                 HttpEvent::Frame {
                     stream,

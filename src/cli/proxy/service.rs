@@ -25,7 +25,7 @@ use crate::unified;
 
 use super::agents::{AgentEnd, AgentOf, Inbox, Outbox};
 use super::end::End;
-use super::held::Held;
+use super::held::{Begun, Held};
 use super::parts::{Parts, session};
 use super::reading::of_agent;
 use super::renew::Renewal;
@@ -183,7 +183,8 @@ async fn conversations(
         tokio::select! {
             arrived = arriving.recv() => match arrived {
                 Some(arrival) => {
-                    running.spawn(hold(Arc::clone(service), arrival));
+                    // Boxed: a task keeps room for what it was begun with.
+                    running.spawn(hold(Arc::clone(service), Box::new(arrival)));
                 }
                 None => break,
             },
@@ -196,25 +197,26 @@ async fn conversations(
 }
 
 /// One conversation from its first record to its last.
-async fn hold(service: Arc<Service>, arrival: Arrival) {
+async fn hold(service: Arc<Service>, arrival: Box<Arrival>) {
     let Served {
         servers,
         news,
         drain,
     } = &*service.served;
-    let Some(parts) = servers.get(arrival.endpoint.0) else {
-        // The endpoint after those of the servers is that of all.
-        if let Some(settings) = &service.unified {
-            unify(&service.served, settings, arrival).await;
-        } else {
-            error!("an endpoint has no server");
+    if let Some(parts) = servers.get(arrival.endpoint.0) {
+        if let Some(mut begun) = begin(parts, *arrival) {
+            begun.until_its_end(parts, news, *drain).await;
         }
-        return;
-    };
-    let session = session_of(parts, &arrival.identity, arrival.kind);
-    let Some(session) = session else {
-        return;
-    };
+    // The endpoint after those of the servers is that of all.
+    } else if let Some(settings) = &service.unified {
+        Box::pin(unify(&service.served, settings, *arrival)).await;
+    } else {
+        error!("an endpoint has no server");
+    }
+}
+
+fn begin(parts: &Parts, arrival: Arrival) -> Option<Box<Begun>> {
+    let session = session_of(parts, &arrival.identity, arrival.kind)?;
     let held = Held {
         session,
         agent: AgentOf::OneServer(Outbox::Http(arrival.streams)),
@@ -224,9 +226,7 @@ async fn hold(service: Arc<Service>, arrival: Arrival) {
         },
         bridge: bridge_of(parts, arrival.kind),
     };
-    if let Some(mut begun) = held.begin(parts) {
-        begun.until_its_end(parts, news, *drain).await;
-    }
+    held.begin(parts)
 }
 
 /// One conversation with all servers.
@@ -254,8 +254,9 @@ async fn unify(served: &Arc<Served>, settings: &unified::Settings, arrival: Arri
         },
         end: AgentEnd::Gone,
     };
-    if let Some(mut conversation) = AllServers::begin(served, settings, agent, before) {
-        Box::pin(conversation.until_its_end()).await;
+    let conversation = AllServers::begin(served, settings, agent, before);
+    if let Some(mut conversation) = conversation {
+        conversation.until_its_end().await;
     }
 }
 

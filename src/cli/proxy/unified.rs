@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tokio::sync::mpsc;
 use tokio::task::{Id, JoinSet};
 use tracing::{error, warn};
 
 use crate::bridge::Bridge;
 use crate::config::Config;
 use crate::gate::{AgentGone, Gate, Talk};
+use crate::mailbox::mailbox;
 use crate::policy;
 use crate::session::Session;
 use crate::unified::{Naming, Settings, Unified};
@@ -79,8 +79,7 @@ impl AllServers {
         let (own, _) = before(&no_server)?;
         let sessions = served.servers.iter().map(&before);
         let sessions = sessions.collect::<Option<Vec<_>>>()?;
-        let (inboxes, taken): (Vec<_>, Vec<_>) =
-            sessions.iter().map(|_| mpsc::channel(INBOX)).unzip();
+        let (inboxes, taken): (Vec<_>, Vec<_>) = sessions.iter().map(|_| mailbox(INBOX)).unzip();
         let unified = Unified::new(settings, agent.outbox.clone(), inboxes);
         let unified = Arc::new(unified);
         let mut conversations = JoinSet::new();

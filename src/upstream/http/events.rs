@@ -4,9 +4,9 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
 use tokio::time::{Sleep, sleep};
 
+use crate::mailbox;
 use crate::upstream::Delays;
 
 use super::failure::Loss;
@@ -30,7 +30,7 @@ enum State {
 
 struct Living {
     life: Arc<Life>,
-    events: mpsc::Receiver<HttpEvent>,
+    events: mailbox::Receiver<HttpEvent>,
     /// Runs until the life counts as a stable one.
     stable: Option<Pin<Box<Sleep>>>,
 }
@@ -39,7 +39,7 @@ impl HttpEvents {
     pub(super) fn new(
         conversation: Arc<Conversation>,
         life: Arc<Life>,
-        events: mpsc::Receiver<HttpEvent>,
+        events: mailbox::Receiver<HttpEvent>,
         delays: Delays,
     ) -> Self {
         let living = Living::new(life, events);
@@ -132,7 +132,7 @@ impl HttpEvents {
 }
 
 impl Living {
-    fn new(life: Arc<Life>, events: mpsc::Receiver<HttpEvent>) -> Self {
+    fn new(life: Arc<Life>, events: mailbox::Receiver<HttpEvent>) -> Self {
         let stable_after = life.parts.settings.backoff.stable_after;
         Self {
             life,

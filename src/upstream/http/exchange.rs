@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use hyper::StatusCode;
-use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use crate::gate::{Carried, UserProof};
+use crate::mailbox;
 use crate::wire::{ArrivalForm, Era, KnownMethod, OutgoingTrace, Stream};
 
 use super::answer::{self, Answer, Answered, Asked, Reply, Within};
@@ -23,7 +23,7 @@ pub(super) struct Exchange {
     carried: Carried,
     trace: Option<OutgoingTrace>,
     proof: Option<UserProof>,
-    events: mpsc::Sender<HttpEvent>,
+    events: mailbox::Sender<HttpEvent>,
 }
 
 /// Sends the request and tells whatever comes of it, unless nobody waits for it any more.
@@ -72,7 +72,7 @@ impl Exchange {
         method: KnownMethod,
         carried: Carried,
         (trace, proof): (Option<OutgoingTrace>, Option<UserProof>),
-        events: mpsc::Sender<HttpEvent>,
+        events: mailbox::Sender<HttpEvent>,
     ) -> Self {
         Self {
             open,

@@ -7,11 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hyper::Method;
 use hyper::header::HeaderValue;
-use tokio::sync::{Notify, Semaphore, mpsc, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use crate::gate::{Abandoned, Carried, UserProof};
+use crate::mailbox;
+use crate::once::Once;
 use crate::wire::{Era, OutgoingTrace};
 
 use super::connections::Response;
@@ -32,14 +34,14 @@ pub(super) struct Life {
     /// Rung when there is none left.
     pub(super) emptied: Notify,
     pub(super) slots: Semaphore,
-    pub(super) over: watch::Sender<Option<Loss>>,
+    pub(super) over: Once<Loss>,
 }
 
 #[derive(Debug)]
 pub(super) struct Requests {
     pub(super) open: HashMap<u64, Opened>,
     /// Where their answers go, until the life is over.
-    pub(super) events: Option<mpsc::Sender<HttpEvent>>,
+    pub(super) events: Option<mailbox::Sender<HttpEvent>>,
 }
 
 /// Whether somebody still waits for a reply.
@@ -68,7 +70,7 @@ pub(super) struct Open {
 
 impl Life {
     /// A life that tells what comes of its requests to `events`.
-    pub(super) fn new(parts: Arc<Parts>, events: mpsc::Sender<HttpEvent>) -> Self {
+    pub(super) fn new(parts: Arc<Parts>, events: mailbox::Sender<HttpEvent>) -> Self {
         let slots = Semaphore::new(parts.settings.max_concurrent);
         Self {
             parts,
@@ -81,7 +83,7 @@ impl Life {
             queued: AtomicUsize::new(0),
             emptied: Notify::new(),
             slots,
-            over: watch::Sender::new(None),
+            over: Once::default(),
         }
     }
 
@@ -184,17 +186,11 @@ impl Life {
 
     /// The first reason counts.
     pub(super) fn end(&self, loss: Loss) {
-        self.over.send_if_modified(|over| {
-            let first = over.is_none();
-            if first {
-                *over = Some(loss);
-            }
-            first
-        });
+        self.over.set(loss);
     }
 
     pub(super) fn loss(&self) -> Option<Loss> {
-        self.over.borrow().clone()
+        self.over.get().cloned()
     }
 
     /// Waits until nothing is queued, or nothing of it will be sent.
@@ -212,12 +208,10 @@ impl Life {
     }
 
     pub(super) async fn over(&self) {
-        let mut over = self.over.subscribe();
-        // The sender lives as long as `self`.
-        let _ = over.wait_for(Option::is_some).await;
+        self.over.wait().await;
     }
 
-    pub(super) fn events(&self) -> Option<mpsc::Sender<HttpEvent>> {
+    pub(super) fn events(&self) -> Option<mailbox::Sender<HttpEvent>> {
         self.requests().events.clone()
     }
 

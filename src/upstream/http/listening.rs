@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use hyper::StatusCode;
-use tokio::sync::mpsc;
 use tokio::time::sleep;
 
+use crate::mailbox;
 use crate::wire::Stream;
 
 use super::answer::{self, Answer};
@@ -16,7 +16,7 @@ use super::life::Life;
 use super::reading::{self, Ended, Looking, Place};
 
 /// Keeps the stream open for as long as the server offers one and the session lives.
-pub(super) async fn listen(life: Arc<Life>, events: mpsc::Sender<HttpEvent>) {
+pub(super) async fn listen(life: Arc<Life>, events: mailbox::Sender<HttpEvent>) {
     let settings = &life.parts.settings;
     let looking = Looking {
         stream: Stream::MAIN,

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use hyper::header::HeaderValue;
-use tokio::sync::mpsc;
 use tokio::time::timeout;
 
+use crate::mailbox;
 use crate::upstream::{Backoff, Delays};
 use crate::wire::{ArrivalForm, EventKind, SseDecoder, SseEvent, Stream};
 
@@ -39,7 +39,7 @@ pub(super) enum Ended {
 pub(super) struct Looking<'a> {
     pub(super) stream: Stream,
     pub(super) settings: &'a HttpSettings,
-    pub(super) events: &'a mpsc::Sender<HttpEvent>,
+    pub(super) events: &'a mailbox::Sender<HttpEvent>,
     /// Sees each reply before it is told; `true` ends the reading.
     pub(super) reply: Option<&'a (dyn Fn(&Reply) -> bool + Sync)>,
 }

@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{mpsc, watch};
-
 use crate::gate::{Abandoned, Carried, Passage, Permit, Upstream, UpstreamFault};
+use crate::mailbox::{self, mailbox};
+use crate::once::Once;
 
 use super::failure::Loss;
 use super::headers;
@@ -21,8 +21,8 @@ const QUEUED: usize = 8;
 /// Events that wait to be read. Each may be a whole message.
 const EVENTS: usize = 4;
 
-/// What waits to be sent. Boxed: a channel allocates room for 32 at a time.
-type Queue = mpsc::Sender<Box<Queued>>;
+/// What waits to be sent.
+type Queue = mailbox::Sender<Box<Queued>>;
 
 /// The half that sends; clones speak in the same conversation.
 #[derive(Debug, Clone)]
@@ -35,7 +35,7 @@ pub struct HttpSender {
 pub(super) struct Conversation {
     parts: Arc<Parts>,
     present: Mutex<Option<Present>>,
-    stopping: watch::Sender<Stopping>,
+    stopping: Once<()>,
     handshaken: AtomicBool,
 }
 
@@ -43,12 +43,6 @@ pub(super) struct Conversation {
 struct Present {
     life: Arc<Life>,
     queue: Queue,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stopping {
-    No,
-    Yes,
 }
 
 impl HttpSender {
@@ -130,7 +124,7 @@ impl HttpSender {
     /// Closes all streams and ends the session at the server, which has `notice_timeout` for it.
     /// There is no other session after it.
     pub async fn stop(&self) {
-        self.conversation.stopping.send_replace(Stopping::Yes);
+        self.conversation.stopping.set(());
         let present = self.conversation.present().take();
         if let Some(Present { life, .. }) = present {
             life.end(Loss::Unfit);
@@ -140,7 +134,7 @@ impl HttpSender {
 
     /// Closes all streams and tells the server nothing. There is no other session after it.
     pub fn kill(&self) {
-        self.conversation.stopping.send_replace(Stopping::Yes);
+        self.conversation.stopping.set(());
         if let Some(Present { life, .. }) = self.conversation.present().take() {
             life.end(Loss::Unfit);
         }
@@ -178,15 +172,15 @@ impl Conversation {
         Self {
             parts,
             present: Mutex::default(),
-            stopping: watch::Sender::new(Stopping::No),
+            stopping: Once::default(),
             handshaken: AtomicBool::new(false),
         }
     }
 
     /// Begins another life; its events end when it does.
-    pub(super) fn begin(&self) -> (Arc<Life>, mpsc::Receiver<HttpEvent>) {
-        let (queue, queued) = mpsc::channel(QUEUED);
-        let (events, received) = mpsc::channel(EVENTS);
+    pub(super) fn begin(&self) -> (Arc<Life>, mailbox::Receiver<HttpEvent>) {
+        let (queue, queued) = mailbox(QUEUED);
+        let (events, received) = mailbox(EVENTS);
         let life = Arc::new(Life::new(Arc::clone(&self.parts), events));
         // Held until the life is known, so that `stop` either prevents it or finds it.
         let mut present = self.present();
@@ -211,13 +205,11 @@ impl Conversation {
     }
 
     pub(super) fn is_stopping(&self) -> bool {
-        *self.stopping.borrow() == Stopping::Yes
+        self.stopping.get().is_some()
     }
 
     pub(super) async fn stop_ordered(&self) {
-        let mut stopping = self.stopping.subscribe();
-        // The sender lives as long as `self`.
-        let _ = stopping.wait_for(|now| *now == Stopping::Yes).await;
+        self.stopping.wait().await;
     }
 
     pub(super) fn was_handshaken(&self) -> bool {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::gate::{Carried, UpstreamFault, UserProof};
+use crate::mailbox;
 use crate::wire::{Era, KnownMethod, OutgoingTrace};
 
 use super::exchange::Exchange;
@@ -45,7 +45,7 @@ struct InQueue(Arc<Life>);
 
 impl Life {
     /// Sends the queue in order, until the life is over or the queue is closed.
-    pub(super) async fn run(self: Arc<Self>, mut queue: mpsc::Receiver<Box<Queued>>) {
+    pub(super) async fn run(self: Arc<Self>, mut queue: mailbox::Receiver<Box<Queued>>) {
         let _last = Last(Arc::clone(&self));
         let mut tasks = JoinSet::new();
         loop {
@@ -101,10 +101,12 @@ impl Life {
                 });
                 continue;
             }
+            // Boxed: the session holds no room for it while nothing is sent.
+            let sent = Box::pin(notice::send(Arc::clone(&self), carried, proof, line));
             tokio::select! {
                 biased;
                 () = self.over() => break,
-                () = notice::send(Arc::clone(&self), carried, proof, line) => {}
+                () = sent => {}
             }
             if begins && let Some(events) = self.events() {
                 tasks.spawn(listening::listen(Arc::clone(&self), events));
@@ -148,7 +150,7 @@ impl Life {
                 }));
             }
         };
-        let events = self.events().filter(|_| self.over.borrow().is_none());
+        let events = self.events().filter(|_| self.over.get().is_none());
         let events = events.ok_or(UpstreamFault::Down)?;
         let id = open.id();
         let unwound = Unwound(Arc::clone(self));

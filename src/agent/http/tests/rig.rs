@@ -1,7 +1,10 @@
 //! A listener, and the far side of it.
 
+use std::future::poll_fn;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
@@ -15,6 +18,7 @@ use crate::agent::http::{
 use crate::identity::{
     Anonymous, AnonymousReach, Authenticate, Identity, StaticToken, StaticTokens,
 };
+use crate::mailbox;
 use crate::wire::{ArrivalForm, Id, Message, Shape, Stream};
 
 use super::agent::{Agent, Request};
@@ -49,7 +53,7 @@ pub(super) struct Rig {
 pub(super) struct Played {
     pub(super) kind: ConversationKind,
     pub(super) identity: Identity,
-    pub(super) inbox: mpsc::Receiver<Box<Inbound>>,
+    pub(super) inbox: mailbox::Receiver<Box<Inbound>>,
     pub(super) streams: Streams,
 }
 
@@ -203,6 +207,13 @@ pub(super) fn refusal(code: i64) -> Piece {
 }
 
 impl Played {
+    /// Whether no frame waits.
+    pub(super) async fn hears_nothing(&mut self) -> bool {
+        let mut next = pin!(self.inbox.recv());
+        let asked = poll_fn(|context| Poll::Ready(next.as_mut().poll(context)));
+        matches!(asked.await, Poll::Pending | Poll::Ready(None))
+    }
+
     /// The next frame, with the number of its POST.
     pub(super) async fn frame(&mut self) -> (Stream, String) {
         match *self.inbox.recv().await.unwrap() {
