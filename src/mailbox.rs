@@ -30,7 +30,7 @@ pub struct Receiver<T>(Arc<Shared<T>>);
 
 #[derive(Debug)]
 struct Shared<T> {
-    state: Mutex<State<T>>,
+    queue: Mutex<Queue<T>>,
     /// Free places; closed with the queue.
     places: Semaphore,
     /// Wakes the reader.
@@ -38,7 +38,7 @@ struct Shared<T> {
 }
 
 #[derive(Debug)]
-struct State<T> {
+struct Queue<T> {
     waiting: VecDeque<T>,
     senders: usize,
     is_closed: bool,
@@ -47,7 +47,7 @@ struct State<T> {
 /// A queue in which so many may wait.
 pub fn mailbox<T>(places: usize) -> (Sender<T>, Receiver<T>) {
     let shared = Arc::new(Shared {
-        state: Mutex::new(State {
+        queue: Mutex::new(Queue {
             waiting: VecDeque::new(),
             senders: 1,
             is_closed: false,
@@ -91,7 +91,7 @@ impl<T> Sender<T> {
     }
 
     pub fn is_closed(&self) -> bool {
-        self.0.state().is_closed
+        self.0.queue().is_closed
     }
 }
 
@@ -102,12 +102,12 @@ impl<T> Receiver<T> {
         coop::consume_budget().await;
         loop {
             {
-                let mut state = self.0.state();
-                if let Some(item) = state.waiting.pop_front() {
+                let mut queue = self.0.queue();
+                if let Some(item) = queue.waiting.pop_front() {
                     self.0.places.add_permits(1);
                     return Some(item);
                 }
-                if state.is_closed || state.senders == 0 {
+                if queue.is_closed || queue.senders == 0 {
                     return None;
                 }
             }
@@ -117,7 +117,7 @@ impl<T> Receiver<T> {
 
     /// Nothing more is taken; what waits can still be read.
     pub fn close(&mut self) {
-        self.0.state().is_closed = true;
+        self.0.queue().is_closed = true;
         self.0.places.close();
     }
 }
@@ -125,24 +125,24 @@ impl<T> Receiver<T> {
 impl<T> Shared<T> {
     fn put(&self, item: T) -> Result<(), Closed<T>> {
         {
-            let mut state = self.state();
-            if state.is_closed {
+            let mut queue = self.queue();
+            if queue.is_closed {
                 return Err(Closed(item));
             }
-            state.waiting.push_back(item);
+            queue.waiting.push_back(item);
         }
         self.changed.notify_one();
         Ok(())
     }
 
-    fn state(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn queue(&self) -> MutexGuard<'_, Queue<T>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<T> Clone for Sender<T> {
     fn clone(&self) -> Self {
-        let senders = &mut self.0.state().senders;
+        let senders = &mut self.0.queue().senders;
         *senders = senders.saturating_add(1);
         Self(Arc::clone(&self.0))
     }
@@ -151,7 +151,7 @@ impl<T> Clone for Sender<T> {
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
         let left = {
-            let senders = &mut self.0.state().senders;
+            let senders = &mut self.0.queue().senders;
             *senders = senders.saturating_sub(1);
             *senders
         };
@@ -165,7 +165,7 @@ impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         self.close();
         // Dropped without the lock: what waits may hold a sender.
-        let waiting = std::mem::take(&mut self.0.state().waiting);
+        let waiting = std::mem::take(&mut self.0.queue().waiting);
         drop(waiting);
     }
 }

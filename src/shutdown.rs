@@ -19,10 +19,10 @@ pub enum ShutdownCause {
 
 /// Tells every task that the gate stops, and when patience is over. Clones share one state.
 #[derive(Debug, Clone)]
-pub struct Shutdown(Arc<State>);
+pub struct Shutdown(Arc<Stages>);
 
 #[derive(Debug, Default)]
-struct State {
+struct Stages {
     requested: Once<ShutdownCause>,
     /// The deadline passed, or a second signal came.
     forced: Once<()>,

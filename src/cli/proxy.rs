@@ -48,6 +48,7 @@ mod traces;
 mod trial;
 mod trials;
 mod unified;
+mod unusable;
 mod user_identity;
 
 use std::convert::Infallible;

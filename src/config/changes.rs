@@ -36,8 +36,9 @@ const LIVE: [&str; 20] = [
 
 /// Tables with keys of the author's choice that need a restart. The gate names the table alone, since such a
 /// key may be the name of a person.
-const CHOSEN: [&str; 7] = [
+const CHOSEN: [&str; 8] = [
     "servers",
+    "unified.aliases",
     "upstream.env",
     "upstream.isolated.env",
     "listen.auth.tokens",

@@ -61,10 +61,10 @@ impl Permit {
         self.line
     }
 
-    /// The same right for the same side, in the words of another revision.
+    /// The same right for the same side, in the words of another revision or under the agent's names.
     ///
-    /// INVARIANT: only `src/bridge/` calls this, with what it made of [`Permit::line`] by edits and
-    /// out of pieces, for the stream that the message was permitted to.
+    /// INVARIANT: only `src/bridge/` and `src/unified/` call this, with what they made of [`Permit::line`] by
+    /// edits and out of pieces, for the stream that the message was permitted to.
     #[must_use]
     pub fn translated(&self, line: String, carried: Carried) -> Self {
         self.translated_for(self.passage.stream, line, carried)

@@ -12,6 +12,8 @@ mod outward;
 mod rename;
 mod server_names;
 mod session;
+#[cfg(test)]
+mod tests;
 mod waiting;
 
 pub use naming::Naming;

@@ -84,7 +84,8 @@ impl<A: Agent> Unified<A> {
                 (edits, carried.clone())
             }
         };
-        vec![permit.translated(edits.finish(), carried)]
+        let line = edits.finish();
+        self.in_turn(&message, permit.translated(line, carried))
     }
 
     fn reply(&self, server: usize, message: Message, permit: Permit) -> Vec<Permit> {
@@ -132,16 +133,23 @@ impl<A: Agent> Unified<A> {
 
     /// The server has taken its part of a subscription.
     fn acknowledged(&self, server: usize, message: Message, permit: Permit) -> Vec<Permit> {
-        let of = message.params().and_then(|it| it.get("_meta"));
-        let of = of.and_then(|it| it.get(meta::SUBSCRIPTION));
-        let id = of.and_then(Id::read);
         let mut waiting = self.state();
-        let asked = id.and_then(|id| waiting.asked.get_mut(&id));
-        let Some(Of::All(gathering)) = asked.map(|asked| &mut asked.of) else {
+        let subscription = subscription_of(&message);
+        let Some(gathering) = subscription.and_then(|id| waiting.gathering(&id)) else {
             return Vec::new();
         };
         gathering.acknowledge(server, message, permit);
-        let told = gathering.acknowledgement(&self.settings.naming);
+        gathering.acknowledgement(&self.settings.naming)
+    }
+
+    /// What a server tells, after what it must not come before.
+    fn in_turn(&self, message: &Message, permit: Permit) -> Vec<Permit> {
+        let mut waiting = self.state();
+        let subscription = subscription_of(message);
+        let told = match subscription.and_then(|id| waiting.gathering(&id)) {
+            Some(gathering) => gathering.in_turn(permit),
+            None => Some(permit),
+        };
         told.into_iter().collect()
     }
 
@@ -196,6 +204,12 @@ impl<A: Agent> Unified<A> {
         }
         edits
     }
+}
+
+/// The request of the subscription that a message belongs to (since 2026-07-28).
+fn subscription_of(message: &Message) -> Option<Id> {
+    let meta = message.params()?.get("_meta")?;
+    Id::read(meta.get(meta::SUBSCRIPTION)?)
 }
 
 /// What the agent is told of a server that has greeted it late: there is more.

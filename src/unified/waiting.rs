@@ -13,6 +13,9 @@ use crate::wire::{Id, KnownMethod, Message, Stream};
 /// "Method not found" (JSON-RPC 2.0 §5.1).
 const NO_METHOD: i64 = -32_601;
 
+/// Messages of one subscription before it is acknowledged; further ones are dropped.
+const MOST_HELD: usize = 256;
+
 #[derive(Default)]
 pub(super) struct Waiting {
     /// The agent's requests.
@@ -62,6 +65,8 @@ pub(super) struct Gathering {
     /// What servers say of a subscription before anything else (since 2026-07-28).
     acknowledged: Vec<(ServerAnswer, Permit)>,
     is_acknowledged: bool,
+    /// What of it comes after that, and came before.
+    held: Vec<Permit>,
     /// The first answer that is none.
     error: Option<Permit>,
     /// When those who have answered wait for others no more.
@@ -81,6 +86,14 @@ impl Waiting {
 
     pub(super) fn is_ready(&self, server: usize) -> bool {
         self.progress.get(server) == Some(&Progress::Ready)
+    }
+
+    /// What several servers answer to this request.
+    pub(super) fn gathering(&mut self, id: &Id) -> Option<&mut Gathering> {
+        match &mut self.asked.get_mut(id)?.of {
+            Of::All(gathering) => Some(gathering),
+            Of::One(_) => None,
+        }
     }
 
     /// When the first request waits for no server any more.
@@ -134,6 +147,7 @@ impl Gathering {
             results: Vec::new(),
             acknowledged: Vec::new(),
             is_acknowledged: false,
+            held: Vec::new(),
             error: None,
             deadline,
             is_late: false,
@@ -201,18 +215,33 @@ impl Gathering {
         }
     }
 
-    /// What all of them have taken, once it is known.
-    pub(super) fn acknowledgement(&mut self, naming: &Naming) -> Option<Permit> {
+    /// What all of them have taken, once it is known, and what was held for it.
+    pub(super) fn acknowledgement(&mut self, naming: &Naming) -> Vec<Permit> {
         let is_whole = self.acknowledged.len() >= self.open.len();
         if self.is_acknowledged || !(is_whole || self.is_late) {
-            return None;
+            return Vec::new();
         }
         let (parts, permits): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.acknowledged).into_iter().unzip();
-        let first = permits.into_iter().next()?;
+        let (Some(line), Some(first)) = (merge::acknowledgement(&parts, naming), permits.first())
+        else {
+            return Vec::new();
+        };
         self.is_acknowledged = true;
-        let line = merge::acknowledgement(&parts, naming)?;
-        Some(first.translated(line, first.passage().carried.clone()))
+        let permit = first.translated(line, first.passage().carried.clone());
+        let held = std::mem::take(&mut self.held);
+        std::iter::once(permit).chain(held).collect()
+    }
+
+    /// What belongs to a subscription, or nothing while it is held.
+    pub(super) fn in_turn(&mut self, permit: Permit) -> Option<Permit> {
+        if self.is_acknowledged {
+            return Some(permit);
+        }
+        if self.held.len() < MOST_HELD {
+            self.held.push(permit);
+        }
+        None
     }
 
     /// Whether no answer matters any more. One to `initialize` always does: the server is there from then on.

@@ -1,13 +1,16 @@
 //! One endpoint for all servers: each under its own key, and nothing of one reaches another.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
 
 use serde_json::{Value, json};
 
 use crate::processes::support::python;
 use crate::service::own_roots::over_http;
 use crate::service::several::agent_at;
-use crate::support::http::Agent;
+use crate::support::http::{Agent, Answer};
 use crate::support::json::json as parsed;
 use crate::support::peer::Peer;
 use crate::support::serving::Serving;
@@ -15,7 +18,7 @@ use crate::support::setup::Setup;
 
 /// Has three pages of everything that has a list, and says who it is in each answer.
 const SERVER: &str = r"
-import json, sys
+import json, os, sys, time
 name = NAME
 def send(m): print(json.dumps(dict(m, jsonrpc='2.0')), flush=True)
 def page(kind, p, item):
@@ -36,6 +39,8 @@ for line in sys.stdin:
     seen.append(m['method'])
     if 'id' not in m: continue
     method, p = m.get('method'), m.get('params', {})
+    if method == 'initialize' and GATE:
+        while not os.path.exists(GATE): time.sleep(0.01)
     if method == 'initialize': r = {'protocolVersion': p['protocolVersion'], 'capabilities': {'tools': {}, 'prompts': {}, 'resources': {'subscribe': True}, 'logging': {}, 'completions': {}}, 'serverInfo': {'name': name, 'version': '1'}, 'instructions': 'I am ' + name}
     elif method == 'tools/list' and MORE: r = {'tools': more}
     elif method == 'tools/list': r = page('tools', p, lambda n: {'name': 'tool__' + n, 'inputSchema': {'type': 'object'}, '_meta': ui})
@@ -68,20 +73,23 @@ for line in sys.stdin:
 pub(super) const POLICIES: &str = r#"@id("all") permit (principal, action, resource);"#;
 
 fn server(name: &str) -> Vec<String> {
-    python(
-        &SERVER
-            .replace("NAME", &format!("{name:?}"))
-            .replace("MORE", "False"),
-    )
+    script(name, "False", Path::new(""))
 }
 
 /// Has tools that say and ask what servers may.
 fn talking(name: &str) -> Vec<String> {
-    python(
-        &SERVER
-            .replace("NAME", &format!("{name:?}"))
-            .replace("MORE", "True"),
-    )
+    script(name, "True", Path::new(""))
+}
+
+/// Answers `initialize` once there is such a file.
+fn waiting_for(name: &str, file: &Path) -> Vec<String> {
+    script(name, "True", file)
+}
+
+fn script(name: &str, more: &str, file: &Path) -> Vec<String> {
+    let script = SERVER.replace("NAME", &format!("{name:?}"));
+    let script = script.replace("MORE", more);
+    python(&script.replace("GATE", &format!("{file:?}")))
 }
 
 fn before_three() -> Setup {
@@ -283,6 +291,10 @@ fn what_is_of_no_server_is_refused_and_recorded() {
     }
 }
 
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"tester","version":"1"}}}"#;
+
+const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+
 /// An agent on standard streams before two servers of which each has asked, or has not yet.
 fn before_two_that_talk() -> (Setup, Peer) {
     let mut setup = Setup::of(talking("crm")).policies(POLICIES);
@@ -292,9 +304,7 @@ fn before_two_that_talk() -> (Setup, Peer) {
         talking("mail")
     );
     let mut agent = Peer::start(setup.gate());
-    agent.send(
-        r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"sampling":{},"elicitation":{}},"clientInfo":{"name":"tester","version":"1"}}}"#,
-    );
+    agent.send(INITIALIZE);
     let greeted = next(&mut agent);
     let result = &greeted["result"];
     assert_eq!(result["serverInfo"]["name"], "mcp-protector", "{greeted}");
@@ -303,7 +313,7 @@ fn before_two_that_talk() -> (Setup, Peer) {
         "## crm\n\nI am crm\n\n## mail\n\nI am mail"
     );
     assert_eq!(result["capabilities"]["resources"]["subscribe"], true);
-    agent.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    agent.send(INITIALIZED);
     // The tools are known from then on.
     for (id, key) in [(101, "crm"), (102, "mail")] {
         seen(&mut agent, id, key);
@@ -418,4 +428,191 @@ fn when_the_agent_closes_its_end_every_server_ends_and_what_waits_is_answered() 
     let records = setup.audit_text();
     let ends = records.matches(r#""kind":"session_end""#).count();
     assert_eq!(ends, 3, "{records}");
+}
+
+#[test]
+fn a_slow_server_keeps_no_one_waiting_and_is_there_once_it_has_answered() {
+    let mut setup = Setup::of(talking("crm")).policies(POLICIES);
+    setup.key = Some("crm");
+    let file = setup.path("go");
+    setup.more = format!(
+        "[flow]\nflow_in = 'off'\n[unified]\nwait = '100ms'\n[servers.web]\ncommand = {:?}\n",
+        waiting_for("web", &file)
+    );
+    let mut agent = Peer::start(setup.gate());
+    agent.send(INITIALIZE);
+    let greeted = next(&mut agent);
+    assert_eq!(greeted["result"]["instructions"], "## crm\n\nI am crm");
+    assert_eq!(
+        greeted["result"]["capabilities"]["tools"]["listChanged"],
+        true
+    );
+    agent.send(INITIALIZED);
+    let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+    agent.send(list);
+    let listed = next(&mut agent);
+    assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 4);
+    assert_eq!(
+        listed["result"]["_meta"]["mcp-protector/unavailable"],
+        json!(["web"])
+    );
+    call(&mut agent, 2, "web__seen", &json!({}));
+    assert_eq!(next(&mut agent)["error"]["code"], -32603);
+    seen(&mut agent, 3, "crm");
+    fs::write(&file, "").unwrap();
+    let told: BTreeSet<String> = (0..3)
+        .map(|_| next(&mut agent)["method"].as_str().unwrap().to_owned())
+        .collect();
+    let lists = ["tools", "prompts", "resources"];
+    let changed = lists.map(|list| format!("notifications/{list}/list_changed"));
+    assert_eq!(told, changed.into());
+    // It was told that the agent is there before anything else.
+    let seen_by_web = seen(&mut agent, 4, "web");
+    assert_eq!(
+        seen_by_web[..2],
+        ["initialize", "notifications/initialized"]
+    );
+    agent.send(list);
+    let listed = next(&mut agent);
+    assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 8);
+    assert_eq!(listed["result"].get("_meta"), None);
+}
+
+/// Speaks revision 2026-07-28 alone.
+const STATELESS: &str = r"
+import json, sys
+name = NAME
+def send(m): print(json.dumps(dict(m, jsonrpc='2.0')), flush=True)
+whole = {'resultType': 'complete', '_meta': {'io.modelcontextprotocol/serverInfo': {'name': name, 'version': '1'}}}
+kept = {'ttlMs': 60000, 'cacheScope': 'public'}
+for line in sys.stdin:
+    m = json.loads(line)
+    if 'id' not in m: continue
+    method, p = m['method'], m.get('params', {})
+    if method == 'server/discover': r = dict(kept, supportedVersions=['2026-07-28'], capabilities={'tools': {'listChanged': True}, 'resources': {'subscribe': True}})
+    elif method == 'tools/list': r = dict(kept, tools=[{'name': 'who', 'inputSchema': {'type': 'object'}}])
+    elif method == 'tools/call': r = {'content': [{'type': 'text', 'text': name}, {'type': 'resource_link', 'name': 'x', 'uri': 'file:///x'}]}
+    elif method == 'subscriptions/listen':
+        tag = {'_meta': {'io.modelcontextprotocol/subscriptionId': m['id']}}
+        send({'method': 'notifications/subscriptions/acknowledged', 'params': dict(tag, notifications=p['notifications'])})
+        for uri in p['notifications'].get('resourceSubscriptions', []):
+            send({'method': 'notifications/resources/updated', 'params': dict(tag, uri=uri)})
+        continue
+    else: r = {}
+    send({'id': m['id'], 'result': dict(whole, **r)})
+";
+
+fn stateless(name: &str) -> Vec<String> {
+    python(&STATELESS.replace("NAME", &format!("{name:?}")))
+}
+
+fn post(url: &str, method: &str, name: Option<&str>, params: &Value) -> Answer {
+    let mut agent = Agent::at(url)
+        .with("Authorization: Bearer bob-0123456789-0123456789-")
+        .with("MCP-Protocol-Version: 2026-07-28")
+        .with(format!("Mcp-Method: {method}"));
+    if let Some(name) = name {
+        agent = agent.with(format!("Mcp-Name: {name}"));
+    }
+    let mut params = params.clone();
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let request = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
+    agent.post(&request.to_string())
+}
+
+#[test]
+fn agents_without_a_session_have_all_servers_too() {
+    let mut setup = over_http(Setup::of(stateless("crm")).policies(POLICIES));
+    setup.key = Some("crm");
+    setup.more = format!(
+        "[flow]\nflow_in = 'off'\n[unified]\nwait = '30s'\n[servers.web]\ncommand = {:?}\n",
+        stateless("web")
+    );
+    let gate = Serving::start(setup);
+    let (url, _) = gate.url.rsplit_once('/').unwrap();
+    let ask = |method: &str, name: Option<&str>, params: Value| {
+        let answer = post(url, method, name, &params);
+        parsed(&answer.body)["result"].clone()
+    };
+    let found = ask("server/discover", None, json!({}));
+    assert_eq!(found["supportedVersions"], json!(["2026-07-28"]), "{found}");
+    assert_eq!(found["capabilities"]["resources"]["subscribe"], true);
+    assert_eq!(found["cacheScope"], "private");
+    let listed = ask("tools/list", None, json!({}));
+    let names: Vec<_> = listed["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["name"])
+        .collect();
+    assert_eq!(names, ["crm__who", "web__who"]);
+    let called = ask(
+        "tools/call",
+        Some("web__who"),
+        json!({"name": "web__who", "arguments": {}}),
+    );
+    assert_eq!(called["content"][0]["text"], "web");
+    assert_eq!(called["content"][1]["uri"], "web+file:///x");
+    // The name in the header is that of the body.
+    let other = post(
+        url,
+        "tools/call",
+        Some("who"),
+        &json!({"name": "web__who", "arguments": {}}),
+    );
+    assert_eq!(other.status, 400, "{other:?}");
+}
+
+#[test]
+fn a_subscription_at_all_servers_has_one_acknowledgement_and_each_servers_uris() {
+    let mut setup = over_http(Setup::of(stateless("crm")).policies(POLICIES));
+    setup.key = Some("crm");
+    setup.more = format!(
+        "[unified]\nwait = '30s'\n[servers.web]\ncommand = {:?}\n",
+        stateless("web")
+    );
+    let gate = Serving::start(setup);
+    let (url, _) = gate.url.rsplit_once('/').unwrap();
+    let params = json!({
+        "notifications": {
+            "toolsListChanged": true,
+            "resourceSubscriptions": ["web+file:///1", "crm+file:///2", "web+file:///3"],
+        },
+        "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        },
+    });
+    let request =
+        json!({"jsonrpc": "2.0", "id": 7, "method": "subscriptions/listen", "params": params});
+    let agent = Agent::at(url)
+        .with("Authorization: Bearer bob-0123456789-0123456789-")
+        .with("MCP-Protocol-Version: 2026-07-28")
+        .with("Mcp-Method: subscriptions/listen");
+    let body = request.to_string();
+    let mut stream = agent.begin("POST", body.len());
+    stream.write_all(body.as_bytes()).unwrap();
+    let lines = BufReader::new(stream).lines().map_while(Result::ok);
+    let events = lines.filter_map(|line| Some(parsed(line.strip_prefix("data: ")?)));
+    let told: Vec<Value> = events.take(4).collect();
+    let acknowledged: Vec<&Value> = told
+        .iter()
+        .filter(|it| it["method"] == "notifications/subscriptions/acknowledged")
+        .collect();
+    assert_eq!(acknowledged, [&told[0]], "{told:?}");
+    let honoured = &acknowledged[0]["params"]["notifications"];
+    assert_eq!(honoured["toolsListChanged"], true);
+    let followed = json!(["crm+file:///2", "web+file:///1", "web+file:///3"]);
+    assert_eq!(honoured["resourceSubscriptions"], followed);
+    let updated: BTreeSet<&str> = told
+        .iter()
+        .filter_map(|it| it["params"]["uri"].as_str())
+        .collect();
+    assert_eq!(
+        updated,
+        ["crm+file:///2", "web+file:///1", "web+file:///3"].into()
+    );
 }

@@ -24,6 +24,7 @@ use super::later::{Begun, Later};
 use super::outbox::Sending;
 use super::own_roots::OwnRoots;
 use super::starts::{Started, Starts};
+use super::unusable::Unusable;
 use super::{confinement, network, settings};
 
 /// How servers are reached: each conversation has one of its own.
@@ -97,28 +98,6 @@ pub(super) enum Occurrence<'e> {
     GaveUp(String),
     /// It wants a connection of the egress proxy.
     Connects(Attempt),
-}
-
-/// Why no server can be reached with this configuration.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum Unusable {
-    #[error("{0}")]
-    Http(HttpClientError),
-    /// Which says no key: there are others with such files.
-    #[error("`upstream.ca_file`: {0}")]
-    Authorities(HttpClientError),
-    #[error("`upstream.sandbox.roots`: {0}")]
-    Sandbox(#[from] confinement::Nested),
-}
-
-impl Unusable {
-    fn of(cause: HttpClientError) -> Self {
-        if matches!(cause, HttpClientError::Authorities { .. }) {
-            Self::Authorities(cause)
-        } else {
-            Self::Http(cause)
-        }
-    }
 }
 
 /// What is wrong with a server, which does not know whether it is the open one or an isolated one.

@@ -153,6 +153,13 @@ const SECTIONS: &str = "
     flight_recorder.file = 'flight.duckdb'
 ";
 
+const SEVERAL: &str = "
+    listen = { transport = 'http', port = 0 }
+    servers.crm.command = ['crm']
+    servers.mail.command = ['mail']
+    unified = {}
+";
+
 const OF_SECTIONS: [&str; 9] = [
     "audit.checkpoint_interval",
     "audit.syslog.",
@@ -172,6 +179,7 @@ fn the_schema_has_the_defaults_of_the_code() {
     properties(&schema, &schema, "", &mut found);
     let (mut over_stdio, mut over_http) = (Vec::new(), Vec::new());
     let (mut confined, mut of_sections) = (Vec::new(), Vec::new());
+    let mut of_several = Vec::new();
     for (path, property) in found {
         if let Some(default) = property.get("default") {
             let value = if default.is_object() {
@@ -188,6 +196,8 @@ fn the_schema_has_the_defaults_of_the_code() {
                 if !CONFINED.contains(&line) {
                     confined.push(line);
                 }
+            } else if path.starts_with("unified.") {
+                of_several.push(line);
             } else if OF_SECTIONS.iter().any(|of| path.starts_with(of)) {
                 of_sections.push(line);
             } else {
@@ -200,11 +210,13 @@ fn the_schema_has_the_defaults_of_the_code() {
     let base = "upstream.command = [\"server\"]\n";
     assert_eq!(confined.len(), 12, "{confined:?}");
     assert_eq!(of_sections.len(), 17, "{of_sections:?}");
+    assert_eq!(of_several.len(), 2, "{of_several:?}");
     let groups = [
         (base, over_stdio),
         (OVER_HTTP, over_http),
         (CONFINED, confined),
         (SECTIONS, of_sections),
+        (SEVERAL, of_several),
     ];
     for (base, defaults) in groups {
         let defaults = defaults.concat();
