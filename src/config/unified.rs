@@ -19,8 +19,11 @@ const SEPARATOR: &str = "__";
 pub(super) fn unified(mut section: ConfigSection<'_, '_>, servers: &Servers) -> Option<Unified> {
     let is_present = section.is_present();
     if is_present && servers.is_empty() {
-        let reason = ConfigReason::Invalid("needs several servers");
-        section.refuse_section(reason, "remove it: the one server has its own endpoint");
+        let reason = ConfigReason::Invalid("needs `[servers]`");
+        section.refuse_section(
+            reason,
+            "remove it, or write `[servers.KEY]` in place of `[upstream]`",
+        );
     }
     let wait = section.duration("wait", &WAIT);
     let aliases = aliases(section.section("aliases"), servers);
@@ -44,11 +47,11 @@ fn aliases(mut section: ConfigSection<'_, '_>, servers: &Servers) -> BTreeMap<St
         };
         let other = aliases.iter().find(|(_, known)| **known == name);
         if let Err(help) = named(&name, servers) {
-            let reason = ConfigReason::Invalid("names no tool of a server");
+            let reason = ConfigReason::Invalid("does not begin with the key of a server and `__`");
             section.tell(&field, reason, Some(&help));
         } else if let Some((other, _)) = other {
-            let help = format!("`{other}` is an alias of it already: remove one");
-            let reason = ConfigReason::Invalid("is the second alias of this tool");
+            let help = format!("its alias is `{other}`: remove one");
+            let reason = ConfigReason::Invalid("names a tool that has an alias already");
             section.tell(&field, reason, Some(&help));
         } else {
             aliases.insert(field.key.to_owned(), name);
@@ -59,7 +62,9 @@ fn aliases(mut section: ConfigSection<'_, '_>, servers: &Servers) -> BTreeMap<St
 
 fn unfit(alias: &str) -> Option<ConfigReason> {
     if alias.contains(SEPARATOR) {
-        return Some(ConfigReason::Invalid("could be the name of another tool"));
+        return Some(ConfigReason::Invalid(
+            "contains `__`, which separates the key of a server from its tool",
+        ));
     }
     tool_name(alias)
 }

@@ -114,6 +114,22 @@ impl Permit {
         Self { to, line, passage }
     }
 
+    /// One for an agent, for tests of what stands before the gate.
+    #[cfg(test)]
+    pub(crate) fn for_test(line: String, stream: Stream, carried: Carried) -> Self {
+        let passage = Passage {
+            stream,
+            carried,
+            trace: None,
+            proof: None,
+        };
+        Self {
+            to: Side::Agent,
+            line,
+            passage,
+        }
+    }
+
     /// The same, which shows the server who the user is.
     pub(super) fn with_proof(mut self, proof: Option<UserProof>) -> Self {
         self.passage.proof = proof;

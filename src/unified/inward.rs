@@ -6,9 +6,10 @@ use tokio::time::sleep;
 use super::rename::own;
 use super::server_names::{self, Named};
 use super::session::{Inward, Unified};
-use super::waiting::{Gathering, Of, WaitingRequest};
+use super::waiting::{Gathering, Of, RequestKey, WaitingRequest};
 use super::{cursor, merge};
 use crate::gate::{Agent, Rejection, Source, UpstreamFault};
+use crate::mcp::meta;
 use crate::wire::{Fragment, Id, KnownMethod, Message, Method, Shape, Side, Stream, Value};
 
 impl<A: Agent> Unified<A> {
@@ -23,14 +24,15 @@ impl<A: Agent> Unified<A> {
         match message.shape() {
             Shape::Request { id, method } => {
                 let method = of_agents(method)?;
-                let is_known = self.state().asked.contains_key(id);
+                let key = self.key(source.stream, id);
+                let is_known = self.state().asked.contains_key(&key);
                 if is_known {
                     return Err(Rejection::reused_id());
                 }
                 if is_for_all(method) {
-                    self.ask_all(&source, &message, id, method)
+                    self.ask_all(&source, &message, key, method)
                 } else {
-                    self.ask_one(source, &message, id, method)
+                    self.ask_one(source, &message, key, method)
                 }
             }
             Shape::Notification { method } => self.tell(&source, &message, of_agents(method)?),
@@ -40,7 +42,7 @@ impl<A: Agent> Unified<A> {
                 let question = minted.and_then(|id| self.state().answered(id));
                 let (server, minted) = question.ok_or_else(Rejection::stray)?;
                 let line = self.for_server(server, &message, Sent::Answer(minted))?;
-                self.send(server, Inward::Frame(source, line))
+                self.send_surely(server, Inward::Frame(source, line))
             }
         }
     }
@@ -48,8 +50,8 @@ impl<A: Agent> Unified<A> {
     /// The agent does not wait any more for what this stream would bring.
     pub fn hung_up(&self, stream: Stream) {
         for server in self.servers() {
-            // An inbox that is full or closed is that of a server that the agent cannot be waiting for alone.
-            let _ = self.send(server, Inward::HungUp(stream));
+            // One that has ended answers nothing.
+            let _ = self.send_surely(server, Inward::HungUp(stream));
         }
         self.state().asked.retain(|_, asked| asked.stream != stream);
     }
@@ -58,7 +60,7 @@ impl<A: Agent> Unified<A> {
     pub fn unheard(&self, minted: u64) {
         let question = self.state().answered(minted);
         if let Some((server, minted)) = question {
-            let _ = self.send(server, Inward::Unheard(minted));
+            let _ = self.send_surely(server, Inward::Unheard(minted));
         }
     }
 
@@ -66,26 +68,24 @@ impl<A: Agent> Unified<A> {
         &self,
         source: Source,
         message: &Message,
-        id: &Id,
+        key: RequestKey,
         method: KnownMethod,
     ) -> Result<(), Rejection> {
-        let places = server_names::sent(message, method);
-        let named = places.first().copied();
-        let Some(place) = named else {
-            return Err(Rejection::unrouted(method.name(), ""));
+        let Some(place) = server_names::subject(message, method) else {
+            return Err(Rejection::without_subject(method.name()));
         };
         let Some((server, _)) = own(place, &self.settings.naming) else {
             let name = place.1.as_str().unwrap_or_default();
             return Err(match place.0 {
                 Named::Tool => Rejection::unrouted_tool(&name),
-                Named::Prompt | Named::Resource | Named::Other | Named::Token => {
+                Named::Prompt | Named::Resource | Named::Other | Named::Token | Named::Context => {
                     Rejection::unrouted(method.name(), &name)
                 }
             });
         };
         let line = self.for_server(server, message, Sent::By(method))?;
         let mut state = self.state();
-        if !state.is_ready(server) {
+        if !(state.is_ready(server) || is_alone(message, method)) {
             return Err(UpstreamFault::Down.into());
         }
         let asked = WaitingRequest {
@@ -93,20 +93,17 @@ impl<A: Agent> Unified<A> {
             stream: source.stream,
             of: Of::One(server),
         };
-        state.asked.insert(id.clone(), asked);
-        drop(state);
-        let sent = self.send(server, Inward::Frame(source, line));
-        if sent.is_err() {
-            self.state().asked.remove(id);
-        }
-        sent
+        // Under the lock: the answer finds it.
+        self.send(server, Inward::Frame(source, line))?;
+        state.asked.insert(key, asked);
+        Ok(())
     }
 
     fn ask_all(
         &self,
         source: &Source,
         message: &Message,
-        id: &Id,
+        key: RequestKey,
         method: KnownMethod,
     ) -> Result<(), Rejection> {
         let shown = message.params().and_then(|params| params.get("cursor"));
@@ -118,6 +115,7 @@ impl<A: Agent> Unified<A> {
         });
         let continued = continued.transpose()?;
         let followed = self.followed(message, method)?;
+        let whole = Bytes::copy_from_slice(message.text().as_bytes());
         let of_server = |server: usize| match (&continued, shown) {
             _ if method == KnownMethod::SubscriptionsListen => {
                 let mut edits = message.edits();
@@ -126,26 +124,28 @@ impl<A: Agent> Unified<A> {
                     let own = own.map(|(_, name)| Fragment::string(name));
                     edits.replace(*list, Fragment::array(own));
                 }
-                Some(edits.finish())
+                Some(Bytes::from(edits.finish()))
             }
             (Some(continued), Some(shown)) => {
                 let (_, cursor) = continued.iter().find(|(of, _)| *of == server)?;
                 let mut edits = message.edits();
                 edits.replace(shown, Fragment::string(cursor));
-                Some(edits.finish())
+                Some(Bytes::from(edits.finish()))
             }
-            _ => Some(message.text().to_owned()),
+            _ => Some(whole.clone()),
         };
-        let mut gathering = Gathering::until(sleep(self.settings.patience).deadline());
+        let deadline = sleep(self.settings.patience).deadline();
+        let again = continued.clone().unwrap_or_default();
+        let mut gathering = Gathering::until(deadline, again);
         let mut lines = Vec::new();
         let mut state = self.state();
         for server in self.servers() {
             let Some(line) = of_server(server) else {
                 continue;
             };
-            if method == KnownMethod::Initialize || state.is_ready(server) {
+            if state.is_ready(server) || is_alone(message, method) {
                 gathering.open.insert(server);
-                lines.push((server, Bytes::from(line)));
+                lines.push((server, line));
             } else {
                 gathering.missing.insert(server);
             }
@@ -165,7 +165,7 @@ impl<A: Agent> Unified<A> {
             stream: source.stream,
             of: Of::All(Box::new(gathering)),
         };
-        state.asked.insert(id.clone(), asked);
+        state.asked.insert(key, asked);
         drop(state);
         self.waits.notify_one();
         Ok(())
@@ -207,28 +207,27 @@ impl<A: Agent> Unified<A> {
             return self.cancel(source, message);
         }
         if method == KnownMethod::Progress {
-            let places = server_names::sent(message, method);
-            let place = places.first();
-            let found = place.and_then(|it| own(*it, &self.settings.naming));
+            let place = server_names::subject(message, method);
+            let found = place.and_then(|it| own(it, &self.settings.naming));
             let (server, _) = found.ok_or_else(Rejection::stray)?;
             let line = self.for_server(server, message, Sent::By(method))?;
-            return self.send(server, Inward::Frame(source.clone(), line));
+            return self.send_surely(server, Inward::Frame(source.clone(), line));
         }
         let line = Bytes::copy_from_slice(message.text().as_bytes());
-        if method == KnownMethod::Initialized {
-            self.state().initialized = Some((source.clone(), line.clone()));
-        }
+        let mut state = self.state();
         let ready: Vec<usize> = {
-            let state = self.state();
             let ready = self.servers().filter(|it| state.is_ready(*it));
             ready.collect()
         };
-        if ready.is_empty() {
+        if method == KnownMethod::Initialized {
+            // Those that greet the agent later are told then.
+            state.initialized = Some((source.clone(), line.clone()));
+        } else if ready.is_empty() {
             return Err(UpstreamFault::Down.into());
         }
         for server in ready {
-            // One that does not take it is told nothing more.
-            let _ = self.send(server, Inward::Frame(source.clone(), line.clone()));
+            // One that has ended is told nothing more.
+            let _ = self.send_surely(server, Inward::Frame(source.clone(), line.clone()));
         }
         Ok(())
     }
@@ -236,7 +235,15 @@ impl<A: Agent> Unified<A> {
     fn cancel(&self, source: &Source, message: &Message) -> Result<(), Rejection> {
         let id = message.params().and_then(|params| params.get("requestId"));
         let id = id.and_then(Id::read);
-        let asked = id.and_then(|id| self.state().asked.remove(&id));
+        let key = id.map(|id| self.key(source.stream, &id));
+        let key = key.ok_or_else(Rejection::stray)?;
+        let mut state = self.state();
+        let asked = state.asked.get(&key);
+        // What greets the servers is never cancelled (MCP 2025-11-25, basic/utilities/cancellation).
+        if asked.is_none_or(|asked| asked.method == KnownMethod::Initialize) {
+            return Err(Rejection::stray());
+        }
+        let asked = state.asked.remove(&key);
         let servers: Vec<usize> = match asked.ok_or_else(Rejection::stray)?.of {
             Of::One(server) => vec![server],
             Of::All(gathering) => gathering.open.into_iter().collect(),
@@ -245,7 +252,7 @@ impl<A: Agent> Unified<A> {
         // Each gets it, whatever becomes of the others.
         let sent: Vec<_> = servers
             .into_iter()
-            .map(|server| self.send(server, Inward::Frame(source.clone(), line.clone())))
+            .map(|server| self.send_surely(server, Inward::Frame(source.clone(), line.clone())))
             .collect();
         sent.into_iter().collect()
     }
@@ -284,6 +291,12 @@ enum Sent {
     By(KnownMethod),
     /// The reply to what a gate has minted this id for.
     Answer(u64),
+}
+
+/// Whether a message needs no handshake before it.
+fn is_alone(message: &Message, method: KnownMethod) -> bool {
+    let says = message.meta().and_then(|meta| meta.get(meta::VERSION));
+    says.is_some() || matches!(method, KnownMethod::Initialize | KnownMethod::Ping)
 }
 
 /// A method that an agent may use here.

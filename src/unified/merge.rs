@@ -1,6 +1,7 @@
 //! One answer out of those of several servers: pieces of what each gate has permitted.
 
-use std::collections::BTreeSet;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 
 use super::cursor::{Continued, cursor};
 use super::naming::Naming;
@@ -37,7 +38,7 @@ pub(super) fn list_of(method: KnownMethod) -> Option<&'static str> {
 pub(super) fn list(
     method: KnownMethod,
     parts: &[ServerAnswer],
-    missing: &[usize],
+    (missing, again): (&[usize], Continued),
     naming: &Naming,
 ) -> Option<String> {
     let list = list_of(method)?;
@@ -47,14 +48,14 @@ pub(super) fn list(
     };
     let (first, first_result) = results().next()?;
     let mut items = Vec::new();
-    let mut continued = Continued::new();
+    let mut continued = again;
     for (part, result) in results() {
         let mut edits = part.message.edits();
         for place in server_names::of_server(&part.message, method) {
             shown(&mut edits, place, part.server, naming);
         }
         let list = result.get(list).into_iter().flat_map(Value::items);
-        items.extend(list.map(|item| edits.fragment_of(item)));
+        items.extend(edits.fragments_of(list));
         let next = result.get("nextCursor").and_then(Value::as_str);
         continued.extend(next.map(|next| (part.server, next.into_owned())));
     }
@@ -115,6 +116,8 @@ pub(super) fn greeting(
     let mut edits = first.message.edits();
     if let Some(newest) = newest {
         edits.insert(first_result, "protocolVersion", Fragment::string(&newest));
+    }
+    if first_result.get("serverInfo").is_some() {
         edits.insert(first_result, "serverInfo", own_name());
     }
     if !supported.is_empty() {
@@ -259,18 +262,16 @@ fn union(values: &[Value<'_>]) -> Json {
         return Json::Other(truth.unwrap_or_else(|| Fragment::copy_of(*first)));
     }
     let mut keys: Vec<String> = Vec::new();
-    for key in values
-        .iter()
-        .flat_map(|it| it.entries())
-        .map(|(key, _)| key)
-    {
-        if !keys.iter().any(|it| *it == key) {
-            keys.push(key.into_owned());
+    let mut of_all: HashMap<String, Vec<Value<'_>>> = HashMap::new();
+    for (key, value) in values.iter().flat_map(|it| it.entries()) {
+        let known = of_all.entry(key.into_owned());
+        if let Entry::Vacant(new) = &known {
+            keys.push(new.key().clone());
         }
+        known.or_default().push(value);
     }
     let members = keys.into_iter().map(|key| {
-        let of_all: Vec<_> = values.iter().filter_map(|it| it.get(&key)).collect();
-        let merged = union(&of_all);
+        let merged = union(of_all.get(&key).map_or(&[], Vec::as_slice));
         (key, merged)
     });
     Json::Object(members.collect())

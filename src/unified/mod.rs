@@ -13,8 +13,11 @@ mod rename;
 mod server_names;
 mod session;
 #[cfg(test)]
+mod session_tests;
+#[cfg(test)]
 mod tests;
 mod waiting;
 
 pub use naming::Naming;
+pub use outward::Unanswered;
 pub use session::{Inward, Settings, Unified};

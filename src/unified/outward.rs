@@ -1,5 +1,6 @@
 //! What servers say: to the agent under its names, and what several of them answer as one answer.
 
+use std::collections::BTreeSet;
 use std::future::pending;
 use std::time::Duration;
 
@@ -9,10 +10,27 @@ use tokio::time::{sleep, sleep_until};
 use super::rename::shown;
 use super::server_names;
 use super::session::{Inward, Unified};
-use super::waiting::{Of, Progress};
+use super::waiting::{Of, Progress, RequestKey, Waiting};
 use crate::gate::{Agent, AgentGone, Carried, Permit, Source};
 use crate::mcp::meta;
 use crate::wire::{Edits, Fragment, Id, KnownMethod, Limits, Message, Stream};
+
+/// What comes of a server's message, or of time.
+#[derive(Default)]
+struct Outcome {
+    /// What the agent gets.
+    permits: Vec<Permit>,
+    /// Then, requests whose answers nobody waits for any more: each with its stream, and the servers that have it.
+    called_off: Vec<(RequestKey, Stream, BTreeSet<usize>)>,
+}
+
+/// What a server has left unanswered.
+#[derive(Debug)]
+pub struct Unanswered {
+    pub id: Id,
+    pub method: KnownMethod,
+    pub stream: Stream,
+}
 
 impl<A: Agent> Unified<A> {
     /// Brings the agent what the gate of this server permits.
@@ -20,10 +38,21 @@ impl<A: Agent> Unified<A> {
     /// # Errors
     /// [`AgentGone`] when the agent can no longer be told anything.
     pub async fn deliver(&self, server: usize, permit: Permit) -> Result<(), AgentGone> {
-        for permit in self.outward(server, permit) {
-            self.agent.deliver(permit).await?;
-        }
-        Ok(())
+        let limits = Limits {
+            max_bytes: usize::MAX,
+            max_nodes: usize::MAX,
+            ..self.settings.limits
+        };
+        let Ok(message) = Message::decode(permit.line().as_bytes(), &limits) else {
+            tracing::error!("a permitted message could not be decoded, and was not delivered");
+            return Ok(());
+        };
+        let _turn = match subscription_of(&message) {
+            Some(_) => Some(self.turn.lock().await),
+            None => None,
+        };
+        let outcome = self.outward(server, message, permit);
+        self.carry_out(outcome).await
     }
 
     /// Answers requests for which the time of their servers is over, until nothing reaches the agent any more.
@@ -39,26 +68,70 @@ impl<A: Agent> Unified<A> {
             tokio::select! {
                 () = self.waits.notified() => {}
                 () = over => {
-                    for permit in self.late() {
-                        if self.agent.deliver(permit).await == Err(AgentGone) {
-                            return AgentGone;
-                        }
+                    let _turn = self.turn.lock().await;
+                    let late = self.late();
+                    if self.carry_out(late).await == Err(AgentGone) {
+                        return AgentGone;
                     }
                 }
             }
         }
     }
 
+    /// Nothing more goes to this server, and nothing more comes from it. Yields the requests to which there is no
+    /// other answer.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub async fn ended(&self, server: usize) -> Result<Vec<Unanswered>, AgentGone> {
+        self.close(server);
+        let _turn = self.turn.lock().await;
+        let mut outcome = Outcome::default();
+        let mut unanswered = Vec::new();
+        {
+            let mut state = self.state();
+            state.ended(server);
+            for key in state.open_at(server) {
+                let Some(request) = state.asked.get_mut(&key) else {
+                    continue;
+                };
+                let (method, stream) = (request.method, request.stream);
+                let is_answered = match &mut request.of {
+                    Of::One(_) => false,
+                    Of::All(gathering) => {
+                        gathering.lose(server);
+                        let permits = gathering.next(method, &self.settings.naming);
+                        outcome.permits.extend(permits);
+                        gathering.is_answered || !gathering.open.is_empty()
+                    }
+                };
+                if !is_answered {
+                    let (_, id) = key.clone();
+                    unanswered.push(Unanswered { id, method, stream });
+                }
+                self.settle(&mut state, &key, &mut outcome);
+            }
+        }
+        self.carry_out(outcome).await?;
+        Ok(unanswered)
+    }
+
+    async fn carry_out(&self, outcome: Outcome) -> Result<(), AgentGone> {
+        for permit in outcome.permits {
+            self.agent.deliver(permit).await?;
+        }
+        for ((_, id), stream, servers) in outcome.called_off {
+            for server in servers {
+                // One that has ended works on nothing.
+                let _ = self.send_surely(server, self.call_off(&id, stream));
+            }
+        }
+        Ok(())
+    }
+
     /// What the agent gets for what the gate of a server permits.
-    fn outward(&self, server: usize, permit: Permit) -> Vec<Permit> {
-        let limits = Limits {
-            max_bytes: usize::MAX,
-            ..self.settings.limits
-        };
-        let Ok(message) = Message::decode(permit.line().as_bytes(), &limits) else {
-            tracing::error!("a permitted message is none");
-            return Vec::new();
-        };
+    fn outward(&self, server: usize, message: Message, permit: Permit) -> Outcome {
+        let stream = permit.passage().stream;
         let carried = &permit.passage().carried;
         let (edits, carried) = match carried {
             Carried::Reply { .. } => return self.reply(server, message, permit),
@@ -75,113 +148,148 @@ impl<A: Agent> Unified<A> {
                 ..
             } => return self.acknowledged(server, message, permit),
             Carried::Notification { method, ends, .. } => {
+                let value = message.params().and_then(|it| it.get("requestId"));
+                let of = value.and_then(Id::read);
+                if *method == KnownMethod::Cancelled
+                    && let Some(outcome) = of.and_then(|id| self.left(server, stream, &id, &permit))
+                {
+                    return outcome;
+                }
                 let mut edits = self.shown(server, *method, &message);
                 let ended = ends.and_then(|id| self.state().withdrawn((server, id)));
-                let value = message.params().and_then(|it| it.get("requestId"));
                 if let (Some(id), Some(value)) = (ended, value) {
                     edits.replace(value, Fragment::unsigned(id));
                 }
                 (edits, carried.clone())
             }
         };
-        let line = edits.finish();
-        self.in_turn(&message, permit.translated(line, carried))
+        let permit = permit.translated(edits.finish(), carried);
+        let mut state = self.state();
+        let subscription = subscription_of(&message).map(|id| self.key(stream, &id));
+        let told = match subscription.and_then(|key| state.gathering(&key)) {
+            Some(gathering) => gathering.in_turn(permit),
+            None => Some(permit),
+        };
+        Outcome {
+            permits: told.into_iter().collect(),
+            ..Outcome::default()
+        }
     }
 
-    fn reply(&self, server: usize, message: Message, permit: Permit) -> Vec<Permit> {
-        let Some(id) = message.id().cloned() else {
-            return vec![permit];
+    fn reply(&self, server: usize, message: Message, permit: Permit) -> Outcome {
+        let mut outcome = Outcome::default();
+        let Some(id) = message.id() else {
+            outcome.permits.push(permit);
+            return outcome;
         };
+        let key = self.key(permit.passage().stream, id);
         let mut state = self.state();
-        let Some(asked) = state.asked.get_mut(&id) else {
-            return Vec::new();
+        let Some(asked) = state.asked.get_mut(&key) else {
+            return outcome;
         };
         let method = asked.method;
         let gathering = match &mut asked.of {
             Of::One(of) if *of == server => {
-                state.asked.remove(&id);
+                state.asked.remove(&key);
+                drop(state);
                 let line = self.shown(server, method, &message).finish();
                 let carried = permit.passage().carried.clone();
-                return vec![permit.translated(line, carried)];
+                outcome.permits.push(permit.translated(line, carried));
+                return outcome;
             }
             Of::All(gathering) if gathering.open.contains(&server) => gathering,
             // It was not asked.
-            Of::One(_) | Of::All(_) => return Vec::new(),
+            Of::One(_) | Of::All(_) => return outcome,
         };
         gathering.open.remove(&server);
         let greets = method == KnownMethod::Initialize && message.result().is_some();
-        let mut told = Vec::new();
         if gathering.is_answered {
-            told = news(&message, &permit);
+            outcome.permits = news(&message, &permit);
         } else {
             gathering.add(server, message, permit);
         }
-        told.extend(gathering.acknowledgement(&self.settings.naming));
-        told.extend(gathering.answer(method, &self.settings.naming));
-        if gathering.is_over(method) {
-            state.asked.remove(&id);
-        }
+        outcome
+            .permits
+            .extend(gathering.next(method, &self.settings.naming));
+        self.settle(&mut state, &key, &mut outcome);
         if greets {
             state.now(server, Progress::Ready);
             if let Some((source, line)) = state.initialized.clone() {
-                // If its inbox is full, it has more to do than this.
-                let _ = self.send(server, Inward::Frame(source, line));
+                // One that has ended is told nothing more.
+                let _ = self.send_surely(server, Inward::Frame(source, line));
             }
         }
-        told
+        outcome
     }
 
     /// The server has taken its part of a subscription.
-    fn acknowledged(&self, server: usize, message: Message, permit: Permit) -> Vec<Permit> {
-        let mut waiting = self.state();
-        let subscription = subscription_of(&message);
-        let Some(gathering) = subscription.and_then(|id| waiting.gathering(&id)) else {
-            return Vec::new();
-        };
-        gathering.acknowledge(server, message, permit);
-        gathering.acknowledgement(&self.settings.naming)
+    fn acknowledged(&self, server: usize, message: Message, permit: Permit) -> Outcome {
+        let mut state = self.state();
+        let stream = permit.passage().stream;
+        let key = subscription_of(&message).map(|id| self.key(stream, &id));
+        let mut outcome = Outcome::default();
+        if let Some(gathering) = key.and_then(|key| state.gathering(&key)) {
+            gathering.acknowledge(server, message, permit);
+            outcome.permits = gathering.acknowledgement(&self.settings.naming);
+        }
+        outcome
     }
 
-    /// What a server tells, after what it must not come before.
-    fn in_turn(&self, message: &Message, permit: Permit) -> Vec<Permit> {
-        let mut waiting = self.state();
-        let subscription = subscription_of(message);
-        let told = match subscription.and_then(|id| waiting.gathering(&id)) {
-            Some(gathering) => gathering.in_turn(permit),
-            None => Some(permit),
-        };
-        told.into_iter().collect()
+    /// A server ends its part of what it was asked with others: the agent learns of it with the last one. `None`
+    /// if the message is not that.
+    fn left(&self, server: usize, stream: Stream, id: &Id, permit: &Permit) -> Option<Outcome> {
+        let key = self.key(stream, id);
+        let mut state = self.state();
+        let gathering = state.gathering(&key)?;
+        let mut outcome = Outcome::default();
+        gathering.lose(server);
+        if gathering.open.is_empty() {
+            state.asked.remove(&key);
+            let carried = permit.passage().carried.clone();
+            outcome
+                .permits
+                .push(permit.translated(permit.line().to_owned(), carried));
+        } else {
+            outcome.permits = gathering.acknowledgement(&self.settings.naming);
+        }
+        Some(outcome)
     }
 
     /// The answers that wait for no server any more.
-    fn late(&self) -> Vec<Permit> {
+    fn late(&self) -> Outcome {
         let mut state = self.state();
         let now = sleep(Duration::ZERO).deadline();
-        let mut told = Vec::new();
-        let mut cancelled = Vec::new();
-        for (id, asked) in &mut state.asked {
+        let mut outcome = Outcome::default();
+        let mut due = Vec::new();
+        for (key, asked) in &mut state.asked {
             let Of::All(gathering) = &mut asked.of else {
                 continue;
             };
             if gathering.is_due(now) {
-                told.extend(gathering.acknowledgement(&self.settings.naming));
-                told.extend(gathering.answer(asked.method, &self.settings.naming));
-                if gathering.is_over(asked.method) {
-                    cancelled.push((
-                        id.clone(),
-                        asked.stream,
-                        std::mem::take(&mut gathering.open),
-                    ));
-                }
+                let permits = gathering.next(asked.method, &self.settings.naming);
+                outcome.permits.extend(permits);
+                due.push(key.clone());
             }
         }
-        for (id, stream, servers) in cancelled {
-            state.asked.remove(&id);
-            for server in servers {
-                let _ = self.send(server, self.call_off(&id, stream));
-            }
+        for key in due {
+            self.settle(&mut state, &key, &mut outcome);
         }
-        told
+        outcome
+    }
+
+    /// Forgets a request of which nothing is awaited any more.
+    fn settle(&self, state: &mut Waiting, key: &RequestKey, outcome: &mut Outcome) {
+        let is_over = state.asked.get(key).is_some_and(|asked| match &asked.of {
+            Of::One(server) => !state.is_there(*server),
+            Of::All(gathering) => gathering.is_over(asked.method),
+        });
+        if let Some(asked) = is_over.then(|| state.asked.remove(key)).flatten()
+            && let Of::All(gathering) = asked.of
+            && !gathering.open.is_empty()
+        {
+            let open = gathering.open;
+            outcome.called_off.push((key.clone(), asked.stream, open));
+        }
     }
 
     /// What a server gets of whose answer nobody waits any more.

@@ -18,6 +18,9 @@ pub(super) fn shown<'d>(
         (Named::Prompt, Some(name)) => naming.prompt(server, name),
         (Named::Resource, Some(uri)) => naming.uri(server, uri),
         (Named::Other, Some(text)) => naming.text(server, text),
+        // For the agent, this server is all of them.
+        (Named::Context, Some(context)) if context == "thisServer" => "none".to_owned(),
+        (Named::Context, Some(_)) => return,
         // Such a place is no name.
         (_, None) => return,
     };
@@ -35,6 +38,8 @@ pub(super) fn own((named, value): NamePlace<'_>, naming: &Naming) -> Option<(usi
             let (server, uri) = naming.of_uri(&shown)?;
             Some((server, Fragment::string(&uri)))
         }
+        // Only servers ask for it.
+        Named::Context => None,
         Named::Token => {
             let (server, token) = naming.of_text(&shown)?;
             Some((server, Fragment::decode(token).ok()?))

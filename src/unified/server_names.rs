@@ -18,6 +18,8 @@ pub(super) enum Named {
     Other,
     /// A progress token of the server's, which may be a number.
     Token,
+    /// Whose context a server asks for.
+    Context,
 }
 
 /// A name in a message.
@@ -64,13 +66,16 @@ const SENT: &[(M, Path, Holds)] = &[
 
 /// In `params` of a server's.
 const TOLD: &[(M, Path, Holds)] = &[
-    (M::CreateMessage, &["_meta", "progressToken"], TOKEN),
+    (
+        M::CreateMessage,
+        &["includeContext"],
+        Holds::Name(Named::Context),
+    ),
     (
         M::CreateMessage,
         &["messages", EACH, "content"],
         Holds::Content,
     ),
-    (M::Elicit, &["_meta", "progressToken"], TOKEN),
     (M::Elicit, &["elicitationId"], OTHER),
     (M::ElicitationComplete, &["elicitationId"], OTHER),
     (M::ResourceUpdated, &["uri"], RESOURCE),
@@ -116,6 +121,13 @@ const RESULTS: &[(M, Path, Holds)] = &[
     (M::TasksList, &["tasks", EACH], Holds::Task),
 ];
 
+/// In errors of a server's, by the method that they answer.
+const ERRORS: &[(M, Path, Holds)] = &[
+    (M::ResourcesRead, &["data", "uri"], RESOURCE),
+    (M::ResourcesSubscribe, &["data", "uri"], RESOURCE),
+    (M::ResourcesUnsubscribe, &["data", "uri"], RESOURCE),
+];
+
 /// In every result.
 const QUESTIONS: Path = &["inputRequests"];
 
@@ -125,7 +137,16 @@ const RELATED: Path = &["_meta", meta::RELATED_TASK, "taskId"];
 /// In errors (MCP 2025-11-25, client/elicitation).
 const WEB_PAGES: Path = &["data", "elicitations", EACH, "elicitationId"];
 
-/// Those in a request or notification of the agent's: that which it is about is the first.
+/// That which a request or notification of the agent's is about.
+pub(super) fn subject(message: &Message, method: KnownMethod) -> Option<NamePlace<'_>> {
+    let mut places = Places::default();
+    if let Some(params) = message.params() {
+        places.by(SENT, method, params);
+    }
+    places.0.into_iter().next()
+}
+
+/// Those in a request or notification of the agent's.
 pub(super) fn sent(message: &Message, method: KnownMethod) -> Vec<NamePlace<'_>> {
     let mut places = Places::default();
     if let Some(params) = message.params() {
@@ -157,6 +178,7 @@ pub(super) fn of_server(message: &Message, method: KnownMethod) -> Vec<NamePlace
     }
     if let Some(error) = message.error() {
         places.at(error, WEB_PAGES, OTHER);
+        places.by(ERRORS, method, error);
     }
     places.0
 }
@@ -167,6 +189,9 @@ struct Places<'d>(Vec<NamePlace<'d>>);
 impl<'d> Places<'d> {
     fn told(&mut self, params: Value<'d>, method: KnownMethod) {
         self.by(TOLD, method, params);
+        if method.is_request() {
+            self.at(params, &["_meta", "progressToken"], TOKEN);
+        }
         self.at(params, RELATED, OTHER);
     }
 

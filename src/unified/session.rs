@@ -8,10 +8,10 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 
 use super::naming::Naming;
-use super::waiting::{Progress, Waiting};
+use super::waiting::{Progress, RequestKey, Waiting};
 use crate::gate::{Agent, Rejection, Source, UpstreamFault};
 use crate::mailbox::{self, Unsent};
-use crate::wire::{Limits, Stream};
+use crate::wire::{Id, Limits, Stream};
 
 /// What of the agent reaches the conversation with one server.
 #[derive(Debug)]
@@ -29,9 +29,9 @@ pub struct Settings {
     pub naming: Arc<Naming>,
     /// Of messages.
     pub limits: Limits,
-    /// How long a server may take for its part of an answer, if others have given theirs.
+    /// Time from a request for all servers to its answer, if one of them has a result.
     pub patience: Duration,
-    /// Servers may be spoken to before they have answered `initialize`.
+    /// Ids of requests belong to streams: those of one identity share a conversation (since 2026-07-28).
     pub is_stateless: bool,
 }
 
@@ -43,6 +43,8 @@ pub struct Unified<A> {
     state: Mutex<Waiting>,
     /// There is a request that several servers answer.
     pub(super) waits: Notify,
+    /// Held while what belongs to a subscription is delivered, which has an order over all servers.
+    pub(super) turn: tokio::sync::Mutex<()>,
 }
 
 impl<A: Agent> Unified<A> {
@@ -59,17 +61,12 @@ impl<A: Agent> Unified<A> {
             state: Mutex::new(Waiting::of(vec![begun; inboxes.len()])),
             inboxes: Mutex::new(inboxes.into_iter().map(Some).collect()),
             waits: Notify::new(),
+            turn: tokio::sync::Mutex::default(),
         }
     }
 
     pub fn agent(&self) -> &A {
         &self.agent
-    }
-
-    /// Nothing more goes to this server, and nothing more comes from it.
-    pub fn ended(&self, server: usize) {
-        self.close(server);
-        self.state().ended(server);
     }
 
     /// What is for this server is no longer taken.
@@ -90,6 +87,30 @@ impl<A: Agent> Unified<A> {
             Unsent::Full(_) => UpstreamFault::Stalled.into(),
             Unsent::Closed(_) => UpstreamFault::Down.into(),
         })
+    }
+
+    /// The same for what must not be lost: it waits for room, if there is none.
+    pub(super) fn send_surely(&self, server: usize, inward: Inward) -> Result<(), Rejection> {
+        let inbox = self.inboxes().get(server).cloned().flatten();
+        let inbox = inbox.ok_or(UpstreamFault::Down)?;
+        match inbox.try_send(Box::new(inward)) {
+            Ok(()) => Ok(()),
+            Err(Unsent::Closed(_)) => Err(UpstreamFault::Down.into()),
+            Err(Unsent::Full(inward)) => {
+                tokio::spawn(async move { inbox.send(inward).await });
+                Ok(())
+            }
+        }
+    }
+
+    /// How a request of this id is found again.
+    pub(super) fn key(&self, stream: Stream, id: &Id) -> RequestKey {
+        let stream = if self.settings.is_stateless {
+            stream
+        } else {
+            Stream::MAIN
+        };
+        (stream, id.clone())
     }
 
     pub(super) fn servers(&self) -> std::ops::Range<usize> {

@@ -138,6 +138,14 @@ fn what_servers_ask_and_tell_names_what_is_their_own() {
         json!({"elicitationId": "9", "url": "https://a", "_meta": {"progressToken": "7"}}),
         json!({"elicitationId": "web+9", "url": "https://a", "_meta": {"progressToken": "web+\"7\""}}),
     );
+    let context = |whose: &str| json!({"includeContext": whose});
+    for (asked, shown) in [
+        ("thisServer", "none"),
+        ("allServers", "allServers"),
+        ("none", "none"),
+    ] {
+        check(KnownMethod::CreateMessage, context(asked), context(shown));
+    }
     check(
         KnownMethod::ElicitationComplete,
         json!({"elicitationId": "9"}),
@@ -237,7 +245,7 @@ fn a_merged_page_has_all_items_and_says_where_each_list_goes_on() {
         let line = merge::list(
             KnownMethod::ToolsList,
             &answers([one, other]),
-            missing,
+            (missing, Vec::new()),
             &naming(),
         );
         serde_json::from_str::<Value>(&line.unwrap()).unwrap()["result"].clone()

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use bytes::Bytes;
 use tokio::time::Instant;
 
+use super::cursor::Continued;
 use super::merge::{self, ServerAnswer};
 use super::naming::Naming;
 use crate::gate::{Carried, Permit, Source};
@@ -13,13 +14,13 @@ use crate::wire::{Id, KnownMethod, Message, Stream};
 /// "Method not found" (JSON-RPC 2.0 §5.1).
 const NO_METHOD: i64 = -32_601;
 
-/// Messages of one subscription before it is acknowledged; further ones are dropped.
-const MOST_HELD: usize = 256;
+/// Bytes of one subscription before it is acknowledged; further messages are dropped.
+const MOST_HELD: usize = 1 << 20;
 
 #[derive(Default)]
 pub(super) struct Waiting {
     /// The agent's requests.
-    pub(super) asked: HashMap<Id, WaitingRequest>,
+    pub(super) asked: HashMap<RequestKey, WaitingRequest>,
     /// Requests of servers to the agent, by their ids here.
     questions: HashMap<u64, Question>,
     latest_question: u64,
@@ -28,6 +29,9 @@ pub(super) struct Waiting {
     /// What the agent has said once it was greeted.
     pub(super) initialized: Option<(Source, Bytes)>,
 }
+
+/// A request of the agent's: its stream where ids belong to streams, and its id.
+pub(super) type RequestKey = (Stream, Id);
 
 /// A request to the agent: its server's number, and the id that its gate minted. Two gates mint the same ids.
 pub(super) type Question = (usize, u64);
@@ -67,6 +71,9 @@ pub(super) struct Gathering {
     is_acknowledged: bool,
     /// What of it comes after that, and came before.
     held: Vec<Permit>,
+    held_bytes: usize,
+    /// Where the lists that the agent goes on with go on at each server.
+    continued: Continued,
     /// The first answer that is none.
     error: Option<Permit>,
     /// When those who have answered wait for others no more.
@@ -88,9 +95,13 @@ impl Waiting {
         self.progress.get(server) == Some(&Progress::Ready)
     }
 
+    pub(super) fn is_there(&self, server: usize) -> bool {
+        self.progress.get(server) != Some(&Progress::Ended)
+    }
+
     /// What several servers answer to this request.
-    pub(super) fn gathering(&mut self, id: &Id) -> Option<&mut Gathering> {
-        match &mut self.asked.get_mut(id)?.of {
+    pub(super) fn gathering(&mut self, key: &RequestKey) -> Option<&mut Gathering> {
+        match &mut self.asked.get_mut(key)?.of {
             Of::All(gathering) => Some(gathering),
             Of::One(_) => None,
         }
@@ -132,6 +143,16 @@ impl Waiting {
         self.questions.retain(|_, (of, _)| *of != server);
     }
 
+    /// The requests that this server has not answered.
+    pub(super) fn open_at(&self, server: usize) -> Vec<RequestKey> {
+        let waits = |request: &WaitingRequest| match &request.of {
+            Of::One(of) => *of == server,
+            Of::All(gathering) => gathering.open.contains(&server),
+        };
+        let open = self.asked.iter().filter(|(_, request)| waits(request));
+        open.map(|(key, _)| key.clone()).collect()
+    }
+
     pub(super) fn now(&mut self, server: usize, progress: Progress) {
         if let Some(known) = self.progress.get_mut(server) {
             *known = progress;
@@ -140,7 +161,7 @@ impl Waiting {
 }
 
 impl Gathering {
-    pub(super) fn until(deadline: Instant) -> Self {
+    pub(super) fn until(deadline: Instant, continued: Continued) -> Self {
         Self {
             open: BTreeSet::new(),
             missing: BTreeSet::new(),
@@ -148,6 +169,8 @@ impl Gathering {
             acknowledged: Vec::new(),
             is_acknowledged: false,
             held: Vec::new(),
+            held_bytes: 0,
+            continued,
             error: None,
             deadline,
             is_late: false,
@@ -180,10 +203,13 @@ impl Gathering {
     }
 
     /// The answer, once there is one.
-    pub(super) fn answer(&mut self, method: KnownMethod, naming: &Naming) -> Option<Permit> {
+    fn answer(&mut self, method: KnownMethod, naming: &Naming) -> Option<Permit> {
         let lasts = method == KnownMethod::SubscriptionsListen;
         let is_enough = method == KnownMethod::Ping || self.is_late && !lasts;
         if self.is_answered || !(self.open.is_empty() || is_enough && !self.results.is_empty()) {
+            return None;
+        }
+        if self.results.is_empty() && self.error.is_none() {
             return None;
         }
         self.is_answered = true;
@@ -194,17 +220,33 @@ impl Gathering {
             return self.error.take();
         };
         let missing: Vec<usize> = self.missing.union(&self.open).copied().collect();
+        let again = self.continued.iter();
+        let again = again.filter(|(server, _)| missing.contains(server));
+        let again: Continued = again.cloned().collect();
         let greets = matches!(method, KnownMethod::Initialize | KnownMethod::Discover);
         let merged = if greets {
             merge::greeting(&parts, &missing, naming)
         } else {
-            merge::list(method, &parts, &missing, naming)
+            merge::list(method, &parts, (&missing, again), naming)
         };
         Some(match merged {
             Some(line) => first.answering(line, None),
             // What says only that it is done.
             None => first,
         })
+    }
+
+    /// A server answers no more.
+    pub(super) fn lose(&mut self, server: usize) {
+        self.open.remove(&server);
+        self.missing.insert(server);
+    }
+
+    /// What the agent can be told now.
+    pub(super) fn next(&mut self, method: KnownMethod, naming: &Naming) -> Vec<Permit> {
+        let mut told = self.acknowledgement(naming);
+        told.extend(self.answer(method, naming));
+        told
     }
 
     /// A server has taken its part of a subscription.
@@ -221,16 +263,17 @@ impl Gathering {
         if self.is_acknowledged || !(is_whole || self.is_late) {
             return Vec::new();
         }
+        self.is_acknowledged = true;
         let (parts, permits): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.acknowledged).into_iter().unzip();
-        let (Some(line), Some(first)) = (merge::acknowledgement(&parts, naming), permits.first())
-        else {
-            return Vec::new();
-        };
-        self.is_acknowledged = true;
-        let permit = first.translated(line, first.passage().carried.clone());
-        let held = std::mem::take(&mut self.held);
-        std::iter::once(permit).chain(held).collect()
+        let line = merge::acknowledgement(&parts, naming);
+        let whole = permits.first().zip(line);
+        let whole =
+            whole.map(|(first, line)| first.translated(line, first.passage().carried.clone()));
+        whole
+            .into_iter()
+            .chain(std::mem::take(&mut self.held))
+            .collect()
     }
 
     /// What belongs to a subscription, or nothing while it is held.
@@ -238,7 +281,9 @@ impl Gathering {
         if self.is_acknowledged {
             return Some(permit);
         }
-        if self.held.len() < MOST_HELD {
+        let bytes = self.held_bytes.saturating_add(permit.line().len());
+        if bytes <= MOST_HELD {
+            self.held_bytes = bytes;
             self.held.push(permit);
         }
         None

@@ -14,7 +14,7 @@ use crate::egress::{Attempt, Attempts};
 use crate::gate::{Abandoned, Permit, Upstream, UpstreamFault};
 use crate::memory::Memory;
 use crate::policy::{Holder, RootProblem, Roots};
-use crate::upstream::http::{HttpClient, HttpClientError, HttpEvent, HttpEvents, HttpSender};
+use crate::upstream::http::{HttpClient, HttpEvent, HttpEvents, HttpSender};
 use crate::upstream::{
     self, ChildEvents, ChildProcess, ChildSender, Concealing, StartError, sandbox,
 };

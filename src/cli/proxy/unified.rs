@@ -8,11 +8,11 @@ use tracing::{error, warn};
 
 use crate::bridge::Bridge;
 use crate::config::Config;
-use crate::gate::{AgentGone, Gate, Talk};
+use crate::gate::{AgentGone, Gate, Source, Talk, UpstreamFault};
 use crate::mailbox::mailbox;
 use crate::policy;
 use crate::session::Session;
-use crate::unified::{Naming, Settings, Unified};
+use crate::unified::{Naming, Settings, Unanswered, Unified};
 use crate::wire::Side;
 
 use super::agents::{AgentEnd, AgentOf, Arrived, Inbox, Outbox};
@@ -131,7 +131,7 @@ impl AllServers {
             tokio::select! {
                 _ = listen(gate, unified, inbox, talk) => {}
                 _gone = unified.keep_time() => {}
-                () = all_ended(conversations, unified, servers) => {}
+                _gone = all_ended(conversations, unified, servers, (gate, talk)) => {}
             }
         }
         inbox.close();
@@ -147,18 +147,30 @@ impl AllServers {
     }
 }
 
-/// Resolves when no server is left.
-async fn all_ended(conversations: &mut JoinSet<()>, unified: &Unified<Outbox>, servers: &[Id]) {
+/// Resolves when no server is left. What one has left unanswered is refused.
+async fn all_ended(
+    conversations: &mut JoinSet<()>,
+    unified: &Unified<Outbox>,
+    servers: &[Id],
+    (gate, talk): (&Gate, &Talk<Server, Outbox>),
+) -> Result<(), AgentGone> {
     while let Some(ended) = conversations.join_next_with_id().await {
         let id = match &ended {
             Ok((id, ())) => *id,
             Err(cause) => cause.id(),
         };
         broken(&ended.map(|_| ()));
-        if let Some(number) = servers.iter().position(|it| *it == id) {
-            unified.ended(number);
+        let Some(number) = servers.iter().position(|it| *it == id) else {
+            continue;
+        };
+        for Unanswered { id, method, stream } in unified.ended(number).await? {
+            let (id, source) = (id.json(), Source::on(stream));
+            let frame = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"}}"#);
+            let refusal = UpstreamFault::Down.into();
+            Box::pin(gate.turn_back(talk, source, frame.as_bytes(), refusal)).await?;
         }
     }
+    Ok(())
 }
 
 /// What the agent sends, until it sends no more.

@@ -6,9 +6,9 @@ use std::time::Duration;
 /// The endpoint of all servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unified {
-    /// How long those that have answered wait for the others.
+    /// How long after a request for all servers the gate waits for all answers.
     pub wait: Duration,
-    /// Other names of tools, each with the name that the tool has without it.
+    /// Names of tools, each with the one that it replaces.
     pub aliases: BTreeMap<String, String>,
 }
 

@@ -157,7 +157,7 @@ const SEVERAL: &str = "
     listen = { transport = 'http', port = 0 }
     servers.crm.command = ['crm']
     servers.mail.command = ['mail']
-    unified = {}
+    [unified]
 ";
 
 const OF_SECTIONS: [&str; 9] = [
@@ -197,7 +197,7 @@ fn the_schema_has_the_defaults_of_the_code() {
                     confined.push(line);
                 }
             } else if path.starts_with("unified.") {
-                of_several.push(line);
+                of_several.push(line.trim_start_matches("unified.").to_owned());
             } else if OF_SECTIONS.iter().any(|of| path.starts_with(of)) {
                 of_sections.push(line);
             } else {

@@ -224,6 +224,12 @@ impl Rejection {
             .with_text_for_agents("Invalid params: there is nothing of this name")
     }
 
+    /// A request that does not say what it is about.
+    pub fn without_subject(method: &str) -> Self {
+        let problem = format!("`{method}` lacks the name of what it is about");
+        Self::invalid_params(Stage::Understand, "invalid_params", problem)
+    }
+
     /// The same of a tool, which is answered like every unknown one.
     pub fn unrouted_tool(name: &str) -> Self {
         Self::unknown_tool(name, "unrouted")

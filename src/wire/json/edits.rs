@@ -108,14 +108,18 @@ impl<'d> Edits<'d> {
         Fragment::trusted(self.finish())
     }
 
-    /// One value of the text with the changes in it made. Nothing around it may be replaced or removed.
-    pub fn fragment_of(&self, value: Value<'d>) -> Fragment {
-        self.assert_own(value);
-        let within = value.range();
-        let splices = self.splices().into_iter();
-        let splices =
-            splices.filter(|it| within.start <= it.range.start && it.range.end <= within.end);
-        Fragment::trusted(self.spliced(within.clone(), splices))
+    /// Values in the order of the text, none within another, each with the changes in it made. Nothing around them
+    /// may be replaced or removed.
+    pub fn fragments_of(&self, values: impl Iterator<Item = Value<'d>>) -> Vec<Fragment> {
+        let mut splices = self.splices().into_iter().peekable();
+        let fragments = values.map(|value| {
+            self.assert_own(value);
+            let part = value.range();
+            while splices.next_if(|it| it.range.start < part.start).is_some() {}
+            let of_value = std::iter::from_fn(|| splices.next_if(|it| it.range.end <= part.end));
+            Fragment::trusted(self.spliced(part.clone(), of_value))
+        });
+        fragments.collect()
     }
 
     /// The changes as replacements of text, in order and apart from each other.
