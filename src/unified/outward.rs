@@ -109,7 +109,7 @@ impl<A: Agent> Unified<A> {
                     let (_, id) = key.clone();
                     unanswered.push(Unanswered { id, method, stream });
                 }
-                self.settle(&mut state, &key, &mut outcome);
+                settle(&mut state, &key, &mut outcome);
             }
         }
         self.carry_out(outcome).await?;
@@ -211,7 +211,7 @@ impl<A: Agent> Unified<A> {
         outcome
             .permits
             .extend(gathering.next(method, &self.settings.naming));
-        self.settle(&mut state, &key, &mut outcome);
+        settle(&mut state, &key, &mut outcome);
         if greets {
             state.now(server, Progress::Ready);
             if let Some((source, line)) = state.initialized.clone() {
@@ -272,24 +272,9 @@ impl<A: Agent> Unified<A> {
             }
         }
         for key in due {
-            self.settle(&mut state, &key, &mut outcome);
+            settle(&mut state, &key, &mut outcome);
         }
         outcome
-    }
-
-    /// Forgets a request of which nothing is awaited any more.
-    fn settle(&self, state: &mut Waiting, key: &RequestKey, outcome: &mut Outcome) {
-        let is_over = state.asked.get(key).is_some_and(|asked| match &asked.of {
-            Of::One(server) => !state.is_there(*server),
-            Of::All(gathering) => gathering.is_over(asked.method),
-        });
-        if let Some(asked) = is_over.then(|| state.asked.remove(key)).flatten()
-            && let Of::All(gathering) = asked.of
-            && !gathering.open.is_empty()
-        {
-            let open = gathering.open;
-            outcome.called_off.push((key.clone(), asked.stream, open));
-        }
     }
 
     /// What a server gets of whose answer nobody waits any more.
@@ -311,6 +296,21 @@ impl<A: Agent> Unified<A> {
             shown(&mut edits, place, server, &self.settings.naming);
         }
         edits
+    }
+}
+
+/// Forgets a request of which nothing is awaited any more.
+fn settle(state: &mut Waiting, key: &RequestKey, outcome: &mut Outcome) {
+    let is_over = state.asked.get(key).is_some_and(|asked| match &asked.of {
+        Of::One(server) => !state.is_there(*server),
+        Of::All(gathering) => gathering.is_over(asked.method),
+    });
+    if let Some(asked) = is_over.then(|| state.asked.remove(key)).flatten()
+        && let Of::All(gathering) = asked.of
+        && !gathering.open.is_empty()
+    {
+        let open = gathering.open;
+        outcome.called_off.push((key.clone(), asked.stream, open));
     }
 }
 

@@ -20,9 +20,8 @@ pub(super) fn shown<'d>(
         (Named::Other, Some(text)) => naming.text(server, text),
         // For the agent, this server is all of them.
         (Named::Context, Some(context)) if context == "thisServer" => "none".to_owned(),
-        (Named::Context, Some(_)) => return,
-        // Such a place is no name.
-        (_, None) => return,
+        // Any other context stays, and what is no text is no name.
+        (Named::Context, Some(_)) | (_, None) => return,
     };
     edits.replace(value, Fragment::string(&shown));
 }

@@ -22,7 +22,7 @@ struct Told(Arc<Mutex<Vec<(u64, Value)>>>);
 impl Agent for Told {
     async fn deliver(&self, permit: Permit) -> Result<(), AgentGone> {
         let stream = permit.passage().stream.number();
-        let message = serde_json::from_str(permit.line()).unwrap();
+        let message = permit.line().parse().unwrap();
         self.0.lock().unwrap().push((stream, message));
         Ok(())
     }
@@ -221,7 +221,7 @@ async fn late_servers_are_called_off_with_or_after_the_deadline() {
     rig.reply(0, 0, json!({"id": 2, "result": tools("a")}))
         .await;
     rig.ask(0, json!({"id": 3, "method": "prompts/list"}));
-    let time = tokio::time::timeout(Duration::from_secs(60), rig.unified.keep_time());
+    let time = tokio::time::timeout(Duration::from_mins(1), rig.unified.keep_time());
     assert!(time.await.is_err());
     let told = rig.told();
     assert_eq!(told.len(), 1);
@@ -256,7 +256,7 @@ async fn a_page_that_a_server_was_late_with_is_asked_for_again() {
     );
     rig.reply(0, 0, json!({"id": 2, "result": tools("a")}))
         .await;
-    let time = tokio::time::timeout(Duration::from_secs(60), rig.unified.keep_time());
+    let time = tokio::time::timeout(Duration::from_mins(1), rig.unified.keep_time());
     assert!(time.await.is_err());
     let told = rig.told();
     let next = told[0].1["result"]["nextCursor"].as_str().unwrap();
@@ -322,7 +322,7 @@ async fn initialize_is_never_cancelled_and_the_agent_is_told_of_late_servers() {
     assert_eq!(rig.ask(0, cancel), Some("stray"));
     let greeting = |list: &str| json!({"id": 0, "result": {"protocolVersion": "2025-11-25", "capabilities": {list: {}}}});
     rig.reply(0, 0, greeting("tools")).await;
-    let time = tokio::time::timeout(Duration::from_secs(60), rig.unified.keep_time());
+    let time = tokio::time::timeout(Duration::from_mins(1), rig.unified.keep_time());
     assert!(time.await.is_err());
     assert_eq!(rig.told().len(), 1);
     assert_eq!(
@@ -389,7 +389,7 @@ async fn what_is_held_for_an_acknowledgement_is_bounded_and_released_at_the_dead
         rig.tell(0, 7, told).await;
     }
     assert_eq!(rig.told(), []);
-    let time = tokio::time::timeout(Duration::from_secs(60), rig.unified.keep_time());
+    let time = tokio::time::timeout(Duration::from_mins(1), rig.unified.keep_time());
     assert!(time.await.is_err());
     assert_eq!(rig.told().len(), 3);
 }

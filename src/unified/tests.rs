@@ -29,7 +29,7 @@ fn for_agent(method: KnownMethod, message: &Value) -> Value {
     for place in server_names::of_server(&message, method) {
         shown(&mut edits, place, 1, &naming());
     }
-    serde_json::from_str(&edits.finish()).unwrap()
+    edits.finish().parse().unwrap()
 }
 
 /// What the second server gets of a message of the agent's.
@@ -42,7 +42,7 @@ fn for_server(method: KnownMethod, message: &Value) -> Value {
         assert_eq!(server, 1);
         edits.replace(place.1, name);
     }
-    serde_json::from_str(&edits.finish()).unwrap()
+    edits.finish().parse().unwrap()
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn a_merged_page_has_all_items_and_says_where_each_list_goes_on() {
             (missing, Vec::new()),
             &naming(),
         );
-        serde_json::from_str::<Value>(&line.unwrap()).unwrap()["result"].clone()
+        line.unwrap().parse::<Value>().unwrap()["result"].clone()
     };
     let page = merged(
         json!({"tools": [{"name": "a", "x": 1}], "y": 1, "nextCursor": "2", "ttlMs": 9, "cacheScope": "public", "_meta": {"z": 1}}),
@@ -290,7 +290,7 @@ fn a_merged_page_has_all_items_and_says_where_each_list_goes_on() {
 fn a_greeting_has_what_any_of_the_servers_can_do() {
     let merged = |one: Value, other: Value, missing: &[usize]| -> Value {
         let line = merge::greeting(&answers([one, other]), missing, &naming());
-        serde_json::from_str::<Value>(&line.unwrap()).unwrap()["result"].clone()
+        line.unwrap().parse::<Value>().unwrap()["result"].clone()
     };
     let greeting = merged(
         json!({"protocolVersion": "2025-03-26", "serverInfo": {"name": "a", "version": "1"}, "capabilities": {"tools": {"listChanged": false}, "x": {"y": 1}}}),
