@@ -18,6 +18,7 @@ struct Set {
 
 impl Set {
     /// Without branches, as nobody can foretell at which of them they would end.
+    #[inline]
     fn has(&self, mark: u64) -> bool {
         let all = self.marks.iter();
         all.fold(0, |has, it| has | u8::from(*it == mark)) != 0
@@ -27,6 +28,7 @@ impl Set {
         self.got >= WAYS
     }
 
+    #[inline]
     fn put(&mut self, mark: u64) {
         if let Some(oldest) = self.marks.get_mut(self.got % WAYS) {
             *oldest = mark;
@@ -47,11 +49,13 @@ impl Marks {
         self.sets.len() * size_of::<Set>()
     }
 
+    #[inline]
     pub(super) fn has(&self, mark: u64) -> bool {
         let set = self.sets.get(self.place(mark));
         set.is_some_and(|set| set.has(not_zero(mark)))
     }
 
+    #[inline]
     pub(super) fn add(&mut self, mark: u64) {
         let mark = not_zero(mark);
         loop {
@@ -73,6 +77,7 @@ impl Marks {
     }
 
     /// Where a mark stands. There are too few sets for other bits.
+    #[inline]
     fn place(&self, mark: u64) -> usize {
         let lowest = usize::try_from(mark & (MOST_SETS as u64 - 1)).unwrap_or_default();
         lowest & self.sets.len().saturating_sub(1)
@@ -93,6 +98,7 @@ impl Marks {
 }
 
 /// Zero is no mark.
+#[inline]
 fn not_zero(mark: u64) -> u64 {
     mark.max(1)
 }

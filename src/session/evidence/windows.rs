@@ -71,6 +71,7 @@ impl Windows {
     }
 
     /// Takes the letters of a text. Returns where among them the last word begins.
+    #[inline]
     fn take(&mut self, text: &str, word: usize) -> usize {
         let (letters, starts) = (self.letters.len(), self.starts.len());
         self.letters.resize(letters + text.len(), 0);
@@ -159,6 +160,7 @@ impl Taken<'_> {
 
 /// Whether a window says more than a number of zeros, which are in many texts: whether enough of its bytes are not
 /// as one of the two before them.
+#[inline]
 pub(super) fn is_distinctive(window: u128) -> bool {
     const LOWEST: u128 = u128::from_ne_bytes([1; LENGTH]);
     let different = different(window, window << 8) & different(window, window << 16);
@@ -167,6 +169,7 @@ pub(super) fn is_distinctive(window: u128) -> bool {
 }
 
 /// The highest bit of each byte in which two windows are different.
+#[inline]
 fn different(one: u128, other: u128) -> u128 {
     const LOW: u128 = u128::from_ne_bytes([0x7f; LENGTH]);
     let different = one ^ other;
