@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     fn naming(aliases: &[(&str, &str)]) -> Naming {
-        let keys = ["crm", "crm-2", "web"].map(|key| ServerKey::of(key).unwrap());
+        let keys = ["crm", "crm-2", "mail"].map(|key| ServerKey::of(key).unwrap());
         let aliases = aliases
             .iter()
             .map(|(alias, name)| ((*alias).to_owned(), (*name).to_owned()));
@@ -155,7 +155,7 @@ mod tests {
             "crm-3+file:///a",
             "+a",
             "ui://crm",
-            "ui://web3/a",
+            "ui://mail3/a",
         ] {
             assert_eq!(naming.of_uri(shown), None, "{shown}");
         }
@@ -163,14 +163,14 @@ mod tests {
 
     #[test]
     fn an_alias_stands_for_one_tool_and_is_its_only_name() {
-        let naming = naming(&[("search", "web__find")]);
-        assert_eq!(naming.tool(2, "find"), "search");
-        assert_eq!(naming.of_tool("search"), Some((2, "find")));
-        assert_eq!(naming.of_tool("web__find"), None);
-        assert_eq!(naming.tool(0, "find"), "crm__find");
-        assert_eq!(naming.of_tool("crm__find"), Some((0, "find")));
+        let naming = naming(&[("send_mail", "mail__send")]);
+        assert_eq!(naming.tool(2, "send"), "send_mail");
+        assert_eq!(naming.of_tool("send_mail"), Some((2, "send")));
+        assert_eq!(naming.of_tool("mail__send"), None);
+        assert_eq!(naming.tool(0, "send"), "crm__send");
+        assert_eq!(naming.of_tool("crm__send"), Some((0, "send")));
         // A prompt has none.
-        assert_eq!(naming.of_prompt("web__find"), Some((2, "find")));
+        assert_eq!(naming.of_prompt("mail__send"), Some((2, "send")));
     }
 
     proptest! {
@@ -182,7 +182,7 @@ mod tests {
             name in "([a-z+/_:-]|__|\\PC){0,12}",
             uri in "(ui://|UI://|file:///|crm\\+)?([a-z+/_:-]|__|\\PC){0,12}",
         ) {
-            let naming = naming(&[("search", "web__find")]);
+            let naming = naming(&[("send_mail", "mail__send")]);
             let own = Some((server, &*name));
             let (tool, prompt) = (naming.tool(server, &name), naming.prompt(server, &name));
             prop_assert_eq!(naming.of_tool(&tool), own);
