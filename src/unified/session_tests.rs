@@ -17,9 +17,9 @@ const PLACES: usize = 4;
 
 /// Keeps what it gets, with the stream of each.
 #[derive(Clone, Default)]
-struct Told(Arc<Mutex<Vec<(u64, Value)>>>);
+struct Delivered(Arc<Mutex<Vec<(u64, Value)>>>);
 
-impl Agent for Told {
+impl Agent for Delivered {
     async fn deliver(&self, permit: Permit) -> Result<(), AgentGone> {
         let stream = permit.passage().stream.number();
         let message = permit.line().parse().unwrap();
@@ -29,8 +29,8 @@ impl Agent for Told {
 }
 
 struct Rig {
-    unified: Unified<Told>,
-    told: Told,
+    unified: Unified<Delivered>,
+    told: Delivered,
     inboxes: Vec<Receiver<Box<Inward>>>,
 }
 
@@ -44,7 +44,7 @@ impl Rig {
             is_stateless,
         };
         let (senders, inboxes) = (0..3).map(|_| mailbox(PLACES)).unzip();
-        let told = Told::default();
+        let told = Delivered::default();
         Self {
             unified: Unified::new(settings, told.clone(), senders),
             told,
