@@ -49,16 +49,6 @@ pub enum Carried {
 }
 
 impl Carried {
-    /// The same under another id.
-    #[must_use]
-    pub fn with_id(&self, other: u64) -> Self {
-        let mut carried = self.clone();
-        if let Self::Request { id, .. } = &mut carried {
-            *id = other;
-        }
-        carried
-    }
-
     /// What a request is about is called otherwise from here on.
     pub(super) fn rename(&mut self, other: &str) {
         if let Some(name) = self.name() {

@@ -135,13 +135,24 @@ impl<A: Agent> Unified<A> {
         let carried = &permit.passage().carried;
         let (edits, carried) = match carried {
             Carried::Reply { .. } => return self.reply(server, message, permit),
-            Carried::Request { id, method, .. } => {
+            Carried::Request {
+                id: minted,
+                method,
+                name,
+                revision,
+            } => {
                 let mut edits = self.shown(server, *method, &message);
-                let id = self.state().ask((server, *id));
+                let id = self.state().ask((server, *minted));
                 if let Some(value) = message.id_value() {
                     edits.replace(value, Fragment::unsigned(id));
                 }
-                (edits, carried.with_id(id))
+                let carried = Carried::Request {
+                    id,
+                    method: *method,
+                    name: name.clone(),
+                    revision: revision.clone(),
+                };
+                (edits, carried)
             }
             Carried::Notification {
                 method: KnownMethod::SubscriptionsAcknowledged,
