@@ -1,7 +1,7 @@
-//! A bounded queue to one reader, which takes room for what waits in it alone.
+//! A bounded queue with one receiver. It takes memory for queued items alone.
 //!
-//! It behaves as `tokio::sync::mpsc`, which takes more than a kilobyte while nothing waits: each idle session
-//! has three.
+//! It behaves as `tokio::sync::mpsc`, which takes more than a kilobyte while it is empty: an idle session over HTTP
+//! has three queues.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::coop;
 
-/// Nobody reads any more; with what was to be sent.
+/// The receiver is closed. Has the item that was not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Closed<T>(pub T);
 
@@ -62,7 +62,7 @@ impl<T> Sender<T> {
     /// Sends it when there is room. Cancel-safe: a future that is dropped has sent it or nothing.
     ///
     /// # Errors
-    /// [`Closed`] when nobody will read it.
+    /// [`Closed`] when the receiver is closed.
     pub async fn send(&self, item: T) -> Result<(), Closed<T>> {
         match self.0.places.acquire().await {
             Ok(place) => {
@@ -98,7 +98,7 @@ impl<T> Sender<T> {
 impl<T> Receiver<T> {
     /// The next one; none when nothing waits and nothing can come. Cancel-safe.
     pub async fn recv(&mut self) -> Option<T> {
-        // Whoever always finds something lets others run all the same.
+        // A receiver of a full queue lets other tasks run, too.
         coop::consume_budget().await;
         loop {
             {

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn whoever_waits_hears_the_first_value_before_and_after_it_is_set() {
+    async fn each_task_that_waits_gets_the_first_value_before_and_after_it_is_set() {
         let once = Arc::new(Once::default());
         let waiting = Arc::clone(&once);
         let waiting = tokio::spawn(async move { *waiting.wait().await });

@@ -34,7 +34,7 @@ mod reading;
 mod renew;
 mod restart;
 mod saved_results;
-mod served;
+mod server_set;
 mod servers;
 mod service;
 mod settings;
@@ -42,12 +42,12 @@ mod shortage;
 mod single;
 mod start_failures;
 mod starts;
-mod streams;
 mod switched_off;
 mod traces;
 mod trial;
 mod trials;
 mod unified;
+mod unified_stdio;
 mod unusable;
 mod user_identity;
 
@@ -275,7 +275,7 @@ async fn serve(entrance: Entrance, inside: service::Inside) -> End {
             ))
             .await
         }
-        Entrance::StdioToAll(ratchet) => Box::pin(streams::serve(inside, &ratchet)).await,
+        Entrance::UnifiedStdio(ratchet) => Box::pin(unified_stdio::serve(inside, &ratchet)).await,
         Entrance::Http {
             listener,
             paths,

@@ -4,16 +4,16 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 
-use super::naming::Naming;
+use super::name_map::NameMap;
 use crate::wire::{Document, Fragment, Limits};
 
 /// Servers whose lists go on, by their numbers, and how.
 pub(super) type Continued = Vec<(usize, String)>;
 
-pub(super) fn cursor(continued: &Continued, naming: &Naming) -> String {
+pub(super) fn cursor(continued: &Continued, names: &NameMap) -> String {
     let pairs = continued.iter().map(|(server, cursor)| {
         Fragment::array([
-            Fragment::string(naming.key(*server)),
+            Fragment::string(names.key(*server)),
             Fragment::string(cursor),
         ])
     });
@@ -21,13 +21,13 @@ pub(super) fn cursor(continued: &Continued, naming: &Naming) -> String {
 }
 
 /// `None` for what is no cursor of these servers.
-pub(super) fn read(cursor: &str, naming: &Naming) -> Option<Continued> {
+pub(super) fn read(cursor: &str, names: &NameMap) -> Option<Continued> {
     let text = BASE64_URL_SAFE_NO_PAD.decode(cursor).ok()?;
     let document = Document::decode(&text, &Limits::default()).ok()?;
     let pairs = document.root().items().map(|pair| {
         let mut pair = pair.items();
         let (key, cursor) = (pair.next()?.as_str()?, pair.next()?.as_str()?);
-        Some((naming.number(&key)?, cursor.into_owned()))
+        Some((names.number(&key)?, cursor.into_owned()))
     });
     let mut continued: Continued = pairs.collect::<Option<_>>()?;
     continued.sort_unstable();
@@ -42,9 +42,9 @@ mod tests {
     use super::*;
     use crate::policy::ServerKey;
 
-    fn naming() -> Naming {
+    fn names() -> NameMap {
         let keys = ["crm", "web"].map(|key| ServerKey::of(key).unwrap());
-        Naming::new(keys.to_vec(), [])
+        NameMap::new(keys.to_vec(), [])
     }
 
     #[test]
@@ -61,11 +61,11 @@ mod tests {
             &encoded("[[\"mail\",\"2\"]]"),
             &encoded("[[\"crm\",\"2\"]"),
         ] {
-            assert_eq!(read(cursor, &naming()), None, "{cursor}");
+            assert_eq!(read(cursor, &names()), None, "{cursor}");
         }
         // Each server's list goes on in one place.
         let twice = encoded("[[\"web\",\"1\"],[\"crm\",\"2\"],[\"web\",\"3\"]]");
-        let read = read(&twice, &naming()).unwrap();
+        let read = read(&twice, &names()).unwrap();
         assert_eq!(read, [(0, "2".to_owned()), (1, "1".to_owned())]);
     }
 
@@ -73,7 +73,7 @@ mod tests {
         #[test]
         fn a_cursor_says_where_each_list_goes_on(one in "\\PC{0,20}", other in "\\PC{0,20}") {
             let continued = vec![(0, one), (1, other)];
-            prop_assert_eq!(read(&cursor(&continued, &naming()), &naming()), Some(continued));
+            prop_assert_eq!(read(&cursor(&continued, &names()), &names()), Some(continued));
         }
     }
 }

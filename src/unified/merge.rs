@@ -4,8 +4,8 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 
 use super::cursor::{Continued, cursor};
-use super::naming::Naming;
-use super::rename::shown;
+use super::name_map::NameMap;
+use super::rename::name_for_agent;
 use super::server_names;
 use crate::wire::{Edits, Fragment, KnownMethod, Message, Value};
 
@@ -13,7 +13,7 @@ use crate::wire::{Edits, Fragment, KnownMethod, Message, Value};
 const UNAVAILABLE: &str = "mcp-protector/unavailable";
 
 /// Bytes of one server's instructions.
-const MOST_INSTRUCTIONS: usize = 4096;
+const MAX_INSTRUCTIONS_BYTES: usize = 4096;
 
 /// What one server's gate has permitted.
 pub(super) struct ServerAnswer {
@@ -39,7 +39,7 @@ pub(super) fn list(
     method: KnownMethod,
     parts: &[ServerAnswer],
     (missing, again): (&[usize], Continued),
-    naming: &Naming,
+    names: &NameMap,
 ) -> Option<String> {
     let list = list_of(method)?;
     let results = || {
@@ -51,8 +51,8 @@ pub(super) fn list(
     let mut continued = again;
     for (part, result) in results() {
         let mut edits = part.message.edits();
-        for place in server_names::of_server(&part.message, method) {
-            shown(&mut edits, place, part.server, naming);
+        for place in server_names::in_server_message(&part.message, method) {
+            name_for_agent(&mut edits, place, part.server, names);
         }
         let list = result.get(list).into_iter().flat_map(Value::items);
         items.extend(edits.fragments_of(list));
@@ -62,12 +62,12 @@ pub(super) fn list(
     let mut edits = first.message.edits();
     edits.insert(first_result, list, Fragment::array(items));
     if !continued.is_empty() {
-        let next = Fragment::string(&cursor(&continued, naming));
+        let next = Fragment::string(&cursor(&continued, names));
         edits.insert(first_result, "nextCursor", next);
     }
-    keep_briefest(&mut edits, first_result, results().map(|(_, it)| it));
+    set_least_lifetime(&mut edits, first_result, results().map(|(_, it)| it));
     if !missing.is_empty() {
-        let keys = missing.iter().map(|it| Fragment::string(naming.key(*it)));
+        let keys = missing.iter().map(|it| Fragment::string(names.key(*it)));
         let keys = Fragment::array(keys);
         if let Some(meta) = first_result.get("_meta") {
             edits.insert(meta, UNAVAILABLE, keys);
@@ -83,7 +83,7 @@ pub(super) fn list(
 pub(super) fn greeting(
     parts: &[ServerAnswer],
     missing: &[usize],
-    naming: &Naming,
+    names: &NameMap,
 ) -> Option<String> {
     let results = || {
         let parts = parts.iter();
@@ -109,8 +109,8 @@ pub(super) fn greeting(
     }
     let instructions = results().filter_map(|(part, it)| {
         let text = it.get("instructions")?.as_str()?;
-        let text = text.get(..text.floor_char_boundary(MOST_INSTRUCTIONS))?;
-        Some(format!("## {}\n\n{text}", naming.key(part.server)))
+        let text = text.get(..text.floor_char_boundary(MAX_INSTRUCTIONS_BYTES))?;
+        Some(format!("## {}\n\n{text}", names.key(part.server)))
     });
     let instructions: Vec<String> = instructions.collect();
     let mut edits = first.message.edits();
@@ -129,7 +129,7 @@ pub(super) fn greeting(
         );
     }
     edits.insert(first_result, "capabilities", capabilities.into());
-    keep_briefest(&mut edits, first_result, results().map(|(_, it)| it));
+    set_least_lifetime(&mut edits, first_result, results().map(|(_, it)| it));
     if !instructions.is_empty() {
         let text = Fragment::string(&instructions.join("\n\n"));
         edits.insert(first_result, "instructions", text);
@@ -137,60 +137,8 @@ pub(super) fn greeting(
     Some(edits.finish())
 }
 
-/// What the servers of a subscription tell of: all that any of them does.
-pub(super) fn acknowledgement(parts: &[ServerAnswer], naming: &Naming) -> Option<String> {
-    let first = parts.first()?;
-    let honoured = parts.iter().filter_map(|part| {
-        let params = part.message.params()?;
-        params.get("notifications")
-    });
-    let mut merged = union(&honoured.collect::<Vec<_>>());
-    for list in FOLLOWED {
-        let items = parts.iter().flat_map(|part| {
-            let items = honoured_items(part, list);
-            items.filter_map(|item| Some(followed(list, part.server, &item.as_str()?, naming)))
-        });
-        let items: Vec<_> = items.map(|name| Fragment::string(&name)).collect();
-        if !items.is_empty() {
-            merged.put(list, Json::Other(Fragment::array(items)));
-        }
-    }
-    let mut edits = first.message.edits();
-    edits.insert(first.message.params()?, "notifications", merged.into());
-    Some(edits.finish())
-}
-
-/// Members of a subscription that are names.
-pub(super) const FOLLOWED: [&str; 2] = [URIS, "taskIds"];
-
-const URIS: &str = "resourceSubscriptions";
-
-fn honoured_items<'m>(part: &'m ServerAnswer, list: &str) -> impl Iterator<Item = Value<'m>> {
-    let params = part.message.params();
-    let list = params.and_then(|params| params.at(&["notifications", list]));
-    list.into_iter().flat_map(Value::items)
-}
-
-/// The agent's name of what it follows.
-fn followed(list: &str, server: usize, name: &str, naming: &Naming) -> String {
-    if list == URIS {
-        naming.uri(server, name)
-    } else {
-        naming.text(server, name)
-    }
-}
-
-/// The server's name of what the agent follows.
-pub(super) fn own_followed(list: &str, shown: &str, naming: &Naming) -> Option<(usize, String)> {
-    if list == URIS {
-        return naming.of_uri(shown);
-    }
-    let (server, name) = naming.of_text(shown)?;
-    Some((server, name.to_owned()))
-}
-
 /// What is of several servers is kept for one agent, and no longer than any of them allows (since 2026-07-28).
-fn keep_briefest<'d, 'r>(
+fn set_least_lifetime<'d, 'r>(
     edits: &mut Edits<'d>,
     merged: Value<'d>,
     results: impl Iterator<Item = Value<'r>>,
@@ -210,7 +158,7 @@ fn own_name() -> Fragment {
 }
 
 /// Capabilities while they are merged.
-enum Json {
+pub(super) enum Json {
     Object(Vec<(String, Json)>),
     Other(Fragment),
 }
@@ -227,7 +175,7 @@ impl Json {
         }
     }
 
-    fn put(&mut self, key: &str, value: Self) {
+    pub(super) fn put(&mut self, key: &str, value: Self) {
         if let Some(member) = self.member(key) {
             *member = value;
         } else if let Self::Object(members) = self {
@@ -252,7 +200,7 @@ impl From<Json> for Fragment {
 }
 
 /// Objects with the members of all; `true` where any is. Of other values the first.
-fn union(values: &[Value<'_>]) -> Json {
+pub(super) fn union(values: &[Value<'_>]) -> Json {
     let Some(first) = values.first() else {
         return Json::Object(Vec::new());
     };

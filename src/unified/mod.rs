@@ -1,23 +1,26 @@
-//! One endpoint for several servers. Start reading at [`Unified::take`] and [`Unified::deliver`].
+//! One endpoint for several servers. Start reading at [`UnifiedSession::route`] and [`UnifiedSession::deliver`].
 //!
 //! It stands between the agent and the conversations with the servers, and judges nothing: each server's gate judges
 //! what that server gets and says, under its own names. What the agent gets is made of permitted text, by edits and
 //! out of pieces.
 
 mod cursor;
-mod inward;
+mod from_agent;
+mod from_server;
 mod merge;
-mod naming;
-mod outward;
+mod name_map;
+mod open_requests;
 mod rename;
+mod routing_state;
 mod server_names;
 mod session;
 #[cfg(test)]
 mod session_tests;
+mod subscribed_names;
+mod subscription;
 #[cfg(test)]
 mod tests;
-mod waiting;
 
-pub use naming::Naming;
-pub use outward::Unanswered;
-pub use session::{Inward, Settings, Unified};
+pub use name_map::NameMap;
+pub use open_requests::Unanswered;
+pub use session::{InboxMessage, Settings, UnifiedSession};

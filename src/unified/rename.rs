@@ -1,46 +1,49 @@
 //! Puts the agent's name in the place of a server's, and back.
 
-use super::naming::Naming;
-use super::server_names::{NamePlace, Named};
+use super::name_map::NameMap;
+use super::server_names::{NameKind, NameRef};
 use crate::wire::{Edits, Fragment};
 
 /// The agent's name in place of the server's.
-pub(super) fn shown<'d>(
+pub(super) fn name_for_agent<'d>(
     edits: &mut Edits<'d>,
-    (named, value): NamePlace<'d>,
+    (kind, value): NameRef<'d>,
     server: usize,
-    naming: &Naming,
+    names: &NameMap,
 ) {
     let name = value.as_str();
-    let shown = match (named, &name) {
-        (Named::Token, _) => naming.text(server, value.text()),
-        (Named::Tool, Some(name)) => naming.tool(server, name),
-        (Named::Prompt, Some(name)) => naming.prompt(server, name),
-        (Named::Resource, Some(uri)) => naming.uri(server, uri),
-        (Named::Other, Some(text)) => naming.text(server, text),
+    let shown = match (kind, &name) {
+        (NameKind::ProgressToken, _) => names.encode_id(server, value.text()),
+        (NameKind::Tool, Some(name)) => names.encode_tool(server, name),
+        (NameKind::Prompt, Some(name)) => names.encode_prompt(server, name),
+        (NameKind::Uri, Some(uri)) => names.encode_uri(server, uri),
+        (NameKind::OpaqueId, Some(text)) => names.encode_id(server, text),
         // For the agent, this server is all of them.
-        (Named::Context, Some(context)) if context == "thisServer" => "none".to_owned(),
+        (NameKind::Context, Some(context)) if context == "thisServer" => "none".to_owned(),
         // Any other context stays, and what is no text is no name.
-        (Named::Context, Some(_)) | (_, None) => return,
+        (NameKind::Context, Some(_)) | (_, None) => return,
     };
     edits.replace(value, Fragment::string(&shown));
 }
 
 /// The server, and its own name for what an agent calls so; `None` if it has no such name.
-pub(super) fn own((named, value): NamePlace<'_>, naming: &Naming) -> Option<(usize, Fragment)> {
+pub(super) fn name_for_server(
+    (kind, value): NameRef<'_>,
+    names: &NameMap,
+) -> Option<(usize, Fragment)> {
     let shown = value.as_str()?;
-    match named {
-        Named::Tool => of(naming.of_tool(&shown)),
-        Named::Prompt => of(naming.of_prompt(&shown)),
-        Named::Other => of(naming.of_text(&shown)),
-        Named::Resource => {
-            let (server, uri) = naming.of_uri(&shown)?;
+    match kind {
+        NameKind::Tool => of(names.decode_tool(&shown)),
+        NameKind::Prompt => of(names.decode_prompt(&shown)),
+        NameKind::OpaqueId => of(names.decode_id(&shown)),
+        NameKind::Uri => {
+            let (server, uri) = names.decode_uri(&shown)?;
             Some((server, Fragment::string(&uri)))
         }
         // Only servers ask for it.
-        Named::Context => None,
-        Named::Token => {
-            let (server, token) = naming.of_text(&shown)?;
+        NameKind::Context => None,
+        NameKind::ProgressToken => {
+            let (server, token) = names.decode_id(&shown)?;
             Some((server, Fragment::decode(token).ok()?))
         }
     }

@@ -9,32 +9,32 @@ use crate::wire::{KnownMethod, Message, Value};
 
 /// What a name is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Named {
+pub(super) enum NameKind {
     Tool,
     Prompt,
     /// A URI, or a template of URIs.
-    Resource,
+    Uri,
     /// A task, a logger, or a question that is asked on a web page.
-    Other,
+    OpaqueId,
     /// A progress token of the server's, which may be a number.
-    Token,
+    ProgressToken,
     /// Whose context a server asks for.
     Context,
 }
 
 /// A name in a message.
-pub(super) type NamePlace<'d> = (Named, Value<'d>);
+pub(super) type NameRef<'d> = (NameKind, Value<'d>);
 
 /// What stands at the end of a path.
 #[derive(Clone, Copy)]
-enum Holds {
-    Name(Named),
+enum PathTarget {
+    Name(NameKind),
     /// A block of content, or several.
     Content,
     /// A task, with its result where it says that itself (SEP-2663).
     Task,
     /// What a result asks for before there is another (MCP 2026-07-28, basic/patterns/mrtr).
-    Questions,
+    InputRequests,
 }
 
 /// Members one below the other; [`EACH`] is all items of an array.
@@ -42,14 +42,14 @@ type Path = &'static [&'static str];
 
 const EACH: &str = "*";
 
-const TOOL: Holds = Holds::Name(Named::Tool);
-const PROMPT: Holds = Holds::Name(Named::Prompt);
-const RESOURCE: Holds = Holds::Name(Named::Resource);
-const OTHER: Holds = Holds::Name(Named::Other);
-const TOKEN: Holds = Holds::Name(Named::Token);
+const TOOL: PathTarget = PathTarget::Name(NameKind::Tool);
+const PROMPT: PathTarget = PathTarget::Name(NameKind::Prompt);
+const RESOURCE: PathTarget = PathTarget::Name(NameKind::Uri);
+const OTHER: PathTarget = PathTarget::Name(NameKind::OpaqueId);
+const TOKEN: PathTarget = PathTarget::Name(NameKind::ProgressToken);
 
 /// In `params` of the agent's.
-const SENT: &[(M, Path, Holds)] = &[
+const AGENT_PARAMS: &[(M, Path, PathTarget)] = &[
     (M::ToolsCall, &["name"], TOOL),
     (M::PromptsGet, &["name"], PROMPT),
     (M::ResourcesRead, &["uri"], RESOURCE),
@@ -65,27 +65,27 @@ const SENT: &[(M, Path, Holds)] = &[
 ];
 
 /// In `params` of a server's.
-const TOLD: &[(M, Path, Holds)] = &[
+const SERVER_PARAMS: &[(M, Path, PathTarget)] = &[
     (
         M::CreateMessage,
         &["includeContext"],
-        Holds::Name(Named::Context),
+        PathTarget::Name(NameKind::Context),
     ),
     (
         M::CreateMessage,
         &["messages", EACH, "content"],
-        Holds::Content,
+        PathTarget::Content,
     ),
     (M::Elicit, &["elicitationId"], OTHER),
     (M::ElicitationComplete, &["elicitationId"], OTHER),
     (M::ResourceUpdated, &["uri"], RESOURCE),
     (M::LogMessage, &["logger"], OTHER),
-    (M::TaskStatus, &[], Holds::Task),
-    (M::TaskNews, &[], Holds::Task),
+    (M::TaskStatus, &[], PathTarget::Task),
+    (M::TaskNews, &[], PathTarget::Task),
 ];
 
 /// In results of a server's, by the method that they answer.
-const RESULTS: &[(M, Path, Holds)] = &[
+const SERVER_RESULTS: &[(M, Path, PathTarget)] = &[
     (M::ToolsList, &["tools", EACH, "name"], TOOL),
     (
         M::ToolsList,
@@ -108,28 +108,28 @@ const RESULTS: &[(M, Path, Holds)] = &[
     (
         M::PromptsGet,
         &["messages", EACH, "content"],
-        Holds::Content,
+        PathTarget::Content,
     ),
-    (M::ToolsCall, &["content"], Holds::Content),
+    (M::ToolsCall, &["content"], PathTarget::Content),
     (M::ToolsCall, &["_meta", "ui", "resourceUri"], RESOURCE),
     (M::ToolsCall, &["_meta", "ui/resourceUri"], RESOURCE),
     (M::ToolsCall, &["taskId"], OTHER),
-    (M::ToolsCall, &["task"], Holds::Task),
-    (M::TasksResult, &["content"], Holds::Content),
-    (M::TasksGet, &[], Holds::Task),
-    (M::TasksCancel, &[], Holds::Task),
-    (M::TasksList, &["tasks", EACH], Holds::Task),
+    (M::ToolsCall, &["task"], PathTarget::Task),
+    (M::TasksResult, &["content"], PathTarget::Content),
+    (M::TasksGet, &[], PathTarget::Task),
+    (M::TasksCancel, &[], PathTarget::Task),
+    (M::TasksList, &["tasks", EACH], PathTarget::Task),
 ];
 
 /// In errors of a server's, by the method that they answer.
-const ERRORS: &[(M, Path, Holds)] = &[
+const SERVER_ERRORS: &[(M, Path, PathTarget)] = &[
     (M::ResourcesRead, &["data", "uri"], RESOURCE),
     (M::ResourcesSubscribe, &["data", "uri"], RESOURCE),
     (M::ResourcesUnsubscribe, &["data", "uri"], RESOURCE),
 ];
 
 /// In every result.
-const QUESTIONS: Path = &["inputRequests"];
+const INPUT_REQUESTS: Path = &["inputRequests"];
 
 /// In every message: the task that it belongs to (2025-11-25).
 const RELATED: Path = &["_meta", meta::RELATED_TASK, "taskId"];
@@ -138,27 +138,27 @@ const RELATED: Path = &["_meta", meta::RELATED_TASK, "taskId"];
 const WEB_PAGES: Path = &["data", "elicitations", EACH, "elicitationId"];
 
 /// That which a request or notification of the agent's is about.
-pub(super) fn subject(message: &Message, method: KnownMethod) -> Option<NamePlace<'_>> {
-    let mut places = Places::default();
+pub(super) fn subject(message: &Message, method: KnownMethod) -> Option<NameRef<'_>> {
+    let mut places = NameRefs::default();
     if let Some(params) = message.params() {
-        places.by(SENT, method, params);
+        places.by(AGENT_PARAMS, method, params);
     }
     places.0.into_iter().next()
 }
 
 /// Those in a request or notification of the agent's.
-pub(super) fn sent(message: &Message, method: KnownMethod) -> Vec<NamePlace<'_>> {
-    let mut places = Places::default();
+pub(super) fn in_agent_message(message: &Message, method: KnownMethod) -> Vec<NameRef<'_>> {
+    let mut places = NameRefs::default();
     if let Some(params) = message.params() {
-        places.by(SENT, method, params);
+        places.by(AGENT_PARAMS, method, params);
         places.at(params, RELATED, OTHER);
     }
     places.0
 }
 
 /// Those in a reply of the agent's.
-pub(super) fn answered(message: &Message) -> Vec<NamePlace<'_>> {
-    let mut places = Places::default();
+pub(super) fn in_agent_reply(message: &Message) -> Vec<NameRef<'_>> {
+    let mut places = NameRefs::default();
     if let Some(result) = message.result() {
         places.at(result, RELATED, OTHER);
     }
@@ -166,42 +166,42 @@ pub(super) fn answered(message: &Message) -> Vec<NamePlace<'_>> {
 }
 
 /// Those in a message of a server's, by its own method or by that of the request that it answers.
-pub(super) fn of_server(message: &Message, method: KnownMethod) -> Vec<NamePlace<'_>> {
-    let mut places = Places::default();
+pub(super) fn in_server_message(message: &Message, method: KnownMethod) -> Vec<NameRef<'_>> {
+    let mut places = NameRefs::default();
     if let Some(params) = message.params() {
         places.told(params, method);
     }
     if let Some(result) = message.result() {
-        places.by(RESULTS, method, result);
+        places.by(SERVER_RESULTS, method, result);
         places.at(result, RELATED, OTHER);
-        places.at(result, QUESTIONS, Holds::Questions);
+        places.at(result, INPUT_REQUESTS, PathTarget::InputRequests);
     }
     if let Some(error) = message.error() {
         places.at(error, WEB_PAGES, OTHER);
-        places.by(ERRORS, method, error);
+        places.by(SERVER_ERRORS, method, error);
     }
     places.0
 }
 
 #[derive(Default)]
-struct Places<'d>(Vec<NamePlace<'d>>);
+struct NameRefs<'d>(Vec<NameRef<'d>>);
 
-impl<'d> Places<'d> {
+impl<'d> NameRefs<'d> {
     fn told(&mut self, params: Value<'d>, method: KnownMethod) {
-        self.by(TOLD, method, params);
+        self.by(SERVER_PARAMS, method, params);
         if method.is_request() {
             self.at(params, &["_meta", "progressToken"], TOKEN);
         }
         self.at(params, RELATED, OTHER);
     }
 
-    fn by(&mut self, table: &[(M, Path, Holds)], method: KnownMethod, part: Value<'d>) {
+    fn by(&mut self, table: &[(M, Path, PathTarget)], method: KnownMethod, part: Value<'d>) {
         for (_, path, holds) in table.iter().filter(|(of, ..)| *of == method) {
             self.at(part, path, *holds);
         }
     }
 
-    fn at(&mut self, value: Value<'d>, path: &[&str], holds: Holds) {
+    fn at(&mut self, value: Value<'d>, path: &[&str], holds: PathTarget) {
         match path.split_first() {
             None => self.add(value, holds),
             Some((&EACH, rest)) => {
@@ -217,20 +217,20 @@ impl<'d> Places<'d> {
         }
     }
 
-    fn add(&mut self, value: Value<'d>, holds: Holds) {
+    fn add(&mut self, value: Value<'d>, holds: PathTarget) {
         match holds {
-            Holds::Name(named) => {
-                if named == Named::Token || value.as_str().is_some() {
+            PathTarget::Name(named) => {
+                if named == NameKind::ProgressToken || value.as_str().is_some() {
                     self.0.push((named, value));
                 }
             }
-            Holds::Content => self.content(value),
-            Holds::Task => {
+            PathTarget::Content => self.content(value),
+            PathTarget::Task => {
                 self.at(value, &["taskId"], OTHER);
-                self.at(value, &["result", "content"], Holds::Content);
-                self.at(value, QUESTIONS, Holds::Questions);
+                self.at(value, &["result", "content"], PathTarget::Content);
+                self.at(value, INPUT_REQUESTS, PathTarget::InputRequests);
             }
-            Holds::Questions => {
+            PathTarget::InputRequests => {
                 for (_, question) in value.entries() {
                     let name = question.get("method").and_then(Value::as_str);
                     let method = name.and_then(|name| KnownMethod::from_name(&name));

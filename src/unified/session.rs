@@ -7,15 +7,15 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::Notify;
 
-use super::naming::Naming;
-use super::waiting::{Progress, RequestKey, Waiting};
+use super::name_map::NameMap;
+use super::routing_state::{RequestKey, RoutingState, ServerState};
 use crate::gate::{Agent, Rejection, Source, UpstreamFault};
 use crate::mailbox::{self, Unsent};
 use crate::wire::{Id, Limits, Stream};
 
-/// What of the agent reaches the conversation with one server.
+/// A message of the agent's side to the conversation with one server.
 #[derive(Debug)]
-pub enum Inward {
+pub enum InboxMessage {
     Frame(Source, Bytes),
     /// The agent does not wait any more for what this stream would bring.
     HungUp(Stream),
@@ -26,42 +26,46 @@ pub enum Inward {
 /// How an endpoint works.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    pub naming: Arc<Naming>,
+    pub names: Arc<NameMap>,
     /// Of messages.
     pub limits: Limits,
     /// Time from a request for all servers to its answer, if one of them has a result.
-    pub patience: Duration,
+    pub merge_timeout: Duration,
     /// Ids of requests belong to streams: those of one identity share a conversation (since 2026-07-28).
     pub is_stateless: bool,
 }
 
 /// One agent before several servers.
-pub struct Unified<A> {
+pub struct UnifiedSession<A> {
     pub(super) settings: Settings,
     pub(super) agent: A,
-    inboxes: Mutex<Vec<Option<mailbox::Sender<Box<Inward>>>>>,
-    state: Mutex<Waiting>,
-    /// There is a request that several servers answer.
-    pub(super) waits: Notify,
+    inboxes: Mutex<Vec<Option<mailbox::Sender<Box<InboxMessage>>>>>,
+    state: Mutex<RoutingState>,
+    /// Wakes [`Self::keep_time`] for a new request.
+    pub(super) deadlines_changed: Notify,
     /// Held while what belongs to a subscription is delivered, which has an order over all servers.
-    pub(super) turn: tokio::sync::Mutex<()>,
+    pub(super) subscription_order: tokio::sync::Mutex<()>,
 }
 
-impl<A: Agent> Unified<A> {
+impl<A: Agent> UnifiedSession<A> {
     /// The agent, before servers that take what is for them from these inboxes, in the order of the names.
-    pub fn new(settings: Settings, agent: A, inboxes: Vec<mailbox::Sender<Box<Inward>>>) -> Self {
+    pub fn new(
+        settings: Settings,
+        agent: A,
+        inboxes: Vec<mailbox::Sender<Box<InboxMessage>>>,
+    ) -> Self {
         let begun = if settings.is_stateless {
-            Progress::Ready
+            ServerState::Ready
         } else {
-            Progress::Begun
+            ServerState::Initializing
         };
         Self {
             settings,
             agent,
-            state: Mutex::new(Waiting::of(vec![begun; inboxes.len()])),
+            state: Mutex::new(RoutingState::of(vec![begun; inboxes.len()])),
             inboxes: Mutex::new(inboxes.into_iter().map(Some).collect()),
-            waits: Notify::new(),
-            turn: tokio::sync::Mutex::default(),
+            deadlines_changed: Notify::new(),
+            subscription_order: tokio::sync::Mutex::default(),
         }
     }
 
@@ -69,7 +73,7 @@ impl<A: Agent> Unified<A> {
         &self.agent
     }
 
-    /// What is for this server is no longer taken.
+    /// Closes the inbox of this server.
     pub fn close(&self, server: usize) {
         if let Some(inbox) = self.inboxes().get_mut(server) {
             inbox.take();
@@ -78,7 +82,7 @@ impl<A: Agent> Unified<A> {
 
     /// # Errors
     /// Why the server does not get it.
-    pub(super) fn send(&self, server: usize, inward: Inward) -> Result<(), Rejection> {
+    pub(super) fn send(&self, server: usize, inward: InboxMessage) -> Result<(), Rejection> {
         let inboxes = self.inboxes();
         let inbox = inboxes.get(server).and_then(Option::as_ref);
         let inbox = inbox.ok_or(UpstreamFault::Down)?;
@@ -89,8 +93,8 @@ impl<A: Agent> Unified<A> {
         })
     }
 
-    /// The same for what must not be lost: it waits for room, if there is none.
-    pub(super) fn send_surely(&self, server: usize, inward: Inward) -> Result<(), Rejection> {
+    /// The same for a message that must not be lost: it waits for room in the inbox.
+    pub(super) fn send_surely(&self, server: usize, inward: InboxMessage) -> Result<(), Rejection> {
         let inbox = self.inboxes().get(server).cloned().flatten();
         let inbox = inbox.ok_or(UpstreamFault::Down)?;
         match inbox.try_send(Box::new(inward)) {
@@ -114,20 +118,20 @@ impl<A: Agent> Unified<A> {
     }
 
     pub(super) fn servers(&self) -> std::ops::Range<usize> {
-        0..self.settings.naming.keys().len()
+        0..self.settings.names.keys().len()
     }
 
-    fn inboxes(&self) -> MutexGuard<'_, Vec<Option<mailbox::Sender<Box<Inward>>>>> {
+    fn inboxes(&self) -> MutexGuard<'_, Vec<Option<mailbox::Sender<Box<InboxMessage>>>>> {
         self.inboxes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, Waiting> {
+    pub(super) fn state(&self) -> MutexGuard<'_, RoutingState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<A> fmt::Debug for Unified<A> {
+impl<A> fmt::Debug for UnifiedSession<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Unified").finish_non_exhaustive()
+        f.debug_struct("UnifiedSession").finish_non_exhaustive()
     }
 }

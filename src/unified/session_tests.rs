@@ -6,8 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::naming::Naming;
-use super::session::{Inward, Settings, Unified};
+use super::name_map::NameMap;
+use super::session::{InboxMessage, Settings, UnifiedSession};
 use crate::gate::{Agent, AgentGone, Carried, Permit, Source};
 use crate::mailbox::{Receiver, mailbox};
 use crate::policy::ServerKey;
@@ -29,24 +29,24 @@ impl Agent for Delivered {
 }
 
 struct Rig {
-    unified: Unified<Delivered>,
+    unified: UnifiedSession<Delivered>,
     told: Delivered,
-    inboxes: Vec<Receiver<Box<Inward>>>,
+    inboxes: Vec<Receiver<Box<InboxMessage>>>,
 }
 
 impl Rig {
     fn new(is_stateless: bool) -> Self {
         let keys = ["crm", "mail", "web"].map(|key| ServerKey::of(key).unwrap());
         let settings = Settings {
-            naming: Arc::new(Naming::new(keys.to_vec(), [])),
+            names: Arc::new(NameMap::new(keys.to_vec(), [])),
             limits: Limits::default(),
-            patience: Duration::from_secs(5),
+            merge_timeout: Duration::from_secs(5),
             is_stateless,
         };
         let (senders, inboxes) = (0..3).map(|_| mailbox(PLACES)).unzip();
         let told = Delivered::default();
         Self {
-            unified: Unified::new(settings, told.clone(), senders),
+            unified: UnifiedSession::new(settings, told.clone(), senders),
             told,
             inboxes,
         }
@@ -78,7 +78,7 @@ impl Rig {
     fn ask(&self, stream: u64, message: Value) -> Option<&'static str> {
         let line = whole(message).to_string();
         let source = Source::on(Stream::numbered(stream));
-        let refused = self.unified.take(source, line.as_bytes()).err();
+        let refused = self.unified.route(source, line.as_bytes()).err();
         refused.map(|refusal| refusal.reason())
     }
 
@@ -115,9 +115,9 @@ impl Rig {
         let inbox = &mut self.inboxes[server];
         while let Some(Some(inward)) = now(inbox.recv()) {
             got.push(match *inward {
-                Inward::Frame(_, bytes) => method(&bytes),
-                Inward::HungUp(stream) => format!("hung up {}", stream.number()),
-                Inward::Unheard(minted) => format!("unheard {minted}"),
+                InboxMessage::Frame(_, bytes) => method(&bytes),
+                InboxMessage::HungUp(stream) => format!("hung up {}", stream.number()),
+                InboxMessage::Unheard(minted) => format!("unheard {minted}"),
             });
         }
         got
@@ -247,9 +247,9 @@ async fn late_servers_are_called_off_with_or_after_the_deadline() {
 #[tokio::test(start_paused = true)]
 async fn a_page_that_a_server_was_late_with_is_asked_for_again() {
     let rig = Rig::greeted().await;
-    let naming = &rig.unified.settings.naming;
+    let names = &rig.unified.settings.names;
     let both = vec![(0, "2".to_owned()), (1, "3".to_owned())];
-    let cursor = super::cursor::cursor(&both, naming);
+    let cursor = super::cursor::cursor(&both, names);
     rig.ask(
         0,
         json!({"id": 2, "method": "tools/list", "params": {"cursor": cursor}}),
@@ -261,7 +261,7 @@ async fn a_page_that_a_server_was_late_with_is_asked_for_again() {
     let told = rig.told();
     let next = told[0].1["result"]["nextCursor"].as_str().unwrap();
     assert_eq!(
-        super::cursor::read(next, naming),
+        super::cursor::read(next, names),
         Some(vec![(1, "3".to_owned())])
     );
 }
@@ -392,4 +392,35 @@ async fn what_is_held_for_an_acknowledgement_is_bounded_and_released_at_the_dead
     let time = tokio::time::timeout(Duration::from_mins(1), rig.unified.keep_time());
     assert!(time.await.is_err());
     assert_eq!(rig.told().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_is_withdrawn_takes_no_part_of_a_request_with_the_same_id() {
+    let rig = Rig::greeted().await;
+    let asked = json!({"id": 1, "method": "elicitation/create", "params": {"message": "m"}});
+    let carried = Carried::Request {
+        id: 1,
+        method: KnownMethod::Elicit,
+        name: None,
+        revision: None,
+    };
+    rig.say(2, 0, asked, carried).await;
+    rig.ask(0, json!({"id": 1, "method": "tools/list"}));
+    let withdrawn = json!({"method": "notifications/cancelled", "params": {"requestId": 1}});
+    let carried = Carried::Notification {
+        method: KnownMethod::Cancelled,
+        ends: Some(1),
+        revision: None,
+    };
+    rig.say(2, 0, withdrawn, carried).await;
+    let told = rig.told();
+    assert_eq!(told.len(), 2);
+    assert_eq!(told[1].1["params"]["requestId"], told[0].1["id"]);
+    for server in 0..3 {
+        rig.reply(server, 0, json!({"id": 1, "result": tools("a")}))
+            .await;
+    }
+    let result = &rig.told()[0].1["result"];
+    assert_eq!(result["tools"].as_array().unwrap().len(), 3);
+    assert_eq!(result.get("_meta"), None);
 }

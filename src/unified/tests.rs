@@ -3,15 +3,15 @@
 use serde_json::{Value, json};
 
 use super::merge::{self, ServerAnswer};
-use super::naming::Naming;
-use super::rename::{own, shown};
+use super::name_map::NameMap;
+use super::rename::{name_for_agent, name_for_server};
 use super::server_names;
 use crate::policy::ServerKey;
 use crate::wire::{KnownMethod, Limits, Message};
 
-fn naming() -> Naming {
+fn names() -> NameMap {
     let keys = ["crm", "web"].map(|key| ServerKey::of(key).unwrap());
-    Naming::new(keys.to_vec(), [])
+    NameMap::new(keys.to_vec(), [])
 }
 
 fn decode(message: &Value) -> Message {
@@ -26,8 +26,8 @@ fn reply(result: &Value) -> Value {
 fn for_agent(method: KnownMethod, message: &Value) -> Value {
     let message = decode(message);
     let mut edits = message.edits();
-    for place in server_names::of_server(&message, method) {
-        shown(&mut edits, place, 1, &naming());
+    for place in server_names::in_server_message(&message, method) {
+        name_for_agent(&mut edits, place, 1, &names());
     }
     edits.finish().parse().unwrap()
 }
@@ -36,9 +36,9 @@ fn for_agent(method: KnownMethod, message: &Value) -> Value {
 fn for_server(method: KnownMethod, message: &Value) -> Value {
     let message = decode(message);
     let mut edits = message.edits();
-    let sent = server_names::sent(&message, method).into_iter();
-    for place in sent.chain(server_names::answered(&message)) {
-        let (server, name) = own(place, &naming()).unwrap();
+    let sent = server_names::in_agent_message(&message, method).into_iter();
+    for place in sent.chain(server_names::in_agent_reply(&message)) {
+        let (server, name) = name_for_server(place, &names()).unwrap();
         assert_eq!(server, 1);
         edits.replace(place.1, name);
     }
@@ -246,7 +246,7 @@ fn a_merged_page_has_all_items_and_says_where_each_list_goes_on() {
             KnownMethod::ToolsList,
             &answers([one, other]),
             (missing, Vec::new()),
-            &naming(),
+            &names(),
         );
         line.unwrap().parse::<Value>().unwrap()["result"].clone()
     };
@@ -261,7 +261,7 @@ fn a_merged_page_has_all_items_and_says_where_each_list_goes_on() {
     );
     let cursor = page["nextCursor"].as_str().unwrap();
     let expected = vec![(0, "2".to_owned()), (1, "3".to_owned())];
-    assert_eq!(super::cursor::read(cursor, &naming()), Some(expected));
+    assert_eq!(super::cursor::read(cursor, &names()), Some(expected));
     assert_eq!(
         (&page["ttlMs"], &page["cacheScope"]),
         (&json!(5), &json!("private"))
@@ -279,7 +279,7 @@ fn a_merged_page_has_all_items_and_says_where_each_list_goes_on() {
     );
     let cursor = page["nextCursor"].as_str().unwrap();
     let expected = vec![(1, "3".to_owned())];
-    assert_eq!(super::cursor::read(cursor, &naming()), Some(expected));
+    assert_eq!(super::cursor::read(cursor, &names()), Some(expected));
     assert_eq!(
         merged(json!({"tools": []}), json!({"tools": []}), &[]),
         json!({"tools": []})
@@ -289,7 +289,7 @@ fn a_merged_page_has_all_items_and_says_where_each_list_goes_on() {
 #[test]
 fn a_greeting_has_what_any_of_the_servers_can_do() {
     let merged = |one: Value, other: Value, missing: &[usize]| -> Value {
-        let line = merge::greeting(&answers([one, other]), missing, &naming());
+        let line = merge::greeting(&answers([one, other]), missing, &names());
         line.unwrap().parse::<Value>().unwrap()["result"].clone()
     };
     let greeting = merged(

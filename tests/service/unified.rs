@@ -506,6 +506,16 @@ fn stateless(name: &str) -> Vec<String> {
     python(&STATELESS.replace("NAME", &format!("{name:?}")))
 }
 
+fn before_two_without_sessions() -> Serving {
+    let mut setup = over_http(Setup::of(stateless("crm")).policies(POLICIES));
+    setup.key = Some("crm");
+    setup.more = format!(
+        "[flow]\nflow_in = 'off'\n[unified]\nwait = '30s'\n[servers.web]\ncommand = {:?}\n",
+        stateless("web")
+    );
+    Serving::start(setup)
+}
+
 fn post(url: &str, method: &str, name: Option<&str>, params: &Value) -> Answer {
     let mut agent = Agent::at(url)
         .with("Authorization: Bearer bob-0123456789-0123456789-")
@@ -525,13 +535,7 @@ fn post(url: &str, method: &str, name: Option<&str>, params: &Value) -> Answer {
 
 #[test]
 fn agents_without_a_session_have_all_servers_too() {
-    let mut setup = over_http(Setup::of(stateless("crm")).policies(POLICIES));
-    setup.key = Some("crm");
-    setup.more = format!(
-        "[flow]\nflow_in = 'off'\n[unified]\nwait = '30s'\n[servers.web]\ncommand = {:?}\n",
-        stateless("web")
-    );
-    let gate = Serving::start(setup);
+    let gate = before_two_without_sessions();
     let (url, _) = gate.url.rsplit_once('/').unwrap();
     let ask = |method: &str, name: Option<&str>, params: Value| {
         let answer = post(url, method, name, &params);
@@ -568,13 +572,7 @@ fn agents_without_a_session_have_all_servers_too() {
 
 #[test]
 fn a_subscription_at_all_servers_has_one_acknowledgement_and_each_servers_uris() {
-    let mut setup = over_http(Setup::of(stateless("crm")).policies(POLICIES));
-    setup.key = Some("crm");
-    setup.more = format!(
-        "[unified]\nwait = '30s'\n[servers.web]\ncommand = {:?}\n",
-        stateless("web")
-    );
-    let gate = Serving::start(setup);
+    let gate = before_two_without_sessions();
     let (url, _) = gate.url.rsplit_once('/').unwrap();
     let params = json!({
         "notifications": {

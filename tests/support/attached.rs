@@ -1,4 +1,4 @@
-//! Gates whose agents attach: `attach` starts them, and nobody else ends them.
+//! Gates whose agents attach. `attach` starts them, and they end after the last agent.
 
 use std::fs;
 use std::io::Write as _;

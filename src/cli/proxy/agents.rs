@@ -9,10 +9,10 @@ use crate::agent::http::{Brought, Inbound, Streams};
 use crate::agent::stdio::{AgentInput, AgentWriter};
 use crate::gate::{Agent, AgentGone, Permit, Source};
 use crate::mailbox;
-use crate::unified::{Inward, Unified};
+use crate::unified::{InboxMessage, UnifiedSession};
 use crate::wire::{DiscardReason, LineFrame, LineReader, Stream};
 
-/// What delivers to an agent.
+/// The sending half of an agent's connection.
 #[derive(Debug, Clone)]
 pub(super) enum Outbox {
     Stdio(AgentWriter),
@@ -21,10 +21,10 @@ pub(super) enum Outbox {
 
 /// The agent of one conversation: what delivers.
 #[derive(Debug, Clone)]
-pub(super) enum AgentOf {
-    OneServer(Outbox),
-    /// It has conversations with several servers, of which this is the one of this number.
-    AllServers(Arc<Unified<Outbox>>, usize),
+pub(super) enum ConversationAgent {
+    Direct(Outbox),
+    /// An agent with a conversation with each of several servers; this is the one with the server of this number.
+    Unified(Arc<UnifiedSession<Outbox>>, usize),
 }
 
 /// The same: what it sends.
@@ -35,15 +35,15 @@ pub(super) enum Inbox {
         /// The frame that was told last.
         frame: Bytes,
     },
-    /// What of such an agent is for one server.
-    AllServers {
-        inbox: mailbox::Receiver<Box<Inward>>,
+    /// Messages that the endpoint of all servers routes to one.
+    Unified {
+        inbox: mailbox::Receiver<Box<InboxMessage>>,
         frame: Bytes,
         end: AgentEnd,
     },
 }
 
-/// What it means when an agent sends no more.
+/// The meaning of the end of an agent's input.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum AgentEnd {
     /// It still takes what was under way.
@@ -101,33 +101,33 @@ impl Agent for Outbox {
     }
 }
 
-impl Agent for AgentOf {
+impl Agent for ConversationAgent {
     async fn deliver(&self, permit: Permit) -> Result<(), AgentGone> {
         match self {
-            Self::OneServer(agent) => agent.deliver(permit).await,
-            Self::AllServers(unified, server) => Box::pin(unified.deliver(*server, permit)).await,
+            Self::Direct(agent) => agent.deliver(permit).await,
+            Self::Unified(unified, server) => Box::pin(unified.deliver(*server, permit)).await,
         }
     }
 
     fn release(&self, stream: Stream) {
         match self {
-            Self::OneServer(agent) => agent.release(stream),
-            Self::AllServers(unified, _) => unified.agent().release(stream),
+            Self::Direct(agent) => agent.release(stream),
+            Self::Unified(unified, _) => unified.agent().release(stream),
         }
     }
 
     fn end(&self) {
         match self {
-            Self::OneServer(agent) => agent.end(),
+            Self::Direct(agent) => agent.end(),
             // The agent has others.
-            Self::AllServers(unified, server) => unified.close(*server),
+            Self::Unified(unified, server) => unified.close(*server),
         }
     }
 
     fn has_gone(&self) -> bool {
         match self {
-            Self::OneServer(agent) => agent.has_gone(),
-            Self::AllServers(unified, _) => unified.agent().has_gone(),
+            Self::Direct(agent) => agent.has_gone(),
+            Self::Unified(unified, _) => unified.agent().has_gone(),
         }
     }
 }
@@ -138,7 +138,7 @@ impl Inbox {
         match self {
             Self::Stdio(_) => {}
             Self::Http { inbox, .. } => inbox.close(),
-            Self::AllServers { inbox, .. } => inbox.close(),
+            Self::Unified { inbox, .. } => inbox.close(),
         }
     }
 
@@ -181,16 +181,16 @@ impl Inbox {
                 Some(Inbound::Unheard { minted }) => Arrived::Unheard(minted),
                 None => Arrived::Gone,
             }),
-            Self::AllServers { inbox, frame, end } => {
+            Self::Unified { inbox, frame, end } => {
                 // As below.
                 *frame = Bytes::new();
                 Ok(match inbox.recv().await.map(|inward| *inward) {
-                    Some(Inward::Frame(source, bytes)) => {
+                    Some(InboxMessage::Frame(source, bytes)) => {
                         *frame = bytes;
                         Arrived::Frame(source, frame)
                     }
-                    Some(Inward::HungUp(stream)) => Arrived::HungUp(stream),
-                    Some(Inward::Unheard(minted)) => Arrived::Unheard(minted),
+                    Some(InboxMessage::HungUp(stream)) => Arrived::HungUp(stream),
+                    Some(InboxMessage::Unheard(minted)) => Arrived::Unheard(minted),
                     None => match end {
                         AgentEnd::Closed => Arrived::Closed,
                         AgentEnd::Gone => Arrived::Gone,

@@ -53,7 +53,7 @@ pub(super) struct LocalTerms {
 pub(super) enum Entrance {
     Stdio(Box<(Session, Placed, PlacedEvents)>),
     /// Before several servers.
-    StdioToAll(Ratchet),
+    UnifiedStdio(Ratchet),
     Http {
         listener: Box<http::Listener>,
         /// One for each server, in their order.
@@ -70,7 +70,7 @@ impl Entrance {
         match self {
             Self::Stdio(_) => (Serves::One, None, None),
             // Each server is started for the agent.
-            Self::StdioToAll(_) => (Serves::Many, None, None),
+            Self::UnifiedStdio(_) => (Serves::Many, None, None),
             Self::Http {
                 listener,
                 authenticate,
@@ -122,7 +122,7 @@ pub(super) async fn enter(
     match &config.listen {
         Listen::Stdio if !config.servers.is_empty() => {
             tell_disabled(config);
-            Ok(Entrance::StdioToAll(config.ratchet.clone()))
+            Ok(Entrance::UnifiedStdio(config.ratchet.clone()))
         }
         Listen::Stdio => {
             let session = session(&server(config), "stdio", gate).ok_or(Exit::Unrecoverable)?;

@@ -9,7 +9,7 @@ use crate::bridge::{Bridge, Bridged};
 use crate::gate::{Talk, holder};
 use crate::session::Session;
 
-use super::agents::{AgentOf, Inbox, Outbox};
+use super::agents::{ConversationAgent, Inbox, Outbox};
 use super::converse::{self, FLUSH};
 use super::isolated::{self, Placed, PlacedEvents};
 use super::lines;
@@ -19,7 +19,7 @@ use super::renew::News;
 /// A conversation that is about to begin.
 pub(super) struct Held {
     pub(super) session: Session,
-    pub(super) agent: AgentOf,
+    pub(super) agent: ConversationAgent,
     pub(super) inbox: Inbox,
     pub(super) bridge: Option<Bridge>,
 }
@@ -29,7 +29,7 @@ pub(super) struct Held {
 /// It is made outside of the future that carries it out: an async function keeps room for an argument that it moves
 /// twice, for as long as the session lives.
 pub(super) struct Begun {
-    talk: Talk<Placed, Bridged<AgentOf>>,
+    talk: Talk<Placed, Bridged<ConversationAgent>>,
     server: Placed,
     inbox: Inbox,
     events: PlacedEvents,
@@ -113,7 +113,7 @@ impl Begun {
         inbox.close();
         events.close_all();
         Box::pin(server.end(&stop)).await;
-        if let AgentOf::OneServer(Outbox::Stdio(writer)) = talk.agent.inner()
+        if let ConversationAgent::Direct(Outbox::Stdio(writer)) = talk.agent.inner()
             && Box::pin(writer.clone().close(FLUSH)).await.is_err()
         {
             warn!("the agent did not take everything that was for it");

@@ -30,7 +30,7 @@ pub(super) fn is_up(
 ) {
     let (transport, session_id, address) = match entrance {
         Entrance::Stdio(ends) => (ends.0.transport, Some(ends.0.id.as_str()), None),
-        Entrance::StdioToAll(_) => ("stdio", None, None),
+        Entrance::UnifiedStdio(_) => ("stdio", None, None),
         Entrance::Http { listener, .. } => ("http", None, Some(listener.address().to_string())),
         #[cfg(unix)]
         Entrance::Local(listener, _) => {

@@ -17,14 +17,14 @@ use crate::config;
 use crate::shutdown::{Shutdown, ShutdownCause};
 use crate::wire::{LineReader, Side};
 
-use super::agents::{AgentOf, Inbox, Outbox};
+use super::agents::{ConversationAgent, Inbox, Outbox};
 use super::end::End;
 use super::entrance::LocalTerms;
 use super::held::Held;
 use super::parts::{Parts, session};
 use super::reading;
 use super::renew::News;
-use super::served::{LAST_RECORDS, broken};
+use super::server_set::{LAST_RECORDS, broken};
 use super::service::{Inside, blocked};
 use super::single::AGENT_QUEUE_BYTES;
 
@@ -175,7 +175,7 @@ async fn converse(local: &Local, parts: &Parts, mut stream: UnixStream) -> std::
     let lines = LineReader::new(input, gate.limits(Side::Agent).max_bytes);
     let held = Held {
         session,
-        agent: AgentOf::OneServer(Outbox::Stdio(writer)),
+        agent: ConversationAgent::Direct(Outbox::Stdio(writer)),
         inbox: Inbox::Stdio(lines.within(parts.memory.clone())),
         bridge: parts.bridge(),
     };

@@ -23,14 +23,14 @@ use crate::session::{Ids, Session};
 use crate::shutdown::Shutdown;
 use crate::unified;
 
-use super::agents::{AgentEnd, AgentOf, Inbox, Outbox};
+use super::agents::{AgentEnd, ConversationAgent, Inbox, Outbox};
 use super::end::End;
 use super::held::{Begun, Held};
 use super::parts::{Parts, session};
 use super::reading::of_agent;
 use super::renew::Renewal;
-use super::served::{LAST_RECORDS, NO_SERVER, Served, broken};
-use super::unified::{AgentEnds, AllServers};
+use super::server_set::{LAST_RECORDS, NO_SERVER, ServerSet, broken};
+use super::unified::{AgentConnection, UnifiedConversation};
 
 /// Conversations that wait to be begun.
 const ARRIVALS: usize = 64;
@@ -48,7 +48,7 @@ const STAGE: &str = "http";
 /// What all conversations share.
 struct Service {
     /// For each endpoint of one.
-    served: Arc<Served>,
+    served: Arc<ServerSet>,
     /// The endpoint of all, if there is one.
     unified: Option<unified::Settings>,
     audit: Audit,
@@ -102,7 +102,7 @@ pub(super) async fn serve(
         .map(|parts| ServerLabel(parts.key().map(|key| key.as_str().into())))
         .collect();
     let service = Arc::new(Service {
-        served: Arc::new(Served {
+        served: Arc::new(ServerSet {
             servers,
             news: renewal.news(),
             drain,
@@ -198,7 +198,7 @@ async fn conversations(
 
 /// One conversation from its first record to its last.
 async fn hold(service: Arc<Service>, arrival: Box<Arrival>) {
-    let Served {
+    let ServerSet {
         servers,
         news,
         drain,
@@ -219,7 +219,7 @@ fn begin(parts: &Parts, arrival: Arrival) -> Option<Box<Begun>> {
     let session = session_of(parts, &arrival.identity, arrival.kind)?;
     let held = Held {
         session,
-        agent: AgentOf::OneServer(Outbox::Http(arrival.streams)),
+        agent: ConversationAgent::Direct(Outbox::Http(arrival.streams)),
         inbox: Inbox::Http {
             inbox: arrival.inbox,
             frame: Bytes::new(),
@@ -230,7 +230,7 @@ fn begin(parts: &Parts, arrival: Arrival) -> Option<Box<Begun>> {
 }
 
 /// One conversation with all servers.
-async fn unify(served: &Arc<Served>, settings: &unified::Settings, arrival: Arrival) {
+async fn unify(served: &Arc<ServerSet>, settings: &unified::Settings, arrival: Arrival) {
     let Arrival {
         identity,
         kind,
@@ -246,7 +246,7 @@ async fn unify(served: &Arc<Served>, settings: &unified::Settings, arrival: Arri
         is_stateless: kind == ConversationKind::Stateless,
         ..settings.clone()
     };
-    let agent = AgentEnds {
+    let agent = AgentConnection {
         outbox: Outbox::Http(streams),
         inbox: Inbox::Http {
             inbox,
@@ -254,7 +254,7 @@ async fn unify(served: &Arc<Served>, settings: &unified::Settings, arrival: Arri
         },
         end: AgentEnd::Gone,
     };
-    let conversation = AllServers::begin(served, settings, agent, before);
+    let conversation = UnifiedConversation::begin(served, settings, agent, before);
     if let Some(mut conversation) = conversation {
         conversation.until_its_end().await;
     }

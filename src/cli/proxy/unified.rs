@@ -1,4 +1,4 @@
-//! An agent before all servers: it has a conversation with each of them, and a session of its own for what is for none.
+//! One agent's conversations with all servers. Rejected messages belong to a session without a server.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use crate::gate::{AgentGone, Gate, Source, Talk, UpstreamFault};
 use crate::mailbox::mailbox;
 use crate::policy;
 use crate::session::Session;
-use crate::unified::{Naming, Settings, Unanswered, Unified};
+use crate::unified::{NameMap, Settings, Unanswered, UnifiedSession};
 use crate::wire::Side;
 
-use super::agents::{AgentEnd, AgentOf, Arrived, Inbox, Outbox};
+use super::agents::{AgentEnd, Arrived, ConversationAgent, Inbox, Outbox};
 use super::held::Held;
 use super::parts::Parts;
-use super::served::{NO_SERVER, Served, broken};
+use super::server_set::{NO_SERVER, ServerSet, broken};
 use super::servers::Server;
 use super::settings;
 
@@ -33,40 +33,40 @@ pub(super) fn settings(config: &Config) -> Option<Settings> {
     let aliases = unified.aliases.iter();
     let aliases = aliases.map(|(alias, name)| (alias.clone(), name.clone()));
     Some(Settings {
-        naming: Arc::new(Naming::new(keys.collect(), aliases)),
+        names: Arc::new(NameMap::new(keys.collect(), aliases)),
         limits: settings::from_agent(&config.limits),
-        patience: unified.wait,
+        merge_timeout: unified.wait,
         is_stateless: false,
     })
 }
 
-/// The two ends of an agent.
-pub(super) struct AgentEnds {
+/// The connection of an agent.
+pub(super) struct AgentConnection {
     pub(super) outbox: Outbox,
     pub(super) inbox: Inbox,
-    /// What it means when the agent sends no more.
+    /// The meaning of the end of its input.
     pub(super) end: AgentEnd,
 }
 
 /// The conversations of one agent with all servers.
-pub(super) struct AllServers {
+pub(super) struct UnifiedConversation {
     gate: Arc<Gate>,
-    unified: Arc<Unified<Outbox>>,
+    unified: Arc<UnifiedSession<Outbox>>,
     inbox: Inbox,
-    /// For what is for no server.
+    /// Records and answers messages that no server gets.
     talk: Talk<Server, Outbox>,
     conversations: JoinSet<()>,
     /// Which of them is which server's.
     servers: Vec<Id>,
 }
 
-impl AllServers {
-    /// Each with a session and a bridge of its own. `None` where there is none for one.
+impl UnifiedConversation {
+    /// Starts a conversation with each server. `None` if a session cannot be made.
     pub(super) fn begin(
-        served: &Arc<Served>,
+        served: &Arc<ServerSet>,
         settings: Settings,
-        agent: AgentEnds,
-        before: impl Fn(&Parts) -> Option<(Session, Option<Bridge>)>,
+        agent: AgentConnection,
+        new_session: impl Fn(&Parts) -> Option<(Session, Option<Bridge>)>,
     ) -> Option<Self> {
         let first = served.servers.first()?;
         let no_server = Parts {
@@ -76,19 +76,19 @@ impl AllServers {
             },
             ..first.clone()
         };
-        let (own, _) = before(&no_server)?;
-        let sessions = served.servers.iter().map(&before);
+        let (own, _) = new_session(&no_server)?;
+        let sessions = served.servers.iter().map(&new_session);
         let sessions = sessions.collect::<Option<Vec<_>>>()?;
         let (inboxes, taken): (Vec<_>, Vec<_>) = sessions.iter().map(|_| mailbox(INBOX)).unzip();
-        let unified = Unified::new(settings, agent.outbox.clone(), inboxes);
+        let unified = UnifiedSession::new(settings, agent.outbox.clone(), inboxes);
         let unified = Arc::new(unified);
         let mut conversations = JoinSet::new();
         let mut servers = Vec::new();
         for (number, ((session, bridge), inbox)) in sessions.into_iter().zip(taken).enumerate() {
             let held = Held {
                 session,
-                agent: AgentOf::AllServers(Arc::clone(&unified), number),
-                inbox: Inbox::AllServers {
+                agent: ConversationAgent::Unified(Arc::clone(&unified), number),
+                inbox: Inbox::Unified {
                     inbox,
                     frame: Bytes::new(),
                     end: agent.end,
@@ -114,7 +114,7 @@ impl AllServers {
         })
     }
 
-    /// Until the agent sends no more, and each server has done with it.
+    /// Runs until the agent sends no more and each conversation has ended.
     pub(super) async fn until_its_end(&mut self) {
         let Self {
             gate,
@@ -131,7 +131,7 @@ impl AllServers {
             tokio::select! {
                 _ = listen(gate, unified, inbox, talk) => {}
                 _gone = unified.keep_time() => {}
-                _gone = all_ended(conversations, unified, servers, (gate, talk)) => {}
+                _gone = until_all_ended(conversations, unified, servers, (gate, talk)) => {}
             }
         }
         inbox.close();
@@ -147,10 +147,10 @@ impl AllServers {
     }
 }
 
-/// Resolves when no server is left. What one has left unanswered is refused.
-async fn all_ended(
+/// Resolves when all conversations have ended. Answers the requests that one has not answered before its end.
+async fn until_all_ended(
     conversations: &mut JoinSet<()>,
-    unified: &Unified<Outbox>,
+    unified: &UnifiedSession<Outbox>,
     servers: &[Id],
     (gate, talk): (&Gate, &Talk<Server, Outbox>),
 ) -> Result<(), AgentGone> {
@@ -176,14 +176,14 @@ async fn all_ended(
 /// What the agent sends, until it sends no more.
 async fn listen(
     gate: &Gate,
-    unified: &Unified<Outbox>,
+    unified: &UnifiedSession<Outbox>,
     inbox: &mut Inbox,
     talk: &Talk<Server, Outbox>,
 ) -> Result<(), AgentGone> {
     loop {
         match inbox.next().await {
             Ok(Arrived::Frame(source, frame)) => {
-                let taken = unified.take(source.clone(), frame);
+                let taken = unified.route(source.clone(), frame);
                 if let Err(refusal) = taken {
                     Box::pin(gate.turn_back(talk, source, frame, refusal)).await?;
                 }

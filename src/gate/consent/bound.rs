@@ -68,7 +68,8 @@ pub(super) fn binding(
     // Who agrees to send a text does not agree to send another server's result.
     let copied = understood.questions.iter().flat_map(copied_from);
     let copied: BTreeSet<&String> = copied.collect();
-    let said = format!("{}{copied:?}", said.unwrap_or_default());
+    // JSON has no line break in a text.
+    let said = format!("{}\n{copied:?}", said.unwrap_or_default());
     let round = params.filter(|_| !is_reply && goes_on_at_the_server(understood));
     Some(Binding {
         principal: scene.agent.id.as_str().into(),

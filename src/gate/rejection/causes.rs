@@ -216,7 +216,7 @@ impl Rejection {
         Self::new(Stage::Identify, "stray", INVALID_REQUEST, text)
     }
 
-    /// What several servers are behind one endpoint for: this is of none of them.
+    /// A request whose name belongs to no server of the endpoint of all.
     pub fn unrouted(method: &str, name: &str) -> Self {
         let problem =
             format!("`{method}` of {name:?}, which belongs to no server of this endpoint");

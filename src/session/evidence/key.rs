@@ -6,7 +6,7 @@ use std::hash::BuildHasher as _;
 /// Two factors and a term of 128 bits each.
 ///
 /// Of the sum of the products, the highest 64 bits count. Any two windows have the same ones under one of 2^64 keys
-/// (Dietzfelbinger's multiply-shift is strongly universal). That is enough: nobody outside sees hashes, and two that
+/// (Dietzfelbinger's multiply-shift is strongly universal). That is enough: no hash leaves the process, and two that
 /// are equal can add a question or a denial, never lift one.
 #[derive(Debug)]
 pub(super) struct Key {

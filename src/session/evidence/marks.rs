@@ -17,7 +17,7 @@ struct Set {
 }
 
 impl Set {
-    /// Without branches, as nobody can foretell at which of them they would end.
+    /// Without branches: the processor could not predict them.
     #[inline]
     fn has(&self, mark: u64) -> bool {
         let all = self.marks.iter();

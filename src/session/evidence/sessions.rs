@@ -164,9 +164,8 @@ impl Sessions {
         found
     }
 
-    /// Forgets tables: down to three quarters, as finding them takes time. First those go with which a principal has
-    /// more than its share, so that nobody's many sessions make the gate forget what others have got. Of these, and
-    /// then of the others, those go that were not in use for longest.
+    /// Drops tables until three quarters of the bytes are left, as finding them takes time. Tables beyond a
+    /// principal's share go first, so that its many sessions drop none of others; then the least recently used.
     fn bound(&mut self) {
         if self.bytes <= self.most {
             return;

@@ -138,7 +138,7 @@ struct Taken<'w> {
 }
 
 impl Taken<'_> {
-    /// A byte of a letter, or zero between words. Without branches: nobody can foretell where words end.
+    /// A byte of a letter, or zero between words. Without branches: the processor could not predict them.
     #[inline]
     fn push(&mut self, byte: u8) {
         let (letters, starts) = self.ends;

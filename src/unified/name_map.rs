@@ -18,7 +18,7 @@ const UI: &str = "ui://";
 
 /// The servers of an endpoint, in the order of the configuration.
 #[derive(Debug, Clone)]
-pub struct Naming {
+pub struct NameMap {
     keys: Vec<ServerKey>,
     by_alias: HashMap<String, ToolOf>,
     by_tool: HashMap<ToolOf, String>,
@@ -30,22 +30,22 @@ type ToolOf = (usize, String);
 /// What belongs to one of the servers: its number, and the server's own name.
 pub(super) type Own<'t> = (usize, &'t str);
 
-impl Naming {
+impl NameMap {
     /// Aliases are pairs of a name and the name that the tool has without it. Of other names there is no alias.
     pub fn new(keys: Vec<ServerKey>, aliases: impl IntoIterator<Item = (String, String)>) -> Self {
-        let mut naming = Self {
+        let mut names = Self {
             keys,
             by_alias: HashMap::new(),
             by_tool: HashMap::new(),
         };
         for (alias, name) in aliases {
-            if let Some((server, own)) = naming.split(&name) {
+            if let Some((server, own)) = names.split(&name) {
                 let tool = (server, own.to_owned());
-                naming.by_tool.insert(tool.clone(), alias.clone());
-                naming.by_alias.insert(alias, tool);
+                names.by_tool.insert(tool.clone(), alias.clone());
+                names.by_alias.insert(alias, tool);
             }
         }
-        naming
+        names
     }
 
     pub(super) fn keys(&self) -> &[ServerKey] {
@@ -56,13 +56,15 @@ impl Naming {
         self.keys.get(server).map_or("", ServerKey::as_str)
     }
 
-    pub(super) fn tool(&self, server: usize, name: &str) -> String {
+    pub(super) fn encode_tool(&self, server: usize, name: &str) -> String {
         let alias = self.by_tool.get(&(server, name.to_owned()));
-        alias.cloned().unwrap_or_else(|| self.prompt(server, name))
+        alias
+            .cloned()
+            .unwrap_or_else(|| self.encode_prompt(server, name))
     }
 
     /// A tool with an alias has no other name.
-    pub(super) fn of_tool<'t>(&'t self, shown: &'t str) -> Option<Own<'t>> {
+    pub(super) fn decode_tool<'t>(&'t self, shown: &'t str) -> Option<Own<'t>> {
         if let Some((server, name)) = self.by_alias.get(shown) {
             return Some((*server, name));
         }
@@ -72,38 +74,38 @@ impl Naming {
         (!has_alias).then_some((server, name))
     }
 
-    pub(super) fn prompt(&self, server: usize, name: &str) -> String {
+    pub(super) fn encode_prompt(&self, server: usize, name: &str) -> String {
         format!("{}{SEPARATOR}{name}", self.key(server))
     }
 
-    pub(super) fn of_prompt<'t>(&self, shown: &'t str) -> Option<Own<'t>> {
+    pub(super) fn decode_prompt<'t>(&self, shown: &'t str) -> Option<Own<'t>> {
         self.split(shown)
     }
 
-    pub(super) fn uri(&self, server: usize, uri: &str) -> String {
+    pub(super) fn encode_uri(&self, server: usize, uri: &str) -> String {
         let key = self.key(server);
         match uri.strip_prefix(UI) {
             Some(rest) => format!("{UI}{key}/{rest}"),
-            None => self.text(server, uri),
+            None => self.encode_id(server, uri),
         }
     }
 
     /// The server's URI for what an agent calls so.
-    pub(super) fn of_uri(&self, shown: &str) -> Option<(usize, String)> {
+    pub(super) fn decode_uri(&self, shown: &str) -> Option<(usize, String)> {
         if let Some(rest) = shown.strip_prefix(UI) {
             let (key, rest) = rest.split_once('/')?;
             return Some((self.number(key)?, format!("{UI}{rest}")));
         }
-        let (server, uri) = self.of_text(shown)?;
+        let (server, uri) = self.decode_id(shown)?;
         Some((server, uri.to_owned()))
     }
 
     /// Of a server's task, logger or token.
-    pub(super) fn text(&self, server: usize, own: &str) -> String {
+    pub(super) fn encode_id(&self, server: usize, own: &str) -> String {
         format!("{}{PREFIX_END}{own}", self.key(server))
     }
 
-    pub(super) fn of_text<'t>(&self, shown: &'t str) -> Option<Own<'t>> {
+    pub(super) fn decode_id<'t>(&self, shown: &'t str) -> Option<Own<'t>> {
         let (key, own) = shown.split_once(PREFIX_END)?;
         Some((self.number(key)?, own))
     }
@@ -124,17 +126,17 @@ mod tests {
 
     use super::*;
 
-    fn naming(aliases: &[(&str, &str)]) -> Naming {
+    fn names(aliases: &[(&str, &str)]) -> NameMap {
         let keys = ["crm", "crm-2", "mail"].map(|key| ServerKey::of(key).unwrap());
         let aliases = aliases
             .iter()
             .map(|(alias, name)| ((*alias).to_owned(), (*name).to_owned()));
-        Naming::new(keys.to_vec(), aliases)
+        NameMap::new(keys.to_vec(), aliases)
     }
 
     #[test]
     fn what_begins_with_no_known_key_is_of_no_server() {
-        let naming = naming(&[]);
+        let names = names(&[]);
         for shown in [
             "",
             "read",
@@ -145,8 +147,8 @@ mod tests {
             "__read",
             "crm-__x",
         ] {
-            assert_eq!(naming.of_tool(shown), None, "{shown}");
-            assert_eq!(naming.of_prompt(shown), None, "{shown}");
+            assert_eq!(names.decode_tool(shown), None, "{shown}");
+            assert_eq!(names.decode_prompt(shown), None, "{shown}");
         }
         for shown in [
             "",
@@ -157,20 +159,20 @@ mod tests {
             "ui://crm",
             "ui://mail3/a",
         ] {
-            assert_eq!(naming.of_uri(shown), None, "{shown}");
+            assert_eq!(names.decode_uri(shown), None, "{shown}");
         }
     }
 
     #[test]
     fn an_alias_stands_for_one_tool_and_is_its_only_name() {
-        let naming = naming(&[("send_mail", "mail__send")]);
-        assert_eq!(naming.tool(2, "send"), "send_mail");
-        assert_eq!(naming.of_tool("send_mail"), Some((2, "send")));
-        assert_eq!(naming.of_tool("mail__send"), None);
-        assert_eq!(naming.tool(0, "send"), "crm__send");
-        assert_eq!(naming.of_tool("crm__send"), Some((0, "send")));
+        let names = names(&[("send_mail", "mail__send")]);
+        assert_eq!(names.encode_tool(2, "send"), "send_mail");
+        assert_eq!(names.decode_tool("send_mail"), Some((2, "send")));
+        assert_eq!(names.decode_tool("mail__send"), None);
+        assert_eq!(names.encode_tool(0, "send"), "crm__send");
+        assert_eq!(names.decode_tool("crm__send"), Some((0, "send")));
         // A prompt has none.
-        assert_eq!(naming.of_prompt("mail__send"), Some((2, "send")));
+        assert_eq!(names.decode_prompt("mail__send"), Some((2, "send")));
     }
 
     proptest! {
@@ -182,14 +184,14 @@ mod tests {
             name in "([a-z+/_:-]|__|\\PC){0,12}",
             uri in "(ui://|UI://|file:///|crm\\+)?([a-z+/_:-]|__|\\PC){0,12}",
         ) {
-            let naming = naming(&[("send_mail", "mail__send")]);
+            let names = names(&[("send_mail", "mail__send")]);
             let own = Some((server, &*name));
-            let (tool, prompt) = (naming.tool(server, &name), naming.prompt(server, &name));
-            prop_assert_eq!(naming.of_tool(&tool), own);
-            prop_assert_eq!(naming.of_prompt(&prompt), own);
-            let text = naming.text(server, &name);
-            prop_assert_eq!(naming.of_text(&text), own);
-            prop_assert_eq!(naming.of_uri(&naming.uri(server, &uri)), Some((server, uri)));
+            let (tool, prompt) = (names.encode_tool(server, &name), names.encode_prompt(server, &name));
+            prop_assert_eq!(names.decode_tool(&tool), own);
+            prop_assert_eq!(names.decode_prompt(&prompt), own);
+            let text = names.encode_id(server, &name);
+            prop_assert_eq!(names.decode_id(&text), own);
+            prop_assert_eq!(names.decode_uri(&names.encode_uri(server, &uri)), Some((server, uri)));
         }
     }
 }

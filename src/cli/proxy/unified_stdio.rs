@@ -1,4 +1,4 @@
-//! A gate that its one agent starts on standard streams, before several servers.
+//! One agent on standard streams, with several servers.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use super::converse::FLUSH;
 use super::end::End;
 use super::parts::{Parts, session};
 use super::reading;
-use super::served::{LAST_RECORDS, Served};
+use super::server_set::{LAST_RECORDS, ServerSet};
 use super::service::Inside;
 use super::single::{AGENT_QUEUE_BYTES, stop_asking};
-use super::unified::{AgentEnds, AllServers};
+use super::unified::{AgentConnection, UnifiedConversation};
 
 /// The conversations with all servers from their first record to their last.
 pub(super) async fn serve(inside: Inside, ratchet: &Ratchet) -> End {
@@ -31,16 +31,16 @@ pub(super) async fn serve(inside: Inside, ratchet: &Ratchet) -> End {
         ..
     } = inside;
     let (Some(settings), Some(first)) = (unified, servers.first().cloned()) else {
-        return End::UpstreamGone("there is none".to_owned());
+        return End::UpstreamGone("no server is enabled".to_owned());
     };
-    let served = Arc::new(Served {
+    let served = Arc::new(ServerSet {
         servers,
         news: renewal.news(),
         drain,
     });
     let (input, writer) = stdio::open(AGENT_QUEUE_BYTES);
     let lines = LineReader::new(input, first.gate.limits(Side::Agent).max_bytes);
-    let agent = AgentEnds {
+    let agent = AgentConnection {
         outbox: Outbox::Stdio(writer.clone()),
         inbox: Inbox::Stdio(lines.within(first.memory.clone())),
         end: AgentEnd::Closed,
@@ -51,7 +51,8 @@ pub(super) async fn serve(inside: Inside, ratchet: &Ratchet) -> End {
         let number = parts.conversations.next_number();
         Some((session.numbered(number), parts.bridge()))
     };
-    let Some(mut conversation) = AllServers::begin(&served, settings, agent, before) else {
+    let Some(mut conversation) = UnifiedConversation::begin(&served, settings, agent, before)
+    else {
         return End::AuditFault;
     };
     let overdue = async {

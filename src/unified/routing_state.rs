@@ -1,4 +1,4 @@
-//! What is under way between an agent and several servers.
+//! The requests that an agent and several servers have sent each other and not answered.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -7,26 +7,27 @@ use tokio::time::Instant;
 
 use super::cursor::Continued;
 use super::merge::{self, ServerAnswer};
-use super::naming::Naming;
+use super::name_map::NameMap;
+use super::subscribed_names;
 use crate::gate::{Carried, Permit, Source};
 use crate::wire::{Id, KnownMethod, Message, Stream};
 
 /// "Method not found" (JSON-RPC 2.0 §5.1).
-const NO_METHOD: i64 = -32_601;
+const METHOD_NOT_FOUND: i64 = -32_601;
 
-/// Bytes of one subscription before it is acknowledged; further messages are dropped.
-const MOST_HELD: usize = 1 << 20;
+/// Bytes of one subscription that are held; further messages are dropped.
+const MAX_HELD_BYTES: usize = 1 << 20;
 
 #[derive(Default)]
-pub(super) struct Waiting {
+pub(super) struct RoutingState {
     /// The agent's requests.
-    pub(super) asked: HashMap<RequestKey, WaitingRequest>,
+    pub(super) requests: HashMap<RequestKey, RoutedRequest>,
     /// Requests of servers to the agent, by their ids here.
     questions: HashMap<u64, Question>,
     latest_question: u64,
     /// How far each server is.
-    pub(super) progress: Vec<Progress>,
-    /// What the agent has said once it was greeted.
+    pub(super) progress: Vec<ServerState>,
+    /// The agent's `notifications/initialized`.
     pub(super) initialized: Option<(Source, Bytes)>,
 }
 
@@ -38,53 +39,53 @@ pub(super) type Question = (usize, u64);
 
 /// How far the conversation with one server is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Progress {
+pub(super) enum ServerState {
     /// It has not answered `initialize`.
-    Begun,
+    Initializing,
     /// Messages may go to it.
     Ready,
     Ended,
 }
 
 /// A request of the agent's that waits.
-pub(super) struct WaitingRequest {
+pub(super) struct RoutedRequest {
     pub(super) method: KnownMethod,
     pub(super) stream: Stream,
-    pub(super) of: Of,
+    pub(super) recipients: Recipients,
 }
 
-/// Who answers it.
-pub(super) enum Of {
+/// The servers that answer a request.
+pub(super) enum Recipients {
     One(usize),
-    All(Box<Gathering>),
+    All(Box<FanOut>),
 }
 
 /// The answers of several servers to one request.
-pub(super) struct Gathering {
+pub(super) struct FanOut {
     /// Servers that have not answered.
     pub(super) open: BTreeSet<usize>,
-    /// Those that could not be asked, or have no answer that is a result.
+    /// Servers that did not get the request, or have not answered with a result.
     pub(super) missing: BTreeSet<usize>,
     results: Vec<(ServerAnswer, Permit)>,
-    /// What servers say of a subscription before anything else (since 2026-07-28).
+    /// The servers' acknowledgements of a subscription (since 2026-07-28).
     acknowledged: Vec<(ServerAnswer, Permit)>,
     is_acknowledged: bool,
-    /// What of it comes after that, and came before.
+    /// Messages of the subscription that came before the merged acknowledgement.
     held: Vec<Permit>,
     held_bytes: usize,
-    /// Where the lists that the agent goes on with go on at each server.
+    /// The servers' cursors in the request, of a list.
     continued: Continued,
-    /// The first answer that is none.
+    /// The first answer that is an error.
     error: Option<Permit>,
-    /// When those who have answered wait for others no more.
+    /// After it, one result is enough.
     deadline: Instant,
     is_late: bool,
     /// The agent has its answer.
     pub(super) is_answered: bool,
 }
 
-impl Waiting {
-    pub(super) fn of(progress: Vec<Progress>) -> Self {
+impl RoutingState {
+    pub(super) fn of(progress: Vec<ServerState>) -> Self {
         Self {
             progress,
             ..Self::default()
@@ -92,45 +93,45 @@ impl Waiting {
     }
 
     pub(super) fn is_ready(&self, server: usize) -> bool {
-        self.progress.get(server) == Some(&Progress::Ready)
+        self.progress.get(server) == Some(&ServerState::Ready)
     }
 
     pub(super) fn is_there(&self, server: usize) -> bool {
-        self.progress.get(server) != Some(&Progress::Ended)
+        self.progress.get(server) != Some(&ServerState::Ended)
     }
 
-    /// What several servers answer to this request.
-    pub(super) fn gathering(&mut self, key: &RequestKey) -> Option<&mut Gathering> {
-        match &mut self.asked.get_mut(key)?.of {
-            Of::All(gathering) => Some(gathering),
-            Of::One(_) => None,
+    /// The answers of several servers to this request.
+    pub(super) fn fan_out(&mut self, key: &RequestKey) -> Option<&mut FanOut> {
+        match &mut self.requests.get_mut(key)?.recipients {
+            Recipients::All(fan_out) => Some(fan_out),
+            Recipients::One(_) => None,
         }
     }
 
-    /// When the first request waits for no server any more.
+    /// The next deadline.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
-        let asked = self.asked.values();
-        let deadlines = asked.filter_map(|it| match &it.of {
-            Of::All(gathering) if !gathering.is_late => Some(gathering.deadline),
-            Of::All(_) | Of::One(_) => None,
+        let asked = self.requests.values();
+        let deadlines = asked.filter_map(|it| match &it.recipients {
+            Recipients::All(fan_out) if !fan_out.is_late => Some(fan_out.deadline),
+            Recipients::All(_) | Recipients::One(_) => None,
         });
         deadlines.min()
     }
 
-    /// The id that the agent is asked under.
-    pub(super) fn ask(&mut self, question: Question) -> u64 {
+    /// The id of a question for the agent.
+    pub(super) fn number_question(&mut self, question: Question) -> u64 {
         self.latest_question = self.latest_question.saturating_add(1);
         self.questions.insert(self.latest_question, question);
         self.latest_question
     }
 
     /// A question that the agent answers, by its id here.
-    pub(super) fn answered(&mut self, id: u64) -> Option<Question> {
+    pub(super) fn take_question(&mut self, id: u64) -> Option<Question> {
         self.questions.remove(&id)
     }
 
-    /// A question that its server needs no answer to any more; yields its id here.
-    pub(super) fn withdrawn(&mut self, question: Question) -> Option<u64> {
+    /// A question that its server has withdrawn; yields the agent's id of it.
+    pub(super) fn withdraw_question(&mut self, question: Question) -> Option<u64> {
         let mut asked = self.questions.iter();
         let (id, _) = asked.find(|(_, it)| **it == question)?;
         let id = *id;
@@ -138,30 +139,30 @@ impl Waiting {
         Some(id)
     }
 
-    pub(super) fn ended(&mut self, server: usize) {
-        self.now(server, Progress::Ended);
+    pub(super) fn end_server(&mut self, server: usize) {
+        self.set_state(server, ServerState::Ended);
         self.questions.retain(|_, (of, _)| *of != server);
     }
 
     /// The requests that this server has not answered.
     pub(super) fn open_at(&self, server: usize) -> Vec<RequestKey> {
-        let waits = |request: &WaitingRequest| match &request.of {
-            Of::One(of) => *of == server,
-            Of::All(gathering) => gathering.open.contains(&server),
+        let waits = |request: &RoutedRequest| match &request.recipients {
+            Recipients::One(of) => *of == server,
+            Recipients::All(fan_out) => fan_out.open.contains(&server),
         };
-        let open = self.asked.iter().filter(|(_, request)| waits(request));
+        let open = self.requests.iter().filter(|(_, request)| waits(request));
         open.map(|(key, _)| key.clone()).collect()
     }
 
-    pub(super) fn now(&mut self, server: usize, progress: Progress) {
+    pub(super) fn set_state(&mut self, server: usize, progress: ServerState) {
         if let Some(known) = self.progress.get_mut(server) {
             *known = progress;
         }
     }
 }
 
-impl Gathering {
-    pub(super) fn until(deadline: Instant, continued: Continued) -> Self {
+impl FanOut {
+    pub(super) fn new(deadline: Instant, continued: Continued) -> Self {
         Self {
             open: BTreeSet::new(),
             missing: BTreeSet::new(),
@@ -189,11 +190,11 @@ impl Gathering {
                 .push((ServerAnswer { server, message }, permit));
             return;
         }
-        // A server without such lists lacks nothing.
+        // A server without this method has no part that could be missing.
         if !matches!(
             permit.passage().carried,
             Carried::Reply {
-                error: Some(NO_METHOD),
+                error: Some(METHOD_NOT_FOUND),
                 ..
             }
         ) {
@@ -203,7 +204,7 @@ impl Gathering {
     }
 
     /// The answer, once there is one.
-    fn answer(&mut self, method: KnownMethod, naming: &Naming) -> Option<Permit> {
+    fn answer(&mut self, method: KnownMethod, names: &NameMap) -> Option<Permit> {
         let lasts = method == KnownMethod::SubscriptionsListen;
         let is_enough = method == KnownMethod::Ping || self.is_late && !lasts;
         if self.is_answered || !(self.open.is_empty() || is_enough && !self.results.is_empty()) {
@@ -225,13 +226,13 @@ impl Gathering {
         let again: Continued = again.cloned().collect();
         let greets = matches!(method, KnownMethod::Initialize | KnownMethod::Discover);
         let merged = if greets {
-            merge::greeting(&parts, &missing, naming)
+            merge::greeting(&parts, &missing, names)
         } else {
-            merge::list(method, &parts, (&missing, again), naming)
+            merge::list(method, &parts, (&missing, again), names)
         };
         Some(match merged {
             Some(line) => first.answering(line, None),
-            // What says only that it is done.
+            // Such results are empty.
             None => first,
         })
     }
@@ -242,10 +243,10 @@ impl Gathering {
         self.missing.insert(server);
     }
 
-    /// What the agent can be told now.
-    pub(super) fn next(&mut self, method: KnownMethod, naming: &Naming) -> Vec<Permit> {
-        let mut told = self.acknowledgement(naming);
-        told.extend(self.answer(method, naming));
+    /// The messages that the agent can get now.
+    pub(super) fn next(&mut self, method: KnownMethod, names: &NameMap) -> Vec<Permit> {
+        let mut told = self.acknowledgement(names);
+        told.extend(self.answer(method, names));
         told
     }
 
@@ -257,8 +258,8 @@ impl Gathering {
         }
     }
 
-    /// What all of them have taken, once it is known, and what was held for it.
-    pub(super) fn acknowledgement(&mut self, naming: &Naming) -> Vec<Permit> {
+    /// The merged acknowledgement once it is complete, and the messages held for it.
+    pub(super) fn acknowledgement(&mut self, names: &NameMap) -> Vec<Permit> {
         let is_whole = self.acknowledged.len() >= self.open.len();
         if self.is_acknowledged || !(is_whole || self.is_late) {
             return Vec::new();
@@ -266,7 +267,7 @@ impl Gathering {
         self.is_acknowledged = true;
         let (parts, permits): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.acknowledged).into_iter().unzip();
-        let line = merge::acknowledgement(&parts, naming);
+        let line = subscribed_names::acknowledgement(&parts, names);
         let whole = permits.first().zip(line);
         let whole =
             whole.map(|(first, line)| first.translated(line, first.passage().carried.clone()));
@@ -276,21 +277,21 @@ impl Gathering {
             .collect()
     }
 
-    /// What belongs to a subscription, or nothing while it is held.
-    pub(super) fn in_turn(&mut self, permit: Permit) -> Option<Permit> {
+    /// Passes a message of a subscription, or holds it until the acknowledgement.
+    pub(super) fn hold_or_pass(&mut self, permit: Permit) -> Option<Permit> {
         if self.is_acknowledged {
             return Some(permit);
         }
         let bytes = self.held_bytes.saturating_add(permit.line().len());
-        if bytes <= MOST_HELD {
+        if bytes <= MAX_HELD_BYTES {
             self.held_bytes = bytes;
             self.held.push(permit);
         }
         None
     }
 
-    /// Whether no answer matters any more. One to `initialize` always does: the server is there from then on.
-    pub(super) fn is_over(&self, method: KnownMethod) -> bool {
+    /// Whether no server's answer is awaited. Each answer to `initialize` is: it makes its server ready.
+    pub(super) fn is_complete(&self, method: KnownMethod) -> bool {
         self.open.is_empty() || self.is_answered && method != KnownMethod::Initialize
     }
 }

@@ -1,4 +1,4 @@
-//! What conversations with one server or with several have in common.
+//! The servers of a gate, for conversations with one of them or with all.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use super::renew::News;
 /// ends.
 pub(super) const LAST_RECORDS: Duration = Duration::from_secs(10);
 
-/// What records name where it is of none of several servers. It is no key.
+/// The server in records that belong to none of several. It is no key.
 pub(super) const NO_SERVER: &str = "-";
 
-/// Servers, and what their conversations need.
-pub(super) struct Served {
+/// The servers of a gate, and settings of their conversations.
+pub(super) struct ServerSet {
     pub(super) servers: Vec<Parts>,
     pub(super) news: News,
     /// How long what is under way may take when a conversation ends.

@@ -1,48 +1,48 @@
-//! What the agent sends: to the server that it is for, or to all.
+//! Messages of the agent: routes each to the server that it names, or to all.
 
 use bytes::Bytes;
 use tokio::time::sleep;
 
-use super::rename::own;
-use super::server_names::{self, Named};
-use super::session::{Inward, Unified};
-use super::waiting::{Gathering, Of, RequestKey, WaitingRequest};
+use super::rename::name_for_server;
+use super::routing_state::{FanOut, Recipients, RequestKey, RoutedRequest};
+use super::server_names::{self, NameKind};
+use super::session::{InboxMessage, UnifiedSession};
 use super::{cursor, merge};
 use crate::gate::{Agent, Rejection, Source, UpstreamFault};
 use crate::mcp::meta;
-use crate::wire::{Fragment, Id, KnownMethod, Message, Method, Shape, Side, Stream, Value};
+use crate::wire::{Fragment, Id, KnownMethod, Message, Method, Shape, Side, Stream};
 
-impl<A: Agent> Unified<A> {
-    /// Brings a message of the agent's to those whom it is for.
+impl<A: Agent> UnifiedSession<A> {
+    /// Routes a message of the agent's.
     ///
     /// # Errors
-    /// Why it is for none of them.
-    pub fn take(&self, source: Source, frame: &[u8]) -> Result<(), Rejection> {
+    /// [`Rejection`] of a message that no server gets.
+    pub fn route(&self, source: Source, frame: &[u8]) -> Result<(), Rejection> {
         let limits = &self.settings.limits;
-        // The gate that refuses it finds out why.
+        // The gate that rejects it decodes it again, and gives the reason.
         let message = Message::decode(frame, limits).map_err(|_| Rejection::stray())?;
         match message.shape() {
             Shape::Request { id, method } => {
-                let method = of_agents(method)?;
+                let method = agent_method(method)?;
                 let key = self.key(source.stream, id);
-                let is_known = self.state().asked.contains_key(&key);
+                let is_known = self.state().requests.contains_key(&key);
                 if is_known {
                     return Err(Rejection::reused_id());
                 }
-                if is_for_all(method) {
+                if fans_out(method) {
                     self.ask_all(&source, &message, key, method)
                 } else {
                     self.ask_one(source, &message, key, method)
                 }
             }
-            Shape::Notification { method } => self.tell(&source, &message, of_agents(method)?),
+            Shape::Notification { method } => self.tell(&source, &message, agent_method(method)?),
             Shape::Reply { id, .. } => {
                 let minted = id.as_ref().and_then(Id::as_integer);
                 let minted = minted.and_then(|id| u64::try_from(id).ok());
-                let question = minted.and_then(|id| self.state().answered(id));
+                let question = minted.and_then(|id| self.state().take_question(id));
                 let (server, minted) = question.ok_or_else(Rejection::stray)?;
-                let line = self.for_server(server, &message, Sent::Answer(minted))?;
-                self.send_surely(server, Inward::Frame(source, line))
+                let line = self.for_server(server, &message, AgentMessage::ReplyTo(minted))?;
+                self.send_surely(server, InboxMessage::Frame(source, line))
             }
         }
     }
@@ -50,17 +50,19 @@ impl<A: Agent> Unified<A> {
     /// The agent does not wait any more for what this stream would bring.
     pub fn hung_up(&self, stream: Stream) {
         for server in self.servers() {
-            // One that has ended answers nothing.
-            let _ = self.send_surely(server, Inward::HungUp(stream));
+            // A server that has ended answers nothing.
+            let _ = self.send_surely(server, InboxMessage::HungUp(stream));
         }
-        self.state().asked.retain(|_, asked| asked.stream != stream);
+        self.state()
+            .requests
+            .retain(|_, asked| asked.stream != stream);
     }
 
     /// The agent has no stream open for this `ping`.
     pub fn unheard(&self, minted: u64) {
-        let question = self.state().answered(minted);
+        let question = self.state().take_question(minted);
         if let Some((server, minted)) = question {
-            let _ = self.send_surely(server, Inward::Unheard(minted));
+            let _ = self.send_surely(server, InboxMessage::Unheard(minted));
         }
     }
 
@@ -74,28 +76,30 @@ impl<A: Agent> Unified<A> {
         let Some(place) = server_names::subject(message, method) else {
             return Err(Rejection::without_subject(method.name()));
         };
-        let Some((server, _)) = own(place, &self.settings.naming) else {
+        let Some((server, _)) = name_for_server(place, &self.settings.names) else {
             let name = place.1.as_str().unwrap_or_default();
             return Err(match place.0 {
-                Named::Tool => Rejection::unrouted_tool(&name),
-                Named::Prompt | Named::Resource | Named::Other | Named::Token | Named::Context => {
-                    Rejection::unrouted(method.name(), &name)
-                }
+                NameKind::Tool => Rejection::unrouted_tool(&name),
+                NameKind::Prompt
+                | NameKind::Uri
+                | NameKind::OpaqueId
+                | NameKind::ProgressToken
+                | NameKind::Context => Rejection::unrouted(method.name(), &name),
             });
         };
-        let line = self.for_server(server, message, Sent::By(method))?;
+        let line = self.for_server(server, message, AgentMessage::By(method))?;
         let mut state = self.state();
         if !(state.is_ready(server) || is_alone(message, method)) {
             return Err(UpstreamFault::Down.into());
         }
-        let asked = WaitingRequest {
+        let asked = RoutedRequest {
             method,
             stream: source.stream,
-            of: Of::One(server),
+            recipients: Recipients::One(server),
         };
         // Under the lock: the answer finds it.
-        self.send(server, Inward::Frame(source, line))?;
-        state.asked.insert(key, asked);
+        self.send(server, InboxMessage::Frame(source, line))?;
+        state.requests.insert(key, asked);
         Ok(())
     }
 
@@ -110,7 +114,7 @@ impl<A: Agent> Unified<A> {
         let continued = shown.filter(|_| merge::list_of(method).is_some());
         let continued = continued.map(|shown| {
             let text = shown.as_str();
-            let read = text.and_then(|text| cursor::read(&text, &self.settings.naming));
+            let read = text.and_then(|text| cursor::read(&text, &self.settings.names));
             read.ok_or_else(Rejection::unknown_cursor)
         });
         let continued = continued.transpose()?;
@@ -134,9 +138,9 @@ impl<A: Agent> Unified<A> {
             }
             _ => Some(whole.clone()),
         };
-        let deadline = sleep(self.settings.patience).deadline();
+        let deadline = sleep(self.settings.merge_timeout).deadline();
         let again = continued.clone().unwrap_or_default();
-        let mut gathering = Gathering::until(deadline, again);
+        let mut fan_out = FanOut::new(deadline, again);
         let mut lines = Vec::new();
         let mut state = self.state();
         for server in self.servers() {
@@ -144,57 +148,31 @@ impl<A: Agent> Unified<A> {
                 continue;
             };
             if state.is_ready(server) || is_alone(message, method) {
-                gathering.open.insert(server);
+                fan_out.open.insert(server);
                 lines.push((server, line));
             } else {
-                gathering.missing.insert(server);
+                fan_out.missing.insert(server);
             }
         }
         for (server, line) in lines {
-            let sent = self.send(server, Inward::Frame(source.clone(), line));
+            let sent = self.send(server, InboxMessage::Frame(source.clone(), line));
             if sent.is_err() {
-                gathering.open.remove(&server);
-                gathering.missing.insert(server);
+                fan_out.open.remove(&server);
+                fan_out.missing.insert(server);
             }
         }
-        if gathering.open.is_empty() {
+        if fan_out.open.is_empty() {
             return Err(UpstreamFault::Down.into());
         }
-        let asked = WaitingRequest {
+        let asked = RoutedRequest {
             method,
             stream: source.stream,
-            of: Of::All(Box::new(gathering)),
+            recipients: Recipients::All(Box::new(fan_out)),
         };
-        state.asked.insert(key, asked);
+        state.requests.insert(key, asked);
         drop(state);
-        self.waits.notify_one();
+        self.deadlines_changed.notify_one();
         Ok(())
-    }
-
-    /// Each list of names in a subscription, and whose they are.
-    fn followed<'m>(
-        &self,
-        message: &'m Message,
-        method: KnownMethod,
-    ) -> Result<Vec<Followed<'m>>, Rejection> {
-        let mut followed = Vec::new();
-        if method != KnownMethod::SubscriptionsListen {
-            return Ok(followed);
-        }
-        for key in merge::FOLLOWED {
-            let list = message
-                .params()
-                .and_then(|it| it.at(&["notifications", key]));
-            let Some(list) = list else { continue };
-            let mut names = Vec::new();
-            for item in list.items() {
-                let shown = item.as_str().unwrap_or_default();
-                let own = merge::own_followed(key, &shown, &self.settings.naming);
-                names.push(own.ok_or_else(|| Rejection::unrouted(method.name(), &shown))?);
-            }
-            followed.push((list, names));
-        }
-        Ok(followed)
     }
 
     fn tell(
@@ -208,10 +186,10 @@ impl<A: Agent> Unified<A> {
         }
         if method == KnownMethod::Progress {
             let place = server_names::subject(message, method);
-            let found = place.and_then(|it| own(it, &self.settings.naming));
+            let found = place.and_then(|it| name_for_server(it, &self.settings.names));
             let (server, _) = found.ok_or_else(Rejection::stray)?;
-            let line = self.for_server(server, message, Sent::By(method))?;
-            return self.send_surely(server, Inward::Frame(source.clone(), line));
+            let line = self.for_server(server, message, AgentMessage::By(method))?;
+            return self.send_surely(server, InboxMessage::Frame(source.clone(), line));
         }
         let line = Bytes::copy_from_slice(message.text().as_bytes());
         let mut state = self.state();
@@ -220,14 +198,14 @@ impl<A: Agent> Unified<A> {
             ready.collect()
         };
         if method == KnownMethod::Initialized {
-            // Those that greet the agent later are told then.
+            // Servers that answer `initialize` later get it then.
             state.initialized = Some((source.clone(), line.clone()));
         } else if ready.is_empty() {
             return Err(UpstreamFault::Down.into());
         }
         for server in ready {
-            // One that has ended is told nothing more.
-            let _ = self.send_surely(server, Inward::Frame(source.clone(), line.clone()));
+            // A server that has ended needs no notification.
+            let _ = self.send_surely(server, InboxMessage::Frame(source.clone(), line.clone()));
         }
         Ok(())
     }
@@ -238,42 +216,49 @@ impl<A: Agent> Unified<A> {
         let key = id.map(|id| self.key(source.stream, &id));
         let key = key.ok_or_else(Rejection::stray)?;
         let mut state = self.state();
-        let asked = state.asked.get(&key);
-        // What greets the servers is never cancelled (MCP 2025-11-25, basic/utilities/cancellation).
+        let asked = state.requests.get(&key);
+        // `initialize` cannot be cancelled (MCP 2025-11-25, basic/utilities/cancellation).
         if asked.is_none_or(|asked| asked.method == KnownMethod::Initialize) {
             return Err(Rejection::stray());
         }
-        let asked = state.asked.remove(&key);
-        let servers: Vec<usize> = match asked.ok_or_else(Rejection::stray)?.of {
-            Of::One(server) => vec![server],
-            Of::All(gathering) => gathering.open.into_iter().collect(),
+        let asked = state.requests.remove(&key);
+        let servers: Vec<usize> = match asked.ok_or_else(Rejection::stray)?.recipients {
+            Recipients::One(server) => vec![server],
+            Recipients::All(fan_out) => fan_out.open.into_iter().collect(),
         };
         let line = Bytes::copy_from_slice(message.text().as_bytes());
-        // Each gets it, whatever becomes of the others.
+        // Each server gets it, also after one that has ended.
         let sent: Vec<_> = servers
             .into_iter()
-            .map(|server| self.send_surely(server, Inward::Frame(source.clone(), line.clone())))
+            .map(|server| {
+                self.send_surely(server, InboxMessage::Frame(source.clone(), line.clone()))
+            })
             .collect();
         sent.into_iter().collect()
     }
 
-    /// A message as this server knows it.
-    fn for_server(&self, server: usize, message: &Message, sent: Sent) -> Result<Bytes, Rejection> {
+    /// A message with the names of this server.
+    fn for_server(
+        &self,
+        server: usize,
+        message: &Message,
+        kind: AgentMessage,
+    ) -> Result<Bytes, Rejection> {
         let mut edits = message.edits();
-        let places = match sent {
-            Sent::By(method) => server_names::sent(message, method),
-            Sent::Answer(minted) => {
+        let places = match kind {
+            AgentMessage::By(method) => server_names::in_agent_message(message, method),
+            AgentMessage::ReplyTo(minted) => {
                 if let Some(id) = message.id_value() {
                     edits.replace(id, Fragment::unsigned(minted));
                 }
-                server_names::answered(message)
+                server_names::in_agent_reply(message)
             }
         };
         for place in places {
-            match own(place, &self.settings.naming) {
+            match name_for_server(place, &self.settings.names) {
                 Some((of, name)) if of == server => edits.replace(place.1, name),
                 // Of a task of the agent's own.
-                None if place.0 == Named::Other => {}
+                None if place.0 == NameKind::OpaqueId => {}
                 Some(_) | None => return Err(Rejection::stray()),
             }
         }
@@ -281,32 +266,29 @@ impl<A: Agent> Unified<A> {
     }
 }
 
-/// A list in a subscription, and the names in it: whose they are, and what they are called there.
-type Followed<'m> = (Value<'m>, Vec<(usize, String)>);
-
-/// What of the agent's goes to a server.
+/// Where a message of the agent's has names.
 #[derive(Clone, Copy)]
-enum Sent {
+enum AgentMessage {
     /// A request or a notification.
     By(KnownMethod),
-    /// The reply to what a gate has minted this id for.
-    Answer(u64),
+    /// A reply, to the request that a gate has given this id.
+    ReplyTo(u64),
 }
 
-/// Whether a message needs no handshake before it.
+/// Whether a server may get the message before it has answered `initialize`.
 fn is_alone(message: &Message, method: KnownMethod) -> bool {
     let says = message.meta().and_then(|meta| meta.get(meta::VERSION));
     says.is_some() || matches!(method, KnownMethod::Initialize | KnownMethod::Ping)
 }
 
 /// A method that an agent may use here.
-fn of_agents(method: &Method) -> Result<KnownMethod, Rejection> {
+fn agent_method(method: &Method) -> Result<KnownMethod, Rejection> {
     let known = method.known().filter(|it| it.sent_by(Side::Agent));
     known.ok_or_else(|| Rejection::unknown_method(method.name()))
 }
 
 /// Whether all servers answer a request.
-fn is_for_all(method: KnownMethod) -> bool {
+fn fans_out(method: KnownMethod) -> bool {
     merge::list_of(method).is_some()
         || matches!(
             method,
