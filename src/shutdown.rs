@@ -15,6 +15,8 @@ pub enum ShutdownCause {
     AgentGone,
     /// The server cannot be brought back.
     UpstreamGone,
+    /// The server was removed, or is configured anew.
+    ServerRemoved,
 }
 
 /// Tells every task that the gate stops, and when patience is over. Clones share one state.

@@ -3,8 +3,8 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use prometheus_client::encoding::{EncodeLabel, EncodeLabelSet, LabelSetEncoder};
 use prometheus_client::metrics::counter::Counter;
@@ -79,8 +79,8 @@ impl EncodeLabelSet for ServerLabel {
 /// Counts what is recorded, and what never comes to a record.
 #[derive(Debug)]
 pub struct Metrics {
-    /// The keys of several servers.
-    keys: Vec<Arc<str>>,
+    /// The keys of several servers, those included that are gone.
+    keys: RwLock<Vec<Arc<str>>>,
     pub(super) decisions: Family<ServerLabels<4>, Counter>,
     /// From the arrival of what a peer sent to the decision, for each of [`ASKED`].
     pub(super) own: Family<ServerLabels<1>, Histogram>,
@@ -193,13 +193,21 @@ impl Metrics {
             frames: Family::default(),
             frame_words: AtomicUsize::default(),
             refusals: Family::default(),
-            keys,
+            keys: RwLock::new(keys),
+        }
+    }
+
+    /// Counts for a server that is added, too.
+    pub fn add_server(&self, key: Arc<str>) {
+        let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
+        if !keys.contains(&key) {
+            keys.push(key);
         }
     }
 
     /// The label of each server: none if there is one.
     pub fn server_labels(&self) -> Vec<ServerLabel> {
-        labels_of(&self.keys)
+        labels_of(&self.keys.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// That of the server that a record names, as the open one or as an isolated one.
@@ -208,7 +216,8 @@ impl Metrics {
             let rest = upstream.and_then(|name| name.as_str().strip_prefix(key));
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
         };
-        ServerLabel(self.keys.iter().find(|key| is_of(key)).cloned())
+        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
+        ServerLabel(keys.iter().find(|key| is_of(key)).cloned())
     }
 
     /// A request got no further than HTTP, at the endpoint of one of several servers or at none. The code is a word of

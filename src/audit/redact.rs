@@ -76,6 +76,19 @@ impl Redactor {
         })
     }
 
+    /// Knows these secrets too from now on, as those it was made with.
+    pub fn add<'a>(
+        &self,
+        secrets: impl IntoIterator<Item = &'a SecretString>,
+    ) -> Result<(), SecretTooShort> {
+        let mut added = Vec::new();
+        for secret in secrets {
+            added.extend(needles(secret)?);
+        }
+        self.known.rcu(|known| known.with_fixed(&added));
+        Ok(())
+    }
+
     /// From when this returns the secret is replaced like the others. Of the secrets that came to be
     /// known in this way the latest 32 are remembered.
     pub fn learn(&self, secret: &SecretString) -> Result<(), SecretTooShort> {
@@ -156,6 +169,18 @@ impl KnownSecrets {
     fn all(&self) -> impl Iterator<Item = &Needle> {
         let learned = self.learned.iter().flatten();
         self.fixed.iter().chain(learned).map(Arc::as_ref)
+    }
+
+    /// With those of them that are new.
+    fn with_fixed(&self, needles: &[Arc<Needle>]) -> Self {
+        let mut known = self.clone();
+        for needle in needles {
+            let is_it = |other: &Arc<Needle>| other.finder.needle() == needle.finder.needle();
+            if !known.fixed.iter().any(is_it) {
+                known.fixed.push(Arc::clone(needle));
+            }
+        }
+        known
     }
 
     /// A secret that is learned again is the latest again.

@@ -29,11 +29,13 @@ mod operators;
 mod outbox;
 mod own_roots;
 mod parts;
+mod prepare;
 mod pulse;
 mod reading;
 mod renew;
 mod restart;
 mod saved_results;
+mod server_changes;
 mod server_set;
 mod servers;
 mod service;
@@ -49,14 +51,12 @@ mod trials;
 mod unified;
 mod unified_stdio;
 mod unusable;
+mod upkeep;
 mod user_identity;
 
-use std::convert::Infallible;
-use std::future::pending;
 use std::sync::Arc;
 
 use tokio::sync::Notify;
-use tokio::task::JoinSet;
 use tracing::{error, warn};
 
 use crate::audit::{self, Audit, Kind, Record};
@@ -83,9 +83,7 @@ use converse::FLUSH;
 use end::End;
 use entrance::Entrance;
 use open::{Opened, open};
-use parts::Parts;
 use start_failures::invalid;
-use trials::Tried;
 
 /// Stack of the thread that judges. Cedar evaluates recursively: how deep an expression may be must
 /// not depend on which thread happens to ask.
@@ -161,6 +159,7 @@ fn run_here(config: &Config, loaded: LoadedPolicies, memory: Memory) -> Exit {
 async fn start(config: &Config, loaded: LoadedPolicies, memory: Memory) -> Exit {
     let Opened {
         servers,
+        changes,
         audit,
         shutdown,
         memory,
@@ -176,49 +175,18 @@ async fn start(config: &Config, loaded: LoadedPolicies, memory: Memory) -> Exit 
         Ok(opened) => opened,
         Err(exit) => return exit,
     };
-    // Where nobody can ask for it, health is not worth a request.
-    let is_asked = matches!(entrance, Entrance::Http { .. }) || operators.is_some();
-    let instances: Vec<(Parts, Tried)> = servers
-        .iter()
-        .flat_map(|parts| {
-            let all = std::iter::once(&parts.open).chain(&parts.isolated);
-            all.map(|tried| (parts.clone(), tried.clone()))
-        })
-        .filter(|_| is_asked)
-        .collect();
-    let mut asking: JoinSet<Infallible> = instances
-        .iter()
-        .cloned()
-        .map(|(_, server)| async move { pulse::keep_asking(&server.upstreams).await })
-        .collect();
-    let pulse = async move {
-        match asking.join_next().await {
-            Some(Ok(never)) => match never {},
-            // A task that broke off must not stop the server of the conversation.
-            Some(Err(_)) | None => pending().await,
-        }
-    };
-    let tried = instances
-        .into_iter()
-        .filter(|(_, server)| server.trials.are_made());
-    let trials: Vec<_> = tried
-        .map(|(parts, server)| trial::keep(parts, server))
-        .collect();
-    let gates: Vec<Arc<Gate>> = servers
-        .iter()
-        .map(|parts| Arc::clone(&parts.gate))
-        .collect();
-    let metrics = servers
-        .first()
-        .and_then(|parts| parts.for_operators.metrics.clone());
+    let upkeep = Arc::clone(&changes.upkeep);
+    let first = servers.current().servers.first().cloned();
+    let desk = first.as_ref().map(|parts| Arc::clone(&parts.gate));
+    let metrics = first.and_then(|parts| parts.for_operators.metrics.clone());
     let inside = service::Inside {
         servers,
+        changes,
         audit: audit.clone(),
         shutdown: shutdown.clone(),
         metrics,
         renewal,
         health,
-        drain: config.limits.shutdown_grace_period,
         unified: unified::settings(config),
     };
     let serving = serve(entrance, inside);
@@ -226,21 +194,15 @@ async fn start(config: &Config, loaded: LoadedPolicies, memory: Memory) -> Exit 
     let serving = async {
         let end = tokio::select! {
             end = Box::pin(serving) => end,
-            never = pulse => match never {},
             never = shortage::tell(&memory) => match never {},
-            never = saved_results::keep_removing(&gates) => match never {},
         };
         over.notify_one();
         end
     };
-    let (end, ()) = tokio::join!(serving, end_questions_until(&gates, over.notified()));
-    for trials in trials {
-        // However it ended.
-        shutdown.request(ShutdownCause::UpstreamGone);
-        if trials.await.is_err() {
-            error!("the handshakes of the gate's own broke off");
-        }
-    }
+    let (end, ()) = tokio::join!(serving, end_questions_until(desk, over.notified()));
+    // However it ended.
+    shutdown.request(ShutdownCause::UpstreamGone);
+    upkeep.ended().await;
     let exit = finish(&audit, &end).await;
     flight
         .stop(FLUSH.min(config.limits.shutdown_grace_period))
@@ -263,34 +225,37 @@ async fn serve(entrance: Entrance, inside: service::Inside) -> End {
     match entrance {
         Entrance::Stdio(ends) => {
             let (session, server, events) = *ends;
-            let Some(parts) = inside.servers.first() else {
+            let Some(parts) = inside.servers.current().servers.first().cloned() else {
                 return End::UpstreamGone("there is none".to_owned());
             };
             Box::pin(single::serve(
-                parts,
+                &parts,
                 session,
                 server,
                 events,
                 inside.renewal,
+                inside.changes,
             ))
             .await
         }
         Entrance::UnifiedStdio(ratchet) => Box::pin(unified_stdio::serve(inside, &ratchet)).await,
         Entrance::Http {
             listener,
-            paths,
+            endpoints,
             authenticate,
-        } => Box::pin(service::serve(inside, *listener, &paths, authenticate)).await,
+        } => Box::pin(service::serve(inside, *listener, &endpoints, authenticate)).await,
         #[cfg(unix)]
-        Entrance::Local(listener, terms) => Box::pin(local::serve(inside, listener, terms)).await,
+        Entrance::Local(listener, ratchet) => {
+            Box::pin(local::serve(inside, listener, ratchet)).await
+        }
     }
 }
 
 /// Ends questions to people whose time is over. All servers share the desk.
-async fn end_questions_until(gates: &[Arc<Gate>], over: impl Future<Output = ()>) {
-    match gates {
-        [first, ..] => first.end_questions_until(over).await,
-        [] => over.await,
+async fn end_questions_until(gate: Option<Arc<Gate>>, over: impl Future<Output = ()>) {
+    match gate {
+        Some(gate) => gate.end_questions_until(over).await,
+        None => over.await,
     }
 }
 

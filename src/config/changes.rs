@@ -3,16 +3,19 @@
 
 use std::collections::BTreeSet;
 
+use super::config_text::ConfigText;
 use super::errors::{ConfigError, ConfigReason};
-use super::settings::{Audit, Config, ConfigText, Flow, Limits, Policy, Ratchet, ServerTerms};
+use super::settings::{Audit, Config, Limits, Policy, Ratchet, ServerTerms};
 use super::text_values::{ConfigPath, ConfigValue, ConfigValues, FEW, dotted, some};
-use crate::loading::FlowRules;
+use crate::policy::ServerKey;
 
 /// What comes into force while the gate runs, with everything below it. All other keys need a restart, those
 /// included that are not made yet.
-const LIVE: [&str; 20] = [
+const LIVE: [&str; 17] = [
     "version",
     "policy",
+    // Of several servers: one that is changed is replaced.
+    "servers",
     // It is compiled to policies.
     "ratchet.network",
     "ratchet.server_datasets",
@@ -28,6 +31,10 @@ const LIVE: [&str; 20] = [
     "limits.rates",
     "guards",
     "truncation",
+];
+
+/// What of a server comes into force without replacing it.
+const IN_PLACE: [&str; 4] = [
     "servers.*.policy",
     "servers.*.limits",
     "servers.*.guards",
@@ -60,6 +67,8 @@ pub struct ConfigChanges {
     live: Vec<String>,
     /// Keys of the format that need a restart.
     pub restart: Vec<String>,
+    /// Servers that are added, removed or replaced.
+    pub servers: BTreeSet<ServerKey>,
     /// A problem for each key that the new text lacks, and for each number that may be cut.
     pub missed: Vec<ConfigError>,
 }
@@ -72,11 +81,21 @@ impl ConfigChanges {
             ConfigValues::of(now.text()),
         );
         let started = ConfigValues::of(started.text());
-        let is_live = |path: &ConfigPath| is_live(path) && !needs_a_file(path, &started);
+        let several = [&started, &is].map(|values| values.has(&["servers".to_owned()]));
+        // One server becomes several, or several one.
+        let is_live = |path: &ConfigPath| {
+            is_live(path)
+                && !needs_a_file(path, &started)
+                && (several == [true, true] || !is_below(path, "servers"))
+        };
         let live = was.differing(&is).into_iter();
         let mut live: Vec<&ConfigPath> = live
             .filter(|path| is_live(path) && *path != &["version"])
             .collect();
+        let servers = live.iter().filter(|path| is_below(path, "servers"));
+        let servers = servers.filter(|path| !is_in_place(path));
+        let servers = servers.filter_map(|path| ServerKey::of(path.get(1)?));
+        let servers = servers.collect();
         // Limits may be many, and guards are what the first words should say.
         live.sort_by_key(|path| is_below(path, "limits"));
         let (first, others) = live.split_at_checked(FEW).unwrap_or((&live, &[]));
@@ -89,7 +108,8 @@ impl ConfigChanges {
         Self {
             live: first.chain(others).collect(),
             restart: restart.collect::<BTreeSet<_>>().into_iter().collect(),
-            missed: missed(&was, &is, now),
+            servers,
+            missed: missed((&was, before), (&is, now)),
         }
     }
 
@@ -109,20 +129,19 @@ impl Config {
             let limits = in_force(terms.limits);
             (key, ServerTerms { limits, ..terms })
         });
-        let own = started.servers.keys().filter_map(|key| {
-            // A server that goes at the next restart keeps what closes it until then.
-            let policy = if self.servers.contains_key(key) {
-                &self.policy
-            } else {
-                &started.policy
-            };
-            Some((key.clone(), policy.own.get(key)?.clone()))
-        });
+        // One server becomes several, or several one: the next start does that.
+        let is_alike = self.servers.is_empty() == started.servers.is_empty();
+        let (servers, upstream, own, flow) = if is_alike && !self.servers.is_empty() {
+            (self.servers, self.upstream, self.policy.own, self.flow)
+        } else {
+            let started = started.clone();
+            let flow = if is_alike { self.flow } else { started.flow };
+            (started.servers, started.upstream, started.policy.own, flow)
+        };
         Self {
-            policy: Policy {
-                own: own.collect(),
-                ..self.policy
-            },
+            policy: Policy { own, ..self.policy },
+            servers,
+            upstream,
             audit: Audit {
                 durability: match started.audit.file {
                     Some(_) => self.audit.durability,
@@ -137,18 +156,7 @@ impl Config {
                 server_datasets: self.ratchet.server_datasets,
                 ..started.ratchet.clone()
             },
-            flow: if self.servers.is_empty() == started.servers.is_empty() {
-                Flow {
-                    rules: FlowRules {
-                        clearances: started.flow.rules.clearances.clone(),
-                        ..self.flow.rules
-                    },
-                    ..self.flow
-                }
-            } else {
-                // Its defaults are those of other servers.
-                started.flow.clone()
-            },
+            flow,
             guards: self.guards,
             truncation: self.truncation,
             warnings: self.warnings,
@@ -177,12 +185,21 @@ fn key(path: &ConfigPath) -> String {
 }
 
 /// What is not there any more, and what may be cut.
-fn missed(was: &ConfigValues, is: &ConfigValues, text: &ConfigText) -> Vec<ConfigError> {
-    let gone = was.lacking_in(is).into_iter().map(|path| {
+fn missed(
+    (was, before): (&ConfigValues, &ConfigText),
+    (is, text): (&ConfigValues, &ConfigText),
+) -> Vec<ConfigError> {
+    let is_meant = |path: &[String]| match path {
+        [section, key, ..] => section == "servers" && text.is_whole(before, key),
+        _ => false,
+    };
+    let gone = was.lacking_in(is).into_iter();
+    let gone = gone.filter(|path| !is_meant(path)).map(|path| {
         let reason = ConfigReason::Missed("is in force and is not there");
         ConfigError::without_place(&dotted(path), reason, HELP)
     });
-    let cut = is.cut_after(was, text.text()).map(|path| {
+    let cut = is.cut_after(was, text.text());
+    let cut = cut.filter(|path| !is_meant(path)).map(|path| {
         let reason = ConfigReason::Missed("is a number that may be cut: nothing follows it");
         ConfigError::without_place(&dotted(path), reason, HELP)
     });
@@ -223,6 +240,10 @@ fn told(path: &ConfigPath, was: Option<&ConfigValue>, is: Option<&ConfigValue>) 
 fn needs_a_file(path: &ConfigPath, started: &ConfigValues) -> bool {
     let file = ["audit", "file"].map(str::to_owned).to_vec();
     dotted(path) == "audit.durability" && started.value(&file).is_none()
+}
+
+fn is_in_place(path: &[String]) -> bool {
+    IN_PLACE.iter().any(|key| is_below(path, key))
 }
 
 fn is_live(path: &[String]) -> bool {

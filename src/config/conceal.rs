@@ -12,8 +12,16 @@ use miette::{MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanConten
 /// cannot hold a secret; comments, unknown keys' values and whatever the parser could not read
 /// are not. The length of what is hidden shows, which keeps the places of labels right.
 pub(super) struct ConcealedText {
-    name: String,
+    /// The files that it was read from, in order.
+    pieces: Vec<TextPiece>,
     text: String,
+}
+
+/// Where a piece of the text begins, and the file that reports name for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct TextPiece {
+    pub(super) start: usize,
+    pub(super) name: String,
 }
 
 /// What of a text is known to be harmless, besides punctuation.
@@ -27,7 +35,7 @@ pub(super) struct VisibleText<'w> {
 }
 
 impl ConcealedText {
-    pub(super) fn new(name: &str, text: &str, visible: &VisibleText<'_>) -> Self {
+    pub(super) fn new(pieces: &[TextPiece], text: &str, visible: &VisibleText<'_>) -> Self {
         let mut harmless: Vec<bool> = text.bytes().map(is_structure).collect();
         let vocabulary = word_ranges(text).filter(|word| {
             text.get(word.clone())
@@ -54,17 +62,20 @@ impl ConcealedText {
             }
         };
         Self {
-            name: name.to_owned(),
+            pieces: pieces.to_vec(),
             text: text.char_indices().map(show).collect(),
         }
     }
 
-    /// Line and column (in characters) of a byte, both from 0.
-    fn position(&self, offset: usize) -> Option<(usize, usize)> {
-        let before = self.text.get(..offset)?;
+    /// The file of a byte, and its line and column there (in characters), both from 0.
+    fn position(&self, offset: usize) -> Option<(&str, usize, usize)> {
+        let mut pieces = self.pieces.iter().rev();
+        let piece = pieces.find(|piece| piece.start <= offset);
+        let (start, name) = piece.map_or((0, ""), |piece| (piece.start, &piece.name));
+        let before = self.text.get(start..offset)?;
         let line = before.matches('\n').count();
         let column = before.get(line_start(before)..)?.chars().count();
-        Some((line, column))
+        Some((name, line, column))
     }
 }
 
@@ -87,9 +98,9 @@ impl SourceCode for ConcealedText {
             end = end.saturating_add(after.find('\n').unwrap_or(after.len()));
         }
         let contents = self.text.get(start..end).ok_or(MietteError::OutOfBounds)?;
-        let (line, column) = self.position(start).ok_or(MietteError::OutOfBounds)?;
+        let (name, line, column) = self.position(start).ok_or(MietteError::OutOfBounds)?;
         Ok(Box::new(MietteSpanContents::new_named(
-            self.name.clone(),
+            name.to_owned(),
             contents.as_bytes(),
             SourceSpan::from(start..end),
             line,
@@ -101,7 +112,7 @@ impl SourceCode for ConcealedText {
 
 impl fmt::Debug for ConcealedText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Snippets({})", self.name)
+        write!(f, "Snippets({:?})", self.pieces)
     }
 }
 

@@ -1,12 +1,15 @@
 //! What was written: bytes, text, and a tree that knows where everything stands.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use toml::de::DeTable;
 
+use super::conceal::{ConcealedText, TextPiece, VisibleText};
 use super::errors::{ConfigError, ConfigErrors, ConfigReason};
 use super::outline::{KeyEntry, TableForm, TomlOutline, touches};
 use super::syntax;
@@ -52,6 +55,13 @@ pub(super) fn read(path: &Path) -> Result<String, ConfigErrors> {
     })
 }
 
+/// Where relative paths start. They must mean the same wherever they are used later: at an absolute directory. Without a
+/// current directory they stay as they are.
+pub(super) fn base_of(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    absolute.parent().unwrap_or(path).to_owned()
+}
+
 impl<'t> ParsedFile<'t> {
     pub(super) fn parse(text: &'t str) -> Self {
         let (table, errors) = DeTable::parse_recoverable(text);
@@ -83,5 +93,33 @@ impl<'t> ParsedFile<'t> {
             .iter()
             .map(place)
             .filter(|place| !self.is_broken(place))
+    }
+
+    /// These problems, with the keys around their places.
+    pub(super) fn errors(
+        &self,
+        text: &str,
+        pieces: &[TextPiece],
+        mut problems: Vec<ConfigError>,
+    ) -> ConfigErrors {
+        let shown: Vec<_> = self.keys().collect();
+        let snippets = Arc::new(ConcealedText::new(
+            pieces,
+            text,
+            &VisibleText {
+                words: &BTreeSet::new(),
+                strings: &self.outline.strings,
+                places: &shown,
+            },
+        ));
+        for problem in problems.iter_mut().filter(|it| !it.labels.is_empty()) {
+            let snippets = || Arc::clone(&snippets);
+            problem.snippets.get_or_insert_with(snippets);
+        }
+        let origin = pieces.first().map(|piece| piece.name.clone());
+        ConfigErrors {
+            origin: origin.unwrap_or_default(),
+            problems,
+        }
     }
 }

@@ -1,21 +1,21 @@
 //! From a file to a checked configuration, or to everything that is wrong with it.
 
-use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use miette::Severity;
 
-use super::conceal::{ConcealedText, VisibleText};
+use super::conceal::{ConcealedText, TextPiece, VisibleText};
+use super::config_text::ConfigText;
 use super::env_file::EnvFile;
 use super::errors::{ConfigError, ConfigErrors, ConfigReason};
-use super::file::{self, ParsedFile};
+use super::file::{ParsedFile, base_of};
 use super::outline::join;
 use super::reader::{ConfigReader, KnownKeys, UnknownKey, UnsetVariable};
 use super::resolve::resolve;
 use super::section::without_numbers;
-use super::settings::{Config, ConfigFile, ConfigText};
+use super::settings::{Config, ConfigFile};
 use super::suggest;
 use super::variables::Variables;
 
@@ -33,23 +33,20 @@ impl Config {
     }
 
     fn load_with(path: &Path, unset: UnsetVariable) -> Result<Self, ConfigErrors> {
-        let text = file::read(path)?;
+        let text = ConfigText::read(path)?;
         let mut config = Self::of_text(&text, path, unset)?;
         config.file = Some(ConfigFile {
             path: path.to_owned(),
-            text: ConfigText::new(text),
+            text,
         });
         Ok(config)
     }
 
-    fn of_text(text: &str, path: &Path, unset: UnsetVariable) -> Result<Self, ConfigErrors> {
-        // Paths must mean the same wherever they are used later, so they start at an absolute
-        // directory. Without a current directory they stay as they are.
-        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let base = absolute.parent().unwrap_or(path);
-        let variables = EnvFile::of(text, base, unset)?;
+    fn of_text(text: &ConfigText, path: &Path, unset: UnsetVariable) -> Result<Self, ConfigErrors> {
+        let base = base_of(path);
+        let variables = EnvFile::of(text.text(), &base, unset)?;
         let look_up = |name: &str| variables.get(name).or_else(|| std::env::var_os(name));
-        Self::parse_with(text, path, base, &look_up, unset)
+        Self::parse_with(text, path, &base, &look_up, unset)
     }
 
     /// Checks the text of a file. `path` is what reports call it, `base` is where relative paths
@@ -60,7 +57,8 @@ impl Config {
         base: &Path,
         variables: &Variables<'_>,
     ) -> Result<Self, ConfigErrors> {
-        Self::parse_with(text, path, base, variables, UnsetVariable::Refused)
+        let text = ConfigText::new(text.to_owned());
+        Self::parse_with(&text, path, base, variables, UnsetVariable::Refused)
     }
 
     /// Checks the text of a file as [`Config::load_offline`] does.
@@ -70,17 +68,18 @@ impl Config {
         base: &Path,
         variables: &Variables<'_>,
     ) -> Result<Self, ConfigErrors> {
-        Self::parse_with(text, path, base, variables, UnsetVariable::StandIn)
+        let text = ConfigText::new(text.to_owned());
+        Self::parse_with(&text, path, base, variables, UnsetVariable::StandIn)
     }
 
     fn parse_with(
-        text: &str,
+        text: &ConfigText,
         path: &Path,
         base: &Path,
         variables: &Variables<'_>,
         unset: UnsetVariable,
     ) -> Result<Self, ConfigErrors> {
-        let written = ParsedFile::parse(text);
+        let written = ParsedFile::parse(text.text());
         if written.outline.entries.is_empty() && written.problems.is_empty() {
             let help = "the smallest configuration is `[upstream]` with a `command`";
             return Err(ConfigErrors::about_file(
@@ -92,11 +91,10 @@ impl Config {
         let mut reading = ConfigReader::new(&written, variables);
         reading.unset = unset;
         let mut config = resolve(&mut reading, base);
-        let origin = path.display().to_string();
-        let (errors, warnings) = assemble(&origin, text, &written, reading);
+        let (errors, warnings) = assemble(&text.pieces(path), text.text(), &written, reading);
         if !errors.is_empty() {
             return Err(ConfigErrors {
-                origin,
+                origin: path.display().to_string(),
                 problems: errors,
             });
         }
@@ -123,25 +121,29 @@ impl ConfigFile {
     /// What was found beside the reading of the file, each at its field or at the nearest table around that;
     /// `None` where nothing was.
     pub fn errors(&self, mut problems: Vec<ConfigError>) -> Option<ConfigErrors> {
-        let (text, origin) = (self.text.text(), self.path.display().to_string());
+        let text = self.text.text();
         let written = ParsedFile::parse(text);
-        let shown: Vec<_> = written.keys().collect();
-        let snippets = Arc::new(ConcealedText::new(
-            &origin,
-            text,
-            &VisibleText {
-                words: &BTreeSet::new(),
-                strings: &written.outline.strings,
-                places: &shown,
-            },
-        ));
         for problem in problems.iter_mut().filter(|it| it.labels.is_empty()) {
             if let Some(entry) = written.outline.nearest(&problem.field) {
                 problem.labels = vec![(entry.key.clone(), "here")];
-                problem.snippets = Some(Arc::clone(&snippets));
             }
         }
-        (!problems.is_empty()).then_some(ConfigErrors { origin, problems })
+        let pieces = self.text.pieces(&self.path);
+        (!problems.is_empty()).then(|| written.errors(text, &pieces, problems))
+    }
+
+    /// The same file with another text.
+    #[must_use]
+    pub fn with_text(&self, text: &ConfigText) -> Self {
+        Self {
+            path: self.path.clone(),
+            text: text.clone(),
+        }
+    }
+
+    /// The directory of servers' files, if it names one.
+    pub fn servers_dir(&self) -> Option<PathBuf> {
+        self.text.servers_dir(&self.path)
     }
 
     /// Reads it again.
@@ -152,18 +154,18 @@ impl ConfigFile {
             let help = "put a file in its place";
             return Err(ConfigErrors::about_file(&self.path, reason, help));
         }
-        file::read(&self.path).map(ConfigText::new)
+        ConfigText::read(&self.path)
     }
 
     /// What such a text means in its place.
     pub fn parse(&self, text: &ConfigText) -> Result<Config, ConfigErrors> {
-        Config::of_text(text.text(), &self.path, UnsetVariable::Refused)
+        Config::of_text(text, &self.path, UnsetVariable::Refused)
     }
 }
 
 /// All problems in the order of the file, with the text they may show; errors, then warnings.
 fn assemble(
-    origin: &str,
+    pieces: &[TextPiece],
     text: &str,
     written: &ParsedFile<'_>,
     reading: ConfigReader<'_>,
@@ -201,7 +203,7 @@ fn assemble(
     shown.extend(written.keys());
     shown.retain(|place| !written.is_broken(place) && !hidden.contains(place));
     let snippets = Arc::new(ConcealedText::new(
-        origin,
+        pieces,
         text,
         &VisibleText {
             words: &words,

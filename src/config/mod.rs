@@ -12,6 +12,7 @@ mod claims;
 mod client;
 mod command_line;
 mod conceal;
+mod config_text;
 mod consent;
 mod env_file;
 mod errors;
@@ -53,12 +54,13 @@ mod without_effect;
 
 pub use changes::ConfigChanges;
 pub use command_line::CommandLine;
+pub use config_text::{ConfigText, END_OF_SERVER};
 pub use errors::{ConfigError, ConfigErrors, ConfigReason};
 pub use sandbox::{ConfinedFiles, Confinement, SandboxedRoots};
 pub use settings::{
-    Admin, Anonymous, Audit, Bearer, Bridging, Config, ConfigFile, ConfigText, DenyResponse,
-    Durability, EventKinds, FlightRecorder, Flow, Guards, HttpListen, HttpUpstream, Isolated, Jwks,
-    Jwt, JwtAlgorithm, Keep, Limits, Listen, ListenAuth, OnFault, OnRemoval, OtherMethods, Parents,
+    Admin, Anonymous, Audit, Bearer, Bridging, Config, ConfigFile, DenyResponse, Durability,
+    EventKinds, FlightRecorder, Flow, Guards, HttpListen, HttpUpstream, Isolated, Jwks, Jwt,
+    JwtAlgorithm, Keep, Limits, Listen, ListenAuth, OnFault, OnRemoval, OtherMethods, Parents,
     Pinning, PlainHttp, Policy, Protocol, Ratchet, RecordedArguments, RecordedResults, Redaction,
     Reload, RequiredLabels, Restart, Sanitizing, ServerAuth, ServerDatasets, ServerFacts,
     ServerNeed, ServerState, ServerTerms, Servers, StartupProbe, Strictness, Symlinks, Syslog,

@@ -48,8 +48,9 @@ pub(super) fn resolve(reading: &mut ConfigReader<'_>, base: &Path) -> Config {
             Some("this version of the gate reads `version = 1`"),
         );
     }
-    // It is read before everything else.
+    // They are read before everything else.
     root.path("env_file", base);
+    root.path("servers_dir", base);
     let (listen, transport) = listen(root.section("listen"), base);
     let (ratchet, network) = ratchet(root.section("ratchet"), base, transport);
     let terms = ServerTerms {

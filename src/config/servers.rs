@@ -16,7 +16,7 @@ use super::{guards, limits};
 use crate::policy::{LEVELS, ServerKey};
 
 /// Maximum number of servers of one gate.
-const MAX_SERVERS: usize = 32;
+pub(super) const MAX_SERVERS: usize = 32;
 
 /// What holds at each of several servers.
 type TermsOfServers = BTreeMap<ServerKey, ServerTerms>;

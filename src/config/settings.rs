@@ -5,8 +5,8 @@ use std::fmt;
 use std::path::PathBuf;
 
 use secrecy::SecretString;
-use secrecy::zeroize::Zeroizing;
 
+use super::config_text::ConfigText;
 use super::errors::ConfigError;
 use super::sandbox::Confinement;
 use crate::gate::OnFatal;
@@ -86,16 +86,6 @@ pub struct Config {
 pub struct ConfigFile {
     pub(super) path: PathBuf,
     pub(super) text: ConfigText,
-}
-
-/// The text of a configuration, which may hold secrets.
-#[derive(Clone)]
-pub struct ConfigText(Zeroizing<String>);
-
-impl fmt::Debug for ConfigText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ConfigText")
-    }
 }
 
 /// What `[limits]`, `[guards]` and `[truncation]` mean at one server.
@@ -379,22 +369,6 @@ pub enum DenyResponse {
     Error,
     /// As a tool result with `isError: true`, which models can read.
     ToolResult,
-}
-
-impl ConfigText {
-    pub(super) fn new(text: String) -> Self {
-        Self(Zeroizing::new(text))
-    }
-
-    pub(super) fn text(&self) -> &str {
-        &self.0
-    }
-}
-
-impl PartialEq for ConfigText {
-    fn eq(&self, other: &Self) -> bool {
-        self.text() == other.text()
-    }
 }
 
 impl Upstream {

@@ -88,7 +88,7 @@ impl ConfigValues {
     }
 
     /// Whether anything stands there, or below.
-    fn has(&self, path: &[String]) -> bool {
+    pub(super) fn has(&self, path: &[String]) -> bool {
         let first = self.0.range(path.to_vec()..).next();
         first.is_some_and(|(found, _)| found.starts_with(path))
     }

@@ -34,6 +34,8 @@ pub enum UpstreamFault {
     Left,
     #[error("the session has ended")]
     SessionOver,
+    #[error("the server was removed from this gate, or is configured anew")]
+    Removed,
 }
 
 impl UpstreamFault {
@@ -50,7 +52,8 @@ impl UpstreamFault {
             | Self::Undiscovered(_)
             | Self::Unlisted
             | Self::Left
-            | Self::SessionOver => false,
+            | Self::SessionOver
+            | Self::Removed => false,
         }
     }
 

@@ -41,6 +41,8 @@ pub(super) enum Occasion<'o> {
     Drift,
     /// The session goes on with the isolated server, whose list is another one; what tells the agent.
     Isolated(KnownMethod),
+    /// The server was removed; what tells the agent.
+    Removed(KnownMethod),
     /// A question that the bridge put to the agent for the server needs no answer any more.
     Withdrawn,
     /// A form for a person needs no answer any more, about a request of this work.
@@ -60,9 +62,10 @@ impl Occasion<'_> {
             Self::Unheard => KnownMethod::Ping,
             Self::GivenUp(..) | Self::Withdrawn | Self::Answered(_) => KnownMethod::Cancelled,
             Self::Waiting(..) => KnownMethod::Progress,
-            Self::NewPolicies(changed) | Self::Raised(changed) | Self::Isolated(changed) => {
-                *changed
-            }
+            Self::NewPolicies(changed)
+            | Self::Raised(changed)
+            | Self::Isolated(changed)
+            | Self::Removed(changed) => *changed,
             Self::Drift => KnownMethod::ToolsListChanged,
         }
     }
@@ -89,6 +92,7 @@ impl Occasion<'_> {
             | Self::Raised(_)
             | Self::Drift
             | Self::Isolated(_)
+            | Self::Removed(_)
             | Self::Withdrawn => None,
         }
     }
@@ -104,6 +108,7 @@ impl Occasion<'_> {
             Self::Withdrawn => Some("the call that the server asked for is over".to_owned()),
             Self::Answered(_) => Some("the question to a person is settled".to_owned()),
             Self::Isolated(_) => Some("what the isolated server offers is its own".to_owned()),
+            Self::Removed(_) => Some("the server was removed".to_owned()),
             Self::Raised(_) => Some("what was read changes what may be used".to_owned()),
             Self::Drift => Some("the definition of a tool has changed".to_owned()),
             Self::Catalogue

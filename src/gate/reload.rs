@@ -199,6 +199,20 @@ impl Gate {
         Ok(())
     }
 
+    /// The server of a conversation was removed: tells the agent of each of its lists that the server told of.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when it can no longer be told anything.
+    pub async fn removed<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>) -> Result<(), AgentGone> {
+        let (held, _) = self.stores.ratchet.held(&talk.session).await;
+        for hearer in shown(talk, &held).hearers {
+            let lists = hearer.lists.clone();
+            let telling = self.tell_of_lists(talk, &hearer, lists, Occasion::Removed);
+            telling.await?;
+        }
+        Ok(())
+    }
+
     fn changed_lists<U, A: Agent>(
         &self,
         talk: &Talk<U, A>,

@@ -17,7 +17,7 @@ mod source;
 mod tests;
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
@@ -178,7 +178,9 @@ impl<S: Source> Watcher<S> {
 
     fn looks_changed(&self) -> bool {
         let seen = self.seen.as_ref();
-        seen.is_none_or(|seen| *seen != ReadingFingerprints::again(self.file(), &seen.directories))
+        seen.is_none_or(|seen| {
+            *seen != ReadingFingerprints::again(&self.files(), &seen.directories)
+        })
     }
 
     /// Reads, and tells what it came to if that is news.
@@ -228,7 +230,7 @@ impl<S: Source> Watcher<S> {
         };
         match self.tell(cause, found)? {
             ReloadOutcome::InForce => {
-                if let (Some(settings), Some(source), Some(text)) =
+                if let (Some(settings), Some(source), Ok(Some(text))) =
                     (settings, &mut self.source, text.clone())
                 {
                     self.settings = settings;
@@ -294,8 +296,7 @@ impl<S: Source> Watcher<S> {
             return Ok(());
         }
         let directories = directories(&self.settings);
-        let all = self.file().into_iter();
-        let all = all.chain(directories.iter().map(PathBuf::as_path));
+        let all = self.files().into_iter().chain(directories);
         let all: Vec<String> = all.map(|path| format!("`{}`", path.display())).collect();
         let message = format!("{} keeps changing", all.join(" or "));
         let problem = PolicyProblem::error("policy::directory_unstable", message);
@@ -319,15 +320,15 @@ impl<S: Source> Watcher<S> {
 
     /// Everything, each after the look at it, so that what changes in between shows at the next look.
     fn reading(&self, cause: ReloadCause) -> PolicyReading<S> {
-        let file = DirectoryFingerprint::of(self.file());
+        let file = DirectoryFingerprint::of(self.files());
         let (text, meant) = match &self.source {
-            None => (None, Ok(None)),
+            None => (Ok(None), Ok(None)),
             Some(source) => match source.read() {
-                Err(errors) => (None, Err(errors)),
-                Ok(text) if text == *source.in_force() => (Some(text), Ok(None)),
+                Err(errors) => (Err(format!("{errors:?}")), Err(errors)),
+                Ok(text) if text == *source.in_force() => (Ok(Some(text)), Ok(None)),
                 Ok(text) => {
                     let meant = source.means(&text, self.on_policy_removal(cause));
-                    (Some(text), meant.map(Some))
+                    (Ok(Some(text)), meant.map(Some))
                 }
             },
         };
@@ -343,8 +344,9 @@ impl<S: Source> Watcher<S> {
         }
     }
 
-    fn file(&self) -> Option<&Path> {
-        self.source.as_ref().map(Source::path)
+    fn files(&self) -> Vec<PathBuf> {
+        let source = self.source.as_ref();
+        source.map(Source::paths).unwrap_or_default()
     }
 
     fn tell(

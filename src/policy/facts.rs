@@ -43,6 +43,8 @@ pub struct Server {
     pub untrusted: bool,
     /// Its key, if it is one of several.
     pub key: Option<ServerKey>,
+    /// Which server of this name it is: those before it were removed while the gate ran.
+    pub generation: usize,
 }
 
 impl Server {
@@ -65,6 +67,7 @@ impl Default for Server {
             clearance: MAX_LEVEL,
             untrusted: false,
             key: None,
+            generation: 0,
         }
     }
 }

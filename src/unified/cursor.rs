@@ -44,7 +44,8 @@ mod tests {
 
     fn names() -> NameMap {
         let keys = ["crm", "web"].map(|key| ServerKey::of(key).unwrap());
-        NameMap::new(keys.to_vec(), [])
+        keys.into_iter()
+            .fold(NameMap::default(), |names, key| names.with(key))
     }
 
     #[test]

@@ -76,7 +76,7 @@ impl<A: Agent> UnifiedSession<A> {
         let Some(place) = server_names::subject(message, method) else {
             return Err(Rejection::without_subject(method.name()));
         };
-        let Some((server, _)) = name_for_server(place, &self.settings.names) else {
+        let Some((server, _)) = name_for_server(place, &self.names()) else {
             let name = place.1.as_str().unwrap_or_default();
             return Err(match place.0 {
                 NameKind::Tool => Rejection::unrouted_tool(&name),
@@ -114,7 +114,7 @@ impl<A: Agent> UnifiedSession<A> {
         let continued = shown.filter(|_| merge::list_of(method).is_some());
         let continued = continued.map(|shown| {
             let text = shown.as_str();
-            let read = text.and_then(|text| cursor::read(&text, &self.settings.names));
+            let read = text.and_then(|text| cursor::read(&text, &self.names()));
             read.ok_or_else(Rejection::unknown_cursor)
         });
         let continued = continued.transpose()?;
@@ -164,6 +164,10 @@ impl<A: Agent> UnifiedSession<A> {
         if fan_out.open.is_empty() {
             return Err(UpstreamFault::Down.into());
         }
+        if method == KnownMethod::Initialize {
+            // Servers that are added later get it then.
+            state.initialize = Some((key.clone(), source.clone(), whole));
+        }
         let asked = RoutedRequest {
             method,
             stream: source.stream,
@@ -186,7 +190,7 @@ impl<A: Agent> UnifiedSession<A> {
         }
         if method == KnownMethod::Progress {
             let place = server_names::subject(message, method);
-            let found = place.and_then(|it| name_for_server(it, &self.settings.names));
+            let found = place.and_then(|it| name_for_server(it, &self.names()));
             let (server, _) = found.ok_or_else(Rejection::stray)?;
             let line = self.for_server(server, message, AgentMessage::By(method))?;
             return self.send_surely(server, InboxMessage::Frame(source.clone(), line));
@@ -194,8 +198,8 @@ impl<A: Agent> UnifiedSession<A> {
         let line = Bytes::copy_from_slice(message.text().as_bytes());
         let mut state = self.state();
         let ready: Vec<usize> = {
-            let ready = self.servers().filter(|it| state.is_ready(*it));
-            ready.collect()
+            let ready = self.servers().into_iter();
+            ready.filter(|it| state.is_ready(*it)).collect()
         };
         if method == KnownMethod::Initialized {
             // Servers that answer `initialize` later get it then.
@@ -255,7 +259,7 @@ impl<A: Agent> UnifiedSession<A> {
             }
         };
         for place in places {
-            match name_for_server(place, &self.settings.names) {
+            match name_for_server(place, &self.names()) {
                 Some((of, name)) if of == server => edits.replace(place.1, name),
                 // Of a task of the agent's own.
                 None if place.0 == NameKind::OpaqueId => {}

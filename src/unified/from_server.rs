@@ -120,9 +120,7 @@ impl<A: Agent> UnifiedSession<A> {
         } else {
             fan_out.add(server, message, permit);
         }
-        outcome
-            .permits
-            .extend(fan_out.next(method, &self.settings.names));
+        outcome.permits.extend(fan_out.next(method, &self.names()));
         settle(&mut state, &key, &mut outcome);
         if greets {
             state.set_state(server, ServerState::Ready);
@@ -138,7 +136,7 @@ impl<A: Agent> UnifiedSession<A> {
     fn shown<'m>(&self, server: usize, method: KnownMethod, message: &'m Message) -> Edits<'m> {
         let mut edits = message.edits();
         for place in server_names::in_server_message(message, method) {
-            name_for_agent(&mut edits, place, server, &self.settings.names);
+            name_for_agent(&mut edits, place, server, &self.names());
         }
         edits
     }

@@ -21,6 +21,6 @@ mod subscription;
 #[cfg(test)]
 mod tests;
 
-pub use name_map::NameMap;
+pub use name_map::Alias;
 pub use open_requests::Unanswered;
 pub use session::{InboxMessage, Settings, UnifiedSession};

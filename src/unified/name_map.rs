@@ -3,7 +3,8 @@
 //! The agent's name is made of the server's key and the server's name alone, and can be taken apart again: keys have
 //! neither `_` nor `+` ([`ServerKey`]).
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use crate::policy::ServerKey;
 
@@ -16,13 +17,19 @@ const PREFIX_END: char = '+';
 /// URIs of user interfaces keep their scheme, by which agents know them (MCP Apps, SEP-1865).
 const UI: &str = "ui://";
 
-/// The servers of an endpoint, in the order of the configuration.
-#[derive(Debug, Clone)]
-pub struct NameMap {
+/// The servers of an endpoint, in the order in which they came to it: a server keeps its number.
+#[derive(Debug, Clone, Default)]
+pub(super) struct NameMap {
     keys: Vec<ServerKey>,
+    /// The numbers of servers that were removed. Nothing the agent says names them.
+    removed: BTreeSet<usize>,
+    aliases: Arc<[Alias]>,
     by_alias: HashMap<String, ToolOf>,
     by_tool: HashMap<ToolOf, String>,
 }
+
+/// A name, and the name that the tool has without it.
+pub type Alias = (String, String);
 
 /// A tool, by its server's number and the server's name for it.
 type ToolOf = (usize, String);
@@ -31,25 +38,47 @@ type ToolOf = (usize, String);
 pub(super) type Own<'t> = (usize, &'t str);
 
 impl NameMap {
-    /// Aliases are pairs of a name and the name that the tool has without it. Of other names there is no alias.
-    pub fn new(keys: Vec<ServerKey>, aliases: impl IntoIterator<Item = (String, String)>) -> Self {
-        let mut names = Self {
-            keys,
-            by_alias: HashMap::new(),
-            by_tool: HashMap::new(),
-        };
-        for (alias, name) in aliases {
-            if let Some((server, own)) = names.split(&name) {
-                let tool = (server, own.to_owned());
-                names.by_tool.insert(tool.clone(), alias.clone());
-                names.by_alias.insert(alias, tool);
-            }
+    pub(super) fn new(aliases: Arc<[Alias]>) -> Self {
+        Self {
+            aliases,
+            ..Self::default()
         }
-        names
     }
 
-    pub(super) fn keys(&self) -> &[ServerKey] {
-        &self.keys
+    /// The same with one more server, which has the next number.
+    #[must_use]
+    pub(super) fn with(&self, key: ServerKey) -> Self {
+        let mut names = self.clone();
+        names.keys.push(key);
+        names.resolved()
+    }
+
+    /// The same without the server of this number.
+    pub(super) fn without(&self, server: usize) -> Self {
+        let mut names = self.clone();
+        names.removed.insert(server);
+        names.resolved()
+    }
+
+    fn resolved(mut self) -> Self {
+        let aliases = Arc::clone(&self.aliases);
+        let tools = aliases.iter().filter_map(|(alias, name)| {
+            let (server, own) = self.split(name)?;
+            Some((alias.clone(), (server, own.to_owned())))
+        });
+        self.by_alias = tools.collect();
+        let tools = self.by_alias.iter();
+        self.by_tool = tools
+            .map(|(alias, tool)| (tool.clone(), alias.clone()))
+            .collect();
+        self
+    }
+
+    /// The numbers of the servers that are there.
+    pub(super) fn servers(&self) -> Vec<usize> {
+        let all = 0..self.keys.len();
+        all.filter(|server| !self.removed.contains(server))
+            .collect()
     }
 
     pub(super) fn key(&self, server: usize) -> &str {
@@ -116,7 +145,9 @@ impl NameMap {
     }
 
     pub(super) fn number(&self, key: &str) -> Option<usize> {
-        self.keys.iter().position(|it| it.as_str() == key)
+        let is_it = |server: &usize| self.key(*server) == key;
+        let mut all = 0..self.keys.len();
+        all.find(|server| is_it(server) && !self.removed.contains(server))
     }
 }
 
@@ -131,7 +162,8 @@ mod tests {
         let aliases = aliases
             .iter()
             .map(|(alias, name)| ((*alias).to_owned(), (*name).to_owned()));
-        NameMap::new(keys.to_vec(), aliases)
+        let names = NameMap::new(aliases.collect());
+        keys.into_iter().fold(names, |names, key| names.with(key))
     }
 
     #[test]
@@ -173,6 +205,23 @@ mod tests {
         assert_eq!(names.decode_tool("crm__send"), Some((0, "send")));
         // A prompt has none.
         assert_eq!(names.decode_prompt("mail__send"), Some((2, "send")));
+    }
+
+    #[test]
+    fn nothing_names_a_server_that_was_removed_and_another_of_its_key_has_another_number() {
+        let aliased = names(&[("send_mail", "mail__send")]);
+        let without = aliased.without(2);
+        assert_eq!(without.servers(), [0, 1]);
+        for shown in ["mail__send", "send_mail", "mail__read"] {
+            assert_eq!(without.decode_tool(shown), None, "{shown}");
+        }
+        assert_eq!(without.decode_uri("mail+file:///a"), None);
+        // Its last answers still have its name.
+        assert_eq!(without.encode_tool(2, "read"), "mail__read");
+        let again = without.with(ServerKey::of("mail").unwrap());
+        assert_eq!(again.servers(), [0, 1, 3]);
+        assert_eq!(again.decode_tool("send_mail"), Some((3, "send")));
+        assert_eq!(again.decode_tool("mail__read"), Some((3, "read")));
     }
 
     proptest! {

@@ -83,7 +83,7 @@ impl<A: Agent> UnifiedSession<A> {
                     Recipients::One(_) => false,
                     Recipients::All(fan_out) => {
                         fan_out.lose(server);
-                        let permits = fan_out.next(method, &self.settings.names);
+                        let permits = fan_out.next(method, &self.names());
                         outcome.permits.extend(permits);
                         fan_out.is_answered || !fan_out.open.is_empty()
                     }
@@ -123,7 +123,7 @@ impl<A: Agent> UnifiedSession<A> {
                 continue;
             };
             if fan_out.is_due(now) {
-                let permits = fan_out.next(asked.method, &self.settings.names);
+                let permits = fan_out.next(asked.method, &self.names());
                 outcome.permits.extend(permits);
                 due.push(key.clone());
             }

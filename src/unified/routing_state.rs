@@ -1,9 +1,10 @@
 //! The requests that an agent and several servers have sent each other and not answered.
 
 use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use super::cursor::Continued;
 use super::merge::{self, ServerAnswer};
@@ -27,6 +28,8 @@ pub(super) struct RoutingState {
     latest_question: u64,
     /// How far each server is.
     pub(super) progress: Vec<ServerState>,
+    /// The agent's `initialize`.
+    pub(super) initialize: Option<(RequestKey, Source, Bytes)>,
     /// The agent's `notifications/initialized`.
     pub(super) initialized: Option<(Source, Bytes)>,
 }
@@ -85,11 +88,30 @@ pub(super) struct FanOut {
 }
 
 impl RoutingState {
-    pub(super) fn of(progress: Vec<ServerState>) -> Self {
-        Self {
-            progress,
-            ..Self::default()
+    /// One more server; yields its number.
+    pub(super) fn add_server(&mut self, begun: ServerState) -> usize {
+        self.progress.push(begun);
+        self.progress.len().saturating_sub(1)
+    }
+
+    /// The `initialize` for a server that came after the agent had sent it. Its answer is awaited as a late one.
+    pub(super) fn begin_late(&mut self, server: usize) -> Option<(RequestKey, Source, Bytes)> {
+        let (key, source, line) = self.initialize.clone()?;
+        let greeting = self.requests.entry(key.clone());
+        let greeting = greeting.or_insert_with(|| RoutedRequest {
+            method: KnownMethod::Initialize,
+            stream: source.stream,
+            recipients: Recipients::All(Box::new(FanOut::answered())),
+        });
+        let Recipients::All(fan_out) = &mut greeting.recipients else {
+            // The agent has used this id again.
+            return None;
+        };
+        if greeting.method != KnownMethod::Initialize {
+            return None;
         }
+        fan_out.open.insert(server);
+        Some((key, source, line))
     }
 
     pub(super) fn is_ready(&self, server: usize) -> bool {
@@ -176,6 +198,15 @@ impl FanOut {
             deadline,
             is_late: false,
             is_answered: false,
+        }
+    }
+
+    /// Of a request that the agent has its answer to.
+    fn answered() -> Self {
+        Self {
+            is_answered: true,
+            is_late: true,
+            ..Self::new(sleep(Duration::ZERO).deadline(), Continued::default())
         }
     }
 

@@ -1,16 +1,17 @@
 //! The conversations of one agent with the servers of an endpoint.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::Notify;
 
-use super::name_map::NameMap;
+use super::name_map::{Alias, NameMap};
 use super::routing_state::{RequestKey, RoutingState, ServerState};
 use crate::gate::{Agent, Rejection, Source, UpstreamFault};
 use crate::mailbox::{self, Unsent};
+use crate::policy::ServerKey;
 use crate::wire::{Id, Limits, Stream};
 
 /// A message of the agent's side to the conversation with one server.
@@ -26,7 +27,7 @@ pub enum InboxMessage {
 /// How an endpoint works.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    pub names: Arc<NameMap>,
+    pub aliases: Arc<[Alias]>,
     /// Of messages.
     pub limits: Limits,
     /// Time from a request for all servers to its answer, if one of them has a result.
@@ -39,6 +40,7 @@ pub struct Settings {
 pub struct UnifiedSession<A> {
     pub(super) settings: Settings,
     pub(super) agent: A,
+    names: RwLock<Arc<NameMap>>,
     inboxes: Mutex<Vec<Option<mailbox::Sender<Box<InboxMessage>>>>>,
     state: Mutex<RoutingState>,
     /// Wakes [`Self::keep_time`] for a new request.
@@ -48,25 +50,52 @@ pub struct UnifiedSession<A> {
 }
 
 impl<A: Agent> UnifiedSession<A> {
-    /// The agent, before servers that take what is for them from these inboxes, in the order of the names.
-    pub fn new(
-        settings: Settings,
-        agent: A,
-        inboxes: Vec<mailbox::Sender<Box<InboxMessage>>>,
-    ) -> Self {
-        let begun = if settings.is_stateless {
+    /// The agent, before no server yet.
+    pub fn new(settings: Settings, agent: A) -> Self {
+        Self {
+            names: RwLock::new(Arc::new(NameMap::new(Arc::clone(&settings.aliases)))),
+            settings,
+            agent,
+            state: Mutex::default(),
+            inboxes: Mutex::default(),
+            deadlines_changed: Notify::new(),
+            subscription_order: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// Adds a server, which takes what is for it from this inbox; yields its number. After the agent's `initialize` the
+    /// server gets that, as one that answers late.
+    pub fn join(&self, key: ServerKey, inbox: mailbox::Sender<Box<InboxMessage>>) -> usize {
+        let begun = if self.settings.is_stateless {
             ServerState::Ready
         } else {
             ServerState::Initializing
         };
-        Self {
-            settings,
-            agent,
-            state: Mutex::new(RoutingState::of(vec![begun; inboxes.len()])),
-            inboxes: Mutex::new(inboxes.into_iter().map(Some).collect()),
-            deadlines_changed: Notify::new(),
-            subscription_order: tokio::sync::Mutex::default(),
+        let mut state = self.state();
+        let server = state.add_server(begun);
+        self.inboxes().push(Some(inbox));
+        {
+            let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
+            *names = Arc::new(names.with(key));
         }
+        if let Some((key, source, line)) = state.begin_late(server) {
+            let sent = self.send(server, InboxMessage::Frame(source, line));
+            if sent.is_err() {
+                state.requests.remove(&key);
+            }
+        }
+        server
+    }
+
+    /// Nothing that the agent says names this server any more.
+    pub fn remove(&self, server: usize) {
+        let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
+        *names = Arc::new(names.without(server));
+    }
+
+    pub(super) fn names(&self) -> Arc<NameMap> {
+        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&names)
     }
 
     pub fn agent(&self) -> &A {
@@ -117,8 +146,8 @@ impl<A: Agent> UnifiedSession<A> {
         (stream, id.clone())
     }
 
-    pub(super) fn servers(&self) -> std::ops::Range<usize> {
-        0..self.settings.names.keys().len()
+    pub(super) fn servers(&self) -> Vec<usize> {
+        self.names().servers()
     }
 
     fn inboxes(&self) -> MutexGuard<'_, Vec<Option<mailbox::Sender<Box<InboxMessage>>>>> {

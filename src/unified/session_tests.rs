@@ -6,7 +6,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::name_map::NameMap;
 use super::session::{InboxMessage, Settings, UnifiedSession};
 use crate::gate::{Agent, AgentGone, Carried, Permit, Source};
 use crate::mailbox::{Receiver, mailbox};
@@ -28,6 +27,13 @@ impl Agent for Delivered {
     }
 }
 
+/// The inbox of one more server.
+fn joined(unified: &UnifiedSession<Delivered>, key: ServerKey) -> Receiver<Box<InboxMessage>> {
+    let (sender, inbox) = mailbox(PLACES);
+    unified.join(key, sender);
+    inbox
+}
+
 struct Rig {
     unified: UnifiedSession<Delivered>,
     told: Delivered,
@@ -38,15 +44,16 @@ impl Rig {
     fn new(is_stateless: bool) -> Self {
         let keys = ["crm", "mail", "web"].map(|key| ServerKey::of(key).unwrap());
         let settings = Settings {
-            names: Arc::new(NameMap::new(keys.to_vec(), [])),
+            aliases: Arc::new([]),
             limits: Limits::default(),
             merge_timeout: Duration::from_secs(5),
             is_stateless,
         };
-        let (senders, inboxes) = (0..3).map(|_| mailbox(PLACES)).unzip();
         let told = Delivered::default();
+        let unified = UnifiedSession::new(settings, told.clone());
+        let inboxes = keys.into_iter().map(|key| joined(&unified, key)).collect();
         Self {
-            unified: UnifiedSession::new(settings, told.clone(), senders),
+            unified,
             told,
             inboxes,
         }
@@ -247,7 +254,7 @@ async fn late_servers_are_called_off_with_or_after_the_deadline() {
 #[tokio::test(start_paused = true)]
 async fn a_page_that_a_server_was_late_with_is_asked_for_again() {
     let rig = Rig::greeted().await;
-    let names = &rig.unified.settings.names;
+    let names = &rig.unified.names();
     let both = vec![(0, "2".to_owned()), (1, "3".to_owned())];
     let cursor = super::cursor::cursor(&both, names);
     rig.ask(

@@ -25,7 +25,7 @@ impl<A: Agent> UnifiedSession<A> {
             let mut names = Vec::new();
             for item in list.items() {
                 let shown = item.as_str().unwrap_or_default();
-                let own = own_followed(key, &shown, &self.settings.names);
+                let own = own_followed(key, &shown, &self.names());
                 names.push(own.ok_or_else(|| Rejection::unrouted(method.name(), &shown))?);
             }
             followed.push((list, names));
@@ -41,7 +41,7 @@ impl<A: Agent> UnifiedSession<A> {
         let mut outcome = Outcome::default();
         if let Some(fan_out) = key.and_then(|key| state.fan_out(&key)) {
             fan_out.acknowledge(server, message, permit);
-            outcome.permits = fan_out.acknowledgement(&self.settings.names);
+            outcome.permits = fan_out.acknowledgement(&self.names());
         }
         outcome
     }
@@ -72,7 +72,7 @@ impl<A: Agent> UnifiedSession<A> {
                 .permits
                 .push(permit.translated(permit.line().to_owned(), carried));
         } else {
-            outcome.permits = fan_out.acknowledgement(&self.settings.names);
+            outcome.permits = fan_out.acknowledgement(&self.names());
         }
         Some(outcome)
     }

@@ -11,7 +11,8 @@ use crate::wire::{KnownMethod, Limits, Message};
 
 fn names() -> NameMap {
     let keys = ["crm", "web"].map(|key| ServerKey::of(key).unwrap());
-    NameMap::new(keys.to_vec(), [])
+    keys.into_iter()
+        .fold(NameMap::default(), |names, key| names.with(key))
 }
 
 fn decode(message: &Value) -> Message {

@@ -37,11 +37,28 @@ fn toml(workshop: &Workshop, text: &str) -> Result<(), String> {
         labels(workshop, text)
     } else if text.contains("[[rule]]") {
         policy(workshop, "snippet.cel.toml", text)
+    } else if text.ends_with("# end\n") {
+        server_file(workshop, text)
     } else if text.contains("[upstream]") || text.contains("[servers.") {
         configuration(workshop, text)
     } else {
         Err("neither a configuration nor a test of policies".to_owned())
     }
+}
+
+/// The file of one server, beside the configuration that the page showed last.
+fn server_file(workshop: &Workshop, text: &str) -> Result<(), String> {
+    let key = text.split("[servers.").nth(1);
+    let key = key.and_then(|rest| rest.split(']').next()).unwrap();
+    let dir = workshop.file("servers.d");
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join(format!("{key}.toml")), text).unwrap();
+    let config = Config::load_offline(&workshop.file("gate.toml"))
+        .map_err(|errors| format!("{:?}", miette::Report::new(errors)))?;
+    let has_it = config.servers.keys().any(|it| it.as_str() == key);
+    has_it
+        .then_some(())
+        .ok_or_else(|| "it is not read".to_owned())
 }
 
 /// Labels of tools for the policies that the page showed last, which load with them.

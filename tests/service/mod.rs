@@ -23,6 +23,7 @@ mod own_roots;
 mod policies;
 mod questions;
 mod reading;
+mod server_changes;
 mod servers;
 mod several;
 mod shipping;

@@ -64,6 +64,8 @@ pub(crate) struct Setup {
     pub(crate) guards: String,
     /// Whole sections besides these.
     pub(crate) more: String,
+    /// Keys above all sections.
+    pub(crate) top: String,
 }
 
 /// A directory in which a gate writes its log. Fails the test that drops it where a record is not as the
@@ -124,6 +126,7 @@ impl Setup {
             limits: String::new(),
             guards: String::new(),
             more: String::new(),
+            top: String::new(),
         }
     }
 
@@ -225,7 +228,8 @@ impl Setup {
             format!("[upstream.sandbox]\n{lines}")
         });
         let text = format!(
-            "[upstream]
+            "{}
+[upstream]
 {upstream}
 {sandbox}
 {}
@@ -245,6 +249,7 @@ file = {:?}
 [guards.elicitation]
 hosts = [\"confirm.example\", \"vendor.example\"]
 {}",
+            self.top,
             self.isolated,
             self.listen,
             self.reload,

@@ -11,7 +11,6 @@ use crate::identity::Credential;
 use crate::inward::{self, Misframed};
 
 use super::alarm::Alarm;
-use super::caller::Endpoint;
 use super::refusal::{Origin, Refused, Rejection};
 use super::respond::{self, Response};
 use super::server::{Asked, Server};
@@ -82,8 +81,7 @@ impl Server {
         let origin = fields::text(&parts.headers, "Origin")?;
         self.door.check_origin(origin)?;
         let path = parts.uri.path();
-        let mut paths = self.settings.paths.iter();
-        let Some(endpoint) = paths.position(|ours| is_same(path, ours)).map(Endpoint) else {
+        let Some(endpoint) = self.settings.endpoints.at(path) else {
             return Ok(self.beside(&parts.method, path)?);
         };
         from.endpoint = Some(endpoint);
@@ -136,9 +134,4 @@ impl Server {
             None => respond::health((self.health)()),
         })
     }
-}
-
-/// A slash at the end makes no other path.
-fn is_same(path: &str, ours: &str) -> bool {
-    path.strip_suffix('/').unwrap_or(path) == ours.strip_suffix('/').unwrap_or(ours)
 }

@@ -2,7 +2,7 @@
 
 use crate::identity::Identity;
 
-/// One of the paths of a listener, each of another server: a session belongs to one.
+/// One of the paths of a listener, each of another server: a session belongs to one. Its number is never another one's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Endpoint(pub usize);
 

@@ -19,6 +19,7 @@ mod channel;
 mod conversation;
 mod conversations;
 mod door;
+mod endpoints;
 mod event_id;
 mod field_names;
 mod fields;
@@ -45,6 +46,7 @@ mod tests;
 
 pub use caller::Endpoint;
 pub use conversations::Arrival;
+pub use endpoints::{EndpointPaths, Endpoints};
 pub use health::{AskHealth, Health};
 pub use inbound::{Brought, ConversationKind, Inbound};
 pub use refusal::{HttpRefusal, Origin};

@@ -175,7 +175,7 @@ impl Server {
         tracing::debug!(%peer, status, code, "refused: {refused}");
         let mut why = refused.to_string();
         if *refused == Refused::Path {
-            why = format!("{why}; {}", self.settings.told_paths());
+            why = format!("{why}; {}", self.settings.endpoints.told());
         }
         (self.refusals)(HttpRefusal {
             status,

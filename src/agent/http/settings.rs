@@ -3,6 +3,8 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use super::caller::Endpoint;
+use super::endpoints::{EndpointPaths, Endpoints};
 use crate::memory::Memory;
 use crate::wire::Limits;
 
@@ -14,10 +16,7 @@ pub struct Settings {
     /// Where to listen; port 0 takes a free one.
     pub listen: SocketAddr,
     /// The paths that messages are sent to, each of another server.
-    pub paths: Vec<String>,
-    /// Those of servers that are disabled. For operators alone: requests for them are answered as for any
-    /// other path.
-    pub disabled_paths: Vec<String>,
+    pub endpoints: Endpoints,
     /// Values of `Host` beside loopback names, as `name` (any port) or `name:port`.
     pub allowed_hosts: Vec<String>,
     /// Values of `Origin` beside those of loopback names with our own port, as `scheme://host[:port]`.
@@ -67,24 +66,14 @@ pub struct Settings {
     pub memory: Memory,
 }
 
-impl Settings {
-    /// The paths that there are, for operators.
-    pub(super) fn told_paths(&self) -> String {
-        let (paths, disabled) = (self.paths.join(", "), self.disabled_paths.join(", "));
-        if disabled.is_empty() {
-            format!("agents use {paths}")
-        } else {
-            format!("agents use {paths}; disabled: {disabled}")
-        }
-    }
-}
-
 impl Default for Settings {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 3000)),
-            paths: vec!["/mcp".to_owned()],
-            disabled_paths: Vec::new(),
+            endpoints: Endpoints::new(EndpointPaths {
+                open: vec![("/mcp".to_owned(), Endpoint(0))],
+                disabled: Vec::new(),
+            }),
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             session_header: None,

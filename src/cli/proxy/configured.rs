@@ -1,6 +1,6 @@
 //! The file of the configuration, read again with the policies.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use crate::config::{Config, ConfigChanges, ConfigErrors, ConfigFile, ConfigText};
 use crate::gate::Terms;
@@ -13,8 +13,8 @@ use super::settings;
 /// The file, and what of it is in force.
 #[derive(Debug)]
 pub(super) struct Configured {
-    /// As the gate was started.
-    started: Config,
+    /// What of the configuration is in force.
+    config: Config,
     file: ConfigFile,
     in_force: ConfigText,
 }
@@ -41,7 +41,7 @@ impl Configured {
     pub(super) fn by(config: &Config) -> Option<Self> {
         let file = config.file.clone().filter(ConfigFile::stays)?;
         Some(Self {
-            started: config.clone(),
+            config: config.clone(),
             in_force: file.text().clone(),
             file,
         })
@@ -53,8 +53,11 @@ impl Source for Configured {
     type More = Fresh;
     type Error = ConfigErrors;
 
-    fn path(&self) -> &Path {
-        self.file.path()
+    fn paths(&self) -> Vec<PathBuf> {
+        let dir = self.in_force.servers_dir(self.file.path());
+        std::iter::once(self.file.path().to_owned())
+            .chain(dir)
+            .collect()
     }
 
     fn read(&self) -> Result<ConfigText, ConfigErrors> {
@@ -73,11 +76,14 @@ impl Source for Configured {
         let config = self.file.parse(text)?;
         let changes = ConfigChanges::between(self.file.text(), &self.in_force, text);
         if on_policy_removal == OnRemoval::Reject
-            && let Some(errors) = ConfigErrors::of(self.path(), changes.missed.clone())
+            && let Some(errors) = ConfigErrors::of(self.file.path(), changes.missed.clone())
         {
             return Err(errors);
         }
-        let config = config.in_place_of(&self.started);
+        let config = Config {
+            file: Some(self.file.with_text(text)),
+            ..config.in_place_of(&self.config)
+        };
         Ok(SourceSettings {
             settings: policy_settings(&config),
             more: Fresh { config, changes },
@@ -85,9 +91,8 @@ impl Source for Configured {
     }
 
     fn takes(&mut self, text: ConfigText) {
-        // Which a server that goes at the next restart keeps until then.
         if let Ok(config) = self.file.parse(&text) {
-            self.started.policy.own = config.in_place_of(&self.started).policy.own;
+            self.config = config.in_place_of(&self.config);
         }
         self.in_force = text;
     }

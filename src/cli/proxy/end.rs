@@ -24,6 +24,7 @@ impl End {
     /// The fault that requests get which still wait.
     pub(super) fn why(&self) -> UpstreamFault {
         match self {
+            Self::Stopped(ShutdownCause::ServerRemoved) => UpstreamFault::Removed,
             Self::AgentClosed | Self::Stopped(_) => UpstreamFault::SessionOver,
             Self::UpstreamGone(_) | Self::AuditFault => UpstreamFault::Died,
         }
@@ -50,6 +51,7 @@ impl fmt::Display for End {
             Self::Stopped(ShutdownCause::Signal) => f.write_str("a signal"),
             Self::Stopped(ShutdownCause::AgentGone) => f.write_str("the agent has gone"),
             Self::Stopped(ShutdownCause::UpstreamGone) => f.write_str("the server has gone"),
+            Self::Stopped(ShutdownCause::ServerRemoved) => f.write_str("the server was removed"),
             Self::UpstreamGone(reason) => f.write_str(reason),
             Self::AuditFault => f.write_str("the audit cannot be written"),
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tracing::{error, info};
 
-use crate::agent::http::{self, Connections};
+use crate::agent::http::{self, Connections, Endpoints};
 #[cfg(unix)]
 use crate::agent::local::{Listener, Place, PlaceLock};
 #[cfg(unix)]
@@ -41,14 +41,6 @@ pub(super) struct Reserved {
 #[cfg(not(unix))]
 pub(super) enum Reserved {}
 
-#[cfg(unix)]
-/// What of the configuration agents of this user are served by.
-pub(super) struct LocalTerms {
-    /// The keys of disabled servers.
-    pub(super) disabled: Vec<String>,
-    pub(super) ratchet: Ratchet,
-}
-
 /// Where agents come from, opened.
 pub(super) enum Entrance {
     Stdio(Box<(Session, Placed, PlacedEvents)>),
@@ -56,15 +48,24 @@ pub(super) enum Entrance {
     UnifiedStdio(Ratchet),
     Http {
         listener: Box<http::Listener>,
-        /// One for each server, in their order.
-        paths: Vec<String>,
+        endpoints: Endpoints,
         authenticate: Arc<dyn Authenticate>,
     },
     #[cfg(unix)]
-    Local(Listener, LocalTerms),
+    Local(Listener, Ratchet),
 }
 
 impl Entrance {
+    /// The paths of agents over HTTP.
+    pub(super) fn endpoints(&self) -> Option<Endpoints> {
+        match self {
+            Self::Http { endpoints, .. } => Some(endpoints.clone()),
+            Self::Stdio(_) | Self::UnifiedStdio(_) => None,
+            #[cfg(unix)]
+            Self::Local(..) => None,
+        }
+    }
+
     /// For how many it is, who tells them apart, and the connections that they have.
     pub(super) fn serves(&self) -> (Serves, Option<Arc<dyn Authenticate>>, Option<Connections>) {
         match self {
@@ -150,13 +151,13 @@ pub(super) async fn enter(
                 network::authenticate(config, listen).map_err(|cause| invalid(&cause))?;
             tell_disabled(config);
             let settings = network::listener(config, listen, memory);
-            let paths = settings.paths.clone();
+            let endpoints = settings.endpoints.clone();
             let what = format!("cannot listen at {} (`[listen]`)", settings.listen);
             let listener = http::Listener::bind(settings).await;
             let listener = listener.map_err(|cause| broken(&what, &cause))?;
             Ok(Entrance::Http {
                 listener: Box::new(listener),
-                paths,
+                endpoints,
                 authenticate,
             })
         }
@@ -173,14 +174,7 @@ impl Reserved {
     fn enter(&self, config: &Config) -> Result<Entrance, Exit> {
         let listener = Listener::bind(&self.place, &self.lock)
             .map_err(|cause| broken("cannot listen for agents of this user", &cause))?;
-        let terms = LocalTerms {
-            disabled: config
-                .disabled()
-                .map(|key| key.as_str().to_owned())
-                .collect(),
-            ratchet: config.ratchet.clone(),
-        };
-        Ok(Entrance::Local(listener, terms))
+        Ok(Entrance::Local(listener, config.ratchet.clone()))
     }
 }
 

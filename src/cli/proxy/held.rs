@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
-use tracing::{error, warn};
+use tracing::{error, info, warn};
 
 use crate::audit;
 use crate::bridge::{Bridge, Bridged};
 use crate::gate::{Talk, holder};
 use crate::session::Session;
+use crate::shutdown::ShutdownCause;
 
 use super::agents::{ConversationAgent, Inbox, Outbox};
 use super::converse::{self, FLUSH};
+use super::end::End;
 use super::isolated::{self, Placed, PlacedEvents};
 use super::lines;
 use super::parts::Parts;
@@ -110,6 +112,11 @@ impl Begun {
             &parts.audit,
         ))
         .await;
+        if end == End::Stopped(ShutdownCause::ServerRemoved)
+            && Box::pin(gate.removed(talk)).await.is_err()
+        {
+            info!("the agent has gone before it knew that a server was removed");
+        }
         inbox.close();
         events.close_all();
         Box::pin(server.end(&stop)).await;

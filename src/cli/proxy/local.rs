@@ -19,12 +19,10 @@ use crate::wire::{LineReader, Side};
 
 use super::agents::{ConversationAgent, Inbox, Outbox};
 use super::end::End;
-use super::entrance::LocalTerms;
 use super::held::Held;
 use super::parts::{Parts, session};
 use super::reading;
-use super::renew::News;
-use super::server_set::{LAST_RECORDS, broken};
+use super::server_set::{LAST_RECORDS, ServerSet, broken};
 use super::service::{Inside, blocked};
 use super::single::AGENT_QUEUE_BYTES;
 
@@ -46,38 +44,31 @@ const STAGE: &str = "attach";
 
 /// What all conversations share.
 struct Local {
-    servers: Vec<Parts>,
-    /// The keys of disabled servers.
-    disabled: Vec<String>,
+    servers: Arc<ServerSet>,
     ratchet: config::Ratchet,
     audit: Audit,
-    news: News,
-    drain: Duration,
 }
 
 /// Serves agents until the gate is to stop, or no agent has been attached for a while.
-pub(super) async fn serve(inside: Inside, listener: Listener, terms: LocalTerms) -> End {
+pub(super) async fn serve(inside: Inside, listener: Listener, ratchet: config::Ratchet) -> End {
     let Inside {
         servers,
+        changes,
         audit,
         shutdown,
         renewal,
-        drain,
         ..
     } = inside;
     info!("listening on {}", listener.path().display());
-    for parts in &servers {
+    for parts in &servers.current().servers {
         if let Err(cause) = parts.open.upstreams.check() {
             error!("{cause}");
         }
     }
     let local = Arc::new(Local {
         servers,
-        disabled: terms.disabled,
-        ratchet: terms.ratchet,
+        ratchet,
         audit,
-        news: renewal.news(),
-        drain,
     });
     // Each conversation ends by itself then: what it leaves open is recorded, and its server killed.
     let overdue = async {
@@ -90,7 +81,7 @@ pub(super) async fn serve(inside: Inside, listener: Listener, terms: LocalTerms)
             error!("conversations that have not ended are broken off, and have no last record");
             return End::AuditFault;
         }
-        never = renewal.run(&local.servers) => match never {},
+        never = renewal.run(changes) => match never {},
     }
     End::Stopped(shutdown.requested().await)
 }
@@ -138,22 +129,25 @@ async fn visit(local: Arc<Local>, mut stream: UnixStream) {
         }
         Err(_late) => return refused(&local, "it said too late which server it is for").await,
     };
-    if let Err(cause) = Box::pin(converse(&local, parts, stream)).await {
+    if let Err(cause) = Box::pin(converse(&local, &parts, stream)).await {
         error!("an agent could not attach: {cause}");
     }
 }
 
 /// The server that an agent asks for, or what to tell it.
-async fn greeting<'l>(local: &'l Local, stream: &mut UnixStream) -> Result<&'l Parts, String> {
+async fn greeting(local: &Local, stream: &mut UnixStream) -> Result<Arc<Parts>, String> {
     let line = Answer::line(stream).await.ok().flatten();
     let line = line.ok_or("it did not say which server it is for")?;
     let Hello { server } = Hello::of(&line)?;
-    let known = local.servers.iter().find(|it| it.server.name == server);
-    known.ok_or_else(|| {
-        let keys: Vec<&str> = local.servers.iter().map(|it| &*it.server.name).collect();
+    let current = local.servers.current();
+    let mut servers = current.servers.iter();
+    let known = servers.find(|it| it.server.name == server);
+    known.cloned().ok_or_else(|| {
+        let servers = current.servers.iter();
+        let keys: Vec<&str> = servers.map(|it| &*it.server.name).collect();
         let others = keys.join(", ");
         let server = server.escape_debug();
-        if local.disabled.iter().any(|it| *it == *server.to_string()) {
+        if current.disabled.iter().any(|it| it.as_str() == server.to_string()) {
             return format!(
                 "the server `{server}` is disabled (`servers.{server}.enabled`); the servers are: {others}"
             );
@@ -180,7 +174,8 @@ async fn converse(local: &Local, parts: &Parts, mut stream: UnixStream) -> std::
         bridge: parts.bridge(),
     };
     if let Some(mut begun) = held.begin(parts) {
-        begun.until_its_end(parts, &local.news, local.drain).await;
+        let ServerSet { news, drain, .. } = &*local.servers;
+        begun.until_its_end(parts, news, *drain).await;
     }
     Ok(())
 }
@@ -189,7 +184,7 @@ async fn converse(local: &Local, parts: &Parts, mut stream: UnixStream) -> std::
 async fn refused(local: &Local, why: &str) {
     warn!("an agent was refused: {why}");
     let reason = audit::Reason::code("attach_refused").with_text(why.to_owned());
-    let record = blocked(&local.servers, None, STAGE, reason);
+    let record = blocked(&local.servers.current(), None, STAGE, reason);
     if let Err(fault) = local.audit.record(record).await {
         error!("a refused agent could not be recorded: {fault}");
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 
-use crate::agent::http;
+use crate::agent::http::{self, Endpoint, EndpointPaths, Endpoints};
 use crate::audit::{MARKER, Redactor};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{
@@ -26,6 +26,8 @@ use crate::upstream::http::{
 };
 use crate::upstream::open_files;
 
+use super::server_changes::Numbers;
+use super::server_set::UNIFIED;
 use super::settings::{self, SHORTEST_SECRET};
 use super::user_identity;
 
@@ -156,11 +158,7 @@ pub(super) fn listener(config: &Config, listen: &HttpListen, memory: &Memory) ->
     let usual = http::Settings::default();
     http::Settings {
         listen: SocketAddr::new(listen.host, listen.port),
-        paths: endpoints(config, listen),
-        disabled_paths: config
-            .disabled()
-            .map(|key| endpoint(listen, Some(key)))
-            .collect(),
+        endpoints: Endpoints::new(endpoint_paths(config, listen, &at_start(config))),
         allowed_hosts: listen.allowed_hosts.clone(),
         allowed_origins: listen.allowed_origins.clone(),
         session_header: config.ratchet.session_header.clone(),
@@ -176,14 +174,32 @@ pub(super) fn listener(config: &Config, listen: &HttpListen, memory: &Memory) ->
     }
 }
 
-/// The path of each server: that of the only one, or each below it. That of all follows, if there is one.
-fn endpoints(config: &Config, listen: &HttpListen) -> Vec<String> {
-    let each = config.each();
-    let paths = each
-        .iter()
-        .map(|config| endpoint(listen, config.key.as_ref()));
-    let of_all = config.unified.iter().map(|_| endpoint(listen, None));
-    paths.chain(of_all).collect()
+/// The endpoints of the servers that the gate is started with, in their order.
+fn at_start(config: &Config) -> Vec<(Option<ServerKey>, Endpoint)> {
+    let mut numbers = Numbers::default();
+    let each = config.each().into_iter();
+    each.map(|config| {
+        let number = numbers.next(config.key.as_ref());
+        (config.key, number.endpoint)
+    })
+    .collect()
+}
+
+/// The path of each server: that of the only one, or each below it; and that of all, if there is one.
+pub(super) fn endpoint_paths(
+    config: &Config,
+    listen: &HttpListen,
+    servers: &[(Option<ServerKey>, Endpoint)],
+) -> EndpointPaths {
+    let each = servers.iter();
+    let each = each.map(|(key, number)| (endpoint(listen, key.as_ref()), *number));
+    let of_all = config.unified.iter();
+    let of_all = of_all.map(|_| (endpoint(listen, None), UNIFIED));
+    let disabled = config.disabled();
+    EndpointPaths {
+        open: each.chain(of_all).collect(),
+        disabled: disabled.map(|key| endpoint(listen, Some(key))).collect(),
+    }
 }
 
 fn endpoint(listen: &HttpListen, key: Option<&ServerKey>) -> String {
@@ -225,7 +241,7 @@ const FILES_OF_A_SERVER: usize = 4;
 const OWN_FILES: usize = 128;
 
 /// Whether any process that reaches the listener makes the gate start processes.
-fn starts_for_anybody(config: &Config) -> bool {
+pub(super) fn starts_for_anybody(config: &Config) -> bool {
     let is_open = match &config.listen {
         Listen::Stdio | Listen::Local => false,
         Listen::Http(listen) => matches!(listen.auth, ListenAuth::None),

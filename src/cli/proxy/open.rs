@@ -4,43 +4,43 @@ use std::sync::Arc;
 
 use tracing::{error, warn};
 
-use crate::admin::{Metrics, Serving};
+use crate::admin::{self, Approvals, Metrics, Serving};
 use crate::agent::http::AskHealth;
 use crate::audit::{Audit, AuditObserver, Kind, Record, Redactor};
 use crate::clock::{Clock, SystemClock};
-use crate::config::{Config, Listen, StartupProbe};
-use crate::consent::Desk;
-use crate::gate::{self, Gate};
+use crate::config::{Config, Listen};
 use crate::loading::{LoadedPolicies, Watch};
 use crate::memory::Memory;
-use crate::policy::{PolicyStore, Roots};
-use crate::session::{EvidenceStore, Instance, SessionStore};
+use crate::policy::PolicyStore;
 use crate::shutdown::Shutdown;
 use crate::telemetry::{Exporter, Spans};
 use crate::upstream::open_files;
 
 use super::super::exit::Exit;
 use super::super::unmet_requirements::PolicyRequirements;
-use super::command_settings::{limited_gate_settings, policy_settings};
+use super::command_settings::policy_settings;
 use super::configured::Configured;
 use super::conversations::Conversations;
 use super::decisions::Decisions;
 use super::entrance::{Entrance, Reserved, enter, reserve};
 use super::flight::Flight;
-use super::own_roots::OwnRootsNeed;
-use super::parts::{ForOperators, Parts, server};
-use super::pulse::{Pulse, Serves};
+use super::parts::ForOperators;
+use super::prepare::{Common, Prepared, prepare};
+use super::pulse::Pulse;
 use super::renew::Renewal;
 use super::restart::Restart;
+use super::server_changes::{Fixed, Numbers, ServerChanges};
+use super::server_set::{RunningServers, ServerSet};
 use super::servers::Upstreams;
 use super::start_failures::{broken, invalid};
-use super::trials::{Trials, Tried};
+use super::upkeep::{Probes, Upkeep};
 use super::user_identity::IdentitySetup;
-use super::{exposed, flight, followers, lines, network, operators, reading, settings, traces};
+use super::{flight, followers, lines, network, operators, reading, settings, traces};
 
 /// A gate that is about to serve.
 pub(super) struct Opened {
-    pub(super) servers: Vec<Parts>,
+    pub(super) servers: Arc<ServerSet>,
+    pub(super) changes: ServerChanges,
     pub(super) audit: Audit,
     pub(super) shutdown: Shutdown,
     pub(super) memory: Memory,
@@ -57,12 +57,18 @@ pub(super) struct Opened {
     pub(super) reserved: Option<Reserved>,
 }
 
-/// In the order in which a failure does least harm.
-pub(super) async fn open(
-    config: &Config,
-    loaded: LoadedPolicies,
-    memory: Memory,
-) -> Result<Opened, Exit> {
+/// What is opened beside what all servers share.
+struct Beside {
+    admin: Option<admin::Settings>,
+    approvals: Option<Approvals>,
+    exporter: Option<Exporter>,
+    spans: Option<Arc<Spans>>,
+    flight: Flight,
+    reserved: Option<Reserved>,
+}
+
+/// What all servers share, and the rest, in the order in which a failure does least harm.
+async fn common(config: &Config, memory: Memory) -> Result<(Common, Beside), Exit> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let operators = network::operators_token(config).map_err(|cause| invalid(&cause))?;
     let secrets = settings::secrets(config, operators.as_ref()).map_err(|cause| invalid(&cause))?;
@@ -102,9 +108,35 @@ pub(super) async fn open(
         clock,
         memory,
     };
+    let beside = Beside {
+        admin,
+        approvals,
+        exporter,
+        spans,
+        flight,
+        reserved,
+    };
+    Ok((common, beside))
+}
+
+pub(super) async fn open(
+    config: &Config,
+    loaded: LoadedPolicies,
+    memory: Memory,
+) -> Result<Opened, Exit> {
+    let (common, beside) = common(config, memory).await?;
+    let Beside {
+        admin,
+        approvals,
+        exporter,
+        spans,
+        flight,
+        reserved,
+    } = beside;
     let each = config.each();
     let prepared = each.iter().map(|config| prepare(config, &loaded, &common));
-    let prepared = prepared.collect::<Result<Vec<_>, _>>()?;
+    let prepared = prepared.collect::<Result<Vec<_>, _>>();
+    let prepared = prepared.map_err(|cause| invalid(&cause))?;
     let Some(first) = prepared.first() else {
         return Err(invalid(&"there is no server"));
     };
@@ -123,23 +155,35 @@ pub(super) async fn open(
     )
     .await?;
     for it in &prepared {
-        it.record_start(&common.audit, &entrance).await?;
+        record_start(it, &common.audit, &entrance).await?;
     }
     warn_of(config, &loaded);
     for (it, isolated_is) in prepared.iter().zip(&isolated_are) {
-        it.is_up(&entrance, &loaded, isolated_is);
+        is_up(it, &entrance, &loaded, isolated_is);
     }
-    let (serves, authenticate, connections) = entrance.serves();
-    let all = prepared.into_iter();
-    let all: Vec<Parts> = all.map(|it| it.parts(serves, &common)).collect();
-    let pulse = Pulse::of(all.iter().zip(&each), serves, authenticate.as_ref());
+    let (kind, authenticate, connections) = entrance.serves();
+    let mut numbers = Numbers::default();
+    let all = prepared.into_iter().map(|it| {
+        let number = numbers.next(it.config.key.as_ref());
+        Arc::new(it.parts(kind, &common, number))
+    });
+    let running = RunningServers {
+        servers: all.collect(),
+        disabled: config.disabled().cloned().collect(),
+    };
+    let drain = config.limits.shutdown_grace_period;
+    let servers = Arc::new(ServerSet::new(running, renewal.news(), drain));
+    let pulse = Pulse {
+        servers: Arc::clone(&servers),
+        serves: kind,
+        authenticate,
+    };
     let operators = admin
         .zip(common.for_operators.metrics.clone())
-        .zip(all.first())
-        .map(|((listener, metrics), parts)| {
+        .map(|(listener, metrics)| {
             operators::serve(
                 listener,
-                parts,
+                &common,
                 metrics,
                 &pulse,
                 connections,
@@ -149,12 +193,26 @@ pub(super) async fn open(
         })
         .transpose()
         .map_err(|cause| broken("cannot serve operators", &cause))?;
+    let is_asked = matches!(entrance, Entrance::Http { .. }) || operators.is_some();
+    let upkeep = Upkeep::new(if is_asked { Probes::Sent } else { Probes::Off });
+    for parts in &servers.current().servers {
+        upkeep.begin(Arc::clone(parts));
+    }
     Ok(Opened {
-        servers: all,
-        audit: common.audit,
-        shutdown: common.shutdown,
-        memory: common.memory,
-        conversations: common.conversations,
+        audit: common.audit.clone(),
+        shutdown: common.shutdown.clone(),
+        memory: common.memory.clone(),
+        conversations: common.conversations.clone(),
+        changes: ServerChanges {
+            common,
+            servers: Arc::clone(&servers),
+            serves: kind,
+            endpoints: entrance.endpoints(),
+            upkeep: Arc::new(upkeep),
+            numbers,
+            fixed: Fixed::by(config),
+        },
+        servers,
         entrance,
         renewal,
         health: pulse.health(),
@@ -173,127 +231,27 @@ fn warn_of(config: &Config, loaded: &LoadedPolicies) {
     }
 }
 
-/// What all servers of a gate share.
-struct Common {
-    secrets: Redactor,
-    kept: Arc<dyn SessionStore>,
-    evidence: Arc<EvidenceStore>,
-    desk: Option<Arc<Desk>>,
-    conversations: Conversations,
-    for_operators: ForOperators,
-    identity: IdentitySetup,
-    audit: Audit,
-    shutdown: Shutdown,
-    clock: Arc<dyn Clock>,
-    memory: Memory,
-}
-
-/// A server that is about to be served, and what judges its messages.
-struct Prepared<'c> {
-    config: &'c Config,
-    store: Arc<PolicyStore>,
-    gate: Gate,
-    upstreams: Upstreams,
-    isolated: Vec<Upstreams>,
-}
-
-fn prepare<'c>(
-    config: &'c Config,
+fn is_up(
+    it: &Prepared<'_>,
+    entrance: &Entrance,
     loaded: &LoadedPolicies,
-    common: &Common,
-) -> Result<Prepared<'c>, Exit> {
-    let judging = limited_gate_settings(config);
-    let terms = Arc::new(judging.terms.clone());
-    let policies = loaded.snapshot.of_server(config.key.as_ref());
-    let store = Arc::new(PolicyStore::new(policies.with_terms(terms)));
-    let policies = store.current();
-    let roots = &policies.labels().roots;
-    check_roots(config, roots)?;
-    let concealing = settings::concealing_by(&store);
-    let Common {
-        secrets,
-        clock,
-        memory,
-        ..
-    } = common;
-    let (upstreams, isolated) = Upstreams::all(config, roots, secrets, &concealing, clock, memory)
-        .map_err(|cause| invalid(&cause))?;
-    let settings = gate::Settings {
-        secrets: secrets.clone(),
-        unconfined: unconfined(&upstreams, &isolated),
-        user_identities: common.identity.identities(config),
-        ..serving(config, judging)?
-    };
-    let gate = Gate::new(
-        Arc::clone(&store),
-        common.audit.clone(),
-        Arc::clone(clock),
-        settings,
-    );
-    let gate = gate.within(memory.clone());
-    let gate = gate.remembering(Arc::clone(&common.kept));
-    let gate = gate.sharing_evidence(Arc::clone(&common.evidence));
-    let gate = match &common.desk {
-        Some(desk) => gate.asking(Arc::clone(desk)),
-        None => gate,
-    };
-    Ok(Prepared {
-        config,
-        store,
-        gate,
-        upstreams,
-        isolated,
-    })
+    isolated_is: &[&'static str],
+) {
+    let policies = it.store.current();
+    let surfaces = &loaded.surfaces;
+    lines::is_up(entrance, it.config, &policies, surfaces, isolated_is);
 }
 
-impl Prepared<'_> {
-    async fn record_start(&self, audit: &Audit, entrance: &Entrance) -> Result<(), Exit> {
-        let startup = Record::new(Kind::Startup).upstream(&self.config.upstream.name);
-        let recorded = audit.record(startup.revision(&*self.gate.revision())).await;
-        let Err(fault) = recorded else { return Ok(()) };
-        error!("the start could not be recorded: {fault}");
-        if let Entrance::Stdio(ends) = entrance {
-            ends.1.kill().await;
-        }
-        Err(Exit::Unrecoverable)
+/// A server's first record.
+async fn record_start(it: &Prepared<'_>, audit: &Audit, entrance: &Entrance) -> Result<(), Exit> {
+    let startup = Record::new(Kind::Startup).upstream(&it.config.upstream.name);
+    let recorded = audit.record(startup.revision(&*it.gate.revision())).await;
+    let Err(fault) = recorded else { return Ok(()) };
+    error!("the start could not be recorded: {fault}");
+    if let Entrance::Stdio(ends) = entrance {
+        ends.1.kill().await;
     }
-
-    fn is_up(&self, entrance: &Entrance, loaded: &LoadedPolicies, isolated_is: &[&'static str]) {
-        let policies = self.store.current();
-        lines::is_up(
-            entrance,
-            self.config,
-            &policies,
-            &loaded.surfaces,
-            isolated_is,
-        );
-    }
-
-    fn parts(self, serves: Serves, common: &Common) -> Parts {
-        let config = self.config;
-        let (open, isolated) = tried(config, serves, self.upstreams, self.isolated);
-        Parts {
-            gate: Arc::new(self.gate),
-            audit: common.audit.clone(),
-            open,
-            isolated,
-            conversations: common.conversations.clone(),
-            for_operators: common.for_operators.clone(),
-            server: server(config),
-            shutdown: common.shutdown.clone(),
-            bridging: settings::bridge(config),
-            names: reading::Names::of(config),
-            clock: Arc::clone(&common.clock),
-            memory: common.memory.clone(),
-        }
-    }
-}
-
-/// Whether the gate can serve with these roots.
-fn check_roots(config: &Config, roots: &Roots) -> Result<(), Exit> {
-    let lacking = OwnRootsNeed::by(config).lacking(roots);
-    let told = exposed::files(config, roots).into_iter().chain(lacking);
-    told.map(|told| invalid(&told)).next().map_or(Ok(()), Err)
+    Err(Exit::Unrecoverable)
 }
 
 /// What is known of each isolated server before a session needs it.
@@ -311,64 +269,6 @@ fn looked_for(config: &Config, isolated: &[Upstreams]) -> Result<Vec<&'static st
         states.push(lines::state(upstreams, &is_there));
     }
     Ok(states)
-}
-
-/// What comes of trying out all servers.
-fn tried(
-    config: &Config,
-    serves: Serves,
-    open: Upstreams,
-    isolated: Vec<Upstreams>,
-) -> (Tried, Vec<Tried>) {
-    let tried = |upstreams, instance: Instance| Tried {
-        trials: Trials::new(
-            trial(config, serves, instance, &upstreams),
-            instance.name_of("the server").into(),
-        ),
-        upstreams,
-        instance,
-    };
-    let isolated = isolated.into_iter().zip(Instance::ISOLATED);
-    (
-        tried(open, Instance::OPEN),
-        isolated.map(|(it, instance)| tried(it, instance)).collect(),
-    )
-}
-
-fn unconfined(open: &Upstreams, isolated: &[Upstreams]) -> gate::Unconfined {
-    let all = std::iter::once(open).chain(isolated);
-    gate::Unconfined::from_first(all.map(Upstreams::unconfined))
-}
-
-/// What only a gate that serves has to know.
-fn serving(config: &Config, judging: gate::Settings) -> Result<gate::Settings, Exit> {
-    let digests = settings::digests(&config.audit).map_err(|cause| invalid(&cause))?;
-    Ok(gate::Settings {
-        arguments: settings::arguments(&config.audit, digests),
-        results: settings::results(&config.audit),
-        tracing: traces::tracing(config),
-        eras: gate::Eras::Asked,
-        own_directories: gate::OwnDirectories::Made,
-        over_http: settings::over_http(config),
-        ..judging
-    })
-}
-
-/// Whether the gate shakes hands itself.
-fn trial(
-    config: &Config,
-    serves: Serves,
-    instance: Instance,
-    upstreams: &Upstreams,
-) -> StartupProbe {
-    let is_started = instance.is_open() || *settings::warm(config).of(instance);
-    match (serves, upstreams) {
-        // It could only be started in the directory of some session.
-        (_, Upstreams::Command { own, .. }) if own.are_any() => StartupProbe::Off,
-        // The only process there is belongs to the only agent.
-        (Serves::One, Upstreams::Command { .. }) if is_started => StartupProbe::Off,
-        (Serves::One | Serves::Many, _) => config.upstream.startup_probe,
-    }
 }
 
 /// The log with what follows it, and the flight recorder, which reads it.

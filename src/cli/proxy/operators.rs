@@ -18,7 +18,7 @@ use crate::identity::{Identity, StaticToken, StaticTokens, StaticTokensError};
 use crate::telemetry::{self, Spans};
 
 use super::super::exit::Exit;
-use super::parts::Parts;
+use super::prepare::Common;
 use super::pulse::Pulse;
 use super::start_failures::{broken, invalid};
 
@@ -109,7 +109,7 @@ pub(super) fn metrics(config: &Config) -> Arc<Metrics> {
 /// Serves operators until what this returns is dropped.
 pub(super) fn serve(
     listener: Listener,
-    parts: &Parts,
+    common: &Common,
     metrics: Arc<Metrics>,
     pulse: &Pulse,
     connections: Option<Connections>,
@@ -121,21 +121,23 @@ pub(super) fn serve(
     if approvals.is_some() {
         info!("approvals on http://{address}/approvals");
     }
-    let (gate, audit) = (Arc::clone(&parts.gate), parts.audit.clone());
-    let conversations = parts.conversations.clone();
+    let servers = Arc::clone(&pulse.servers);
+    let (audit, clock) = (common.audit.clone(), Arc::clone(&common.clock));
+    let kept = Arc::clone(&common.kept);
+    let conversations = common.conversations.clone();
     let health = pulse.health();
     let asked = Arc::clone(&health);
-    let restart = parts.for_operators.restart.clone();
+    let restart = common.for_operators.restart.clone();
     let needed = restart.clone();
-    let memory = parts.memory.clone();
-    let labels = metrics.server_labels();
+    let memory = common.memory.clone();
+    let counted = Arc::clone(&metrics);
     let figures = move || Gauges {
         health: asked(),
-        revision: gate.revision(),
+        revision: servers.current().revision(),
         memory: memory.state(),
         restart: needed.keys().len(),
-        sessions: conversations.count(&labels),
-        kept: gate.places().map(|it| Occupancy {
+        sessions: conversations.count(&counted.server_labels()),
+        kept: kept.places().map(|it| Occupancy {
             taken: it.taken,
             most: it.most,
         }),
@@ -145,7 +147,7 @@ pub(super) fn serve(
             let telemetry::ExportFigures { exported, dropped } = spans.figures();
             TraceCounts { exported, dropped }
         }),
-        seconds: gate.elapsed().as_secs_f64(),
+        seconds: clock.elapsed().as_secs_f64(),
     };
     listener.start(Sources {
         health,
@@ -154,6 +156,6 @@ pub(super) fn serve(
         metrics,
         figures: Box::new(figures),
         approvals,
-        key_set: parts.for_operators.key_set.clone(),
+        key_set: common.for_operators.key_set.clone(),
     })
 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use tracing::error;
 
 use crate::admin::Metrics;
+use crate::agent::http::Endpoint;
 use crate::audit::Audit;
 use crate::bridge::{self, Bridge};
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{Config, ServerNeed};
 use crate::gate::Gate;
 use crate::memory::Memory;
 use crate::policy::{self, ServerKey};
@@ -33,6 +34,10 @@ pub(super) struct Parts {
     pub(super) for_operators: ForOperators,
     /// The protected server.
     pub(super) server: policy::Server,
+    /// Where agents over HTTP reach it.
+    pub(super) endpoint: Endpoint,
+    pub(super) need: ServerNeed,
+    /// Stops with the gate, or when the server is removed.
     pub(super) shutdown: Shutdown,
     /// What stands before agents whose server may speak another revision, if anything may.
     pub(super) bridging: Option<bridge::Settings>,

@@ -9,15 +9,15 @@ use tokio::time::sleep;
 use crate::admin::NotReady;
 use crate::agent::http::{AskHealth, Health};
 use crate::audit::LogState;
-use crate::config::{Config, ServerNeed};
+use crate::config::ServerNeed;
 use crate::identity::Authenticate;
-use crate::policy::ServerKey;
 use crate::session::Readiness;
 use crate::upstream::ChildProcess;
 use crate::upstream::http::{HttpClient, Reach};
 
 use super::conversations::Conversations;
 use super::parts::Parts;
+use super::server_set::ServerSet;
 use super::servers::Upstreams;
 use super::starts::{Start, Starts};
 use super::trials::{Trials, Tried};
@@ -33,52 +33,63 @@ const QUIET: u32 = 3;
 /// away because of it would else never see a better one.
 const HELD_AGAINST: Duration = Duration::from_secs(30);
 
-/// What `GET /health` says from now on.
+/// What `GET /health` says.
 #[derive(Clone)]
-pub(super) struct Pulse(Arc<[ServerPulse]>);
-
-struct ServerPulse {
-    /// Which one of several servers.
-    key: Option<ServerKey>,
-    ask: AskHealth,
-    need: ServerNeed,
+pub(super) struct Pulse {
+    pub(super) servers: Arc<ServerSet>,
+    pub(super) serves: Serves,
+    /// How agents are known.
+    pub(super) authenticate: Option<Arc<dyn Authenticate>>,
 }
 
 impl Pulse {
-    /// Of all servers, each with its configuration.
-    pub(super) fn of<'p>(
-        all: impl Iterator<Item = (&'p Parts, &'p Config)>,
-        serves: Serves,
-        authenticate: Option<&Arc<dyn Authenticate>>,
-    ) -> Self {
-        let all = all.map(|(parts, config)| ServerPulse {
-            key: parts.key(),
-            ask: health(parts, serves, authenticate.cloned()),
-            need: config.upstream.need,
-        });
-        Self(all.collect())
-    }
-
     /// All servers that are required have to be able to serve, and one at least: others must not keep agents away
     /// from it.
     pub(super) fn health(&self) -> AskHealth {
-        let all = Arc::clone(&self.0);
+        let pulse = self.clone();
         Arc::new(move || {
-            let all = all.iter().map(|it| ((it.ask)(), it.need));
+            let current = pulse.servers.current();
+            let all = current.servers.iter();
+            let all = all.map(|parts| (pulse.of_server(parts), parts.need));
             of_several(&all.collect::<Vec<_>>())
         })
     }
 
     /// The keys of those among several servers that cannot serve, each with the reason.
     pub(super) fn not_ready(&self) -> NotReady {
-        let all = Arc::clone(&self.0);
+        let pulse = self.clone();
         Box::new(move || {
-            let all = all.iter();
-            let asked = all.filter_map(|it| Some((it.key.as_ref()?.to_string(), (it.ask)())));
+            let current = pulse.servers.current();
+            let all = current.servers.iter();
+            let asked = all.filter_map(|it| Some((it.key()?.to_string(), pulse.of_server(it))));
             asked
                 .filter(|(_, health)| is_of_a_server(*health))
                 .collect()
         })
+    }
+
+    /// Whether one server can serve.
+    fn of_server(&self, parts: &Parts) -> Health {
+        if parts.shutdown.is_requested() {
+            return Health::Stopping;
+        }
+        if parts.audit.figures().state == LogState::Denying {
+            return Health::AuditFault;
+        }
+        if self.authenticate.as_ref().is_some_and(|it| !it.is_able()) {
+            return Health::KeysUnavailable;
+        }
+        let open = &parts.open;
+        let health = match (&open.upstreams, self.serves) {
+            (Upstreams::Command { starts, .. }, Serves::One) => {
+                of_the_one(starts.last(), &parts.conversations)
+            }
+            (Upstreams::Command { .. } | Upstreams::Http(_), _) => of_any(open),
+        };
+        // Names the first that cannot serve.
+        let mut all = std::iter::once(health).chain(parts.isolated.iter().map(of_any));
+        all.find(|health| *health != Health::Ready)
+            .unwrap_or(Health::Ready)
     }
 }
 
@@ -100,34 +111,6 @@ fn of_several(all: &[(Health, ServerNeed)]) -> Health {
         .or_else(|| first(&|(health, _)| *health == Health::Ready))
         .or_else(|| first(&|_| true))
         .unwrap_or(Health::UpstreamDown)
-}
-
-/// What `GET /health` says from now on, of a gate whose agents are known in this way.
-fn health(parts: &Parts, serves: Serves, authenticate: Option<Arc<dyn Authenticate>>) -> AskHealth {
-    let conversations = parts.conversations.clone();
-    let (audit, shutdown) = (parts.audit.clone(), parts.shutdown.clone());
-    let (open, isolated) = (parts.open.clone(), parts.isolated.clone());
-    Arc::new(move || {
-        if shutdown.is_requested() {
-            return Health::Stopping;
-        }
-        if audit.figures().state == LogState::Denying {
-            return Health::AuditFault;
-        }
-        if authenticate.as_ref().is_some_and(|it| !it.is_able()) {
-            return Health::KeysUnavailable;
-        }
-        let health = match (&open.upstreams, serves) {
-            (Upstreams::Command { starts, .. }, Serves::One) => {
-                of_the_one(starts.last(), &conversations)
-            }
-            (Upstreams::Command { .. } | Upstreams::Http(_), _) => of_any(&open),
-        };
-        // Names the first that cannot serve.
-        let mut all = std::iter::once(health).chain(isolated.iter().map(of_any));
-        all.find(|health| *health != Health::Ready)
-            .unwrap_or(Health::Ready)
-    })
 }
 
 /// Of a server that conversations come to need.

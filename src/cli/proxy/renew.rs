@@ -1,5 +1,6 @@
 //! New policies and another configuration while the gate runs: when their files change, and at a signal.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::future::pending;
 use std::io;
@@ -24,6 +25,8 @@ use super::exposed::{Exposed, Started};
 use super::own_roots::OwnRootsNeed;
 use super::parts::Parts;
 use super::restart::Restart;
+use super::server_changes::ServerChanges;
+use super::server_set::RunningServers;
 use super::settings;
 
 /// Where new policies come from.
@@ -93,7 +96,7 @@ impl Renewal {
     }
 
     /// Publishes what is new, for as long as the gate runs.
-    pub(super) async fn run(mut self, servers: &[Parts]) -> Infallible {
+    pub(super) async fn run(mut self, mut changes: ServerChanges) -> Infallible {
         loop {
             let turn = tokio::select! {
                 () = self.signal.next() => {
@@ -109,10 +112,13 @@ impl Renewal {
             };
             let taken = match found {
                 Ok(found) => match self.exposed_by(&found) {
-                    None => self.publish(servers, cause, found).await,
-                    Some(errors) => refuse(servers, &ReloadError::Policies(errors)).await,
+                    None => self.publish(&mut changes, cause, found).await,
+                    Some(errors) => {
+                        let current = changes.servers.current();
+                        refuse(&current, &ReloadError::Policies(errors)).await
+                    }
                 },
-                Err(refused) => refuse(servers, &refused).await,
+                Err(refused) => refuse(&changes.servers.current(), &refused).await,
             };
             // It is gone only if the gate is about to go as well.
             let _ = done.send(taken);
@@ -144,11 +150,27 @@ impl Renewal {
 
     async fn publish(
         &mut self,
-        servers: &[Parts],
+        changes: &mut ServerChanges,
         cause: ReloadCause,
         found: LoadedSource<Configured>,
     ) -> ReloadOutcome {
         let LoadedSource { mut loaded, more } = found;
+        let each = more.as_ref().map(|fresh| fresh.config.each());
+        let prepared = match &more {
+            Some(fresh) => {
+                let each = each.as_deref().unwrap_or_default();
+                let keys = &fresh.changes.servers;
+                changes.prepare(fresh.config.file.as_ref(), each, keys, &loaded)
+            }
+            None => changes.prepare(None, &[], &BTreeSet::new(), &loaded),
+        };
+        let next = match prepared {
+            Ok(next) => next,
+            Err(errors) => {
+                let current = changes.servers.current();
+                return refuse(&current, &ReloadError::Source(errors)).await;
+            }
+        };
         for notice in &loaded.notices {
             warn!("{notice}");
         }
@@ -167,16 +189,32 @@ impl Renewal {
             refused,
             terms: told.clone(),
         };
-        let Some(recorded) = record(servers, &loaded.snapshot, more.as_ref(), &besides).await
-        else {
+        let (staying, whole) = (next.staying(), &loaded.snapshot);
+        let Some(recorded) = record(staying, whole, more.as_ref(), &besides).await else {
             return ReloadOutcome::No;
         };
+        if let Err(fault) = next
+            .record(changes.audit(), loaded.snapshot.revision().as_str())
+            .await
+        {
+            let name = "servers that come and go";
+            for (parts, _) in &recorded {
+                take_back(parts, name).await;
+            }
+            warn!(
+                "{name} could not be recorded; all stay as they are until the next attempt: {fault}"
+            );
+            return ReloadOutcome::No;
+        }
         let mut published = Published::Nothing;
         for (parts, policies) in recorded {
             let it = parts.gate.put_in_force(policies);
             if published == Published::Nothing {
                 published = it;
             }
+        }
+        if let Some(fresh) = &more {
+            changes.put_in_force(next, &fresh.config);
         }
         self.whole.publish(loaded.snapshot);
         match more {
@@ -187,7 +225,7 @@ impl Renewal {
         }
         let terms_are_new = told.is_some();
         let with_terms = told.map(|told| format!("; {told}")).unwrap_or_default();
-        let revision = &*revision(servers);
+        let revision = &*changes.servers.current().revision();
         match &published {
             Published::Policies(replaced) => info!(
                 revision,
@@ -269,11 +307,11 @@ const NOT_RECORDED: &str = "not_recorded";
 /// Records what comes into force at each server. `None` if a record could not be written: then nothing may come into
 /// force, or the servers would decide by different policies.
 async fn record<'p>(
-    servers: &'p [Parts],
+    servers: &'p [Arc<Parts>],
     whole: &PolicySnapshot,
     fresh: Option<&Fresh>,
     besides: &Besides,
-) -> Option<Vec<(&'p Parts, RecordedPolicies)>> {
+) -> Option<Vec<(&'p Arc<Parts>, RecordedPolicies)>> {
     let mut recorded = Vec::new();
     for parts in servers {
         let mut snapshot = whole.of_server(parts.key().as_ref());
@@ -319,14 +357,8 @@ async fn next(watch: &mut Option<Watch<Configured>>) -> Option<ReloadAttempt<Con
     }
 }
 
-/// Of all servers.
-fn revision(servers: &[Parts]) -> Arc<str> {
-    let first = servers.first();
-    first.map_or_else(|| "".into(), |parts| parts.gate.revision())
-}
-
-async fn refuse(servers: &[Parts], refused: &ReloadError<ConfigErrors>) -> ReloadOutcome {
-    let revision = &*revision(servers);
+async fn refuse(current: &RunningServers, refused: &ReloadError<ConfigErrors>) -> ReloadOutcome {
+    let revision = &*current.revision();
     let (code, text) = match refused {
         ReloadError::Policies(errors) => {
             warn!(
@@ -348,7 +380,7 @@ async fn refuse(servers: &[Parts], refused: &ReloadError<ConfigErrors>) -> Reloa
         }
     };
     let reason = code.map_or_else(Reason::default, |code| Reason::code(code).with_text(text));
-    for parts in servers {
+    for parts in &current.servers {
         let kept = parts.gate.keep(&parts.server.name, reason.clone()).await;
         if let Err(fault) = kept {
             warn!("that something is refused could not be recorded: {fault}");

@@ -14,11 +14,9 @@ use crate::gate::Gate;
 const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Looks at all directories of results, the first time at once: a gate before this one may have left some.
-pub(super) async fn keep_removing(gates: &[Arc<Gate>]) -> Infallible {
+pub(super) async fn keep_removing(gate: &Arc<Gate>) -> Infallible {
     loop {
-        for gate in gates {
-            sweep(Arc::clone(gate)).await;
-        }
+        sweep(Arc::clone(gate)).await;
         sleep(SWEEP_INTERVAL).await;
     }
 }

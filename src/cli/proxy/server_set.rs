@@ -1,8 +1,13 @@
 //! The servers of a gate, for conversations with one of them or with all.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tracing::error;
+
+use crate::agent::http::Endpoint;
+use crate::policy::ServerKey;
 
 use super::parts::Parts;
 use super::renew::News;
@@ -14,12 +19,64 @@ pub(super) const LAST_RECORDS: Duration = Duration::from_secs(10);
 /// The server in records that belong to none of several. It is no key.
 pub(super) const NO_SERVER: &str = "-";
 
+/// The endpoint of all servers.
+pub(super) const UNIFIED: Endpoint = Endpoint(0);
+
 /// The servers of a gate, and settings of their conversations.
 pub(super) struct ServerSet {
-    pub(super) servers: Vec<Parts>,
+    current: watch::Sender<Arc<RunningServers>>,
     pub(super) news: News,
     /// How long what is under way may take when a conversation ends.
     pub(super) drain: Duration,
+}
+
+/// The servers of one moment, in the order of the configuration.
+pub(super) struct RunningServers {
+    pub(super) servers: Vec<Arc<Parts>>,
+    pub(super) disabled: Vec<ServerKey>,
+}
+
+impl ServerSet {
+    pub(super) fn new(running: RunningServers, news: News, drain: Duration) -> Self {
+        Self {
+            current: watch::Sender::new(Arc::new(running)),
+            news,
+            drain,
+        }
+    }
+
+    pub(super) fn current(&self) -> Arc<RunningServers> {
+        Arc::clone(&self.current.borrow())
+    }
+
+    /// From now on these.
+    pub(super) fn replace(&self, running: RunningServers) {
+        self.current.send_replace(Arc::new(running));
+    }
+
+    /// Tells of each other set of servers.
+    pub(super) fn changes(&self) -> watch::Receiver<Arc<RunningServers>> {
+        self.current.subscribe()
+    }
+}
+
+impl RunningServers {
+    /// The server at this endpoint.
+    pub(super) fn at(&self, endpoint: Endpoint) -> Option<&Arc<Parts>> {
+        self.servers.iter().find(|it| it.endpoint == endpoint)
+    }
+
+    /// The key and the endpoint of each.
+    pub(super) fn numbered(&self) -> Vec<(Option<ServerKey>, Endpoint)> {
+        let all = self.servers.iter();
+        all.map(|parts| (parts.key(), parts.endpoint)).collect()
+    }
+
+    /// The revision of the policies in force.
+    pub(super) fn revision(&self) -> Arc<str> {
+        let first = self.servers.first();
+        first.map_or_else(|| "".into(), |parts| parts.gate.revision())
+    }
 }
 
 pub(super) fn broken(ended: &Result<(), tokio::task::JoinError>) {

@@ -13,7 +13,7 @@ use tracing::{error, info, warn};
 
 use crate::admin::{Listening, Metrics, ServerLabel};
 use crate::agent::http::{
-    Arrival, AskHealth, ConversationKind, Endpoint, HttpRefusal, Listener, Outside,
+    Arrival, AskHealth, ConversationKind, Endpoint, Endpoints, HttpRefusal, Listener, Outside,
 };
 use crate::audit::{self, Audit, Kind, Record};
 use crate::bridge::Bridge;
@@ -29,7 +29,8 @@ use super::held::{Begun, Held};
 use super::parts::{Parts, session};
 use super::reading::of_agent;
 use super::renew::Renewal;
-use super::server_set::{LAST_RECORDS, NO_SERVER, ServerSet, broken};
+use super::server_changes::ServerChanges;
+use super::server_set::{LAST_RECORDS, NO_SERVER, RunningServers, ServerSet, UNIFIED, broken};
 use super::unified::{AgentConnection, UnifiedConversation};
 
 /// Conversations that wait to be begun.
@@ -47,8 +48,7 @@ const STAGE: &str = "http";
 
 /// What all conversations share.
 struct Service {
-    /// For each endpoint of one.
-    served: Arc<ServerSet>,
+    servers: Arc<ServerSet>,
     /// The endpoint of all, if there is one.
     unified: Option<unified::Settings>,
     audit: Audit,
@@ -56,15 +56,13 @@ struct Service {
 
 /// What serves agents.
 pub(super) struct Inside {
-    /// For each endpoint of the listener.
-    pub(super) servers: Vec<Parts>,
+    pub(super) servers: Arc<ServerSet>,
+    pub(super) changes: ServerChanges,
     pub(super) audit: Audit,
     pub(super) shutdown: Shutdown,
     pub(super) metrics: Option<Arc<Metrics>>,
     pub(super) renewal: Renewal,
     pub(super) health: AskHealth,
-    /// How long what is under way may take when the gate stops.
-    pub(super) drain: Duration,
     /// The endpoint of all servers, if there is one.
     pub(super) unified: Option<unified::Settings>,
 }
@@ -73,40 +71,32 @@ pub(super) struct Inside {
 pub(super) async fn serve(
     inside: Inside,
     listener: Listener,
-    paths: &[String],
+    endpoints: &Endpoints,
     authenticate: Arc<dyn Authenticate>,
 ) -> End {
     let Inside {
         servers,
+        changes,
         audit,
         shutdown,
         metrics,
         renewal,
         health,
-        drain,
         unified,
     } = inside;
-    for path in paths {
+    for path in endpoints.paths() {
         info!("listening on http://{}{path}", listener.address());
     }
-    for parts in &servers {
+    for parts in &servers.current().servers {
         if let Err(cause) = parts.open.upstreams.check() {
             error!(
                 "{cause}; until it can be started agents are refused, and `GET /health` says 503"
             );
         }
     }
-    // Of each endpoint.
-    let labels: Vec<ServerLabel> = servers
-        .iter()
-        .map(|parts| ServerLabel(parts.key().map(|key| key.as_str().into())))
-        .collect();
+    let known = Arc::clone(&servers);
     let service = Arc::new(Service {
-        served: Arc::new(ServerSet {
-            servers,
-            news: renewal.news(),
-            drain,
-        }),
+        servers,
         unified,
         audit,
     });
@@ -119,9 +109,10 @@ pub(super) async fn serve(
         authenticate,
         refusals: Box::new(move |refusal| {
             if let Some(metrics) = &metrics {
-                let endpoint = refusal.from.endpoint;
-                let label = endpoint.and_then(|endpoint| labels.get(endpoint.0).cloned());
-                let label = label.unwrap_or(ServerLabel(None));
+                let current = known.current();
+                let parts = refusal.from.endpoint.and_then(|it| current.at(it));
+                let key = parts.and_then(|parts| parts.key());
+                let label = ServerLabel(key.map(|key| key.as_str().into()));
                 metrics.refused(Listening::Agents, label, refusal.status, refusal.code);
             }
             told(&refusals, &uncounted, refusal);
@@ -165,7 +156,7 @@ pub(super) async fn serve(
             error!("conversations that have not ended are broken off, and have no last record");
             return End::AuditFault;
         }
-        never = renewal.run(&service.served.servers) => match never {},
+        never = renewal.run(changes) => match never {},
         never = identity.keep_ready() => match never {},
     }
     End::Stopped(shutdown.requested().await)
@@ -198,20 +189,19 @@ async fn conversations(
 
 /// One conversation from its first record to its last.
 async fn hold(service: Arc<Service>, arrival: Box<Arrival>) {
-    let ServerSet {
-        servers,
-        news,
-        drain,
-    } = &*service.served;
-    if let Some(parts) = servers.get(arrival.endpoint.0) {
-        if let Some(mut begun) = begin(parts, *arrival) {
-            begun.until_its_end(parts, news, *drain).await;
+    let ServerSet { news, drain, .. } = &*service.servers;
+    let parts = service.servers.current().at(arrival.endpoint).cloned();
+    match (parts, &service.unified) {
+        (Some(parts), _) => {
+            if let Some(mut begun) = begin(&parts, *arrival) {
+                begun.until_its_end(&parts, news, *drain).await;
+            }
         }
-    // The endpoint after those of the servers is that of all.
-    } else if let Some(settings) = &service.unified {
-        Box::pin(unify(&service.served, settings, *arrival)).await;
-    } else {
-        error!("an endpoint has no server");
+        (None, Some(settings)) if arrival.endpoint == UNIFIED => {
+            Box::pin(unify(&service.servers, settings, *arrival)).await;
+        }
+        // Its server was removed just now.
+        (None, _) => {}
     }
 }
 
@@ -319,7 +309,7 @@ async fn record_refusals(
         } = &refusal;
         let text = format!("HTTP {status} to {peer}: {why}");
         let reason = audit::Reason::code(refusal.code).with_text(text);
-        let mut record = blocked(&service.served.servers, from.endpoint, STAGE, reason);
+        let mut record = blocked(&service.servers.current(), from.endpoint, STAGE, reason);
         record.agent = from.subject.as_ref().map(audit::Agent::new);
         if let Err(fault) = audit.record(record).await {
             error!("a refused request could not be recorded: {fault}");
@@ -328,7 +318,7 @@ async fn record_refusals(
         if more > 0 {
             let text = "so many were refused faster than each could be recorded";
             let reason = audit::Reason::code("refusals").with_text(text);
-            let mut record = blocked(&service.served.servers, None, STAGE, reason);
+            let mut record = blocked(&service.servers.current(), None, STAGE, reason);
             record.kind = Kind::AuditGap;
             record.lost = Some(more);
             if let Err(fault) = audit.record(record).await {
@@ -342,20 +332,20 @@ async fn record_refusals(
 
 /// The record of what never was a message.
 pub(super) fn blocked(
-    servers: &[Parts],
+    current: &RunningServers,
     endpoint: Option<Endpoint>,
     stage: &'static str,
     reason: audit::Reason,
 ) -> Record {
-    let of_the_endpoint = endpoint.and_then(|endpoint| servers.get(endpoint.0));
+    let of_the_endpoint = endpoint.and_then(|endpoint| current.at(endpoint));
+    let servers = &current.servers;
     let only = servers.first().filter(|_| servers.len() == 1);
     let server = of_the_endpoint.or(only);
     let name = server.map_or(NO_SERVER, |parts| &parts.server.name);
-    let revision = servers.first().map(|parts| parts.gate.revision());
     Record::new(Kind::MalformedMessage)
         .upstream(name)
         .direction(audit::Direction::AgentToUpstream)
         .decision(audit::Decision::Block, stage)
-        .revision(revision.as_deref().unwrap_or_default())
+        .revision(&*current.revision())
         .reason(reason)
 }

@@ -130,7 +130,7 @@ pub(super) fn secrets(
     Redactor::new(secret_values(config).chain(operators))
 }
 
-fn secret_values(config: &Config) -> impl Iterator<Item = &SecretString> {
+pub(super) fn secret_values(config: &Config) -> impl Iterator<Item = &SecretString> {
     let says_so = |name: &str| {
         let name = name.to_ascii_uppercase();
         SECRET_WORDS.iter().any(|word| name.contains(word))

@@ -20,6 +20,7 @@ use super::isolated::{Placed, PlacedEvents};
 use super::lines;
 use super::parts::Parts;
 use super::renew::Renewal;
+use super::server_changes::ServerChanges;
 
 /// Bytes that may wait for an agent that does not read.
 pub(super) const AGENT_QUEUE_BYTES: usize = 1024 * 1024;
@@ -31,6 +32,7 @@ pub(super) async fn serve(
     server: Placed,
     mut events: PlacedEvents,
     renewal: Renewal,
+    changes: ServerChanges,
 ) -> End {
     let Parts {
         gate,
@@ -59,7 +61,7 @@ pub(super) async fn serve(
     let end = tokio::select! {
         end = Box::pin(conversation) => end,
         never = stop_asking(gate, shutdown) => match never {},
-        never = renewal.run(std::slice::from_ref(parts)) => match never {},
+        never = renewal.run(changes) => match never {},
     };
     events.close_all();
     server.end(shutdown).await;

@@ -3,22 +3,24 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use tokio::sync::watch;
 use tokio::task::{Id, JoinSet};
 use tracing::{error, warn};
 
+use crate::agent::http::Endpoint;
 use crate::bridge::Bridge;
 use crate::config::Config;
 use crate::gate::{AgentGone, Gate, Source, Talk, UpstreamFault};
 use crate::mailbox::mailbox;
 use crate::policy;
 use crate::session::Session;
-use crate::unified::{NameMap, Settings, Unanswered, UnifiedSession};
+use crate::unified::{Settings, Unanswered, UnifiedSession};
 use crate::wire::Side;
 
 use super::agents::{AgentEnd, Arrived, ConversationAgent, Inbox, Outbox};
 use super::held::Held;
 use super::parts::Parts;
-use super::server_set::{NO_SERVER, ServerSet, broken};
+use super::server_set::{NO_SERVER, RunningServers, ServerSet, broken};
 use super::servers::Server;
 use super::settings;
 
@@ -28,12 +30,10 @@ const INBOX: usize = 64;
 /// How the endpoint of all servers works, if there is one.
 pub(super) fn settings(config: &Config) -> Option<Settings> {
     let unified = config.unified.as_ref()?;
-    let each = config.each();
-    let keys = each.iter().filter_map(|config| config.key.clone());
     let aliases = unified.aliases.iter();
     let aliases = aliases.map(|(alias, name)| (alias.clone(), name.clone()));
     Some(Settings {
-        names: Arc::new(NameMap::new(keys.collect(), aliases)),
+        aliases: aliases.collect(),
         limits: settings::from_agent(&config.limits),
         merge_timeout: unified.wait,
         is_stateless: false,
@@ -49,68 +49,67 @@ pub(super) struct AgentConnection {
 }
 
 /// The conversations of one agent with all servers.
-pub(super) struct UnifiedConversation {
+pub(super) struct UnifiedConversation<S> {
     gate: Arc<Gate>,
-    unified: Arc<UnifiedSession<Outbox>>,
     inbox: Inbox,
     /// Records and answers messages that no server gets.
     talk: Talk<Server, Outbox>,
-    conversations: JoinSet<()>,
-    /// Which of them is which server's.
-    servers: Vec<Id>,
+    members: Members<S>,
 }
 
-impl UnifiedConversation {
+/// The servers of one agent, and its conversations with them.
+struct Members<S> {
+    served: Arc<ServerSet>,
+    changes: watch::Receiver<Arc<RunningServers>>,
+    unified: Arc<UnifiedSession<Outbox>>,
+    /// Makes the agent's session before a server.
+    new_session: S,
+    agent_end: AgentEnd,
+    conversations: JoinSet<()>,
+    /// By their numbers.
+    servers: Vec<Member>,
+}
+
+/// One server, and the conversation with it.
+struct Member {
+    endpoint: Endpoint,
+    conversation: Id,
+}
+
+impl<S: Fn(&Parts) -> Option<(Session, Option<Bridge>)>> UnifiedConversation<S> {
     /// Starts a conversation with each server. `None` if a session cannot be made.
     pub(super) fn begin(
         served: &Arc<ServerSet>,
         settings: Settings,
         agent: AgentConnection,
-        new_session: impl Fn(&Parts) -> Option<(Session, Option<Bridge>)>,
+        new_session: S,
     ) -> Option<Self> {
-        let first = served.servers.first()?;
+        let changes = served.changes();
+        let first = Arc::clone(served.current().servers.first()?);
         let no_server = Parts {
             server: policy::Server {
                 name: NO_SERVER.to_owned(),
                 ..policy::Server::default()
             },
-            ..first.clone()
+            ..Parts::clone(&first)
         };
         let (own, _) = new_session(&no_server)?;
-        let sessions = served.servers.iter().map(&new_session);
-        let sessions = sessions.collect::<Option<Vec<_>>>()?;
-        let (inboxes, taken): (Vec<_>, Vec<_>) = sessions.iter().map(|_| mailbox(INBOX)).unzip();
-        let unified = UnifiedSession::new(settings, agent.outbox.clone(), inboxes);
-        let unified = Arc::new(unified);
-        let mut conversations = JoinSet::new();
-        let mut servers = Vec::new();
-        for (number, ((session, bridge), inbox)) in sessions.into_iter().zip(taken).enumerate() {
-            let held = Held {
-                session,
-                agent: ConversationAgent::Unified(Arc::clone(&unified), number),
-                inbox: Inbox::Unified {
-                    inbox,
-                    frame: Bytes::new(),
-                    end: agent.end,
-                },
-                bridge,
-            };
-            let served = Arc::clone(served);
-            let begun = held.begin(served.servers.get(number)?);
-            let conversation = conversations.spawn(async move {
-                if let (Some(mut begun), Some(parts)) = (begun, served.servers.get(number)) {
-                    begun.until_its_end(parts, &served.news, served.drain).await;
-                }
-            });
-            servers.push(conversation.id());
-        }
+        let unified = Arc::new(UnifiedSession::new(settings, agent.outbox.clone()));
+        let mut members = Members {
+            served: Arc::clone(served),
+            changes,
+            unified,
+            new_session,
+            agent_end: agent.end,
+            conversations: JoinSet::new(),
+            servers: Vec::new(),
+        };
+        members.follow();
         Some(Self {
             gate: Arc::clone(&first.gate),
-            unified,
             inbox: agent.inbox,
             talk: Talk::new(own, Server::Absent, agent.outbox),
-            conversations,
-            servers,
+            members,
         })
     }
 
@@ -118,27 +117,25 @@ impl UnifiedConversation {
     pub(super) async fn until_its_end(&mut self) {
         let Self {
             gate,
-            unified,
             inbox,
             talk,
-            conversations,
-            servers,
-            ..
+            members,
         } = self;
+        let unified = Arc::clone(&members.unified);
         if let Err(fault) = gate.session_started(talk).await {
             error!("the start of a session could not be recorded: {fault}");
         } else {
             tokio::select! {
-                _ = listen(gate, unified, inbox, talk) => {}
+                _ = listen(gate, &unified, inbox, talk) => {}
                 _gone = unified.keep_time() => {}
-                _gone = until_all_ended(conversations, unified, servers, (gate, talk)) => {}
+                _gone = members.until_all_ended(gate, talk) => {}
             }
         }
         inbox.close();
-        for number in 0..servers.len() {
+        for number in 0..members.servers.len() {
             unified.close(number);
         }
-        while let Some(ended) = conversations.join_next().await {
+        while let Some(ended) = members.conversations.join_next().await {
             broken(&ended);
         }
         if let Err(fault) = gate.session_ended(talk).await {
@@ -147,30 +144,90 @@ impl UnifiedConversation {
     }
 }
 
-/// Resolves when all conversations have ended. Answers the requests that one has not answered before its end.
-async fn until_all_ended(
-    conversations: &mut JoinSet<()>,
-    unified: &UnifiedSession<Outbox>,
-    servers: &[Id],
-    (gate, talk): (&Gate, &Talk<Server, Outbox>),
-) -> Result<(), AgentGone> {
-    while let Some(ended) = conversations.join_next_with_id().await {
-        let id = match &ended {
-            Ok((id, ())) => *id,
-            Err(cause) => cause.id(),
-        };
-        broken(&ended.map(|_| ()));
-        let Some(number) = servers.iter().position(|it| *it == id) else {
-            continue;
-        };
-        for Unanswered { id, method, stream } in unified.ended(number).await? {
-            let (id, source) = (id.json(), Source::on(stream));
-            let frame = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"}}"#);
-            let refusal = UpstreamFault::Down.into();
-            Box::pin(gate.turn_back(talk, source, frame.as_bytes(), refusal)).await?;
+impl<S: Fn(&Parts) -> Option<(Session, Option<Bridge>)>> Members<S> {
+    /// Begins a conversation with each server that there is and was not before, and lets the agent name no other.
+    fn follow(&mut self) {
+        let current = Arc::clone(&self.changes.borrow_and_update());
+        for (number, member) in self.servers.iter().enumerate() {
+            if current.at(member.endpoint).is_none() {
+                self.unified.remove(number);
+            }
+        }
+        for parts in &current.servers {
+            let is_it = |member: &Member| member.endpoint == parts.endpoint;
+            if !self.servers.iter().any(is_it) {
+                self.join(Arc::clone(parts));
+            }
         }
     }
-    Ok(())
+
+    fn join(&mut self, parts: Arc<Parts>) {
+        let (Some(key), Some((session, bridge))) = (parts.key(), (self.new_session)(&parts)) else {
+            return;
+        };
+        let (sender, inbox) = mailbox(INBOX);
+        let number = self.unified.join(key, sender);
+        let held = Held {
+            session,
+            agent: ConversationAgent::Unified(Arc::clone(&self.unified), number),
+            inbox: Inbox::Unified {
+                inbox,
+                frame: Bytes::new(),
+                end: self.agent_end,
+            },
+            bridge,
+        };
+        let served = Arc::clone(&self.served);
+        let endpoint = parts.endpoint;
+        let begun = held.begin(&parts);
+        let conversation = self.conversations.spawn(async move {
+            if let Some(mut begun) = begun {
+                begun
+                    .until_its_end(&parts, &served.news, served.drain)
+                    .await;
+            }
+        });
+        self.servers.push(Member {
+            endpoint,
+            conversation: conversation.id(),
+        });
+    }
+
+    /// Resolves when all conversations have ended. Answers the requests that one has not answered before its end.
+    async fn until_all_ended(
+        &mut self,
+        gate: &Gate,
+        talk: &Talk<Server, Outbox>,
+    ) -> Result<(), AgentGone> {
+        loop {
+            let ended = tokio::select! {
+                // First: a server that takes the place of another is there before that one has ended.
+                biased;
+                Ok(()) = self.changes.changed() => {
+                    self.follow();
+                    continue;
+                }
+                ended = self.conversations.join_next_with_id() => ended,
+            };
+            let Some(ended) = ended else {
+                return Ok(());
+            };
+            let id = match &ended {
+                Ok((id, ())) => *id,
+                Err(cause) => cause.id(),
+            };
+            broken(&ended.map(|_| ()));
+            let Some(number) = self.servers.iter().position(|it| it.conversation == id) else {
+                continue;
+            };
+            for Unanswered { id, method, stream } in self.unified.ended(number).await? {
+                let (id, source) = (id.json(), Source::on(stream));
+                let frame = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"}}"#);
+                let refusal = UpstreamFault::Down.into();
+                Box::pin(gate.turn_back(talk, source, frame.as_bytes(), refusal)).await?;
+            }
+        }
+    }
 }
 
 /// What the agent sends, until it sends no more.

@@ -1,7 +1,5 @@
 //! One agent on standard streams, with several servers.
 
-use std::sync::Arc;
-
 use tokio::time::sleep;
 use tracing::{error, warn};
 
@@ -15,7 +13,7 @@ use super::converse::FLUSH;
 use super::end::End;
 use super::parts::{Parts, session};
 use super::reading;
-use super::server_set::{LAST_RECORDS, ServerSet};
+use super::server_set::LAST_RECORDS;
 use super::service::Inside;
 use super::single::{AGENT_QUEUE_BYTES, stop_asking};
 use super::unified::{AgentConnection, UnifiedConversation};
@@ -24,20 +22,16 @@ use super::unified::{AgentConnection, UnifiedConversation};
 pub(super) async fn serve(inside: Inside, ratchet: &Ratchet) -> End {
     let Inside {
         servers,
+        changes,
         shutdown,
         renewal,
-        drain,
         unified,
         ..
     } = inside;
-    let (Some(settings), Some(first)) = (unified, servers.first().cloned()) else {
+    let first = servers.current().servers.first().cloned();
+    let (Some(settings), Some(first)) = (unified, first) else {
         return End::UpstreamGone("no server is enabled".to_owned());
     };
-    let served = Arc::new(ServerSet {
-        servers,
-        news: renewal.news(),
-        drain,
-    });
     let (input, writer) = stdio::open(AGENT_QUEUE_BYTES);
     let lines = LineReader::new(input, first.gate.limits(Side::Agent).max_bytes);
     let agent = AgentConnection {
@@ -51,7 +45,7 @@ pub(super) async fn serve(inside: Inside, ratchet: &Ratchet) -> End {
         let number = parts.conversations.next_number();
         Some((session.numbered(number), parts.bridge()))
     };
-    let Some(mut conversation) = UnifiedConversation::begin(&served, settings, agent, before)
+    let Some(mut conversation) = UnifiedConversation::begin(&servers, settings, agent, before)
     else {
         return End::AuditFault;
     };
@@ -66,7 +60,7 @@ pub(super) async fn serve(inside: Inside, ratchet: &Ratchet) -> End {
             return End::AuditFault;
         }
         never = stop_asking(&first.gate, &shutdown) => match never {},
-        never = renewal.run(&served.servers) => match never {},
+        never = renewal.run(changes) => match never {},
     }
     shutdown.request(ShutdownCause::AgentGone);
     if writer.close(FLUSH).await.is_err() {

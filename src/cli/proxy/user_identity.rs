@@ -46,6 +46,14 @@ pub(super) fn forwarded(config: &Config) -> Vec<Arc<str>> {
     audiences.collect()
 }
 
+/// Whether what the gate made at its start is enough for the servers of this configuration too.
+pub(super) fn is_made_for(started: &Config, config: &Config) -> bool {
+    let audiences = forwarded(started);
+    let is_forwarded = |audience: &Arc<str>| audiences.contains(audience);
+    let signs = servers(started).any(is_signed);
+    forwarded(config).iter().all(is_forwarded) && (signs || !servers(config).any(is_signed))
+}
+
 /// Of the open server, then of the isolated ones.
 fn servers(config: &Config) -> impl Iterator<Item = &config::UserIdentity> {
     config.upstreams().flat_map(|open| {

@@ -6,8 +6,8 @@ use super::published::known;
 use super::valid;
 use crate::cli::proxy::{limited_gate_settings, policy_settings};
 use crate::config::reader::KeyAvailability;
-use crate::config::settings::ConfigText;
-use crate::config::{Config, ConfigChanges, Redaction};
+use crate::config::{Config, ConfigChanges, ConfigText, Redaction};
+use crate::policy::ServerKey;
 
 fn between(before: &str, now: &str) -> ConfigChanges {
     let text = |text: &str| ConfigText::new(text.to_owned());
@@ -255,7 +255,8 @@ fn what_is_told_to_come_into_force_does_and_no_key_of_it_is_left_out() {
         .iter()
         .filter(|key| *key != "version" && !is_table(key) && is_live(key))
         // They need several servers.
-        .filter(|key| !["flow.evidence", "flow.from.x"].contains(&key.as_str()));
+        .filter(|key| !["flow.evidence", "flow.from.x"].contains(&key.as_str()))
+        .filter(|key| !key.starts_with("servers."));
     let live: BTreeSet<&str> = live.map(String::as_str).collect();
     assert_eq!(live, shown);
 }
@@ -345,7 +346,7 @@ fn what_is_said_for_all_servers_holds_where_nothing_else_is_said() {
     );
     assert_eq!(truncation.resources.len(), 2);
     assert!(config.warnings.is_empty(), "{:?}", config.warnings);
-    // A server that is not in the file any more runs on, with what holds for all.
+    // A server that is not in the file any more is removed.
     let started = config.clone();
     let new = valid(
         "listen = { transport = 'http', port = 0 }\nlimits.request_timeout = '9s'\n\
@@ -353,7 +354,7 @@ fn what_is_said_for_all_servers_holds_where_nothing_else_is_said() {
     );
     let each = new.in_place_of(&started).each();
     let timeouts: Vec<_> = each.iter().map(seconds).collect();
-    assert_eq!(timeouts, [9, 9]);
+    assert_eq!(timeouts, [9]);
 }
 
 #[test]
@@ -382,13 +383,45 @@ fn policies_of_one_server_come_into_force_and_stay_while_it_runs() {
         "servers.mail.command = ['a']\nservers.crm.policy = 'crm'",
         &[("crm", "/etc/gate/crm")],
     );
-    // It runs until the restart, and a new one does not before.
     check(
         "servers.web = { command = ['a'], policy = 'web' }",
-        &[("mail", "/etc/gate/mail")],
+        &[("web", "/etc/gate/web")],
     );
     let changes = between("servers.mail.policy = 'a'", "servers.mail.policy = 'b'");
     assert_eq!(changes.restart, [""; 0]);
+}
+
+#[test]
+fn a_server_is_replaced_where_more_of_it_has_changed_than_comes_into_force_in_its_place() {
+    let check = |before: &str, now: &str, expected: &[&str]| {
+        let changes = between(before, now);
+        let servers: Vec<&str> = changes.servers.iter().map(ServerKey::as_str).collect();
+        assert_eq!(servers, expected, "{now}");
+        assert_eq!(changes.restart, [""; 0], "{now}");
+    };
+    let crm = "servers.crm.command = ['a']\n";
+    let both = &format!("{crm}servers.mail.command = ['a']\n");
+    check(crm, crm, &[]);
+    check(crm, both, &["mail"]);
+    check(both, crm, &["mail"]);
+    check(both, &both.replace("['a']", "['b']"), &["crm", "mail"]);
+    for (in_place, line) in [
+        (true, "servers.crm.policy = 'p'"),
+        (true, "servers.crm.limits.request_timeout = '9s'"),
+        (true, "servers.crm.guards.secrets = 'redact'"),
+        (true, "servers.crm.truncation.max_bytes = 2048"),
+        (false, "servers.crm.clearance = 'secret'"),
+        (false, "servers.crm.enabled = false"),
+        (false, "servers.crm.env.A = 'b'"),
+        (false, "servers.crm.isolated.command = ['b']"),
+    ] {
+        let expected: &[&str] = if in_place { &[] } else { &["crm"] };
+        check(both, &format!("{both}{line}\n"), expected);
+    }
+    // One server becomes several with a restart.
+    let changes = between("upstream.command = ['a']", crm);
+    assert!(changes.servers.is_empty());
+    assert_eq!(changes.restart, ["servers", "upstream.command"]);
 }
 
 /// Files that differ in what needs a restart.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::config::Config;
+use crate::policy::ServerKey;
 
 #[track_caller]
 fn check(path: &Path, reason: &str) {
@@ -73,4 +74,142 @@ fn what_is_read_again_is_a_file_and_another_text_only_if_it_says_another() {
     let errors = file.read().expect_err("refused");
     let told = errors.problems()[0].reason().to_string();
     assert_eq!(told, "cannot be read: it is not a file any more");
+}
+
+/// What is wrong with a configuration of these files, each with the file and the line.
+fn problems(files: &[(&str, &str)]) -> Vec<String> {
+    let dir = tempfile::tempdir().expect("a directory");
+    for (name, text) in files {
+        let path = dir.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("a directory")).expect("made");
+        std::fs::write(path, text).expect("written");
+    }
+    let Err(report) = Config::load(&dir.path().join("gate.toml")) else {
+        return Vec::new();
+    };
+    let here = format!("{}/", dir.path().display());
+    let problems = report.problems().iter();
+    problems
+        .map(|problem| {
+            let at = super::render(problem);
+            let place = at.lines().find_map(|line| line.split_once("╭─["));
+            let line = place.and_then(|(_, place)| Some(place.rsplit_once(':')?.0));
+            let place = line.unwrap_or_default();
+            format!("{place} {problem}").replace(&here, "")
+        })
+        .collect()
+}
+
+const GATE: &str = "servers_dir = 'servers.d'\n\
+    listen = { transport = 'http', port = 0 }\npolicy.allow = ['crm/a']\n[servers.crm]\ncommand = ['a']\n";
+
+const WEB: &str = "# A comment.\n[servers.web]\nurl = 'https://web.example/mcp'\n";
+
+#[test]
+fn servers_have_files_of_their_own_and_each_problem_is_in_its_file() {
+    let check = |name: &str, text: &str, expected: &[&str]| {
+        let name = format!("servers.d/{name}");
+        let files = [
+            ("gate.toml", GATE),
+            ("servers.d/web.toml", WEB),
+            (&name, text),
+        ];
+        assert_eq!(problems(&files), expected, "{name}: {text}");
+    };
+    check("mail.toml", "[servers.mail]\ncommand = ['a']", &[]);
+    check(
+        "mail.toml",
+        "[servers.mail]\ncommand = ['a']\n[servers.mail.env]\nA = 'b'\n",
+        &[],
+    );
+    // What is not read.
+    for name in [".mail.toml", "mail.toml.bak", "README.md"] {
+        check(name, "[[", &[]);
+    }
+    check(
+        "mail.toml",
+        "[servers.mail]\n\ncomand = ['a']\n",
+        &[
+            "servers.d/mail.toml:1 servers.mail.command: required",
+            "servers.d/mail.toml:3 servers.mail.comand: unknown key",
+        ],
+    );
+    check(
+        "mail.toml",
+        "[servers.mail]\nurl = 'https://a.example'\nauth = { type = 'bearer', token = '${NOT_SET_HERE}' }",
+        &[
+            "servers.d/mail.toml:3 servers.mail.auth.token: environment variable `NOT_SET_HERE` is not set",
+        ],
+    );
+    check(
+        "mail.toml",
+        "[servers.mail]\ncommand = ['a'",
+        &["servers.d/mail.toml:2 servers.mail.command: unclosed array, expected `]`"],
+    );
+    check(
+        "mail.toml",
+        "version = 1\n[servers.mail]\ncommand = ['a']\n[servers.other]\ncommand = ['a']",
+        &[
+            "servers.d/mail.toml:1 version: configuring anything but its server is not done in this file",
+            "servers.d/mail.toml:4 servers.other: configuring anything but its server is not done in this file",
+            "servers.d/mail.toml:5 servers.other.command: configuring anything but its server is not done in this file",
+        ],
+    );
+    for text in [
+        "",
+        "[servers.web]\ncommand = ['a']",
+        "servers = 1",
+        "servers.mail.command = ['a']",
+    ] {
+        check(
+            "mail.toml",
+            text,
+            &[" servers.d/mail.toml: has no table `[servers.mail]`"],
+        );
+    }
+    check(
+        "crm.toml",
+        "[servers.crm]\ncommand = ['a']",
+        &[" servers.d/crm.toml: has the server `crm`, and so has `gate.toml`"],
+    );
+    for name in ["Mail.toml", "my_mail.toml", "1.toml"] {
+        let text = format!(" servers.d/{name}: is not named by the key of a server");
+        check(name, "", &[&text]);
+    }
+}
+
+#[test]
+fn a_problem_of_the_configuration_itself_is_in_it_and_its_directory_is_there() {
+    let file = ("servers.d/web.toml", "[servers.web]\ncommand = ['a']\n");
+    let gate = GATE.replace("port = 0", "prot = 0");
+    let told = problems(&[("gate.toml", &gate), file]);
+    assert!(
+        told.contains(&"gate.toml:2 listen.prot: unknown key".to_owned()),
+        "{told:?}"
+    );
+    // A piece that is cut changes the meaning of no other.
+    let told = problems(&[("gate.toml", &format!("{GATE}args = '''")), file]);
+    assert!(
+        told.iter().all(|it| it.starts_with("gate.toml:6 ")),
+        "{told:?}"
+    );
+    let told = problems(&[("gate.toml", GATE)]);
+    assert!(
+        told[0].starts_with(" servers.d: cannot be read: "),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn paths_in_the_file_of_a_server_start_at_the_directory_of_the_configuration() {
+    let dir = tempfile::tempdir().expect("a directory");
+    std::fs::create_dir(dir.path().join("servers.d")).expect("made");
+    std::fs::write(dir.path().join("gate.toml"), GATE).expect("written");
+    let mail = "[servers.mail]\ncommand = ['a']\npolicy = 'own'\n";
+    std::fs::write(dir.path().join("servers.d/mail.toml"), mail).expect("written");
+    let config = Config::load(&dir.path().join("gate.toml")).expect("valid");
+    let own: Vec<_> = config.policy.own.values().collect();
+    assert_eq!(own, [&dir.path().join("own")]);
+    let keys: Vec<&str> = config.servers.keys().map(ServerKey::as_str).collect();
+    assert_eq!(keys, ["crm", "mail"]);
 }

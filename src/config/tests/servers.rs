@@ -2,8 +2,7 @@
 
 use super::{check, valid};
 use crate::config::changes::ConfigChanges;
-use crate::config::settings::ConfigText;
-use crate::config::{ConfigError, Listen, ServerNeed};
+use crate::config::{ConfigError, ConfigText, Listen, ServerNeed};
 use crate::gate::Evidence;
 use crate::loading::FlowRule;
 use crate::policy::ServerKey;

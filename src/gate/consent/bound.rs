@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::audit::Redactor;
 use crate::consent::{Binding, Desk, Found, Holds, Question, pretty, shown};
-use crate::policy::{Agent, Denial, PolicySnapshot};
+use crate::policy::{Agent, Denial, PolicySnapshot, Server};
 use crate::session::{Session, Target};
 use crate::wire::{Document, KnownMethod, Limits, Side, Value};
 
@@ -75,7 +75,7 @@ pub(super) fn binding(
         principal: scene.agent.id.as_str().into(),
         rights: rights(&scene.agent),
         session: (!session.is_shared()).then(|| session.id.as_str().into()),
-        server: scene.server.name.as_str().into(),
+        server: server(&scene.server),
         method,
         name: (*name(understood)?).into(),
         definition: definition.map(|it| it.print.digest()),
@@ -83,6 +83,14 @@ pub(super) fn binding(
         round: round.map(|it| Binding::digest(&it.canonical_with(is_of_the_round))),
         revision: snapshot.revision().as_str().into(),
     })
+}
+
+/// A consent is for this server alone, and not for another that has its name later. No name has a line break.
+fn server(server: &Server) -> Arc<str> {
+    match server.generation {
+        0 => server.name.as_str().into(),
+        generation => format!("{}\n{generation}", server.name).into(),
+    }
 }
 
 /// A digest of what an agent may claim beside its name, in one order.
@@ -285,4 +293,31 @@ pub(super) fn ours(understood: &Understood<'_>) -> Option<Arc<str>> {
     let state = params.and_then(|params| params.get("requestState"));
     let state = state.and_then(Value::as_str)?;
     Desk::is_ours(&state).then(|| state.as_ref().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_consent_is_for_one_server_and_not_for_another_with_its_key() {
+        let named = |name: &str, generation| {
+            server(&Server {
+                name: name.to_owned(),
+                generation,
+                ..Server::default()
+            })
+        };
+        assert_eq!(&*named("crm", 0), "crm");
+        let all = [
+            named("crm", 0),
+            named("crm", 1),
+            named("crm", 2),
+            named("mail", 1),
+        ];
+        for (at, one) in all.iter().enumerate() {
+            let same = all.iter().filter(|other| *other == one).count();
+            assert_eq!(same, 1, "{at}");
+        }
+    }
 }

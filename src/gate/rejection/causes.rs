@@ -74,6 +74,7 @@ impl From<UpstreamFault> for Rejection {
             | UpstreamFault::Unlisted
             | UpstreamFault::Left
             | UpstreamFault::SessionOver => (Stage::Forward, "upstream"),
+            UpstreamFault::Removed => (Stage::Forward, "server_removed"),
         };
         let properties: &'static [Property] = if fault.shows_a_broken_server() {
             &[Property::BrokenServer]

@@ -1,6 +1,6 @@
 //! One reading of everything, and whether two of them agree.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::fingerprint::DirectoryFingerprint;
 use super::source::{Source, SourceSettings};
@@ -8,11 +8,13 @@ use crate::loading::directory::Directory;
 use crate::loading::settings::Settings;
 use crate::policy::PolicySnapshot;
 
+/// What the source says, if there is one; or else why it cannot be read.
+pub(super) type SourceText<S> = Result<Option<<S as Source>::Text>, String>;
+
 /// What was read, and what it looked like before.
 pub(super) struct PolicyReading<S: Source> {
     pub(super) seen: ReadingFingerprints,
-    /// None if there is no source, or if it cannot be read.
-    pub(super) text: Option<S::Text>,
+    pub(super) text: SourceText<S>,
     /// Nothing where the text is the one in force.
     pub(super) meant: Result<Option<SourceSettings<S>>, S::Error>,
     pub(super) directory: Directory,
@@ -38,7 +40,7 @@ impl<S: Source> PolicyReading<S> {
 /// What was read last and led to a turn.
 #[derive(Debug)]
 pub(super) struct LastReading<S: Source> {
-    pub(super) text: Option<S::Text>,
+    pub(super) text: SourceText<S>,
     pub(super) directory: Directory,
 }
 
@@ -65,8 +67,8 @@ impl ReadingFingerprints {
         }
     }
 
-    pub(super) fn again(file: Option<&Path>, directories: &[PathBuf]) -> Self {
-        Self::of(DirectoryFingerprint::of(file), directories.to_vec())
+    pub(super) fn again(files: &[PathBuf], directories: &[PathBuf]) -> Self {
+        Self::of(DirectoryFingerprint::of(files), directories.to_vec())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::fmt;
-use std::path::Path;
+use std::path::PathBuf;
 
 use crate::loading::load::LoadedPolicies;
 use crate::loading::settings::{OnRemoval, Settings};
@@ -16,7 +16,8 @@ pub trait Source: fmt::Debug + Send + Sync + Sized + 'static {
     /// What is wrong with it.
     type Error: fmt::Debug + Send + Sync;
 
-    fn path(&self) -> &Path;
+    /// The files and directories that it is read from.
+    fn paths(&self) -> Vec<PathBuf>;
 
     fn read(&self) -> Result<Self::Text, Self::Error>;
 
@@ -65,7 +66,7 @@ impl Source for NoSource {
     type More = ();
     type Error = Infallible;
 
-    fn path(&self) -> &Path {
+    fn paths(&self) -> Vec<PathBuf> {
         match *self {}
     }
 

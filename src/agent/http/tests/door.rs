@@ -2,7 +2,7 @@
 
 use super::agent::{Agent, Request};
 use super::rig::{INITIALIZE, RESULT, Rig, patient, reply, token};
-use crate::agent::http::{Health, Settings};
+use crate::agent::http::{Endpoint, EndpointPaths, Endpoints, Health, Settings};
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
 
@@ -263,7 +263,10 @@ async fn a_slash_at_the_end_makes_no_other_path() {
         ("/mcp", "/mcp/?a"),
     ] {
         let mut rig = Rig::with(Settings {
-            paths: vec![path.to_owned()],
+            endpoints: Endpoints::new(EndpointPaths {
+                open: vec![(path.to_owned(), Endpoint(0))],
+                disabled: Vec::new(),
+            }),
             ..patient()
         })
         .await;
