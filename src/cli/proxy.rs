@@ -3,6 +3,7 @@
 mod absence;
 mod agents;
 mod among_policies;
+mod certificates;
 mod command_settings;
 mod configured;
 mod confinement;
@@ -76,7 +77,7 @@ pub use command_settings::{
 pub(super) use command_settings::{
     upstream_over_http, upstream_sandbox, upstream_secrets, upstream_settings,
 };
-pub(super) use files::unusable as unusable_files;
+pub(super) use files::{certificate_expires_soon, unusable as unusable_files};
 pub(super) use parts::server;
 
 use converse::FLUSH;
@@ -243,7 +244,12 @@ async fn serve(entrance: Entrance, inside: service::Inside) -> End {
             listener,
             endpoints,
             authenticate,
-        } => Box::pin(service::serve(inside, *listener, &endpoints, authenticate)).await,
+            certificates,
+        } => {
+            let serving =
+                service::serve(inside, *listener, &endpoints, authenticate, certificates);
+            Box::pin(serving).await
+        }
         #[cfg(unix)]
         Entrance::Local(listener, ratchet) => {
             Box::pin(local::serve(inside, listener, ratchet)).await

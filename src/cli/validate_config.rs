@@ -104,7 +104,7 @@ pub fn run<E: Diagnostic>(
 
 /// What a configuration that is in order by itself comes to here.
 fn look<E: Diagnostic>(
-    config: Config,
+    mut config: Config,
     args: &ValidateConfigArgs,
     load_policies: impl FnOnce(&Config) -> Result<PolicyValidation, E>,
 ) -> ValidationResult<E> {
@@ -117,6 +117,9 @@ fn look<E: Diagnostic>(
             return ValidationResult::WrongConfig(errors);
         }
     }
+    let warnings = errors(&config, args, files::warnings(&config));
+    let warnings = warnings.iter().flat_map(|it| it.problems());
+    config.warnings.extend(warnings.cloned());
     match load_policies(&config) {
         Err(errors) => {
             let mut beside = here(&config, &Roots::default());

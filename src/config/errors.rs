@@ -129,6 +129,11 @@ impl ConfigError {
         Self::without_place(field, ConfigReason::UnusableFile(why), help)
     }
 
+    /// It can be used, and its author should know this of it.
+    pub fn of_a_doubtful_file(field: &str, why: &'static str, help: &str) -> Self {
+        Self::without_place(field, ConfigReason::Suspicious(why), help)
+    }
+
     pub(super) fn without_place(field: &str, reason: ConfigReason, help: &str) -> Self {
         Self {
             field: field.to_owned(),

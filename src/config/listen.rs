@@ -3,11 +3,14 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
+use url::Url;
+
 use super::authentication::of_agents;
 use super::errors::ConfigReason;
 use super::network::{host, origin};
 use super::section::ConfigSection;
 use super::settings::{Anonymous, HttpListen, Listen, ListenAuth};
+use crate::inward::TlsFiles;
 
 /// How agents reach the gate, as far as the file can be understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +21,7 @@ pub(super) enum ListenTransport {
     Unclear,
 }
 
-const HTTP_KEYS: [&str; 7] = [
+const HTTP_KEYS: [&str; 8] = [
     "host",
     "port",
     "path",
@@ -26,6 +29,7 @@ const HTTP_KEYS: [&str; 7] = [
     "allowed_origins",
     "auth",
     "allow_anonymous",
+    "tls",
 ];
 
 /// Why a key is refused that means something over HTTP alone.
@@ -55,6 +59,7 @@ pub(super) fn listen(mut section: ConfigSection<'_, '_>, base: &Path) -> (Listen
             Anonymous::LoopbackOnly,
         )
         .unwrap_or(Anonymous::LoopbackOnly);
+    let tls = tls(section.section("tls"), base);
     if matches!(transport, ListenTransport::Stdio | ListenTransport::Local) {
         let help = "remove it, or write `transport = \"http\"`";
         section.only_when(&HTTP_KEYS, HTTP_ONLY, help);
@@ -69,6 +74,7 @@ pub(super) fn listen(mut section: ConfigSection<'_, '_>, base: &Path) -> (Listen
         if let Some(host) = host {
             who_may_come(&mut section, host, &auth, anonymous);
         }
+        agrees_with_tls(&mut section, &auth);
         host.zip(port).map(|(host, port)| {
             Listen::Http(HttpListen {
                 host,
@@ -78,6 +84,7 @@ pub(super) fn listen(mut section: ConfigSection<'_, '_>, base: &Path) -> (Listen
                 allowed_origins: allowed_origins.unwrap_or_default(),
                 auth,
                 anonymous,
+                tls,
             })
         })
     } else {
@@ -117,17 +124,58 @@ fn who_may_come(
                         be an agent";
             let reason = ConfigReason::RequiredWhen("the gate listens beyond loopback");
             section.require("auth", reason, help);
-        } else if !matches!(auth, ListenAuth::None) {
+        } else if !matches!(auth, ListenAuth::None) && !section.has("tls") {
             let reason =
                 ConfigReason::Suspicious("the gate has no TLS, and tokens cross the network");
-            let help = "end TLS in front of the gate, on the same machine or in a network that \
-                        you trust";
+            let help = "set `listen.tls`, or end TLS in front of the gate, on the same machine or in a \
+                        network that you trust";
             section.refuse("host", reason, Some(help));
         }
     }
     if is_asked && anonymous == Anonymous::Allowed {
         let reason = ConfigReason::NoEffect("beside `auth`: every agent must show a token");
         section.refuse("allow_anonymous", reason, Some("remove one of the two"));
+    }
+}
+
+/// `listen.tls`.
+fn tls(mut section: ConfigSection<'_, '_>, base: &Path) -> Option<TlsFiles> {
+    let certificate = section.path("cert_file", base);
+    let key = section.path("key_file", base);
+    let client_ca = section.path("client_ca_file", base);
+    if section.is_present() {
+        for (key, help) in [
+            (
+                "cert_file",
+                "as in `cert_file = \"gate.pem\"`: the certificate, and behind it those of its authorities",
+            ),
+            (
+                "key_file",
+                "as in `key_file = \"gate.key\"`: the private key of the certificate",
+            ),
+        ] {
+            if !section.has(key) {
+                section.require(key, ConfigReason::Required, help);
+            }
+        }
+    }
+    section.finish();
+    Some(TlsFiles {
+        certificate: certificate?,
+        key: key?,
+        client_ca,
+    })
+}
+
+/// Agents go where the gate's own metadata says that it is.
+fn agrees_with_tls(section: &mut ConfigSection<'_, '_>, auth: &ListenAuth) {
+    let ListenAuth::Jwt(jwt) = auth else { return };
+    let is_plain = |url: &Url| url.scheme() == "http";
+    if section.has("tls") && jwt.resource.as_ref().is_some_and(is_plain) {
+        let reason =
+            ConfigReason::Suspicious("`auth.resource` is an `http` URL, by which agents get no further");
+        let help = "write the `https` URL, by which agents reach the gate";
+        section.refuse("auth", reason, Some(help));
     }
 }
 

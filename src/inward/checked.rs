@@ -18,12 +18,14 @@ use super::patient::Patient;
 use super::places::{Displaced, Place};
 use super::progress::Progress;
 use super::protocol::Protocol;
+use super::socket::Socket;
+use super::tls::TlsSocket;
 
 /// What is no request is given to hyper as one that is, so that it is answered, in its turn, by
 /// whoever answers requests; [`Progress::take`] tells which it is.
 #[derive(Debug)]
 pub struct Checked {
-    socket: Patient,
+    socket: Socket,
     protocol: Protocol,
     scanner: Scanner,
     at: At,
@@ -64,8 +66,17 @@ const LINGER_BYTES: usize = 1024 * 1024;
 
 impl Checked {
     pub fn new(socket: TcpStream, place: Place, protocol: Protocol) -> Self {
+        let socket = Patient::new(socket, protocol.write_deadline);
+        Self::of(Socket::Plain(socket), place, protocol)
+    }
+
+    pub fn over_tls(socket: TlsSocket, place: Place, protocol: Protocol) -> Self {
+        Self::of(Socket::Tls(socket), place, protocol)
+    }
+
+    fn of(socket: Socket, place: Place, protocol: Protocol) -> Self {
         Self {
-            socket: Patient::new(socket, protocol.write_deadline),
+            socket,
             protocol,
             scanner: Scanner::new(protocol.limits).taking(protocol.targets),
             at: At::Head,

@@ -4,6 +4,7 @@
 //! Where to start reading: [`Checked`], through which every byte of a peer's comes.
 
 mod answer;
+mod certificates;
 mod checked;
 mod chunks;
 mod head;
@@ -15,11 +16,14 @@ mod patient;
 mod places;
 mod progress;
 mod protocol;
+mod socket;
+mod tls;
 
 #[cfg(test)]
 mod tests;
 
 pub use answer::Answer;
+pub use certificates::{Certificates, TlsFault, TlsFile, TlsFiles, TlsTexts};
 pub use checked::Checked;
 pub use head::{Limits, Targets};
 pub use host::named_host;
@@ -27,3 +31,4 @@ pub use misframed::Misframed;
 pub use places::{Place, Places, neighbourhood};
 pub use progress::{Answering, Progress};
 pub use protocol::{Protocol, last};
+pub use tls::{HandshakeFault, Tls, TlsSocket};

@@ -4,7 +4,7 @@ use super::caller::Endpoint;
 use std::net::IpAddr;
 
 use crate::identity::Challenge;
-use crate::inward::Misframed;
+use crate::inward::{HandshakeFault, Misframed};
 use crate::wire::{Id, WireError};
 
 use super::field_names::SESSION;
@@ -13,7 +13,7 @@ use super::field_names::SESSION;
 /// the peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpRefusal {
-    /// The HTTP status that it was answered with.
+    /// The HTTP status that it was answered with; 400 too where a TLS handshake failed and there was no answer.
     pub status: u16,
     /// A stable word.
     pub code: &'static str,
@@ -36,6 +36,8 @@ pub struct Origin {
 pub(super) enum Refused {
     #[error("{0}")]
     Misframed(Misframed),
+    #[error(transparent)]
+    Handshake(HandshakeFault),
     #[error(
         "there must be exactly one `Host`: a host with a valid port or none, and no other in the target"
     )]
@@ -125,7 +127,8 @@ impl Refused {
             Self::TooLarge(_) => 413,
             Self::ContentType | Self::ContentEncoding => 415,
             Self::SessionsTooOften => 429,
-            Self::HostMissing
+            Self::Handshake(_)
+            | Self::HostMissing
             | Self::Repeated(_)
             | Self::Unreadable(_)
             | Self::BodyBroken
@@ -151,6 +154,7 @@ impl Refused {
     pub(super) fn code(&self) -> &'static str {
         match self {
             Self::Misframed(misframed) => misframed.code(),
+            Self::Handshake(fault) => fault.code(),
             Self::HostMissing => "host_missing",
             Self::Host => "host",
             Self::Origin => "origin",
@@ -198,6 +202,7 @@ impl Refused {
             Self::MetaMissing(_) => -32602,
             Self::Ended | Self::Closed => -32603,
             Self::Misframed(_)
+            | Self::Handshake(_)
             | Self::HostMissing
             | Self::Host
             | Self::Origin
@@ -233,6 +238,7 @@ impl Refused {
         matches!(
             self,
             Self::Misframed(_)
+                | Self::Handshake(_)
                 | Self::HostMissing
                 | Self::Length
                 | Self::TooLarge(_)

@@ -15,7 +15,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
-use crate::inward::{Checked, Limits, Misframed, Place, Places, Protocol, Targets};
+use crate::inward::{
+    Checked, HandshakeFault, Limits, Misframed, Place, Places, Protocol, Targets, Tls, TlsSocket,
+};
 
 use super::alarm::Alarm;
 use super::at_once::AtOnce;
@@ -29,6 +31,7 @@ pub struct Listener {
     socket: TcpListener,
     address: SocketAddr,
     places: Places,
+    handshakes: Places,
     settings: Settings,
 }
 
@@ -47,6 +50,7 @@ impl Listener {
             socket,
             address,
             places: Places::new(settings.max_connections),
+            handshakes: Places::new(settings.max_handshakes),
             settings,
         })
     }
@@ -60,12 +64,19 @@ impl Listener {
         self.address
     }
 
+    /// The scheme of its URLs.
+    pub fn scheme(&self) -> &'static str {
+        match self.settings.tls {
+            Some(_) => "https",
+            None => "http",
+        }
+    }
+
     /// Serves until `stop` resolves and every request that was taken by then is answered. Then all
     /// conversations end. Dropped before, it closes every connection at once.
     pub async fn serve(self, outside: Outside, stop: impl Future<Output = ()>) {
         let places = self.places;
         let server = Arc::new(Server::new(self.settings, self.address.port(), outside));
-        let protocol = protocol(&server.settings);
         let mut connections = JoinSet::new();
         let mut rounds = interval(server.conversations.round());
         rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -91,7 +102,8 @@ impl Listener {
                                 server: Arc::clone(&server),
                                 peer,
                             };
-                            connections.spawn(connection.run(stream, place, protocol));
+                            let handshakes = self.handshakes.clone();
+                            connections.spawn(connection.begin(stream, place, handshakes));
                         }
                         None => turn_away(&server, stream, peer).await,
                     },
@@ -120,13 +132,57 @@ struct Connection {
 }
 
 impl Connection {
-    async fn run(self, stream: TcpStream, place: Place, protocol: Protocol) {
+    async fn begin(self, stream: TcpStream, place: Place, handshakes: Places) {
         // A message is written as a whole; waiting for more costs 40 ms.
         if stream.set_nodelay(true).is_err() {
             return;
         }
+        let protocol = protocol(&self.server.settings);
+        let stream = match self.server.settings.tls.clone() {
+            None => Checked::new(stream, place, protocol),
+            Some(tls) => match self.handshake(&tls, stream, &place, &handshakes).await {
+                Some(stream) => Checked::over_tls(stream, place, protocol),
+                None => return,
+            },
+        };
+        self.run(stream, protocol).await;
+    }
+
+    /// A TLS handshake. Until it is through, the connection waits for its peer: it makes room for others.
+    async fn handshake(
+        &self,
+        tls: &Tls,
+        stream: TcpStream,
+        place: &Place,
+        handshakes: &Places,
+    ) -> Option<TlsSocket> {
+        let (server, peer) = (&self.server, self.peer.ip());
+        let settings = &server.settings;
+        let (deadline, write_deadline) = (settings.handshake_deadline, settings.write_deadline);
+        let handshake = handshakes.take(peer).await?;
+        let accepted = tokio::select! {
+            accepted = tls.accept(stream, deadline, write_deadline) => accepted,
+            () = place.displaced() => return None,
+            () = handshake.displaced() => return None,
+            () = server.stopping() => return None,
+        };
+        let (fault, plain) = match accepted {
+            Ok(stream) => return Some(stream),
+            Err(failed) => failed,
+        };
+        if fault == HandshakeFault::Silent {
+            return None;
+        }
+        let refused = Refused::Handshake(fault);
+        server.record(peer, &refused, Origin::default());
+        if let Some(stream) = plain {
+            answer_in_clear(stream, &refused).await;
+        }
+        None
+    }
+
+    async fn run(self, stream: Checked, protocol: Protocol) {
         let (server, peer) = (self.server, self.peer.ip());
-        let stream = Checked::new(stream, place, protocol);
         let progress = stream.progress();
         let alarm = Alarm::default();
         let service = service_fn(|request| {
@@ -197,4 +253,20 @@ async fn turn_away(server: &Server, mut stream: TcpStream, peer: SocketAddr) {
         b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     // It is gone before it was told, or it is told: nothing else can be done for it.
     let _ = stream.write_all(answer).await;
+}
+
+/// A peer that speaks HTTP without TLS is told so, if its buffer takes a few lines without waiting.
+async fn answer_in_clear(mut stream: TcpStream, refused: &Refused) {
+    let text = refused.to_string();
+    let answer = format!(
+        "HTTP/1.1 {} Bad Request\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{text}",
+        refused.status(),
+        text.len(),
+    );
+    // As above.
+    let _ = stream.try_write(answer.as_bytes());
+    let mut unread = [0; 4096];
+    // A socket that is closed over unread bytes takes the answer with it.
+    let _ = stream.try_read(&mut unread);
+    let _ = stream.shutdown().await;
 }

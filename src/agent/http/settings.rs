@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::caller::Endpoint;
 use super::endpoints::{EndpointPaths, Endpoints};
+use crate::inward::Tls;
 use crate::memory::Memory;
 use crate::wire::Limits;
 
@@ -15,6 +16,12 @@ use crate::wire::Limits;
 pub struct Settings {
     /// Where to listen; port 0 takes a free one.
     pub listen: SocketAddr,
+    /// Without it the listener speaks plain HTTP.
+    pub tls: Option<Tls>,
+    /// How long a TLS handshake may take.
+    pub handshake_deadline: Duration,
+    /// TLS handshakes at once. For one more, the oldest of the address with the most is broken off.
+    pub max_handshakes: usize,
     /// The paths that messages are sent to, each of another server.
     pub endpoints: Endpoints,
     /// Values of `Host` beside loopback names, as `name` (any port) or `name:port`.
@@ -70,6 +77,9 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 3000)),
+            tls: None,
+            handshake_deadline: Duration::from_secs(10),
+            max_handshakes: 256,
             endpoints: Endpoints::new(EndpointPaths {
                 open: vec![("/mcp".to_owned(), Endpoint(0))],
                 disabled: Vec::new(),

@@ -20,6 +20,7 @@ use crate::memory::Memory;
 use crate::session::Session;
 
 use super::super::exit::Exit;
+use super::certificates::ListenerCertificates;
 use super::isolated::{self, Placed, PlacedEvents};
 use super::parts::{server, session};
 use super::pulse::Serves;
@@ -50,6 +51,7 @@ pub(super) enum Entrance {
         listener: Box<http::Listener>,
         endpoints: Endpoints,
         authenticate: Arc<dyn Authenticate>,
+        certificates: Option<ListenerCertificates>,
     },
     #[cfg(unix)]
     Local(Listener, Ratchet),
@@ -150,7 +152,10 @@ pub(super) async fn enter(
             let authenticate =
                 network::authenticate(config, listen).map_err(|cause| invalid(&cause))?;
             tell_disabled(config);
-            let settings = network::listener(config, listen, memory);
+            let certificates = ListenerCertificates::of(config).transpose();
+            let certificates = certificates.map_err(|cause| invalid(&cause))?;
+            let tls = certificates.as_ref().map(ListenerCertificates::tls);
+            let settings = network::listener(config, listen, tls, memory);
             let endpoints = settings.endpoints.clone();
             let what = format!("cannot listen at {} (`[listen]`)", settings.listen);
             let listener = http::Listener::bind(settings).await;
@@ -159,6 +164,7 @@ pub(super) async fn enter(
                 listener: Box::new(listener),
                 endpoints,
                 authenticate,
+                certificates,
             })
         }
         Listen::Local => {

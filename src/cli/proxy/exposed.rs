@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::config::{
-    Bearer, Config, ConfigFile, ConfinedFiles, Jwks, Listen, ListenAuth, ServerAuth, Upstream,
+    Bearer, Config, ConfigFile, ConfinedFiles, HttpListen, Jwks, Listen, ListenAuth, ServerAuth,
+    Upstream,
 };
 use crate::policy::Roots;
 use crate::upstream::http::ClientSecret;
@@ -151,6 +152,10 @@ fn named(config: &Config) -> Vec<(String, PathBuf)> {
         && let Jwks::File(file) = &jwt.jwks
     {
         named.push(("listen.auth.jwks_file".to_owned(), Some(file)));
+    }
+    if let Listen::Http(HttpListen { tls: Some(tls), .. }) = &config.listen {
+        let files = tls.each();
+        named.extend(files.map(|(file, path)| (file.key().to_owned(), Some(path))));
     }
     for (section, server) in servers(config) {
         let Some(http) = &server.http else { continue };

@@ -10,6 +10,7 @@ use crate::policy::Roots;
 use crate::session::OnDisk;
 use crate::upstream::{Concealing, StartError};
 
+use super::certificates::ListenerCertificates;
 use super::own_roots::OwnRootsNeed;
 use super::servers::Upstreams;
 use super::{among_policies, exposed, flight, followers, network};
@@ -38,6 +39,7 @@ pub(in super::super) fn unusable(config: &Config, roots: &Roots) -> Vec<String> 
         operators.err().map(|cause| cause.to_string()),
         upstreams.err(),
         entrance.err().map(|cause| cause.to_string()),
+        ListenerCertificates::of(config).and_then(|it| it.err().map(|cause| cause.to_string())),
         log(config),
         signing_key(config),
         followers::problem(config),
@@ -54,6 +56,12 @@ pub(in super::super) fn unusable(config: &Config, roots: &Roots) -> Vec<String> 
         .chain(exposed)
         .chain(among_policies::files(config))
         .collect()
+}
+
+/// Whether the certificate that agents see is one that they soon refuse.
+pub(in super::super) fn certificate_expires_soon(config: &Config) -> bool {
+    let certificates = ListenerCertificates::of(config).and_then(Result::ok);
+    certificates.is_some_and(|it| it.expires_soon())
 }
 
 /// What no start of a server would get past.

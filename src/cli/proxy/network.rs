@@ -18,6 +18,7 @@ use crate::identity::{
     KeyFault, KeyFile, KeySource, KeyUrl, ProtectedResource, ResourceError, StaticToken,
     StaticTokens, StaticTokensError,
 };
+use crate::inward::Tls;
 use crate::memory::Memory;
 use crate::policy::ServerKey;
 use crate::secret;
@@ -154,10 +155,16 @@ pub(super) fn over_http(
 const PART_OF_BODIES: usize = 4;
 
 /// Where agents are listened for.
-pub(super) fn listener(config: &Config, listen: &HttpListen, memory: &Memory) -> http::Settings {
+pub(super) fn listener(
+    config: &Config,
+    listen: &HttpListen,
+    tls: Option<Tls>,
+    memory: &Memory,
+) -> http::Settings {
     let usual = http::Settings::default();
     http::Settings {
         listen: SocketAddr::new(listen.host, listen.port),
+        tls,
         endpoints: Endpoints::new(endpoint_paths(config, listen, &at_start(config))),
         allowed_hosts: listen.allowed_hosts.clone(),
         allowed_origins: listen.allowed_origins.clone(),
@@ -376,7 +383,7 @@ mod tests {
             let Listen::Http(listen) = &config.listen else {
                 panic!("{text}");
             };
-            let settings = listener(&config, listen, &Memory::default());
+            let settings = listener(&config, listen, None, &Memory::default());
             let told = (settings.max_sessions, settings.starts_a_minute);
             assert_eq!(told, (sessions, starts), "{text}");
         }

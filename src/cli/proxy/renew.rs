@@ -411,16 +411,16 @@ fn one_of(message: String, all: usize) -> String {
 
 /// SIGHUP. A closed terminal sends it too; the gate then sees the end of its standard input.
 #[cfg(unix)]
-struct Signal(tokio::signal::unix::Signal);
+pub(super) struct Signal(tokio::signal::unix::Signal);
 
 #[cfg(unix)]
 impl Signal {
-    fn new() -> io::Result<Self> {
+    pub(super) fn new() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         signal(SignalKind::hangup()).map(Self)
     }
 
-    async fn next(&mut self) {
+    pub(super) async fn next(&mut self) {
         if self.0.recv().await.is_none() {
             pending::<()>().await;
         }
@@ -428,16 +428,16 @@ impl Signal {
 }
 
 #[cfg(not(unix))]
-struct Signal;
+pub(super) struct Signal;
 
 #[cfg(not(unix))]
 impl Signal {
     #[expect(clippy::unnecessary_wraps, reason = "it can fail elsewhere")]
-    fn new() -> io::Result<Self> {
+    pub(super) fn new() -> io::Result<Self> {
         Ok(Self)
     }
 
-    async fn next(&mut self) {
+    pub(super) async fn next(&mut self) {
         pending().await
     }
 }

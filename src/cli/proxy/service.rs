@@ -24,6 +24,7 @@ use crate::shutdown::Shutdown;
 use crate::unified;
 
 use super::agents::{AgentEnd, ConversationAgent, Inbox, Outbox};
+use super::certificates::{self, ListenerCertificates};
 use super::end::End;
 use super::held::{Begun, Held};
 use super::parts::{Parts, session};
@@ -73,6 +74,7 @@ pub(super) async fn serve(
     listener: Listener,
     endpoints: &Endpoints,
     authenticate: Arc<dyn Authenticate>,
+    certificates: Option<ListenerCertificates>,
 ) -> End {
     let Inside {
         servers,
@@ -85,7 +87,8 @@ pub(super) async fn serve(
         unified,
     } = inside;
     for path in endpoints.paths() {
-        info!("listening on http://{}{path}", listener.address());
+        let (scheme, address) = (listener.scheme(), listener.address());
+        info!("listening on {scheme}://{address}{path}");
     }
     for parts in &servers.current().servers {
         if let Err(cause) = parts.open.upstreams.check() {
@@ -158,6 +161,7 @@ pub(super) async fn serve(
         }
         never = renewal.run(changes) => match never {},
         never = identity.keep_ready() => match never {},
+        never = certificates::renew(certificates, &service.servers) => match never {},
     }
     End::Stopped(shutdown.requested().await)
 }

@@ -2,6 +2,7 @@
 
 use crate::cli::proxy;
 use crate::config::{Config, ConfigError, Policy};
+use crate::inward::TlsFile;
 use crate::policy::Roots;
 
 const HELP: &str = "the gate reads it at its start, as the user that it runs as; make it, or change \
@@ -19,6 +20,15 @@ pub(super) fn problems(config: &Config, roots: &Roots, told: &[ConfigError]) -> 
     let all = all.map(|message| problem(&message));
     all.filter(|it| told.iter().all(|known| known.field() != it.field()))
         .collect()
+}
+
+/// What can be used and deserves a warning.
+pub(super) fn warnings(config: &Config) -> Vec<ConfigError> {
+    let why = "the certificate expires within 7 days";
+    let help = "renew it: agents refuse it then; the gate reads the new one while it runs";
+    let soon = ConfigError::of_a_doubtful_file(TlsFile::Certificate.key(), why, help);
+    let soon = proxy::certificate_expires_soon(config).then_some(soon);
+    soon.into_iter().collect()
 }
 
 /// Directories of policies that are not there.
@@ -47,7 +57,7 @@ fn problem(message: &str) -> ConfigError {
     let help = match field {
         "audit.file" | "ratchet.file" => KEPT,
         // They say themselves what to do.
-        _ if field.starts_with("roots") || field.starts_with("truncation.") => {
+        _ if says_what_to_do(field) => {
             let (why, remedy) = why.split_once("; ").unwrap_or((why, ""));
             return ConfigError::of_a_file(field, why.to_owned(), remedy);
         }
@@ -57,6 +67,11 @@ fn problem(message: &str) -> ConfigError {
         },
     };
     ConfigError::of_a_file(field, why.to_owned(), help)
+}
+
+fn says_what_to_do(field: &str) -> bool {
+    let sections = ["roots", "truncation.", "listen.tls."];
+    sections.into_iter().any(|it| field.starts_with(it))
 }
 
 #[cfg(test)]

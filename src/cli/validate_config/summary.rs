@@ -82,7 +82,8 @@ pub(super) fn listeners(config: &Config) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(
             lines,
-            "  listen    http://{at}{}, {}",
+            "  listen    {}://{at}{}, {}",
+            if http.tls.is_some() { "https" } else { "http" },
             http.path,
             agents(http)
         );

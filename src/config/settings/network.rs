@@ -9,6 +9,7 @@ use secrecy::SecretString;
 use url::Url;
 
 use crate::identity::{ClaimPath, NamedClaim};
+use crate::inward::TlsFiles;
 use crate::upstream::http::ClientCredentials;
 
 /// A server that is reached over HTTP.
@@ -80,6 +81,8 @@ pub struct HttpListen {
     pub allowed_origins: Vec<String>,
     pub auth: ListenAuth,
     pub anonymous: Anonymous,
+    /// Without it agents come over plain HTTP.
+    pub tls: Option<TlsFiles>,
 }
 
 /// From where an agent may come without saying who it is; has no meaning beside
