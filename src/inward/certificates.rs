@@ -63,7 +63,7 @@ pub struct TlsFault {
 const MAX_FILE: usize = 1024 * 1024;
 
 const READABLE: &str = "make it a file that the gate's user can read, or name another";
-const CERTIFICATE: &str = "name a file that begins with the gate's certificate in PEM (`-----BEGIN CERTIFICATE-----`)";
+const CERTIFICATE: &str = "name a file that begins with the gate's certificate in PEM";
 const KEY: &str = "name a file with the certificate's private key in PEM, without a passphrase";
 const AUTHORITIES: &str = "name a file with certificates of authorities in PEM";
 const RENEW: &str = "renew it, and check the clock of this machine";

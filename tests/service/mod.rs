@@ -6,6 +6,7 @@
 mod agents;
 mod attach;
 mod bombs;
+mod certificates;
 mod configuration;
 mod credentials;
 mod crowd;

@@ -14,3 +14,4 @@ mod room;
 mod sessions;
 mod stateless;
 mod stopping;
+mod tls;

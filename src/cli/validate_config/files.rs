@@ -142,6 +142,37 @@ mod tests {
     }
 
     #[test]
+    fn a_certificate_for_agents_that_could_not_be_used_makes_the_configuration_invalid() {
+        let text = "upstream.command = ['sh']\nlisten = { transport = 'http', port = 3000 }\n\
+                    listen.tls = { cert_file = 'cert.pem', key_file = 'key.pem' }\n";
+        let text = text.replace("port = 3000 }\nlisten.tls = ", "port = 3000, tls = ");
+        let text = text.trim_end().to_owned() + " }\n";
+        let make = |days: i64| {
+            let key = rcgen::KeyPair::generate().unwrap();
+            let mut params = rcgen::CertificateParams::new(["a".to_owned()]).unwrap();
+            let end = crate::clock::Clock::now(&crate::clock::SystemClock::new());
+            let end = end.as_second() + days * 24 * 60 * 60 + 60 * 60;
+            let first = rcgen::date_time_ymd(2020, 1, 1);
+            let since = end - first.unix_timestamp();
+            params.not_before = first;
+            params.not_after = first + std::time::Duration::from_secs(since.try_into().unwrap());
+            (params.self_signed(&key).unwrap().pem(), key.serialize_pem())
+        };
+        let (good, key) = make(30);
+        let (expired, of_expired) = make(-1);
+        let (cert_file, key_file) = ("listen.tls.cert_file", "listen.tls.key_file");
+        check(&text, &[], &[(cert_file, "No such file")]);
+        check(&text, &[("cert.pem", &good)], &[(key_file, "No such file")]);
+        let files = |certificate, key| [("cert.pem", certificate), ("key.pem", key)];
+        check(&text, &files(&good, &key), &[]);
+        check(&text, &files("", &key), &[(cert_file, "no certificate")]);
+        let other = [(key_file, "is not the key of the certificate")];
+        check(&text, &files(&good, &of_expired), &other);
+        let late = [(cert_file, "has expired on")];
+        check(&text, &files(&expired, &of_expired), &late);
+    }
+
+    #[test]
     fn what_is_wrong_with_an_isolated_server_is_told_with_its_number_in_the_list() {
         let check = |servers: &[&str], field: &str, says: &str| {
             let listed = ["internal", "confidential"].iter().zip(servers);

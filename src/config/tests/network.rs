@@ -503,6 +503,7 @@ fn what_is_for_http_alone_is_refused_over_stdio() {
             "upstream.command = ['a']\n[listen] # {listen}\n{listen}\nhost = '::1'\nport = 1\npath = '/a'\n\
              allowed_hosts = []\nallowed_origins = []\nallow_anonymous = true\n\
              auth = {{ type = 'bearer', tokens = {{ a = '0123456789abcdef' }} }}\n\
+             tls = {{ cert_file = 'a', key_file = 'b' }}\n\
              [limits]\nmax_sessions = 1\nsession_idle_timeout = '1s'\nmax_connections = 1\n\
              max_sessions_per_agent = 1"
         );
@@ -514,10 +515,11 @@ fn what_is_for_http_alone_is_refused_over_stdio() {
             "8 listen.allowed_origins",
             "9 listen.allow_anonymous",
             "10 listen.auth",
-            "12 limits.max_sessions",
-            "13 limits.session_idle_timeout",
-            "14 limits.max_connections",
-            "15 limits.max_sessions_per_agent",
+            "11 listen.tls",
+            "13 limits.max_sessions",
+            "14 limits.session_idle_timeout",
+            "15 limits.max_connections",
+            "16 limits.max_sessions_per_agent",
         ];
         let told = keys.map(|key| format!("{key}: only applies when transport is 'http'"));
         check(&text, &told.each_ref().map(String::as_str));
@@ -894,6 +896,37 @@ fn health_and_metrics_have_a_port_of_their_own() {
     assert_eq!(valid_with("admin.port = 1").admin.host, LOCALHOST);
 }
 
+const TLS: &str = "tls = { cert_file = 'a', key_file = 'b' }";
+
+#[test]
+fn tls_for_agents_has_a_certificate_with_its_key_and_perhaps_authorities() {
+    let files = |text: &str| agents(&format!("listen.tls = {{ {text} }}")).tls.unwrap();
+    let told = files("cert_file = 'a', key_file = '/b'");
+    assert_eq!(told.certificate, Path::new("/etc/gate/a"));
+    assert_eq!((told.key.as_path(), told.client_ca), (Path::new("/b"), None));
+    let told = files("cert_file = 'a', key_file = 'b', client_ca_file = 'c'");
+    assert_eq!(told.client_ca.as_deref(), Some(Path::new("/etc/gate/c")));
+    assert_eq!(agents("").tls, None);
+    let check = |text: &str, expected: &[&str]| {
+        check_agents(&format!("port = 1\n[listen.tls]\n{text}"), expected);
+    };
+    let (certificate, key) = ("listen.tls.cert_file: required", "listen.tls.key_file: required");
+    check("", &[&format!("5 {certificate}"), &format!("5 {key}")]);
+    check("cert_file = 'a'", &[&format!("5 {key}")]);
+    check("key_file = 'a'", &[&format!("5 {certificate}")]);
+    check(
+        "cert_file = 'a'\nkey_file = ''\nclient_ca_file = 1",
+        &[
+            "7 listen.tls.key_file: expected a path",
+            "8 listen.tls.client_ca_file: expected a string, found an integer",
+        ],
+    );
+    check(
+        "cert_file = 'a'\nkey_file = 'b'\nca_file = 'c'",
+        &["8 listen.tls.ca_file: unknown key"],
+    );
+}
+
 #[test]
 fn what_is_valid_over_http_but_odd_is_a_warning() {
     let token = "auth = { type = 'bearer', token = '0123456789abcdef' }";
@@ -923,6 +956,18 @@ fn what_is_valid_over_http_but_odd_is_a_warning() {
         (
             listen(&format!("host = '::'\nallowed_hosts = ['a']\n{tokens}")),
             Some("listen.host: the gate has no TLS, and tokens cross the network"),
+        ),
+        (
+            listen(&format!(
+                "host = '::'\nallowed_hosts = ['a']\n{tokens}\n{TLS}"
+            )),
+            None,
+        ),
+        (
+            listen(&format!(
+                "auth = {{ type = 'jwt', issuer = 'https://i', audience = 'http://g/mcp', jwks_file = 'k' }}\n{TLS}"
+            )),
+            Some("listen.auth: `auth.resource` is an `http` URL, by which agents get no further"),
         ),
         (
             listen(&format!("allow_anonymous = true\n{tokens}")),
