@@ -118,7 +118,7 @@ fn look<E: Diagnostic>(
         }
     }
     let warnings = errors(&config, args, files::warnings(&config));
-    let warnings = warnings.iter().flat_map(|it| it.problems());
+    let warnings = warnings.iter().flat_map(ConfigErrors::problems);
     config.warnings.extend(warnings.cloned());
     match load_policies(&config) {
         Err(errors) => {

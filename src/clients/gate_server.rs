@@ -149,7 +149,7 @@ impl Translation<'_> {
         }
     }
 
-    /// The gate sends servers a bearer token and no other header.
+    /// A bearer token. A person decides about other headers.
     fn token(&mut self, headers: &[(String, Template)]) -> Option<String> {
         let mut token = None;
         for (name, value) in headers {
@@ -165,9 +165,9 @@ impl Translation<'_> {
                 }
                 Some(_) | None => {}
             }
-            let what = format!("the gate cannot send the header `{}`", name.escape_debug());
-            let help = "the gate sends servers a token, as in `Authorization: Bearer …`, \
-                        and no other header";
+            let what = format!("`init` cannot move the header `{}`", name.escape_debug());
+            let help = "it moves a token, as in `Authorization: Bearer …`; write the server into \
+                        `gate.toml`, with `headers`";
             self.refuse(&value.place, &what, help);
         }
         token

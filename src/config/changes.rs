@@ -43,11 +43,13 @@ const IN_PLACE: [&str; 4] = [
 
 /// Tables with keys of the author's choice that need a restart. The gate names the table alone, since such a
 /// key may be the name of a person.
-const CHOSEN: [&str; 8] = [
+const CHOSEN: [&str; 10] = [
     "servers",
     "unified.aliases",
     "upstream.env",
+    "upstream.headers",
     "upstream.isolated.env",
+    "upstream.isolated.headers",
     "listen.auth.tokens",
     "listen.auth.claims",
     "admin.approvers",

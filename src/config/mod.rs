@@ -20,6 +20,7 @@ mod extensions;
 mod file;
 mod flow;
 mod guards;
+mod headers;
 mod limits;
 mod listen;
 mod load;

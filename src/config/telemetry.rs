@@ -1,20 +1,16 @@
 //! `[telemetry]`: where traces go.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use secrecy::SecretString;
 use url::Url;
 
 use super::errors::ConfigReason;
+use super::headers::{headers, secrets};
 use super::network::{is_loopback, web_url};
-use super::section::{ConfigField, ConfigSection};
+use super::section::ConfigSection;
 use super::settings::{Parents, PlainHttp, Telemetry, TelemetryLogs};
-use super::tokens::SHORTEST_TOKEN;
-use crate::secret;
 
-/// What the gate says itself, or what decides how a request is read.
 const TAKEN: [&str; 9] = [
     "accept-encoding",
     "connection",
@@ -33,7 +29,8 @@ const GRPC_PORT: u16 = 4317;
 pub(super) fn telemetry(mut section: ConfigSection<'_, '_>, base: &Path) -> Telemetry {
     let default = Telemetry::default();
     let endpoint = endpoint(&mut section);
-    let headers = headers(section.section("headers"));
+    let help = "as in `headers = { authorization = \"Bearer ${OTLP_TOKEN}\" }`";
+    let headers = headers(section.section("headers"), help, refused_header);
     let service = service(&mut section);
     let plain_http = section
         .switch("allow_http", PlainHttp::Allowed, PlainHttp::LoopbackOnly)
@@ -102,56 +99,10 @@ fn endpoint(section: &mut ConfigSection<'_, '_>) -> Option<Url> {
     Some(url)
 }
 
-fn headers(mut section: ConfigSection<'_, '_>) -> BTreeMap<String, SecretString> {
-    let mut headers = BTreeMap::new();
-    let fields = section.entries();
-    if fields.iter().any(|field| !is_header(field.key)) {
-        // Perhaps the value, which may be a secret.
-        section.hide_keys();
-        let reason = ConfigReason::Invalid("expected names of headers in front of their values");
-        let help = "as in `headers = { authorization = \"Bearer ${OTLP_TOKEN}\" }`";
-        section.refuse_section(reason, help);
-        return headers;
-    }
-    for field in fields {
-        let name = field.key.to_ascii_lowercase();
-        if TAKEN.contains(&name.as_str()) {
-            let reason = ConfigReason::Invalid("is a header that the gate writes itself");
-            section.tell(&field, reason, Some("remove it"));
-        } else if let Some(value) = value(&mut section, &field)
-            && headers.insert(name, value).is_some()
-        {
-            let reason = ConfigReason::Invalid("is the same header in another spelling");
-            section.tell(&field, reason, Some("keep one of the two"));
-        }
-    }
-    headers
-}
-
-/// RFC 9110, section 5.6.2.
-fn is_header(name: &str) -> bool {
-    let fits = |c: u8| c.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&c);
-    !name.is_empty() && name.len() <= 128 && name.bytes().all(fits)
-}
-
-fn secrets(headers: &BTreeMap<String, SecretString>) -> Vec<SecretString> {
-    let words = headers.values().flat_map(secret::words);
-    words
-        .filter(|word| secret::length(word) >= SHORTEST_TOKEN)
-        .collect()
-}
-
-fn value<'t>(section: &mut ConfigSection<'_, 't>, field: &ConfigField<'t>) -> Option<SecretString> {
-    let value = section.secret_text(field)?.value;
-    let fits = |byte: u8| matches!(byte, b' '..=b'~');
-    if value.is_empty() || value.len() > 4096 || !value.bytes().all(fits) || value.trim() != value {
-        let reason = ConfigReason::Invalid("holds what no header holds");
-        let help = "1 to 4096 visible ASCII characters, with spaces between them; is there a line \
-                    end?";
-        section.tell(field, reason, Some(help));
-        return None;
-    }
-    Some(SecretString::from(value))
+/// What the gate says itself, or what decides how a request is read.
+fn refused_header(name: &str) -> Option<&'static str> {
+    let is_taken = TAKEN.contains(&name);
+    is_taken.then_some("is a header that the gate writes itself")
 }
 
 fn service(section: &mut ConfigSection<'_, '_>) -> Option<String> {

@@ -67,6 +67,24 @@ fn told_nowhere(gate: &Serving, secrets: &[String]) {
 }
 
 #[test]
+fn headers_for_a_server_are_told_to_nobody() {
+    let guarded = Guarded::start();
+    let key = "header-canary-0123".to_owned();
+    guarded.state().accepted = Some(key.clone());
+    let mut setup = Setup::before(&guarded.url)
+        .policies(ALLOW_ALL)
+        .over_http()
+        .env("HEADER_KEY", &key);
+    setup.reaching = "headers = { authorization = \"Bearer ${HEADER_KEY}\" }".to_owned();
+    let gate = Serving::start(setup);
+    let agent = Agent::at(&gate.url).in_session();
+    answered(&agent.echo(1, "mine"), "mine");
+    let answer = agent.echo(2, &key);
+    assert!(answer.body.contains("[redacted]"), "{answer:?}");
+    told_nowhere(&gate, &[key]);
+}
+
+#[test]
 fn a_token_that_is_rotated_in_its_file_is_shown_at_once_and_told_to_nobody() {
     let guarded = Guarded::start();
     let [first, second] = ["rotated-canary-one", "rotated-canary-two"].map(str::to_owned);

@@ -137,6 +137,7 @@ pub(super) fn over_http(
         ServerAuth::Bearer(Bearer::File(file)) => Auth::TokenFile(file.clone()),
         ServerAuth::Client(client) => Auth::Client(client.clone()),
     });
+    settings.headers.clone_from(&written.headers);
     settings.conceal = Arc::new(Learning {
         redactor: secrets.clone(),
         told: Once::new(),
@@ -401,6 +402,8 @@ mod tests {
         config.upstream.http = Some(config::HttpUpstream {
             url: "http://127.0.0.1:1/mcp".parse().unwrap(),
             auth: Some(ServerAuth::Bearer(Bearer::File(file.clone()))),
+            headers: std::collections::BTreeMap::new(),
+            header_secrets: Vec::new(),
             ca_file: None,
             plain_http: config::PlainHttp::LoopbackOnly,
         });

@@ -148,6 +148,8 @@ pub(super) fn secret_values(config: &Config) -> impl Iterator<Item = &SecretStri
 /// to be told from ordinary text.
 fn tokens(config: &Config) -> impl Iterator<Item = &SecretString> {
     let shown_to_the_server = configured_servers(config).filter_map(shown_to);
+    let in_headers = configured_servers(config).filter_map(|server| server.http.as_ref());
+    let in_headers = in_headers.flat_map(|http| &http.header_secrets);
     let shown_by_operators = match &config.admin.token {
         Some(Bearer::Value(token)) => Some(token),
         Some(Bearer::File(_)) | None => None,
@@ -160,6 +162,7 @@ fn tokens(config: &Config) -> impl Iterator<Item = &SecretString> {
         Listen::Http(_) | Listen::Stdio | Listen::Local => None,
     };
     shown_to_the_server
+        .chain(in_headers)
         .chain(shown_by_operators)
         .chain(config.admin.approvers.values())
         .chain(&config.telemetry.secrets)

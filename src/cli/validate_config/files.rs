@@ -143,10 +143,8 @@ mod tests {
 
     #[test]
     fn a_certificate_for_agents_that_could_not_be_used_makes_the_configuration_invalid() {
-        let text = "upstream.command = ['sh']\nlisten = { transport = 'http', port = 3000 }\n\
+        let text = "upstream.command = ['sh']\nlisten.transport = 'http'\nlisten.port = 3000\n\
                     listen.tls = { cert_file = 'cert.pem', key_file = 'key.pem' }\n";
-        let text = text.replace("port = 3000 }\nlisten.tls = ", "port = 3000, tls = ");
-        let text = text.trim_end().to_owned() + " }\n";
         let make = |days: i64| {
             let key = rcgen::KeyPair::generate().unwrap();
             let mut params = rcgen::CertificateParams::new(["a".to_owned()]).unwrap();
@@ -161,15 +159,19 @@ mod tests {
         let (good, key) = make(30);
         let (expired, of_expired) = make(-1);
         let (cert_file, key_file) = ("listen.tls.cert_file", "listen.tls.key_file");
-        check(&text, &[], &[(cert_file, "No such file")]);
-        check(&text, &[("cert.pem", &good)], &[(key_file, "No such file")]);
-        let files = |certificate, key| [("cert.pem", certificate), ("key.pem", key)];
-        check(&text, &files(&good, &key), &[]);
-        check(&text, &files("", &key), &[(cert_file, "no certificate")]);
+        let check = |certificate: Option<&str>, key: Option<&str>, expected: &[(&str, &str)]| {
+            let files = [("cert.pem", certificate), ("key.pem", key)].into_iter();
+            let files: Vec<_> = files.filter_map(|(name, text)| Some((name, text?))).collect();
+            check(text, &files, expected);
+        };
+        check(None, None, &[(cert_file, "No such file")]);
+        check(Some(&good), None, &[(key_file, "No such file")]);
+        check(Some(&good), Some(&key), &[]);
+        check(Some(""), Some(&key), &[(cert_file, "no certificate")]);
         let other = [(key_file, "is not the key of the certificate")];
-        check(&text, &files(&good, &of_expired), &other);
+        check(Some(&good), Some(&of_expired), &other);
         let late = [(cert_file, "has expired on")];
-        check(&text, &files(&expired, &of_expired), &late);
+        check(Some(&expired), Some(&of_expired), &late);
     }
 
     #[test]

@@ -20,6 +20,10 @@ pub struct HttpUpstream {
     pub url: Url,
     /// What the gate shows to the server with each request.
     pub auth: Option<ServerAuth>,
+    /// Sent with each request besides, by their names in lower case.
+    pub headers: BTreeMap<String, SecretString>,
+    /// What of them is replaced in what the gate writes.
+    pub header_secrets: Vec<SecretString>,
     /// A PEM file of authorities that are trusted besides those of the system.
     pub ca_file: Option<PathBuf>,
     pub plain_http: PlainHttp,
@@ -219,6 +223,7 @@ impl fmt::Debug for HttpUpstream {
         f.debug_struct("HttpUpstream")
             .field("place", &self.place())
             .field("auth", &self.auth)
+            .field("headers", &self.headers)
             .field("ca_file", &self.ca_file)
             .field("plain_http", &self.plain_http)
             .finish_non_exhaustive()

@@ -896,6 +896,80 @@ fn health_and_metrics_have_a_port_of_their_own() {
     assert_eq!(valid_with("admin.port = 1").admin.host, LOCALHOST);
 }
 
+#[test]
+fn headers_for_a_server_have_names_in_lower_case_and_secret_values() {
+    let read = server(
+        "upstream.url = 'https://a'\nupstream.headers = { X-Api-Key = '${TOKEN}', x-tenant = '7' }",
+    );
+    let headers = read.headers.iter();
+    let headers: Vec<_> = headers
+        .map(|(name, value)| (name.as_str(), value.expose_secret()))
+        .collect();
+    assert_eq!(headers, [("x-api-key", "a-token-of-20-bytes!"), ("x-tenant", "7")]);
+    let secrets = read.header_secrets.iter().map(ExposeSecret::expose_secret);
+    assert_eq!(secrets.collect::<Vec<_>>(), ["a-token-of-20-bytes!"]);
+    assert!(!format!("{read:?}").contains("a-token-of"));
+}
+
+#[test]
+fn headers_that_the_gate_writes_itself_cannot_be_configured() {
+    let check = |more: &str, headers: &str, expected: &[&str]| {
+        let text = format!("[upstream]\nurl = 'https://a'\n{more}\nheaders = {{ {headers} }}");
+        check(&text, expected);
+    };
+    let connection = "belongs to the connection, which the gate makes itself";
+    let gate = "is a header that the gate writes itself";
+    for (name, why) in [
+        ("Host", connection),
+        ("connection", connection),
+        ("expect", connection),
+        ("keep-alive", connection),
+        ("proxy-authorization", connection),
+        ("te", connection),
+        ("trailer", connection),
+        ("transfer-encoding", connection),
+        ("upgrade", connection),
+        ("accept", gate),
+        ("Accept-Encoding", gate),
+        ("content-length", gate),
+        ("Content-Type", gate),
+        ("last-event-id", gate),
+        ("Mcp-Session-Id", gate),
+        ("mcp-protector-identity", gate),
+        ("traceparent", gate),
+        ("tracestate", gate),
+    ] {
+        let expected = format!("4 upstream.headers.{name}: {why}");
+        check("", &format!("{name} = 'b'"), &[&expected]);
+    }
+    let written = "has `authorization`, which the gate writes because of `auth` or `identity`";
+    let authorization = "Authorization = 'Basic YTpi'";
+    check("", authorization, &[]);
+    check(
+        "auth = { type = 'bearer', token = '0123456789' }",
+        authorization,
+        &[&format!("4 upstream.headers.Authorization: {written}")],
+    );
+    check(
+        "",
+        "'a b' = 'c'",
+        &["4 upstream.headers: expected names of headers in front of their values"],
+    );
+    check(
+        "",
+        "A = 'b', a = 'c', d = '', e = 1",
+        &[
+            "4 upstream.headers.a: is the same header in another spelling",
+            "4 upstream.headers.d: holds what no header holds",
+            "4 upstream.headers.e: expected a string, found an integer",
+        ],
+    );
+    super::check(
+        "[upstream]\ncommand = ['a']\nheaders = { a = 'b' }",
+        &["3 upstream.headers: only applies when url is an HTTP URL"],
+    );
+}
+
 const TLS: &str = "tls = { cert_file = 'a', key_file = 'b' }";
 
 #[test]
@@ -952,6 +1026,15 @@ fn what_is_valid_over_http_but_odd_is_a_warning() {
                 "upstream.url: there is no TLS: others on the network can use the token or assertion",
             ),
         ),
+        (
+            server("'http://a'\nallow_http = true\nheaders = { x-a = '0123456789' }"),
+            Some("upstream.url: there is no TLS, and the headers cross the network"),
+        ),
+        (
+            server("'https://a'\nheaders = { x-a = '${SHORT}' }"),
+            Some("upstream.headers.x-a: is short: it can be guessed"),
+        ),
+        (server("'https://a'\nheaders = { x-a = 'short' }"), None),
         (listen(tokens), None),
         (
             listen(&format!("host = '::'\nallowed_hosts = ['a']\n{tokens}")),

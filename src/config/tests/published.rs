@@ -117,7 +117,7 @@ const OVER_HTTP: &str = "
     telemetry.otlp_endpoint = 'http://127.0.0.1:4318'
 ";
 
-const ONLY_OVER_HTTP: [&str; 13] = [
+const ONLY_OVER_HTTP: [&str; 15] = [
     "admin.",
     "limits.max_connections",
     "limits.max_sessions",
@@ -130,7 +130,9 @@ const ONLY_OVER_HTTP: [&str; 13] = [
     "telemetry.",
     "upstream.allow_http",
     "upstream.auth",
+    "upstream.headers",
     "upstream.isolated.auth",
+    "upstream.isolated.headers",
 ];
 
 /// Where there is a sandbox: without one its keys mean nothing, and each of them begins one.
@@ -392,6 +394,12 @@ const REFUSED: &[&str] = &[
     "telemetry = { otlp_endpoint = \"https://a\", sample_ratio = 1.5 }",
     "telemetry = { otlp_endpoint = \"https://a\", sample = -1 }",
     "telemetry = { otlp_endpoint = \"https://a\", sample = \"1\" }",
+    "upstream.headers = { x-a = \"b\" }",
+    "upstream = { url = \"https://a\", headers = { \"a b\" = \"c\" } }",
+    "upstream = { url = \"https://a\", headers = { host = \"c\" } }",
+    "upstream = { url = \"https://a\", headers = { content-type = \"c\" } }",
+    "upstream = { url = \"https://a\", headers = { mcp-session-id = \"c\" } }",
+    "upstream = { url = \"https://a\", headers = { a = \"\" } }",
     "listen.tls = { cert_file = \"a\", key_file = \"b\" }",
     "listen = { transport = \"http\", port = 1, tls = { cert_file = \"a\" } }",
     "listen = { transport = \"http\", port = 1, tls = { key_file = \"a\" } }",

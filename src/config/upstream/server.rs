@@ -10,6 +10,8 @@ use url::Url;
 
 use crate::config::authentication::to_the_server;
 use crate::config::errors::ConfigReason;
+use crate::config::headers::{
+    AUTHORIZATION_IS_WRITTEN, Authorization, headers, refused_for_servers, secrets};
 use crate::config::network::{is_loopback, web_url};
 use crate::config::restart::restart;
 use crate::config::sandbox::{Confinement, NetworkDefault, sandbox};
@@ -55,6 +57,7 @@ pub(super) struct UpstreamFields {
     confinement: Option<Confinement>,
     restart: Restart,
     auth: Option<ServerAuth>,
+    headers: BTreeMap<String, SecretString>,
     ca_file: Option<PathBuf>,
     plain_http: PlainHttp,
     identity: IdentityFields,
@@ -76,6 +79,7 @@ impl UpstreamFields {
             confinement,
             restart: restart(section.section("restart")),
             auth: to_the_server(section.section("auth"), base),
+            headers: extra_headers(section),
             ca_file: section.path("ca_file", base),
             plain_http: section
                 .switch("allow_http", PlainHttp::Allowed, PlainHttp::LoopbackOnly)
@@ -104,6 +108,8 @@ pub(super) fn server(
             let http = HttpUpstream {
                 url,
                 auth: read.auth,
+                header_secrets: secrets(&read.headers),
+                headers: read.headers,
                 ca_file: read.ca_file,
                 plain_http: read.plain_http,
             };
@@ -198,7 +204,20 @@ fn started(section: &mut ConfigSection<'_, '_>) {
     let reason = "only applies when url is an HTTP URL";
     let help = "a stdio server takes its credentials from `upstream.env`";
     section.only_when(&["auth"], reason, help);
+    section.only_when(&["headers"], reason, help);
     section.only_when(&["ca_file", "allow_http"], reason, "remove it");
+}
+
+/// Headers that the gate sends with each request besides its own.
+fn extra_headers(section: &mut ConfigSection<'_, '_>) -> BTreeMap<String, SecretString> {
+    let used = if section.has("auth") {
+        Authorization::Taken
+    } else {
+        Authorization::Free
+    };
+    let help = "as in `headers = { x-api-key = \"${API_KEY}\" }`";
+    let refused = |name: &str| refused_for_servers(name, used);
+    headers(section.section("headers"), help, refused)
 }
 
 /// A server over HTTP needs a confidential network path, and no settings of a process.
@@ -210,6 +229,10 @@ fn reached(section: &mut ConfigSection<'_, '_>, http: &HttpUpstream, identity: &
         reason,
         help,
     );
+    if matches!(identity, UserIdentity::Forward { .. }) && http.headers.contains_key("authorization") {
+        let reason = ConfigReason::Invalid(AUTHORIZATION_IS_WRITTEN);
+        section.refuse("headers", reason, Some("remove `authorization`"));
+    }
     let is_plain = http.url.scheme() == "http";
     if !is_plain && http.plain_http == PlainHttp::Allowed {
         let reason = ConfigReason::NoEffect("beside an `https` URL");
@@ -234,6 +257,10 @@ fn reached(section: &mut ConfigSection<'_, '_>, http: &HttpUpstream, identity: &
             let reason = ConfigReason::Suspicious(
                 "there is no TLS: others on the network can use the token or assertion",
             );
+            section.refuse("url", reason, Some("write `https`"));
+        } else if !http.headers.is_empty() {
+            let reason =
+                ConfigReason::Suspicious("there is no TLS, and the headers cross the network");
             section.refuse("url", reason, Some("write `https`"));
         }
     }

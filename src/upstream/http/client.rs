@@ -11,6 +11,7 @@ use crate::wire::Mirrors;
 use super::connections::Connections;
 use super::credential::Credential;
 use super::events::HttpEvents;
+use super::headers;
 use super::failure::Failure;
 use super::parts::Parts;
 use super::reach::{By, Reach, Reachability};
@@ -31,6 +32,7 @@ impl HttpClient {
         let parts = Parts {
             settings: settings.clone(),
             credential: Credential::new(settings, &server)?,
+            headers: headers::configured(&settings.headers).ok_or(HttpClientError::Header)?,
             server,
             origin: settings.origin(),
             mirrors: Mirrors::default(),

@@ -1,6 +1,10 @@
 //! What a message's headers say, made from what the gate knows of it, never copied.
 
+use std::collections::BTreeMap;
+
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+
+use secrecy::SecretString;
 
 use crate::gate::{Carried, UserProof, apart};
 use crate::secret;
@@ -220,6 +224,15 @@ pub(super) fn identify(
     value.set_sensitive(true);
     headers.insert(name, value);
     Ok(())
+}
+
+/// Those of the configuration, each marked as sensitive; `None` if no header can hold one.
+pub(super) fn configured(written: &BTreeMap<String, SecretString>) -> Option<HeaderMap> {
+    let headers = written.iter().map(|(name, value)| {
+        let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
+        Some((name, secret::header("", value)?))
+    });
+    headers.collect()
 }
 
 /// A value that a header holds.

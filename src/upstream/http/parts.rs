@@ -17,6 +17,8 @@ use super::settings::HttpSettings;
 pub(super) struct Parts {
     pub(super) settings: HttpSettings,
     pub(super) credential: Credential,
+    /// The configured ones.
+    pub(super) headers: HeaderMap,
     pub(super) server: Connections,
     /// What the log calls it.
     pub(super) origin: String,
@@ -68,6 +70,9 @@ impl Parts {
         body: Option<Bytes>,
     ) -> Result<Response, Failure> {
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        for (name, value) in &self.headers {
+            headers.entry(name).or_insert_with(|| value.clone());
+        }
         let mut asking = Asking {
             method,
             headers,

@@ -1,5 +1,6 @@
 //! Where the server is, and how it is reached.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,6 +27,8 @@ pub struct HttpSettings {
     pub url: Url,
     /// What is sent as `Authorization: Bearer …` with every request, and nowhere else.
     pub auth: Option<Auth>,
+    /// Sent with every request to the server, with those of the gate, which win.
+    pub headers: BTreeMap<String, SecretString>,
     /// Learns each secret that is read or fetched before it is sent.
     pub conceal: Arc<dyn Conceal>,
     pub clock: Arc<dyn Clock>,
@@ -88,6 +91,8 @@ pub enum HttpClientError {
     Fragment,
     #[error("the bearer token has characters that no token has (RFC 6750, section 2.1)")]
     Token,
+    #[error("`upstream.headers`: no header can hold a value")]
+    Header,
     #[error("`{key}`: `{}`: {cause}", .path.display())]
     SecretFile {
         key: &'static str,
@@ -109,6 +114,7 @@ impl HttpSettings {
             name: name.into(),
             url,
             auth: None,
+            headers: BTreeMap::new(),
             conceal: Arc::new(Nobody),
             clock: Arc::new(SystemClock::new()),
             ca_file: None,
@@ -168,6 +174,7 @@ impl fmt::Debug for HttpSettings {
             .field("name", &self.name)
             .field("url", &self.url.origin().ascii_serialization())
             .field("auth", &self.auth)
+            .field("headers", &self.headers)
             .field("ca_file", &self.ca_file)
             .field("plain_http", &self.plain_http)
             .finish_non_exhaustive()

@@ -2,6 +2,7 @@
 
 mod answers;
 mod clients;
+mod headers;
 mod kit;
 mod ordinary;
 mod redirects;
