@@ -3,8 +3,8 @@
 use super::reader::{KeyAvailability, KnownKeys};
 use crate::policy::suggest::{did_you_mean, list, nearest};
 
-const HEADERS: &str = "what the server is shown is `auth`, as in `auth = { type = \"bearer\", token = \
-                       \"${TOKEN}\" }`; other headers cannot be set";
+const AUTH: &str = "what the server is shown is `auth`, as in `auth = { type = \"bearer\", token = \
+                    \"${TOKEN}\" }`";
 
 /// Keys of other programs' configurations, and what this one has in their place.
 const IDIOMS: &[(&str, &str, &str)] = &[
@@ -13,8 +13,7 @@ const IDIOMS: &[(&str, &str, &str)] = &[
         "args",
         "`command` is one array: the program, then its arguments",
     ),
-    ("upstream", "headers", HEADERS),
-    ("upstream", "bearer_token", HEADERS),
+    ("upstream", "bearer_token", AUTH),
     (
         "policy",
         "deny",

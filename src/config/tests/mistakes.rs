@@ -269,9 +269,9 @@ fn unknown_keys_and_values_get_a_suggestion() {
         "known keys: `arguments`, `checkpoint_interval`, `digest_key_file`, `durability`, `file`, `max_file_age`, `max_file_size`, `on_fault`, `results`, `signing_key_file`, `syslog`",
     );
     check_advice(
-        "upstream = { url = \"https://a\", headers = { a = \"b\" } }",
+        "upstream = { url = \"https://a\", bearer_token = \"b\" }",
         "what the server is shown is `auth`, as in `auth = { type = \"bearer\", token = \
-         \"${TOKEN}\" }`; other headers cannot be set",
+         \"${TOKEN}\" }`",
     );
     check_advice(
         &with("upstream.args = [\"-y\"]"),

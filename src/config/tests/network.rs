@@ -1031,7 +1031,7 @@ fn what_is_valid_over_http_but_odd_is_a_warning() {
             Some("upstream.url: there is no TLS, and the headers cross the network"),
         ),
         (
-            server("'https://a'\nheaders = { x-a = '${SHORT}' }"),
+            server("'https://a'\nheaders = { x-a = '${TIMEOUT}' }"),
             Some("upstream.headers.x-a: is short: it can be guessed"),
         ),
         (server("'https://a'\nheaders = { x-a = 'short' }"), None),
