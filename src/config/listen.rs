@@ -172,8 +172,9 @@ fn agrees_with_tls(section: &mut ConfigSection<'_, '_>, auth: &ListenAuth) {
     let ListenAuth::Jwt(jwt) = auth else { return };
     let is_plain = |url: &Url| url.scheme() == "http";
     if section.has("tls") && jwt.resource.as_ref().is_some_and(is_plain) {
-        let reason =
-            ConfigReason::Suspicious("`auth.resource` is an `http` URL, by which agents get no further");
+        let reason = ConfigReason::Suspicious(
+            "`auth.resource` is an `http` URL, by which agents get no further",
+        );
         let help = "write the `https` URL, by which agents reach the gate";
         section.refuse("auth", reason, Some(help));
     }

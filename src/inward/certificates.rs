@@ -155,7 +155,8 @@ impl TlsTexts {
 
     /// The last second of the first certificate, which is the gate's own.
     fn validity(&self, chain: &[CertificateDer<'_>], now: i64) -> Result<i64, TlsFault> {
-        let fault = |cause: &str, remedy| self.fault(TlsFile::Certificate, cause.to_owned(), remedy);
+        let fault =
+            |cause: &str, remedy| self.fault(TlsFile::Certificate, cause.to_owned(), remedy);
         let own = chain.first().map(AsRef::as_ref).unwrap_or_default();
         let (_, own) = parse_x509_certificate(own)
             .map_err(|_| fault("its first certificate cannot be read", CERTIFICATE))?;

@@ -106,7 +106,9 @@ impl HandshakeFault {
         } else if let Error::InvalidCertificate(cause) = cause {
             Self::Client(certificate_fault(cause))
         } else if matches!(cause, Error::PeerIncompatible(_)) {
-            Self::Failed("the client has no version or cipher in common; TLS 1.2 or newer is needed")
+            Self::Failed(
+                "the client has no version or cipher in common; TLS 1.2 or newer is needed",
+            )
         } else if matches!(cause, Error::NoApplicationProtocol) {
             Self::Failed("the client does not offer HTTP/1.1")
         } else if matches!(cause, Error::AlertReceived(_)) {
@@ -127,7 +129,10 @@ fn certificate_fault(cause: &rustls::CertificateError) -> &'static str {
         "it is not valid yet"
     } else if matches!(cause, Cause::UnknownIssuer) {
         "no authority of `listen.tls.client_ca_file` has issued it"
-    } else if matches!(cause, Cause::InvalidPurpose | Cause::InvalidPurposeContext { .. }) {
+    } else if matches!(
+        cause,
+        Cause::InvalidPurpose | Cause::InvalidPurposeContext { .. }
+    ) {
         "it is not for clients"
     } else {
         "it is not valid"

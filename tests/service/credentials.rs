@@ -71,11 +71,8 @@ fn headers_for_a_server_are_told_to_nobody() {
     let guarded = Guarded::start();
     let key = "header-canary-0123".to_owned();
     guarded.state().accepted = Some(key.clone());
-    let mut setup = Setup::before(&guarded.url)
-        .policies(ALLOW_ALL)
-        .over_http()
-        .env("HEADER_KEY", &key);
-    setup.reaching = "headers = { authorization = \"Bearer ${HEADER_KEY}\" }".to_owned();
+    let mut setup = Setup::before(&guarded.url).policies(ALLOW_ALL).over_http();
+    setup.reaching = format!("headers = {{ authorization = \"Bearer {key}\" }}");
     let gate = Serving::start(setup);
     let agent = Agent::at(&gate.url).in_session();
     answered(&agent.echo(1, "mine"), "mine");

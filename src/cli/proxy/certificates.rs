@@ -49,7 +49,10 @@ const REFUSED: &str = "config::file";
 impl ListenerCertificates {
     /// `None` where the listener has no TLS.
     pub(super) fn of(config: &Config) -> Option<Result<Self, TlsFault>> {
-        let Listen::Http(HttpListen { tls: Some(files), .. }) = &config.listen else {
+        let Listen::Http(HttpListen {
+            tls: Some(files), ..
+        }) = &config.listen
+        else {
             return None;
         };
         Some(Self::from(files, config.policy.reload))

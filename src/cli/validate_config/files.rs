@@ -161,7 +161,9 @@ mod tests {
         let (cert_file, key_file) = ("listen.tls.cert_file", "listen.tls.key_file");
         let check = |certificate: Option<&str>, key: Option<&str>, expected: &[(&str, &str)]| {
             let files = [("cert.pem", certificate), ("key.pem", key)].into_iter();
-            let files: Vec<_> = files.filter_map(|(name, text)| Some((name, text?))).collect();
+            let files: Vec<_> = files
+                .filter_map(|(name, text)| Some((name, text?)))
+                .collect();
             check(text, &files, expected);
         };
         check(None, None, &[(cert_file, "No such file")]);

@@ -905,7 +905,10 @@ fn headers_for_a_server_have_names_in_lower_case_and_secret_values() {
     let headers: Vec<_> = headers
         .map(|(name, value)| (name.as_str(), value.expose_secret()))
         .collect();
-    assert_eq!(headers, [("x-api-key", "a-token-of-20-bytes!"), ("x-tenant", "7")]);
+    assert_eq!(
+        headers,
+        [("x-api-key", "a-token-of-20-bytes!"), ("x-tenant", "7")]
+    );
     let secrets = read.header_secrets.iter().map(ExposeSecret::expose_secret);
     assert_eq!(secrets.collect::<Vec<_>>(), ["a-token-of-20-bytes!"]);
     assert!(!format!("{read:?}").contains("a-token-of"));
@@ -977,14 +980,20 @@ fn tls_for_agents_has_a_certificate_with_its_key_and_perhaps_authorities() {
     let files = |text: &str| agents(&format!("listen.tls = {{ {text} }}")).tls.unwrap();
     let told = files("cert_file = 'a', key_file = '/b'");
     assert_eq!(told.certificate, Path::new("/etc/gate/a"));
-    assert_eq!((told.key.as_path(), told.client_ca), (Path::new("/b"), None));
+    assert_eq!(
+        (told.key.as_path(), told.client_ca),
+        (Path::new("/b"), None)
+    );
     let told = files("cert_file = 'a', key_file = 'b', client_ca_file = 'c'");
     assert_eq!(told.client_ca.as_deref(), Some(Path::new("/etc/gate/c")));
     assert_eq!(agents("").tls, None);
     let check = |text: &str, expected: &[&str]| {
         check_agents(&format!("port = 1\n[listen.tls]\n{text}"), expected);
     };
-    let (certificate, key) = ("listen.tls.cert_file: required", "listen.tls.key_file: required");
+    let (certificate, key) = (
+        "listen.tls.cert_file: required",
+        "listen.tls.key_file: required",
+    );
     check("", &[&format!("5 {certificate}"), &format!("5 {key}")]);
     check("cert_file = 'a'", &[&format!("5 {key}")]);
     check("key_file = 'a'", &[&format!("5 {certificate}")]);

@@ -11,7 +11,8 @@ use url::Url;
 use crate::config::authentication::to_the_server;
 use crate::config::errors::ConfigReason;
 use crate::config::headers::{
-    AUTHORIZATION_IS_WRITTEN, Authorization, headers, refused_for_servers, secrets};
+    AUTHORIZATION_IS_WRITTEN, Authorization, headers, refused_for_servers, secrets,
+};
 use crate::config::network::{is_loopback, web_url};
 use crate::config::restart::restart;
 use crate::config::sandbox::{Confinement, NetworkDefault, sandbox};
@@ -229,7 +230,9 @@ fn reached(section: &mut ConfigSection<'_, '_>, http: &HttpUpstream, identity: &
         reason,
         help,
     );
-    if matches!(identity, UserIdentity::Forward { .. }) && http.headers.contains_key("authorization") {
+    if matches!(identity, UserIdentity::Forward { .. })
+        && http.headers.contains_key("authorization")
+    {
         let reason = ConfigReason::Invalid(AUTHORIZATION_IS_WRITTEN);
         section.refuse("headers", reason, Some("remove `authorization`"));
     }

@@ -92,12 +92,18 @@ fn files_that_cannot_be_used_are_refused_by_key_cause_and_remedy() {
     for text in ["", "nothing", good.0] {
         check(with(good.0, text), NOW, key_file, "no private key in PEM");
     }
-    let locked = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
+    let locked =
+        "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
     check(with(good.0, locked), NOW, key_file, "no private key in PEM");
     let broken = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
     check(with(good.0, broken), NOW, key_file, "cannot be used");
     let other = pair().key;
-    check(with(good.0, &other), NOW, key_file, "not the key of the certificate");
+    check(
+        with(good.0, &other),
+        NOW,
+        key_file,
+        "not the key of the certificate",
+    );
     let (late, early) = (NOW + 10 * DAY + 1, NOW - 1);
     check(with(good.0, good.1), late, cert_file, "has expired on");
     check(with(good.0, good.1), early, cert_file, "not valid before");

@@ -189,11 +189,23 @@ async fn what_is_no_handshake_is_refused_recorded_and_keeps_no_one_out() {
     let old = hello_of_tls_1_1();
     let plain = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n".to_vec();
     let cases: [(Vec<u8>, &str, Option<&str>); 5] = [
-        (plain, "what came is not TLS: use `https`", Some("HTTP/1.1 400 ")),
-        (b"\0".to_vec(), "what came is not TLS: use `https`", Some("HTTP/1.1 400 ")),
+        (
+            plain,
+            "what came is not TLS: use `https`",
+            Some("HTTP/1.1 400 "),
+        ),
+        (
+            b"\0".to_vec(),
+            "what came is not TLS: use `https`",
+            Some("HTTP/1.1 400 "),
+        ),
         (old.clone(), "TLS 1.2 or newer is needed", None),
         (vec![22; 64], "what came is not TLS", None),
-        (old[..9].to_vec(), "the client ended the TLS handshake", None),
+        (
+            old[..9].to_vec(),
+            "the client ended the TLS handshake",
+            None,
+        ),
     ];
     for (bytes, why, answer) in cases {
         let rig = Rig::with(settings(&tls)).await;
@@ -293,7 +305,10 @@ async fn clients_show_a_certificate_of_the_authority_where_one_is_named() {
         assert_eq!(rig.refused(), [""; 0]);
         for (shown, why) in [
             (None, "it shows none"),
-            (Some(&strange), "no authority of `listen.tls.client_ca_file`"),
+            (
+                Some(&strange),
+                "no authority of `listen.tls.client_ca_file`",
+            ),
             (Some(&not_for_clients), "it is not for clients"),
         ] {
             let rig = Rig::with(settings(&tls)).await;
@@ -329,6 +344,10 @@ async fn a_new_certificate_is_for_new_connections_and_the_old_ones_live_on() {
     tls.replace(&renewed);
 
     healthy(rig.address, &client(&new, None, &BOTH)).await;
-    assert!(connect(rig.address, &client(&old, None, &BOTH)).await.is_err());
+    assert!(
+        connect(rig.address, &client(&old, None, &BOTH))
+            .await
+            .is_err()
+    );
     assert_eq!(ask(&mut before).await.unwrap(), "200");
 }

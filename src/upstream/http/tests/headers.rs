@@ -15,7 +15,11 @@ const KEY: &str = "s3cr3t-4p1-k3y";
 /// The settings with configured headers: some, and one that the gate sends too.
 fn with_headers(server: &Server) -> HttpSettings {
     let mut settings = server.settings();
-    for (name, value) in [("x-api-key", KEY), ("x-tenant", "7"), ("accept", "text/plain")] {
+    for (name, value) in [
+        ("x-api-key", KEY),
+        ("x-tenant", "7"),
+        ("accept", "text/plain"),
+    ] {
         let value = SecretString::from(value);
         settings.headers.insert(name.to_owned(), value);
     }
@@ -39,9 +43,7 @@ async fn configured_headers_are_in_every_request_to_the_server_and_the_gates_own
     talk.ask(1, KnownMethod::Initialize).await;
     let asked = server.next().await;
     has_headers(&asked, "POST");
-    asked
-        .json_with("Mcp-Session-Id: s1\r\n", INITIALIZED)
-        .await;
+    asked.json_with("Mcp-Session-Id: s1\r\n", INITIALIZED).await;
     talk.next().await;
     talk.notify(KnownMethod::Initialized).await;
     let asked = server.next().await;
@@ -112,7 +114,9 @@ async fn a_value_that_no_header_holds_makes_no_client_and_none_is_shown() {
     let server = Server::start().await;
     let mut settings = with_headers(&server);
     assert!(!format!("{settings:?}").contains(KEY));
-    settings.headers.insert("x-a".to_owned(), "a\r\nb: c".into());
+    settings
+        .headers
+        .insert("x-a".to_owned(), "a\r\nb: c".into());
     let made = HttpClient::new(&settings).err();
     assert_eq!(made, Some(HttpClientError::Header));
 }
