@@ -141,23 +141,50 @@ mod tests {
         );
     }
 
+    /// A certificate that is valid for so many days and an hour, and its key.
+    fn certificate(days: i64) -> (String, String) {
+        use crate::clock::{Clock as _, SystemClock};
+        let key = rcgen::KeyPair::generate().unwrap();
+        let mut params = rcgen::CertificateParams::new(["a".to_owned()]).unwrap();
+        let end = SystemClock::new().now().as_second() + days * 24 * 60 * 60 + 60 * 60;
+        let first = rcgen::date_time_ymd(2020, 1, 1);
+        let seconds = u64::try_from(end - first.unix_timestamp()).unwrap();
+        params.not_before = first;
+        params.not_after = first + std::time::Duration::from_secs(seconds);
+        (params.self_signed(&key).unwrap().pem(), key.serialize_pem())
+    }
+
+    #[test]
+    fn a_certificate_that_soon_expires_is_a_warning_with_its_line() {
+        for (days, warned) in [(6, true), (7, false)] {
+            let dir = tempfile::tempdir().unwrap();
+            let (certificate, key) = certificate(days);
+            std::fs::write(dir.path().join("cert.pem"), certificate).unwrap();
+            std::fs::write(dir.path().join("key.pem"), key).unwrap();
+            let config = dir.path().join("gate.toml");
+            let text = "policy.allow = ['a']\nupstream.command = ['sh']\n[listen]\ntransport = 'http'\n\
+                        port = 1\n[listen.tls]\nkey_file = 'key.pem'\ncert_file = 'cert.pem'\n";
+            std::fs::write(&config, text).unwrap();
+            let format = Format::Json;
+            let args = ValidateConfigArgs { config, format };
+            let (mut out, mut err) = (Vec::new(), Vec::new());
+            let exit = run(&args, crate::cli::commands::policies, &mut out, &mut err);
+            assert_eq!(exit, Exit::Success);
+            let outcome: serde_json::Value = String::from_utf8(out).unwrap().parse().unwrap();
+            let problems = outcome["problems"].as_array().unwrap().iter();
+            let mut about = problems.filter(|it| it["field"] == "listen.tls.cert_file");
+            let found = about.next().map(|it| (&it["code"], &it["line"]));
+            let expected = (&"config::suspicious".into(), &8.into());
+            assert_eq!(found, warned.then_some(expected), "{days}: {outcome}");
+        }
+    }
+
     #[test]
     fn a_certificate_for_agents_that_could_not_be_used_makes_the_configuration_invalid() {
         let text = "upstream.command = ['sh']\nlisten.transport = 'http'\nlisten.port = 3000\n\
                     listen.tls = { cert_file = 'cert.pem', key_file = 'key.pem' }\n";
-        let make = |days: i64| {
-            let key = rcgen::KeyPair::generate().unwrap();
-            let mut params = rcgen::CertificateParams::new(["a".to_owned()]).unwrap();
-            let end = crate::clock::Clock::now(&crate::clock::SystemClock::new());
-            let end = end.as_second() + days * 24 * 60 * 60 + 60 * 60;
-            let first = rcgen::date_time_ymd(2020, 1, 1);
-            let since = end - first.unix_timestamp();
-            params.not_before = first;
-            params.not_after = first + std::time::Duration::from_secs(since.try_into().unwrap());
-            (params.self_signed(&key).unwrap().pem(), key.serialize_pem())
-        };
-        let (good, key) = make(30);
-        let (expired, of_expired) = make(-1);
+        let (good, key) = certificate(30);
+        let (expired, of_expired) = certificate(-1);
         let (cert_file, key_file) = ("listen.tls.cert_file", "listen.tls.key_file");
         let check = |certificate: Option<&str>, key: Option<&str>, expected: &[(&str, &str)]| {
             let files = [("cert.pem", certificate), ("key.pem", key)].into_iter();
