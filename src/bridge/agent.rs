@@ -1,7 +1,7 @@
 //! The agent, as the gate sees it from the other end of the bridge.
 
-use crate::gate::{Agent, AgentGone, Lends, Permit};
-use crate::wire::Stream;
+use crate::gate::{Agent, AgentGone, Lends, Permit, Source, TakenOver};
+use crate::wire::{Id, Stream};
 
 use super::outward::Outward;
 use super::shared::Bridge;
@@ -61,5 +61,21 @@ impl<A: Agent> Agent for Bridged<A> {
 
     fn is_bridged(&self) -> bool {
         self.bridge.as_ref().is_some_and(Bridge::is_between)
+    }
+
+    fn opens_sessions(&self) -> bool {
+        self.bridge.is_some()
+    }
+
+    fn take_over(&self, source: Source, frame: &[u8]) -> TakenOver {
+        let bridge = self.bridge.as_ref();
+        bridge.map_or(TakenOver::No, |bridge| bridge.take_over(source, frame))
+    }
+
+    fn take_over_discovery(&self, id: &Id, stream: Stream) -> TakenOver {
+        let bridge = self.bridge.as_ref();
+        bridge.map_or(TakenOver::No, |bridge| {
+            bridge.take_over_discovery(id, stream)
+        })
     }
 }

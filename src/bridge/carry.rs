@@ -1,9 +1,12 @@
 //! Carries out the steps of a bridge at the gate.
 
+use std::collections::VecDeque;
+
 use crate::gate::{Agent, AgentGone, Gate, Settled, Talk, Upstream};
-use crate::wire::{Id, Message};
+use crate::wire::{Id, Message, Stream};
 
 use super::agent::Bridged;
+use super::server_session::ServerSession;
 use super::shared::Bridge;
 use super::state::{Aside, Phase, State};
 use super::step::{Step, Then};
@@ -42,7 +45,7 @@ impl Bridge {
                 if let Some(id) = cancels
                     && !gate.is_waiting(talk, &id, stream)
                 {
-                    self.forget(&id);
+                    self.forget(&id, stream);
                 }
                 Ok(())
             }
@@ -50,9 +53,11 @@ impl Bridge {
                 source,
                 frame,
                 spoken,
+                answer,
                 then,
             } => {
-                if gate.settle_here(talk, source, &frame, &spoken).await? == Settled::Done {
+                let settled = gate.settle_here(talk, source, &frame, &spoken, answer);
+                if settled.await? == Settled::Done {
                     self.settled(then);
                 }
                 Ok(())
@@ -91,10 +96,17 @@ impl Bridge {
     fn settled(&self, then: Then) {
         let mut state = self.state();
         let State { phase, steps, .. } = &mut *state;
-        let Phase::Bridged(session) = phase else {
-            return;
+        let session = match phase {
+            Phase::Bridged(session) => session,
+            Phase::Carried(session) => {
+                settled_in_server_session(session, then, steps);
+                return;
+            }
+            Phase::Apart | Phase::Sessions | Phase::Asked(_) | Phase::Probing(..) => return,
         };
         match then {
+            // Of an agent without a session.
+            Then::Listen(_) | Then::Leave(_) => {}
             Then::Nothing => {}
             Then::Level(level) => session.level = Some(level),
             Then::Begin => session.news.begin(),
@@ -112,11 +124,31 @@ impl Bridge {
         }
     }
 
-    fn forget(&self, id: &Id) {
+    fn forget(&self, id: &Id, stream: Stream) {
         let mut state = self.state();
         let State { phase, steps, .. } = &mut *state;
-        if let Phase::Bridged(session) = phase {
-            session.close(id, steps);
+        match phase {
+            Phase::Bridged(session) => {
+                session.close(id, steps);
+            }
+            Phase::Carried(session) => session.forget(id, stream),
+            Phase::Apart | Phase::Sessions | Phase::Asked(_) | Phase::Probing(..) => {}
         }
+    }
+}
+
+fn settled_in_server_session(session: &mut ServerSession, then: Then, steps: &mut VecDeque<Step>) {
+    match then {
+        Then::Listen(listener) => session.listen(listener),
+        Then::Leave(listener) => {
+            session.leave(&listener);
+            steps.push_back(Step::Release(listener.stream()));
+        }
+        Then::Nothing
+        | Then::Level(_)
+        | Then::Begin
+        | Then::Cancel(_)
+        | Then::Follow(_)
+        | Then::Unfollow(_) => {}
     }
 }

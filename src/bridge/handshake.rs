@@ -105,6 +105,7 @@ pub(super) fn answered(
         | Phase::Asked(_)
         | Phase::Probing(..)
         | Phase::Sessions
+        | Phase::Carried(_)
         | Phase::Bridged(_)) => {
             *phase = other;
             Outward::AsItIs(permit)

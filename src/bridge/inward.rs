@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::gate::{Rejection, Source, Unbridged};
+use crate::gate::{AnswerHere, Rejection, Source, Unbridged};
 use crate::session::OutOfOrder;
 use crate::wire::{Fragment, Id, KnownMethod, Message, Shape, Value};
 
@@ -215,6 +215,7 @@ impl Inward<'_> {
             source: self.source.clone(),
             frame: self.frame.to_vec(),
             spoken: session.opening.spoken.clone(),
+            answer: AnswerHere::Empty,
             then,
         }
     }

@@ -15,6 +15,7 @@ mod news;
 mod opening;
 mod outward;
 mod rounds;
+mod server_session;
 mod session;
 mod settings;
 mod shared;

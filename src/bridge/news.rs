@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::gate::{DENIED, Permit, Rejection, Source, Unbridged, UpstreamFault};
+use crate::gate::{AnswerHere, DENIED, Permit, Rejection, Source, Unbridged, UpstreamFault};
 use crate::session::{Followed, Spoken};
 use crate::wire::{Id, Limits, Message, Stream, Value};
 
@@ -346,6 +346,7 @@ impl Following {
             source: self.source,
             frame: self.frame,
             spoken: self.spoken,
+            answer: AnswerHere::Empty,
             then: Then::Follow(self.uri),
         }
     }

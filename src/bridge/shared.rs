@@ -5,14 +5,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use memchr::memmem;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
 use crate::clock::Clock;
-use crate::gate::{Carried, Lends, Permit, Source, Terms};
-use crate::wire::Message;
+use crate::gate::{Carried, Lends, Permit, Source, TakenOver, Terms};
+use crate::wire::{Id, Message, Stream};
 
 use super::outward::Outward;
+use super::server_session::{self, Goes, ServerSession};
 use super::settings::Settings;
 use super::state::{Aside, Doing, Phase, Presence, State};
 use super::step::{Step, Taken};
@@ -31,6 +33,11 @@ struct Shared {
     settings: ArcSwap<Settings>,
     clock: Arc<dyn Clock>,
 }
+
+/// How a `server/discover` names its method, and the longest one that is kept, in bytes.
+const DISCOVER: &[u8] = b"\"server/discover\"";
+const MAX_DISCOVERY: usize = 4 * 1024;
+const MOST_DISCOVERIES: usize = 16;
 
 /// The code of an answer to a request whose id is in use (JSON-RPC 2.0 §5.1).
 const INVALID_REQUEST: i64 = -32_600;
@@ -117,6 +124,7 @@ impl Bridge {
         match &self.state().phase {
             Phase::Bridged(session) if session.samples() => Lends::Model,
             Phase::Bridged(_)
+            | Phase::Carried(_)
             | Phase::Apart
             | Phase::Sessions
             | Phase::Asked(_)
@@ -124,7 +132,38 @@ impl Bridge {
         }
     }
 
-    /// Whether agent and server speak other revisions.
+    /// Takes over a request that its server does in a session only.
+    pub(super) fn take_over(&self, source: Source, frame: &[u8]) -> TakenOver {
+        let taken = self.state().take_over(source, frame, &self.settings());
+        self.0.changed.notify_one();
+        taken
+    }
+
+    /// The same for the `server/discover` that the agent has sent under this id.
+    pub(super) fn take_over_discovery(&self, id: &Id, stream: Stream) -> TakenOver {
+        let settings = self.settings();
+        let found = self.state().take_discovery(id, stream, &settings);
+        let Some((source, frame)) = found else {
+            return TakenOver::No;
+        };
+        self.take_over(source, &frame)
+    }
+
+    /// The agent waits no more for what this stream would bring.
+    pub fn hung_up(&self, stream: Stream) {
+        let mut state = self.state();
+        state
+            .discoveries
+            .retain(|(source, _)| source.stream != stream);
+        let State { phase, steps, .. } = &mut *state;
+        if let Phase::Carried(session) = phase {
+            session.hung_up(stream, steps);
+        }
+        drop(state);
+        self.0.changed.notify_one();
+    }
+
+    /// Whether an agent with a session has a server without them.
     pub fn is_between(&self) -> bool {
         matches!(self.state().phase, Phase::Bridged(_))
     }
@@ -136,6 +175,7 @@ impl Bridge {
             Phase::Apart | Phase::Sessions => false,
             Phase::Asked(_) | Phase::Probing(..) => true,
             Phase::Bridged(session) => session.waiting() > 0,
+            Phase::Carried(session) => session.is_awaited(),
         };
         !waits && state.steps.is_empty() && state.in_hand == Doing::Nothing && state.held.is_none()
     }
@@ -145,6 +185,9 @@ impl Bridge {
         let now = self.0.clock.elapsed();
         let mut state = self.state();
         if matches!(state.phase, Phase::Apart | Phase::Sessions) {
+            if !state.discoveries.is_empty() {
+                state.forget_discovery(&permit, &self.settings());
+            }
             return Outward::AsItIs(permit);
         }
         let outward = state.translate(permit, &self.settings(), now);
@@ -171,6 +214,7 @@ impl State {
                 if let Some(asked) = handshake::asked(source, frame, settings, now) {
                     self.phase = Phase::Asked(Box::new(asked));
                 }
+                self.note_discovery(source, frame);
                 Taken::Not
             }
             Phase::Asked(_) | Phase::Probing(..) => {
@@ -183,6 +227,69 @@ impl State {
             Phase::Bridged(session) => {
                 inward::take(session, &mut self.steps, source, frame, settings)
             }
+            Phase::Carried(session) => {
+                server_session::take(session, &mut self.steps, source, frame, settings)
+            }
+        }
+    }
+
+    fn take_over(&mut self, source: Source, frame: &[u8], settings: &Settings) -> TakenOver {
+        if matches!(self.phase, Phase::Apart) {
+            let session = ServerSession::begin(&source, frame, settings, &mut self.steps);
+            self.phase = Phase::Carried(Box::new(session));
+        }
+        match &mut self.phase {
+            Phase::Carried(session) if session.is_open() => {
+                let taken =
+                    server_session::take(session, &mut self.steps, &source, frame, settings);
+                match taken {
+                    Taken::Yes => TakenOver::Yes,
+                    Taken::Not => TakenOver::No,
+                }
+            }
+            Phase::Carried(session) => session.hold(source, frame, settings),
+            Phase::Apart
+            | Phase::Sessions
+            | Phase::Asked(_)
+            | Phase::Probing(..)
+            | Phase::Bridged(_) => TakenOver::No,
+        }
+    }
+
+    /// Keeps a `server/discover`: the server may answer that it needs a session, and then it is answered here.
+    fn note_discovery(&mut self, source: &Source, frame: &[u8]) {
+        if frame.len() > MAX_DISCOVERY || memmem::find(frame, DISCOVER).is_none() {
+            return;
+        }
+        if self.discoveries.len() >= MOST_DISCOVERIES {
+            self.discoveries.pop_front();
+        }
+        self.discoveries.push_back((source.clone(), frame.to_vec()));
+    }
+
+    fn take_discovery(
+        &mut self,
+        id: &Id,
+        stream: Stream,
+        settings: &Settings,
+    ) -> Option<(Source, Vec<u8>)> {
+        let is_it = |(source, frame): &(Source, Vec<u8>)| {
+            let message = Message::decode(frame, &settings.from_agent);
+            source.stream == stream && message.is_ok_and(|message| message.id() == Some(id))
+        };
+        let at = self.discoveries.iter().rposition(is_it)?;
+        self.discoveries.remove(at)
+    }
+
+    /// A `server/discover` that is answered needs no other answer.
+    fn forget_discovery(&mut self, permit: &Permit, settings: &Settings) {
+        let is_reply = matches!(permit.passage().carried, Carried::Reply { .. });
+        if !is_reply {
+            return;
+        }
+        let reply = Message::decode(permit.line().as_bytes(), &settings.permitted());
+        if let Some(id) = reply.ok().and_then(|reply| reply.id().cloned()) {
+            self.take_discovery(&id, permit.passage().stream, settings);
         }
     }
 
@@ -205,6 +312,14 @@ impl State {
         if self.is_aside(&permit, settings) {
             self.aside = None;
             return Outward::AsItIs(permit);
+        }
+        if let Phase::Carried(session) = &mut self.phase {
+            let (outward, goes) =
+                server_session::translate(session, &mut self.steps, permit, settings);
+            if goes == Goes::No {
+                self.phase = Phase::Apart;
+            }
+            return outward;
         }
         if let Phase::Bridged(session) = &mut self.phase {
             return outward::translate(session, &mut self.steps, permit, self.agent, settings, now);

@@ -6,6 +6,7 @@ use crate::gate::{Permit, Source};
 use crate::wire::Id;
 
 use super::opening::Asked;
+use super::server_session::ServerSession;
 use super::session::Session;
 use super::step::Step;
 
@@ -20,6 +21,8 @@ pub(super) struct State {
     /// The one frame that came while the handshake was under way.
     pub(super) held: Option<Box<(Source, Vec<u8>)>>,
     pub(super) agent: Presence,
+    /// The latest `server/discover` of the agent that the server has not answered.
+    pub(super) discoveries: VecDeque<(Source, Vec<u8>)>,
     /// A request with an id in use is being refused.
     pub(super) aside: Option<Aside>,
 }
@@ -58,4 +61,6 @@ pub(super) enum Phase {
     Sessions,
     /// It has none.
     Bridged(Box<Session>),
+    /// It has, and the agent has not.
+    Carried(Box<ServerSession>),
 }

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::gate::{Rejection, Source};
+use crate::gate::{AnswerHere, Rejection, Source};
 use crate::session::Spoken;
 use crate::wire::{Fragment, Id, Stream};
+
+use super::server_session::Listener;
 
 /// One thing to be done, in order; [`Bridge::carry_out`](super::Bridge::carry_out) does it.
 #[derive(Debug)]
@@ -21,6 +23,7 @@ pub enum Step {
         source: Source,
         frame: Vec<u8>,
         spoken: Spoken,
+        answer: AnswerHere,
         then: Then,
     },
     /// Is refused.
@@ -53,6 +56,10 @@ pub enum Then {
     Cancel(Id),
     Follow(String),
     Unfollow(String),
+    /// An agent without a session hears of lists.
+    Listen(Listener),
+    /// It does so no more.
+    Leave(Listener),
 }
 
 /// Whose a frame is.

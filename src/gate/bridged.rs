@@ -7,14 +7,16 @@
 use std::sync::Arc;
 
 use crate::session::{Asker, Spoken};
-use crate::wire::{ArrivalForm, Era, Id, KnownMethod, Method, Shape, Side, Stream};
+use crate::wire::{ArrivalForm, Era, Fragment, Id, KnownMethod, Method, Shape, Side, Stream};
 
 use super::arrival::{Arrival, Source};
 use super::classified::{Identified, Role, Scene, asker};
 use super::consent::note_roots;
 use super::context::RequestContext;
+use super::eras::is_stateless;
 use super::faults::AgentGone;
 use super::forward::{Agent, Upstream};
+use super::identify::called_by_bridge;
 use super::look::Look;
 use super::own::{AnswerId, Occasion, OwnMessage};
 use super::panics::{self, Panicked};
@@ -34,6 +36,16 @@ pub enum Settled {
     Refused,
 }
 
+/// The answer to a request that goes no further, if policy permits it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AnswerHere {
+    Empty,
+    Result(Fragment),
+    /// Changes of these lists are told on the stream of the request (`notifications` of
+    /// `notifications/subscriptions/acknowledged`).
+    Subscribed(Fragment),
+}
+
 impl Gate {
     /// A bridge stands before the agent, which speaks this revision; or none does any more.
     pub fn bridge<U, A>(&self, talk: &Talk<U, A>, revision: Option<Arc<str>>) {
@@ -41,8 +53,8 @@ impl Gate {
         talk.introduce();
     }
 
-    /// Judges a message of a session's that the server has no counterpart for. One that is
-    /// permitted is answered with an empty result, if it is a request.
+    /// Judges a message that the server has no counterpart for. One that is permitted is answered so, if it is
+    /// a request.
     ///
     /// # Errors
     /// [`AgentGone`] when the agent can no longer be told anything.
@@ -52,11 +64,12 @@ impl Gate {
         source: Source,
         frame: &[u8],
         spoken: &Spoken,
+        answer: AnswerHere,
     ) -> Result<Settled, AgentGone> {
         let _in_hand = talk.session.take_in_hand();
         let stream = source.stream;
         let mut trail = self.begin_from(talk, source);
-        let judged = self.judge_here(talk, stream, frame, spoken, &mut trail);
+        let judged = self.judge_here(talk, (stream, frame), spoken, answer, &mut trail);
         let judged = panics::caught(judged).await;
         self.settle_rates(&mut trail).await;
         let stopped = match judged {
@@ -153,20 +166,25 @@ impl Gate {
     async fn judge_here<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
-        stream: Stream,
-        frame: &[u8],
+        (stream, frame): (Stream, &[u8]),
         spoken: &Spoken,
+        answer: AnswerHere,
         trail: &mut Trail,
     ) -> Result<Option<OwnMessage>, Stop> {
         let session = &talk.session;
         let message = self.decode(talk, Side::Agent, frame, trail)?;
+        let era = if is_stateless(&spoken.version) {
+            Era::Stateless
+        } else {
+            Era::Legacy
+        };
         let role = match message.shape() {
             Shape::Request { id, method } => Role::Request {
                 asker: asker(session, Side::Agent, id, stream),
-                method: of_a_session(method)?,
+                method: of_an_agent(method, era)?,
             },
             Shape::Notification { method } => Role::Notification {
-                method: of_a_session(method)?,
+                method: of_an_agent(method, era)?,
             },
             Shape::Reply { .. } => return Err(Rejection::stray().into()),
         };
@@ -174,6 +192,9 @@ impl Gate {
         let (kept, fault) = self.stores.ratchet.kept(session).await;
         let mut scene = Scene::of(&session.state(), spoken.clone(), kept);
         scene.peer = trail.received.peer;
+        if era == Era::Stateless {
+            scene.agent = called_by_bridge(&scene.agent, trail.carried.headers.client.as_ref());
+        }
         let identified = Identified {
             message: &message,
             from: Side::Agent,
@@ -199,14 +220,18 @@ impl Gate {
         self.recorder.record(record).await?;
         note_roots(&understood.identified, session);
         let id = message.id().filter(|_| is_request);
-        Ok(id.map(|id| OwnMessage::done(AnswerId::Json(id.json()))))
+        Ok(id.map(|id| match answer {
+            AnswerHere::Empty => OwnMessage::done(AnswerId::Json(id.json())),
+            AnswerHere::Result(result) => OwnMessage::result(AnswerId::Json(id.json()), result),
+            AnswerHere::Subscribed(lists) => OwnMessage::subscribed(id, lists),
+        }))
     }
 }
 
-/// A method that an agent may send in a session.
-fn of_a_session(method: &Method) -> Result<KnownMethod, Rejection> {
+/// A method that an agent may send in this era.
+fn of_an_agent(method: &Method, era: Era) -> Result<KnownMethod, Rejection> {
     method
         .known()
-        .filter(|known| known.sent_by_in(Side::Agent, Era::Legacy))
+        .filter(|known| known.sent_by_in(Side::Agent, era))
         .ok_or_else(|| Rejection::unknown_method(method.name()))
 }

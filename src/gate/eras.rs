@@ -12,7 +12,7 @@ use crate::audit::Finding;
 use crate::clock::Clock;
 use crate::mcp::revisions::FIRST_STATELESS;
 use crate::session::{
-    Instance, Lifecycle, Origin, OutOfOrder, PerInstance, Probe, Session, Taken, Waits,
+    Instance, Lifecycle, Origin, OutOfOrder, PerInstance, Probe, Session, State, Taken, Waits,
 };
 use crate::wire::{KnownMethod, Message, Outcome, Shape, Side, Value};
 
@@ -219,7 +219,7 @@ impl Known {
             return Ok(Some(Says::Takes));
         }
         let state = session.state();
-        if !matches!(state.protocol.lifecycle, Lifecycle::New) || state.protocol.bridged.is_some() {
+        if !matches!(state.protocol.lifecycle, Lifecycle::New) || has_agent_of_sessions(&state) {
             return Ok(Some(Says::Takes));
         }
         let known = self.believed(state.run().instance);
@@ -311,8 +311,14 @@ impl Known {
         self.asked == Eras::Asked
             && matches!(taken.exchange.origin, Origin::Peer(_))
             && is_stateless(&taken.exchange.asks.spoken.version)
-            && session.state().protocol.bridged.is_none()
+            && !has_agent_of_sessions(&session.state())
     }
+}
+
+/// Whether a bridge stands before an agent that has a session.
+fn has_agent_of_sessions(state: &State) -> bool {
+    let revision = state.protocol.bridged.as_deref();
+    revision.is_some_and(|revision| !is_stateless(revision))
 }
 
 /// Which instance of the server replies.
@@ -324,7 +330,7 @@ fn instance_of(session: &Session, taken: &Taken) -> Instance {
 }
 
 /// Revisions are dates, so their order is that of text.
-fn is_stateless(version: &str) -> bool {
+pub(super) fn is_stateless(version: &str) -> bool {
     version >= FIRST_STATELESS
 }
 

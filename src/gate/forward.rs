@@ -3,9 +3,9 @@
 use std::future::{pending, ready};
 
 use crate::session::Instance;
-use crate::wire::Stream;
+use crate::wire::{Id, Stream};
 
-use super::arrival::Lends;
+use super::arrival::{Lends, Source};
 use super::faults::{AgentGone, UpstreamFault};
 use super::permit::Permit;
 
@@ -132,4 +132,28 @@ pub trait Agent: Send + Sync + 'static {
     fn is_bridged(&self) -> bool {
         false
     }
+
+    /// Whether somebody stands before the agent who opens a session for requests that belong to none.
+    fn opens_sessions(&self) -> bool {
+        false
+    }
+
+    /// Such a request, which its server does in a session only. Returns at once.
+    fn take_over(&self, source: Source, frame: &[u8]) -> TakenOver {
+        let _ = (source, frame);
+        TakenOver::No
+    }
+
+    /// The same for the `server/discover` that the agent has sent under this id.
+    fn take_over_discovery(&self, id: &Id, stream: Stream) -> TakenOver {
+        let _ = (id, stream);
+        TakenOver::No
+    }
+}
+
+/// Whether a request comes again, in a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TakenOver {
+    Yes,
+    No,
 }

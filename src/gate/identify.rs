@@ -6,16 +6,19 @@ use std::time::Duration;
 
 use crate::mcp::revisions::{self, FIRST_STATELESS};
 use crate::mcp::{TASKS, meta};
-use crate::policy::Agent;
+use crate::policy::{Agent, Client};
 use crate::session::{
     Asker, Era, Extension, Kept, Lifecycle, PendingTable, Session, Spoken, State, Waits, Within,
 };
-use crate::wire::{self, Extensions, Id, KnownMethod, Message, Method, Shape, Side, Stream, Value};
+use crate::wire::{
+    self, ClientName, Extensions, Id, KnownMethod, Message, Method, Shape, Side, Stream, Value,
+};
 
 use super::arrival::{Arrival, Waited};
 use super::classified::{Identified, Role, Scene, asker, client};
 use super::extensions;
 use super::rejection::Rejection;
+use super::takeover::{in_revision_of_session, is_in_session_of_bridge};
 
 /// Finds the place of a message in its session.
 pub(super) fn identify<'m>(
@@ -24,6 +27,7 @@ pub(super) fn identify<'m>(
     session: &Session,
     kept: Kept,
     (extensions, max_in_flight): (&Extensions, usize),
+    sent_by: Option<&ClientName>,
 ) -> Result<Identified<'m>, Rejection> {
     let Arrival {
         from,
@@ -97,14 +101,21 @@ pub(super) fn identify<'m>(
         Role::Reply(taken) => taken.exchange.received.peer,
         Role::Request { .. } | Role::Notification { .. } => arrival.peer,
     };
-    // Without a handshake each request says who sends it, and its reply is for the same.
-    if matches!(state.protocol.lifecycle, Lifecycle::New) {
+    // Without a handshake of its own each request says who sends it, and its reply is for the same.
+    let is_in_session_of_bridge = is_in_session_of_bridge(&state);
+    if matches!(state.protocol.lifecycle, Lifecycle::New) || is_in_session_of_bridge {
         let asker = match &role {
             Role::Reply(taken) => taken.exchange.admission.agent.clone(),
             Role::Request { .. } | Role::Notification { .. } => None,
         };
         match (from, asker) {
-            (Side::Agent, _) => scene.agent = calling_itself(&scene.agent, message),
+            (Side::Agent, _) if is_in_session_of_bridge => {
+                scene.agent = called_by_bridge(&scene.agent, sent_by);
+            }
+            (Side::Agent, _) => {
+                let said = message.meta().and_then(|meta| meta.get(meta::CLIENT));
+                scene.agent = called(&scene.agent, client(said));
+            }
             (Side::Upstream, Some(asker)) => scene.agent = asker,
             (Side::Upstream, None) => {}
         }
@@ -121,9 +132,18 @@ pub(super) fn identify<'m>(
     })
 }
 
-/// From 2026-07-28 on each message says who sent it, as far as anybody does.
-fn calling_itself(agent: &Arc<Agent>, message: &Message) -> Arc<Agent> {
-    let client = client(message.meta().and_then(|meta| meta.get(meta::CLIENT)));
+/// The same agent, as its bridge says that its client calls itself.
+pub(super) fn called_by_bridge(agent: &Arc<Agent>, client: Option<&ClientName>) -> Arc<Agent> {
+    let client = client.cloned().unwrap_or_default();
+    let client = Client {
+        name: client.name.to_string(),
+        version: client.version.to_string(),
+    };
+    called(agent, client)
+}
+
+/// The same agent, as its client calls itself.
+fn called(agent: &Arc<Agent>, client: Client) -> Arc<Agent> {
     if client == agent.client {
         return Arc::clone(agent);
     }
@@ -173,6 +193,7 @@ fn speak(
 }
 
 fn agents_era(state: &State, method: KnownMethod, message: &Message) -> Result<Era, Rejection> {
+    in_revision_of_session(state, message)?;
     let modern = match state.protocol.lifecycle {
         Lifecycle::New if method != KnownMethod::Initialize => {
             message.meta().and_then(|meta| meta.get(meta::VERSION))

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::mcp::revisions::{self, FIRST_STATELESS};
 use crate::wire::KnownMethod;
 
-use super::rejection::{METHOD_NOT_FOUND, Rejection, UNSUPPORTED_VERSION, versions};
+use super::rejection::{METHOD_NOT_FOUND, Property, Rejection, UNSUPPORTED_VERSION, versions};
 use super::stage::Stage;
 
 /// How a server says that it speaks no revision without sessions.
@@ -69,4 +69,6 @@ pub(super) fn needs_session(method: KnownMethod, version: &str, lack: &Lack) -> 
         .with_text_for_agents(text)
         .with_data(versions(version, instead.iter().map(String::as_str)))
         .with_same_answer_for_requesters()
+        // Within a session the same request may come again.
+        .with_properties(&[Property::NeedsSession, Property::KeepsConsent])
 }

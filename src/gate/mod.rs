@@ -103,6 +103,7 @@ mod shortening;
 mod stage;
 mod stop;
 mod subscribed;
+mod takeover;
 mod talk;
 mod tasks;
 mod terms;
@@ -152,10 +153,10 @@ use unlisted::Unlisted;
 
 pub use arguments::call_facts;
 pub use arrival::{Lends, Source};
-pub use bridged::Settled;
+pub use bridged::{AnswerHere, Settled};
 pub use egress::{ConnectionFailure, ConnectionRefused};
 pub use faults::{AgentGone, UpstreamFault};
-pub use forward::{Abandoned, Agent, Unsent, Upstream};
+pub use forward::{Abandoned, Agent, TakenOver, Unsent, Upstream};
 pub use identify::said;
 pub use own_roots::{NoOwnRoot, holder};
 pub use passage::{Carried, Passage};
@@ -366,6 +367,18 @@ impl Gate {
         let passed = Box::pin(self.pass_in_room(talk, arrival, frame, trail)).await;
         // Gives the room back: the receiver may be slow.
         trail.holds.room = None;
+        let passed = match passed {
+            Err(Stop::Refused(refusal)) => {
+                match self.give_over(talk, frame, trail, &refusal).await {
+                    TakenOver::Yes => {
+                        self.keep_consent(&Stop::Refused(refusal), trail);
+                        return Ok(());
+                    }
+                    TakenOver::No => Err(Stop::Refused(refusal)),
+                }
+            }
+            passed => passed,
+        };
         // What a person is asked about is paid for like what they said no to; its call comes later.
         if !matches!(passed, Err(Stop::Park | Stop::Hold | Stop::Elsewhere)) {
             self.settle_rates(trail).await;

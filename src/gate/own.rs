@@ -203,6 +203,18 @@ impl OwnMessage {
         Self::reply(id, "result", Fragment::object([]), None)
     }
 
+    /// The result of a request that the gate answers.
+    pub(super) fn result(id: AnswerId<'_>, result: Fragment) -> Self {
+        Self::reply(id, "result", result, None)
+    }
+
+    /// Tells an agent without a session of which lists it hears on the stream of this request.
+    pub(super) fn subscribed(listens: &Id, lists: Fragment) -> Self {
+        let meta = Fragment::object([(meta::SUBSCRIPTION, listens.to_fragment())]);
+        let params = Fragment::object([("notifications", lists), ("_meta", meta)]);
+        Self::notification(KnownMethod::SubscriptionsAcknowledged, Some(params), None)
+    }
+
     /// A part of what is kept, as the contents of a resource.
     pub(super) fn contents(id: AnswerId<'_>, uri: &str, text: &str, stateless: Stateless) -> Self {
         let contents = Fragment::object([

@@ -14,7 +14,7 @@ use super::arrival::{AnswerTo, Arrival, Source};
 use super::consent::Brought;
 use super::eras::Awaited;
 use super::faults::{AgentGone, UpstreamFault};
-use super::forward::{Agent, Upstream};
+use super::forward::{Agent, TakenOver, Upstream};
 use super::record::Trail;
 use super::rejection::Rejection;
 use super::talk::Talk;
@@ -52,6 +52,9 @@ impl Gate {
         let awaited = match awaited {
             Ok(awaited) => awaited,
             Err(refusal) => {
+                if self.give_over(talk, frame, trail, &refusal).await == TakenOver::Yes {
+                    return Ok(());
+                }
                 self.settle_rates(trail).await;
                 return self.refuse(talk, trail, refusal).await;
             }

@@ -26,6 +26,7 @@ use super::runs::has_left_since;
 use super::saver::SavedFile;
 use super::sent::Sent;
 use super::stop::Stop;
+use super::takeover::needs_pages;
 use super::talk::Talk;
 use super::tasks::Recalled;
 use super::{Gate, identify, remember, understand};
@@ -99,7 +100,10 @@ impl Gate {
         recalled: &'m Recalled,
     ) -> Result<(), Rejection> {
         let look = Look::under(cx.snapshot, cx.terms);
-        understand::understand(&mut cx.understood, recalled, look)?;
+        understand::understand(&mut cx.understood, recalled, look).map_err(|refusal| {
+            let message = cx.understood.identified.message;
+            needs_pages(refusal, message, &cx.session.state())
+        })?;
         let understood = &cx.understood;
         cx.trail
             .understood(understood, cx.session, cx.snapshot, &self.settings);
@@ -229,7 +233,8 @@ impl Gate {
         trail.sensitivity.store_fault = fault;
         let most = self.terms(current).max_in_flight;
         let known = (&self.settings.extensions, most);
-        let identified = identify::identify(message, arrival, &talk.session, kept, known)?;
+        let client = trail.carried.headers.client.as_ref();
+        let identified = identify::identify(message, arrival, &talk.session, kept, known, client)?;
         trail.identified(talk, &identified, from);
         Ok(identified)
     }

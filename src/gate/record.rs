@@ -246,7 +246,11 @@ impl Trail {
             let says_itself = matches!(talk.session.state().protocol.lifecycle, Lifecycle::New);
             let client = message.meta().and_then(|meta| meta.get(meta::CLIENT));
             let name = client.and_then(|client| client.get("name")?.as_str());
-            self.sent_by(&name.filter(|_| says_itself).unwrap_or_default());
+            let name = name.filter(|_| says_itself);
+            // Of what a bridge has translated the text does not say it any more.
+            let translated = self.carried.headers.client.as_ref();
+            let translated = translated.map(|client| Cow::Owned(client.name.to_string()));
+            self.sent_by(&translated.or(name).unwrap_or_default());
         }
         self.correlate(message.meta());
         self.tells(message);

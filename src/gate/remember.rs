@@ -49,7 +49,10 @@ pub(super) fn remember<U: Upstream, A>(
         } => {
             if let Some(params) = message.params() {
                 state.protocol.lifecycle = Lifecycle::Initializing(handshake(params, sent));
-                introduce(&mut state, params.get("clientInfo"));
+                // Where many share a session, none speaks for the others.
+                if !talk.session.is_shared() {
+                    introduce(&mut state, params.get("clientInfo"));
+                }
             }
         }
         Role::Request { method, .. } => {

@@ -13,6 +13,7 @@ use super::passage::Passage;
 use super::query::Understood;
 use super::rejection::Rejection;
 use super::subscribed::is_for;
+use super::takeover::is_in_session_of_bridge;
 
 /// The changes that carry a message across.
 #[derive(Debug, Default)]
@@ -166,7 +167,8 @@ pub(super) fn route<'m>(
             return Err(Rejection::stray());
         }
         let tells = matches!(identified.role, Role::Notification { .. });
-        if session.is_shared() && tells && route.stream == Stream::MAIN {
+        let is_heard = is_in_session_of_bridge(state);
+        if session.is_shared() && tells && route.stream == Stream::MAIN && !is_heard {
             // Nobody can be listening.
             return Err(Rejection::stray());
         }
@@ -225,6 +227,8 @@ pub(super) fn belongs_on(
     };
     match related {
         Some(exchange) => Ok(exchange.received.stream),
+        // A bridge answers in a session that it holds.
+        None if is_in_session_of_bridge(state) => Ok(Stream::MAIN),
         None if session.is_shared() && identified.is_request() => Err(Rejection::stray()),
         None => Ok(Stream::MAIN),
     }

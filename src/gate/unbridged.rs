@@ -1,6 +1,6 @@
 //! Why the bridge between the eras does not carry something.
 
-use super::rejection::{INTERNAL, INVALID_PARAMS, Rejection};
+use super::rejection::{DENIED, INTERNAL, INVALID_PARAMS, Rejection};
 use super::stage::Stage;
 
 /// Why the bridge between the eras does not carry something.
@@ -18,6 +18,12 @@ pub enum Unbridged {
     Unanswered(&'static str),
     #[error("the server does not tell of changes of this resource")]
     NotFollowed,
+    #[error("the server's session has no `{0}`, which belongs to the agent's revision")]
+    NotInSession(&'static str),
+    #[error("the server needs a session, and refused one: {0}")]
+    Unopened(String),
+    #[error("the server needs a session, and policy denies `initialize`")]
+    Unpermitted,
     #[error("the session follows {0} resources already, and no more are followed")]
     TooManyFollowed(usize),
 }
@@ -25,12 +31,14 @@ pub enum Unbridged {
 impl From<Unbridged> for Rejection {
     fn from(why: Unbridged) -> Self {
         let code = match why {
-            Unbridged::Foreign(_) => INVALID_PARAMS,
+            Unbridged::Foreign(_) | Unbridged::NotInSession(_) => INVALID_PARAMS,
+            Unbridged::Unpermitted => DENIED,
             Unbridged::TooLarge
             | Unbridged::Answer(_)
             | Unbridged::Rounds(_)
             | Unbridged::Unanswered(_)
             | Unbridged::NotFollowed
+            | Unbridged::Unopened(_)
             | Unbridged::TooManyFollowed(_) => INTERNAL,
         };
         Self::new(Stage::Bridge, "unbridged", code, why.to_string())

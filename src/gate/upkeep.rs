@@ -14,7 +14,7 @@ use crate::wire::{Id, KnownMethod, Side, Stream};
 use super::asking::lending;
 use super::eras::Found;
 use super::faults::{AgentGone, UpstreamFault};
-use super::forward::{Abandoned, Agent, Upstream};
+use super::forward::{Abandoned, Agent, TakenOver, Upstream};
 use super::isolate::leave_for_good;
 use super::own::{Occasion, OwnMessage};
 use super::parked::Over;
@@ -322,6 +322,10 @@ impl Gate {
             .stores
             .eras
             .without_message(&talk.session, taken, fault);
+        if Self::give_over_discovery(talk, taken, &refusal) == TakenOver::Yes {
+            self.close(talk, taken, &refusal).await;
+            return Ok(());
+        }
         self.give_up(talk, Side::Agent, taken, refusal).await
     }
 

@@ -9,7 +9,7 @@ use super::Gate;
 use super::classified::Role;
 use super::edits::Removal;
 use super::eras::Says;
-use super::forward::Upstream;
+use super::forward::{Agent, Upstream};
 use super::query::Understood;
 use super::record::Trail;
 use super::rejection::Property;
@@ -20,7 +20,7 @@ impl Gate {
     /// Tells an agent that names an unknown revision which ones the server speaks. If the gate does not
     /// know them, the request waits until the server has answered. A refused request starts no server:
     /// before one that is not started, the refusal names the revisions of the gate.
-    pub(super) fn naming_versions<U: Upstream, A>(
+    pub(super) fn naming_versions<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
         stop: Stop,
@@ -40,6 +40,9 @@ impl Gate {
                 trail.envelope.method = Some(method);
                 trail.carried.version = Some(FIRST_STATELESS.into());
                 return Stop::Park;
+            }
+            Ok(Some(Says::Lacks(_))) if talk.agent.opens_sessions() => {
+                vec![FIRST_STATELESS.to_owned()]
             }
             Ok(Some(Says::Lacks(lack))) => lack.instead(),
             Ok(Some(Says::Takes)) => self.named(session),

@@ -58,7 +58,7 @@ pub use sse::{EventKind, MAX_EVENT_ID_BYTES, SseDecoder, SseEvent};
 pub use stream::{ArrivalForm, Stream};
 pub use trace::{Sampled, Span, SpanId, TraceContext, TraceId};
 pub use trace_state::{OutgoingTrace, TraceState};
-pub use transport_headers::TransportHeaders;
+pub use transport_headers::{ClientName, TransportHeaders};
 pub use work_ids::WorkIds;
 
 /// Who sent the bytes.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{AgentToken, MirroredHeaders, TraceState, WorkIds};
 
-/// What headers say of a message beside what is compared with its text at once. Empty on standard
-/// streams.
+/// What is said of a message beside its text: by headers, as far as it is not compared with the text at once,
+/// and by the text that a bridge has translated.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TransportHeaders {
     /// Of the arguments of a call, where they have to say what it says.
@@ -18,4 +18,13 @@ pub struct TransportHeaders {
     pub proven: Option<Arc<WorkIds>>,
     /// That token, if its audiences name a server which may have it.
     pub token: Option<AgentToken>,
+    /// How its sender calls itself, in a session that a bridge holds for several.
+    pub client: Option<ClientName>,
+}
+
+/// How a client calls itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ClientName {
+    pub name: Arc<str>,
+    pub version: Arc<str>,
 }

@@ -93,6 +93,7 @@ impl Asked<'_> {
                 work: fields::work(headers),
                 proven: self.work.cloned(),
                 token: self.token.cloned(),
+                client: None,
             },
         }
     }

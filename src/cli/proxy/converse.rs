@@ -148,7 +148,10 @@ async fn listen<U: Upstream, A: Agent>(
             Ok(Arrived::Unread(stream, why)) => {
                 Box::pin(gate.handle_unread(talk, Side::Agent, stream, why)).await
             }
-            Ok(Arrived::HungUp(stream)) => Box::pin(gate.hung_up(talk, stream)).await,
+            Ok(Arrived::HungUp(stream)) => {
+                bridge.inspect(|bridge| bridge.hung_up(stream));
+                Box::pin(gate.hung_up(talk, stream)).await
+            }
             Ok(Arrived::Unheard(minted)) => Box::pin(gate.answer_unheard(talk, minted)).await,
             Ok(Arrived::Closed) => {
                 bridge.inspect(|bridge| bridge.closed());

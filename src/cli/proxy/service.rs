@@ -16,7 +16,6 @@ use crate::agent::http::{
     Arrival, AskHealth, ConversationKind, Endpoint, Endpoints, HttpRefusal, Listener, Outside,
 };
 use crate::audit::{self, Audit, Kind, Record};
-use crate::bridge::Bridge;
 use crate::identity::{Authenticate, Identity};
 use crate::policy::Agent;
 use crate::session::{Ids, Session};
@@ -218,7 +217,7 @@ fn begin(parts: &Parts, arrival: Arrival) -> Option<Box<Begun>> {
             inbox: arrival.inbox,
             frame: Bytes::new(),
         },
-        bridge: bridge_of(parts, arrival.kind),
+        bridge: parts.bridge(),
     };
     held.begin(parts)
 }
@@ -234,7 +233,7 @@ async fn unify(served: &Arc<ServerSet>, settings: &unified::Settings, arrival: A
     } = arrival;
     let before = |parts: &Parts| {
         let session = session_of(parts, &identity, kind)?;
-        Some((session, bridge_of(parts, kind)))
+        Some((session, parts.bridge()))
     };
     let settings = unified::Settings {
         is_stateless: kind == ConversationKind::Stateless,
@@ -281,13 +280,6 @@ fn session_of(parts: &Parts, identity: &Identity, kind: ConversationKind) -> Opt
     };
     let number = parts.conversations.next_number();
     Some(session.of(agent).with_ids(ids).numbered(number))
-}
-
-fn bridge_of(parts: &Parts, kind: ConversationKind) -> Option<Bridge> {
-    match kind {
-        ConversationKind::Session => parts.bridge(),
-        ConversationKind::Stateless => None,
-    }
 }
 
 fn told(refusals: &mpsc::Sender<HttpRefusal>, lost: &AtomicU64, refusal: HttpRefusal) {

@@ -158,6 +158,12 @@ impl Rejection {
         .with_properties(&[Property::UnknownRevision])
     }
 
+    /// The same before a server whose sessions a bridge holds.
+    pub fn other_stateless_version(requested: &str) -> Self {
+        let supported = [revisions::FIRST_STATELESS].into_iter();
+        Self::unsupported_version(requested).with_data(versions(requested, supported))
+    }
+
     pub fn unknown_method(name: &str) -> Self {
         let text = format!("method not found: {name}");
         Self::new(Stage::Understand, "unknown_method", METHOD_NOT_FOUND, text)
@@ -263,7 +269,7 @@ impl Rejection {
         Self::invalid_params(Stage::Understand, "too_many_resources", problem)
     }
 
-    pub(in crate::gate) fn cancelled() -> Self {
+    pub fn cancelled() -> Self {
         let text = "cancelled by the one who asked";
         Self::new(Stage::Forward, "cancelled", INTERNAL, text).into_error()
     }
