@@ -4,6 +4,7 @@ mod asked;
 mod handshakes;
 mod news;
 mod requests;
+mod server_session;
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -202,6 +203,13 @@ impl Bench {
     async fn answer(&self, outcome: &str) {
         let id = self.to_upstream().iter().rev().find_map(|line| id_of(line));
         let id = id.expect("nothing was asked");
+        self.upstream(&format!(r#"{{"jsonrpc":"2.0","id":{id},{outcome}}}"#))
+            .await;
+    }
+
+    /// Answers this request.
+    async fn answer_last(&self, request: &str, outcome: &str) {
+        let id = id_of(request).expect("it is no request");
         self.upstream(&format!(r#"{{"jsonrpc":"2.0","id":{id},{outcome}}}"#))
             .await;
     }

@@ -15,7 +15,7 @@ use crate::support::serving::Serving;
 use crate::support::setup::{ALLOW_ALL, Setup};
 
 /// An agent of 2026-07-28, and the gate that it speaks to.
-struct Agent {
+pub(crate) struct Agent {
     reached: Reached,
     _server: Option<Server>,
 }
@@ -26,7 +26,16 @@ enum Reached {
 }
 
 impl Agent {
+    /// Each request is passed on or refused as it is: nothing is bridged.
     fn before(pair: Pair, era: &str) -> Self {
+        Self::guarded(pair, era, |mut setup| {
+            setup.more.push_str("[protocol]\nbridge = false\n");
+            setup
+        })
+    }
+
+    /// The same before such a gate.
+    pub(crate) fn guarded(pair: Pair, era: &str, guard: impl FnOnce(Setup) -> Setup) -> Self {
         let (setup, server) = match pair.server {
             Transport::Stdio => {
                 let setup = Setup::of([fixture("everything-server").as_str(), era]);
@@ -38,7 +47,7 @@ impl Agent {
                 (Setup::before(&server.url), Some(server))
             }
         };
-        let mut setup = setup.policies(ALLOW_ALL);
+        let mut setup = guard(setup.policies(ALLOW_ALL));
         // What the server is told is the agent's doing.
         setup.trial = Some(false);
         let reached = match pair.agent {
@@ -51,7 +60,7 @@ impl Agent {
         }
     }
 
-    fn setup(&self) -> &Setup {
+    pub(crate) fn setup(&self) -> &Setup {
         match &self.reached {
             Reached::Stdio(own) => &own.1,
             Reached::Http(gate) => gate.setup(),
@@ -59,13 +68,12 @@ impl Agent {
     }
 
     /// The HTTP status as well, which standard streams do not have.
-    fn ask(&mut self, method: &str, params: &Value) -> (Option<u16>, Value) {
+    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> (Option<u16>, Value) {
         let mut params = params.clone();
-        params["_meta"] = json!({
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientCapabilities": {},
-        });
-        let name = params.get("name").and_then(Value::as_str);
+        params["_meta"]["io.modelcontextprotocol/protocolVersion"] = "2026-07-28".into();
+        params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
+        let name = params.get("name").or(params.get("uri"));
+        let name = name.and_then(Value::as_str);
         let name = name.map(|name| format!("Mcp-Name: {name}"));
         let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         match &mut self.reached {

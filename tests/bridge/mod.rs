@@ -10,3 +10,4 @@ mod pairs;
 mod person;
 mod sdk;
 mod sessions;
+mod stateless;

@@ -6,11 +6,28 @@ use crate::gate::{AnswerHere, Rejection, Source, TakenOver, Unbridged, said};
 use crate::mcp::meta;
 use crate::mcp::revisions::{self, FIRST_STATELESS};
 use crate::session::OutOfOrder;
-use crate::wire::{Era, Fragment, Id, KnownMethod, Message, Method, Shape, Side, Value};
+use crate::wire::{Fragment, Id, KnownMethod, Message, Method, Shape, Stream, Value};
 
 use super::super::settings::Settings;
 use super::super::step::{Step, Taken, Then};
 use super::{Call, Listener, MOST_LISTENERS, ServerSession, words};
+
+/// Whether a request can be answered in the session, or from it.
+fn is_carried(method: KnownMethod) -> bool {
+    const CARRIED: [KnownMethod; 10] = [
+        KnownMethod::Discover,
+        KnownMethod::SubscriptionsListen,
+        KnownMethod::ToolsList,
+        KnownMethod::ToolsCall,
+        KnownMethod::ResourcesList,
+        KnownMethod::ResourcesRead,
+        KnownMethod::ResourceTemplatesList,
+        KnownMethod::PromptsList,
+        KnownMethod::PromptsGet,
+        KnownMethod::Complete,
+    ];
+    CARRIED.contains(&method)
+}
 
 /// Where a request came from, as the gate knows it once its text does not say it any more.
 pub(super) struct Translated {
@@ -33,7 +50,7 @@ impl Translated {
     /// The source of what the bridge sends for the session, which is no answer to one request.
     pub(super) fn of_session(self) -> Source {
         let mut source = self.source;
-        source.stream = crate::wire::Stream::MAIN;
+        source.stream = Stream::MAIN;
         source.carrier.repeated = None;
         source
     }
@@ -92,50 +109,38 @@ impl Inward<'_> {
         id: &Id,
         method: &Method,
     ) -> Result<Option<Step>, Rejection> {
+        if method.known() == Some(KnownMethod::Initialize) {
+            return Err(OutOfOrder::AlreadyInitialized.into());
+        }
         self.names_revision()?;
         let key = (id.clone(), self.source.stream);
         if session.calls.contains_key(&key) {
             return Err(Rejection::reused_id());
         }
-        let known = method.known();
-        let known = known.filter(|known| known.sent_by_in(Side::Agent, Era::Stateless));
         let unknown = || Rejection::unknown_method(method.name());
+        let known = method.known().filter(|known| is_carried(*known));
         let known = known.ok_or_else(unknown)?;
         known.check_params(self.message.params())?;
-        if !session.is_open() {
+        let Some(greeting) = &session.greeting else {
             return match session.hold(self.source.clone(), self.frame, self.settings) {
                 TakenOver::Yes => Ok(None),
                 TakenOver::No => Err(Rejection::too_many(self.settings.max_in_flight)),
             };
+        };
+        if known == KnownMethod::Discover {
+            let answer = AnswerHere::Result(greeting.discovered.clone());
+            return Ok(Some(self.settle(answer, Then::Nothing)));
         }
-        match known {
-            KnownMethod::Discover => {
-                let greeting = session.greeting.as_ref();
-                let discovered = greeting.map(|it| it.discovered.clone());
-                let discovered = discovered.ok_or_else(unknown)?;
-                Ok(Some(
-                    self.settle(AnswerHere::Result(discovered), Then::Nothing),
-                ))
-            }
-            KnownMethod::SubscriptionsListen => self.listens(session, id),
-            KnownMethod::ToolsList
-            | KnownMethod::ToolsCall
-            | KnownMethod::ResourcesList
-            | KnownMethod::ResourcesRead
-            | KnownMethod::ResourceTemplatesList
-            | KnownMethod::PromptsList
-            | KnownMethod::PromptsGet
-            | KnownMethod::Complete => {
-                let call = Call {
-                    method: known,
-                    level: words::level(self.message),
-                };
-                let step = self.carry()?;
-                session.calls.insert(key, call);
-                Ok(Some(step))
-            }
-            _ => Err(unknown()),
+        if known == KnownMethod::SubscriptionsListen {
+            return self.listens(session, id).map(Some);
         }
+        let call = Call {
+            method: known,
+            level: words::level(self.message),
+        };
+        let step = self.carry()?;
+        session.calls.insert(key, call);
+        Ok(Some(step))
     }
 
     /// A request that belongs to no session says so itself.
@@ -170,7 +175,7 @@ impl Inward<'_> {
     }
 
     /// The gate itself tells of lists: the server has a stream for the whole session.
-    fn listens(&self, session: &mut ServerSession, id: &Id) -> Result<Option<Step>, Rejection> {
+    fn listens(&self, session: &ServerSession, id: &Id) -> Result<Step, Rejection> {
         let stream = self.source.stream;
         let is_open = |it: &Listener| it.id == *id && it.stream == stream;
         if session.listeners.iter().any(is_open) {
@@ -189,7 +194,7 @@ impl Inward<'_> {
             lists: lists.iter().map(|list| list.changed).collect(),
         };
         let answer = AnswerHere::Subscribed(granted);
-        Ok(Some(self.settle(answer, Then::Listen(listener))))
+        Ok(self.settle(answer, Then::Listen(listener)))
     }
 
     fn cancellation(

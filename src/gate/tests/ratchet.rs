@@ -764,9 +764,13 @@ permit (principal, action == Mcp::Action::"subscribe", resource);"#;
     let frame =
         r#"{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"file:///a"}}"#;
     let spoken = crate::session::Spoken::default();
-    let settled = bench
-        .gate
-        .settle_here(&bench.talk, source, frame.as_bytes(), &spoken);
+    let settled = bench.gate.settle_here(
+        &bench.talk,
+        source,
+        frame.as_bytes(),
+        &spoken,
+        crate::gate::AnswerHere::Empty,
+    );
     assert_eq!(Box::pin(settled).await.unwrap(), Settled::Done);
     assert_eq!(bench.talk.session.state().security.held.level, 2);
     let last = bench.records().await.pop().unwrap();
