@@ -141,8 +141,8 @@ impl Known {
             && before.is_none_or(|before| before.says == Says::Takes)
         {
             tracing::warn!(
-                "the server speaks no revision without sessions ({lack}): agents have to begin with \
-                 `initialize`"
+                "the server speaks no revision without sessions ({lack}): without the bridge, agents have to \
+                 begin with `initialize`"
             );
         }
     }

@@ -3,6 +3,8 @@
 //! They were judged in the agent's revision. The bridge brings them again in that of the session, and what the
 //! server gets is judged then: so nothing is recorded or charged here.
 
+use tracing::error;
+
 use crate::mcp::meta;
 use crate::mcp::revisions::FIRST_STATELESS;
 use crate::session::{Lifecycle, Origin, State, Taken};
@@ -82,12 +84,16 @@ impl Gate {
                 talk.agent.take_over(source, frame)
             }
             AnswerTo::Waiting(Side::Agent, asker) => {
+                let taken = talk
+                    .agent
+                    .take_over_discovery(&asker.id, trail.received.stream);
                 let record = trail.taken_in(self.clock.elapsed());
-                if self.recorder.record(record).await.is_err() {
-                    return TakenOver::No;
+                if taken == TakenOver::Yes
+                    && let Err(fault) = self.recorder.record(record).await
+                {
+                    error!("the end of a `server/discover` could not be recorded: {fault}");
                 }
-                let stream = trail.received.stream;
-                talk.agent.take_over_discovery(&asker.id, stream)
+                taken
             }
             AnswerTo::Asker(Side::Upstream, _)
             | AnswerTo::Waiting(Side::Upstream, _)
@@ -102,12 +108,13 @@ impl Gate {
         taken: &Taken,
         refusal: &Rejection,
     ) -> TakenOver {
-        match &taken.exchange.origin {
-            Origin::Peer(asker) if refusal.has(Property::NeedsSession) => {
-                let stream = taken.exchange.received.stream;
-                talk.agent.take_over_discovery(&asker.id, stream)
-            }
-            _ => TakenOver::No,
+        let Origin::Peer(asker) = &taken.exchange.origin else {
+            return TakenOver::No;
+        };
+        if !refusal.has(Property::NeedsSession) {
+            return TakenOver::No;
         }
+        let stream = taken.exchange.received.stream;
+        talk.agent.take_over_discovery(&asker.id, stream)
     }
 }

@@ -32,3 +32,4 @@ mod tools;
 mod traces;
 mod trials;
 mod unified;
+mod without_sessions;

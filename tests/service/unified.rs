@@ -506,7 +506,7 @@ for line in sys.stdin:
     send({'id': m['id'], 'result': dict(whole, **r)})
 ";
 
-fn stateless(name: &str) -> Vec<String> {
+pub(super) fn stateless(name: &str) -> Vec<String> {
     python(&STATELESS.replace("NAME", &format!("{name:?}")))
 }
 

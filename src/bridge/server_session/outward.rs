@@ -13,6 +13,12 @@ use super::{ServerSession, inward, words};
 /// Characters of a server's refusal that its agent is told.
 const MOST_TOLD: usize = 300;
 
+/// Notifications that mean the same without a session.
+const PASSED: [KnownMethod; 2] = [
+    KnownMethod::Progress,
+    KnownMethod::SubscriptionsAcknowledged,
+];
+
 /// Whether the session goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Goes {
@@ -107,27 +113,22 @@ impl ServerSession {
     }
 
     fn told(&self, permit: Permit, method: KnownMethod, message: &Message) -> Outward {
-        let stream = permit.passage().stream;
-        match method {
-            KnownMethod::Progress | KnownMethod::SubscriptionsAcknowledged => {
-                Outward::AsItIs(permit)
-            }
-            KnownMethod::LogMessage if self.logs_on(stream, message) => Outward::AsItIs(permit),
-            KnownMethod::ToolsListChanged
-            | KnownMethod::PromptsListChanged
-            | KnownMethod::ResourcesListChanged => {
-                let hearers = self.listeners.iter();
-                let hearers = hearers.filter(|it| it.lists.contains(&method));
-                let told = hearers.map(|listener| {
-                    let carried = permit.passage().carried.clone();
-                    let line = words::tagged(message, listener);
-                    permit.translated_for(listener.stream, line, carried)
-                });
-                Outward::Instead(told.collect())
-            }
-            // What the agent has not asked for, in its revision.
-            _ => Outward::Instead(Vec::new()),
+        let is_for_request = match method {
+            KnownMethod::LogMessage => self.logs_on(permit.passage().stream, message),
+            other => PASSED.contains(&other),
+        };
+        if is_for_request {
+            return Outward::AsItIs(permit);
         }
+        // What no stream was opened for has no place in the agent's revision.
+        let hearers = self.listeners.iter();
+        let hearers = hearers.filter(|it| it.lists.contains(&method));
+        let told = hearers.map(|listener| {
+            let carried = permit.passage().carried.clone();
+            let line = words::tagged(message, listener);
+            permit.translated_for(listener.stream, line, carried)
+        });
+        Outward::Instead(told.collect())
     }
 
     /// Whether a request on this stream asks for a log message of this level.
