@@ -105,9 +105,7 @@ impl Bridge {
             Phase::Apart | Phase::Sessions | Phase::Asked(_) | Phase::Probing(..) => return,
         };
         match then {
-            // Of an agent without a session.
-            Then::Listen(_) | Then::Leave(_) => {}
-            Then::Nothing => {}
+            Then::Nothing | Then::Listen(_) | Then::Leave(_) => {}
             Then::Level(level) => session.level = Some(level),
             Then::Begin => session.news.begin(),
             Then::Cancel(id) => {

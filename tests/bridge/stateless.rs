@@ -50,10 +50,18 @@ fn carried(pair: Pair) {
         assert_eq!(listed["ttlMs"], 0, "{listed}");
         assert_eq!(listed["cacheScope"], "private", "{listed}");
     }
-    let uri = json!({"uri": "test://static-text"});
+    let uri = json!({"uri": "everything://text/static"});
     let read = result(&mut agent, "resources/read", &uri);
     assert!(read["contents"][0]["text"].is_string(), "{read}");
-    let (_, missing) = agent.ask("resources/read", &json!({"uri": "test://nothing"}));
+    let prompt = result(&mut agent, "prompts/get", &json!({"name": "simple"}));
+    assert!(prompt["messages"].is_array(), "{prompt}");
+    let complete = json!({
+        "ref": {"type": "ref/prompt", "name": "greeting"},
+        "argument": {"name": "name", "value": ""},
+    });
+    let completed = result(&mut agent, "completion/complete", &complete);
+    assert!(completed["completion"]["values"].is_array(), "{completed}");
+    let (_, missing) = agent.ask("resources/read", &json!({"uri": "everything://nothing"}));
     assert_eq!(missing["error"]["code"], -32_602, "{pair:?} {missing}");
     let (_, unasked) = agent.ask("tools/call", &json!({"name": "elicit", "arguments": {}}));
     assert!(

@@ -113,11 +113,9 @@ impl ServerSession {
     }
 
     fn told(&self, permit: Permit, method: KnownMethod, message: &Message) -> Outward {
-        let is_for_request = match method {
-            KnownMethod::LogMessage => self.logs_on(permit.passage().stream, message),
-            other => PASSED.contains(&other),
-        };
-        if is_for_request {
+        let is_asked_log =
+            method == KnownMethod::LogMessage && self.logs_on(permit.passage().stream, message);
+        if is_asked_log || PASSED.contains(&method) {
             return Outward::AsItIs(permit);
         }
         // What no stream was opened for has no place in the agent's revision.

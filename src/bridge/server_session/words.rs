@@ -221,9 +221,9 @@ pub(super) fn complete(
             edits.remove(execution);
         }
     }
-    match (greeting.and_then(|it| it.meta.clone()), result.get("_meta")) {
-        (Some(meta), None) => edits.insert(result, "_meta", meta),
-        (Some(_) | None, _) => {}
+    let meta = greeting.and_then(|it| it.meta.clone());
+    if let (Some(meta), None) = (meta, result.get("_meta")) {
+        edits.insert(result, "_meta", meta);
     }
     edits.finish()
 }

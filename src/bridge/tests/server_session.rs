@@ -339,8 +339,10 @@ async fn a_session_that_is_refused_or_denied_is_a_reason_and_is_asked_for_again(
 
 #[tokio::test]
 async fn what_policy_denies_opens_no_session() {
-    let bench = Bench::new(|facts| !matches!(facts.action, Action::CallTool { .. }));
-    bench.agent(&call("1")).await;
+    let bench = Bench::new(|facts| !matches!(facts.action, Action::ReadResource));
+    bench
+        .agent(&with_params("1", "resources/read", r#""uri":"x:y","#))
+        .await;
     assert_eq!(bench.to_upstream(), [""; 0]);
     assert!(bench.to_agent()[0].contains("denied by policy"));
 }
@@ -413,13 +415,7 @@ async fn news_reach_those_who_listen_and_logs_those_who_ask() {
             let asked = bench.to_upstream();
             bench.upstream(log).await;
             let told = bench.to_agent();
-            // Over HTTP a log message of standard streams has no request of its own.
-            let is_on_stream = !bench.talk.session.is_shared();
-            assert_eq!(
-                told.len(),
-                usize::from(is_told && is_on_stream),
-                "{request}: {told:?}"
-            );
+            assert_eq!(told.len(), usize::from(is_told), "{request}: {told:?}");
             bench
                 .answer_last(&asked[0], r#""result":{"prompts":[]}"#)
                 .await;
