@@ -140,7 +140,7 @@ fn settled_in_server_session(session: &mut ServerSession, then: Then, steps: &mu
         Then::Listen(listener) => session.listen(listener),
         Then::Leave(listener) => {
             session.leave(&listener);
-            steps.push_back(Step::Release(listener.stream()));
+            steps.push_back(Step::Release(listener.stream));
         }
         Then::Nothing
         | Then::Level(_)

@@ -11,6 +11,7 @@ mod call;
 mod carry;
 mod handshake;
 mod inward;
+mod lists;
 mod news;
 mod opening;
 mod outward;

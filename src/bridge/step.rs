@@ -6,7 +6,7 @@ use crate::gate::{AnswerHere, Rejection, Source};
 use crate::session::Spoken;
 use crate::wire::{Fragment, Id, Stream};
 
-use super::server_session::Listener;
+use super::lists::Listener;
 
 /// One thing to be done, in order; [`Bridge::carry_out`](super::Bridge::carry_out) does it.
 #[derive(Debug)]

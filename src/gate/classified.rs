@@ -1,11 +1,13 @@
 //! A message with its place in its session: whose it is, and what its session was when it came.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use crate::mcp::meta;
 use crate::policy::{Agent, Client, Consent, Server, SessionSensitivity};
-use crate::session::{Asker, Established, Kept, Run, Session, Spoken, State, Taken};
-use crate::wire::{ArrivalForm, Id, KnownMethod, Message, Side, Stream, Value};
+use crate::session::{Asker, Established, Kept, Lifecycle, Run, Session, Spoken, State, Taken};
+use crate::wire::{ArrivalForm, Id, KnownMethod, Message, Side, Stream, TransportHeaders, Value};
 
 /// A message that has a place in its session.
 #[derive(Debug)]
@@ -99,6 +101,22 @@ pub(super) fn client(said: Option<Value<'_>>) -> Client {
         name: text("name").unwrap_or_default().into_owned(),
         version: text("version").unwrap_or_default().into_owned(),
     }
+}
+
+/// The name that the sender of a message gives itself without a handshake of its own; empty where it gives none.
+pub(super) fn name_of_sender<'m>(
+    message: &'m Message,
+    headers: &TransportHeaders,
+    state: &State,
+) -> Cow<'m, str> {
+    // Of what a bridge has translated the text does not say it any more.
+    if let Some(client) = &headers.client {
+        return client.name.to_string().into();
+    }
+    let says_itself = matches!(state.protocol.lifecycle, Lifecycle::New);
+    let client = message.meta().and_then(|meta| meta.get(meta::CLIENT));
+    let name = client.and_then(|client| client.get("name")?.as_str());
+    name.filter(|_| says_itself).unwrap_or_default()
 }
 
 /// Methods whose results may ask for more.

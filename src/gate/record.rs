@@ -18,12 +18,11 @@ use std::time::Duration;
 
 use crate::audit::{self, Kind, Record};
 use crate::consent::Receipt;
-use crate::mcp::meta;
 use crate::memory::Reservation;
 use crate::policy::{DefinitionFingerprint, MAX_LEVEL, PolicySnapshot, Reason, SessionSensitivity};
 use crate::session::{
-    About, Agreed, Attempt, AuditIds, CarriedFacts, Instance, Lifecycle, Origin, Parked, Reception,
-    Run, Session, StoreFault, Target,
+    About, Agreed, Attempt, AuditIds, CarriedFacts, Instance, Origin, Parked, Reception, Run,
+    Session, StoreFault, Target,
 };
 use crate::wire::{
     ArrivalForm, KnownMethod, Limits, Message, Shape, Side, Stream, TransportHeaders,
@@ -32,7 +31,7 @@ use crate::wire::{
 use self::content::ContentRecorder;
 pub(super) use self::ends::explain;
 use super::arrival::{AnswerTo, Arrival, Waited};
-use super::classified::{Role, asker};
+use super::classified::{Role, asker, name_of_sender};
 use super::consent::Brought;
 use super::dues::{Counted, Ends};
 use super::local::LocalAnswer;
@@ -243,14 +242,8 @@ impl Trail {
         self.record.method = message.method().map(|method| method.name().into());
         if from == Side::Agent {
             self.record.target = named_by(message).map(Into::into);
-            let says_itself = matches!(talk.session.state().protocol.lifecycle, Lifecycle::New);
-            let client = message.meta().and_then(|meta| meta.get(meta::CLIENT));
-            let name = client.and_then(|client| client.get("name")?.as_str());
-            let name = name.filter(|_| says_itself);
-            // Of what a bridge has translated the text does not say it any more.
-            let translated = self.carried.headers.client.as_ref();
-            let translated = translated.map(|client| Cow::Owned(client.name.to_string()));
-            self.sent_by(&translated.or(name).unwrap_or_default());
+            let name = name_of_sender(message, &self.carried.headers, &talk.session.state());
+            self.sent_by(&name);
         }
         self.correlate(message.meta());
         self.tells(message);

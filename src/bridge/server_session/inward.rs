@@ -6,11 +6,14 @@ use crate::gate::{AnswerHere, Rejection, Source, TakenOver, Unbridged, said};
 use crate::mcp::meta;
 use crate::mcp::revisions::{self, FIRST_STATELESS};
 use crate::session::OutOfOrder;
-use crate::wire::{Fragment, Id, KnownMethod, Message, Method, Shape, Stream, Value};
+use crate::wire::{Id, KnownMethod, Message, Method, Shape, Value};
 
+use super::super::lists::Listener;
 use super::super::settings::Settings;
 use super::super::step::{Step, Taken, Then};
-use super::{Call, Listener, MOST_LISTENERS, ServerSession, words};
+use super::session::{Call, MOST_LISTENERS, ServerSession, cancelled};
+use super::translated::Translated;
+use super::words;
 
 /// Whether a request can be answered in the session, or from it.
 fn is_carried(method: KnownMethod) -> bool {
@@ -27,33 +30,6 @@ fn is_carried(method: KnownMethod) -> bool {
         KnownMethod::Complete,
     ];
     CARRIED.contains(&method)
-}
-
-/// Where a request came from, as the gate knows it once its text does not say it any more.
-pub(super) struct Translated {
-    source: Source,
-    message: Option<Message>,
-}
-
-impl Translated {
-    pub(super) fn of(source: &Source, frame: &[u8], settings: &Settings) -> Self {
-        let message = Message::decode(frame, &settings.from_agent).ok();
-        let mut source = source.clone();
-        source.carrier.client = message.as_ref().and_then(words::client_name);
-        Self { source, message }
-    }
-
-    pub(super) fn client_info(&self) -> Option<Fragment> {
-        words::client_info(self.message.as_ref()?)
-    }
-
-    /// The source of what the bridge sends for the session, which is no answer to one request.
-    pub(super) fn of_session(self) -> Source {
-        let mut source = self.source;
-        source.stream = Stream::MAIN;
-        source.carrier.repeated = None;
-        source
-    }
 }
 
 /// One frame, on its way.
@@ -220,7 +196,7 @@ impl Inward<'_> {
             });
         }
         if let Some(waiting) = session.take_waiting(&id, self.source.stream, self.settings) {
-            steps.push_back(super::cancelled(waiting));
+            steps.push_back(cancelled(waiting));
             return None;
         }
         let is_it = |it: &&Listener| it.id == id && it.stream == self.source.stream;

@@ -8,7 +8,9 @@ use crate::wire::{KnownMethod, Message, Stream};
 use super::super::outward::Outward;
 use super::super::settings::Settings;
 use super::super::step::Step;
-use super::{ServerSession, inward, words};
+use super::session::ServerSession;
+use super::translated::Translated;
+use super::{inward, words};
 
 /// Characters of a server's refusal that its agent is told.
 const MOST_TOLD: usize = 300;
@@ -79,7 +81,7 @@ impl ServerSession {
         self.held = 0;
         let waiting = std::mem::take(&mut self.waiting);
         if let Some((source, frame)) = waiting.front() {
-            let source = inward::Translated::of(source, frame, settings).of_session();
+            let source = Translated::of(source, frame, settings).of_session();
             steps.push_back(Step::Pass {
                 source,
                 frame: words::initialized().into_bytes(),

@@ -7,7 +7,18 @@ use crate::mcp::meta;
 use crate::mcp::revisions::{FIRST_STATELESS, LAST_WITH_SESSIONS};
 use crate::wire::{ClientName, Fragment, Id, JsonKind, KnownMethod, Message, Value};
 
-use super::{Greeting, LISTS, List, Listener};
+use super::super::lists::{LISTS, List, Listener};
+
+/// What a server says of itself at `initialize`, as the agent's revision says it.
+#[derive(Debug)]
+pub(super) struct Greeting {
+    /// The result of `server/discover`.
+    pub(super) discovered: Fragment,
+    /// `_meta` of each result.
+    pub(super) meta: Option<Fragment>,
+    /// The lists of which it tells when they change.
+    pub(super) lists: Vec<&'static List>,
+}
 
 pub(super) const AGENTS_REVISION: &str = FIRST_STATELESS;
 
