@@ -1,4 +1,4 @@
-//! The texts of a bridge. The only file of it that edits a message; values keep their very text.
+//! The texts of a bridge, but for those of a session that it holds. Values keep their very text.
 
 use crate::gate::{Unbridged, said};
 use crate::mcp::{

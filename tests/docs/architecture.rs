@@ -62,6 +62,7 @@ fn only_oblige_edits_messages() {
     assert_eq!(
         files,
         [
+            "src/bridge/server_session/words.rs",
             "src/bridge/words.rs",
             "src/gate/oblige.rs",
             "src/wire/message.rs"

@@ -1,6 +1,7 @@
 //! Agents without a session before a server that needs one.
 
 use super::*;
+use crate::policy::Principal;
 use crate::session::Ids;
 
 /// What such an agent says of itself.
@@ -456,4 +457,59 @@ async fn what_is_cancelled_is_cancelled_alone() {
     let sent = bench.to_upstream();
     assert_eq!(sent.len(), 2, "{sent:?}");
     assert!(sent[1].contains("tools/list"), "{sent:?}");
+}
+
+#[tokio::test]
+async fn a_status_without_a_message_is_a_reason_to_open_a_session_too() {
+    let bench = Bench::new(open);
+    bench.agent(&modern("7", "server/discover")).await;
+    let asked = id_of(&bench.to_upstream()[0]).unwrap().parse().unwrap();
+    let fault = UpstreamFault::Status(400);
+    let failed = bench.gate.upstream_failed(&bench.talk, asked, fault);
+    Box::pin(failed).await.unwrap();
+    bench.settle().await;
+    bench.answer(INITIALIZED).await;
+    let told = bench.to_agent();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains(r#""supportedVersions":["2026-07-28"]"#));
+}
+
+#[tokio::test]
+async fn what_nobody_waits_for_any_more_is_not_sent_once_the_session_is_open() {
+    let bench = Bench::shared();
+    bench.agent(&modern("7", "tools/list")).await;
+    bench.answer(REFUSED).await;
+    bench.bridge.hung_up(Stream::MAIN);
+    bench.settle().await;
+    bench.to_agent();
+    bench.answer(INITIALIZED).await;
+    let sent = bench.to_upstream();
+    assert_eq!(sent.len(), 1, "{sent:?}");
+    assert!(sent[0].contains("notifications/initialized"), "{sent:?}");
+    let records = bench.records(&["method", "reason/code"]).await;
+    assert!(
+        records.contains(&"tools/list cancelled".to_owned()),
+        "{records:#?}"
+    );
+}
+
+fn is_of(facts: &Facts<'_>, client: &str) -> bool {
+    matches!(facts.principal, Principal::Agent(agent) if agent.client.name == client)
+}
+
+#[tokio::test]
+async fn each_request_is_judged_as_its_own_agents() {
+    let bench = Bench::new(|facts| !is_of(facts, "eve")).opened().await;
+    let from = |name: &str| modern("1", "prompts/list").replace("ada", name);
+    bench.agent(&from("eve")).await;
+    assert_eq!(bench.to_upstream(), [""; 0]);
+    assert!(bench.to_agent()[0].contains("denied by policy"));
+    bench.agent(&from("bob")).await;
+    bench.answer(r#""result":{"prompts":[]}"#).await;
+    assert!(bench.to_agent()[0].contains(r#""resultType":"complete""#));
+    let records = bench.records(&["method", "agent/asserted_name"]).await;
+    for name in ["eve", "bob"] {
+        let said = format!("prompts/list {name}");
+        assert!(records.contains(&said), "{said}: {records:#?}");
+    }
 }
