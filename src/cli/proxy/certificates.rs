@@ -13,7 +13,6 @@ use crate::config::{self, Config, HttpListen, Listen};
 use crate::inward::{Certificates, Tls, TlsFault, TlsFile, TlsFiles, TlsTexts};
 use crate::loading::ReloadCause;
 
-
 use super::renew::Signal;
 use super::server_set::ServerSet;
 
